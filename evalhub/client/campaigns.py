@@ -150,9 +150,10 @@ class Campaign:
         call = Call("POST", f"{self.path}teams/{team}/members/")
         return self._hub._run(self._hub._told(call))  # type: ignore[no-any-return]
 
-    def leave(self, team: str, username: str) -> None:
-        """Take a person out of a team: oneself, or as its owner or an organiser somebody else."""
-        return self._hub._run(self._left(team, username))  # type: ignore[no-any-return]
+    def leave(self, team: str, username: str, *, reason: str = "") -> None:
+        """Take a person out of a team: oneself, or as its owner or an organiser somebody else. Organisers give a
+        `reason` once the team has entries."""
+        return self._hub._run(self._left(team, username, reason))  # type: ignore[no-any-return]
 
     def snapshots(self) -> Listed:
         """Return the snapshots of its results that the caller sees, newest first."""
@@ -195,8 +196,9 @@ class Campaign:
     def _made_phase(self, call: Call) -> Steps[PhaseInfo]:
         return PhaseInfo((yield from self._hub._ask(call)).json())
 
-    def _left(self, team: str, username: str) -> Steps[None]:
-        yield from self._hub._ask(Call("DELETE", f"{self.path}teams/{team}/members/{username}/"))
+    def _left(self, team: str, username: str, reason: str) -> Steps[None]:
+        query = {"reason": reason} if reason else {}
+        yield from self._hub._ask(Call("DELETE", f"{self.path}teams/{team}/members/{username}/", query))
 
     def _signed(self, agreement: str, typed_name: str) -> Steps[Answer]:
         listed = (yield from self._hub._listed(f"{self.path}agreements/")).rows()

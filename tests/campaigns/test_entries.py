@@ -10,7 +10,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from metrics.models import Evaluation
-from runs.models import AuditEvent, Entry, Run
+from runs.models import AuditEvent, Entry, Membership, Run, Team, User
 from tests.campaigns.worlds import (
     CAMPAIGN,
     CLOSES,
@@ -224,6 +224,21 @@ def test_who_withdraws_and_disqualifies(cup: Clients, clock: Clock) -> None:
     assert code_of(cup["ann"].post(f"{made[2]}disqualify/", {"reason": "x"}, format="json")) == (403, "not_allowed")
     shown = cup["olga"].post(f"{made[2]}disqualify/", {"reason": "test data"}, format="json").json()
     assert (shown["state"], shown["state_reason"], shown["priority"]) == ("disqualified", "test data", None)
+
+
+def test_organisers_let_somebody_join_another_team_for_a_reason(cup: Clients) -> None:
+    abe, member = cup["abe"], f"{CAMPAIGN}teams/apples/members/abe/"
+    abe.post(f"{CAMPAIGN}teams/apples/members/")
+    enter(cup["ann"], "x")
+    assert abe.delete(member).status_code == 204
+    Membership.objects.create(team=Team.objects.get(slug="berries"), user=User.objects.get(username="abe"))
+    berries = f"{CAMPAIGN}teams/berries/members/"
+    assert code_of(abe.post(berries)) == (409, "already_in_campaign")
+    assert code_of(cup["olga"].delete(member)) == (400, "required")
+    assert cup["olga"].delete(f"{member}?reason=a+mistake").status_code == 204
+    assert abe.post(berries).status_code == 201
+    trail = AuditEvent.objects.filter(action="participant.left").order_by("pk").values_list("actor", "after")
+    assert list(trail) == [("abe", {}), ("olga", {"reason": "a mistake"})]
 
 
 def test_an_entered_run_is_not_withdrawn_and_its_file_stays(cup: Clients) -> None:

@@ -10,7 +10,7 @@ from django.db.models.functions import Coalesce
 from django.http import Http404
 from django.urls import reverse
 from django.utils.http import urlencode
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -21,6 +21,7 @@ from runs.api.access import led_team
 from runs.api.campaigns.answers import SHAPES, ParticipationInvitation, member_answer, participation_answer
 from runs.api.campaigns.finding import participations_of, visible_campaign, visible_participation
 from runs.api.campaigns.inputs import (
+    OptionalReasonSerializer,
     ParticipationChangeSerializer,
     ParticipationInvitationSerializer,
     RegistrationSerializer,
@@ -136,18 +137,28 @@ class CampaignMemberList(AnswerList[CampaignMember]):
 
 
 class CampaignMemberDetail(APIView):
-    """DELETE takes a person out of a team: the person, an owner of the team or an organiser may."""
+    """DELETE takes a person out of a team: the person, an owner of the team or an organiser may. Whom an organiser
+    takes out may join another team."""
 
     scopes = {"DELETE": Scope.SUBMIT}
+    problems = (400,)
 
-    @extend_schema(responses={204: None})
+    @extend_schema(
+        responses={204: None},
+        parameters=[
+            OpenApiParameter("reason", description="by organisers, of a member of a team with entries: required")
+        ],
+    )
     def delete(self, request: Request, campaign: str, entrant: str, participant: str) -> Response:
         found = visible_participation(request, campaign, entrant)
         rows = found.members.select_related("user", "participation__campaign__team", "participation__team")
         member = rows.filter(user__username=participant).first()
         if member is None:
             raise Http404(f"{participant!r} does not take part in team {entrant}")
-        leave(member=member, user=cast(User, request.user), origin=origin_of(request))
+        serializer = OptionalReasonSerializer(data={"reason": request.query_params.get("reason", "")})
+        serializer.is_valid(raise_exception=True)
+        reason, user = serializer.validated_data["reason"], cast(User, request.user)
+        leave(member=member, user=user, reason=reason, origin=origin_of(request))
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 

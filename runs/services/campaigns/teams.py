@@ -207,11 +207,12 @@ def check_may_join(participation: Participation, user: User) -> None:
         raise Conflict(f"team {participation.team} has {size} members, the most that a team has", code="team_is_full")
 
 
-def leave(*, member: CampaignMember, user: User, origin: Origin = SYSTEM) -> None:
+def leave(*, member: CampaignMember, user: User, reason: str = "", origin: Origin = SYSTEM) -> None:
     """Take a person out of a team: the person, an owner of the team or an organiser may. After the team's first entry
-    the person stays on record and can join no other team, unless it is an organiser who does it.
+    the person stays on record and can join no other team, unless it is an organiser who does it, for a reason: also
+    later, of somebody who has left.
 
-    Raise NotAllowed for anybody else, Conflict when teams can no longer change.
+    Raise NotAllowed for anybody else, Conflict when teams can no longer change, InvalidInput without that reason.
     """
     with transaction.atomic():
         found = locked_participation(member.participation)
@@ -219,12 +220,17 @@ def leave(*, member: CampaignMember, user: User, origin: Origin = SYSTEM) -> Non
         if not (organiser or member.user_id == user.pk or _leads(user, found.team)):
             raise NotAllowed(f"only owners of team {found.team} can remove others")
         there = found.members.filter(pk=member.pk)
-        if found.entries.exists() and not organiser:
+        entered = found.entries.exists()
+        if entered and not organiser:
             _check_roster(found)
             there.update(left_at=clock.database_now())
         else:
+            if entered and not reason:
+                message = f"say why {member.user} may join another team: team {found.team} has entries"
+                raise InvalidInput(message, code="required", pointer="reason")
             there.delete()
-        record(origin, _Action.PARTICIPANT_LEFT, found, before={"user": member.user.username})
+        why = {"reason": reason} if reason else {}
+        record(origin, _Action.PARTICIPANT_LEFT, found, before={"user": member.user.username}, after=why)
 
 
 def sign(*, agreement: Agreement, user: User, typed_name: str, origin: Origin = SYSTEM) -> Signature:
