@@ -32,8 +32,8 @@ def take_part(name: str, agreement: str) -> None:
     from runs.services.campaigns.teams import change_state, register_team, sign
 
     cup, user = Campaign.objects.select_related("team").get(slug="cup"), User.objects.get(username=name)
-    own = register_team(campaign=cup, team=user.personal_team, user=user, fields={"name": "Walkers"})
+    own = register_team(campaign=cup, team=user.personal_team, user=user, name="Walkers")
     change_state(participation=own, state="accepted", user=user)
     sign(agreement=Agreement.objects.get(sha256=agreement), user=user, typed_name="W. Alker")
     other = User.objects.create_user("waiter")
-    register_team(campaign=cup, team=Team.objects.get(personal_of=other), user=other, fields={"name": "Waiters"})
+    register_team(campaign=cup, team=Team.objects.get(personal_of=other), user=other, name="Waiters")

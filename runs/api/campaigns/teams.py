@@ -28,17 +28,14 @@ from runs.api.campaigns.inputs import (
 )
 from runs.api.lists import AnswerList
 from runs.api.origin import origin_of
-from runs.errors import InvalidInput
 from runs.models import CampaignMember, Membership, Participation, Scope, Signature, Team, User
 from runs.services.campaigns.teams import (
     change_state,
-    find_agreements,
     join,
     leave,
     move_anonymity,
     register_team,
     rename,
-    sign,
 )
 from runs.services.invitation_links import create_link
 from runs.services.teams import invite
@@ -72,15 +69,9 @@ class ParticipationList(AnswerList[Participation]):
         found = visible_campaign(request, campaign)
         serializer = RegistrationSerializer(data=request.data, context={"request": request})
         serializer.is_valid(raise_exception=True)
-        asked, user, origin = serializer.validated_data, cast(User, request.user), origin_of(request)
-        agreements = find_agreements(found, asked["agreements"])
-        if agreements and not asked["typed_name"]:
-            raise InvalidInput("type your name to sign the agreements", code="required", pointer="/typed_name")
-        fields = {name: asked[name] for name in ("name", "affiliation") if name in asked}
+        user, origin = cast(User, request.user), origin_of(request)
         with transaction.atomic():
-            made = register_team(campaign=found, team=asked["team"], user=user, fields=fields, origin=origin)
-            for agreement in agreements:
-                sign(agreement=agreement, user=user, typed_name=asked["typed_name"], origin=origin)
+            made = register_team(campaign=found, **serializer.validated_data, user=user, origin=origin)
             response = Response(participation_answer(made), status.HTTP_201_CREATED)
             idempotency.remember(request, lambda: response)
         return response

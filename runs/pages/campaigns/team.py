@@ -7,7 +7,6 @@ from typing import Any, cast
 from uuid import UUID
 
 from django.contrib import messages
-from django.db import transaction
 from django.http import HttpResponse
 from django.urls import reverse
 from django.utils import timezone
@@ -55,7 +54,6 @@ from runs.services.campaigns.entries import Allowance, allowance, order_prioriti
 from runs.services.campaigns.managing import is_organiser
 from runs.services.campaigns.names import hidden_until
 from runs.services.campaigns.teams import (
-    find_agreements,
     join,
     leave,
     move_anonymity,
@@ -190,15 +188,8 @@ def _register(request: Request, campaign: Campaign) -> str:
     asked = {name: value for name, value in asked.items() if value}
     serializer = RegistrationSerializer(data=asked, context={"request": request})
     serializer.is_valid(raise_exception=True)
-    given, user, origin = serializer.validated_data, cast(User, request.user), origin_of(request)
-    agreements = find_agreements(campaign, given["agreements"])
-    if agreements and not given["typed_name"]:
-        raise InvalidInput("type your name to sign the agreements", code="required", pointer="/typed_name")
-    fields = {name: given[name] for name in ("name", "affiliation") if name in given}
-    with transaction.atomic():
-        made = register_team(campaign=campaign, team=given["team"], user=user, fields=fields, origin=origin)
-        for agreement in agreements:
-            sign(agreement=agreement, user=user, typed_name=given["typed_name"], origin=origin)
+    user, origin = cast(User, request.user), origin_of(request)
+    made = register_team(campaign=campaign, **serializer.validated_data, user=user, origin=origin)
     if made.state == Participation.State.ACCEPTED:
         return f"{made.name} takes part."
     return f"{made.name} is registered; the organisers decide whether it takes part."

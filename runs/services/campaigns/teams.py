@@ -46,13 +46,25 @@ _BY_OWNERS = {
 
 
 def register_team(
-    *, campaign: Campaign, team: Team, user: User, fields: Mapping[str, Any], origin: Origin = SYSTEM
+    *,
+    campaign: Campaign,
+    team: Team,
+    user: User,
+    name: str = "",
+    affiliation: str = "",
+    agreements: Iterable[str] = (),
+    typed_name: str = "",
+    origin: Origin = SYSTEM,
 ) -> Participation:
-    """Register a team, whose owner registers it and is its first member. Return the participation, which is accepted at
-    once where registration is open.
+    """Register a team, whose owner registers it, is its first member, and signs the agreements that these digests name.
+    Return the participation, which is accepted at once where registration is open.
 
-    Raise Conflict if registration is closed, or if the team or the person is in the campaign already.
+    Raise Conflict if registration is closed, or if the team or the person is in the campaign already; InvalidInput for
+    an unknown agreement, or one that is signed without a name.
     """
+    signed = find_agreements(campaign, agreements)
+    if signed and not typed_name:
+        raise InvalidInput("type your name to sign the agreements", code="required", pointer="/typed_name")
     with transaction.atomic():
         found, now = locked(campaign), clock.database_now()
         closes = found.registration_closes_at
@@ -75,10 +87,13 @@ def register_team(
             requested_at=now,
             accepted_at=now if accepted else None,
             pseudonym=draw_pseudonym(found) if accepted else None,
-            **{"name": team.name, **fields},
+            name=name or team.name,
+            affiliation=affiliation,
         )
         record(origin, _Action.PARTICIPATION_REQUESTED, made, after={"state": str(made.state), "name": made.name})
         join(participation=made, user=user, origin=origin)
+        for agreement in signed:
+            sign(agreement=agreement, user=user, typed_name=typed_name, origin=origin)
         tell_team(made, made.state)
     return made
 
