@@ -13,7 +13,6 @@ from pathlib import Path
 
 from django.conf import settings
 from django.db import DatabaseError, connection
-from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils.cache import add_never_cache_headers
@@ -21,6 +20,7 @@ from django.views.decorators.http import require_safe
 
 from evalhub.away import is_full
 from evalhub.operating.monitoring import exposition
+from evalhub.operating.settling import newest_migrations
 from metrics.services.queue.rounds import ALIVE_SECONDS, BROKER_AWAY, BROKER_FULL, last_rounds
 from metrics.services.upkeep.job_counts import read_queue
 from runs.errors import StorageUnavailable
@@ -130,7 +130,7 @@ def _reasons() -> Iterator[Reason]:
 
 def _database_reasons() -> Iterator[Reason]:
     applied = MigrationRecorder(connection).applied_migrations()
-    missing = sorted(".".join(name) for name in _newest_migrations() - applied.keys())
+    missing = sorted(".".join(name) for name in newest_migrations() - applied.keys())
     if _read_only():
         yield Reason("database_read_only", "the database takes no changes: is it a standby, or its disk read-only?")
     if missing:
@@ -161,12 +161,6 @@ def _warnings() -> Iterator[dict[str, str]]:
         yield _reason("undispatched", "evaluations are due, but none has been sent for a minute")
     if queue.expired_leases:
         yield _reason("expired_leases", "evaluations have lost their worker")
-
-
-@functools.cache
-def _newest_migrations() -> set[tuple[str, str]]:
-    """Return the last migration of each app that this code knows."""
-    return set(MigrationLoader(None).graph.leaf_nodes())
 
 
 def _reason(code: str, detail: str) -> dict[str, str]:

@@ -76,8 +76,13 @@ def missing_migrations() -> list[str]:
     """Return the migrations that this code knows and the database lacks, in their order."""
     applied = MigrationRecorder(connection).applied_migrations()
     graph = _loader().graph
-    plan = dict.fromkeys(node for leaf in graph.leaf_nodes() for node in graph.forwards_plan(leaf))
+    plan = dict.fromkeys(node for leaf in newest_migrations() for node in graph.forwards_plan(leaf))
     return [".".join(node) for node in plan if node not in applied]
+
+
+def newest_migrations() -> set[tuple[str, str]]:
+    """Return the last migration of each app that this code knows."""
+    return set(_loader().graph.leaf_nodes()) - _loader().replacements.keys()
 
 
 def unknown_migrations() -> list[str]:
@@ -89,7 +94,8 @@ def unknown_migrations() -> list[str]:
 
 @functools.cache
 def _loader() -> MigrationLoader:
-    return MigrationLoader(None)
+    # One by one: the migration that makes a new database at once records all that it replaces.
+    return MigrationLoader(None, replace_migrations=False)
 
 
 def settle_redis(install: UUID, *, replace: bool = False) -> None:

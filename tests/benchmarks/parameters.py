@@ -14,8 +14,9 @@ import numpy as np
 from django.apps import apps
 from django.conf import settings
 from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
 from django.test.utils import get_runner
+
+from tests.upgrades import newest, upgrades
 
 RUNS, ASKED, KEYS, TOPICS = 50_000, 10_000, 30, 5
 REQUESTS = 40
@@ -31,11 +32,10 @@ def measure_parameters() -> None:
     runner = get_runner(settings)(verbosity=0, interactive=False)
     databases = runner.setup_databases()
     try:
-        newest = [node for node in MigrationExecutor(connection).loader.graph.leaf_nodes() if node[0] == "runs"]
-        MigrationExecutor(connection).migrate(_BEFORE)
-        _fill_runs(MigrationExecutor(connection).loader.project_state(_BEFORE).apps)
+        upgrades().migrate(_BEFORE)
+        _fill_runs(upgrades().loader.project_state(_BEFORE).apps)
         start, used = time.perf_counter(), time.process_time()
-        MigrationExecutor(connection).migrate(newest)
+        upgrades().migrate(newest("runs"))
         took, used = time.perf_counter() - start, time.process_time() - used
         print(
             f"{connection.vendor}: migration of {RUNS:,} runs x {KEYS}: {took:.1f} s, {used:.1f} s of it here",

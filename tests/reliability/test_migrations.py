@@ -2,41 +2,51 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
 from metrics.services.upkeep.integrity import find_faults
 from runs.models import Collection, Membership
+from tests.upgrades import newest, upgrades
 
 FIRST = [("runs", "0001_initial"), ("metrics", "0001_initial")]
+# Ends of names that depend on the order of the columns.
+NUMBERED = re.compile(r"_[0-9a-f]{8}(_.*)?$|^(__unnamed|sqlite_auto|fk_).*")
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def newest() -> list[tuple[str, str]]:
-    graph = MigrationExecutor(connection).loader.graph
-    return [node for node in graph.leaf_nodes() if node[0] in ("runs", "metrics")]
 
 
 def before_newest() -> list[tuple[str, str]]:
     """What the release before knew: every app's last migration but one."""
-    loader = MigrationExecutor(connection).loader
+    graph = upgrades().loader.graph
     known = []
     for app, last in newest():
-        own = [node for node in loader.graph.forwards_plan((app, last)) if node[0] == app]
+        own = [node for node in graph.forwards_plan((app, last)) if node[0] == app]
         known.append(own[-2] if len(own) > 1 else own[-1])
     return known
+
+
+def schema() -> dict[str, Any]:
+    """The tables with their columns and constraints."""
+    look, found = connection.introspection, {}
+    with connection.cursor() as cursor:
+        for table in look.table_names(cursor):
+            columns = [(one.name, one.type_code, one.null_ok) for one in look.get_table_description(cursor, table)]
+            rules = look.get_constraints(cursor, table).items()
+            told = [(NUMBERED.sub("", name), str(rule)) for name, rule in rules]
+            found[table] = (sorted(columns), sorted(told))
+    return found
 
 
 @pytest.fixture
 def restored() -> Iterator[None]:
     """Whatever happens, the next test finds the schema of today."""
     yield
-    MigrationExecutor(connection).migrate(newest())
+    upgrades().migrate(newest())
 
 
 def fill(apps: Any) -> Any:
@@ -68,10 +78,11 @@ def work(apps: Any, run: Any, qrels: Any) -> Any:
 
 
 def test_every_migration_keeps_what_an_install_holds(restored: None) -> None:
-    executor = MigrationExecutor(connection)
+    new, executor = schema(), upgrades()
     executor.migrate(FIRST)
     evaluation = fill(executor.loader.project_state(FIRST).apps)
-    MigrationExecutor(connection).migrate(newest())
+    upgrades().migrate(newest())
+    assert schema() == new
     collection = Collection.objects.get(slug="old")
     (run,) = collection.runs.all()
     assert (run.tag, run.known_documents, collection.blind) == ("old", 0, False)
@@ -87,7 +98,7 @@ def test_every_migration_keeps_what_an_install_holds(restored: None) -> None:
 
 def test_workers_of_the_release_before_go_on_after_a_migration(restored: None) -> None:
     """They are replaced after the web server: what they read must still be there, what they write be accepted."""
-    old = MigrationExecutor(connection).loader.project_state(before_newest()).apps
+    old = upgrades().loader.project_state(before_newest()).apps
     evaluation = fill(old)
     again = old.get_model("metrics", "Evaluation").objects.select_related("run__collection", "qrels")
     assert again.get(pk=evaluation.pk).run.collection.slug == "old"

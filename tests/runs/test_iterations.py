@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
 from rest_framework.test import APIClient
 
 from metrics.engine.measures import MEASURES
@@ -18,6 +16,7 @@ from runs.formats.limits import DEFAULT_LIMITS
 from runs.formats.trec_qrels import ITERATIONS, QrelsSummary, read_qrels
 from runs.models import AuditEvent, Qrels
 from tests.conftest import upload
+from tests.upgrades import newest, upgrades
 
 PATH = "collections/web/qrels/"
 # Two rounds of judging: no document is judged twice. Two subtopics: one is.
@@ -139,17 +138,16 @@ def test_every_measure_of_subtopics_is_known_as_one() -> None:
 
 
 @pytest.fixture
-def newest() -> Iterator[None]:
+def restored() -> Iterator[None]:
     yield
-    executor = MigrationExecutor(connection)
-    executor.migrate([node for node in executor.loader.graph.leaf_nodes() if node[0] in ("runs", "metrics")])
+    upgrades().migrate(newest())
 
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-def test_judgements_of_the_release_before_keep_their_subtopics(newest: None) -> None:
+def test_judgements_of_the_release_before_keep_their_subtopics(restored: None) -> None:
     before = [("runs", "0005_session_sets")]
-    executor = MigrationExecutor(connection)
+    executor = upgrades()
     executor.migrate(before)
     old = executor.loader.project_state(before).apps
     team = old.get_model("runs", "Team").objects.create(slug="olive", name="Olive")
@@ -160,7 +158,6 @@ def test_judgements_of_the_release_before_keep_their_subtopics(newest: None) -> 
             collection=collection, version=version, sha256=str(version) * 64, size=8, lines=1, judgements=1, topics=1,
             topic_ids=["1"], levels={"1": 1}, warnings=warnings,
         )  # fmt: skip
-    executor = MigrationExecutor(connection)
-    executor.migrate(executor.loader.graph.leaf_nodes("runs"))
+    upgrades().migrate(newest("runs"))
     assert [qrels.iteration for qrels in Qrels.objects.order_by("version")] == ["subtopic", "ignore", "ignore"]
     assert [qrels.has_subtopics for qrels in Qrels.objects.order_by("version")] == [True, False, False]

@@ -23,6 +23,7 @@ from rest_framework.test import APIClient
 
 from evalhub.operating import monitoring, probes
 from evalhub.operating import request_counters as request_figures
+from evalhub.operating.settling import newest_migrations
 from metrics.models import DispatcherRound, Evaluation
 from metrics.services.queue import rounds
 from metrics.services.upkeep.dispatch import Dispatcher
@@ -98,7 +99,7 @@ def test_the_log_tells_each_change_of_readiness_once(
 
 def test_a_missing_migration_is_named(client: Client, db: None) -> None:
     went_round()
-    newest = max(name for app, name in probes._newest_migrations() if app == "metrics")
+    newest = max(name for app, name in newest_migrations() if app == "metrics")
     MigrationRecorder.Migration.objects.filter(app="metrics", name=newest).delete()
     answer = client.get("/readyz")
     assert (answer.status_code, codes(answer)) == (503, ["migrations_missing"])
