@@ -105,7 +105,7 @@ def test_a_paired_design_is_paired_by_topic_and_searcher(compare: Callable[..., 
 CROSSED = [(f"t{t}", f"u{u}", system) for t in range(5) for u in range(6) for system in "ABC"]
 
 
-def test_searchers_and_topics_that_recur_are_crossed(compare: Callable[..., dict[str, Any]]) -> None:
+def test_searchers_and_topics_that_recur_are_crossed(compare: Callable[..., dict[str, Any]], api: APIClient) -> None:
     answer = compare(CROSSED, correction="none")
     assert answer["design"] == {
         "recognised": "crossed",
@@ -135,6 +135,9 @@ def test_searchers_and_topics_that_recur_are_crossed(compare: Callable[..., dict
     margin = stats.t.ppf(0.975, pair["freedom"][1]) * abs(pair["difference"]) / pair["statistic"] ** 0.5
     assert (pair["low"], pair["high"]) == pytest.approx((pair["difference"] - margin, pair["difference"] + margin))
     assert pair["cohen_d"] is pair["cliff_delta"] is None
+    for one in api.get(COMPARISON, {"measure": MEASURE, "baseline": "A"}).json()["pairs"]:
+        pair, sign = signs(answer, one["a"].partition(":")[2], "A")
+        assert (one["difference"], one["p_value"]) == pytest.approx((sign * pair["difference"], pair["p_value"]))
     assert "dependent_cells" not in codes(answer)
 
 

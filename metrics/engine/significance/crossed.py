@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from scipy import special
@@ -13,18 +14,96 @@ from metrics.engine.significance.cautions import few_degrees
 from metrics.engine.significance.latin_square import Contrast
 from metrics.engine.significance.omnibus import OmnibusResult, Source
 from metrics.engine.significance.pairs import ROUNDING, Matrix
-from metrics.engine.significance.spans import Span, levels_of, scaled
+from metrics.engine.significance.spans import Span, check_values, levels_of, scaled
 
 # Numbers that are held at once.
 _HELD = 10_000_000
 
 
 @dataclass(frozen=True)
-class _Error:
-    """How much the searchers, or the topics, move what systems explain: a mean square and its degrees of freedom."""
+class _Stratum:
+    """Searchers, or topics, whose spread is estimated together: their `sessions`, and of each of these its `unit`.
 
-    mean_square: float
+    `trace` is the sum of squares that independent residuals of variance 1 have in expectation, `share` the part of the
+    systems' directions that these sessions make.
+    """
+
+    sessions: Ints
+    unit: Ints
+    share: float
+    trace: float
     freedom: float
+
+
+@dataclass(frozen=True)
+class Model:
+    """All that follows from who searched what with which system, whatever the values.
+
+    `directions` (sessions, k - 1) are orthogonal columns of length 1 that span what the other factors leave of the
+    systems, `whole` what all factors explain; `strata` those of the searchers and those of the topics. `contrast` is
+    what the others leave of +1/2 for sessions of the first system and -1/2 for all others.
+    """
+
+    directions: Matrix
+    whole: Span
+    contrast: Floats
+    strata: tuple[list[_Stratum], list[_Stratum]]
+
+    @classmethod
+    def of(cls, system: Ints, topic: Ints, searcher: Ints) -> Self:
+        """Shapes: one entry per session in each. Raise StatisticsError where the sessions do not tell the systems from
+        the searchers or topics, or there are too few of either."""
+        of_system, of_topic, of_searcher = levels_of(system, topic, searcher)
+        systems = int(of_system.max()) + 1
+        crossing = [len(np.unique(unit * systems + of_system)) > unit.max() + 1 for unit in (of_searcher, of_topic)]
+        crossed = [unit for unit, crosses in zip((of_searcher, of_topic), crossing, strict=True) if crosses]
+        aside, whole = Span.of(crossed or [np.zeros_like(of_system)]), Span.of([of_system, *crossed])
+        left = np.stack([aside.rest((of_system == one).astype(np.float64)) for one in range(systems)], axis=1)
+        sizes, vectors = np.linalg.eigh(left.T @ left)
+        if sizes[1] <= len(system) * 1e-9:
+            raise StatisticsError("the systems cannot be told apart from the searchers or the topics of their sessions")
+        directions = (left @ vectors[:, 1:]) / np.sqrt(sizes[1:])
+        strata = [
+            _strata(directions, unit, np.zeros_like(of_system) if crosses else of_system, whole, name)
+            for unit, crosses, name in zip((of_searcher, of_topic), crossing, ("searchers", "topics"), strict=True)
+        ]
+        return cls(directions, whole, left[:, 0], (strata[0], strata[1]))
+
+    def analyse(self, values: Floats) -> OmnibusResult:
+        """`values` has one entry per session, without NaN."""
+        centred, scale = scaled(values)
+        between, noise = self.directions.shape[1], len(values) * ROUNDING**2
+        rest = self.whole.rest(centred)
+        residual, explained = float(np.square(rest).sum()), float(np.square(self.directions.T @ centred).sum())
+        residual, explained = (part if part > noise else 0.0 for part in (residual, explained))
+        # A mean square by searchers and one by topics, each with its degrees of freedom.
+        errors = [_error(self.directions, rest, strata) for strata in self.strata]
+        mean_square, both = explained / between, sum(error for error, _ in errors)
+        freedom = both**2 / sum(error**2 / n for error, n in errors) if both else errors[0][1]
+        statistic, p_value = _ratio(mean_square, both, between, freedom)
+        sources = [Source("systems", explained * scale**2, between, mean_square * scale**2, statistic, p_value)]
+        for name, (error, n) in zip(("by searchers", "by topics"), errors, strict=True):
+            size = error * scale**2
+            sources.append(Source(name, size * n, n, size, *_ratio(mean_square, error, between, n)))
+        return OmnibusResult(
+            statistic,
+            (between, freedom),
+            float("nan") if p_value is None else p_value,
+            explained / (explained + residual) if explained else 0.0,
+            tuple(sources),
+            tuple(few_degrees(round(freedom))),
+        )
+
+    def compare(self, values: Floats, confidence: float) -> Contrast:
+        """Return the analysis of two systems with by how much the first one is higher."""
+        found = self.analyse(values)
+        scale, squares = float(np.abs(values).max()) or 1.0, float(self.contrast @ self.contrast)
+        difference = float(self.contrast @ (values / scale)) / squares * scale
+        difference = difference if abs(difference) > ROUNDING * scale else 0.0
+        error = float(np.sqrt(sum(source.mean_square for source in found.sources[1:]) / squares))
+        margin = float(special.stdtrit(found.freedom[1], (1 + confidence) / 2)) * error
+        margin = margin if error or not difference else np.nan
+        return Contrast(found, difference, difference - margin, difference + margin)
 
 
 def analyse(values: Floats, system: Ints, topic: Ints, searcher: Ints) -> OmnibusResult:
@@ -47,36 +126,8 @@ def analyse(values: Floats, system: Ints, topic: Ints, searcher: Ints) -> Omnibu
     SS(systems) / (SS(systems) + SS(residual)). StatisticsError where the sessions do not tell the systems from the
     searchers or topics, or there are too few of either.
     """
-    factors = levels_of(values, system, topic, searcher)
-    centred, scale = scaled(values)
-    of_system, of_topic, of_searcher = factors
-    systems, noise = int(of_system.max()) + 1, len(values) * ROUNDING**2
-    aside = [factor for factor in factors[1:] if _crosses(factor, of_system)]
-    directions = _directions(of_system, Span.of(aside or [np.zeros_like(of_system)]), systems)
-    whole = Span.of([of_system, *aside])
-    rest = whole.rest(centred)
-    residual, explained = float(np.square(rest).sum()), float(np.square(directions.T @ centred).sum())
-    residual, explained = (part if part > noise else 0.0 for part in (residual, explained))
-    errors = [
-        _error(directions, rest, unit, None if _crosses(unit, of_system) else of_system, whole, name)
-        for unit, name in ((of_searcher, "searchers"), (of_topic, "topics"))
-    ]
-    mean_square, both = explained / (systems - 1), errors[0].mean_square + errors[1].mean_square
-    freedom = both**2 / sum(error.mean_square**2 / error.freedom for error in errors) if both else errors[0].freedom
-    statistic, p_value = _ratio(mean_square, both, systems - 1, freedom)
-    sources = [Source("systems", explained * scale**2, systems - 1, mean_square * scale**2, statistic, p_value)]
-    for name, error in zip(("by searchers", "by topics"), errors, strict=True):
-        size = error.mean_square * scale**2
-        found = _ratio(mean_square, error.mean_square, systems - 1, error.freedom)
-        sources.append(Source(name, size * error.freedom, error.freedom, size, *found))
-    return OmnibusResult(
-        statistic,
-        (systems - 1, freedom),
-        float("nan") if p_value is None else p_value,
-        explained / (explained + residual) if explained else 0.0,
-        tuple(sources),
-        tuple(few_degrees(round(freedom))),
-    )
+    check_values(values)
+    return Model.of(system, topic, searcher).analyse(values)
 
 
 def contrast(values: Floats, system: Ints, topic: Ints, searcher: Ints, confidence: float) -> Contrast:
@@ -87,71 +138,52 @@ def contrast(values: Floats, system: Ints, topic: Ints, searcher: Ints, confiden
     Note: Where every searcher searched every topic with both systems, d is the difference of the means. Without any
     spread there is no interval.
     """
-    found = analyse(values, system, topic, searcher)
-    factors = levels_of(values, system, topic, searcher)
-    aside = [factor for factor in factors[1:] if _crosses(factor, factors[0])]
-    difference, squares = Span.of(aside or [np.zeros_like(system)]).difference(values, system)
-    error = float(np.sqrt(sum(source.mean_square for source in found.sources[1:]) / squares))
-    margin = float(special.stdtrit(found.freedom[1], (1 + confidence) / 2)) * error
-    margin = margin if error or not difference else np.nan
-    return Contrast(found, difference, difference - margin, difference + margin)
+    check_values(values)
+    return Model.of(system, topic, searcher).compare(values, confidence)
 
 
-def _crosses(unit: Ints, system: Ints) -> bool:
-    """Return whether any searcher, or topic, has sessions with several systems."""
-    return len(np.unique(unit * (system.max() + 1) + system)) > int(unit.max()) + 1
-
-
-def _directions(system: Ints, aside: Span, systems: int) -> Matrix:
-    """Return orthogonal columns of length 1 that span what other factors leave of the systems: shape (sessions, k - 1).
-
-    Raise StatisticsError if they leave less.
-    """
-    left = np.stack([aside.rest((system == one).astype(np.float64)) for one in range(systems)], axis=1)
-    sizes, vectors = np.linalg.eigh(left.T @ left)
-    if sizes[1] <= len(system) * 1e-9:
-        raise StatisticsError("the systems cannot be told apart from the searchers or the topics of their sessions")
-    found: Matrix = (left @ vectors[:, 1:]) / np.sqrt(sizes[1:])
-    return found
-
-
-def _error(directions: Matrix, rest: Floats, unit: Ints, strata: Ints | None, whole: Span, name: str) -> _Error:
-    """Return the mean square by searchers or by topics.
-
-    `strata` are the systems where each unit has one: the spread of each is then estimated from its own units, and
-    weighted by its share.
-    """
-    wide = directions.shape[1]
-    parts = []
-    for stratum in range(1 if strata is None else int(strata.max()) + 1):
-        sessions = np.arange(len(unit)) if strata is None else np.flatnonzero(strata == stratum)
+def _strata(directions: Matrix, unit: Ints, stratum: Ints, whole: Span, name: str) -> list[_Stratum]:
+    """Return the searchers, or topics, in one stratum, or in one for each system where they have one system each: the
+    spread of each system is then that of its own."""
+    wide, found = directions.shape[1], []
+    for one in range(int(stratum.max()) + 1):
+        sessions = np.flatnonzero(stratum == one)
         names, own = np.unique(unit[sessions], return_inverse=True)
-        if whole.rank * len(names) * wide > _HELD:
-            raise StatisticsError(f"{len(names):,} {name} and {wide + 1} systems are too many for a crossed analysis")
-        weights, units = directions[sessions], len(names)
-        scores = [np.bincount(own, column * rest[sessions], units) for column in weights.T]
-        # What independent residuals of variance 1 give: the trace of G (units times k - 1, twice), the products of the
-        # units' weights less what the model takes from them. G squared has the degrees of freedom.
+        units, weights = len(names), directions[sessions]
+        if whole.rank * units * wide > _HELD:
+            raise StatisticsError(f"{units:,} {name} and {wide + 1} systems are too many for a crossed analysis")
+        # The trace of G (units times k - 1, twice), the products of the units' weights less what the model takes from
+        # them, and that of G squared.
         taken = np.stack([whole.by_unit(column, own, units, sessions) for column in weights.T], axis=2)
-        products = np.empty((units, wide, wide))
-        for i, one in enumerate(weights.T):
-            for j, other in enumerate(weights.T):
-                products[:, i, j] = np.bincount(own, one * other, units)
+        order = np.argsort(own, kind="stable")
+        of_units = np.split(weights[order], np.searchsorted(own[order], np.arange(1, units)))
+        products = np.stack([of_unit.T @ of_unit for of_unit in of_units])
         trace = float(np.square(weights).sum() - np.square(taken).sum())
+        if units < 2 or trace <= 1e-9:
+            raise StatisticsError(f"too few {name}: what the systems explain cannot be held against their spread")
         flat = taken.reshape(len(taken), -1)
         small = flat @ flat.T if len(flat) < flat.shape[1] else flat.T @ flat
         within = np.einsum("rua,rub->uab", taken, taken)
         squares = float(np.square(products).sum() - 2 * (products * within).sum() + np.square(small).sum())
-        if units < 2 or trace <= 1e-9:
-            raise StatisticsError(f"too few {name}: what the systems explain cannot be held against their spread")
-        sum_of_squares = float(np.square(scores).sum())
-        size = sum_of_squares if sum_of_squares > len(rest) * ROUNDING**2 else 0.0
         # Rounded, because whole numbers are whole in balanced designs.
-        parts.append((float(np.square(weights).sum()) / wide * size / trace, round(trace**2 / squares, 10)))
-    mean_square = sum(size for size, _ in parts)
+        freedom = round(trace**2 / squares, 10)
+        found.append(_Stratum(sessions, own, float(np.square(weights).sum()) / wide, trace, freedom))
+    return found
+
+
+def _error(directions: Matrix, rest: Floats, strata: list[_Stratum]) -> tuple[float, float]:
+    """Return the mean square by searchers or by topics, and its degrees of freedom."""
+    sizes = []
+    for one in strata:
+        left = directions[one.sessions] * rest[one.sessions, None]
+        scores = [np.bincount(one.unit, column) for column in left.T]
+        squares = float(np.square(scores).sum())
+        sizes.append(one.share * squares / one.trace if squares > len(rest) * ROUNDING**2 else 0.0)
+    mean_square = sum(sizes)
     if not mean_square:
-        return _Error(0.0, sum(freedom for _, freedom in parts))
-    return _Error(mean_square, mean_square**2 / sum(size**2 / freedom for size, freedom in parts))
+        return 0.0, sum(one.freedom for one in strata)
+    spread = sum(size**2 / one.freedom for size, one in zip(sizes, strata, strict=True))
+    return mean_square, mean_square**2 / spread
 
 
 def _ratio(explained: float, error: float, between: int, within: float) -> tuple[float | None, float | None]:

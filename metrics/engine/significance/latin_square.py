@@ -12,7 +12,7 @@ from metrics.engine.ranking import Floats, Ints
 from metrics.engine.significance.cautions import few_degrees
 from metrics.engine.significance.omnibus import OmnibusResult, Source
 from metrics.engine.significance.pairs import ROUNDING
-from metrics.engine.significance.spans import Span, levels_of, scaled
+from metrics.engine.significance.spans import Span, check_values, levels_of, scaled
 
 _NAMES = ("systems", "topics", "searchers")
 
@@ -50,7 +50,8 @@ def analyse(values: Floats, system: Ints, topic: Ints, searcher: Ints) -> Omnibu
     Note: The effect is partial eta squared, SS(systems) / (SS(systems) + SS(residual)). StatisticsError where the
     sessions do not tell the systems from the searchers or topics, or leave no residual.
     """
-    factors = levels_of(values, system, topic, searcher)
+    check_values(values)
+    factors = levels_of(system, topic, searcher)
     centred, scale = scaled(values)
     full = _fit(centred, factors)
     freedom = len(values) - full.rank
@@ -83,7 +84,10 @@ def contrast(values: Floats, system: Ints, topic: Ints, searcher: Ints, confiden
     """
     found = analyse(values, system, topic, searcher)
     span = Span.of([np.unique(factor, return_inverse=True)[1].ravel() for factor in (topic, searcher)])
-    difference, squares = span.difference(values, system)
+    left = span.rest(np.where(system == system.min(), 0.5, -0.5))
+    scale, squares = float(np.abs(values).max()) or 1.0, float(left @ left)
+    difference = float(left @ (values / scale)) / squares * scale
+    difference = difference if abs(difference) > ROUNDING * scale else 0.0
     residual = found.sources[-1]
     error = float(np.sqrt(residual.mean_square / squares))
     margin = float(special.stdtrit(residual.freedom, (1 + confidence) / 2)) * error

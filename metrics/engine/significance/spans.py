@@ -9,7 +9,7 @@ import numpy as np
 
 from metrics.engine.errors import StatisticsError
 from metrics.engine.ranking import Floats, Ints
-from metrics.engine.significance.pairs import ROUNDING, Matrix
+from metrics.engine.significance.pairs import Matrix
 
 # Equations of so many unknowns are solved in a second or two.
 MAX_LEVELS = 2000
@@ -63,21 +63,16 @@ class Span:
         found: Matrix = self.half.T @ sums.reshape(len(self.half), units)
         return found
 
-    def difference(self, values: Floats, system: Ints) -> tuple[float, float]:
-        """Return by how much the lower one of two systems is higher with the factors set aside, d = z x / z z, and z z;
-        z is what the factors leave of +1/2 for its sessions and -1/2 for the other's."""
-        left = self.rest(np.where(system == system.min(), 0.5, -0.5))
-        scale = float(np.abs(values).max()) or 1.0
-        squares = float(left @ left)
-        difference = float(left @ (values / scale)) / squares * scale
-        return (0.0 if abs(difference) <= ROUNDING * scale else difference), squares
 
-
-def levels_of(values: Floats, *factors: Ints) -> list[Ints]:
-    """Return the factors with their levels counted from 0, the systems first; StatisticsError for values or levels that
-    an analysis of variance cannot take."""
+def check_values(values: Floats) -> None:
+    """StatisticsError for no values, or one that is not a number."""
     if not len(values) or not np.isfinite(values).all():
         raise StatisticsError("an analysis of variance needs values, and no session without one")
+
+
+def levels_of(*factors: Ints) -> list[Ints]:
+    """Return the factors with their levels counted from 0, the systems first; StatisticsError for a single system or
+    too many levels."""
     found = [np.unique(factor, return_inverse=True)[1].ravel() for factor in factors]
     if found[0].max() < 1:
         raise StatisticsError("an analysis of variance compares two systems or more")

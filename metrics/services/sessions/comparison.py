@@ -14,6 +14,7 @@ from metrics.engine.sessions.cautions import dependent_cells, left_out, of_sessi
 from metrics.engine.sessions.designs import (
     Crossing,
     Design,
+    Factors,
     crossing_of,
     paired_values,
     recognise,
@@ -30,6 +31,7 @@ from metrics.engine.significance.effect_sizes import (
     relative_difference,
 )
 from metrics.engine.significance.families import Pairs, check_known, compare_family, family_size
+from metrics.engine.significance.latin_square import Contrast
 from metrics.engine.significance.omnibus import OmnibusResult
 from metrics.engine.significance.pairs import PairedResult, SamplesTest
 from metrics.engine.significance.tiers import Tiers, tiers
@@ -68,8 +70,9 @@ FITTING: dict[Design, list[str]] = {
     "unpaired": [name for name, test in TESTS.items() if test.compare_samples],
 }
 # Seconds to solve a system of equations, by the cube of their number, and at least; to compare two samples, for each of
-# their values, and for each pair of values where p is counted exactly.
-_CUBED, _SOLVED, _SAMPLES, _VALUE, _COUNTED = 5e-9, 1e-3, 7e-5, 1.5e-7, 2.5e-8
+# their values, and for each pair of values where p is counted exactly; to take values into a model that was solved, and
+# for each session and system of a model.
+_CUBED, _SOLVED, _SAMPLES, _VALUE, _COUNTED, _FITTED, _WEIGHED = 5e-9, 1e-3, 7e-5, 1.5e-7, 2.5e-8, 3e-4, 3e-7
 
 
 @dataclass(frozen=True)
@@ -286,25 +289,18 @@ def _in_factors(
 ) -> _Outcome:
     """Return the crossed analysis, or that of a Latin square, of all systems, and the same of each pair's sessions."""
     taking = crossing.sessions if design == "crossed" and crossing else np.flatnonzero(~np.isnan(sample.values))
-    method = crossed if design == "crossed" else latin_square
+    # In one order, so that pairs of which the same was searched have the same model.
+    part = sample.factors.take(taking)
+    taking = taking[np.lexsort((part.searcher, part.topic))]
     values, factors = sample.values[taking], sample.factors.take(taking)
     found = samples(values, factors)
     if min(map(len, found)) < 1:
         raise StatisticsError("a system has no session with a value", code="too_few_topics")
-    # The equations of every topic, searcher and system are solved five times for each analysis.
-    unknowns = sum(len(names) for names in (factors.topics, factors.searchers, factors.systems))
-    analyses = 1 if pairs.runs == 2 else 1 + pairs.number
-    seconds = (_CUBED * unknowns**3 + _SOLVED) * analyses
-    begin(seconds, "this analysis", "name fewer systems, or another design", "systems")
     first, second = pairs.indices()
-    each = []
-    for i, j in zip(first.tolist(), second.tolist(), strict=True):
-        own = np.flatnonzero((factors.system == i) | (factors.system == j))
-        first_one = np.where(factors.system[own] == i, 0, 1)
-        confidence = query.options.confidence
-        each.append(method.contrast(values[own], first_one, factors.topic[own], factors.searcher[own], confidence))
+    each = _contrasts(values, factors, design, pairs, query.options.confidence)
     whole = each[0].analysis
     if pairs.runs > 2:
+        method = crossed if design == "crossed" else latin_square
         whole = method.analyse(values, factors.system, factors.topic, factors.searcher)
     difference, low, high = np.array([(one.difference, one.low, one.high) for one in each]).T
     statistic = np.array([np.nan if one.analysis.statistic is None else one.analysis.statistic for one in each])
@@ -319,6 +315,36 @@ def _in_factors(
         counted, units, analyses_of_pairs = crossing.fewest, crossing.fewest_are, [one.analysis for one in each]
     result = PairedResult(difference, low, high, statistic, p_value, np.zeros(len(first), np.bool_), tuple(cautions))
     return _Outcome(len(values), counted, result, effects, {design: whole}, units, analyses_of_pairs)
+
+
+def _contrasts(values: Floats, factors: Factors, design: Design, pairs: Pairs, confidence: float) -> list[Contrast]:
+    """Return the analysis of each pair of systems. Sessions are ordered by topic and searcher."""
+    sessions = [np.flatnonzero(factors.system == system) for system in range(pairs.runs)]
+    searched: dict[bytes, int] = {}
+    same = [
+        searched.setdefault(np.stack([factors.topic[own], factors.searcher[own]]).tobytes(), system)
+        for system, own in enumerate(sessions)
+    ]
+    first, second = pairs.indices()
+    both = list(zip(first.tolist(), second.tolist(), strict=True))
+    keys = [(same[i], same[j]) for i, j in both] if design == "crossed" else both
+    # The equations of every topic, searcher and system are solved a few times for each model, and for all systems.
+    unknowns = sum(len(names) for names in (factors.topics, factors.searchers, factors.systems))
+    models = len(set(keys)) + (pairs.runs > 2)
+    seconds = (_CUBED * unknowns**3 + _SOLVED) * models + _FITTED * pairs.number + _WEIGHED * values.size * pairs.runs
+    begin(seconds, "this analysis", "name fewer systems, or another design", "systems")
+    made: dict[tuple[int, int], crossed.Model] = {}
+    found = []
+    for (i, j), key in zip(both, keys, strict=True):
+        own = np.concatenate([sessions[i], sessions[j]])
+        part = (np.repeat([0, 1], [len(sessions[i]), len(sessions[j])]), factors.topic[own], factors.searcher[own])
+        if design == "latin_square":
+            found.append(latin_square.contrast(values[own], *part, confidence))
+            continue
+        if key not in made:
+            made[key] = crossed.Model.of(*part)
+        found.append(made[key].compare(values[own], confidence))
+    return found
 
 
 def _unpaired(sample: Sample, pairs: Pairs, compare: SamplesTest, query: SessionComparisonQuery) -> _Outcome:
