@@ -13,11 +13,11 @@ import pytest
 
 from metrics.engine import kernel_compiler, machine_code, search
 from metrics.engine.machine_code import FOLDER, Kernel, sources
-from metrics.engine.significance import pair_pass
+from metrics.engine.significance import moments, pair_pass
 from runs.formats.scanning import kernel
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-KERNELS = [*kernel.KERNELS, *search.KERNELS, *pair_pass.KERNELS]
+KERNELS = [*kernel.KERNELS, *search.KERNELS, *pair_pass.KERNELS, *moments.KERNELS]
 ODD = """
 import math
 import numpy as np

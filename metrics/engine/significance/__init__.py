@@ -31,7 +31,7 @@ from metrics.engine.significance.omnibus import OmnibusTest
 from metrics.engine.significance.pairs import Correction, SignificanceTest
 
 TESTS: dict[str, SignificanceTest] = {
-    "paired_t": SignificanceTest(paired_t.compare),
+    "paired_t": SignificanceTest(paired_t.compare, statistics=paired_t.statistics),
     "wilcoxon": SignificanceTest(wilcoxon.compare, ranks=True),
     "sign": SignificanceTest(sign.compare, ranks=True),
     "randomisation": SignificanceTest(randomisation.compare, draws=True),

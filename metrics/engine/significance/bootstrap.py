@@ -10,8 +10,8 @@ from scipy import special
 from metrics.engine.kernels.sizes import BINS
 from metrics.engine.ranking import Floats, Ints
 from metrics.engine.significance.cautions import CONSTANT, few_resamples, few_topics, untested
+from metrics.engine.significance.moments import moments_of
 from metrics.engine.significance.pair_pass import count_shifted, quantiles
-from metrics.engine.significance.paired_t import moments
 from metrics.engine.significance.pairs import DEFAULTS, Matrix, Options, PairedResult, check
 from metrics.engine.significance.resampling import (
     Plan,
@@ -73,7 +73,8 @@ def _count(values: Matrix, first: Ints, second: Ints, plan: Plan) -> Ints:
 def _bca(values: Matrix, first: Ints, second: Ints, below: Floats, options: Options) -> tuple[Floats, Floats, Floats]:
     """Return the mean difference and the ends of its interval; the acceleration is from the jackknife of the mean."""
     pairs, topics = len(first), values.shape[1]
-    difference, error, skewness = moments(values, first, second)
+    moments = moments_of(values, first, second)
+    difference, error, skewness = moments.mean, moments.error, moments.skewness
     # How far the median of the resamples is from the observed difference.
     bias = special.ndtri(np.clip(below, 0.5 / options.resamples, 1 - 0.5 / options.resamples))[:, None]
     end = special.ndtri((1 + options.confidence) / 2)

@@ -115,15 +115,5 @@ def uneven_spread(residuals: Matrix) -> list[Caution]:
     return [Caution("uneven_spread", message)]
 
 
-def skewness(squares: Matrix, centred: Matrix) -> Floats:
-    """Fisher's skewness of each row from its centred values and their squares, 0 for one without spread."""
-    second = squares.mean(axis=1)
-    third = np.einsum("ij,ij->i", squares, centred) / centred.shape[1]
-    found: Floats = np.divide(
-        third, second**1.5, out=np.zeros_like(second), where=second > np.finfo(np.float64).eps ** 2
-    )
-    return found
-
-
 def pairs_in_words(number: int) -> str:
     return f"{number:,} pair{'s' if number != 1 else ''}"

@@ -15,7 +15,7 @@ from metrics.engine.significance import CORRECTIONS
 from metrics.engine.significance.cautions import CONSTANT, FEW_FOR_SPREAD, few_topics, skewed, untested
 from metrics.engine.significance.effect_sizes import POWER
 from metrics.engine.significance.families import Rule
-from metrics.engine.significance.paired_t import moments
+from metrics.engine.significance.moments import moments_of
 from metrics.engine.significance.pairs import Caution, Matrix, check
 from metrics.engine.significance.verdicts import MIN_TOPICS, NO_SPREAD, REASONS, TOO_FEW_TOPICS, adjust
 
@@ -97,7 +97,8 @@ def tost(
         message = f"tost needs an alpha below 0.5, not {rule.alpha:g}: its interval is one of 1 - 2 alpha"
         raise StatisticsError(message, code="bad_parameter", pointer="alpha")
     topics = values.shape[1]
-    difference, error, asymmetry = moments(values, first, second)
+    found = moments_of(values, first, second)
+    difference, error = found.mean, found.error
     known = np.where(error > 0, error, np.nan)
     above = special.stdtr(topics - 1, -(difference + margin) / known)
     below = special.stdtr(topics - 1, (difference - margin) / known)
@@ -114,7 +115,7 @@ def tost(
     cautions = (
         *few_topics(topics, FEW_FOR_SPREAD),
         *untested(above, CONSTANT),
-        *skewed(asymmetry, topics, _SKEWED),
+        *skewed(found.skewness, topics, _SKEWED),
     )
     return Equivalence(
         margin, difference - reach, difference + reach, claim(a), claim(b), claim(np.maximum(a, b)), withheld,

@@ -12,6 +12,8 @@ from metrics.engine.errors import StatisticsError
 from metrics.engine.ranking import Flags, Floats, Ints
 from metrics.engine.significance import CORRECTIONS, OMNIBUS, TESTS
 from metrics.engine.significance.cautions import heavy_ties
+from metrics.engine.significance.corrections import holm
+from metrics.engine.significance.moments import ties_of
 from metrics.engine.significance.pairs import (
     DEFAULTS,
     Caution,
@@ -20,10 +22,9 @@ from metrics.engine.significance.pairs import (
     PairedResult,
     all_pairs,
     baseline_pairs,
-    chunks,
-    noise_of,
 )
 from metrics.engine.significance.practical import PRACTICAL
+from metrics.engine.significance.step_down import significant_by_holm
 from metrics.engine.significance.tiers import Tiers, tiers
 from metrics.engine.significance.verdicts import (
     MIN_TOPICS,
@@ -32,6 +33,7 @@ from metrics.engine.significance.verdicts import (
     Verdicts,
     adjust,
     decide,
+    verdicts_of,
 )
 from metrics.engine.significance.verdicts import cautions_of as cautions_of_verdicts
 from metrics.engine.spelling import closest
@@ -118,16 +120,65 @@ def compare_family(
     correction = None if entry.simultaneous else rule.correction
     adjusted = adjust(result.p_value, CORRECTIONS[correction]) if correction else result.p_value
     verdicts = decide(result, adjusted, rule.alpha, topics)
-    cautions = [*result.cautions, *_of_ties(values, pairs, test, result), *_of_assumption(values, test, rule)]
+    cautions = [*result.cautions, *_of_ties(values, pairs, test, result.cautions), *_of_assumption(values, test, rule)]
     result = replace(result, cautions=(*cautions, *cautions_of_verdicts(verdicts, topics)))
-    separated = None
-    if pairs.baseline is None and topics >= MIN_TOPICS and not verdicts.have(NO_SPREAD).all():
-        means = values.mean(axis=1)
-        separated = tiers(
-            means, first, second, verdicts.significant, lower_is_better=lower_is_better, with_groups=with_groups
-        )
+    separated = _tiers(values, pairs, verdicts, lower_is_better=lower_is_better, with_groups=with_groups)
     size = family_size(test, pairs)
     return Family(test, size, correction, result, adjusted, verdicts, separated)
+
+
+@dataclass(frozen=True)
+class Separated:
+    """What a test separates of all pairs of some runs: as a Family, without the numbers of each pair."""
+
+    size: int
+    cautions: tuple[Caution, ...]
+    verdicts: Verdicts
+    tiers: Tiers | None
+
+
+def separate(
+    values: Matrix,
+    test: str,
+    rule: Rule,
+    options: Options = DEFAULTS,
+    *,
+    lower_is_better: bool = False,
+    with_groups: bool = True,
+) -> Separated:
+    """Return what `compare_family` finds of all pairs. Under Student's test and Holm's correction no p is computed.
+
+    Raises StatisticsError for fewer than 2 topics.
+    """
+    entry, topics, pairs = TESTS[test], values.shape[1], Pairs(len(values))
+    if entry.statistics is None or CORRECTIONS[rule.correction] is not holm:
+        family = compare_family(
+            values, pairs, test, rule, options, lower_is_better=lower_is_better, with_groups=with_groups
+        )
+        return Separated(family.size, family.result.cautions, family.verdicts, family.tiers)
+    found = entry.statistics(values, *pairs.indices())
+    below = significant_by_holm(found.statistic, topics - 1, rule.alpha)
+    means = np.sign(found.difference)
+    verdicts = verdicts_of(below, np.isnan(found.statistic), means, means, topics)
+    cautions = [*found.cautions, *_of_ties(values, pairs, test, found.cautions)]
+    return Separated(
+        pairs.number,
+        (*cautions, *cautions_of_verdicts(verdicts, topics)),
+        verdicts,
+        _tiers(values, pairs, verdicts, lower_is_better=lower_is_better, with_groups=with_groups),
+    )
+
+
+def _tiers(
+    values: Matrix, pairs: Pairs, verdicts: Verdicts, *, lower_is_better: bool, with_groups: bool
+) -> Tiers | None:
+    """Return the tiers of all pairs; None where only some pairs are given, or none of them can have a verdict."""
+    if pairs.baseline is not None or values.shape[1] < MIN_TOPICS or verdicts.have(NO_SPREAD).all():
+        return None
+    means = values.mean(axis=1)
+    return tiers(
+        means, *pairs.indices(), verdicts.significant, lower_is_better=lower_is_better, with_groups=with_groups
+    )
 
 
 def family_size(test: str, pairs: Pairs) -> int:
@@ -137,17 +188,11 @@ def family_size(test: str, pairs: Pairs) -> int:
     return pairs.number if entry.of_given_pairs or not entry.simultaneous else Pairs(pairs.runs).number
 
 
-def _of_ties(values: Matrix, pairs: Pairs, test: str, result: PairedResult) -> list[Caution]:
+def _of_ties(values: Matrix, pairs: Pairs, test: str, cautions: Iterable[Caution]) -> list[Caution]:
     """Pairs that few topics decide, for tests that do not count ties themselves."""
-    if not TESTS[test].paired or any(caution.code == "heavy_ties" for caution in result.cautions):
+    if not TESTS[test].paired or any(caution.code == "heavy_ties" for caution in cautions):
         return []
-    first, second = pairs.indices()
-    noise, shares, done = noise_of(values, first, second)[:, None], [], 0
-    for a, b in chunks(first, second, values.shape[1]):
-        ties = np.count_nonzero(np.abs(values[a] - values[b]) <= noise[done : done + len(a)], axis=1)
-        shares.append(ties / values.shape[1])
-        done += len(a)
-    return heavy_ties(np.concatenate(shares))
+    return heavy_ties(ties_of(values, *pairs.indices()) / values.shape[1])
 
 
 def _of_assumption(values: Matrix, test: str, rule: Rule) -> list[Caution]:

@@ -7,8 +7,9 @@ import numpy as np
 from metrics.engine.kernels.sizes import TILE
 from metrics.engine.ranking import Floats, Ints
 from metrics.engine.significance.cautions import CONSTANT, few_resamples, few_topics, skewed, smallest_p, untested
+from metrics.engine.significance.moments import moments_of
 from metrics.engine.significance.pair_pass import count_maxima
-from metrics.engine.significance.paired_t import moments, t_test
+from metrics.engine.significance.paired_t import t_test
 from metrics.engine.significance.pairs import DEFAULTS, Matrix, Options, PairedResult, check, chunks, noise_of
 from metrics.engine.significance.randomisation import flips
 from metrics.engine.significance.resampling import BLOCK, Plan, in_threads
@@ -34,7 +35,8 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     check(values, "a test of the largest t")
     topics = values.shape[1]
     plan, exact = flips(topics, options)
-    difference, error, asymmetry = moments(values, first, second)
+    moments = moments_of(values, first, second)
+    difference, error = moments.mean, moments.error
     statistic, p_value = t_test(difference, error, topics - 1)
     # |t| grows with |sum(d)| / sqrt(sum(d^2)), of which a flip leaves the denominator as it is.
     scale = _scales(values, first, second)
@@ -56,7 +58,7 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     cautions = (
         *few_topics(topics, smallest_p(2.0 ** (1 - topics))),
         *untested(p_value, CONSTANT),
-        *skewed(asymmetry, topics, _SKEWED),
+        *skewed(moments.skewness, topics, _SKEWED),
         *few_resamples(options, 1, not exact),
     )
     marks = np.full(len(first), exact)

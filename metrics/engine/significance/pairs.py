@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -96,8 +97,21 @@ class PairedResult:
         return found
 
 
+@dataclass(frozen=True)
+class Statistics:
+    """Student's t of each pair, NaN without spread, with the mean difference and its standard error."""
+
+    difference: Floats
+    error: Floats
+    statistic: Floats
+    cautions: tuple[Caution, ...] = ()
+
+
 PairedTest = Callable[[Matrix, Ints, Ints, Options], PairedResult]
 """test(values (runs, topics), first run of each pair, second run of each pair, options) -> PairedResult"""
+
+StudentsTest = Callable[[Matrix, Ints, Ints], Statistics]
+"""statistics(values (runs, topics), first run of each pair, second run of each pair) -> Statistics, without p"""
 
 SamplesTest = Callable[[list[Floats], Ints, Ints, Options], PairedResult]
 """test(values of each sample, first sample of each pair, second sample of each pair, options) -> PairedResult"""
@@ -115,7 +129,8 @@ class SignificanceTest:
     those whose intervals hold for all these pairs as well. `draws` marks those that read
     `resamples` and `seed`, `ranks` those that ask about ranks or signs and not about means; `omnibus` names the test of
     all runs at once that a post-hoc test goes with, and `assumes_omnibus` marks one that assumes its finding.
-    `compare_samples` is the same test of samples of unequal sizes; None for a test of pairs of values.
+    `compare_samples` is the same test of samples of unequal sizes; None for a test of pairs of values. `statistics`
+    are those of a test whose p is Student's, two-sided with n - 1 degrees of freedom; None for any other.
     """
 
     compare: PairedTest
@@ -128,6 +143,7 @@ class SignificanceTest:
     omnibus: str | None = None
     assumes_omnibus: bool = False
     compare_samples: SamplesTest | None = None
+    statistics: StudentsTest | None = None
 
     @property
     def intervals(self) -> str:
@@ -135,10 +151,17 @@ class SignificanceTest:
         return INTERVALS[self.joint_intervals]
 
 
+@lru_cache(maxsize=4)
 def all_pairs(runs: int) -> tuple[Ints, Ints]:
-    """Return every pair (i, j) with i before j."""
-    first, second = np.triu_indices(runs, 1)
-    return first.astype(np.int64), second.astype(np.int64)
+    """Return every pair (i, j) with i before j, in arrays that nobody changes."""
+    places = np.arange(runs, dtype=np.int64)
+    following = places[::-1]
+    first = np.repeat(places, following)
+    # The last pair of a run is with the last run.
+    second = np.arange(len(first), dtype=np.int64) - np.repeat(np.cumsum(following) - runs, following)
+    for side in (first, second):
+        side.flags.writeable = False
+    return first, second
 
 
 def baseline_pairs(runs: int, baseline: int) -> tuple[Ints, Ints]:

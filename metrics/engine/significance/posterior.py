@@ -9,7 +9,7 @@ import numpy as np
 from scipy import special
 
 from metrics.engine.ranking import Floats, Ints
-from metrics.engine.significance.paired_t import moments
+from metrics.engine.significance.paired_t import mean_and_error
 from metrics.engine.significance.pairs import DEFAULTS, Matrix, Options, check, noise_of
 from metrics.engine.significance.resampling import generator_of
 
@@ -41,7 +41,7 @@ def bayes_t(values: Matrix, first: Ints, second: Ints, rope: float, options: Opt
     equal on every topic have equal = 1; another difference without spread has no chances.
     """
     check(values, "a posterior")
-    difference, error, _ = moments(values, first, second)
+    difference, error = mean_and_error(values, first, second)
     known, freedom = np.where(error > 0, error, np.nan), values.shape[1] - 1
     lower = special.stdtr(freedom, -(difference + rope) / known)
     higher = special.stdtr(freedom, (difference - rope) / known)
@@ -59,7 +59,7 @@ def bayes_bootstrap(values: Matrix, first: Ints, second: Ints, rope: float, opti
     thin: the variance is that of mean(d) times (n - 1) / (n + 1).
     """
     check(values, "a posterior")
-    difference, error, _ = moments(values, first, second)
+    difference, error = mean_and_error(values, first, second)
     draws, topics = min(options.resamples, MOST_DRAWS), values.shape[1]
     runs, places = np.unique(np.concatenate([first, second]), return_inverse=True)
     a, b = places[: len(first)], places[len(first) :]

@@ -56,11 +56,15 @@ class Verdicts:
 
 def decide(result: PairedResult, adjusted: Floats, alpha: float, topics: int) -> Verdicts:
     """Return the verdict of each pair at the level `alpha`, from its corrected p; `topics` are those compared."""
-    below = adjusted < alpha
-    means = np.sign(result.difference)
-    withheld = np.zeros(len(adjusted), np.int64)
-    withheld[below & (result.leaning != means)] = REASONS.index(OTHER_DIRECTION)
-    withheld[np.isnan(adjusted)] = REASONS.index(NO_SPREAD)
+    return verdicts_of(adjusted < alpha, np.isnan(adjusted), np.sign(result.difference), result.leaning, topics)
+
+
+def verdicts_of(below: Flags, untested: Flags, means: Floats, leaning: Floats, topics: int) -> Verdicts:
+    """Return the verdict of each pair: whether its corrected p is below the level, or there is none; the sign of its
+    difference of means, and where the test leans."""
+    withheld = np.zeros(len(below), np.int64)
+    withheld[below & (leaning != means)] = REASONS.index(OTHER_DIRECTION)
+    withheld[untested] = REASONS.index(NO_SPREAD)
     if topics < MIN_TOPICS:
         withheld[:] = REASONS.index(TOO_FEW_TOPICS)
     higher = np.where(below & (withheld == 0), means, 0).astype(np.int64)

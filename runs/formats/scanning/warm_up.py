@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from metrics.engine import search
-from metrics.engine.significance import pair_pass
+from metrics.engine.significance import moments, pair_pass
 from runs.formats.scanning import kernel
 
 
 def warm_up() -> None:
     """Make every kernel ready to be called."""
-    for module in (kernel, search, pair_pass):
+    for module in (kernel, search, pair_pass, moments):
         for each in module.KERNELS:
             each.load()

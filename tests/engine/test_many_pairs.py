@@ -1,0 +1,103 @@
+"""What is computed for hundreds of thousands of pairs at once: what NumPy and Holm's definition give one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+from scipy import special
+
+from metrics.engine.significance.corrections import holm
+from metrics.engine.significance.families import Pairs, Rule, compare_family, separate
+from metrics.engine.significance.moments import moments_of, ties_of
+from metrics.engine.significance.pairs import Matrix, all_pairs, noise_of
+from metrics.engine.significance.step_down import significant_by_holm
+from metrics.engine.significance.verdicts import adjust
+
+TENTHS = arrays.arrays(np.int64, st.tuples(st.integers(2, 7), st.integers(2, 20)), elements=st.integers(0, 10))
+# Around the sizes at which NumPy adds up in another way.
+TOPICS = (2, 7, 8, 9, 17, 50, 127, 128, 129, 250, 263, 1000, 2001)
+
+
+def check_moments(values: Matrix) -> None:
+    """Means and errors have NumPy's bits; skewness is equal to rounding."""
+    first, second = all_pairs(len(values))
+    largest = np.abs(values).max(axis=1)
+    scale = np.maximum(largest[first], largest[second])
+    scale[scale == 0] = 1.0
+    differences = (values[first] - values[second]) / scale[:, None]
+    mean, topics = differences.mean(axis=1), values.shape[1]
+    centred = differences - mean[:, None]
+    error = np.sqrt(np.square(centred).sum(axis=1) / (topics - 1) / topics)
+    high, low = differences.max(axis=1), differences.min(axis=1)
+    found = moments_of(values, first, second)
+    noise = 4 * np.finfo(np.float64).eps
+    np.testing.assert_array_equal(found.mean, np.where(np.maximum(high, -low) <= noise, 0, mean) * scale)
+    np.testing.assert_array_equal(found.error, np.where(high - low <= noise, 0, error) * scale)
+    spread = centred.std(axis=1)
+    known = spread > 1e-12
+    expected = (centred[known] ** 3).mean(axis=1) / spread[known] ** 3
+    np.testing.assert_allclose(found.skewness[known], expected, atol=1e-9)
+    bound = noise_of(values, first, second)[:, None]
+    ties = np.count_nonzero(np.abs(values[first] - values[second]) <= bound, axis=1)
+    np.testing.assert_array_equal(ties_of(values, first, second), ties)
+
+
+@given(TENTHS, st.sampled_from([0.1, 1.0, 1e300, 1e-300]))
+def test_moments_are_those_of_numpy(tenths: Matrix, unit: float) -> None:
+    check_moments(tenths * unit)
+
+
+@pytest.mark.parametrize("topics", TOPICS)
+def test_moments_of_many_topics_are_those_of_numpy(topics: int) -> None:
+    rng = np.random.default_rng(topics)
+    values = rng.random((5, topics))
+    # A run that is another one but for rounding, one with the same difference on every topic, and one of huge gains.
+    same = values[0] * (1 + rng.choice([-1, 0, 1], topics) * 2.0**-52)
+    check_moments(np.vstack([values, same, values[1] + 0.25, 1e200 * values[2]]))
+
+
+def check_separated(values: Matrix, alpha: float) -> None:
+    """Verdicts, tiers and cautions are those of the family with a p for each pair."""
+    family = compare_family(values, Pairs(len(values)), "paired_t", Rule(alpha=alpha))
+    found = separate(values, "paired_t", Rule(alpha=alpha))
+    np.testing.assert_array_equal(found.verdicts.higher, family.verdicts.higher)
+    np.testing.assert_array_equal(found.verdicts.withheld, family.verdicts.withheld)
+    assert (found.size, found.cautions) == (family.size, family.result.cautions)
+    assert (found.tiers is None) == (family.tiers is None)
+    if found.tiers and family.tiers:
+        assert found.tiers.tier.tolist() == family.tiers.tier.tolist()
+        assert found.tiers.groups == family.tiers.groups
+
+
+@given(TENTHS, st.sampled_from([0.001, 0.05, 0.3, 0.9]))
+def test_separated_pairs_of_values_that_tie_are_those_of_the_family(tenths: Matrix, alpha: float) -> None:
+    check_separated(tenths / 10, alpha)
+
+
+@given(st.integers(0, 2**32), st.integers(2, 40), st.integers(2, 60), st.floats(0, 0.5), st.floats(0.001, 0.9))
+def test_separated_pairs_are_those_of_the_family(seed: int, runs: int, topics: int, apart: float, alpha: float) -> None:
+    rng = np.random.default_rng(seed)
+    check_separated(rng.random((runs, topics)) + apart * rng.random((runs, 1)), alpha)
+
+
+@given(st.integers(0, 2**32), st.integers(1, 60), st.integers(1, 300), st.floats(0, 8), st.floats(0.001, 0.9))
+def test_holm_by_critical_values_is_holm_by_p(
+    seed: int, freedom: int, pairs: int, largest: float, alpha: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    statistic = np.round(rng.normal(0, 1, pairs) * largest, rng.integers(1, 4))
+    statistic[rng.random(pairs) < 0.05] = np.nan
+    adjusted = adjust(2 * special.stdtr(freedom, -np.abs(statistic)), holm)
+    np.testing.assert_array_equal(significant_by_holm(statistic, freedom, alpha), adjusted < alpha)
+
+
+def test_p_that_meets_the_level_exactly_is_not_below_it() -> None:
+    """The level is that of a pair itself: by its p alone it is not significant, whatever the rounding of the bound."""
+    statistic = np.array([3.0, -2.0, 1.0, 0.5])
+    p_value = 2 * special.stdtr(9, -np.abs(statistic))
+    for alpha in (4 * p_value[0], 3 * p_value[1], 2 * p_value[2]):
+        for level in (alpha, np.nextafter(alpha, 1)):
+            np.testing.assert_array_equal(significant_by_holm(statistic, 9, level), holm(p_value) < level)
