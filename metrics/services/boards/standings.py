@@ -23,7 +23,7 @@ from metrics.engine.grammar import Measure
 from metrics.engine.ranking import Floats
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.effect_sizes import relative_difference
-from metrics.engine.significance.families import Pairs, Rule, compare_family
+from metrics.engine.significance.families import Pairs, Rule, compare_family, separate
 from metrics.engine.significance.pairs import ROUNDING, Caution, Options
 from metrics.engine.significance.rank_sets import holds_for_ranks, rank_sets
 from metrics.engine.significance.shrinkage import MIN_RUNS, expected_means, hold_the_best
@@ -246,24 +246,22 @@ def _tiers(
     """Return the tiers, or None and the cautions that say why no pair can be tested."""
     runs = len(common.values)
     grouped = runs <= MAX_GROUPED_RUNS
-    family = compare_family(
-        common.values, Pairs(runs), query.test, Rule(query.correction, query.alpha), options,
-        lower_is_better=lower_is_better, with_groups=grouped,
-    )  # fmt: skip
-    cautions = [*not_corrected_again(query.test, query.correction), *family.result.cautions]
-    if family.tiers is None:
+    rule = Rule(query.correction, query.alpha)
+    found = separate(common.values, query.test, rule, options, lower_is_better=lower_is_better, with_groups=grouped)
+    cautions = [*not_corrected_again(query.test, query.correction), *found.cautions]
+    if found.tiers is None:
         return None, cautions
-    letters = letters_of(family.tiers) if grouped else None
+    letters = letters_of(found.tiers) if grouped else None
     if letters is None:
         message = f"groups have letters on leaderboards of at most {MAX_GROUPED_RUNS} runs and 52 groups"
         cautions.append(Caution("groups_left_out", message))
     groups = None if letters is None else [list(text) for text in letters]
     sets = None
     if holds_for_ranks(query.test, query.correction):
-        found = rank_sets(runs, *Pairs(runs).indices(), family.verdicts.better(lower_is_better))
-        sets = list(zip(found.low.tolist(), found.high.tolist(), strict=True))
-    significant = int(family.significant.sum())
-    return Tiering(family.tiers.tier.tolist(), groups, sets, family.size, significant, cautions), []
+        ranks = rank_sets(runs, *Pairs(runs).indices(), found.verdicts.better(lower_is_better))
+        sets = list(zip(ranks.low.tolist(), ranks.high.tolist(), strict=True))
+    significant = int(found.verdicts.significant.sum())
+    return Tiering(found.tiers.tier.tolist(), groups, sets, found.size, significant, cautions), []
 
 
 def _rank_spread(common: CommonValues, options: Options, lower_is_better: bool) -> RankSpread:
