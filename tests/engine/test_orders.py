@@ -189,10 +189,9 @@ def test_agreements_of_many_orders_are_those_of_every_two() -> None:
         assert found.tau.value == pytest.approx(stats.kendalltau(ranks[a], ranks[b]).statistic)
 
 
-def test_tiers_are_the_same_without_groups() -> None:
-    first, second = all_pairs(5)
-    separated = np.array([False, True, True, True, False, False, True, False, False, True])
-    means = np.array([0.9, 0.8, 0.5, 0.4, 0.1])
-    whole = tiers(means, first, second, separated)
-    alone = tiers(means, first, second, separated, with_groups=False)
-    assert (alone.tier.tolist(), alone.groups) == (whole.tier.tolist(), ((),) * 5)
+def test_too_many_groups_are_not_made() -> None:
+    separated = {(0, 2), (0, 3), (0, 4), (1, 3), (1, 4), (2, 4)}
+    for known in (False, True):
+        found = tiers_of([0.9, 0.8, 0.7, 0.6, 0.5], separated)
+        groups = found.groups if known else ((0,), (0, 1), (1, 2), (2, 3), (3,))
+        assert (found.few_groups(3), found.few_groups(4)) == (None, groups)

@@ -108,7 +108,6 @@ def compare_family(
     options: Options = DEFAULTS,
     *,
     lower_is_better: bool = False,
-    with_groups: bool = True,
 ) -> Family:
     """Compare the pairs under one test; `values` has shape (runs, topics).
 
@@ -122,7 +121,7 @@ def compare_family(
     verdicts = decide(result, adjusted, rule.alpha, topics)
     cautions = [*result.cautions, *_of_ties(values, pairs, test, result.cautions), *_of_assumption(values, test, rule)]
     result = replace(result, cautions=(*cautions, *cautions_of_verdicts(verdicts, topics)))
-    separated = _tiers(values, pairs, verdicts, lower_is_better=lower_is_better, with_groups=with_groups)
+    separated = _tiers(values, pairs, verdicts, lower_is_better=lower_is_better)
     size = family_size(test, pairs)
     return Family(test, size, correction, result, adjusted, verdicts, separated)
 
@@ -144,7 +143,6 @@ def separate(
     options: Options = DEFAULTS,
     *,
     lower_is_better: bool = False,
-    with_groups: bool = True,
 ) -> Separated:
     """Return what `compare_family` finds of all pairs. Under Student's test and Holm's correction no p is computed.
 
@@ -152,9 +150,7 @@ def separate(
     """
     entry, topics, pairs = TESTS[test], values.shape[1], Pairs(len(values))
     if entry.statistics is None or CORRECTIONS[rule.correction] is not holm:
-        family = compare_family(
-            values, pairs, test, rule, options, lower_is_better=lower_is_better, with_groups=with_groups
-        )
+        family = compare_family(values, pairs, test, rule, options, lower_is_better=lower_is_better)
         return Separated(family.size, family.result.cautions, family.verdicts, family.tiers)
     found = entry.statistics(values, *pairs.indices())
     below = significant_by_holm(found.statistic, topics - 1, rule.alpha)
@@ -165,20 +161,16 @@ def separate(
         pairs.number,
         (*cautions, *cautions_of_verdicts(verdicts, topics)),
         verdicts,
-        _tiers(values, pairs, verdicts, lower_is_better=lower_is_better, with_groups=with_groups),
+        _tiers(values, pairs, verdicts, lower_is_better=lower_is_better),
     )
 
 
-def _tiers(
-    values: Matrix, pairs: Pairs, verdicts: Verdicts, *, lower_is_better: bool, with_groups: bool
-) -> Tiers | None:
+def _tiers(values: Matrix, pairs: Pairs, verdicts: Verdicts, *, lower_is_better: bool) -> Tiers | None:
     """Return the tiers of all pairs; None where only some pairs are given, or none of them can have a verdict."""
     if pairs.baseline is not None or values.shape[1] < MIN_TOPICS or verdicts.have(NO_SPREAD).all():
         return None
     means = values.mean(axis=1)
-    return tiers(
-        means, *pairs.indices(), verdicts.significant, lower_is_better=lower_is_better, with_groups=with_groups
-    )
+    return tiers(means, *pairs.indices(), verdicts.significant, lower_is_better=lower_is_better)
 
 
 def family_size(test: str, pairs: Pairs) -> int:

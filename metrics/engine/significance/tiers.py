@@ -3,23 +3,44 @@
 from __future__ import annotations
 
 import string
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from metrics.engine.ranking import Flags, Floats, Ints
 
+Groups = tuple[tuple[int, ...], ...]
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class Tiers:
-    """One entry per run: its tier from 1 on, and the groups it is in, as indices from 0 on; none where not asked for.
+    """One entry per run: its tier from 1 on, and the groups it is in, as indices from 0 on.
 
     Two runs share a group exactly when the test does not separate them. In a tier no run is separated from the tier's
-    best one.
+    best one. Groups are `known`, or found when they are asked for: of `order`, the runs best first, and of whether two
+    of them in this order are `alike`. Of a thousand runs that takes a second.
     """
 
     tier: Ints
-    groups: tuple[tuple[int, ...], ...]
+    known: Groups | None = None
+    order: Ints | None = None
+    alike: Flags | None = None
+
+    @cached_property
+    def groups(self) -> Groups:
+        if self.known is not None or self.order is None or self.alike is None:
+            return self.known or ()
+        return _membership(_cover(self.alike), self.order)
+
+    def few_groups(self, most: int) -> Groups | None:
+        """Return the groups, or None if there are more than `most`: to know this takes less time."""
+        if self.known is None and "groups" not in vars(self) and self.order is not None and self.alike is not None:
+            sets = _cover(self.alike, most)
+            return None if len(sets) > most else _membership(sets, self.order)
+        # The groups of a run are in ascending order.
+        return None if max((groups[-1] for groups in self.groups if groups), default=0) >= most else self.groups
 
     def of(self, rows: Ints) -> Tiers:
         """Return some of the runs: the same tiers, and groups renumbered without those that tell nothing more of
@@ -40,15 +61,7 @@ class Tiers:
         )
 
 
-def tiers(
-    means: Floats,
-    first: Ints,
-    second: Ints,
-    separated: Flags,
-    *,
-    lower_is_better: bool = False,
-    with_groups: bool = True,
-) -> Tiers:
+def tiers(means: Floats, first: Ints, second: Ints, separated: Flags, *, lower_is_better: bool = False) -> Tiers:
     """Tiers and groups from every pair's verdict; a pair that is not given counts as not separated.
 
     Groups: a cover of what is not separated by sets without a separated pair (letters of a compact display: Piepho,
@@ -57,25 +70,30 @@ def tiers(
     """
     runs = len(means)
     alike = np.ones((runs, runs), np.bool_)
-    alike[first[separated], second[separated]] = alike[second[separated], first[separated]] = False
+    np.put(alike, first * runs + second, ~separated)
+    alike &= alike.T
     order = np.argsort(means if lower_is_better else -means, kind="stable")
-    alike = alike[np.ix_(order, order)]
-    membership: list[list[int]] = [[] for _ in range(runs)]
-    for number, members in enumerate(_cover(alike) if with_groups else []):
-        for member in order[members].tolist():
-            membership[member].append(number)
+    alike = alike[order][:, order]
     tier = np.empty(runs, np.int64)
     tier[order] = _tiers(alike)
-    return Tiers(tier, tuple(map(tuple, membership)))
+    return Tiers(tier, order=order, alike=alike)
 
 
 def letters_of(found: Tiers) -> list[str] | None:
     """Return each run's groups as letters, a for the best run's first; None where the alphabet, small and large, is
     short."""
-    # The groups of a run are in ascending order.
-    if max((groups[-1] for groups in found.groups if groups), default=0) >= len(string.ascii_letters):
-        return None
-    return ["".join(string.ascii_letters[number] for number in groups) for groups in found.groups]
+    groups = found.few_groups(len(string.ascii_letters))
+    return None if groups is None else ["".join(string.ascii_letters[number] for number in own) for own in groups]
+
+
+def _membership(sets: Sequence[Sequence[int]], order: Ints) -> Groups:
+    """Return the sets that each run is in; their members are places in the order."""
+    found: list[list[int]] = [[] for _ in order]
+    runs = order.tolist()
+    for number, members in enumerate(sets):
+        for member in members:
+            found[runs[member]].append(number)
+    return tuple(map(tuple, found))
 
 
 def _tiers(alike: Flags) -> Ints:
@@ -87,8 +105,9 @@ def _tiers(alike: Flags) -> Ints:
     return tier
 
 
-def _cover(alike: Flags) -> list[list[int]]:
-    """Sets of runs, alike in each, such that every two that are alike share one; from the best run's on.
+def _cover(alike: Flags, most: int | None = None) -> list[list[int]]:
+    """Sets of runs, alike in each, such that every two that are alike share one; from the best run's on. With `most`,
+    no more of them than one beyond that.
 
     A set of runs is a whole number, with a bit for each run: a thousand of them are then compared in one step.
     """
@@ -101,6 +120,8 @@ def _cover(alike: Flags) -> list[list[int]]:
             for member in members:
                 open_pairs[member] &= others
             sets.append(members)
+            if most is not None and len(sets) > most:
+                return sets
     return sets
 
 

@@ -247,7 +247,7 @@ def _tiers(
     runs = len(common.values)
     grouped = runs <= MAX_GROUPED_RUNS
     rule = Rule(query.correction, query.alpha)
-    found = separate(common.values, query.test, rule, options, lower_is_better=lower_is_better, with_groups=grouped)
+    found = separate(common.values, query.test, rule, options, lower_is_better=lower_is_better)
     cautions = [*not_corrected_again(query.test, query.correction), *found.cautions]
     if found.tiers is None:
         return None, cautions
