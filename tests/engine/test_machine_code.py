@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 
 from metrics.engine import kernel_compiler, machine_code, search
+from metrics.engine.agreement import standings
 from metrics.engine.machine_code import FOLDER, Kernel, sources
 from metrics.engine.significance import moments, pair_pass
 from runs.formats.scanning import kernel
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-KERNELS = [*kernel.KERNELS, *search.KERNELS, *pair_pass.KERNELS, *moments.KERNELS]
+KERNELS = [*kernel.KERNELS, *search.KERNELS, *pair_pass.KERNELS, *moments.KERNELS, *standings.KERNELS]
 ODD = """
 import math
 import numpy as np

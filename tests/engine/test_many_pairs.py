@@ -9,10 +9,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy import special
 
+from metrics.engine.agreement.intervals import rank_intervals
+from metrics.engine.agreement.standings import standings
 from metrics.engine.significance.corrections import holm
 from metrics.engine.significance.families import Pairs, Rule, compare_family, separate
 from metrics.engine.significance.moments import moments_of, ties_of
-from metrics.engine.significance.pairs import Matrix, all_pairs, noise_of
+from metrics.engine.significance.pairs import Matrix, Options, all_pairs, noise_of
+from metrics.engine.significance.resampling import Plan, draw_weights, resampled_sums
 from metrics.engine.significance.step_down import significant_by_holm
 from metrics.engine.significance.verdicts import adjust
 
@@ -101,3 +104,17 @@ def test_p_that_meets_the_level_exactly_is_not_below_it() -> None:
     for alpha in (4 * p_value[0], 3 * p_value[1], 2 * p_value[2]):
         for level in (alpha, np.nextafter(alpha, 1)):
             np.testing.assert_array_equal(significant_by_holm(statistic, 9, level), holm(p_value) < level)
+
+
+@given(TENTHS, st.sampled_from([0.5, 0.9, 0.95, 0.999]), st.sampled_from([1, 40, 1000, 1500]), st.booleans())
+def test_rank_intervals_are_percentiles_of_the_standings(
+    tenths: Matrix, confidence: float, resamples: int, lower: bool
+) -> None:
+    values = tenths / 10
+    found = rank_intervals(values, Options(confidence, resamples, seed=3), lower_is_better=lower)
+    sums = resampled_sums(values, Plan(draw_weights, resamples, 3))
+    ranks = standings(sums.T, np.full(resamples, lower))
+    levels = [(1 - confidence) / 2, (1 + confidence) / 2]
+    low, high = np.quantile(ranks, levels, axis=0, method="inverted_cdf")
+    np.testing.assert_array_equal((found.low, found.high), (low, high))
+    np.testing.assert_array_equal(found.share_first, (ranks == 1).mean(axis=0))

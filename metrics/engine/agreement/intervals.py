@@ -10,7 +10,7 @@ import numpy as np
 
 from metrics.engine.agreement.kendall import tau
 from metrics.engine.agreement.rbo import rbo
-from metrics.engine.agreement.standings import standings
+from metrics.engine.agreement.standings import add_ranks, standings
 from metrics.engine.agreement.tau_ap import tau_ap
 from metrics.engine.ranking import Flags, Floats, Ints
 from metrics.engine.significance.pairs import Matrix, Options, check
@@ -46,10 +46,19 @@ def rank_intervals(values: Matrix, options: Options = DEFAULTS, *, lower_is_bett
     Spiegelhalter, Journal of the Royal Statistical Society A 159, 1996
     """
     check(values, "a rank interval")
-    ranks = _resampled_ranks(values, options, lower_is_better)
-    low, high = _percentiles(ranks, options.confidence)
+    plan, runs = Plan(draw_weights, options.resamples, options.seed), len(values)
+    counts = np.zeros((runs, runs), np.int64)
+    for block in range(plan.blocks):
+        sums = plan.sums(block, values).transpose(0, 2, 1).reshape(-1, runs)[: plan.left(block)]
+        add_ranks(sums, counts, lower_is_better=lower_is_better)
+    below = np.cumsum(counts, axis=1)
+    # As `_percentiles` finds them among the ranks of all resamples.
+    low, high = (
+        1 + (below <= max(np.ceil(options.resamples * level - 1), 0)).sum(axis=1)
+        for level in _levels(options.confidence)
+    )
     observed = standings(values.mean(axis=1)[None, :], np.array([lower_is_better]))[0]
-    return RankIntervals(observed, low.astype(np.int64), high.astype(np.int64), (ranks == 1).mean(axis=0))
+    return RankIntervals(observed, low, high, counts[:, 0] / options.resamples)
 
 
 @dataclass(frozen=True)
@@ -119,6 +128,9 @@ def _resampled_ranks(values: Matrix, options: Options, lower_is_better: bool) ->
 
 def _percentiles(found: Ints | Floats, confidence: float) -> Floats:
     """Return the ends of the middle part, both of them among the values."""
-    levels = [(1 - confidence) / 2, (1 + confidence) / 2]
-    ends: Floats = np.quantile(found, levels, axis=0, method="inverted_cdf")
+    ends: Floats = np.quantile(found, _levels(confidence), axis=0, method="inverted_cdf")
     return ends
+
+
+def _levels(confidence: float) -> list[float]:
+    return [(1 - confidence) / 2, (1 + confidence) / 2]

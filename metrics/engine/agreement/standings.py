@@ -7,11 +7,15 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from metrics.engine.machine_code import Kernel
 from metrics.engine.ranking import Flags, Ints
 from metrics.engine.significance.pairs import Matrix
 
 # The sum of the same values in another order differs by less: a difference of so small a share says nothing.
 TIE = 1e-12
+_ARRAYS = "float64[:, ::1], int64[:, ::1], float64, int64[:, ::1]"
+_count_ranks = Kernel("metrics.engine.kernels.standings", "count_ranks", f"void({_ARRAYS})")
+KERNELS = (_count_ranks,)
 
 
 def standings(means: Matrix, lower_is_better: Flags) -> Ints:
@@ -36,6 +40,15 @@ def standings(means: Matrix, lower_is_better: Flags) -> Ints:
     ranks = np.empty(order.shape, np.int64)
     np.put_along_axis(ranks, order, places.T, axis=1)
     return ranks
+
+
+def add_ranks(means: Matrix, counts: Ints, *, lower_is_better: bool) -> None:
+    """Add to `counts`, of shape (systems, ranks), in how many combinations each system has each of the `standings`.
+
+    Shapes: `means` (combinations, systems), all of them numbers; ranks count from 0 here.
+    """
+    cost = np.ascontiguousarray(means if lower_is_better else -means)
+    _count_ranks(cost, np.argsort(cost, axis=1), TIE, counts)
 
 
 def _end_of_tie(first: Matrix) -> Matrix:

@@ -6,6 +6,8 @@ import numpy as np
 
 from metrics.engine.ranking import Floats
 
+# Equal p values become equal in any order of them: no stable sort is needed, which takes four times as long.
+
 
 def holm(p_values: Floats) -> Floats:
     """Holm's step-down adjustment.
@@ -14,7 +16,7 @@ def holm(p_values: Floats) -> Floats:
     Controls: the chance of one wrong finding or more, whatever the dependence
     Source: Holm, Scandinavian Journal of Statistics 6, 1979
     """
-    order = np.argsort(p_values, kind="stable")
+    order = np.argsort(p_values)
     factors = len(p_values) - np.arange(len(p_values))
     adjusted = np.empty_like(p_values)
     adjusted[order] = np.minimum(np.maximum.accumulate(p_values[order] * factors), 1.0)
@@ -73,7 +75,7 @@ def uncorrected(p_values: Floats) -> Floats:
 
 def _step_up(p_values: Floats, factors: Floats) -> Floats:
     """From the largest p down, none above one before it; `factors` are for the p values in ascending order."""
-    order = np.argsort(p_values, kind="stable")[::-1]
+    order = np.argsort(p_values)[::-1]
     adjusted = np.empty_like(p_values)
     adjusted[order] = np.minimum(np.minimum.accumulate(p_values[order] * factors[::-1]), 1.0)
     return adjusted

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from metrics.engine import search
+from metrics.engine.agreement import standings
 from metrics.engine.significance import moments, pair_pass
 from runs.formats.scanning import kernel
 
 
 def warm_up() -> None:
     """Make every kernel ready to be called."""
-    for module in (kernel, search, pair_pass, moments):
+    for module in (kernel, search, pair_pass, moments, standings):
         for each in module.KERNELS:
             each.load()
