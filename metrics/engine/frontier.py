@@ -9,9 +9,9 @@ from scipy import special
 
 from metrics.engine.ranking import Flags, Floats, Ints
 from metrics.engine.significance import paired_t
-from metrics.engine.significance.corrections import holm
 from metrics.engine.significance.pairs import Matrix
-from metrics.engine.significance.verdicts import MIN_TOPICS, adjust
+from metrics.engine.significance.step_down import holm_of
+from metrics.engine.significance.verdicts import MIN_TOPICS
 
 ALPHA = 0.05
 ON_FRONTIER, PERHAPS, DOMINATED = "frontier", "perhaps", "dominated"
@@ -55,13 +55,17 @@ def frontier(values: Matrix, costs: Costs, groups: Ints, *, lower_is_better: boo
     beaten = same & (costs.value[:, None] <= costs.value) & (means[:, None] >= means)
     beaten &= (costs.value[:, None] < costs.value) | (means[:, None] > means)
     first, second = (places.astype(np.int64) for places in np.nonzero(same & _not_dearer(costs)))
-    p_values = _one_sided(better, first, second)
-    adjusted = adjust(p_values, holm)
+    statistic = _statistics(better, first, second)
     by, least = np.full(len(means), -1), np.full(len(means), np.nan)
     # The strongest pair of each run last: it is what stays.
     tested = np.flatnonzero(beaten[first, second])
-    tested = tested[np.argsort(-np.where(np.isnan(p_values[tested]), 2.0, p_values[tested]), kind="stable")]
-    by[second[tested]], least[second[tested]] = first[tested], adjusted[tested]
+    tested = tested[np.argsort(np.where(np.isnan(statistic[tested]), -np.inf, statistic[tested]), kind="stable")]
+    strongest = np.full(len(means), -1)
+    strongest[second[tested]] = tested
+    runs = np.flatnonzero(strongest >= 0)
+    by[runs] = first[strongest[runs]]
+    freedom = values.shape[1] - 1
+    least[runs] = holm_of(statistic, strongest[runs], lambda t: special.stdtr(freedom, -t))
     # Where costs overlap nothing was tested; the best of the runs that beat it by the means is named.
     best = np.where(beaten, means[:, None], -np.inf).argmax(axis=0)
     by = np.where(beaten.any(axis=0) & (by < 0), best, by)
@@ -79,11 +83,6 @@ def _not_dearer(costs: Costs) -> Flags:
     return found
 
 
-def _one_sided(values: Matrix, first: Ints, second: Ints) -> Floats:
-    """Return the p of the paired t test that the first run of each pair is better; NaN without spread."""
-    if not len(first):
-        return np.zeros(0)
-    # The statistic is NaN without spread, and so is its p.
-    statistic = paired_t.statistic_of(*paired_t.mean_and_error(values, first, second))
-    p_value: Floats = special.stdtr(values.shape[1] - 1, -statistic)
-    return p_value
+def _statistics(values: Matrix, first: Ints, second: Ints) -> Floats:
+    """Return Student's t of each pair, positive where the first run is better; NaN without spread."""
+    return paired_t.statistic_of(*paired_t.mean_and_error(values, first, second))

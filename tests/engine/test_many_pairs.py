@@ -11,12 +11,13 @@ from scipy import special
 
 from metrics.engine.agreement.intervals import rank_intervals
 from metrics.engine.agreement.standings import standings
+from metrics.engine.ranking import Floats
 from metrics.engine.significance.corrections import holm
 from metrics.engine.significance.families import Pairs, Rule, compare_family, separate
 from metrics.engine.significance.moments import moments_of, ties_of
 from metrics.engine.significance.pairs import Matrix, Options, all_pairs, noise_of
 from metrics.engine.significance.resampling import Plan, draw_weights, resampled_sums
-from metrics.engine.significance.step_down import significant_by_holm
+from metrics.engine.significance.step_down import holm_of, significant_by_holm
 from metrics.engine.significance.verdicts import adjust
 
 TENTHS = arrays.arrays(np.int64, st.tuples(st.integers(2, 7), st.integers(2, 20)), elements=st.integers(0, 10))
@@ -118,3 +119,19 @@ def test_rank_intervals_are_percentiles_of_the_standings(
     low, high = np.quantile(ranks, levels, axis=0, method="inverted_cdf")
     np.testing.assert_array_equal((found.low, found.high), (low, high))
     np.testing.assert_array_equal(found.share_first, (ranks == 1).mean(axis=0))
+
+
+@given(st.integers(0, 2**32), st.integers(1, 60), st.integers(1, 2000), st.floats(0, 8), st.data())
+def test_holm_of_some_pairs_is_holm_of_all(
+    seed: int, freedom: int, pairs: int, largest: float, data: st.DataObject
+) -> None:
+    rng = np.random.default_rng(seed)
+    statistic = np.abs(np.round(rng.normal(0, 1, pairs) * largest, rng.integers(1, 9)))
+    statistic[rng.random(pairs) < 0.05] = np.nan
+
+    def tail(size: Floats) -> Floats:
+        p_value: Floats = 2 * special.stdtr(freedom, -size)
+        return p_value
+
+    chosen = rng.choice(pairs, data.draw(st.integers(0, min(pairs, 30))), replace=False)
+    np.testing.assert_array_equal(holm_of(statistic, chosen, tail), adjust(tail(statistic), holm)[chosen])

@@ -1,14 +1,18 @@
-"""Holm's verdicts of many pairs from Student's |t| alone: p falls with |t|, so that no p needs to be computed."""
+"""Holm's correction of many pairs of which few are shown: p falls with the statistic, so that few p are computed."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 from scipy import special
 
-from metrics.engine.ranking import Flags, Floats
+from metrics.engine.ranking import Flags, Floats, Ints
 
 # Critical values are right to more digits; p itself decides on pairs that are closer to one.
 _CLOSE = 1e-9
+# Pairs whose products are bounded together.
+_STRETCH = 256
 
 
 def significant_by_holm(statistic: Floats, freedom: int, alpha: float) -> Flags:
@@ -34,6 +38,34 @@ def significant_by_holm(statistic: Floats, freedom: int, alpha: float) -> Flags:
         return np.zeros(pairs, np.bool_)
     significant: Flags = size >= ordered[len(ordered) - found]
     return significant
+
+
+def holm_of(statistic: Floats, chosen: Ints, tail: Callable[[Floats], Floats]) -> Floats:
+    """Return the p that `holm` gives some of the pairs of a family; `tail` is p, which falls with the statistic.
+
+    A pair whose statistic is NaN counts as one with p = 1, and stays NaN. As the adjusted p is the largest product
+    up to a pair's place, p is computed for the chosen pairs, and for others in their order only where their product may
+    be larger.
+    """
+    pairs, own = len(statistic), statistic[chosen]
+    ascending = np.sort(statistic[~np.isnan(statistic)])
+    known, tested = ascending[::-1], np.flatnonzero(~np.isnan(own))
+    # The first place of pairs that are equal: their products fall from it on.
+    places = len(known) - np.searchsorted(ascending, own[tested], side="right")
+    products = tail(own[tested]) * (pairs - places)
+    begins = np.arange(0, len(known), _STRETCH)
+    most = tail(known[np.minimum(begins + _STRETCH, len(known)) - 1]) * (pairs - begins)
+    least = np.full(len(begins), np.inf)
+    below = products < 1
+    np.minimum.at(least, places[below] // _STRETCH, products[below])
+    needed = most > np.minimum.accumulate(least[::-1])[::-1]
+    at = np.flatnonzero(np.repeat(needed, _STRETCH)[: len(known)])
+    largest = np.zeros(len(known))
+    largest[at] = tail(known[at]) * (pairs - at)
+    largest = np.maximum.accumulate(largest)
+    found = np.full(len(chosen), np.nan)
+    found[tested] = np.minimum(np.maximum(products, largest[places]), 1.0)
+    return found
 
 
 def _critical(level: float, freedom: int) -> float:
