@@ -20,6 +20,8 @@ TAB, LF, CR, SPACE, HASH_SIGN, PLUS, MINUS, POINT, ZERO, NINE = 9, 10, 13, 32, 3
 # Positions are unsigned throughout: with signed ones every access would first ask whether it counts from the end,
 # and the scan would take four times as long. A signed number added to one would make it a float.
 compiled = numba.njit(error_model="numpy")
+# For what is rounded anyway: it may be added up or compared in any order, and holds no NaN.
+rounded = numba.njit(error_model="numpy", fastmath={"nnan", "ninf", "nsz", "reassoc"})
 # Handing an array to a function takes seven numbers: what runs for every row is put in place.
 inlined = numba.njit(error_model="numpy", forceinline=True)
 

@@ -82,11 +82,19 @@ def _count(values: Matrix, first: Ints, second: Ints, scale: Floats, least: Floa
     """In how many resamples the largest of the pairs up to each is as far apart as it; and the largest of all pairs in
     each resample."""
     maxima = np.zeros((plan.blocks, BLOCK // TILE, TILE))
+    under, over = np.minimum.accumulate(least[::-1])[::-1].copy(), np.maximum.accumulate(least)
 
     def count(blocks: range) -> Ints:
-        counts = np.zeros(len(first), np.int64)
+        counts = np.zeros(len(first) + 1, np.int64)
+        bound, since = np.empty(TILE, np.float32), np.empty(TILE, np.int64)
         for block in blocks:
-            count_maxima(plan.sums(block, values), plan.left(block), first, second, scale, least, counts, maxima[block])
+            sums, left = plan.sums(block, values), plan.left(block)
+            size = float(np.abs(sums).max()) or 1.0
+            small = (sums / size).astype(np.float32)
+            count_maxima(
+                sums, small, size, left, first, second, scale, least, under, over, bound, since, counts, maxima[block]
+            )
         return counts
 
-    return in_threads(count, plan.blocks, plan.threads), maxima.reshape(-1)[: plan.resamples]
+    counts = np.cumsum(in_threads(count, plan.blocks, plan.threads))[:-1]
+    return counts, maxima.reshape(-1)[: plan.resamples]

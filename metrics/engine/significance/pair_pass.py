@@ -12,7 +12,8 @@ count_extreme = Kernel(_MODULE, "count_extreme", f"void({_SUMS}, int64, {_PAIRS}
 count_maxima = Kernel(
     _MODULE,
     "count_maxima",
-    f"void({_SUMS}, int64, {_PAIRS}, float64[::1], float64[::1], int64[::1], float64[:, ::1])",
+    f"void({_SUMS}, float32[:, :, ::1], float64, int64, {_PAIRS}, float64[::1], float64[::1], float64[::1], "
+    "float64[::1], float32[::1], int64[::1], int64[::1], float64[:, ::1])",
 )
 count_shifted = Kernel(
     _MODULE, "count_shifted", f"void({_SUMS}, int64, {_PAIRS}, float64[::1], float64, int64[::1], int64[::1])"
