@@ -34,7 +34,7 @@ from metrics.services.boards.conditions import visible_board
 from metrics.services.boards.filter import with_keys
 from metrics.services.boards.filter_grammar import parse_filter
 from metrics.services.boards.leaderboard import BoardQuery
-from metrics.services.boards.standing_parts import PARTS, StandingsQuery
+from metrics.services.boards.standing_parts import BOARD_RESAMPLES, PARTS, StandingsQuery
 from metrics.services.boards.versions import ALL, VERSIONS
 from metrics.services.boards.what_if import WhatIfQuery
 from runs.api.parameters import MAX_OFFSET, integer_in
@@ -81,14 +81,16 @@ def standings_query(parameters: Mapping[str, str]) -> StandingsQuery | None:
     wanted = {*parts, "baseline"} if baseline else set(parts)
     if "all" in parts:
         wanted |= {"intervals", "tiers", "ranks", "expected"}
+    test = parameters.get("test") or "paired_t"
+    usual = BOARD_RESAMPLES.get(test, 100_000)
     return StandingsQuery(
         parts=tuple(part for part in PARTS if part in wanted),
         baseline=baseline,
-        test=parameters.get("test") or "paired_t",
+        test=test,
         correction=parameters.get("correction") or "holm",
         alpha=share_in(parameters, "alpha", 0.05),
         confidence=share_in(parameters, "confidence", 0.95),
-        resamples=integer_in(parameters, "resamples", 100_000, *RESAMPLES),
+        resamples=integer_in(parameters, "resamples", usual, *RESAMPLES),
         rank_resamples=integer_in(parameters, "rank_resamples", 2_000, *RANK_RESAMPLES),
         seed=integer_in(parameters, "seed", 0, 0, MAX_SEED),
     )

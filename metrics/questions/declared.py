@@ -57,7 +57,11 @@ STATISTICS = (
     CORRECTION,
     ALPHA,
     CONFIDENCE,
-    RESAMPLES,
+    parameter(
+        "resamples",
+        "B of a test that draws, default: 100,000; bootstrap 50,000, randomised_tukey_hsd 10,000",
+        OpenApiTypes.INT,
+    ),
     parameter("rank_resamples", "B of the rank intervals, default: 2,000", OpenApiTypes.INT),
     SEED,
 )

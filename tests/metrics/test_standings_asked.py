@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from django.conf import settings
 from django.core.cache import cache
 from django.db import connection
 from django.test import Client
@@ -15,14 +16,25 @@ from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 from scipy import stats
 
+from metrics.engine.significance import TESTS
 from metrics.engine.significance.pairs import Matrix
 from metrics.services.boards import standings
+from metrics.services.boards.standing_parts import BOARD_RESAMPLES, StandingsQuery
+from metrics.services.values.effort import seconds_of_ranks, seconds_of_test
 from runs.models import Collection, User
 from tests.metrics.boards import make_board
 from tests.metrics.standings import BOARD, NOBODY, RUNS, TOPICS, board, id_of, nothing_is_remembered, rows_of, values
 
 pytestmark = pytest.mark.words
 __all__ = ["board", "nothing_is_remembered", "values"]
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_no_test_of_200_runs_on_250_topics_is_refused(test: str) -> None:
+    resamples = BOARD_RESAMPLES.get(test, StandingsQuery.resamples)
+    pairs = [200 * 199 // 2, 199]
+    seconds = sum(seconds_of_test(test, 200, 250, number, resamples) for number in pairs)
+    assert seconds + seconds_of_ranks(200, 250, StandingsQuery.rank_resamples) < settings.EVALHUB_WORK_SECONDS
 
 
 def test_queries_do_not_grow_with_the_board(anonymous: APIClient, board: Collection) -> None:

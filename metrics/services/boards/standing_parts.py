@@ -10,6 +10,8 @@ from metrics.engine.significance import TESTS
 from metrics.engine.significance.pairs import Caution
 from metrics.services.boards.mean_intervals import Ends
 
+# B by default where it is not 100,000, so that everything about 200 runs on 250 topics is answered at once.
+BOARD_RESAMPLES = {"bootstrap": 50_000, "randomised_tukey_hsd": 10_000}
 PARTS = ("intervals", "tiers", "ranks", "expected", "baseline")
 
 
