@@ -250,7 +250,8 @@ def _cells(sample: Sample, design: Design) -> tuple[int, Ints, Ints]:
         cells = paired_values(sample.values, sample.factors)
         return len(cells.topic), cells.topic, cells.searcher
     if design == "two_way":
-        seen = np.unique(np.stack([topic, searcher]), axis=1)[1]
+        people = len(sample.factors.searchers) + 1
+        seen = np.unique(topic * people + searcher + 1) % people - 1
         return topic_values(sample.values, sample.factors).values.shape[1], np.full(len(seen), -1), seen
     return len(taking), topic, searcher
 
