@@ -15,7 +15,7 @@ from statsmodels.stats.oneway import anova_oneway
 
 from metrics.engine.errors import StatisticsError
 from metrics.engine.sessions.blocks import Session
-from metrics.engine.sessions.designs import Factors, crossing_of
+from metrics.engine.sessions.designs import Factors, crossing_of, crossings_of
 from metrics.engine.significance import crossed
 from tests.engine.calibration import ALPHA, rate_of
 from tests.engine.crossed import SEARCHERS, TOPICS, found_differences, study
@@ -192,6 +192,23 @@ def test_searchers_and_topics_without_the_systems_of_most_are_left_out() -> None
     found = crossing_of(np.ones(len(between)), factors_of(between))
     assert (found.searchers_cross, found.topics_cross) == (False, True)
     assert (found.fewest, found.fewest_are) == (2, "searchers of a system")
+
+
+def test_pairs_of_several_studies_are_crossed_one_by_one() -> None:
+    rows = [*ALL, *((topic, f"{user}b", "C" if system == "A" else "D") for topic, user, system in ALL)]
+    factors, pairs = factors_of(rows), (np.array([0, 0, 2]), np.array([1, 2, 3]))
+    both, mixed, other = crossings_of(np.ones(len(rows)), factors, *pairs)
+    assert (both.sessions.tolist(), other.sessions.tolist()) == ([*range(32)], [*range(32, 64)])
+    assert (both.searchers_cross, mixed.searchers_cross, mixed.topics_cross, len(mixed.sessions)) == (
+        True,
+        False,
+        True,
+        32,
+    )
+    (whole,) = crossings_of(np.ones(32), factors_of(ALL), *(side[:1] for side in pairs))
+    assert len(whole.sessions) == 32
+    with pytest.raises(StatisticsError, match="no searcher has several topics"):
+        crossings_of(np.ones(64), factors_of([(topic, user + topic, system) for topic, user, system in rows]), *pairs)
 
 
 @pytest.mark.parametrize(

@@ -37,9 +37,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.words]
 ROOT = Path(__file__).parents[2]
 ROW = re.compile(r"^\| `(?P<said>[^`]+)`(?: \(`(?P<code>\w+)`\))? \| [^|]+ \| `(?P<example>[^`]+)` \|$", re.MULTILINE)
 RANDOM = re.compile(r"random\((\d+), (\d+)(?:, spread=([\d.]+))?\)")
-LAYOUT = re.compile(
-    r"(each|turns|one)\((\d+), (\d+)(?:, systems=(\d))?(?:, gap=([\d.]+))?(?:, noise=([\d.]+))?\)( and .+)?"
-)
+LAYOUT = re.compile(r"(each|turns|one|studies)\((\d+), (\d+)((?:, \w+=[\d.]+)*)\)")
 COMPARISON, BOARD, SESSIONS = "/collections/board/comparison/", "/collections/board/", "/collections/board/sessions/"
 # Said of other data: leaderboards of sessions (docs/sessions.md), costs and parameters (docs/api/importance.md),
 # versions of systems and runs withdrawn from a stored comparison.
@@ -112,38 +110,42 @@ def page_of(user: User, page: str, example: str) -> str:
     return unescape(text_of(answer.content.decode()))
 
 
+def drawn_sessions(layout: str, searchers: int, topics: int, options: dict[str, float]) -> list[Any]:
+    """Topic, searcher, system and value of each session."""
+    rng, systems = np.random.default_rng(1), 4 if layout == "studies" else int(options.get("systems", 2))
+    searcher, topic, system = (part.ravel() for part in np.indices((searchers, topics, systems)))
+    there = searcher < searchers - options.get("dropouts", 0)
+    there |= system == 0
+    if layout in ("turns", "one"):
+        there &= system == (searcher + topic * (layout == "turns")) % systems
+    searcher, topic, system = searcher[there], topic[there], system[there]
+    values = 0.5 + options.get("gap", 0) * (system == 0)
+    if noise := options.get("noise", 0.1):
+        values += 0.1 * rng.random(searchers)[searcher] + 0.1 * rng.random(topics)[topic]
+        values += rng.normal(0, noise, len(system))
+    return [topic, searcher + searchers * (system // 2) * (layout == "studies"), system, values]
+
+
 def sample_of(example: str) -> Sample:
     """The sessions of an example: drawn by layout, or of the values of each topic by system."""
     if drawn := LAYOUT.fullmatch(example):
-        layout, (searchers, topics, systems) = drawn[1], (int(number or 2) for number in drawn.group(2, 3, 4))
-        rng = np.random.default_rng(1)
-        searcher, topic, system = (part.ravel() for part in np.indices((searchers, topics, systems)))
-        if layout != "each":
-            own = system == ((searcher + topic) % systems if layout == "turns" else searcher % systems)
-            searcher, topic, system = searcher[own], topic[own], system[own]
-        means = 0.1 * rng.random(searchers)[searcher] + 0.1 * rng.random(topics)[topic]
-        values = 0.5 + means + float(drawn[5] or 0) * (system == 0) + rng.normal(0, float(drawn[6] or 0.1), len(system))
-        if float(drawn[6] or 1) == 0:
-            values = 0.5 + float(drawn[5] or 0) * (system == 0)
-        if drawn[7]:
-            searcher, topic, system = (
-                np.append(part, last) for part, last in ((searcher, 99), (topic, 0), (system, 0))
-            )
-            values = np.append(values, 0.5)
+        options = {name: float(value) for name, value in re.findall(r"(\w+)=([\d.]+)", drawn[4])}
+        *factors, values = drawn_sessions(drawn[1], int(drawn[2]), int(drawn[3]), options)
     else:
         by_system = values_in(example)
         system, topic = np.nonzero(~np.isnan(by_system))
-        searcher, values = np.arange(len(system)), by_system[system, topic]
-    parts = [np.unique(part, return_inverse=True) for part in (topic, searcher, system)]
-    names = [[f"{mark}{one + 1}".encode() for one in part[0]] for mark, part in zip("tus", parts, strict=True)]
-    means_of = [values[parts[2][1] == one].mean() for one in range(len(names[2]))]
-    place = np.argsort(np.argsort(-np.array(means_of), kind="stable"))
-    labels = [f"team/log:{'ABC'[one]}" for one in np.argsort(place)]
-    factors = Factors(
-        names[0], names[1], [one.encode() for one in labels], parts[0][1], parts[1][1], place[parts[2][1]]
+        factors, values = [topic, np.arange(len(system)), system], by_system[system, topic]
+    # The systems stand in the order of their means.
+    means = [-values[factors[2] == one].mean() for one in range(factors[2].max() + 1)]
+    order = np.argsort(means, kind="stable")
+    labels = [f"team/log:{'ABCD'[one]}" for one in order]
+    topics, searchers = (
+        [f"{mark}{n + 1}".encode() for n in range(part.max() + 1)] for mark, part in zip("tu", factors[:2], strict=True)
     )
+    system = np.argsort(order)[factors[2]]
+    found = Factors(topics, searchers, [one.encode() for one in labels], factors[0], factors[1], system)
     entrants: dict[str, Any] = {name: (None, name[-1]) for name in labels}
-    return Sample(values, factors, labels, entrants)
+    return Sample(values, found, labels, entrants)
 
 
 def comparison_of(example: str) -> str:

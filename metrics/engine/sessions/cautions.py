@@ -44,12 +44,12 @@ def of_sessions(cautions: Iterable[Caution], design: Design, units: str = "") ->
 
 
 def dependent_cells(
-    cells: int, topic: Ints, searcher: Ints, factors: Factors, design: Design, crossing: Crossing | None
+    cells: int, topic: Ints, searcher: Ints, factors: Factors, design: Design, crossed: bool
 ) -> tuple[Caution, ...]:
     """Return the caution of topics or searchers that recur, in a test that takes its cells for independent.
 
-    `topic` and `searcher` are those of each cell, -1 where there is none; `factors` have their names, and `crossing` is
-    None where the sessions cannot be compared by searchers and topics.
+    `topic` and `searcher` are those of each cell, -1 where there is none; `factors` have their names, and `crossed`
+    says whether the sessions can be compared by searchers and topics.
     """
     told = [
         _named(np.flatnonzero(np.bincount(unit[unit >= 0]) > 1), names, noun)
@@ -58,7 +58,7 @@ def dependent_cells(
     if not any(told):
         return ()
     instead = "the crossed analysis (design=crossed) allows for both"
-    if crossing is None:
+    if not crossed:
         instead = "compare by topic (design=two_way), which allows for topics, not for searchers"
         instead = instead if design == "paired" else "these sessions allow no crossed analysis, which would count them"
     where = "where topics or searchers differ"
@@ -72,17 +72,20 @@ def dependent_cells(
     return (Caution("dependent_cells", message),)
 
 
-def left_out(crossing: Crossing) -> tuple[Caution, ...]:
-    """Return the caution of searchers and topics that a crossed analysis does not take."""
+def left_out(crossings: list[Crossing]) -> tuple[Caution, ...]:
+    """Return the caution of searchers and topics that a crossed analysis does not take; of those of pairs, the one with
+    the most."""
+    most = max(crossings, key=lambda one: one.searchers_left_out + one.topics_left_out)
     told = [
         f"{counted(number, noun)} with {'only some of the' if crosses else 'several'} systems"
         for number, noun, crosses in (
-            (crossing.searchers_left_out, "searcher", crossing.searchers_cross),
-            (crossing.topics_left_out, "topic", crossing.topics_cross),
+            (most.searchers_left_out, "searcher", most.searchers_cross),
+            (most.topics_left_out, "topic", most.topics_cross),
         )
         if number
     ]
-    return (Caution("sessions_left_out", f"without the sessions of {' and '.join(told)}"),) if told else ()
+    where = "some pairs are compared " if len(crossings) > 1 else ""
+    return (Caution("sessions_left_out", f"{where}without the sessions of {' and '.join(told)}"),) if told else ()
 
 
 def _named(places: Ints, names: list[bytes], noun: str) -> str:

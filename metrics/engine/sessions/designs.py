@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Self
 
 import numpy as np
@@ -12,6 +12,9 @@ from metrics.engine.errors import StatisticsError
 from metrics.engine.ranking import Flags, Floats, Ints
 from metrics.engine.sessions.blocks import Session
 from metrics.engine.significance.pairs import Matrix
+
+# Sessions of all pairs of systems that are held at once.
+_HELD = 10_000_000
 
 Design = Literal["crossed", "paired", "latin_square", "two_way", "unpaired"]
 
@@ -110,6 +113,27 @@ def crossing_of(values: Floats, factors: Factors) -> Crossing:
         taking, crosses["searcher"], crosses["topic"], left["searcher"], left["topic"],
         whole["searcher"] - left["searcher"], whole["topic"] - left["topic"], *min(fewest),
     )  # fmt: skip
+
+
+def crossings_of(values: Floats, factors: Factors, first: Ints, second: Ints) -> list[Crossing]:
+    """Return what a crossed analysis of all systems takes; where there is none, what that of each pair takes.
+
+    Raise StatisticsError where some pair has none either, or there are too many.
+    """
+    try:
+        return [crossing_of(values, factors)]
+    except StatisticsError:
+        if len(factors.systems) == 2 or len(values) * len(first) > _HELD:
+            raise
+    found = []
+    for i, j in zip(first.tolist(), second.tolist(), strict=True):
+        own = np.flatnonzero((factors.system == i) | (factors.system == j))
+        part = replace(
+            factors.take(own), systems=[factors.systems[i], factors.systems[j]], system=(factors.system[own] == j) * 1
+        )
+        crossing = crossing_of(values[own], part)
+        found.append(replace(crossing, sessions=own[crossing.sessions]))
+    return found
 
 
 def recognise(factors: Factors) -> Design:

@@ -158,6 +158,6 @@ def _tested(compared: SessionComparison) -> list[str]:
         f"Test: {TEST_NAMES[compared.test]}, {corrected}, alpha = {query.rule.alpha:g}{drawn}.",
     ]
     if compared.verdicts.have(TOO_FEW_TOPICS).any():
-        unit = compared.crossing.fewest_are if compared.crossed and compared.crossing else unit
+        unit = min((one.fewest, one.fewest_are) for one in compared.crossings)[1] if compared.crossed else unit
         return [*sentences, f"No verdicts: {unit} are too few to tell a difference from chance."]
     return [*sentences, *withheld_pairs(REASONS[reason] for reason in np.asarray(compared.verdicts.withheld).tolist())]

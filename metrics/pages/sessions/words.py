@@ -47,10 +47,10 @@ def omnibus_sentences(compared: SessionComparison) -> list[str]:
     """Return the tests of all systems at once; of two they say what the test of the pair says."""
     if len(compared.systems) < 3:
         return []
-    if compared.crossed:
-        return [f"All systems at once: {report(compared.omnibus['crossed'])}."]
     said = []
     for name, found in compared.omnibus.items():
+        if name == "crossed":
+            return [f"All systems at once: {report(found)}."]
         plain = without_correction(found)
         said.append(f"All systems at once, {name}: {_p(found.p_value)}{f' ({plain})' if plain else ''}.")
     return said

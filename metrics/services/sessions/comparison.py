@@ -14,8 +14,7 @@ from metrics.engine.sessions.cautions import dependent_cells, left_out, of_sessi
 from metrics.engine.sessions.designs import (
     Crossing,
     Design,
-    Factors,
-    crossing_of,
+    crossings_of,
     paired_values,
     recognise,
     samples,
@@ -107,8 +106,8 @@ class SessionComparison:
     `recognised` is the design of the sessions, with the reason in `why`; `design` is the one by which they are
     compared, on this many `cells`: pairs of topic and searcher, topics, or sessions. Bounds of `result` are NaN if the
     test has none. `family` is the number of pairs that p values account for. There are tiers if all pairs are given and
-    any can have a verdict. `crossing` is how searchers and topics go with the systems, None where they cannot be
-    crossed; `crossed` has the crossed analysis of each pair, if that is the design.
+    any can have a verdict. `crossings` are what crossed analyses take: one of all systems, or one for each pair, or
+    none; `crossed` has the crossed analysis of each pair, if that is the design.
     """
 
     query: SessionComparisonQuery
@@ -128,7 +127,7 @@ class SessionComparison:
     effects: PairEffects
     tiers: Tiers | None
     omnibus: dict[str, OmnibusResult]
-    crossing: Crossing | None
+    crossings: list[Crossing]
     crossed: list[OmnibusResult]
 
     @property
@@ -177,26 +176,27 @@ def compare_systems(*, collection: Collection, query: SessionComparisonQuery) ->
 
 def compare_sample(sample: Sample, judged_by: str, query: SessionComparisonQuery) -> SessionComparison:
     """Compare systems on sessions that were read before."""
+    pairs = Pairs(len(sample.names), place_of(sample.names, query.baseline))
     try:
-        crossing = crossing_of(sample.values, sample.factors)
+        crossings = crossings_of(sample.values, sample.factors, *pairs.indices())
     except StatisticsError:
         if query.design == "crossed":
             raise
-        return _compare(sample, judged_by, query, None)
+        return _compare(sample, judged_by, query, pairs, [])
     try:
-        return _compare(sample, judged_by, query, crossing)
+        return _compare(sample, judged_by, query, pairs, crossings)
     except StatisticsError as error:
         # Sessions can look as if they could be crossed, and leave nothing to hold the systems against.
         if query.design or query.test or error.code != StatisticsError.code:
             raise
-        return _compare(sample, judged_by, query, None)
+        return _compare(sample, judged_by, query, pairs, [])
 
 
 def _compare(
-    sample: Sample, judged_by: str, query: SessionComparisonQuery, crossing: Crossing | None
+    sample: Sample, judged_by: str, query: SessionComparisonQuery, pairs: Pairs, crossings: list[Crossing]
 ) -> SessionComparison:
     plain = recognise(sample.factors)
-    recognised = "crossed" if crossing else plain
+    recognised = "crossed" if crossings else plain
     fits = [design for design in (recognised, plain) if query.test in (None, *FITTING[design])]
     design = query.design or (fits or [recognised])[0]
     test = query.test or FITTING[design][0]
@@ -204,9 +204,8 @@ def _compare(
         message = f"test {test[:40]!r} does not fit the {design} design; choose from: {', '.join(FITTING[design])}"
         raise StatisticsError(message, code="unknown_test", pointer="test")
     check_known([], query.rule.correction)
-    pairs = Pairs(len(sample.names), place_of(sample.names, query.baseline))
     if design in ("crossed", "latin_square"):
-        found = _in_factors(sample, design, pairs, query, crossing)
+        found = _in_factors(sample, design, pairs, query, crossings if design == "crossed" else [])
     elif compare := TESTS[test].compare_samples:
         found = _unpaired(sample, pairs, compare, query)
     else:
@@ -218,7 +217,7 @@ def _compare(
     verdicts = decide(result, adjusted, query.rule.alpha, fewest)
     told = [*result.cautions, *of_sessions(cautions_of(verdicts, fewest), design, found.units)]
     if design != "crossed":
-        told += dependent_cells(*_cells(sample, design), sample.factors, design, crossing)
+        told += dependent_cells(*_cells(sample, design), sample.factors, design, bool(crossings))
     result = replace(result, cautions=tuple(dict.fromkeys(told)))
     family = family_size(test, pairs) if test in TESTS else pairs.number
     separated = None
@@ -226,18 +225,20 @@ def _compare(
         order = np.arange(pairs.runs, dtype=np.float64)
         separated = tiers(order, *pairs.indices(), verdicts.significant, lower_is_better=True)
     return SessionComparison(
-        query, judged_by, recognised, _why(plain, crossing), design, test, correction, family, found.cells,
+        query, judged_by, recognised, _why(plain, crossings), design, test, correction, family, found.cells,
         _systems(sample, query.options.confidence), pairs, result, adjusted, verdicts, found.effects, separated,
-        found.omnibus, crossing, found.crossed,
+        found.omnibus, crossings, found.crossed,
     )  # fmt: skip
 
 
-def _why(plain: Design, crossing: Crossing | None) -> str:
+def _why(plain: Design, crossings: list[Crossing]) -> str:
     """Return the reason for the recognised design."""
-    if crossing is None:
+    if not crossings:
         return _WHY[plain]
-    used = "all systems" if crossing.searchers_cross else "one system each"
-    searched = "all systems" if crossing.topics_cross else "one system each"
+    if len(crossings) > 1:
+        return "in each pair of systems searchers and topics have several sessions"
+    used = "all systems" if crossings[0].searchers_cross else "one system each"
+    searched = "all systems" if crossings[0].topics_cross else "one system each"
     return f"searchers used {used}, topics were searched with {searched}, and both have several sessions"
 
 
@@ -286,41 +287,45 @@ def _paired(sample: Sample, design: Design, pairs: Pairs, test: str, query: Sess
 
 
 def _in_factors(
-    sample: Sample, design: Design, pairs: Pairs, query: SessionComparisonQuery, crossing: Crossing | None
+    sample: Sample, design: Design, pairs: Pairs, query: SessionComparisonQuery, crossings: list[Crossing]
 ) -> _Outcome:
     """Return the crossed analysis, or that of a Latin square, of all systems, and the same of each pair's sessions."""
-    taking = crossing.sessions if design == "crossed" and crossing else np.flatnonzero(~np.isnan(sample.values))
-    # In one order, so that pairs of which the same was searched have the same model.
-    part = sample.factors.take(taking)
-    taking = taking[np.lexsort((part.searcher, part.topic))]
+    taking = np.flatnonzero(~np.isnan(sample.values))
+    if crossings:
+        taking = np.unique(np.concatenate([one.sessions for one in crossings]))
     values, factors = sample.values[taking], sample.factors.take(taking)
     found = samples(values, factors)
     if min(map(len, found)) < 1:
         raise StatisticsError("a system has no session with a value", code="too_few_topics")
     first, second = pairs.indices()
-    each = _contrasts(values, factors, design, pairs, query.options.confidence)
-    whole = each[0].analysis
-    if pairs.runs > 2:
-        method = crossed if design == "crossed" else latin_square
-        whole = method.analyse(values, factors.system, factors.topic, factors.searcher)
+    each = _contrasts(sample, taking, design, pairs, crossings, query.options.confidence)
+    omnibus: dict[str, OmnibusResult] = {design: each[0].analysis} if pairs.runs == 2 else {}
+    if pairs.runs > 2 and len(crossings) < 2:
+        method = crossed if crossings else latin_square
+        omnibus[design] = method.analyse(values, factors.system, factors.topic, factors.searcher)
     difference, low, high = np.array([(one.difference, one.low, one.high) for one in each]).T
     statistic = np.array([np.nan if one.analysis.statistic is None else one.analysis.statistic for one in each])
     p_value = np.array([one.analysis.p_value for one in each])
     fewest = min(each, key=lambda one: one.analysis.freedom[1]).analysis
-    cautions = [*fewest.cautions, *untested(p_value, "the factors leave no residual")]
+    cautions = (*fewest.cautions, *untested(p_value, "the factors leave no residual"))
     means = np.array([one.mean() for one in found])
     effects = PairEffects(relative_difference(difference, means[second]))
-    counted, units, analyses_of_pairs = len(values), "", []
-    if design == "crossed" and crossing:
-        cautions += left_out(crossing)
-        counted, units, analyses_of_pairs = crossing.fewest, crossing.fewest_are, [one.analysis for one in each]
-    result = PairedResult(difference, low, high, statistic, p_value, np.zeros(len(first), np.bool_), tuple(cautions))
-    return _Outcome(len(values), counted, result, effects, {design: whole}, units, analyses_of_pairs)
+    result = PairedResult(difference, low, high, statistic, p_value, np.zeros(len(first), np.bool_), cautions)
+    if not crossings:
+        return _Outcome(len(values), len(values), result, effects, omnibus)
+    result = replace(result, cautions=(*cautions, *left_out(crossings)))
+    counted, units = min((one.fewest, one.fewest_are) for one in crossings)
+    return _Outcome(len(values), counted, result, effects, omnibus, units, [one.analysis for one in each])
 
 
-def _contrasts(values: Floats, factors: Factors, design: Design, pairs: Pairs, confidence: float) -> list[Contrast]:
-    """Return the analysis of each pair of systems. Sessions are ordered by topic and searcher."""
-    sessions = [np.flatnonzero(factors.system == system) for system in range(pairs.runs)]
+def _contrasts(
+    sample: Sample, taking: Ints, design: Design, pairs: Pairs, crossings: list[Crossing], confidence: float
+) -> list[Contrast]:
+    """Return the analysis of each pair of systems, on the sessions taken, or on those of its own crossing."""
+    factors = sample.factors
+    # In one order, so that pairs of which the same was searched have the same model.
+    order = taking[np.lexsort((factors.searcher[taking], factors.topic[taking]))]
+    sessions = [order[factors.system[order] == system] for system in range(pairs.runs)]
     searched: dict[bytes, int] = {}
     same = [
         searched.setdefault(np.stack([factors.topic[own], factors.searcher[own]]).tobytes(), system)
@@ -328,23 +333,23 @@ def _contrasts(values: Floats, factors: Factors, design: Design, pairs: Pairs, c
     ]
     first, second = pairs.indices()
     both = list(zip(first.tolist(), second.tolist(), strict=True))
-    keys = [(same[i], same[j]) for i, j in both] if design == "crossed" else both
+    keys = [(same[i], same[j]) for i, j in both] if len(crossings) == 1 else both
     # The equations of every topic, searcher and system are solved a few times for each model, and for all systems.
-    unknowns = sum(len(names) for names in (factors.topics, factors.searchers, factors.systems))
+    unknowns = len(factors.topics) + len(factors.searchers) + len(factors.systems)
     models = len(set(keys)) + (pairs.runs > 2)
-    seconds = (_CUBED * unknowns**3 + _SOLVED) * models + _FITTED * pairs.number + _WEIGHED * values.size * pairs.runs
+    seconds = (_CUBED * unknowns**3 + _SOLVED) * models + _FITTED * pairs.number + _WEIGHED * taking.size * pairs.runs
     begin(seconds, "this analysis", "name fewer systems, or another design", "systems")
     made: dict[tuple[int, int], crossed.Model] = {}
     found = []
-    for (i, j), key in zip(both, keys, strict=True):
-        own = np.concatenate([sessions[i], sessions[j]])
-        part = (np.repeat([0, 1], [len(sessions[i]), len(sessions[j])]), factors.topic[own], factors.searcher[own])
-        if design == "latin_square":
-            found.append(latin_square.contrast(values[own], *part, confidence))
+    for at, ((i, j), key) in enumerate(zip(both, keys, strict=True)):
+        own = crossings[at].sessions if len(crossings) > 1 else np.concatenate([sessions[i], sessions[j]])
+        part = ((factors.system[own] == j).astype(np.int64), factors.topic[own], factors.searcher[own])
+        if not crossings:
+            found.append(latin_square.contrast(sample.values[own], *part, confidence))
             continue
         if key not in made:
             made[key] = crossed.Model.of(*part)
-        found.append(made[key].compare(values[own], confidence))
+        found.append(made[key].compare(sample.values[own], confidence))
     return found
 
 
