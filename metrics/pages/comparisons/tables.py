@@ -37,12 +37,12 @@ RUNS_SHOWN = 200
 
 @dataclass(frozen=True)
 class RunLine:
-    """One compared run: its means, its tier and groups, and its rank interval."""
+    """One compared run: its means with the names of the measures, its tier and groups, and its rank interval."""
 
     run: Run
     name: str
     rank: int
-    means: list[str]
+    named_means: list[tuple[str, str]]
     baseline: bool
     tier: str
     letters: str
@@ -70,7 +70,10 @@ def run_lines(answer: Answer, compared: Compared, family: Family, spread: RankIn
             runs[row],
             names[runs[row]],
             int(ranks[row]),
-            [column[compared.order[row]] for column in means],
+            [
+                (one.measure.name, column[compared.order[row]])
+                for one, column in zip(answer.results, means, strict=True)
+            ],
             row == compared.pairs.baseline,
             str(family.tiers.tier[row]) if family.tiers else "",
             letters[row] if letters else "",
