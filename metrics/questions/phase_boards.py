@@ -14,7 +14,7 @@ from metrics.questions.boards import board_query, standings_query
 from metrics.questions.parameters import choice_in
 from metrics.services.boards.fingerprints import Fingerprint, of_boards, of_filter
 from metrics.services.campaigns.boards import OFFICIAL, VIEWS, PhaseQuery, Reader
-from runs.api.access import note_reading
+from runs.api.access import sees_scores
 from runs.api.campaigns.finding import participation_of, visible_phase
 from runs.api.parameters import text_of
 from runs.errors import Blind, InvalidInput
@@ -39,7 +39,8 @@ def phase_board_in(request: HttpRequest | Request, campaign: str, phase: str) ->
     found = visible_phase(request, campaign, phase)
     if not sees_board(request.user, found):
         raise Blind
-    note_reading(request, found.collection)
+    # Whoever sees the leaderboard as feedback reads what the team may; of organisers it is recorded.
+    sees_scores(request, found.collection)
     own, organiser = participation_of(request.user, found.campaign), is_organiser(found.campaign, request.user)
     return AskedBoard(found, Reader(own, organiser, clock.database_now()))
 

@@ -9,7 +9,7 @@ from django.http import Http404, HttpRequest
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from runs.api.access import note_reading
+from runs.api.access import sees_scores
 from runs.api.parameters import KnownFields
 from runs.errors import StoredValueCorrupt
 from runs.models import Collection, Snapshot
@@ -42,7 +42,7 @@ def visible_snapshot(request: HttpRequest | Request, code: str) -> Snapshot:
         raise StoredValueCorrupt(f"snapshot {found.code} is damaged; ask the operator for a backup")
     of = {"phases": found.phase_id} if found.phase_id else {"phases__campaign": found.campaign_id}
     for collection in Collection.objects.filter(**of, blind=True).distinct():
-        note_reading(request, collection)
+        sees_scores(request, collection)
     return found
 
 

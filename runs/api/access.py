@@ -94,7 +94,7 @@ def sees_scores(request: HttpRequest | Request, collection: Collection) -> bool:
 
 
 def note_reading(request: HttpRequest | Request, collection: Collection) -> None:
-    """Record once for a request that its user reads values that organisers alone see."""
+    """Record once for a request that its user, who sees everything, reads values that organisers alone see."""
     kept = cast(Any, request._request if isinstance(request, Request) else request)
     noted: set[int] = kept.__dict__.setdefault("readings_noted", set())
     if collection.blind and collection.pk not in noted:

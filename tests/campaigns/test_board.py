@@ -14,7 +14,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
-from runs.models import Campaign, Collection, Disclosure, Participation, User
+from runs.models import AuditEvent, Campaign, Collection, Disclosure, Participation, User
 from runs.services.collections import disclose
 from tests.campaigns.worlds import (
     CAMPAIGN,
@@ -355,6 +355,9 @@ def test_a_frozen_leaderboard_shows_no_later_entry_of_others(people: Clients, cl
         [[tag for _, tag, _ in rows(one, query)] for query in ("", "?view=all")] for one in (ann, ben, olga)
     )
     assert ann_seen == olga_seen
+    # Teams read what they may: only organisers are on record.
+    read_by = AuditEvent.objects.filter(action="values.read").values_list("actor", "object_id")
+    assert list(read_by) == [("olga", "cup/task")]
     assert ann_seen[0] == ["after"]
     assert ben_seen[0] == ["before"]
     assert sorted(ben_seen[1]) == ["before", "early"]
