@@ -159,6 +159,13 @@ def withdraw(args: argparse.Namespace) -> int:
     return DONE
 
 
+def publish_entry(args: argparse.Namespace) -> int:
+    """Show an entry that came afterwards to others, and print it."""
+    with commands.hub_of(args) as hub:
+        show(args, hub.campaign(args.campaign).phase(args.phase).publish(args.entry).rows(), hub)
+    return DONE
+
+
 def priorities(args: argparse.Namespace) -> int:
     """Order the entries of the caller's team, and list them as they are ordered then."""
     with commands.hub_of(args) as hub:
@@ -169,7 +176,8 @@ def priorities(args: argparse.Namespace) -> int:
 
 def board(args: argparse.Namespace) -> int:
     """Show the leaderboard of a phase."""
-    asked = {"view": args.view, "run_type": args.run_type, "role": args.role, "sort": args.sort}
+    names = ("view", "run_type", "role", "filter", "sort")
+    asked = {name: getattr(args, name) for name in names}
     with commands.hub_of(args) as hub:
         phase = hub.campaign(args.campaign).phase(args.phase)
         found = phase.leaderboard(*args.measure, rows=args.limit, statistics=args.statistics, **asked)
@@ -234,6 +242,7 @@ def _add_entries(made: Any) -> None:
         ("entries", list_entries, "the entries of your team, as an organiser all"),
         ("allowance", allowance, "what your team may still enter"),
         ("withdraw", withdraw, "withdraw an entry: its slot is free again, its attempt stays counted"),
+        ("publish-entry", publish_entry, "show an entry of a phase of kind afterwards to others, for good"),
         ("priorities", priorities, "order the entries of your team"),
     ):
         one = made(name, function, does)
@@ -244,6 +253,8 @@ def _add_entries(made: Any) -> None:
         elif name == "withdraw":
             one.add_argument("entry", metavar="TAG", help="or its id")
             one.add_argument("--reason", default="")
+        elif name == "publish-entry":
+            one.add_argument("entry", metavar="TAG", help="or its id")
         elif name == "priorities":
             one.add_argument("tags", nargs="+", metavar="TAG", help="all tags, the most wanted first")
     one = made("board", board, "the leaderboard of a phase")
@@ -253,6 +264,7 @@ def _add_entries(made: Any) -> None:
     one.add_argument("--view", choices=("official", "all", "late", "afterwards"), help="default: official")
     one.add_argument("--run-type", help="rows of this type alone")
     one.add_argument("--role", choices=("competing", "baseline", "out_of_competition"), help="rows of this role alone")
+    one.add_argument("--filter", help="rows that it selects alone, once you see the runs")
     one.add_argument("--sort", help="the measure that ranks")
     one.add_argument("--statistics", help="tiers, intervals, ranks or all")
     one.add_argument("--limit", type=int, help="rows; default: all")

@@ -211,6 +211,10 @@ class Phase:
         """Disqualify an entry, for organisers; everybody who sees it reads the reason."""
         return self._hub._run(self._ended(entry, "disqualify", reason))  # type: ignore[no-any-return]
 
+    def publish(self, entry: str | Entry) -> Entry:
+        """Show an entry of a phase of kind afterwards to all who see the leaderboard; it stays so."""
+        return self._hub._run(self._published(entry))  # type: ignore[no-any-return]
+
     def leaderboard(self, *measures: Any, rows: int | None = None, **parameters: Any) -> PhaseBoard:
         """Return its leaderboard, all or the first `rows`: `view` (official, all, late, afterwards), `run_type`,
         `role`, and the parameters of a leaderboard: `sort`, `order`, `statistics`, ..."""
@@ -270,12 +274,21 @@ class Phase:
         return Check(found) if dry_run else Entry(found)
 
     def _ended(self, entry: str | Entry, act: str, reason: str) -> Steps[Entry]:
-        found = str(entry.raw["id"]) if isinstance(entry, Entry) else (run_id_in(entry) or (yield from self._id(entry)))
+        found = yield from self._id(entry)
         call = Call("POST", f"entries/{found}/{act}/", json={"reason": reason} if reason else {})
         return Entry((yield from self._hub._ask(call)).json())
 
-    def _id(self, tag: str) -> Steps[str]:
-        """Return the id of the entry with a tag."""
+    def _published(self, entry: str | Entry) -> Steps[Entry]:
+        found = yield from self._id(entry)
+        return Entry((yield from self._hub._ask(Call("PATCH", f"entries/{found}/", json={"published": True}))).json())
+
+    def _id(self, entry: str | Entry) -> Steps[str]:
+        """Return the id of an entry, which is given by its tag, its id or as it was returned."""
+        if isinstance(entry, Entry):
+            return str(entry.raw["id"])
+        if known := run_id_in(entry):
+            return known
+        tag = entry
         listed = (yield from self._entries()).raw["results"]
         for one in listed:
             if one["tag"] == tag:

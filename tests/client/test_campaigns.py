@@ -30,6 +30,7 @@ Clients = dict[str, APIClient]
 AFTERWARDS = {
     f"campaign {name}"
     for name in (
+        "publish-entry",
         "notify",
         "notices",
         "outbox",
@@ -236,6 +237,13 @@ def test_the_commands_of_organisers_write_what_their_schema_says(
     (row,), _ = evh("ann", "board", "cup", "task", "-m", "AP", "--statistics", "tiers")
     assert (row["rank"], row["tag"], row["name"], row["late"]) == (1, "dense", "apples", False)
     assert evh("ann", "board", "cup", "task", "--view", "late")[0] == []
+    assert evh("ann", "board", "cup", "task", "--filter", "tag:none")[0] == []
+    more = {"collection": "dark", "kind": "afterwards", "opens_at": late, "closes_at": "2027-07-01T00:00:00Z"}
+    hubs["olga"].campaign("cup").create_phase("more", name="More", **more)
+    clock.now = LATE + timedelta(days=10)
+    ann.phase("more").enter(run_of("later").encode(), tag="later")
+    assert [row["tag"] for row in evh("ann", "publish-entry", "cup", "more", "later")[0]] == ["later"]
+    assert ann.phase("more").entries().raw["results"][0]["published"]
     (pulled,), _ = evh("ann", "snapshot pull", made["code"], "--to", str(tmp_path / "cup.tar.zst"))
     assert pulled["size"] == made["archive_bytes"] == (tmp_path / "cup.tar.zst").stat().st_size
     assert evh.checked == AFTERWARDS
