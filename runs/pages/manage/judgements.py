@@ -91,6 +91,9 @@ def _activate(request: Request, collection: Collection) -> str:
 
 
 def _effect(collection: Collection, qrels: Qrels) -> str:
+    counting = collection.active_qrels
+    if counting and counting.reduced_from_id == qrels.pk:
+        return f"; version {counting.version}, without the topics that phases exclude, counts in its place."
     if not qrels.active:
         return "; it is not active."
     runs = collection.runs.filter(deleted_at=None).count()
