@@ -242,7 +242,7 @@ def _add_entries(made: Any) -> None:
         ("entries", list_entries, "the entries of your team, as an organiser all"),
         ("allowance", allowance, "what your team may still enter"),
         ("withdraw", withdraw, "withdraw an entry: its slot is free again, its attempt stays counted"),
-        ("publish-entry", publish_entry, "show an entry of a phase of kind afterwards to others, for good"),
+        ("publish-entry", publish_entry, "show an entry of a phase of kind afterwards to others, permanently"),
         ("priorities", priorities, "order the entries of your team"),
     ):
         one = made(name, function, does)

@@ -117,7 +117,9 @@ class PhaseChangeSerializer(TimesSerializer):
     )
     feedback = ChoiceField(choices=Phase.Feedback.choices, required=False)
     freeze_board_at = TimeField(
-        required=False, allow_null=True, help_text="with feedback board: teams see no later entry of others there"
+        required=False,
+        allow_null=True,
+        help_text="teams that see the leaderboard as feedback see no later entry of others there",
     )
     selection = ChoiceField(choices=Phase.Selection.choices, required=False)
     chosen_max = serializers.IntegerField(min_value=1, max_value=1_000, required=False)

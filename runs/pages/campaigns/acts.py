@@ -149,7 +149,7 @@ def _says_exclude(target: Target) -> list[str]:
         *([f"Now these do not count: {now}."] if now else []),
         f"The judgements of {phase.collection.name} get a version without them, by which {many(runs, 'run')} are "
         "evaluated again, those of other phases there, too.",
-        "Whoever sees results reads your reason. Once results are released to teams, nothing can be excluded any more.",
+        "All who see results read your reason. Once results are released to teams, nothing can be excluded any more.",
     ]
 
 
@@ -250,7 +250,7 @@ ACTS: dict[str, Act] = {
     ),
     "publish-entry": Act(
         "Publish an entry", "Publish",
-        _says_of_entry("Everyone who sees the leaderboard of its phase finds it there, for good."),
+        _says_of_entry("Everyone who sees the leaderboard of its phase finds it there, permanently."),
         _publish_entry, organisers=False, back="",
     ),
     "disqualify": Act(

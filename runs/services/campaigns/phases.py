@@ -191,7 +191,9 @@ def _check_feedback(phase: Phase) -> None:
     which another phase gives feedback."""
     none = Phase.Feedback.NONE
     if phase.freeze_board_at and phase.feedback != Phase.Feedback.BOARD:
-        raise InvalidInput("only a phase with feedback board has a leaderboard to freeze", pointer="/freeze_board_at")
+        raise InvalidInput(
+            "only a phase that shows teams its leaderboard as feedback can freeze it", pointer="/freeze_board_at"
+        )
     if phase.kind == Phase.Kind.EVALUATION:
         if phase.feedback != none:
             raise InvalidInput("an evaluation gives no feedback: write none", pointer="/feedback")
