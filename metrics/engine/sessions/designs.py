@@ -13,8 +13,8 @@ from metrics.engine.ranking import Flags, Floats, Ints
 from metrics.engine.sessions.blocks import Session
 from metrics.engine.significance.pairs import Matrix
 
-# Sessions of all pairs of systems that are held at once.
-_HELD = 10_000_000
+# Pairs of systems that are crossed one by one, and their sessions in total: both take less than a second.
+_MOST_PAIRS, _MOST_SESSIONS = 300, 10_000_000
 
 Design = Literal["crossed", "paired", "latin_square", "two_way", "unpaired"]
 
@@ -123,7 +123,7 @@ def crossings_of(values: Floats, factors: Factors, first: Ints, second: Ints) ->
     try:
         return [crossing_of(values, factors)]
     except StatisticsError:
-        if len(factors.systems) == 2 or len(values) * len(first) > _HELD:
+        if len(factors.systems) == 2 or len(first) > _MOST_PAIRS or len(values) * len(first) > _MOST_SESSIONS:
             raise
     found = []
     for i, j in zip(first.tolist(), second.tolist(), strict=True):

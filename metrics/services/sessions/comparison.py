@@ -336,6 +336,8 @@ def _contrasts(
     keys = [(same[i], same[j]) for i, j in both] if len(crossings) == 1 else both
     # The equations of every topic, searcher and system are solved a few times for each model, and for all systems.
     unknowns = len(factors.topics) + len(factors.searchers) + len(factors.systems)
+    if len(crossings) > 1:
+        unknowns = max(one.topics + one.searchers for one in crossings) + 2
     models = len(set(keys)) + (pairs.runs > 2)
     seconds = (_CUBED * unknowns**3 + _SOLVED) * models + _FITTED * pairs.number + _WEIGHED * taking.size * pairs.runs
     begin(seconds, "this analysis", "name fewer systems, or another design", "systems")
