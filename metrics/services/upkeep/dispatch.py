@@ -16,7 +16,7 @@ from django.db import DatabaseError, close_old_connections, connections
 from metrics.models import Comparison, Evaluation, Job, SessionEvaluation
 from metrics.services.campaigns.releasing import release_due
 from metrics.services.comparisons.stored import sweep_comparisons
-from metrics.services.queue.lifecycle import due_jobs, forget_dispatch, reap_expired, take_due, under_way
+from metrics.services.queue.lifecycle import any_due, forget_dispatch, reap_expired, take_due, under_way
 from metrics.services.queue.notices import announce_done
 from metrics.services.queue.queueing import queue_missing
 from metrics.services.queue.rounds import BROKER_AWAY, BROKER_FULL, RoundNotes
@@ -195,7 +195,7 @@ def publish_due(
     A message that is not answered within a lease's time is sent again.
     """
     again_after = settings.EVALHUB_LEASE_SECONDS
-    if not due_jobs(again_after, kind).exists():
+    if not any_due(again_after, kind):
         return 0
     room = min(most, MESSAGES - waiting())
     due = take_due(room, again_after, kind) if room > 0 else []
@@ -210,7 +210,7 @@ def publish_due(
 
 def publish_comparisons(publish: Publish, waiting: Callable[[], int] = _no_message) -> int:
     """Publish due comparisons, but leave one process of a worker with several processes for evaluations."""
-    if not due_jobs(settings.EVALHUB_LEASE_SECONDS, Comparison).exists():
+    if not any_due(settings.EVALHUB_LEASE_SECONDS, Comparison):
         return 0
     at_once = max(1, settings.EVALHUB_WORKER_PROCESSES - 1)
     most = at_once - under_way(settings.EVALHUB_LEASE_SECONDS, Comparison)
