@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,8 @@ from metrics.engine.measures.subtopics import OF_SUBTOPICS
 from runs.formats.compression import in_memory
 from runs.formats.limits import DEFAULT_LIMITS
 from runs.formats.trec_qrels import ITERATIONS, QrelsSummary, read_qrels
-from runs.models import AuditEvent, Qrels
+from runs.models import AuditEvent
 from tests.conftest import upload
-from tests.upgrades import newest, upgrades
 
 PATH = "collections/web/qrels/"
 # Two rounds of judging: no document is judged twice. Two subtopics: one is.
@@ -132,32 +130,3 @@ def test_the_number_of_a_query_is_no_iteration(api: APIClient, web: str) -> None
 def test_every_measure_of_subtopics_is_known_as_one() -> None:
     module = "metrics.engine.measures.subtopics"
     assert {name for name, one in MEASURES.items() if one.compute.__module__ == module} == set(OF_SUBTOPICS)
-
-
-# Upgrades
-
-
-@pytest.fixture
-def restored() -> Iterator[None]:
-    yield
-    upgrades().migrate(newest())
-
-
-@pytest.mark.slow
-@pytest.mark.django_db(transaction=True)
-def test_judgements_of_the_release_before_keep_their_subtopics(restored: None) -> None:
-    before = [("runs", "0005_session_sets")]
-    executor = upgrades()
-    executor.migrate(before)
-    old = executor.loader.project_state(before).apps
-    team = old.get_model("runs", "Team").objects.create(slug="olive", name="Olive")
-    collection = old.get_model("runs", "Collection").objects.create(slug="old", name="Old", team=team, measures=["AP"])
-    found = ({"warnings": [], "counts": {"subtopics": 60}}, {"warnings": [], "counts": {"duplicate_judgement": 1}}, {})
-    for version, warnings in enumerate(found, 1):
-        old.get_model("runs", "Qrels").objects.create(
-            collection=collection, version=version, sha256=str(version) * 64, size=8, lines=1, judgements=1, topics=1,
-            topic_ids=["1"], levels={"1": 1}, warnings=warnings,
-        )  # fmt: skip
-    upgrades().migrate(newest("runs"))
-    assert [qrels.iteration for qrels in Qrels.objects.order_by("version")] == ["subtopic", "ignore", "ignore"]
-    assert [qrels.has_subtopics for qrels in Qrels.objects.order_by("version")] == [True, False, False]

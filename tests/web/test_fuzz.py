@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from tests.web.fuzzing import World
 
 # Of those made up, most are made on SQLite.
-CASES = int(os.environ.get("EVALHUB_TEST_API_CASES", "900"))
-ON_POSTGRESQL = CASES // 9
+CASES = int(os.environ.get("EVALHUB_TEST_API_CASES", "450"))
+ON_POSTGRESQL = CASES // 5
 SEED = int(os.environ.get("EVALHUB_TEST_API_SEED", "1"))
 
 # Addresses with the parameters that fill every part of their answers, which requests made by chance seldom do.

@@ -11,13 +11,14 @@ from django.db import connection
 from django.utils import timezone
 
 from metrics.services.upkeep.integrity import find_faults
-from runs.models import Collection, Membership
+from runs.models import Collection, Membership, Qrels
 from tests.upgrades import newest, upgrades
 
 FIRST = [("runs", "0001_initial"), ("metrics", "0001_initial")]
+SUBTOPICS = [("runs", "0005_session_sets")]
 # Ends of names that depend on the order of the columns.
 NUMBERED = re.compile(r"_[0-9a-f]{8}(_.*)?$|^(__unnamed|sqlite_auto|fk_).*")
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 
 def before_newest() -> list[tuple[str, str]]:
@@ -77,10 +78,27 @@ def work(apps: Any, run: Any, qrels: Any) -> Any:
     return evaluation
 
 
+def fill_subtopics(apps: Any) -> None:
+    """Judgements of the last version that took every iteration of a topic for a subtopic."""
+    team = apps.get_model("runs", "Team").objects.get(slug="olive")
+    collection = apps.get_model("runs", "Collection").objects.create(
+        slug="subtopics", name="Subtopics", team=team, measures=["AP"]
+    )
+    found = ({"warnings": [], "counts": {"subtopics": 60}}, {"warnings": [], "counts": {"duplicate_judgement": 1}}, {})
+    for version, warnings in enumerate(found, 1):
+        apps.get_model("runs", "Qrels").objects.create(
+            collection=collection, version=version, sha256=str(version) * 64, size=8, lines=1, judgements=1, topics=1,
+            topic_ids=["1"], levels={"1": 1}, warnings=warnings,
+        )  # fmt: skip
+
+
 def test_every_migration_keeps_what_an_install_holds(restored: None) -> None:
     new, executor = schema(), upgrades()
     executor.migrate(FIRST)
     evaluation = fill(executor.loader.project_state(FIRST).apps)
+    executor = upgrades()
+    executor.migrate(SUBTOPICS)
+    fill_subtopics(executor.loader.project_state(SUBTOPICS).apps)
     upgrades().migrate(newest())
     assert schema() == new
     collection = Collection.objects.get(slug="old")
@@ -93,6 +111,9 @@ def test_every_migration_keeps_what_an_install_holds(restored: None) -> None:
     assert kept.qrels.topic_ids_digest == kept.qrels.digest_of_topic_ids(["1"])
     # Who was alone in a team before there were owners owns it.
     assert Membership.objects.filter(team__slug="olive", role="owner").count() == 1
+    judged = Qrels.objects.filter(collection__slug="subtopics").order_by("version")
+    assert [qrels.iteration for qrels in judged] == ["subtopic", "ignore", "ignore"]
+    assert [qrels.has_subtopics for qrels in judged] == [True, False, False]
     assert {finding.code for finding in find_faults(fast=True) if not finding.note} <= {"file_missing"}
 
 
