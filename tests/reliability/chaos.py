@@ -2,6 +2,7 @@
 
     python -m tests.reliability.chaos --on sqlite --seconds 60 --seed 1
     python -m tests.reliability.chaos --on services --submissions 2000 --kills 300 --freezes 50 --redis 30 --postgres 20
+    python -m tests.reliability.chaos --on services --campaigns 10
 
 Nothing may be lost, nothing be there twice, and every value be that of a quiet run, bit for bit.
 """
@@ -28,6 +29,7 @@ import httpx
 import psutil
 
 from evalhub.operating.simulation import simulate_collection
+from tests.reliability.chaos_campaigns import CampaignChaos, CampaignTally
 from tests.reliability.rigs import OwnPostgres, OwnRedis, frozen
 from tests.reliability.servers import ROOT, Server, clean_environment, free_port
 
@@ -380,11 +382,18 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=0.0)
     for goal in ("submissions", "kills", "freezes", "redis", "postgres"):
         parser.add_argument(f"--{goal}", type=int, default=0)
+    parser.add_argument("--campaigns", type=int, default=0, help="instead: campaigns with kills around end and release")
     given = vars(parser.parse_args())
-    kind, seed = given.pop("on"), given.pop("seed")
+    kind, seed, campaigns = given.pop("on"), given.pop("seed"), given.pop("campaigns")
+    tally: Tally | CampaignTally
     with service_on(kind) as service:
-        tally = Chaos(service, Goals(**given), seed).run()
-    for line in [*tally.unexpected[:20], *tally.lost[:20], *tally.different[:20], *tally.left]:
+        if campaigns:
+            tally = CampaignChaos(service, campaigns, seed).run()
+            lines = tally.wrong[:50]
+        else:
+            tally = Chaos(service, Goals(**given), seed).run()
+            lines = [*tally.unexpected[:20], *tally.lost[:20], *tally.different[:20], *tally.left]
+    for line in lines:
         sys.stdout.write(f"{line}\n")
     sys.stdout.write(f"chaos on {kind}, seed {seed}: {tally}\n")
     sys.exit(not tally.clean)
