@@ -122,6 +122,8 @@ def _check(args: argparse.Namespace, hub: Any, phase: Any, how: dict[str, Any]) 
         return REFUSED
     row |= {name: found.raw[name] for name in _CHECKED}
     show(args, [{**row, "warnings": " ".join(sorted(found.warnings["counts"]))}], hub)
+    if (refusal := found.raw.get("refusal")) and not args.quiet:
+        say(f"The file fits, but the phase does not take it now: {refusal['detail']}")
     return DONE
 
 

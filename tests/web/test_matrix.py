@@ -109,7 +109,7 @@ MATRIX: dict[str, dict[str, str]] = {
     "participation":      {"GET":    "404 200 404 200 404 200 200",
                            "PATCH":  "401 403 404 200 404 200 403"},
     # An organiser is not in the team.
-    "participation-invitations": {"POST": "401 403 404 404 404 201 403"},
+    "participation-invitations": {"POST": "401 403 404 403 404 201 403"},
     "participants":       {"GET":    "401 200 404 200 404 200 200",
                            "POST":   "401 409 404 403 404 403 403"},
     # The team has entries: organisers say why.
@@ -142,7 +142,7 @@ MATRIX: dict[str, dict[str, str]] = {
     "phase-release-now":  {"POST":   "401 404 404 200 404 200 403"},
     # It is withdrawn.
     "entry":              {"GET":    "404 200 404 200 404 200 200",
-                           "PATCH":  "401 409 404 409 404 409 403"},
+                           "PATCH":  "401 409 404 403 404 403 403"},
     "entry-withdraw":     {"POST":   "401 409 404 409 404 409 403"},
     "entry-disqualify":   {"POST":   "401 403 404 409 404 409 403"},
     "my-runs":            {"GET":    "401 200 200 200 200 200 200"},
@@ -416,7 +416,7 @@ MATRIX: dict[str, dict[str, str]] = {
                            "POST":   "401 303 403 403 403 403 403"},
     # It was withdrawn.
     "campaign-entry-page": {"GET":   "302 200 404 200 404 200 200",
-                           "POST":   "401 409 404 409 404 409 409"},
+                           "POST":   "401 409 404 403 404 403 403"},
     "account-page":       {"GET":    "302 200 200 200 200 200 200",
                            "POST":   "401 404 404 404 200 404 404"},
     "tokens-page":        {"GET":    "302 200 200 200 200 200 200",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Annotated, Any, TypedDict, cast
 from uuid import UUID
 
 from django.db import transaction
@@ -16,7 +16,8 @@ from rest_framework.views import APIView
 
 from metrics.services.queue.queueing import queue_submitted, try_damaged_again
 from metrics.services.queue.status import statuses
-from runs.api import answers, idempotency
+from runs.api import idempotency
+from runs.api.answers import CheckedRun, checked_run
 from runs.api.campaigns.answers import SHAPES, allowance_answer, entry_answer
 from runs.api.campaigns.finding import (
     entries_of,
@@ -47,6 +48,7 @@ from runs.services.campaigns.entering import Asked, EntryUpload, enter_run, ente
 from runs.services.campaigns.entries import (
     allowance,
     change_entry,
+    check_may_change,
     disqualify_entry,
     order_priorities,
     ordered,
@@ -56,6 +58,19 @@ from runs.services.campaigns.entries import (
 from runs.services.campaigns.managing import check_organiser
 
 _OF_ENTRY = ("run_type", "priority", "answers", "role", "label", "reason")
+
+
+class EntryRefusal(TypedDict):
+    """Why a phase does not take an entry at this time."""
+
+    code: str
+    detail: str
+
+
+class CheckedEntry(CheckedRun):
+    """The answer to a dry run of an entry. The file fits the phase in every state of the phase."""
+
+    refusal: Annotated[EntryRefusal | None, "why the phase would not take it now; null: it would"]
 
 
 def _answer(request: Request, pk: UUID) -> Any:
@@ -127,7 +142,7 @@ class EntryList(AnswerList[Entry]):
         request={"multipart/form-data": EntryUploadSerializer, "application/json": StoredEntrySerializer},
         responses={
             201: SHAPES["entry"],
-            200: either("EntryOrCheck", SHAPES["entry"], shape(answers.CheckedRun)),
+            200: either("EntryOrCheck", SHAPES["entry"], shape(CheckedEntry)),
         },
         parameters=[*query_fields(EntryUploadSerializer), idempotency.PARAMETER],
     )
@@ -164,7 +179,10 @@ class EntryList(AnswerList[Entry]):
             }
             upload = EntryUpload(**of, **fields, asked=asked)
             if dry_run:
-                return Response(answers.checked_run(upload.check()))
+                upload.check_answers()
+                found_run, refusal = upload.check_file(), upload.refusal_now()
+                why = EntryRefusal(code=refusal.code, detail=refusal.message) if refusal else None
+                return Response(CheckedEntry(**checked_run(found_run), refusal=why))
             entry, new = enter_run(upload=upload, enqueue=accept, again=try_damaged_again)
         if receipts:
             return receipts[0]
@@ -201,8 +219,7 @@ class EntryDetail(APIView):
     @extend_schema(request=EntryChangeSerializer, responses=SHAPES["entry"])
     def patch(self, request: Request, entry: UUID) -> Response:
         found = visible_entry(request, entry)
-        if participation_of(request.user, found.phase.campaign) != found.participation:
-            check_organiser(found.phase.campaign, request.user)
+        check_may_change(found, request.user)
         serializer = EntryChangeSerializer(data=request.data, partial=True)
         serializer.is_valid(raise_exception=True)
         changes, origin = dict(serializer.validated_data), origin_of(request)

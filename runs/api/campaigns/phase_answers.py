@@ -101,13 +101,20 @@ class Phase(TypedDict):
         "for all teams, and that of the caller's; those of other teams from the release to participants on",
     ]
     now: Annotated[datetime, "by the database's clock, which decides"]
-    entries: Annotated[int | None, "for organisers"]
+    entries: Annotated[int | None, "for those who see the leaderboard"]
     teams: Annotated[int | None, "accepted ones, for organisers and members"]
 
 
 def phase_answer(
-    request: Request, found: models.Phase, own: models.Participation | None, organiser: bool, now: datetime
+    request: Request,
+    found: models.Phase,
+    own: models.Participation | None,
+    organiser: bool,
+    now: datetime,
+    *,
+    board: bool,
 ) -> Phase:
+    """Return the description of a phase; `board` says whether the caller sees its leaderboard."""
     closes_at = closing_time(found, own)
     accepted = models.Participation.objects.filter(campaign=found.campaign, state=models.Participation.State.ACCEPTED)
     disclosed = found.collection.disclosure >= models.Disclosure.PARTICIPANTS
@@ -148,7 +155,7 @@ def phase_answer(
         excluded_reason=found.excluded_reason if excluded else "",
         extensions=[extension_answer(one, named=organiser or one.participation == own) for one in seen],
         now=now,
-        entries=found.entries.count() if organiser else None,
+        entries=found.entries.count() if organiser or board else None,
         teams=accepted.count() if organiser or own else None,
     )
 

@@ -25,7 +25,7 @@ from runs.api.campaigns.inputs import ExtensionSerializer, PhasePatchSerializer,
 from runs.api.campaigns.phase_answers import SHAPE, phase_answer
 from runs.api.lists import AnswerList
 from runs.api.origin import origin_of
-from runs.models import Phase, Scope, User
+from runs.models import Phase, Scope, User, boards_seen
 from runs.services.campaigns import clock
 from runs.services.campaigns.exclusions import exclude_topics
 from runs.services.campaigns.managing import is_organiser
@@ -36,7 +36,8 @@ from runs.services.files import storing
 def _response(request: Request, campaign: str, phase: str, code: int = status.HTTP_200_OK) -> Response:
     found = visible_phase(request, campaign, phase)
     own, organiser = participation_of(request.user, found.campaign), is_organiser(found.campaign, request.user)
-    return Response(phase_answer(request, found, own, organiser, clock.database_now()), code)
+    board = found.pk in boards_seen(request.user, [found])
+    return Response(phase_answer(request, found, own, organiser, clock.database_now(), board=board), code)
 
 
 class PhaseList(AnswerList[Phase]):
@@ -56,8 +57,9 @@ class PhaseList(AnswerList[Phase]):
         page = self.paginate_queryset(self.get_queryset()) or []
         campaign = visible_campaign(request, self.kwargs["campaign"])
         own, organiser = participation_of(request.user, campaign), is_organiser(campaign, request.user)
-        now = clock.database_now()
-        return self.get_paginated_response([phase_answer(request, one, own, organiser, now) for one in page])
+        now, boards = clock.database_now(), boards_seen(request.user, page)
+        told = [phase_answer(request, one, own, organiser, now, board=one.pk in boards) for one in page]
+        return self.get_paginated_response(told)
 
     @extend_schema(request=PhaseSerializer, responses={201: SHAPE})
     def post(self, request: Request, campaign: str) -> Response:

@@ -36,7 +36,7 @@ from runs.pages.forms import FormPage, Refusal, refusal_of, see
 from runs.services.campaigns import clock
 from runs.services.campaigns.clock import PhaseState
 from runs.services.campaigns.entering import MAX_TAG, Asked, EntryUpload, enter_run, enter_stored
-from runs.services.campaigns.entries import allowance, change_entry
+from runs.services.campaigns.entries import allowance, change_entry, check_may_change
 from runs.services.campaigns.managing import check_organiser, is_organiser
 
 _TEXTS = ("tag", "run_type", "description", "run")
@@ -289,8 +289,7 @@ class EntryPage(FormPage):
                 *(f"answer-{field['key']}" for field in form),
             )
             check_fields(request.data, names)
-            if participation_of(request.user, found.phase.campaign) != found.participation:
-                check_organiser(found.phase.campaign, request.user)
+            check_may_change(found, request.user)
             fields: dict[str, Any] = {"answers": answers_in(request.data, form)}
             if found.phase.selection == Phase.Selection.CHOSEN:
                 fields["chosen"] = "chosen" in request.data
@@ -308,6 +307,7 @@ class EntryPage(FormPage):
         phase, own, now = entry.phase, entry.participation, clock.database_now()
         shown = shown_phase(phase, own, now)
         organiser = is_organiser(phase.campaign, request.user)
+        mine = participation_of(request.user, phase.campaign) == own and (own is not None or organiser)
         answers = answers_in(request.data, phase.form) if refused else entry.answers
         choosing = phase.selection == Phase.Selection.CHOSEN and entry.role == Entry.Role.COMPETING
         context = {
@@ -323,7 +323,8 @@ class EntryPage(FormPage):
             "choosing": choosing,
             "phase": phase,
             "organiser": organiser,
-            "changing": shown.state == PhaseState.OPEN
+            "changing": mine
+            and shown.state == PhaseState.OPEN
             and entry.state == Entry.State.ENTERED
             and bool(phase.form or phase.run_types or choosing),
             "entered": entry.state == Entry.State.ENTERED,

@@ -22,6 +22,7 @@ from runs.services.campaigns.clock import PhaseState, last_closing_time
 from runs.services.campaigns.managing import is_organiser
 from runs.services.campaigns.names import names_at
 from runs.services.campaigns.snapshots import snapshots_seen_by
+from runs.services.campaigns.teams import why_no_registrations
 from runs.views import page, reads
 
 _CAMPAIGNS_OF_A_PAGE = 50
@@ -66,7 +67,7 @@ def campaign_page(request: HttpRequest, campaign: str) -> HttpResponse:
         "teams": _teams(found, own, organiser, [one.phase for one in phases], now),
         "seen_collections": set(collections.values_list("pk", flat=True)),
         "registration_closes": shown_time(closes, "UTC", ends=True) if closes else None,
-        "takes_registrations": takes_registrations(found, now),
+        "takes_registrations": not why_no_registrations(found, now),
         "notices": shown_notices(notices_seen_by(request.user, found)),
         "snapshots": list(snapshots_seen_by(request.user).filter(campaign=found).defer("archive", "manifest")),
         "boards": boards_seen(request.user, [one.phase for one in phases]),
@@ -95,13 +96,6 @@ def _teams(
     rows = campaign.participations.filter(state=Participation.State.ACCEPTED).select_related("team", "campaign")
     least = min(steps, default=Disclosure.PUBLIC)
     return sorted(one.name for one in names_at(least, rows, own, organiser, now).values())
-
-
-def takes_registrations(campaign: Campaign, now: datetime) -> bool:
-    """Return whether a team can register now."""
-    closes = campaign.registration_closes_at
-    closed = campaign.registration == Campaign.Registration.CLOSED or (closes is not None and now >= closes)
-    return campaign.state == Campaign.State.PUBLISHED and not closed
 
 
 @dataclass(frozen=True)
@@ -135,14 +129,14 @@ def _next_steps(
         return steps
     if not request.user.is_authenticated:
         login = f"{reverse('login')}?{urlencode({'next': team})}"
-        if takes_registrations(campaign, now):
+        if not why_no_registrations(campaign, now):
             return [Step("Log in to register a team", login)]
         return [Step("Log in", login, "if your team takes part")]
     mine = campaign.participations.filter(team__in=Team.objects.of(request.user)).select_related("team")
     steps = [
         Step(f"Take part with {one.name}", team, "your team is registered; you have not joined yet") for one in mine
     ]
-    if not steps and takes_registrations(campaign, now):
+    if not steps and not why_no_registrations(campaign, now):
         steps = [Step("Register a team", team)]
     return steps
 

@@ -45,7 +45,6 @@ from runs.models import (
 from runs.pages.campaigns.inputs import time_in
 from runs.pages.campaigns.markdown import rendered
 from runs.pages.campaigns.parts import answer
-from runs.pages.campaigns.public import takes_registrations
 from runs.pages.campaigns.shown import ShownPhase, shown_phases, shown_time
 from runs.pages.forms import FormPage, Refusal, fields_of, refusal_of, see
 from runs.services.campaigns import clock
@@ -61,6 +60,7 @@ from runs.services.campaigns.teams import (
     rename,
     roster_closes_at,
     sign,
+    why_no_registrations,
 )
 from runs.services.invitation_links import DAYS, create_link, revoke_link
 from runs.services.teams import end_invitation, invite
@@ -117,7 +117,7 @@ def _of_others(request: Request, campaign: Campaign) -> dict[str, Any]:
     return {
         "registered": list(participations_of(request.user, campaign).filter(team__in=mine)),
         "teams": list(Team.objects.led_by(request.user).exclude(participations__campaign=campaign)),
-        "takes_registrations": takes_registrations(campaign, clock.database_now()),
+        "takes_registrations": not why_no_registrations(campaign, clock.database_now()),
     }
 
 

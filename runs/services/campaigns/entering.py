@@ -85,11 +85,23 @@ class EntryUpload(RunUpload):
 
     def check_asked(self) -> None:
         """Raise Conflict if the phase takes no entry now, Unprocessable for a type or answers that do not fit it."""
+        _check_time(self.asked, self.asked.phase)
+        self.check_answers()
+
+    def check_answers(self) -> None:
+        """Raise Unprocessable for a type or answers that do not fit the phase."""
         asked = self.asked
-        _check_time(asked, asked.phase)
         if asked.participation and asked.role == _Role.COMPETING:
             read_run_type(asked.phase.run_types, asked.run_type)
             read_answers(asked.phase.form, asked.answers)
+
+    def refusal_now(self) -> Conflict | None:
+        """Return why the phase takes no such entry at this time, whatever its file and answers are."""
+        try:
+            _check_time(self.asked, self.asked.phase)
+        except Conflict as refusal:
+            return refusal
+        return None
 
     def check_summary(self, summary: RunSummary) -> None:
         """Raise Unprocessable for a file with more documents for a topic than the phase takes."""
@@ -181,7 +193,13 @@ def store_entry(asked: Asked, run: Run) -> tuple[Entry, bool]:
         made = Entry.objects.create(**identity, **said_of_it, **fields, arrived_at=asked.arrived_at)
         after = {"phase": str(phase), "number": made.number, "tag": run.tag, "sha256": run.sha256, "late": late}
         reason = {"reason": asked.reason} if asked.reason else {}
-        record(asked.origin, _Action.ENTRY_MADE, made, collection=phase.collection, after={**after, **reason})
+        record(
+            asked.origin,
+            _Action.ENTRY_MADE,
+            made,
+            collection=phase.collection,
+            after={**after, "arrived_at": made.arrived_at, **reason},
+        )
         _send_receipt(made, phase, team, run)
     return made, True
 

@@ -11,12 +11,12 @@ from django.db import transaction
 from django.db.models import F, QuerySet
 
 from runs.errors import Conflict, InvalidInput, NotAllowed
-from runs.models import AuditEvent, CampaignMember, Entry, Membership, Participation, Phase, Run, User
+from runs.models import AuditEvent, CampaignMember, Disclosure, Entry, Membership, Participation, Phase, Run, User
 from runs.services.audit import SYSTEM, Origin, changed, record
 from runs.services.campaigns import clock
 from runs.services.campaigns.clock import PhaseState, phase_state
 from runs.services.campaigns.forms import read_answers, read_run_type
-from runs.services.campaigns.managing import is_organiser
+from runs.services.campaigns.managing import check_organiser, is_organiser
 from runs.services.campaigns.naming import check_tag_named
 from runs.services.campaigns.phases import locked_phase
 from runs.services.campaigns.telling import tell_ended
@@ -63,8 +63,9 @@ def ordered(phase: Phase, participation: Participation) -> QuerySet[Entry]:
 def withdraw_entry(*, entry: Entry, user: User, reason: str = "", origin: Origin = SYSTEM) -> None:
     """Withdraw an entry: its slot becomes free, its attempt stays counted, and later priorities close up.
 
-    Members of its team may while the phase is open or late, their owners afterwards, organisers always. Raise
-    NotAllowed for others, Conflict (`not_withdrawable`) if it is not entered.
+    Members of its team may while the phase is open or late, their owners afterwards until participants see the results
+    of an evaluation, organisers always. Raise NotAllowed for others, Conflict (`not_withdrawable`) for what is not
+    entered.
     """
     with transaction.atomic():
         found = locked_entry(entry)
@@ -182,6 +183,16 @@ def _check_choice(entry: Entry) -> None:
         raise Conflict(message, code="too_many_chosen", pointer="/chosen")
 
 
+def check_may_change(entry: Entry, user: Any) -> None:
+    """Raise NotAllowed unless the entry is of the user's team, or an organiser's own. Organisers, who see values,
+    neither choose among the runs of a team nor answer for it."""
+    own = CampaignMember.objects.filter(participation=entry.participation_id, user=user, left_at=None)
+    if entry.participation is None:
+        check_organiser(entry.phase.campaign, user)
+    elif not own.exists():
+        raise NotAllowed("only members of its team can change an entry")
+
+
 def check_may_withdraw(entry: Entry, user: User, now: datetime) -> None:
     """Raise NotAllowed unless the user may withdraw the entry now."""
     if is_organiser(entry.phase.campaign, user):
@@ -189,10 +200,18 @@ def check_may_withdraw(entry: Entry, user: User, now: datetime) -> None:
     own = CampaignMember.objects.filter(participation=entry.participation_id, user=user, left_at=None)
     if entry.participation is None or not own.exists():
         raise NotAllowed("only members of its team can withdraw an entry")
+    if results_stay(entry.phase):
+        raise NotAllowed("participants see the results: only organisers can withdraw an entry now")
     if phase_state(entry.phase, entry.participation, now) == PhaseState.CLOSED:
         owner = {"team": entry.participation.team_id, "user": user, "role": Membership.Role.OWNER}
         if not Membership.objects.filter(**owner).exists():
             raise NotAllowed("the phase is closed: only owners of the team can withdraw its entries now")
+
+
+def results_stay(phase: Phase) -> bool:
+    """Return whether participants see the results of an evaluation. Teams withdraw nothing then: nobody could choose
+    by the results what stays on the leaderboard."""
+    return phase.kind == Phase.Kind.EVALUATION and phase.collection.disclosure >= Disclosure.PARTICIPANTS
 
 
 def check_open(phase: Phase, participation: Participation | None, now: datetime) -> None:

@@ -29,6 +29,11 @@ SHORT_NOTICE = timedelta(hours=24)
 _Action = AuditEvent.Action
 # What entries were made under.
 _OF_ENTRIES = ("run_types", "form")
+# What organisers set, which the trail has from the beginning, and fsck compares with it.
+_SET = tuple(
+    field.name for field in Phase._meta.concrete_fields
+    if field.name not in ("id", "campaign", "paused_at", "paused_reason")
+)  # fmt: skip
 _FIXED = ("collection", "kind", "selection")
 
 
@@ -50,7 +55,7 @@ def create_phase(*, campaign: Campaign, user: User, fields: Mapping[str, Any], o
                 raise InvalidInput(say, pointer="/opens_at")
             _check(phase, user)
             phase.save(force_insert=True)
-            after = _told({name: getattr(phase, name) for name in fields})
+            after = _told({name: getattr(phase, name) for name in _SET})
             record(origin, _Action.PHASE_CREATED, phase, collection=phase.collection, after=after)
     except IntegrityError as error:
         if not Phase.objects.filter(campaign=campaign, slug=slug).exists():
@@ -92,14 +97,17 @@ def extend_phase(
 ) -> Extension:
     """Let a phase close later, for all teams or for one. Return the extension.
 
-    Raise Conflict (`deadline_only_moves_later`) unless it moves later, and if the phase is over: it can be extended
-    while it is planned, open or late.
+    Raise Conflict (`deadline_only_moves_later`) unless it moves later, if the campaign is a draft, whose times are
+    simply changed, and if the phase is over: it can be extended while it is planned, open or late.
     """
     with transaction.atomic():
         # A release of the collection locks its row, too: of both, the second one sees the first one's effect.
         collection = Collection.objects.select_for_update().get(pk=phase.collection_id)
         found, now = locked_phase(phase), clock.database_now()
         state, old = phase_state(found, participation, now), closing_time(found, participation)
+        if found.campaign.state == Campaign.State.DRAFT:
+            message = f"campaign {found.campaign} is a draft: change closes_at of the phase instead"
+            raise Conflict(message, code="not_published")
         if found.campaign.state == Campaign.State.ARCHIVED or state == PhaseState.CLOSED:
             raise Conflict(f"phase {found.slug} is closed and cannot be extended", code="phase_closed")
         if found.kind == Phase.Kind.EVALUATION and collection.disclosure != Disclosure.ORGANISERS:

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 
 from runs.errors import Conflict, InvalidInput, NotAllowed
 from runs.models import (
@@ -16,6 +17,7 @@ from runs.models import (
     CampaignMember,
     Collection,
     Disclosure,
+    Entry,
     Membership,
     Participation,
     Phase,
@@ -25,7 +27,7 @@ from runs.models import (
 )
 from runs.services.audit import SYSTEM, Origin, changed, record
 from runs.services.campaigns import clock
-from runs.services.campaigns.entries import end_entries
+from runs.services.campaigns.entries import end_entries, results_stay
 from runs.services.campaigns.managing import is_organiser, locked
 from runs.services.campaigns.names import draw_pseudonym, hidden_until, veil_again
 from runs.services.campaigns.telling import tell_team
@@ -67,14 +69,8 @@ def register_team(
         raise InvalidInput("type your name to sign the agreements", code="required", pointer="/typed_name")
     with transaction.atomic():
         found, now = locked(campaign), clock.database_now()
-        closes = found.registration_closes_at
-        if found.state != Campaign.State.PUBLISHED or found.registration == Campaign.Registration.CLOSED:
-            raise Conflict(f"campaign {found} takes no registrations", code="registration_closed")
-        if closes and now >= closes:
-            raise Conflict(f"registration closed at {closes:%Y-%m-%d %H:%M:%S} UTC", code="registration_closed")
-        if shown := _disclosed(found):
-            message = f"results on {shown} are disclosed to teams of this campaign, so that no others can join it now"
-            raise Conflict(message, code="registration_closed")
+        if refusal := why_no_registrations(found, now):
+            raise Conflict(refusal, code="registration_closed")
         if not Team.objects.led_by(user).filter(pk=team.pk).exists():
             raise NotAllowed(f"only owners of team {team} can register it")
         if found.participations.filter(team=team).exists():
@@ -98,6 +94,25 @@ def register_team(
     return made
 
 
+def why_no_registrations(campaign: Campaign, now: datetime) -> str:
+    """Return why no team can register now, or an empty text: a team that could enter nothing any more would only see
+    the results of the others when they are released to participants."""
+    closes = campaign.registration_closes_at
+    if campaign.state != Campaign.State.PUBLISHED or campaign.registration == Campaign.Registration.CLOSED:
+        return f"campaign {campaign} takes no registrations"
+    if closes and now >= closes:
+        return f"registration closed at {closes:%Y-%m-%d %H:%M:%S} UTC"
+    if shown := _disclosed(campaign):
+        return f"results on {shown} are disclosed to teams of this campaign, so that no others can join it now"
+    roster = roster_closes_at(campaign)
+    if roster and now >= roster and not _all_public(campaign):
+        return f"teams of campaign {campaign} stay as they were at {roster:%Y-%m-%d %H:%M:%S} UTC"
+    # Runs that come afterwards compete with nobody's, but their teams are participants.
+    afterwards = Q(kind=Phase.Kind.AFTERWARDS)
+    taking = campaign.phases.filter(~afterwards | Q(collection__blind=False), closes_at__gt=now)
+    return "" if taking.exists() else f"no phase of campaign {campaign} takes runs of new teams any more"
+
+
 def change_state(
     *, participation: Participation, state: str, user: User, reason: str = "", origin: Origin = SYSTEM
 ) -> None:
@@ -116,6 +131,9 @@ def change_state(
         if found.state not in rules[wanted]:
             message = f"team {found.team} is {found.state} and cannot become {wanted}"
             raise Conflict(message, code="conflict", pointer="/state")
+        if wanted == _State.WITHDRAWN and (shown := _shown_to_others(found)):
+            message = f"participants see the results of phase {shown}: only organisers can take entries out of it now"
+            raise NotAllowed(message)
         now = clock.database_now()
         after: dict[str, Any] = {"state": wanted}
         if wanted == _State.ACCEPTED:
@@ -126,6 +144,13 @@ def change_state(
         tell_team(found, wanted, reason)
         if wanted in (_State.WITHDRAWN, _State.REMOVED):
             end_entries(found, disqualified=wanted == _State.REMOVED, reason=reason or f"team {wanted}", origin=origin)
+
+
+def _shown_to_others(participation: Participation) -> Phase | None:
+    """Return a phase in which the team has entries that stay, whatever its results are."""
+    entries = Entry.objects.filter(participation=participation, state=Entry.State.ENTERED)
+    phases = Phase.objects.filter(entries__in=entries).select_related("campaign", "collection").distinct()
+    return next((phase for phase in phases if results_stay(phase)), None)
 
 
 def rename(*, participation: Participation, changes: Mapping[str, str], user: User, origin: Origin = SYSTEM) -> None:
@@ -216,7 +241,7 @@ def check_may_join(participation: Participation, user: User) -> None:
     campaign = participation.campaign
     if Membership.objects.filter(team=campaign.team, user=user, role=Membership.Role.OWNER).exists():
         raise Conflict("organisers of a campaign cannot take part in it", code="organiser_takes_part")
-    _check_roster(participation)
+    _check_roster(campaign)
     size = participation.members.filter(left_at=None).count()
     if campaign.max_team_size and size >= campaign.max_team_size:
         raise Conflict(f"team {participation.team} has {size} members, the most that a team has", code="team_is_full")
@@ -237,7 +262,7 @@ def leave(*, member: CampaignMember, user: User, reason: str = "", origin: Origi
         there = found.members.filter(pk=member.pk)
         entered = found.entries.exists()
         if entered and not organiser:
-            _check_roster(found)
+            _check_roster(found.campaign)
             there.update(left_at=clock.database_now())
         else:
             if entered and not reason:
@@ -297,14 +322,21 @@ def _disclosed(campaign: Campaign) -> Collection | None:
     return Collection.objects.filter(phases__campaign=campaign, blind=True, shown_to__in=shown).first()
 
 
-def _check_roster(participation: Participation) -> None:
-    closes = roster_closes_at(participation.campaign)
-    if closes and clock.database_now() >= closes:
+def _check_roster(campaign: Campaign) -> None:
+    """Raise Conflict if teams can no longer change. When all results of its evaluations are public, nobody joins a team
+    to see them, and people may for what comes afterwards."""
+    closes = roster_closes_at(campaign)
+    if closes and clock.database_now() >= closes and not _all_public(campaign):
         message = f"teams stay as they were at {closes:%Y-%m-%d %H:%M:%S} UTC; ask an organiser"
         raise Conflict(message, code="roster_closed")
-    if shown := _disclosed(participation.campaign):
+    if shown := _disclosed(campaign):
         message = f"results on {shown} are disclosed to the teams as they are; ask an organiser"
         raise Conflict(message, code="roster_closed")
+
+
+def _all_public(campaign: Campaign) -> bool:
+    evaluations = list(campaign.phases.filter(kind=Phase.Kind.EVALUATION).values_list("collection__blind", flat=True))
+    return bool(evaluations) and not any(evaluations)
 
 
 def _leads(user: User, team: Team) -> bool:
