@@ -172,7 +172,10 @@ class Collection(models.Model):
     @property
     def disclosure(self) -> Disclosure:
         """To whom what depends on the judgements is shown."""
-        return Disclosure(self.shown_to) if self.blind else Disclosure.PUBLIC
+        if not self.blind:
+            return Disclosure.PUBLIC
+        # What is none of them is damaged, and shows nothing.
+        return Disclosure(self.shown_to) if self.shown_to in Disclosure.values else Disclosure.ORGANISERS
 
     @property
     def veiled(self) -> bool:

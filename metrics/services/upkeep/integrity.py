@@ -32,6 +32,7 @@ from metrics.services.queue.damage import evaluate_anew, forget_result
 from metrics.services.queue.lifecycle import queue_again, reap_expired
 from metrics.services.queue.queueing import cancel_evaluations, queue_missing, unqueued
 from metrics.services.sessions.judged_sets import unpack_set
+from metrics.services.upkeep.campaigns import find_in_campaigns
 from metrics.services.upkeep.database_file import damaged, find_in_database, find_in_json, find_in_types
 from metrics.services.upkeep.findings import Finding
 from metrics.services.upkeep.parameters import find_in_parameters
@@ -80,6 +81,7 @@ def find_faults(*, fast: bool = False) -> Iterator[Finding]:
         find_unsealed,
         partial(_find_in_comparisons, fast),
         find_in_webhooks,
+        partial(find_in_campaigns, fast=fast),
         partial(_find_in_files, fast),
         _find_leftovers,
     )
