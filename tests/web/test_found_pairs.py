@@ -45,7 +45,7 @@ def alike(api: Any) -> list[str]:
 
 
 def pair_links(html: str) -> list[str]:
-    table = html[html.index('<table class="pairs"') :]
+    table = html[html.index('<table class="pairs') :]
     return [markup.unescape(link) for link in re.findall(r'<a href="([^"]+)" aria-label="[^"]+ in detail"', table)]
 
 
@@ -70,7 +70,7 @@ def closely(browser: Client, link: str) -> str:
 
 def test_the_smallest_p_of_a_comparison_keeps_its_correction(browser: Client, alike: list[str]) -> None:
     html = closely(browser, pair_links(page(browser, PATH, sort="p_value"))[0])
-    table = re.search(r'<table aria-describedby="tests-caption".*?</table>', html, re.DOTALL)
+    table = re.search(r'<table class="stacked" aria-describedby="tests-caption".*?</table>', html, re.DOTALL)
     assert table
     assert "Corrected p" in table[0]
     assert "yes" not in table[0]
@@ -139,7 +139,7 @@ def test_a_pair_of_a_stored_comparison_stays_in_it(
 def test_sentence_and_table_have_one_sign(browser: Client, alike: list[str], measure: str) -> None:
     html = page(browser, PATH, runs=",".join(alike[:2]), measures=measure)
     interval = re.search(r"interval (\S+ to \S+);", text_of(html))
-    table = re.search(r'<table aria-describedby="tests-caption".*?</table>', html, re.DOTALL)
+    table = re.search(r'<table class="stacked" aria-describedby="tests-caption".*?</table>', html, re.DOTALL)
     assert interval
     assert table
     assert interval[1] in table[0]
