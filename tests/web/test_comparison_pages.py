@@ -216,7 +216,7 @@ def test_many_runs_have_tiers_ranks_a_heat_map_and_pairs(browser: Client, many: 
 def test_pairs_are_ordered_as_asked(browser: Client, many: list[Run]) -> None:
     html = page(browser, "/collections/many/comparison/", sort="difference")
     table = html[html.index('<table class="pairs') :]
-    texts = re.findall(r'data-head="Difference">([^<]+)</td>', table)
+    texts = re.findall(r'</td>\s*<td class="number">([^<]+)</td><td class="number">[^<]+ to ', table)
     sizes = [abs(float(text.replace("\N{MINUS SIGN}", "-"))) for text in texts]
     assert sizes == sorted(sizes, reverse=True)
     assert len(sizes) == 15
