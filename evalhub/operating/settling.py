@@ -82,7 +82,8 @@ def missing_migrations() -> list[str]:
 
 def newest_migrations() -> set[tuple[str, str]]:
     """Return the last migration of each app that this code knows."""
-    return set(_loader().graph.leaf_nodes()) - _loader().replacements.keys()
+    loader = _loader()
+    return {node for node in loader.graph.leaf_nodes() if node not in loader.replacements}
 
 
 def unknown_migrations() -> list[str]:

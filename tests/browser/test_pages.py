@@ -15,12 +15,14 @@ from tests.browser.visits import PHONE, address, faults_of_access, session, visi
 __all__ = ["session", "visitor"]
 
 OPEN = (
-    "home", "leaderboard", "leaderboard-columns", "parameters", "no-parameters",
-    "comparison", "comparison-baseline", "two-runs", "long-comparison", "stored-comparison",
-    "no-comparison", "blind-comparison", "what-if", "blind", "blind-what-if", "empty", "run", "run-paired", "ranking",
-    "run-queued", "run-failed", "run-stale", "run-stale-failed",
-    "sessions", "no-sessions", "session-set", "session",
-    "measures", "measures-none", "measure", "login", "not-found", "campaigns", "campaign",
+    "home", "leaderboard", "leaderboard-columns", "parameters", "comparison", "two-runs", "long-comparison",
+    "stored-comparison", "what-if", "blind", "empty", "run", "run-paired", "ranking", "run-stale",
+    "sessions", "session-set", "session", "measures", "measure", "login", "not-found", "campaigns", "campaign",
+)  # fmt: skip
+# Other states of these, of the same parts.
+STATES = (
+    "no-parameters", "comparison-baseline", "no-comparison", "blind-comparison", "blind-what-if", "run-queued",
+    "run-failed", "run-stale-failed", "no-sessions", "measures-none",
 )  # fmt: skip
 # Tables and a chart, which need no scripts.
 TOPICS = ("topics", "topic", "heat-map")
@@ -52,7 +54,7 @@ def test_a_page_is_accessible_fits_a_phone_and_is_silent(
         assert faults_of_access(page, "color-contrast") == []
 
 
-@pytest.mark.parametrize("name", OPEN)
+@pytest.mark.parametrize("name", [*OPEN, *STATES])
 def test_a_page_works_without_scripts(chromium: Browser, site: Site, name: str) -> None:
     context = chromium.new_context(base_url=site.url, java_script_enabled=False)
     with watched(context, site) as seen:
