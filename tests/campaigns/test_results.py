@@ -14,7 +14,18 @@ from rest_framework.test import APIClient
 
 from runs.models import Collection, Disclosure
 from runs.services.collections import disclose
-from tests.campaigns.worlds import CLOSES, LATE, OPENS, PHASE, Clock, enter, make_campaign, make_team, register
+from tests.campaigns.worlds import (
+    CAMPAIGN,
+    CLOSES,
+    LATE,
+    OPENS,
+    PHASE,
+    Clock,
+    enter,
+    make_campaign,
+    make_team,
+    register,
+)
 from tests.conftest import GOOD, POOR, QRELS, evaluate_all, upload
 
 pytestmark = pytest.mark.sqlite
@@ -120,6 +131,14 @@ def test_at_the_first_step_few_runs_give_nothing_of_others_away(people: dict[str
     assert None not in found["by_topic"]["nDCG@10"]["q1"]
 
 
+ELSEWHERE = (
+    CAMPAIGN, PHASE, f"{PHASE}board/", f"{PHASE}entries/", f"{PHASE}releases/", f"{CAMPAIGN}snapshots/",
+    "/api/v1/collections/dark/", "/api/v1/collections/dark/leaderboard/", "/api/v1/collections/dark/runs/",
+)  # fmt: skip
+# Of requests and of what is done in a world.
+TIMES = re.compile(rb"\d{4}-\d\d-\d\dT[\d:.]+Z|\b[0-9a-f]{32}\b")
+
+
 def test_worlds_that_differ_in_unretrieved_documents_are_told_apart_by_nothing(
     people: dict[str, APIClient], clock: Clock
 ) -> None:
@@ -129,27 +148,40 @@ def test_worlds_that_differ_in_unretrieved_documents_are_told_apart_by_nothing(
     make_campaign(olga, measures=["P@2", "RR"])
     register(ann, "apples")
     register(ben, "berries")
-    clock.now = OPENS
+    clock.now, made = OPENS, dict[str, str]()
     for client, tag in ((ann, "a1"), (ann, "a2"), (ann, "a3"), (ben, "b1"), (ben, "b2")):
-        text = content(tag, GOOD if tag in ("a1", "b1") else POOR)
-        assert enter(client, tag, text + f"3 Q0 {tag} 1 0.5 {tag}\n").status_code == 201
+        text = content(tag, GOOD if tag in ("a1", "b1") else POOR) + f"3 Q0 {tag} 1 0.5 {tag}\n"
+        text += f"1 Q0 only 1 99 {tag}\n" if client is ben else ""
+        made[tag] = enter(client, tag, text).json()["url"]
     clock.now = CLOSES + timedelta(days=8)
 
     def world(extra: str) -> bytes:
         with transaction.atomic():
-            made = upload(olga, "collections/dark/qrels/", QRELS + extra)
-            assert made.status_code == 201, made.content
+            judged = upload(olga, "collections/dark/qrels/", QRELS + extra)
+            assert judged.status_code == 201, judged.content
             evaluate_all()
             disclose(collection=Collection.objects.get(slug="dark"), to=Disclosure.TEAMS)
             told = ann.get(f"{PHASE}results/").content
+            # Everything else is the same to all, whatever is judged.
+            others = b"".join(
+                client.get(path).content for client in (ann, people["eve"], APIClient()) for path in ELSEWHERE
+            )
             with zipfile.ZipFile(io.BytesIO(ann.get(f"{PHASE}packet/").content)) as packet:
                 files = [packet.read(name) for name in packet.namelist()]
             transaction.set_rollback(True)
-        sha256 = made.json()["sha256"].encode()
+        elsewhere.add(TIMES.sub(b"", others))
+        sha256 = judged.json()["sha256"].encode()
         return b"".join([told, *files]).replace(sha256, b"<sha256>")
 
+    elsewhere = set[bytes]()
     first, second = world("1 0 never1 0\n2 0 never2 1\n"), world("1 0 never1 2\n2 0 never2 0\n")
     assert b'"a3"' in first
     times = re.compile(rb"Released to teams at \S+")
     assert times.sub(b"", first) == times.sub(b"", second)
     assert times.sub(b"", first) != times.sub(b"", world("1 0 u 1\n"))
+    assert times.sub(b"", first) != times.sub(b"", world("1 0 only 3\n"))
+    # Of four runs there are no figures: what others alone have retrieved tells nothing either.
+    ann.post(f"{made['a3']}withdraw/")
+    third, fourth = world("1 0 only 0\n"), world("1 0 only 3\n")
+    assert times.sub(b"", third) == times.sub(b"", fourth)
+    assert len(elsewhere) == 2

@@ -122,19 +122,24 @@ def read_entry_values(
     )
 
 
-def reference_sets(read: EntryValues, *, reference: str = ALL, sees_all: bool) -> list[ReferenceSet]:
+def reference_sets(
+    read: EntryValues, *, reference: str = ALL, sees_all: bool, alone: bool = False
+) -> list[ReferenceSet]:
     """Return a set for each type of run: the entries that compete, are on time and were neither withdrawn nor
     disqualified; with `best_of_team` of each team the one with the best mean of the primary measure, the earlier one of
     equals. Of a phase for runs that come afterwards there is none.
 
-    Readers who do not see all values get no figures of fewer than 5 runs, and no quartiles of fewer than 10.
+    Readers who do not see all values get no figures of fewer than 5 runs, and no quartiles of fewer than 10. With
+    `alone` the sets are empty: figures that change with every run that others enter would tell its values.
     """
     sets = []
     for run_type in read.run_types:
         rows = [
             row for row, entry in enumerate(read.entries) if _counts(read, entry) and read.type_of(entry) == run_type
         ]
-        if reference == BEST_OF_TEAM:
+        if alone:
+            rows = []
+        elif reference == BEST_OF_TEAM:
             rows = _best_of_teams(read, rows)
         figures = {name: topic_figures(values[rows]) for name, values in read.values.items()}
         kept = figures if sees_all else {name: _safe(one) for name, one in figures.items()}

@@ -18,7 +18,7 @@ from metrics.services.campaigns.reference import (
     with_hidden_names,
 )
 from metrics.services.values.judged_views import Mean, means_of, views_of
-from runs.models import Entry, Participation, Phase, Qrels
+from runs.models import Disclosure, Entry, Participation, Phase, Qrels
 from runs.services.campaigns import clock
 from runs.services.campaigns.selection import seen_while_frozen
 
@@ -82,7 +82,10 @@ def read_own_results(
     seen = None if sees_all else seen_while_frozen(phase, participation, now)
     read = read_entry_values(phase=phase, qrels=qrels, measures=phase_measures(phase), as_of=as_of, seen=seen)
     read = with_hidden_names(read, participation, names_at or now)
-    sets = reference_sets(read, reference=reference, sees_all=sees_all)
+    # Feedback at once is of the own values; only where it is the leaderboard, it tells of others, too.
+    by_feedback = phase.collection.disclosure == Disclosure.ORGANISERS and phase.feedback != Phase.Feedback.BOARD
+    alone = by_feedback and not sees_all
+    sets = reference_sets(read, reference=reference, sees_all=sees_all, alone=alone)
     own = [row for row, entry in enumerate(read.entries) if entry.participation_id == participation.pk]
     return OwnResults(read, reference, sets, described_entries(read, sets, own), participation, sees_all)
 
