@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any, cast
 
 from django.db import transaction
@@ -87,7 +88,8 @@ class PhaseDetail(APIView):
         serializer.is_valid(raise_exception=True)
         changes, user, origin = dict(serializer.validated_data), cast(User, request.user), origin_of(request)
         excluding = {name: changes.pop(name) for name in ("excluded_topics", "excluded_reason") if name in changes}
-        with storing(), transaction.atomic():
+        # Other changes do not depend on the store of files.
+        with storing() if excluding else nullcontext(), transaction.atomic():
             if excluding:
                 topics = excluding.get("excluded_topics", found.excluded_topics or [])
                 reason = excluding.get("excluded_reason", found.excluded_reason)
