@@ -31,6 +31,6 @@ class Scoped(BasePermission):
         if scope is None:
             raise NotAllowed(f"{method} is not allowed here")
         if isinstance(request.auth, ApiToken) and scope not in request.auth.scopes:
-            message = f"this token lacks the scope {str(scope)!r}; create one that has it"
+            message = f"this token lacks the scope {str(scope)!r}; create one that has it on your account page"
             raise NotAllowed(message, code="missing_scope")
         return True
