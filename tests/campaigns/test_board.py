@@ -14,6 +14,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
+from metrics.services.upkeep.campaigns import find_in_campaigns
 from runs.models import AuditEvent, Campaign, Collection, Disclosure, Participation, User
 from runs.services.collections import disclose
 from tests.campaigns.worlds import (
@@ -337,6 +338,7 @@ def test_teams_publish_entries_afterwards(held: Clients, clock: Clock) -> None:
     assert not made["published"]
     assert ann.patch(made["url"], publish, format="json").json()["published"]
     assert readers() == ["olga", "ann", "ben"]
+    assert not list(find_in_campaigns())
     (shown_row,) = (row for row in rows(ben, "?view=afterwards") if row[1] == "a3")
     assert shown_row[0] is None
 

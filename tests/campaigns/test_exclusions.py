@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
+from metrics.services.upkeep.campaigns import find_in_campaigns
 from runs.models import AuditEvent, Collection, Disclosure, Qrels
 from runs.services.collections import disclose
 from tests.campaigns.conftest import Clients
@@ -80,6 +81,7 @@ def test_values_are_without_excluded_topics(held: Clients) -> None:
     (frozen,) = olga.get(snapshot["url"]).json()["manifest"]["phases"]
     assert frozen["excluded_topics"] == [{"topic": "3", "reason": "ambiguous"}]
     assert frozen["collection"]["qrels"]["topics"] == 2
+    assert not list(find_in_campaigns())
 
 
 def test_what_cannot_be_excluded(held: Clients) -> None:
