@@ -212,8 +212,7 @@ class _Board:
         current = Evaluation.objects.current(self.qrels, self.scores).evaluated()
         ids = [pk for pk, run in self.runs.items() if self.query.versions != LATEST or self.lineup.keeps(run)]
         rows = MetricVector.objects.filter(evaluation__in=current, measure=sort.name)
-        stored, _ = sound_means(rows, self.qrels.pk)
-        known = {pk: mean for (pk, _), mean in stored.items()}
+        known = {pk: mean for (pk, _), mean in sound_means(rows, self.qrels.pk)[0].items()}
         missing = [pk for pk in ids if pk not in known]
         own = own_measures(self.collection) if missing else set()
         computed = means_of(missing, [sort], own, self.qrels.pk) if missing else {}
@@ -268,11 +267,9 @@ def _read_board(collection: Collection, query: BoardQuery) -> Leaderboard:
     order, places, among = board.order, _places(board), query.among
     ranked = sum(place.rank is not None for place in places)
     held = [place for place in places if place.rank and query.hold and board.runs[place.pk] == query.hold]
-    if among and len(board.runs) == len(among.runs):
-        # Naming a thousand runs to the database takes longer than all else.
-        states = {str(Evaluation.State.EVALUATED): len(board.runs)}
-    else:
-        states = count_states(collection, board.qrels, board.scores, among.runs if among else None)
+    # Naming a thousand runs to the database takes longer than all else.
+    whole = among and len(board.runs) == len(among.runs) and {str(Evaluation.State.EVALUATED): len(board.runs)}
+    states = whole or count_states(collection, board.qrels, board.scores, among.runs if among else None)
     # Runs without values of these judgements follow the evaluated ones, stale runs first.
     last = Case(When(board_state=STALE, then=Value(0)), default=Value(1))
     others = board.shown.filter(board_state__in=NOT_CURRENT).order_by(last, "created_at", "pk")
@@ -400,5 +397,4 @@ def read_whole_board(*, collection: Collection, query: BoardQuery) -> Leaderboar
 
 def runs_shown(*, collection: Collection, query: BoardQuery) -> list[UUID]:
     """Return the runs on all pages of the leaderboard, in the order of their keys."""
-    source = _Board(collection, active_qrels(collection), query)
-    return list(source.shown.order_by("pk").values_list("pk", flat=True))
+    return list(_Board(collection, active_qrels(collection), query).shown.order_by("pk").values_list("pk", flat=True))
