@@ -12,7 +12,8 @@ to values;
 `python -m tests.benchmarks session-sets` uploads and evaluates the same and reads every answer;
 `python -m tests.benchmarks parameters` migrates 50,000 runs of 30 parameters, filters, counts, arranges and edits them;
 `python -m tests.benchmarks campaigns` reads the leaderboard of a phase of 200 teams with 5 entries each over HTTP;
-`python -m tests.benchmarks pages` loads the pages of a site with 1,000 runs in Chromium, on a desk and on a phone.
+`python -m tests.benchmarks pages` loads the pages of a site with 1,000 runs in Chromium, on a desk and on a phone;
+`... server-pages` measures the processor time of the server alone, of these and of pages about all 1,000 runs.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ import numpy as np
 from tests.benchmarks.board import measure_boards
 from tests.benchmarks.campaigns import measure_campaigns
 from tests.benchmarks.load import measure_load
-from tests.benchmarks.pages import measure_pages
+from tests.benchmarks.pages import measure_pages, measure_server_pages
 from tests.benchmarks.parameters import measure_parameters
 from tests.benchmarks.peers import measure_peers
 from tests.benchmarks.session_sets import measure_session_sets
@@ -103,6 +104,7 @@ PARTS = {
     "campaigns": measure_campaigns,
     "load": measure_load,
     "pages": measure_pages,
+    "server-pages": measure_server_pages,
 }
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 that the server takes.
 
 python -m tests.benchmarks pages
+python -m tests.benchmarks server-pages, without a browser
 """
 
 from __future__ import annotations
@@ -23,9 +24,18 @@ from playwright.sync_api import Browser, CDPSession, Page, sync_playwright
 from tests.browser.conftest import start_chromium
 from tests.browser.site import Site, filled_site
 
-RUNS, ROUNDS, LOADS = 1000, 20, 5
+RUNS, ROUNDS, LOADS = 1000, 9, 5
 SHOWN = ("home", "leaderboard", "comparison", "what-if", "run", "session-set", "session", "measures", "measure")
 COMPARED = 10
+# About all runs of the collection.
+WHOLE = {
+    "comparison-of-all": "/collections/open/comparison/",
+    "board-piece": "/collections/open/board/",
+    "parameters": "/collections/open/parameters/",
+    "importance": "/collections/open/parameters/importance/",
+    "frontier": "/collections/open/frontier/?x=latency_ms",
+    "what-if-as-stored": "/collections/open/what-if/",
+}
 PATIENCE = 300_000
 # As Lighthouse takes for a phone: a processor a quarter as fast, and a slow mobile network.
 SLOWER, LATENCY, BYTES_A_SECOND = 4, 150, 1_600_000 / 8
@@ -78,11 +88,8 @@ def measure_pages() -> None:
         if browser is None:
             print("pages: no Chromium found")
             return
-        site.server.manage("shell", "-v", "0", "-c", f"from tests.benchmarks.pages import multiply; multiply({RUNS})")
-        addresses = {name: address for name, address in site.pages().items() if name in SHOWN}
-        addresses["comparison"] += f"?runs={','.join(_ids(site))}"
-        for name, (first, again, queries) in _on_server(site, addresses).items():
-            print(f"{name}: server {first:.0f} ms of processor time, {again:.0f} ms again, {queries} queries")
+        addresses = _prepare(site)
+        _print_on_server(site, addresses)
         for name, address in addresses.items():
             for phone in (False, True):
                 print(
@@ -90,26 +97,53 @@ def measure_pages() -> None:
                 )
 
 
+def measure_server_pages() -> None:
+    """Each page on the server alone."""
+    with tempfile.TemporaryDirectory() as data, filled_site(Path(data)) as site:
+        _print_on_server(site, _prepare(site))
+
+
+def _prepare(site: Site) -> dict[str, str]:
+    """Make the runs, and return the addresses of pages by name."""
+    site.server.manage("shell", "-v", "0", "-c", f"from tests.benchmarks.pages import multiply; multiply({RUNS})")
+    addresses = {name: address for name, address in site.pages().items() if name in SHOWN}
+    return {**addresses, "comparison": f"{addresses['comparison']}?runs={','.join(_ids(site))}"}
+
+
+def _print_on_server(site: Site, addresses: dict[str, str]) -> None:
+    for name, (first, again, queries) in _on_server(site, {**addresses, **WHOLE}).items():
+        print(f"{name}: server {first:.0f} ms of processor time, {again:.0f} ms again, {queries} queries", flush=True)
+
+
 def multiply(number: int) -> None:
-    """So many evaluated runs, copies of those in the open collection but for their tags and some noise."""
+    """So many evaluated runs, copies of those in the open collection but for their tags, parameters, costs and some
+    noise."""
     from django.db import transaction
 
     from metrics.models import Evaluation, JudgedView, MetricVector
     from runs.models import Run
+    from runs.services.parameters import store_parameters
 
     rng = np.random.default_rng(1)
     known = list(Evaluation.objects.filter(run__collection__slug="open").select_related("run", "view"))
     vectors = {one.pk: list(one.vectors.all()) for one in known}
+    runs = []
     with transaction.atomic():
         for index in range(number - len(known)):
             model = known[index % len(known)]
             # A version of a system is one run.
             own = {"tag": f"{model.run.tag}-{index}", "system_id": None, "version": None}
-            run = Run.objects.create(**{**_fields(model.run, "id"), **own})
+            made_so = {"bm25": {"k1": 0.4 + index % 8 / 5, "b": 0.3 + index % 6 / 10}, "model": f"m{index % 5}"}
+            costs = {"latency_ms": float(rng.lognormal(3, 1))}
+            run = Run.objects.create(
+                **{**_fields(model.run, "id"), **own, "metadata": {**made_so, "seed": index}, "costs": costs}
+            )
+            runs.append(run)
             made = Evaluation.objects.create(**{**_fields(model, "id"), "run_id": run.pk})
             JudgedView.objects.create(evaluation=made, content=model.view.content)
             noisy = (_noisy(vector, made.pk, rng) for vector in vectors[model.pk])
             MetricVector.objects.bulk_create(vector.seal(made.qrels_id) for vector in noisy)
+        store_parameters(known[0].run.collection, runs)
 
 
 def _fields(row: Any, without: str) -> dict[str, Any]:
