@@ -197,6 +197,7 @@ def test_no_expression_is_slow_on_hostile_input(expression: Expression) -> None:
         assert worst(expression, SHORT.get(expression.name)) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pattern", "method"), [(r"[,\s]+(?![^()]*\))", "split"), (r"\w+=", "search")])
 def test_slow_expressions_are_found(pattern: str, method: str) -> None:
     with limited(LIMIT_SECONDS):

@@ -191,6 +191,7 @@ def test_a_planted_difference_is_found_and_nothing_else(seed: int) -> None:
     assert found >= 19
 
 
+@pytest.mark.slow
 def test_what_means_nothing_is_found_by_chance_alone() -> None:
     """With 199 permutations p is below .05 in exactly 9 of 200 cases: at most 8 of them reach what was observed. The
     bounds leave out 1 in 10,000 on either side; 3 to 7 per cent of 1,000 sets are those of make calibrate."""

@@ -124,6 +124,7 @@ def test_a_row_of_many_has_room_for_its_letters(board: Collection, name: str) ->
     assert all(np.diff(sorted(heights)).min() >= 11.0 for heights in columns if heights)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", ["column", "narrow"])
 def test_names_in_a_scatter_plot_begin_with_the_baseline(board: Collection, size: str) -> None:
     run = Run.objects.get(collection=board, tag="r38")
@@ -135,6 +136,7 @@ def test_names_in_a_scatter_plot_begin_with_the_baseline(board: Collection, size
     assert 3 <= len(named) <= 12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_a_legend_is_whole(eight: list[Run], size: str) -> None:
     figure = curves_of(eight)

@@ -80,6 +80,7 @@ def test_every_picture_is_as_large_as_it_says(anonymous: APIClient, pair: tuple[
         assert (svg.get("width"), svg.get("height")) == (str(width), str(height)), size
 
 
+@pytest.mark.slow
 def test_a_png_has_300_dots_to_the_inch(anonymous: APIClient, pair: tuple[Run, Run]) -> None:
     png = chart(anonymous, pair[0], "curve.png").content
     width, height = (int.from_bytes(png[at : at + 4]) for at in (16, 20))

@@ -94,6 +94,7 @@ def test_a_measure_added_to_the_collection_is_stored_when_read(api: APIClient, s
     assert MetricVector.objects.filter(measure="RR").count() == 1
 
 
+@pytest.mark.slow
 def test_the_number_of_queries_does_not_grow_with_the_rows(api: APIClient, collection: str) -> None:
     counts = []
     for number in (3, 9):

@@ -75,6 +75,7 @@ def pair_of(body: dict[str, Any], a: tuple[str, int], b: tuple[str, int]) -> dic
     return found
 
 
+@pytest.mark.slow
 def test_orders_by_measures_against_scipy_and_one_by_one(
     anonymous: APIClient, board: Collection, values: dict[str, Matrix]
 ) -> None:

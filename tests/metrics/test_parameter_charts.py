@@ -153,6 +153,7 @@ def test_parallel_coordinates_have_an_axis_for_each_setting(grid: Collection) ->
         drawn(grid, "parallel", columns="submitted")
 
 
+@pytest.mark.slow
 def test_of_many_runs_the_best_and_a_sample_are_drawn(alice: User) -> None:
     collection = make(alice, [{"k": number % 7, "b": number % 5} for number in range(320)], topics=3)
     figure, again = drawn(collection, "parallel"), drawn(collection, "parallel")

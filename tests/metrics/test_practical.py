@@ -113,6 +113,7 @@ def test_chances_in_files_and_of_stored_comparisons(api: APIClient, values: Matr
     assert {**api.get(f"/api/v1/comparisons/{stored.pk}/").json(), "comparison": None} == now
 
 
+@pytest.mark.slow
 def test_pages_show_the_chances_as_text_and_as_a_bar(browser: Client, many: list[Run]) -> None:
     given = {"measures": "AP", "tests": "bayes_t,bayes_bootstrap", "rope": "0.05", "resamples": "2000"}
     (measure,) = asked(browser, f"/api/v1{PAGE}", **given)["measures"]

@@ -125,6 +125,7 @@ def test_one_request_has_the_states_of_many_runs(api: APIClient, three: list[str
     assert {row["state"] for row in states_of(api, *three).json()["runs"]} == {"evaluated"}
 
 
+@pytest.mark.slow
 def test_the_states_of_many_cost_as_many_queries_as_of_two(api: APIClient, three: list[str]) -> None:
     three += [submit(api, GOOD.replace("3.0", f"3.{number}1"), f"more-{number}") for number in range(10)]
     with CaptureQueriesContext(connection) as queries:

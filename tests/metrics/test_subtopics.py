@@ -125,6 +125,7 @@ def test_measures_of_subtopics_answer_by_what_the_column_was_taken_for(api: APIC
     assert body["means"]["AP"]["mean"] == pytest.approx((1 / 2 + 1 + 1) / 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("content", "cautioned"), [(ROUNDS, True), (BY_SUBTOPIC, False)])
 def test_boards_comparisons_and_pages_say_that_there_are_no_subtopics(
     api: APIClient, unnamed: str, content: str, cautioned: bool

@@ -153,6 +153,7 @@ def test_runs_times_combinations_are_bounded(
     assert api.get(WHAT_IF, {"depths": "1,2,3", "runs": ids(board, "poor", "depth")}).status_code == 200
 
 
+@pytest.mark.slow
 def test_the_number_of_queries_does_not_grow_with_the_runs(api: APIClient, board: dict[str, Run]) -> None:
     counts = []
     for more in (0, 12):
