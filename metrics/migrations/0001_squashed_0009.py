@@ -22,7 +22,7 @@ class Migration(migrations.Migration):
     ]
 
     dependencies = [
-        ('runs', '0001_squashed_0039'),
+        ('runs', '0001_squashed_0044'),
     ]
 
     operations = [

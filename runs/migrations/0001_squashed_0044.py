@@ -62,6 +62,11 @@ class Migration(migrations.Migration):
         ('runs', '0037_mail_and_notices'),
         ('runs', '0038_ids_of_notices'),
         ('runs', '0039_rules_of_tags_and_documents'),
+        ('runs', '0040_readings_before_extensions'),
+        ('runs', '0041_published_entries'),
+        ('runs', '0042_excluded_topics'),
+        ('runs', '0043_freeze_board_at'),
+        ('runs', '0044_digests_and_own_addresses'),
     ]
 
     initial = True
@@ -298,6 +303,7 @@ class Migration(migrations.Migration):
                 fields=[
                     ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
                     ('event', models.CharField(max_length=30)),
+                    ('address', models.EmailField(blank=True, db_default='', default='', help_text='one that is to be confirmed', max_length=254)),
                     ('subject', models.CharField(max_length=300)),
                     ('text', models.TextField()),
                     ('state', models.CharField(choices=[('due', 'Due'), ('sending', 'Sending'), ('sent', 'Sent'), ('given_up', 'Given Up'), ('not_set_up', 'Not Set Up'), ('no_address', 'No Address')], default='due', max_length=10)),
@@ -308,7 +314,7 @@ class Migration(migrations.Migration):
                     ('last_error', models.CharField(blank=True, max_length=200)),
                     ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
                     ('ended_at', models.DateTimeField(null=True)),
-                    ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='mails', to='runs.campaign')),
+                    ('campaign', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='mails', to='runs.campaign')),
                     ('recipient', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='mails', to=settings.AUTH_USER_MODEL)),
                 ],
                 options={
@@ -403,11 +409,14 @@ class Migration(migrations.Migration):
                     ('run_types', models.JSONField(blank=True, default=list, help_text='a list of {key, label}; empty: not asked')),
                     ('form', models.JSONField(blank=True, default=list, help_text='the fields that an entry answers')),
                     ('feedback', models.CharField(choices=[('none', 'None'), ('own', 'Own'), ('board', 'Board')], db_default='none', default='none', help_text='what teams see at once: nothing, their own values, or the leaderboard too', max_length=5)),
+                    ('freeze_board_at', models.DateTimeField(blank=True, help_text='teams see no later entry of others on the leaderboard before a release', null=True)),
                     ('selection', models.CharField(choices=[('all', 'All'), ('best', 'Best'), ('latest', 'Latest'), ('chosen', 'Chosen')], db_default='all', default='all', help_text='which entries of a team stand on the official leaderboard', max_length=6)),
                     ('chosen_max', models.PositiveIntegerField(db_default=1, default=1, help_text='entries that a team may choose')),
                     ('must_answer_all', models.BooleanField(default=False, help_text='refuse a run without an answer to a topic')),
                     ('max_documents', models.PositiveIntegerField(blank=True, help_text='of a run, for each topic', null=True)),
                     ('naming', models.CharField(blank=True, db_default='', default='', help_text='the pattern of tags, such as {team}-{run_type}-{priority}', max_length=100)),
+                    ('excluded_topics', models.JSONField(blank=True, editable=False, help_text='that do not count, and why', null=True)),
+                    ('excluded_reason', models.CharField(blank=True, db_default='', default='', editable=False, max_length=500)),
                     ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='phases', to='runs.campaign')),
                     ('collection', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='phases', to='runs.collection')),
                 ],
@@ -439,6 +448,7 @@ class Migration(migrations.Migration):
                     ('new', models.DateTimeField()),
                     ('reason', models.CharField(max_length=500, validators=[runs.models.text.check_line])),
                     ('announced_at', models.DateTimeField(default=django.utils.timezone.now)),
+                    ('values_seen_since', models.DateTimeField(editable=False, help_text='when an organiser first read values of its entries, if before', null=True)),
                     ('actor', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                     ('participation', models.ForeignKey(help_text='empty: all', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='extensions', to='runs.participation')),
                     ('phase', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='extensions', to='runs.phase')),
@@ -451,7 +461,7 @@ class Migration(migrations.Migration):
                 name='PhaseMoment',
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                    ('kind', models.CharField(choices=[('opened', 'Opened'), ('closing_72', 'Closing 72'), ('closing_24', 'Closing 24'), ('closing_2', 'Closing 2'), ('closed', 'Closed'), ('waiting', 'Waiting')], max_length=10)),
+                    ('kind', models.CharField(choices=[('opened', 'Opened'), ('closing_72', 'Closing 72'), ('closing_24', 'Closing 24'), ('closing_2', 'Closing 2'), ('closed', 'Closed'), ('waiting', 'Waiting'), ('digest', 'Digest')], max_length=10)),
                     ('of', models.DateTimeField(help_text='the opening, or the closing that it belongs to')),
                     ('noted_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
                     ('phase', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='moments', to='runs.phase')),
@@ -471,6 +481,11 @@ class Migration(migrations.Migration):
                 model_name='qrels',
                 name='created_by',
                 field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL),
+            ),
+            migrations.AddField(
+                model_name='qrels',
+                name='reduced_from',
+                field=models.ForeignKey(editable=False, help_text='the version with all topics, if this one is without those that phases exclude', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='reduced', to='runs.qrels'),
             ),
             migrations.CreateModel(
                 name='RateCounter',
@@ -608,6 +623,7 @@ class Migration(migrations.Migration):
                     ('priority', models.IntegerField(null=True)),
                     ('answers', models.JSONField(blank=True, default=dict)),
                     ('chosen', models.BooleanField(db_default=False, default=False, help_text='by its team, for the official leaderboard')),
+                    ('published', models.BooleanField(db_default=False, default=False, help_text='of a phase afterwards: by its team, for all who see the leaderboard')),
                     ('state', models.CharField(choices=[('entered', 'Entered'), ('withdrawn', 'Withdrawn'), ('disqualified', 'Disqualified')], default='entered', max_length=12)),
                     ('state_reason', models.CharField(blank=True, max_length=500, validators=[runs.models.text.check_line])),
                     ('state_changed_at', models.DateTimeField(null=True)),
