@@ -69,7 +69,7 @@ def _about(dataset: Any, dataset_id: str, digest: str) -> str:
     """Say where a collection comes from: the dataset with its description and citations, and the topics' SHA-256."""
     told = dataset.documentation() if hasattr(dataset, "documentation") else {}
     version = metadata.version("ir_datasets")
-    text = " ".join(unescape(re.sub(r"<[^>]*>", " ", str(told.get("desc", "")))).split())
+    text = " ".join(unescape(re.sub(r"<[^<>]*>", " ", str(told.get("desc", "")))).split())
     cited = ", ".join(told.get("bibtex_ids", ()))
     parts = [f"{_MARK} {version}, {dataset_id}.", text[:_LONGEST]]
     parts += [f"To be cited: {cited} of ir_datasets' bibliography."] if cited else []

@@ -28,7 +28,7 @@ LEAST_TOPICS = 10
 ROUNDING = 1e-12
 _KINDS = (NO_WORSE, NO_SIGNIFICANT_DROP, NO_DROP, AT_LEAST)
 _NUMBER = re.compile(r"[-+.0-9][-+.0-9eE]*%?")
-_BRACKETS = re.compile(r"\([^)]*\)")
+_BRACKETS = re.compile(r"\([^()]*\)")
 _FORM = "MEASURE no-worse-than MARGIN, MEASURE no-significant-drop, MEASURE no-drop or MEASURE at-least X"
 
 
