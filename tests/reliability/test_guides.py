@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -66,7 +67,9 @@ def run_script(server: Server, script: str, folder: Path) -> str:
         script = script.replace("PARTICIPANT=evh_...", f"PARTICIPANT={participant}")
     script = script.replace("evh_...", token)
     script = script.replace("http://127.0.0.1:8000", server.url)
-    command = ["bash", "-euo", "pipefail", "-c", EVH + script]
+    own = shlex.join(f"{name}={value}" for name, value in server.environment.items() if name.startswith("EVALHUB_"))
+    commands = EVH + f'evalhub() {{ env {own} {sys.executable} -m evalhub "$@"; }}\n'
+    command = ["bash", "-euo", "pipefail", "-c", commands + script]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr + done.stdout
     return done.stdout

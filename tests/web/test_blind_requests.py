@@ -98,7 +98,7 @@ def answered(client: Any, name: str, method: str, path: str, body: dict[str, Any
 
 
 def sent(people: People, slug: str) -> Iterator[tuple[str, Any]]:
-    """Every change of every address, by everybody who is no organiser, of an own and of another's run."""
+    """Every change of every address: of an own run by everybody who is no organiser, and of another's."""
     own, other = run_ids(slug)[0], run_ids(slug)[2]
     for run, foreign in ((own, other), (other, own)):
         values = {**arguments(people, slug, run), "key": "00000000", "share": "00000000"}
@@ -106,7 +106,8 @@ def sent(people: People, slug: str) -> Iterator[tuple[str, Any]]:
             if run == other and not {"run", "run_id", "experiment", "note"} & set(parameters):
                 continue
             for method in (method for method in MATRIX[name] if method not in ("GET", "HEAD", "OPTIONS")):
-                for role in OUTSIDERS:
+                # What is asked of another's run is answered to everybody else as to the participant.
+                for role in OUTSIDERS if run == own else ("participant",):
                     client: Any = people.browsers[role] if name in PAGES else people.api[role]
                     for number, body in enumerate(bodies(name, method, slug, run, foreign)):
                         if name == "logout":

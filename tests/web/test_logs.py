@@ -104,7 +104,7 @@ def test_every_line_of_a_request_bears_its_id(
 
 
 def raising(error: Exception) -> Callable[..., Any]:
-    def explode(*arguments: Any) -> Any:
+    def explode(*arguments: Any, **named: Any) -> Any:
         raise error
 
     return explode
