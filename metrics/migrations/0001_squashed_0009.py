@@ -22,7 +22,7 @@ class Migration(migrations.Migration):
     ]
 
     dependencies = [
-        ('runs', '0001_squashed_0044'),
+        ('runs', '0012_install'),
     ]
 
     operations = [

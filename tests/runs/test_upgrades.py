@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 
 from metrics.services.upkeep.integrity import find_faults
@@ -123,3 +125,21 @@ def test_workers_of_the_release_before_go_on_after_a_migration(restored: None) -
     evaluation = fill(old)
     again = old.get_model("metrics", "Evaluation").objects.select_related("run__collection", "qrels")
     assert again.get(pk=evaluation.pk).run.collection.slug == "old"
+
+
+def test_a_database_of_single_migrations_upgrades_by_the_command(restored: None) -> None:
+    """Older databases never heard of the migrations that replace theirs."""
+    new = schema()
+    upgrades().migrate([("runs", "0036_anonymity"), ("metrics", "0009_broker_trouble")])
+    MigrationRecorder.Migration.objects.filter(name__startswith="0001_squashed").delete()
+    call_command("migrate", verbosity=0)
+    assert schema() == new
+
+
+@pytest.mark.parametrize(("app", "back_to"), [("runs", "0043"), ("metrics", "0006")])
+def test_the_command_reverses_migrations_and_takes_them_again(restored: None, app: str, back_to: str) -> None:
+    new = schema()
+    call_command("migrate", app, back_to, verbosity=0)
+    assert schema() != new
+    call_command("migrate", verbosity=0)
+    assert schema() == new
