@@ -59,7 +59,7 @@ STATISTICS = (
     CONFIDENCE,
     parameter(
         "resamples",
-        "B of a test that draws, default: 100,000; bootstrap 50,000, randomised_tukey_hsd 10,000",
+        "B of a test that draws, default: 100,000; bootstrap 50,000, max_t and randomised_tukey_hsd 10,000",
         OpenApiTypes.INT,
     ),
     parameter("rank_resamples", "B of the rank intervals, default: 2,000", OpenApiTypes.INT),

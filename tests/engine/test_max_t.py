@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as arrays
 from scipy import stats
 
 from metrics.engine.ranking import Ints
-from metrics.engine.significance import TESTS
+from metrics.engine.significance import TESTS, max_t
 from metrics.engine.significance.families import Pairs, Rule, compare_family
 from metrics.engine.significance.pairs import Matrix, Options, PairedResult, all_pairs, baseline_pairs
 from metrics.engine.significance.randomisation import draw_flips
@@ -80,6 +80,35 @@ def test_drawn_flips_give_the_p_of_the_definition(baseline: int | None) -> None:
     margin = reach * differences.std(axis=1, ddof=1) / np.sqrt(30)
     np.testing.assert_allclose(found.high - found.difference, margin, rtol=1e-9)
     np.testing.assert_allclose(found.difference - found.low, margin, rtol=1e-9)
+
+
+@pytest.mark.parametrize("step", [1, 2])
+@pytest.mark.parametrize("kind", ["alike", "skilled", "twins", "shifted", "coarse", "few topics", "tiny", "huge"])
+def test_pairs_that_are_not_looked_at_change_nothing(monkeypatch: pytest.MonkeyPatch, kind: str, step: int) -> None:
+    rng = np.random.default_rng(8)
+    values = np.clip(rng.beta(1, 2, 40) + rng.normal(0, 0.15, (70, 40)), 0, 1)
+    if kind == "skilled":
+        values += rng.normal(0, 0.1, (70, 1))
+        values[:20] += rng.normal(0, 1, (20, 40))
+    elif kind == "twins":
+        values[1::2] = values[::2] + rng.integers(0, 2, (35, 40)) * 1e-3
+        values[10:20] = values[9]
+    elif kind == "shifted":
+        values += np.arange(70)[:, None]
+        values[5] = values[4] + 1
+    elif kind == "coarse":
+        values = np.round(5 * values) / 5
+    elif kind == "few topics":
+        values = values[:, :12]
+    elif kind in ("tiny", "huge"):
+        values = values * 2.0 ** (-500 if kind == "tiny" else 400)
+    first, second = all_pairs(70)
+    pairs = first[::step].copy(), second[::step].copy()
+    every = compare(values, pairs, resamples=2500, threads=2)
+    monkeypatch.setattr(max_t, "_MANY", 0)
+    some = compare(values, pairs, resamples=2500, threads=2)
+    for name in ("p_value", "low", "high", "statistic"):
+        np.testing.assert_array_equal(getattr(some, name), getattr(every, name))
 
 
 @given(EIGHTHS)

@@ -10,11 +10,9 @@ from typing import Any
 import numpy as np
 
 from metrics.engine.kernels.sizes import BINS, TILE
-from metrics.engine.kernels.words import NONE, ONE, THREE, TWO, compiled, inlined, rounded
+from metrics.engine.kernels.words import NONE, ONE, THREE, TWO, compiled, inlined
 
 _HALF, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
-# Above any distance. Sums of seven digits: how far off their differences are, and a largest distance with its rounding.
-_NONE, _NEVER, _ROUNDED, _BELOW = np.float32(0), np.float32(1e30), np.float32(1e-6), 1 - 1e-6
 _ELEVEN, _TURN, _BACK = np.uint64(11), np.uint64(24), np.uint64(40)
 
 
@@ -58,64 +56,6 @@ def count_extreme(sums: Any, resamples: Any, first: Any, second: Any, least: Any
             for at in range(stop):
                 many += abs(sums[tile, a, at] - sums[tile, b, at]) >= bound
             counts[pair] += many
-
-
-@rounded
-def count_maxima(
-    sums: Any, small: Any, size: Any, resamples: Any, first: Any, second: Any, scale: Any, least: Any, under: Any,
-    over: Any, bound: Any, since: Any, counts: Any, maxima: Any,
-) -> None:  # fmt: skip
-    """Note in `counts` in how many of the first resamples any pair up to this one is at least so far apart.
-
-    Pairs come in ascending order of what was observed, and their differences of sums times `scale` are compared. The
-    largest so far seldom changes: `small`, the sums divided by `size` with seven digits, tells where it may.
-    Shapes: `sums` and `small` (tiles, runs, TILE); `first`, `second`, `scale` and `least` (pairs,), and the smallest
-    `least` from each pair on and the largest up to it, `under` and `over`; room for `bound` and `since` (TILE,);
-    `counts` (pairs + 1,), to which 1 is added where a resample begins to count and -1 where it ends; `maxima` (tiles,
-    TILE), the largest of all pairs, is overwritten.
-    """
-    pairs = np.uint64(len(first))
-    for tile in range(sums.shape[0]):
-        stop = min(TILE, max(0, resamples - tile * TILE))
-        for at in range(TILE):
-            maxima[tile, at], since[at] = 0.0, 0
-            bound[at] = _NONE if at < stop else _NEVER
-        for pair in range(pairs):
-            a, b, factor = np.uint64(first[pair]), np.uint64(second[pair]), np.float32(scale[pair] * size)
-            above, off = _NONE, _ROUNDED * factor
-            for at in range(TILE):
-                above += max(abs(small[tile, a, at] - small[tile, b, at]) * factor + off - bound[at], _NONE)
-            if above <= _NONE:
-                continue
-            for at in range(stop):
-                apart = abs(sums[tile, a, at] - sums[tile, b, at]) * scale[pair]
-                if apart > maxima[tile, at]:
-                    _count(np.uint64(since[at]), pair, maxima[tile, at], least, under, over, counts)
-                    maxima[tile, at], since[at] = apart, pair
-                    bound[at] = np.float32(apart * _BELOW)
-        for at in range(stop):
-            _count(np.uint64(since[at]), pairs, maxima[tile, at], least, under, over, counts)
-
-
-@inlined
-def _count(begin: Any, end: Any, largest: Any, least: Any, under: Any, over: Any, counts: Any) -> None:
-    """Count a resample for the pairs from `begin` to before `end` whose least distance is not above the largest."""
-    low, high = begin, end
-    while low < high:
-        middle = (low + high) >> ONE
-        if over[middle] <= largest:
-            low = middle + ONE
-        else:
-            high = middle
-    if low > begin:
-        counts[begin] += 1
-        counts[low] -= 1
-    # Distances ascend but for rounding: few pairs are looked at one by one.
-    while low < end and under[low] <= largest:
-        if least[low] <= largest:
-            counts[low] += 1
-            counts[low + ONE] -= 1
-        low += ONE
 
 
 @compiled

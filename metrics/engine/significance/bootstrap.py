@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import numpy as np
@@ -25,7 +26,7 @@ from metrics.engine.significance.resampling import (
 )
 
 # The interval looks at each resample of each pair: its ends move little beyond ten thousand.
-INTERVAL_RESAMPLES, _FEWEST, _VALUES = 10_000, 1_000, 500_000_000
+INTERVAL_RESAMPLES, _FEWEST, _VALUES = 10_000, 1_000, 100_000_000
 # Standard errors around the mean within which its ends are looked for.
 _REACH = 6.0
 
@@ -40,7 +41,7 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     2006, and Smucker, Allan and Carterette, CIKM 2007 (shift method)
     Note: Identical runs have p = 1. A difference that is the same on every topic is so in every resample: no p. The
     same topics serve all pairs. The statistic is the mean difference. The interval takes the first 10,000 resamples at
-    most, fewer from 50,000 pairs on.
+    most, fewer from 10,000 pairs on.
     """
     check(values, "a bootstrap test")
     plan = Plan(draw_weights, options.resamples, options.seed, options.threads, options.watch)
@@ -83,8 +84,15 @@ def _bca(values: Matrix, first: Ints, second: Ints, below: Floats, options: Opti
     wanted = min(options.resamples, max(_FEWEST, min(INTERVAL_RESAMPLES, _VALUES // max(pairs, 1))))
     spread = values - values.mean(axis=1, keepdims=True)
     sums, found = resampled_sums(spread, Plan(draw_weights, wanted, options.seed)), np.empty((pairs, 2))
-    place, bins = np.empty(wanted, np.int32), np.empty(BINS, np.int64)
-    quantiles(sums, first, second, _REACH * topics * error, levels, place, bins, found)
+    reach = _REACH * topics * error
+
+    def look(part: slice) -> None:
+        place, bins = np.empty(wanted, np.int32), np.empty(BINS, np.int64)
+        quantiles(sums, first[part], second[part], reach[part], levels[part], place, bins, found[part])
+
+    ends_of = np.linspace(0, pairs, options.threads + 1).astype(int)
+    with ThreadPoolExecutor(options.threads) as pool:
+        list(pool.map(look, map(slice, ends_of[:-1], ends_of[1:])))
     ends = difference[:, None] + found / topics
     ends[(error == 0) & (difference != 0)] = np.nan
     return difference, ends[:, 0], ends[:, 1]

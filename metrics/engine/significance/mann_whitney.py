@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 
 import numpy as np
@@ -37,7 +38,8 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     Note: For runs on different topics: on the same ones it misses what a paired test finds. Identical runs have p = 1.
     """
     check(values, "the U test")
-    parts = [_compare(values, *chunk) for chunk in chunks(first, second, values.shape[1])]
+    with ThreadPoolExecutor(options.threads) as pool:
+        parts = list(pool.map(lambda chunk: _compare(values, *chunk), chunks(first, second, values.shape[1])))
     statistic, p_value, exact = (np.concatenate(part) for part in zip(*parts, strict=True))
     interval = unpaired_interval(values, first, second, options.confidence)
     topics = values.shape[1]

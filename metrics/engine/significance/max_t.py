@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
-from metrics.engine.kernels.sizes import TILE
+from metrics.engine.kernels.sizes import GROUP, TILE
 from metrics.engine.ranking import Floats, Ints
 from metrics.engine.significance.cautions import CONSTANT, few_resamples, few_topics, skewed, smallest_p, untested
 from metrics.engine.significance.moments import moments_of
-from metrics.engine.significance.pair_pass import count_maxima
-from metrics.engine.significance.paired_t import t_test
+from metrics.engine.significance.pair_pass import begin_maxima, count_maxima, mark_maxima
+from metrics.engine.significance.paired_t import statistic_of
 from metrics.engine.significance.pairs import DEFAULTS, Matrix, Options, PairedResult, check, chunks, noise_of
 from metrics.engine.significance.randomisation import flips
 from metrics.engine.significance.resampling import BLOCK, Plan, in_threads
 
 _SKEWED = "the test finds too many of them; check them against Tukey's"
+# Pairs from which on it is cheaper to find out first which of them to look at.
+_MANY = 100_000
 
 
 def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAULTS) -> PairedResult:
@@ -37,7 +42,7 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     plan, exact = flips(topics, options)
     moments = moments_of(values, first, second)
     difference, error = moments.mean, moments.error
-    statistic, p_value = t_test(difference, error, topics - 1)
+    statistic = statistic_of(difference, error)
     # |t| grows with |sum(d)| / sqrt(sum(d^2)), of which a flip leaves the denominator as it is.
     scale = _scales(values, first, second)
     scale[error == 0] = 0.0
@@ -48,6 +53,7 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     ascending = np.flatnonzero(scale)[np.argsort(observed[scale > 0], kind="stable")]
     counts, maxima = _count(values, first[ascending], second[ascending], scale[ascending], least[ascending], plan)
     found = counts / plan.resamples if exact else (counts + 1) / (plan.resamples + 1)
+    p_value = np.where(difference == 0, 1.0, np.nan)
     p_value[ascending[::-1]] = np.maximum.accumulate(found[::-1])
     reach = np.quantile(maxima, options.confidence, method="higher")
     with np.errstate(divide="ignore"):
@@ -83,6 +89,8 @@ def _count(values: Matrix, first: Ints, second: Ints, scale: Floats, least: Floa
     each resample."""
     maxima = np.zeros((plan.blocks, BLOCK // TILE, TILE))
     under, over = np.minimum.accumulate(least[::-1])[::-1].copy(), np.maximum.accumulate(least)
+    many = len(first) >= max(_MANY, len(values) ** 2 // 8)
+    mark = _marker(values, first, second, scale, over) if many else None
 
     def count(blocks: range) -> Ints:
         counts = np.zeros(len(first) + 1, np.int64)
@@ -91,10 +99,51 @@ def _count(values: Matrix, first: Ints, second: Ints, scale: Floats, least: Floa
             sums, left = plan.sums(block, values), plan.left(block)
             size = float(np.abs(sums).max()) or 1.0
             small = (sums / size).astype(np.float32)
+            limits = np.zeros((BLOCK // TILE, TILE), np.float32)
+            marks = np.full((BLOCK // TILE, len(first) + 8), mark is None, np.uint8)
+            if mark:
+                mark(small, size, left, limits, marks)
             count_maxima(
-                sums, small, size, left, first, second, scale, least, under, over, bound, since, counts, maxima[block]
-            )
+                sums, small, size, left, first, second, scale, least, under, over, limits, marks, bound, since, counts,
+                maxima[block],
+            )  # fmt: skip
         return counts
 
     counts = np.cumsum(in_threads(count, plan.blocks, plan.threads))[:-1]
     return counts, maxima.reshape(-1)[: plan.resamples]
+
+
+def _marker(values: Matrix, first: Ints, second: Ints, scale: Floats, over: Floats) -> Callable[..., None]:
+    """Return what marks the pairs of a block that may be the largest, and finds where each resample may begin."""
+    runs = len(values)
+    factors = np.zeros((runs, runs))
+    factors[first, second] = factors[second, first] = scale
+    order = _alike(factors)
+    rank = np.argsort(order)
+    places = np.zeros((runs, runs), np.int32)
+    places[rank[first], rank[second]] = places[rank[second], rank[first]] = np.arange(len(first))
+    factors = factors[np.ix_(order, order)]
+    begins = np.arange(0, runs, GROUP)
+    nearest = np.maximum.reduceat(factors, begins, axis=1)
+    reached = np.nextafter(np.append(0.0, over[:-1]).astype(np.float32), np.float32(np.inf))
+    reached[0] = 0.0
+
+    def mark(small: Any, size: float, left: int, limits: Any, marks: Any) -> None:
+        low, high = np.empty((len(begins), TILE), np.float32), np.empty((len(begins), TILE), np.float32)
+        grouped = np.ascontiguousarray(small[:, order])
+        scaled, bounds = ((part * size).astype(np.float32) for part in (factors, nearest))
+        begin_maxima(grouped, left, rank[first], rank[second], scaled, reached, limits)
+        mark_maxima(grouped, scaled, bounds, places, reached, low, high, limits, marks)
+
+    return mark
+
+
+def _alike(factors: Floats) -> Ints:
+    """Return an order of the runs in which each group has a run and those that differ least from it."""
+    left, order = np.arange(len(factors)), []
+    while len(left):
+        near = np.argsort(-factors[left[0], left], kind="stable")
+        chosen = left[np.append(0, near[near != 0])[:GROUP]]
+        order.append(chosen)
+        left = np.setdiff1d(left, chosen)
+    return np.concatenate(order)

@@ -43,9 +43,9 @@ _COSTS = {
     "max_t": _Cost(20.0, 0.25, 0.1),
     "randomised_tukey_hsd": _Cost(10.0, 0.0, 1.3),
 }
-_RANKED_RUN, _DRAWN_VALUE = 400e-9, 0.2e-9
-# For two orders, for each pair of runs: once, and for every resample.
-_ORDERED_ONCE, _ORDERED_PAIR = 1.2e-6, 8e-9
+_RANKED_RUN, _DRAWN_VALUE = 60e-9, 0.2e-9
+# For two orders, for each pair of runs: once, and for every resample; for each run in a resample.
+_ORDERED_ONCE, _ORDERED_PAIR, _ORDERED_RUN = 1.2e-6, 8e-9, 100e-9
 _SWAPPED_PAIR, _SWAPPED_VALUE = 52e-9, 4e-9
 _PLANNED = 0.6e-3
 # Of the importance of parameters: for each run in a permutation, once and for each parameter; once for each parameter
@@ -64,13 +64,12 @@ def seconds_of_test(test: str, runs: int, topics: int, pairs: int, resamples: in
 
 
 def seconds_of_ranks(runs: int, topics: int, resamples: int) -> float:
-    """Return the estimate for rank intervals of this many runs. It includes their memory, which is the larger
-    expense."""
+    """Return the estimate for rank intervals of this many runs."""
     return resamples * runs * (_RANKED_RUN + topics * _DRAWN_VALUE)
 
 
 def seconds_of_orders(orders: int, pairs: int, runs: int, topics: int, resamples: int) -> float:
-    drawn = pairs * runs**2 * _ORDERED_PAIR + orders * runs * (_RANKED_RUN / 4 + topics * _DRAWN_VALUE)
+    drawn = pairs * runs**2 * _ORDERED_PAIR + orders * runs * (_ORDERED_RUN + topics * _DRAWN_VALUE)
     return pairs * runs**2 * _ORDERED_ONCE + resamples * drawn
 
 
