@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from metrics.engine.design.topic_set_size import power_of_anova, power_of_t, topics_for_anova, topics_for_t
+from metrics.engine.design.topic_set_size import (
+    power_of_anova,
+    power_of_non_inferiority,
+    power_of_t,
+    topics_for_anova,
+    topics_for_non_inferiority,
+    topics_for_t,
+)
 from metrics.engine.significance import CORRECTIONS, OMNIBUS
 
 THEIR_NAMES = {
@@ -53,8 +60,10 @@ def test_power_agrees(topics: int) -> None:
 
     t = TTestPower().power(0.1 / np.sqrt(0.08), topics, 0.05)
     within, between = 7 * (topics - 1), 7
+    one_sided = TTestPower().power(0.1 / np.sqrt(0.08), topics, 0.05, alternative="larger")
     anova = ftest_power(np.sqrt(topics * 0.1**2 / (2 * 0.04) / (within + between + 1)), within, between, 0.05)
     assert power_of_t(topics, 0.1, 0.04) == pytest.approx(t, abs=1e-7)
+    assert power_of_non_inferiority(topics, 0.1, 0.04) == pytest.approx(one_sided, abs=1e-7)
     assert power_of_anova(topics, 8, 0.1, 0.04) == pytest.approx(anova, abs=1e-7)
 
 
@@ -63,6 +72,8 @@ def test_topic_set_sizes_agree() -> None:
 
     t = TTestPower().solve_power(0.1 / np.sqrt(0.08), alpha=0.05, power=0.8)
     assert topics_for_t(0.1, 0.04) == np.ceil(t)
+    one_sided = TTestPower().solve_power(0.1 / np.sqrt(0.08), alpha=0.05, power=0.8, alternative="larger")
+    assert topics_for_non_inferiority(0.1, 0.04) == np.ceil(one_sided)
     means = np.array([0.05, -0.05, *[0.0] * 6])
     anova = FTestAnovaPower().solve_power(np.sqrt((means**2).mean() / 0.04), alpha=0.05, power=0.8, k_groups=8)
     # Theirs is one-way, whose residual has more degrees of freedom.

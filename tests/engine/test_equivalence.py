@@ -8,6 +8,7 @@ from scipy import integrate, stats
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.weightstats import ttost_paired
 
+from metrics.engine.design.topic_set_size import topics_for_equivalence, topics_for_non_inferiority
 from metrics.engine.errors import StatisticsError
 from metrics.engine.significance.equivalence import Equivalence, power_of_tost, topics_for_tost, tost
 from metrics.engine.significance.families import Rule
@@ -144,3 +145,21 @@ def test_runs_that_differ_by_the_margin_are_called_equivalent_as_rarely_as_the_l
     values = np.vstack([differences, np.zeros((1, 60))])
     found = tost(values, np.arange(20_000), np.full(20_000, 20_000), MARGIN, Rule("none"))
     assert found.both.holds.mean() == pytest.approx(0.05, abs=0.006)
+
+
+@pytest.mark.parametrize("alpha", [0.01, 0.05, 0.2])
+@pytest.mark.parametrize("power", [0.3, 0.8, 0.95])
+def test_a_plan_has_the_fewest_topics_with_its_power(alpha: float, power: float) -> None:
+    for margin in (0.03, 0.1, 0.5):
+        topics = topics_for_equivalence(margin, 0.02, alpha, power)
+        assert chance(topics, margin * np.sqrt(topics / 0.04), alpha) >= power - 1e-9
+        assert topics == 2 or chance(topics - 1, margin * np.sqrt((topics - 1) / 0.04), alpha) < power
+
+
+def test_a_plan_keeps_its_power_in_simulated_collections() -> None:
+    one, both = topics_for_non_inferiority(0.05, 0.02), topics_for_equivalence(0.05, 0.02)
+    for topics, claim in ((one, "a"), (both, "both")):
+        differences = np.random.default_rng(3).normal(0, 0.2, (20_000, topics))
+        values = np.vstack([differences, np.zeros((1, topics))])
+        found = tost(values, np.arange(20_000), np.full(20_000, 20_000), 0.05, Rule("none"))
+        assert getattr(found, claim).holds.mean() == pytest.approx(0.8, abs=0.01)

@@ -104,6 +104,30 @@ def test_topic_set_sizes_against_scipy(anonymous: APIClient, board: Collection, 
     assert found["detections"][2]["topics_interval"] is None
 
 
+def test_plans_to_show_that_a_difference_is_small(anonymous: APIClient, board: Collection, values: Matrix) -> None:
+    query = {"measures": "AP", "differences": "0.05,0.2,0.000001", "power": 0.9}
+    found = anonymous.get(DESIGN, query).json()["measures"][0]["topic_set_size"]["detections"]
+    deviation = np.sqrt(2 * naive_variance(values))
+    pairs = [values[i] - values[j] for i, j in combinations(range(RUNS), 2)]
+    for margin, plan in zip((0.05, 0.2), (one["smallness"] for one in found), strict=False):
+        equivalent = [
+            max(stats.ttest_1samp(d, -margin, alternative="greater").pvalue,
+                stats.ttest_1samp(d, margin, alternative="less").pvalue) < 0.05
+            for d in pairs
+        ]  # fmt: skip
+        assert plan["share"] == pytest.approx(np.mean(equivalent))
+        for topics, chance in ((TOPICS, plan["power_not_worse"]), (plan["topics_not_worse"], None)):
+            shift = margin / deviation * np.sqrt(topics)
+            expected = stats.nct.sf(stats.t.ppf(0.95, topics - 1), topics - 1, shift)
+            assert expected == pytest.approx(chance) if chance else expected >= 0.9
+        assert plan["topics_not_worse"] <= plan["topics_equivalent"]
+        assert (plan["power_equivalent"] >= 0.9) is (plan["topics_equivalent"] <= TOPICS)
+    assert found[2]["smallness"]["topics_not_worse"] is found[2]["smallness"]["topics_equivalent"] is None
+    query = {"measures": "AP", "alpha": 0.6, "power": 0.9}
+    found = anonymous.get(DESIGN, query).json()["measures"][0]["topic_set_size"]["detections"]
+    assert [one["smallness"] for one in found] == [None, None]
+
+
 def naive_swaps(values: Matrix, size: int, trials: int, seed: int) -> tuple[list[int], list[int]]:
     """Every comparison, pair by pair, from the same draws."""
     compared, swapped = [0] * 21, [0] * 21

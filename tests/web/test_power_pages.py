@@ -66,6 +66,13 @@ def test_power_of_the_topics(site: Client) -> None:
             counts = [f"{detection[name]:,}" for name in ("topics_t", "topics_anova", "topics_interval")]
             power_now = f"{detection['power_t']:.1%}"
             assert [one["measure"], f"{detection['difference']:g}", power_now, *counts] in rows
+            small = detection["smallness"]
+            plans = [
+                (f"{small[f'power_{claim}']:.1%}", f"{small[f'topics_{claim}']:,}")
+                for claim in ("not_worse", "equivalent")
+            ]
+            margin = f"{detection['difference']:g}"
+            assert [one["measure"], margin, f"{small['share']:.1%}", *plans[0], *plans[1]] in rows
         for size in one["swap_rates"]["sizes"]:
             needed = "–" if size["needed"] is None else f"{size['needed']:.2f}"
             assert [one["measure"], str(size["topics"]), f"{size['rate']:.1%}", needed] in rows

@@ -60,6 +60,8 @@ _DESIGN = (
     swap_rates,
     topic_set_size.power_of_t,
     topic_set_size.power_of_anova,
+    topic_set_size.power_of_non_inferiority,
+    topic_set_size.power_of_equivalence,
     topic_set_size.half_width,
 )
 

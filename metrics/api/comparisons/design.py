@@ -39,6 +39,14 @@ class DiscriminativePower(TypedDict):
     curve: Annotated[PowerCurve, "achieved significance levels, at up to 500 pairs"]
 
 
+class Smallness(TypedDict):
+    power_not_worse: Annotated[float, "that tost shows that one is not worse, with the topics at hand"]
+    topics_not_worse: Annotated[int | None, "that it needs; null beyond a million"]
+    power_equivalent: Annotated[float, "that tost shows that they are equivalent, with the topics at hand"]
+    topics_equivalent: int | None
+    share: Annotated[float, "of the pairs that are equivalent on these topics, each tested alone"]
+
+
 class Detection(TypedDict):
     difference: float
     power_t: Annotated[float, "of a paired t test of two runs, with the topics at hand"]
@@ -46,6 +54,9 @@ class Detection(TypedDict):
     power_anova: Annotated[float | None, "of an analysis of variance of all runs; null where it is beyond computing"]
     topics_anova: int | None
     topics_interval: Annotated[int | None, "for an interval no wider than the difference"]
+    smallness: Annotated[
+        Smallness | None, "of two runs that do not differ, the difference as a margin; null for an alpha from 0.5 on"
+    ]
 
 
 class TopicSetSize(TypedDict):
@@ -160,9 +171,20 @@ def _topic_set_size(sets: design.TopicSets) -> TopicSetSize:
                 power_anova=number(one.power_anova),
                 topics_anova=one.topics_anova,
                 topics_interval=one.topics_interval,
+                smallness=_smallness(one.smallness) if one.smallness else None,
             )
             for one in sets.detections
         ],
+    )
+
+
+def _smallness(found: design.Smallness) -> Smallness:
+    return Smallness(
+        power_not_worse=found.power_not_worse,
+        topics_not_worse=found.topics_not_worse,
+        power_equivalent=found.power_equivalent,
+        topics_equivalent=found.topics_equivalent,
+        share=found.share,
     )
 
 

@@ -14,6 +14,7 @@ from scipy import special
 from metrics.engine.errors import StatisticsError
 from metrics.engine.numerics import find_root
 from metrics.engine.significance.anova import two_way
+from metrics.engine.significance.equivalence import power_of_tost
 from metrics.engine.significance.pairs import Matrix, check
 
 MAX_TOPICS = 1_000_000
@@ -62,6 +63,31 @@ def power_of_anova(topics: int, runs: int, difference: float, variance: float, a
     return float(1 - special.ncfdtr(above, below, shift, bound))
 
 
+def power_of_non_inferiority(topics: int, margin: float, variance: float, alpha: float = 0.05) -> float:
+    """The chance that `tost` shows of a run that it is not worse than another one from which it does not differ.
+
+    Formula: P(t' > t(n - 1, 1 - alpha)), t' noncentral with n - 1 degrees of freedom and margin sqrt(n / v), v the
+    variance of the differences, twice `variance`
+    Source: Julious, Sample Sizes for Clinical Trials, 2010, chapter 6
+    """
+    _check_size(topics, margin, variance)
+    shift = float(margin * np.sqrt(topics / (2 * variance)))
+    if shift > _LARGEST_SHIFT:
+        return 1.0
+    return float(1 - np.nan_to_num(special.nctdtr(topics - 1, shift, special.stdtrit(topics - 1, 1 - alpha))))
+
+
+def power_of_equivalence(topics: int, margin: float, variance: float, alpha: float = 0.05) -> float:
+    """The chance that `tost` shows of two runs that do not differ at all that they are equivalent: `power_of_tost` with
+    the shift margin sqrt(n / v), v the variance of the differences, twice `variance`."""
+    _check_size(topics, margin, variance)
+    if not 0 < alpha < 0.5:
+        message = f"equivalence needs an alpha below 0.5, not {alpha:g}: its interval is one of 1 - 2 alpha"
+        raise StatisticsError(message, code="bad_parameter", pointer="alpha")
+    shift = float(margin * np.sqrt(topics / (2 * variance)))
+    return 1.0 if shift > _LARGEST_SHIFT else float(power_of_tost(topics, shift, alpha))
+
+
 def half_width(topics: int, variance: float, confidence: float = 0.95) -> float:
     """The expected half width of the t interval of a difference of two runs.
 
@@ -82,6 +108,20 @@ def topics_for_anova(runs: int, difference: float, variance: float, alpha: float
     """Return the fewest topics with which an analysis of variance of so many runs finds the difference with this
     power."""
     return _fewest(lambda n: power_of_anova(n, runs, difference, variance, alpha) >= power)
+
+
+def topics_for_non_inferiority(margin: float, variance: float, alpha: float = 0.05, power: float = 0.8) -> int:
+    """Return the fewest topics with which a run that is no worse than another is shown to be so with this power."""
+    return _fewest(lambda n: power_of_non_inferiority(n, margin, variance, alpha) >= power)
+
+
+def topics_for_equivalence(margin: float, variance: float, alpha: float = 0.05, power: float = 0.8) -> int:
+    """Return the fewest topics with which two runs that do not differ are shown to be equivalent with this power."""
+    # Equivalent means that neither is worse: where one is shown not to be with power p, both are with 2 p - 1 or more.
+    found = topics_for_non_inferiority(margin, variance, alpha, (1 + power) / 2)
+    while found > 2 and power_of_equivalence(found - 1, margin, variance, alpha) >= power:
+        found -= 1
+    return found
 
 
 def topics_for_interval(width: float, variance: float, confidence: float = 0.95) -> int:

@@ -13,7 +13,7 @@ from metrics.pages.parts import Query, ShownFigure, fill, query_of
 from metrics.questions.comparisons import design_query
 from metrics.questions.declared import DESIGN, names_of
 from metrics.questions.unchanged import of_visible_collection, unchanged_page
-from metrics.services.comparisons.design import Detection, MeasureDesign, read_design
+from metrics.services.comparisons.design import Detection, MeasureDesign, Smallness, read_design
 from metrics.services.values.selection import tested_measures
 from metrics.tables import NOTHING
 from runs.api.access import check_scores, visible_collection
@@ -53,6 +53,12 @@ def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[
             for one in design.measures
             for found in (one.topic_sets.detections if one.topic_sets else [])
         ],
+        "margins": [
+            (one.measure.name, _margin_line(found.difference, found.smallness))
+            for one in design.measures
+            for found in (one.topic_sets.detections if one.topic_sets else [])
+            if found.smallness
+        ],
         "swaps": [(one.measure.name, _swap_lines(one)) for one in design.measures],
     }
 
@@ -61,7 +67,7 @@ def _power_line(one: MeasureDesign) -> list[str]:
     power, sets = one.power, one.topic_sets
     return [
         one.measure.name,
-        f"{one.topics}",
+        f"{one.topics:,}",
         f"{power.share:.1%}",
         f"{power.typical:.4f}",
         f"{power.needed:.4f}",
@@ -72,11 +78,22 @@ def _power_line(one: MeasureDesign) -> list[str]:
 
 def _detection_line(found: Detection) -> list[str]:
     counts = (found.topics_t, found.topics_anova, found.topics_interval)
+    return [f"{found.difference:g}", f"{found.power_t:.1%}", *map(_count, counts)]
+
+
+def _margin_line(margin: float, found: Smallness) -> list[str]:
     return [
-        f"{found.difference:g}",
-        f"{found.power_t:.1%}",
-        *("over a million" if count is None else f"{count:,}" for count in counts),
+        f"{margin:g}",
+        f"{found.share:.1%}",
+        f"{found.power_not_worse:.1%}",
+        _count(found.topics_not_worse),
+        f"{found.power_equivalent:.1%}",
+        _count(found.topics_equivalent),
     ]
+
+
+def _count(topics: int | None) -> str:
+    return "over a million" if topics is None else f"{topics:,}"
 
 
 def _swap_lines(one: MeasureDesign) -> list[list[str]]:

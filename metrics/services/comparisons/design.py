@@ -11,16 +11,22 @@ from metrics.engine.design.topic_set_size import (
     detectable_difference,
     half_width,
     power_of_anova,
+    power_of_equivalence,
+    power_of_non_inferiority,
     power_of_t,
     topics_for_anova,
+    topics_for_equivalence,
     topics_for_interval,
+    topics_for_non_inferiority,
     topics_for_t,
     variance_of,
 )
 from metrics.engine.errors import StatisticsError
 from metrics.engine.grammar import Measure
 from metrics.engine.significance.cautions import few_topics
-from metrics.engine.significance.pairs import Caution, Options
+from metrics.engine.significance.equivalence import tost
+from metrics.engine.significance.families import Rule
+from metrics.engine.significance.pairs import Caution, Options, all_pairs
 from metrics.services.boards.leaderboard import active_qrels
 from metrics.services.values.common_values import (
     CommonValues,
@@ -67,12 +73,29 @@ class DesignQuery:
 
 
 @dataclass(frozen=True)
+class Smallness:
+    """Showing that two runs which do not differ at all differ by less than a margin, with `tost`.
+
+    For non-inferiority (`not_worse`) and equivalence: the power with the given topics, and the number of topics needed
+    for the requested power, None beyond a million. `share` is that of the pairs of these runs that are equivalent on
+    these topics, each tested alone.
+    """
+
+    power_not_worse: float
+    topics_not_worse: int | None
+    power_equivalent: float
+    topics_equivalent: int | None
+    share: float
+
+
+@dataclass(frozen=True)
 class Detection:
     """Detecting one difference: the power with the given topics, and the number of topics needed for the requested
     power.
 
     `topics_interval` is the number with which an interval is expected to be no wider than the difference. Numbers of
-    topics are None beyond a million.
+    topics are None beyond a million. `smallness` takes the difference for a margin; it is None for an alpha of a half
+    or more, which `tost` cannot have.
     """
 
     difference: float
@@ -81,6 +104,7 @@ class Detection:
     power_anova: float
     topics_anova: int | None
     topics_interval: int | None
+    smallness: Smallness | None
 
 
 @dataclass(frozen=True)
@@ -186,9 +210,22 @@ def _topic_sets(common: CommonValues, query: DesignQuery) -> TopicSets | None:
                 power_of_anova(topics, runs, difference, variance, query.alpha),
                 _fewest(topics_for_anova, runs, difference, variance, query.alpha, query.power),
                 _fewest(topics_for_interval, difference, variance, 1 - query.alpha),
+                _smallness(common, difference, variance, query) if query.alpha < 0.5 else None,
             )
             for difference in query.differences
         ],
+    )
+
+
+def _smallness(common: CommonValues, margin: float, variance: float, query: DesignQuery) -> Smallness:
+    pairs = all_pairs(len(common.values))
+    found = tost(common.values, *pairs, margin, Rule("none", query.alpha))
+    return Smallness(
+        power_of_non_inferiority(common.topics, margin, variance, query.alpha),
+        _fewest(topics_for_non_inferiority, margin, variance, query.alpha, query.power),
+        power_of_equivalence(common.topics, margin, variance, query.alpha),
+        _fewest(topics_for_equivalence, margin, variance, query.alpha, query.power),
+        float(found.both.holds.mean()),
     )
 
 

@@ -47,7 +47,7 @@ _RANKED_RUN, _DRAWN_VALUE = 60e-9, 0.2e-9
 # For two orders, for each pair of runs: once, and for every resample; for each run in a resample.
 _ORDERED_ONCE, _ORDERED_PAIR, _ORDERED_RUN = 1.2e-6, 8e-9, 100e-9
 _SWAPPED_PAIR, _SWAPPED_VALUE = 52e-9, 4e-9
-_PLANNED = 0.6e-3
+_PLANNED = 2e-3
 # Of the importance of parameters: for each run in a permutation, once and for each parameter; once for each parameter
 # and each pair of them. For each pair of runs of a frontier.
 _SHUFFLED, _SHARE, _SETTING, _MATCHED = 50e-9, 1.5e-9, 5e-6, 30e-9
