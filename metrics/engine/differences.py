@@ -22,6 +22,19 @@ class Differences:
     losses: int
     undefined: int
 
+    @property
+    def influence(self) -> Floats:
+        """By how much the mean difference changes if a topic is left out; NaN for one that does not count, and where no
+        other does.
+
+        Formula: (mean(d) - d_i) / (n - 1)
+        """
+        topics = len(self.values) - self.undefined
+        if topics < 2:
+            return np.full(len(self.values), np.nan)
+        found: Floats = (np.nanmean(self.values) - self.values) / (topics - 1)
+        return found
+
 
 def differences(a: Floats, b: Floats, *, lower_is_better: bool = False) -> Differences:
     """How a stands against b; a win is a topic on which a is the better one.

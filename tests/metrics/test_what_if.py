@@ -203,9 +203,9 @@ def test_the_precision_histogram_of_two_runs(api: APIClient, board: dict[str, Ru
     body = api.get(DIFFERENCE, {"runs": ids(board, "depth", "poor"), "measure": "Rprec"}).json()
     # Two relevant documents for topic 1, one for topics 2 and 3; depth finds a and z, poor has neither at rank R.
     assert body["topics"] == [
-        {"topic_id": "1", "a": 0.5, "b": 0.0, "difference": 0.5},
-        {"topic_id": "2", "a": 0.0, "b": 0.0, "difference": 0.0},
-        {"topic_id": "3", "a": 1.0, "b": 0.0, "difference": 1.0},
+        {"topic_id": "1", "a": 0.5, "b": 0.0, "difference": 0.5, "influence": 0.0},
+        {"topic_id": "2", "a": 0.0, "b": 0.0, "difference": 0.0, "influence": 0.25},
+        {"topic_id": "3", "a": 1.0, "b": 0.0, "difference": 1.0, "influence": -0.25},
     ]
     assert [body[count] for count in ("wins", "ties", "losses", "undefined")] == [2, 1, 0, 0]
     assert (body["a"]["tag"], body["a"]["mean"], body["b"]["mean"]) == ("depth", 0.5, 0.0)
@@ -226,6 +226,7 @@ def test_topics_are_those_of_the_values_and_none_counts_where_a_value_is_missing
     assert ours == {topic["topic_id"]: topic["values"]["SearchLength"] for topic in values["topics"]}
     assert (body["undefined"], body["wins"] + body["ties"] + body["losses"]) == (2, 1)
     assert [topic["difference"] for topic in body["topics"]][1:] == [None, None]
+    assert [topic["influence"] for topic in body["topics"]] == [None, None, None]
 
 
 def test_where_lower_is_better_the_lower_value_wins(api: APIClient, board: dict[str, Run]) -> None:

@@ -77,6 +77,13 @@ def test_two_runs_are_told_apart_in_sizes_and_topics(browser: Client, pair: tupl
     values = asked(browser, "/api/v1/collections/small/difference/", runs=",".join(ids(*pair)), measure="AP")["topics"]
     expected = sorted(values, key=lambda topic: -abs(topic["difference"]))
     assert topics[: len(expected)] == [topic["topic_id"] for topic in expected]
+    # Without a topic the means differ as those of the others do.
+    for topic in expected:
+        others = [one["difference"] for one in expected if one is not topic]
+        without = f"{sum(others) / len(others):+.4f}"
+        assert f'{topic["difference"]:+.4f}</td><td class="number">{without}</td></tr>' in html
+        mean = sum(one["difference"] for one in expected) / len(expected)
+        assert topic["influence"] == pytest.approx(sum(others) / len(others) - mean)
     for run in pair:
         assert f'href="/runs/{run.pk}/ranking/?topic=1&amp;qrels=1"' in html
     assert html.count("<figure") == 4

@@ -29,6 +29,9 @@ class TopicDifference(TypedDict):
     a: float | None
     b: float | None
     difference: Annotated[float | None, "a minus b"]
+    influence: Annotated[
+        float | None, "by how much the mean of the differences changes without this topic; null where no other is left"
+    ]
 
 
 class Difference(TypedDict):
@@ -71,7 +74,8 @@ class DifferenceView(APIView):
 
 def _answer(collection: Collection, found: difference.Difference) -> Difference:
     topics, topic_ids = found.topics, found.qrels.topic_ids
-    a, b, minus = (values.tolist() for values in (found.a.vector.values, found.b.vector.values, topics.values))
+    columns = (found.a.vector.values, found.b.vector.values, topics.values, topics.influence)
+    rows = [[number(value) for value in row] for row in zip(*(column.tolist() for column in columns), strict=True)]
     return Difference(
         collection=collection.slug,
         measure=found.query.measure.name,
@@ -85,8 +89,9 @@ def _answer(collection: Collection, found: difference.Difference) -> Difference:
         undefined=topics.undefined,
         order="difference" if found.query.by_difference else "topic",
         topics=[
-            TopicDifference(topic_id=topic_ids[i], a=number(a[i]), b=number(b[i]), difference=number(minus[i]))
+            TopicDifference(topic_id=topic_ids[i], a=a, b=b, difference=minus, influence=influence)
             for i in found.order
+            for a, b, minus, influence in [rows[i]]
         ],
     )
 

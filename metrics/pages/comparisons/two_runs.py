@@ -12,6 +12,7 @@ from django.urls import reverse
 
 from metrics.charts.values.charts import RUN_CHARTS, Asked
 from metrics.charts.values.two_rankings import two_rankings_figure
+from metrics.engine.differences import differences
 from metrics.engine.significance import TESTS
 from metrics.exports.comparisons.words import named_family
 from metrics.pages.comparisons.answers import Shown, common_parts, curves_part, recall_part
@@ -24,7 +25,7 @@ from metrics.questions.topics import topic_address
 from metrics.services.comparisons.comparison import one_of_many
 from metrics.services.comparisons.shown_pairs import Bounded, ShownPair, names_of, shown_pairs, topics_of
 from metrics.services.values.two_rankings import Placed, read_two_rankings
-from metrics.tables import figure, signed
+from metrics.tables import NOTHING, figure, signed
 from runs.models import Collection, document_address
 
 # All tests of one pair, in addition to the requested ones.
@@ -90,12 +91,14 @@ def _share(chance: Bounded) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class TopicLine:
-    """One topic: both values, their difference, and the addresses of each ranking, of both, and of its own page."""
+    """One topic: both values, their difference, that of the means without it, and the addresses of each ranking, of
+    both, and of its own page."""
 
     topic_id: str
     title: str
     values: tuple[str, str]
     difference: str
+    without: str
     size: float
     rankings: tuple[str, str]
     both: str
@@ -108,6 +111,7 @@ def _topics(shown: Shown, pair: ShownPair) -> list[TopicLine]:
     ids = topics_of(shown.answer, shown.compared)
     a, b = (shown.compared.values[int(side[0])].tolist() for side in shown.compared.pairs.indices())
     order = sorted(range(len(ids)), key=lambda at: -abs(a[at] - b[at]))[:_TOPICS_SHOWN]
+    without = pair.difference + differences(np.array(a), np.array(b)).influence
     titles = _titles(shown.collection, [ids[at] for at in order])
     ranking_a, ranking_b = (reverse("ranking-page", args=[run.pk]) for run in (pair.a, pair.b))
     # The address of this page, whether of a stored comparison or not.
@@ -121,6 +125,7 @@ def _topics(shown: Shown, pair: ShownPair) -> list[TopicLine]:
                 titles.get(ids[at], ""),
                 (figure(measure, a[at]), figure(measure, b[at])),
                 signed(a[at] - b[at]),
+                NOTHING if np.isnan(without[at]) else signed(float(without[at])),
                 a[at] - b[at],
                 (f"{ranking_a}?{asked}", f"{ranking_b}?{asked}"),
                 f"?{urlencode({**here, 'topic': ids[at]})}#rankings",
