@@ -1,6 +1,6 @@
 """make calibrate: how often every test finds something where nothing is, and how often intervals hold the truth; in how
-many studies of parameters that mean nothing any of them seems to matter; and how often sessions of equally good systems
-seem to differ.
+many studies of parameters that mean nothing any of them seems to matter; how often sessions of equally good systems
+seem to differ; and how often runs that differ by a margin seem to differ by less.
 
 `python -m tests.benchmarks.calibrate [collections] [resamples]`; the figures of docs/statistics.md are those of 10,000
 collections at B = 9,999. The tests of the suite run the same simulation smaller. Where EVALHUB_REAL_DATA is set, the
@@ -18,6 +18,7 @@ import numpy as np
 
 from tests.engine.calibration import print_real_table, print_table
 from tests.engine.crossed import print_crossed
+from tests.engine.margins import print_margins
 from tests.engine.studies import print_explanations
 
 STUDIES = 1_000
@@ -34,8 +35,9 @@ if __name__ == "__main__":
     print_table(print, collections, resamples)
     print_explanations(print, STUDIES)
     print_crossed(print, min(collections, 2 * STUDIES))
-    if folder := os.environ.get("EVALHUB_REAL_DATA"):
-        paths = sorted(Path(folder, "score-matrices-urbano2019").glob("*.csv"))
-        print_real_table(
-            print, {path.stem: _read(path) for path in paths}, min(collections, 400), min(resamples, 1_999)
-        )
+    folder = os.environ.get("EVALHUB_REAL_DATA", "")
+    paths = sorted(Path(folder, "score-matrices-urbano2019").glob("*.csv")) if folder else []
+    tracks, real_collections = {path.stem: _read(path) for path in paths}, min(collections, 400)
+    print_margins(print, collections, tracks, real_collections)
+    if tracks:
+        print_real_table(print, tracks, real_collections, min(resamples, 1_999))

@@ -142,7 +142,8 @@ def print_real_table(say: Statement, tracks: dict[str, Matrix], collections: int
     found = {name: np.array([_on_track(name, *one, resamples) for one in _drawn(tracks, collections)]) for name in REAL}
     for name, rates in found.items():
         entry = TESTS.get(name.split(" ")[0])
-        wrong, held = _span(rates[:, 0]), _span(rates[:, 1]) if entry and entry.joint_intervals else ""
+        wrong = _span(rates[:, 0], collections)
+        held = _span(rates[:, 1], collections) if entry and entry.joint_intervals else ""
         more = f"{np.mean(rates[:, 2] / found['paired_t holm'][:, 2]):.2f}" if entry else ""
         say(f"| {' with '.join(f'`{part}`' for part in name.split(' '))} | {wrong} | {held} | {more} |")
 
@@ -174,8 +175,10 @@ def _on_track(name: str, values: Matrix, nulls: list[Matrix], resamples: int) ->
     return wrong / len(nulls), held / len(nulls), shown
 
 
-def _span(rates: Floats) -> str:
-    return f"{100 * rates.mean():.1f} % ({100 * rates.min():.1f} to {100 * rates.max():.1f})"
+def _span(rates: Floats, collections: int) -> str:
+    """The mean over the tracks with its standard error, and the lowest to the highest track."""
+    error = np.sqrt((rates * (1 - rates)).sum() / collections) / len(rates)
+    return f"{100 * rates.mean():.1f} ± {100 * error:.1f} % ({100 * rates.min():.1f} to {100 * rates.max():.1f})"
 
 
 def _figure(rate: Rate) -> str:

@@ -20,8 +20,9 @@ from metrics.engine.significance import crossed
 from tests.engine.calibration import ALPHA, rate_of
 from tests.engine.crossed import SEARCHERS, TOPICS, found_differences, study
 
-# Raaijmakers, Schrijnemakers and Gremmen, Journal of Memory and Language 41, 1999, table 2: the times of eight subjects
-# for four words after a short and four other words after a long interval.
+# The simulated times of eight subjects for four words after a short and four other words after a long interval of
+# Raaijmakers, Schrijnemakers and Gremmen, Journal of Memory and Language 41, 1999: every number as in the data set
+# `quasif` of the R package languageR.
 PUBLISHED = """546 567 547 566 554 545 594 522
 566 556 538 566 512 523 569 524
 567 598 568 584 536 539 589 521
@@ -87,16 +88,16 @@ def test_the_interval_is_that_of_min_f() -> None:
 
 
 def test_a_published_example_of_topics_with_one_system_each() -> None:
-    """F1(1, 7) = 7.41 and F2(1, 6) = 2.17 there, whose combination has 9.346 degrees of freedom."""
+    """SciPy's t tests of the means of subjects and of words give F1(1, 7) = 7.41 and F2(1, 6) = 2.17."""
     times = np.array([row.split() for row in PUBLISHED.splitlines()], np.float64)
     searcher, topic = (part.ravel() for part in np.indices(times.shape))
     found = crossed.analyse(times.ravel(), topic // 4, topic, searcher)
     whole, by_searchers, by_topics = f_of(found)
     assert (round(by_searchers, 2), round(by_topics, 2)) == (7.41, 2.17)
-    assert whole == pytest.approx(by_searchers * by_topics / (by_searchers + by_topics))
-    f1, f2 = by_searchers, by_topics
-    assert round((f1 + f2) ** 2 / (f1**2 / 6 + f2**2 / 7), 3) == 9.346
-    assert found.sources[1].freedom == pytest.approx(7)
+    subjects = stats.ttest_rel(times[:, :4].mean(axis=1), times[:, 4:].mean(axis=1))
+    assert (by_searchers, found.sources[1].freedom) == pytest.approx((subjects.statistic**2, 7))
+    f2 = by_topics
+    assert whole == pytest.approx(by_searchers * f2 / (by_searchers + f2))
     words = times.mean(axis=0)
     theirs = stats.ttest_ind(words[:4], words[4:], equal_var=False)
     assert (f2, found.sources[2].freedom) == pytest.approx((theirs.statistic**2, theirs.df))

@@ -32,6 +32,7 @@ ENVIRONMENTS: dict[str, tuple[str, ...]] = {
     "notebooks": ("pandas==3.1.1", "ipython==9.18.1"),
     "pyterrier": ("pyterrier==1.1.2",),
     "ranx": ("ranx==0.3.21", "pyarrow"),
+    "statistics": ("pingouin==0.7.0", "baycomp==1.0.3", "scikit-posthocs==0.17.1"),
     "wandb": ("wandb==0.31.0",),
 }
 # The tests of test_NAME.py run in this environment.
@@ -46,6 +47,7 @@ INTEGRATIONS: dict[str, str] = {
     "notebooks": "notebooks",
     "pyterrier": "pyterrier",
     "ranx": "ranx",
+    "statistics": "statistics",
     "wandb": "wandb",
 }
 # Models and data sets are never looked for elsewhere.
