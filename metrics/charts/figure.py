@@ -45,7 +45,8 @@ class Source:
             parts.append(f"qrels {' and '.join(f'v{version}' for version in self.versions)}")
         if self.shown:
             drawn, runs = self.shown
-            parts.append(f"{runs:,} runs" if drawn == runs else f"{drawn:,} of {runs:,} runs")
+            some = f"{runs:,} runs" if drawn == runs else f"{drawn:,} of {runs:,} runs"
+            parts.append("1 run" if runs == 1 else some)
         return f"{', '.join([*parts, self.made.isoformat()])}."
 
 

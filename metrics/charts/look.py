@@ -240,6 +240,8 @@ def _config(look: Look) -> dict[str, Any]:
     axis = {
         "labelColor": palette.faint, "titleColor": palette.text, "gridColor": palette.grid, "domainColor": palette.grid,
         "tickColor": palette.grid, "labelFontSize": 12, "titleFontSize": _AXIS_TITLE, "titleFontWeight": "normal",
+        # The last number stands at its place, not within the axis, where it would touch the one before.
+        "labelFlush": False,
     }  # fmt: skip
     title = {
         "anchor": "start", "frame": "bounds", "color": palette.text,

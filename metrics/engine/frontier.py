@@ -55,7 +55,8 @@ def frontier(values: Matrix, costs: Costs, groups: Ints, *, lower_is_better: boo
     beaten = same & (costs.value[:, None] <= costs.value) & (means[:, None] >= means)
     beaten &= (costs.value[:, None] < costs.value) | (means[:, None] > means)
     first, second = (places.astype(np.int64) for places in np.nonzero(same & _not_dearer(costs)))
-    statistic = _statistics(better, first, second)
+    # Student's t, positive where the first run is better; NaN without spread.
+    statistic = paired_t.statistic_of(*paired_t.mean_and_error(better, first, second))
     by, least = np.full(len(means), -1), np.full(len(means), np.nan)
     # The strongest pair of each run last: it is what stays.
     tested = np.flatnonzero(beaten[first, second])
@@ -81,8 +82,3 @@ def _not_dearer(costs: Costs) -> Flags:
     plain = exact[:, None] & exact & (costs.value[:, None] <= costs.value)
     found: Flags = plain | (high[:, None] < low)
     return found
-
-
-def _statistics(values: Matrix, first: Ints, second: Ints) -> Floats:
-    """Return Student's t of each pair, positive where the first run is better; NaN without spread."""
-    return paired_t.statistic_of(*paired_t.mean_and_error(values, first, second))

@@ -200,8 +200,10 @@ def test_the_what_if_chart_shows_both_ranks(anonymous: APIClient, pair: tuple[Ru
     assert {"1  good", "2  poor", "official: nDCG@10", "what if: RR"} <= set(words(answer.content))
 
 
-def test_the_means_of_a_board_with_their_intervals(anonymous: APIClient, alice: User) -> None:
+def test_the_means_of_a_board_with_their_intervals(anonymous: APIClient, alice: User, bob: User) -> None:
+    """A team is named where two runs have the same tag."""
     make_board(alice.personal_team, {"AP": simulated(40, 20), "P@5": simulated(40, 20, seed=6)})
+    assert Run.objects.filter(tag="r14").update(tag="r13", team=bob.personal_team) == 1
     path, query = "/api/v1/collections/board", {"sort": "P@5", "limit": "200"}
     board = anonymous.get(f"{path}/leaderboard/", {**query, "statistics": "intervals"}).json()["results"]
     drawn = anonymous.get(f"{path}/charts/means.json", query).json()
@@ -209,7 +211,8 @@ def test_the_means_of_a_board_with_their_intervals(anonymous: APIClient, alice: 
     expected = []
     for place, row in enumerate(board):
         value = row["values"]["P@5"]
-        name = f"{row['rank']}. {row['run']['tag']} (alice)"
+        tag, team = row["run"]["tag"], row["run"]["team"]
+        name = f"{row['rank']}. {tag} ({team})" if tag == "r13" else f"{row['rank']}. {tag}"
         shown = {"mean": value["mean"], "low": max(0.0, value["low"]), "high": min(1.0, value["high"])}
         expected.append({"row": place, "run": name, **shown})
     assert intervals["data"]["values"] == points["data"]["values"] == expected

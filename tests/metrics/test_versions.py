@@ -226,6 +226,8 @@ def test_the_page_of_a_system(anonymous: APIClient, board: list[str]) -> None:
     assert page.index(">r2<") < page.index(">r1<") < page.index(">r0<")
     chart = anonymous.get("/api/v1/collections/board/charts/best-so-far.svg?system=alice/a&measure=AP")
     assert (chart.status_code, b"AP of the versions of a" in chart.content) == (200, True)
+    live = anonymous.get("/api/v1/collections/board/charts/best-so-far.json?system=alice/a&measure=AP&live=true")
+    assert f'"{Run.objects.get(pk=board[0]).created_at:%Y-%m-%d}"' in live.content.decode()
     Run.objects.filter(pk__in=board[1:3]).update(deleted_at="2026-01-01T00:00Z")
     assert "One version: nothing to compare" in anonymous.get("/systems/alice/a/").content.decode()
     assert anonymous.get("/systems/alice/a/?measure=foo").status_code == 400

@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 from django.test import Client
 
+from metrics.engine.grammar import parse_measure
+from metrics.services.boards.frontier import FrontierQuery, read_frontier
+from metrics.services.values.curves_together import TogetherQuery
 from runs.models import Collection, User
 from tests.engine.studies import grid_study
 from tests.metrics.boards import describe, make_board
@@ -69,6 +72,25 @@ def test_the_frontier_shows_statuses_and_links_what_beats_a_run(client: Client, 
     assert "x: no run here has a cost kg; there is ms" in text_of(unknown)
     describe(study, [{}] * 24, [{}] * 24)
     assert "No costs yet" in text_of(client.get(COST))
+
+
+def test_means_of_few_runs_have_intervals(
+    client: Client, study: Collection, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = "Vertical bars: 95% confidence intervals of the means."
+    assert said in text_of(client.get(COST, {"x": "ms"}))
+    board = client.get("/api/v1/collections/board/leaderboard/?statistics=intervals&limit=200").json()["results"]
+    ends = {one["run"]["tag"]: one["values"]["AP"] for one in board}
+    found = read_frontier(
+        collection=study,
+        query=FrontierQuery(parse_measure("AP"), "ms", across=False, chosen=TogetherQuery([]), reader=alice),
+    )
+    assert len(found.runs) > 1
+    for one in found.runs:
+        assert one.ends == pytest.approx((ends[one.run.tag]["low"], ends[one.run.tag]["high"]), abs=1e-9)
+    monkeypatch.setattr("metrics.charts.boards.frontier.MOST_INTERVALS", 3)
+    # Another address: the page of the first one is kept.
+    assert said not in text_of(client.get(COST, {"x": "ms", "measure": "AP"}))
 
 
 def test_of_many_runs_the_frontier_and_the_cheapest_have_rows(

@@ -10,13 +10,15 @@ from typing import Any
 import altair as alt
 import numpy as np
 
+from metrics.charts.boards.scatter import MOST_INTERVALS
 from metrics.charts.figure import Figure
 from metrics.charts.labels import names_beside
 from metrics.charts.look import Look, axis_title, dressed, marks
 from metrics.engine.errors import StatisticsError
 from metrics.engine.frontier import DOMINATED, ON_FRONTIER, PERHAPS
+from metrics.engine.measures.definition import Aggregate
 from metrics.services.boards.columns import shown_value
-from metrics.services.boards.frontier import Frontier, Priced
+from metrics.services.boards.frontier import CONFIDENCE, Frontier, Priced
 from metrics.services.comparisons.shown_pairs import names_of
 from metrics.tables import probability, with_minus
 from runs.models import Run
@@ -42,10 +44,11 @@ def frontier_figure(found: Frontier) -> Figure:
     counts = {status: sum(one.status == status for one in found.runs) for status in STATUS_NAMES}
     said = ", ".join(f"{count} {STATUS_NAMES[status]}" for status, count in counts.items() if count)
     apart = f" Runs on {len(found.hardware)} kinds of hardware are compared apart." if len(found.hardware) > 1 else ""
+    spread = f" Vertical bars: {100 * CONFIDENCE:g}% confidence intervals of the means." if _spread(found) else ""
     caption = (
         f"Mean {measure} against {cost}: {len(found.runs):,} of {found.total:,} runs on {found.topics} topics; "
         f"{said}. The line joins the runs that no other one beats by the means at no higher "
-        f"cost.{apart}"
+        f"cost.{spread}{apart}"
     )
     texts = [
         [names[one.run], cost_text(one), with_minus(f"{one.mean:.4f}"), STATUS_NAMES[one.status],
@@ -57,6 +60,13 @@ def frontier_figure(found: Frontier) -> Figure:
     return figure.drawn_from(
         found.qrels.collection, found.qrels.version, measure=measure, shown=(len(found.runs), found.total)
     )
+
+
+def _spread(found: Frontier) -> list[Priced]:
+    """Return the runs whose means are drawn with intervals; none where there are many."""
+    if len(found.runs) > MOST_INTERVALS or found.query.measure.definition.aggregate is not Aggregate.MEAN:
+        return []
+    return [one for one in found.runs if math.isfinite(one.ends[0])]
 
 
 def cost_name(found: Frontier) -> str:
@@ -75,14 +85,11 @@ def _draw(found: Frontier, names: dict[Run, str], look: Look) -> Any:
     costs, means = [one.cost for one in found.runs], [one.mean for one in found.runs]
     wide = min(costs) > 0 and max(costs) >= _WIDE * min(costs)
     given = [end for one in found.runs for end in (one.low, one.high) if end is not None and (end > 0 or not wide)]
-    across, up = _axis([*costs, *given], wide), _axis(means, False)
+    ends = [end for one in _spread(found) for end in one.ends]
+    across, up = _axis([*costs, *given], wide), _axis([*means, *ends], False)
     kind: Any = "log" if wide else "linear"
-    x = alt.X(
-        "cost:Q",
-        title=axis_title(cost, 0.5 * look.room),
-        scale=alt.Scale(type=kind, domain=list(across), nice=False),
-        axis=alt.Axis(tickCount=5),
-    )
+    scale = alt.Scale(type=kind, domain=list(across), nice=False)
+    x = alt.X("cost:Q", title=axis_title(cost, 0.5 * look.room), scale=scale, axis=alt.Axis(tickCount=5))
     title = axis_title(f"mean {measure}", 0.5 * look.height)
     y = alt.Y("mean:Q", title=title, scale=alt.Scale(domain=list(up), nice=False), axis=alt.Axis(tickCount=6))
     points = [
@@ -124,7 +131,7 @@ def _draw(found: Frontier, names: dict[Run, str], look: Look) -> Any:
 
 
 def _lines(found: Frontier, across: Ends, x: Any, y: Any, look: Look) -> list[Any]:
-    """Return the step line of each kind of hardware, and the intervals of the costs that have one."""
+    """Return the step line of each kind of hardware, and the intervals of costs and means that have one."""
     steps = [
         {"frontier": place, "cost": one.cost, "mean": one.mean}
         for place, line in enumerate(found.steps)
@@ -138,6 +145,10 @@ def _lines(found: Frontier, across: Ends, x: Any, y: Any, look: Look) -> list[An
     line = marks(steps).mark_line(interpolate="step-after", strokeWidth=2, color=look.palette.run, opacity=0.6)
     span = marks(spans).mark_rule(strokeWidth=2, opacity=0.5, color=look.palette.faint)
     drawn = [span.encode(x=x, x2="high:Q", y=y)] if spans else []
+    ends = [{"cost": one.cost, "mean": one.ends[0], "high": one.ends[1]} for one in _spread(found)]
+    if ends:
+        upwards = marks(ends).mark_rule(strokeWidth=1, opacity=0.5, color=look.palette.faint)
+        drawn.append(upwards.encode(x=x, y=y, y2="high:Q"))
     return [line.encode(x=x, y=y, detail="frontier:N"), *drawn]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,9 +24,13 @@ def means_figure(board: Leaderboard, intervals: Mapping[tuple[int, str], Ends], 
     measure = board.sort.name
     ends = within_range(intervals, board.sort)
     rows: list[dict[str, Any]] = []
-    for row in [row for row in board.rows if row.evaluation.pk in ends][:MOST_RUNS]:
+    shown = [row for row in board.rows if row.evaluation.pk in ends][:MOST_RUNS]
+    tags = Counter(row.run.tag for row in shown)
+    for row in shown:
         low, high = ends[row.evaluation.pk]
-        name = f"{row.rank}. {row.run.tag} ({row.run.team.slug})"
+        # Tags are unique in a team: the room of a narrow chart is for them where they are unique without it.
+        team = f" ({row.run.team.slug})" if tags[row.run.tag] > 1 else ""
+        name = f"{row.rank}. {row.run.tag}{team}"
         rows.append({"run": name, "mean": row.values[measure][0], "low": low, "high": high})
     interval = f"{100 * confidence:g}% confidence interval"
     caption = (
@@ -33,8 +38,8 @@ def means_figure(board: Leaderboard, intervals: Mapping[tuple[int, str], Ends], 
         f"{cut_note(intervals, board.sort)}."
     )
     figures = [[row["run"], *(with_minus(f"{row[key]:.4f}") for key in ("mean", "low", "high"))] for row in rows]
-    shown = "" if len(rows) == board.ranked else f"{len(rows)} of {board.ranked:,} ranked runs, "
-    subtitle = f"{shown}each with its {interval}"
+    some = "" if len(rows) == board.ranked else f"{len(rows)} of {board.ranked:,} ranked runs, "
+    subtitle = f"{some}each with its {interval}"
     return Figure(
         "means", caption, ["Run", measure, "Low", "High"], figures,
         lambda look: _draw(rows, measure, subtitle, look),

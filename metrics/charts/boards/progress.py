@@ -48,7 +48,8 @@ def _draw(progress: Progress, title: str, subtitle: str, look: Look) -> Any:
     first = progress.steps[0].mean
     points = [
         {"version": step.run.version, "tag": step.run.tag, "mean": step.mean, "low": step.low, "high": step.high,
-         "best": step.best, "reach": step.reach, "first": first, "line": _BEST}
+         "best": step.best, "reach": step.reach, "first": first, "line": _BEST,
+         "submitted": f"{step.run.created_at:%Y-%m-%d}"}
         for step in progress.steps
     ]  # fmt: skip
     numbers = [step.run.version or 0 for step in progress.steps]
@@ -62,7 +63,12 @@ def _draw(progress: Progress, title: str, subtitle: str, look: Look) -> Any:
         "color": named_colours(keys, [palette.run, palette.faint], look),
         "strokeDash": named_dashes(keys, [_EQUAL], look),
     }
-    told = ["tag:N", "version:Q", *(alt.Tooltip(f"{key}:Q", format=".4f") for key in ("mean", "low", "high", "best"))]
+    told = [
+        "tag:N",
+        "version:Q",
+        "submitted:N",
+        *(alt.Tooltip(f"{key}:Q", format=".4f") for key in ("mean", "low", "high", "best")),
+    ]
     equal, own = marks({**point, "line": _EQUAL} for point in points), marks(points)
     layers = [
         equal.mark_area(opacity=0.2, color=palette.faint).encode(x=x, y="first:Q", y2="reach:Q"),

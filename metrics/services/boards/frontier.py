@@ -12,6 +12,7 @@ import numpy as np
 
 from metrics.engine import frontier as engine
 from metrics.engine.grammar import Measure
+from metrics.engine.intervals import row_intervals, within
 from metrics.engine.significance.cautions import few_topics
 from metrics.engine.significance.pairs import Caution, Matrix
 from metrics.engine.significance.verdicts import MIN_TOPICS
@@ -28,6 +29,8 @@ from runs.models import Collection, ParameterKey, Qrels, Run
 from runs.services.parameters import COST
 
 MAX_RUNS = 1_000
+# Of the intervals of the means.
+CONFIDENCE = 0.95
 # Of the description of the platform in an ir_metadata header, as tirex-tracker writes it, too.
 _PLATFORM = "platform"
 _HARDWARE = (f"{_PLATFORM}.hardware.cpu.model", f"{_PLATFORM}.hardware.gpu.model")
@@ -50,8 +53,9 @@ class FrontierQuery:
 
 @dataclass(frozen=True)
 class Priced:
-    """A run with its mean and its cost; the ends of the interval and the number of measurements are None where they are
-    not given. `by` is the run that beats it, if any, and `p_adjusted` None where that was not tested."""
+    """A run with its mean and its cost; the ends of its interval and the number of measurements are None where they are
+    not given. `by` is the run that beats it, if any, and `p_adjusted` None where that was not tested. `ends` are
+    those of the interval of the mean, NaN where it has none."""
 
     run: Run
     mean: float
@@ -63,6 +67,7 @@ class Priced:
     status: str
     by: Run | None
     p_adjusted: float | None
+    ends: tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -130,8 +135,9 @@ def _priced(
     lower = query.measure.definition.lower_is_better
     costs, hardware = [one.costs[name] for one in said], [one.hardware for one in said]
     _, groups = np.unique([""] * len(runs) if query.across else hardware, return_inverse=True)
-    ends = (np.array([cost[part] for cost in costs], np.float64) for part in ("value", "low", "high"))
-    found = engine.frontier(values, engine.Costs(*ends), groups, lower_is_better=lower)
+    parts = (np.array([cost[part] for cost in costs], np.float64) for part in ("value", "low", "high"))
+    found = engine.frontier(values, engine.Costs(*parts), groups, lower_is_better=lower)
+    ends = within(row_intervals(values, CONFIDENCE), query.measure.definition.bounds)
     columns = (
         values.mean(axis=1).tolist(),
         costs,
@@ -139,6 +145,7 @@ def _priced(
         found.status,
         found.by.tolist(),
         found.p_adjusted.tolist(),
+        zip(*(end.tolist() for end in ends), strict=True),
     )
     made = [
         Priced(
@@ -152,8 +159,9 @@ def _priced(
             status=status,
             by=runs[by] if by >= 0 else None,
             p_adjusted=None if math.isnan(p) else p,
+            ends=interval,
         )
-        for run, mean, cost, kind, status, by, p in zip(runs, *columns, strict=True)
+        for run, mean, cost, kind, status, by, p, interval in zip(runs, *columns, strict=True)
     ]
     return sorted(made, key=lambda one: (one.cost, one.mean if lower else -one.mean)), found.pairs
 
