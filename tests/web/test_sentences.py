@@ -31,21 +31,23 @@ from metrics.services.sessions.comparison import compare_sample
 from metrics.services.sessions.sample import Sample
 from runs.models import Qrels, Run, User
 from tests.metrics.boards import make_board, simulated
+from tests.web.described_runs import describe_runs
 from tests.web.test_pages import text_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.words]
 ROOT = Path(__file__).parents[2]
 ROW = re.compile(r"^\| `(?P<said>[^`]+)`(?: \(`(?P<code>\w+)`\))? \| [^|]+ \| `(?P<example>[^`]+)` \|$", re.MULTILINE)
-RANDOM = re.compile(r"random\((\d+), (\d+)(?:, spread=([\d.]+))?\)")
+RANDOM = re.compile(r"random\((\d+), (\d+)((?:, \w+=[\d.]+)*)\)")
 LAYOUT = re.compile(r"(each|turns|one|studies)\((\d+), (\d+)((?:, \w+=[\d.]+)*)\)")
 COMPARISON, BOARD, SESSIONS = "/collections/board/comparison/", "/collections/board/", "/collections/board/sessions/"
-# Said of other data: leaderboards of sessions (docs/sessions.md), costs and parameters (docs/api/importance.md),
-# versions of systems and runs withdrawn from a stored comparison.
-ELSEWHERE = {
-    "best_of_versions", "dependent_sessions", "different_hardware", "different_in_every_run", "ignored", "no_pairs",
-    "often_together", "parameters_left_out", "rare_values", "runs_deleted", "runs_without_cost",
-    "runs_without_parameters", "too_few_systems", "unknown_hardware",
-}  # fmt: skip
+PARAMETERS, COST = "/collections/board/parameters/", "/collections/board/frontier/"
+IMPORTANCE = f"{PARAMETERS}importance/"
+PAGES = (COMPARISON, COMPARISON, BOARD, COMPARISON, BOARD, PARAMETERS, IMPORTANCE, COST, SESSIONS)
+# How a page is asked for its measure.
+ASKED = {IMPORTANCE: "measure", PARAMETERS: "measure", COST: "y"}
+# Said of other data: leaderboards of sessions (docs/sessions.md), versions of systems, and runs withdrawn from a stored
+# comparison.
+ELSEWHERE = {"best_of_versions", "dependent_sessions", "runs_deleted", "too_few_systems"}
 
 
 def tables() -> list[list[dict[str, str]]]:
@@ -58,7 +60,7 @@ def tables() -> list[list[dict[str, str]]]:
 def examples() -> dict[tuple[str, str], list[str]]:
     """What each example makes its page say."""
     found: dict[tuple[str, str], list[str]] = {}
-    for page, rows in zip((COMPARISON, COMPARISON, BOARD, COMPARISON, BOARD, SESSIONS), tables(), strict=True):
+    for page, rows in zip(PAGES, tables(), strict=True):
         for row in rows:
             found.setdefault((page, row["example"]), []).append(row["said"])
     return found
@@ -77,7 +79,9 @@ def values_in(text: str) -> Matrix:
     rows: list[Matrix] = []
     for run in text.split(" / "):
         if drawn := RANDOM.fullmatch(run.strip()):
-            rows.extend(simulated(int(drawn[1]), int(drawn[2]), spread=float(drawn[3] or 0.08)))
+            options = {name: float(value) for name, value in re.findall(r"(\w+)=([\d.]+)", drawn[3])}
+            made = simulated(int(drawn[1]), int(drawn[2]), int(options.get("seed", 5)), options.get("spread", 0.08))
+            rows.extend(made + options.get("shift", 0.0))
             continue
         numbers: list[float] = []
         for word in run.split():
@@ -89,7 +93,8 @@ def values_in(text: str) -> Matrix:
 
 def page_of(user: User, page: str, example: str) -> str:
     """Make the runs of an example and return what its page says."""
-    values, _, asked = example.partition(" ? ")
+    given, _, asked = example.partition(" ? ")
+    values, *described = given.split(" ; ")
     query = dict(parse_qsl(asked.strip(), keep_blank_values=True))
     measure = parse_measure(query.get("measures", "AP")).name
     collection = make_board(user.personal_team, {measure: values_in(values)})
@@ -97,6 +102,7 @@ def page_of(user: User, page: str, example: str) -> str:
         for row in MetricVector.objects.filter(measure=measure):
             MetricVector.objects.filter(pk=row.pk).update(mean=float(np.exp(np.log(np.frombuffer(row.content)).mean())))
     Qrels.objects.filter(collection=collection).update(levels={"0": 9, "1": 5, "2": 3, "3": 1})
+    describe_runs(collection, described)
     ids = {run.tag: str(run.pk) for run in Run.objects.filter(collection=collection)}
     gone = query.pop("withdrawn", "")
     Run.objects.filter(tag=gone).update(deleted_at=timezone.now())
@@ -105,7 +111,7 @@ def page_of(user: User, page: str, example: str) -> str:
             query[name] = ",".join(ids[tag] for tag in query[name].split(","))
     if page == BOARD:
         query.setdefault("statistics", "all")
-    answer = Client().get(page, {"measures": measure, **query})
+    answer = Client().get(page, {ASKED.get(page, "measures"): measure, **query})
     assert answer.status_code == 200, text_of(answer.content.decode())[-800:]
     return unescape(text_of(answer.content.decode()))
 
@@ -229,4 +235,4 @@ def test_every_caution_is_listed() -> None:
     listed = {row["code"] for rows in tables() for row in rows if row["code"]}
     assert made - listed == ELSEWHERE
     # Those that are named by a constant, or by what a test of sessions counts.
-    assert listed - made == {"other_direction", "few_cells", "few_sessions"}
+    assert listed - made == {"other_direction", "few_cells", "few_sessions", "chosen_runs"}
