@@ -14,7 +14,7 @@ from django.utils import timezone
 from metrics.engine import ENGINE_VERSION
 from metrics.engine.ranking import Floats
 from runs.digests import digest_of_bytes, digest_of_json, digest_of_vector, digests_of_means, measure_seed
-from runs.models import Collection, Qrels, Run, SessionSet, Submission
+from runs.models import Collection, Qrels, Run, SessionSet, Submission, scored_in
 from runs.models.checked import ReadableJSON
 
 E_co = TypeVar("E_co", bound="SubmissionEvaluation", covariant=True)
@@ -325,7 +325,7 @@ class SessionView(models.Model):
 class ComparisonQuerySet(models.QuerySet["Comparison"]):
     def visible_to(self, user: Any) -> ComparisonQuerySet:
         """Comparisons of collections whose scores the user may see; of a blind one, its organisers' alone."""
-        return self.filter(qrels__collection__in=Collection.objects.visible_to(user).scored_for(user))
+        return self.filter(scored_in(user, "qrels__collection__"))
 
     def unfinished(self) -> ComparisonQuerySet:
         return self.filter(state__in=(Comparison.State.QUEUED, Comparison.State.COMPARING))

@@ -21,6 +21,7 @@ from runs.api.access import collections_of
 from runs.api.parameters import refusals
 from runs.errors import says_damaged
 from runs.models import Collection, Invitation, Run, Team, User
+from runs.models.disclosure import in_team_of
 from runs.services.activity import recent_activity
 from runs.services.first_account import has_code
 
@@ -142,7 +143,7 @@ def _own_work(request: HttpRequest, collections: list[Collection]) -> dict[str, 
     """Return the latest runs of the reader's teams with their states, what others did lately, and what the reader may
     want to do next."""
     user = request.user
-    own = Run.objects.visible_to(user).filter(team__in=Team.objects.of(user)).select_related("team", "collection")
+    own = Run.objects.visible_to(user).filter(in_team_of(user)).select_related("team", "collection")
     runs = list(own.defer("metadata", "ir_metadata", "warnings", "known_warnings")[:_RUNS_SHOWN])
     known = statuses(runs, user)
     led = set(Collection.objects.managed_by(user).values_list("pk", flat=True))

@@ -19,7 +19,9 @@ from metrics.services.queue.status import statuses
 from runs.api import answers
 from runs.api.filters import RunFilter
 from runs.api.shapes import shape
-from runs.models import Collection, Experiment, ExperimentRun, Run, Team
+from runs.models import Experiment, ExperimentRun, Run
+from runs.models.collections import exists_for
+from runs.models.disclosure import in_team_of
 
 
 class MyRun(answers.Run):
@@ -45,7 +47,7 @@ class MyRunFilter(RunFilter):
 def runs_of(user: Any, *, withdrawn: bool = False) -> QuerySet[Run]:
     """Return the runs of the user's teams in collections that the user sees: those that are live, or those that were
     withdrawn."""
-    own = Run.objects.filter(team__in=Team.objects.of(user), collection__in=Collection.objects.visible_to(user))
+    own = Run.objects.filter(in_team_of(user), exists_for(user, "collection__"))
     found = own.exclude(deleted_at=None) if withdrawn else own.filter(deleted_at=None)
     return found.select_related("team", "collection").prefetch_related("labels")
 

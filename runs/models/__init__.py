@@ -23,7 +23,15 @@ from runs.models.campaigns import (
     Phase,
     Signature,
 )
-from runs.models.collections import DEFAULT_MEASURES, Collection, Qrels, Topic, can_see_scores, document_address
+from runs.models.collections import (
+    DEFAULT_MEASURES,
+    Collection,
+    Qrels,
+    Topic,
+    can_see_scores,
+    document_address,
+    scored_in,
+)
 from runs.models.disclosure import Disclosure, boards_seen, sees_board, sees_own_results
 from runs.models.entries import Entry
 from runs.models.experiments import Experiment, ExperimentRun
@@ -101,6 +109,7 @@ __all__ = [
     "boards_seen",
     "can_see_scores",
     "document_address",
+    "scored_in",
     "sees_board",
     "sees_own_results",
 ]

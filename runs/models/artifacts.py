@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from runs.models.accounts import User
 from runs.models.runs import Run
+from runs.models.submissions import seen_by
 
 # What an artifact may be called: its name is the end of its address, and of a file on many systems.
 NAME_RULE = r"[A-Za-z0-9_][A-Za-z0-9_ .+=@()-]{0,199}"
@@ -22,7 +23,7 @@ class ArtifactQuerySet(models.QuerySet["Artifact"]):
 
     def visible_to(self, user: Any) -> ArtifactQuerySet:
         """Those whose run the user sees."""
-        return self.filter(deleted_at=None, run__in=Run.objects.visible_to(user))
+        return self.filter(seen_by(user, "run__"), deleted_at=None)
 
 
 class Artifact(models.Model):

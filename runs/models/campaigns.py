@@ -13,6 +13,7 @@ from django.utils import timezone
 from runs.models.accounts import Team, User
 from runs.models.checked import StoredJSON
 from runs.models.collections import Collection
+from runs.models.disclosure import led_by
 from runs.models.text import check_line, check_text
 
 # What the short name of a campaign or a phase may be.
@@ -26,13 +27,13 @@ class CampaignQuerySet(models.QuerySet["Campaign"]):
         """Those whose organiser the user is: an owner of the campaign's team, or staff."""
         if user.is_authenticated and user.is_staff:
             return self
-        return self.filter(team__in=Team.objects.led_by(user))
+        return self.filter(led_by(user))
 
     def visible_to(self, user: Any) -> CampaignQuerySet:
         """Those that are published, and drafts of which the user is an organiser."""
         if user.is_authenticated and user.is_staff:
             return self
-        return self.filter(~Q(state=Campaign.State.DRAFT) | Q(team__in=Team.objects.led_by(user)))
+        return self.filter(~Q(state=Campaign.State.DRAFT) | led_by(user))
 
 
 def _draw_seed() -> int:

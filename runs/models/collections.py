@@ -18,7 +18,7 @@ from runs.formats.trec_qrels import IGNORE, ROUND, SUBTOPIC
 from runs.models import disclosure
 from runs.models.accounts import Team, User
 from runs.models.checked import StoredJSON, TopicIds
-from runs.models.disclosure import Disclosure, by_reader, is_staff, led_by, sees_everything
+from runs.models.disclosure import Disclosure, by_reader, in_team_of, is_staff, led_by, sees_everything
 from runs.models.text import check_line, check_text
 
 DEFAULT_MEASURES = (
@@ -72,9 +72,20 @@ def check_document_url(pattern: str) -> None:
 
 
 @by_reader
-def _visible(user: Any) -> Q:
-    shared = Q(visibility=Collection.Visibility.TEAM, team__in=Team.objects.of(user))
-    return Q(visibility=Collection.Visibility.PUBLIC) | shared | led_by(user)
+def _exists_for(user: Any, of: str = "") -> Q:
+    shared = Q(**{f"{of}visibility": Collection.Visibility.TEAM}) & in_team_of(user, of)
+    return Q(**{f"{of}visibility": Collection.Visibility.PUBLIC}) | shared | led_by(user, of)
+
+
+def exists_for(user: Any, of: str = "") -> Q:
+    """Return the rule of `visible_to` as a condition on rows whose path to a collection is `of`, as in "collection__".
+    For staff there is no condition."""
+    return Q() if is_staff(user) else _exists_for(user, of)
+
+
+def scored_in(user: Any, of: str = "") -> Q:
+    """Return the condition of such rows that they are of a collection that the user sees with its scores."""
+    return exists_for(user, of) & sees_everything(user, of)
 
 
 class CollectionQuerySet(models.QuerySet["Collection"]):
@@ -82,9 +93,7 @@ class CollectionQuerySet(models.QuerySet["Collection"]):
 
     def visible_to(self, user: Any) -> CollectionQuerySet:
         """Public collections, those of the user's teams, private ones of the teams the user owns; staff see all."""
-        if is_staff(user):
-            return self
-        return self.filter(_visible(user))
+        return self.filter(exists_for(user))
 
     def managed_by(self, user: Any) -> CollectionQuerySet:
         """Collections whose organiser the user is: an owner of the collection's team, or staff."""

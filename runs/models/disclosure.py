@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from django.apps import apps
 from django.db import models
 from django.db.models import Q
+from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
 from runs.models.accounts import Team
@@ -49,43 +50,58 @@ class Reader:
 
 
 def by_reader(condition: Condition) -> Condition:
-    """Make a condition once for each user, and keep it: to make one takes longer than to ask the database with it. It
-    holds querysets, none of which is ever evaluated by itself, and depends on nothing but the user: not on a clock."""
+    """Make a condition once for each user and each path to the rows that it is about, and keep it: to make one takes
+    longer than to ask the database with it. It depends on nothing else: not on a clock."""
     kept = lru_cache(4096)(condition)
 
     @wraps(condition)
-    def of(user: Any) -> Q:
-        return kept(Reader(user.pk, user.is_authenticated, is_staff(user)))
+    def made(user: Any, of: str = "") -> Q:
+        return kept(Reader(user.pk, user.is_authenticated, is_staff(user)), of)
 
-    return cast(Condition, of)
+    return cast(Condition, made)
+
+
+def _written(rows: models.QuerySet[Any]) -> RawSQL:
+    """Return rows of one column as a subquery that is written in SQL now. A queryset is written anew by each query that
+    it is a part of, which takes longer than the answer."""
+    return RawSQL(*rows.order_by().query.sql_with_params())  # noqa: S611 -- Django wrote it
 
 
 @by_reader
-def led_by(user: Any) -> Q:
-    """Return the condition of collections whose team the user owns."""
-    return Q(team__in=Team.objects.led_by(user))
+def in_team_of(user: Any, of: str = "") -> Q:
+    """Return the condition of rows of a team of which the user is a member."""
+    return Q(**{f"{of}team__in": _written(Team.objects.of(user).values("pk")) if user.is_authenticated else ()})
 
 
-def sees_everything(user: Any) -> Q:
+@by_reader
+def led_by(user: Any, of: str = "") -> Q:
+    """Return the condition of collections, or of other rows of a team, whose team the user owns."""
+    return Q(**{f"{of}team__in": _written(Team.objects.led_by(user).values("pk")) if user.is_authenticated else ()})
+
+
+def sees_everything(user: Any, of: str = "") -> Q:
     """Return the condition of collections of which the user sees everything that depends on their judgements: public
     ones, those of which the user is an organiser, and those that are shown to participants, of whom the user is one:
     a member of an accepted team of a campaign with a phase on the collection. As long as names of teams are hidden that
     the general addresses would show, these open to organisers alone. For staff there is no condition.
+
+    `of` is the path from the rows that are asked for to their collection, as in "collection__".
     """
     if is_staff(user):
         return Q()
-    named = Q(veiled_until=None) | Q(veiled_until__lte=now())
-    disclosed = named & _disclosed_to(user)
-    return disclosed | led_by(user) if user.is_authenticated else disclosed
+    named = Q(**{f"{of}veiled_until": None}) | Q(**{f"{of}veiled_until__lte": now()})
+    disclosed = named & _disclosed_to(user, of)
+    return disclosed | led_by(user, of) if user.is_authenticated else disclosed
 
 
 @by_reader
-def _disclosed_to(user: Any) -> Q:
+def _disclosed_to(user: Any, of: str = "") -> Q:
     """Return the condition of collections whose results the user sees by their disclosure, with names or without."""
-    public = Q(blind=False)
+    public = Q(**{f"{of}blind": False})
     if not user.is_authenticated:
         return public
-    return public | Q(shown_to=Disclosure.PARTICIPANTS, pk__in=_takes_part_in(user))
+    participants = {f"{of}shown_to": Disclosure.PARTICIPANTS, f"{of}pk__in": _written(_takes_part_in(user))}
+    return public | Q(**participants)
 
 
 def now() -> datetime:

@@ -13,6 +13,7 @@ from runs.models.accounts import Team, User
 from runs.models.audit import Immutable
 from runs.models.collections import Collection
 from runs.models.runs import Run
+from runs.models.submissions import seen_by
 from runs.models.text import check_text
 
 # What a label may be called.
@@ -22,7 +23,7 @@ NAME_RULE = r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}"
 class LabelQuerySet(models.QuerySet["Label"]):
     def visible_to(self, user: Any) -> LabelQuerySet:
         """Those whose run the user sees: in a blind collection the labels of the user's own teams."""
-        return self.filter(run__in=Run.objects.visible_to(user))
+        return self.filter(seen_by(user, "run__"))
 
 
 class Label(models.Model):

@@ -9,18 +9,19 @@ from django.db import models
 from django.db.models import F, Q
 
 from runs.formats.links import MAX_COMMIT, MAX_TITLE, MAX_URL
-from runs.models.accounts import Team
-from runs.models.collections import Collection
+from runs.models.collections import exists_for
+from runs.models.disclosure import in_team_of
 from runs.models.runs import Run
+from runs.models.submissions import seen_by, unveiled
 
 
 class RunParentQuerySet(models.QuerySet["RunParent"]):
     def visible_to(self, user: Any) -> RunParentQuerySet:
         """Those between two runs that the user sees. The parent may be withdrawn; of one that is gone nobody knows any
         more who saw it, so that only the team of the child does."""
-        unveiled = Run.objects.filter(collection__in=Collection.objects.visible_to(user)).unveiled_for(user)
-        gone = Q(parent=None, child__team__in=Team.objects.of(user))
-        return self.filter(Q(parent__in=unveiled) | gone, child__in=Run.objects.visible_to(user))
+        parent = Q(parent__isnull=False) & exists_for(user, "parent__collection__") & unveiled(user, "parent__")
+        gone = Q(parent=None) & in_team_of(user, "child__")
+        return self.filter(parent | gone, seen_by(user, "child__"))
 
 
 class RunParent(models.Model):

@@ -12,6 +12,7 @@ from django.utils import timezone
 from runs.models.accounts import Team
 from runs.models.checked import StoredJSON
 from runs.models.collections import Collection
+from runs.models.disclosure import in_team_of
 from runs.models.submissions import Submission, SubmissionQuerySet, by_date, one_per_tag
 from runs.models.text import check_line, check_text
 
@@ -26,13 +27,13 @@ class SystemQuerySet(models.QuerySet["System"]):
         if user.is_authenticated and user.is_staff:
             return self
         seen = Run.objects.visible_to(user).filter(system__isnull=False)
-        return self.filter(Q(team__in=Team.objects.of(user)) | Q(pk__in=seen.values("system")))
+        return self.filter(in_team_of(user) | Q(pk__in=seen.values("system")))
 
     def owned_by(self, user: Any) -> SystemQuerySet:
         """Those the user may change: of the user's teams; staff may all."""
         if user.is_authenticated and user.is_staff:
             return self
-        return self.filter(team__in=Team.objects.of(user))
+        return self.filter(in_team_of(user))
 
 
 class System(models.Model):

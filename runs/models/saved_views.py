@@ -10,7 +10,8 @@ from django.db.models import Q
 from django.utils import timezone
 
 from runs.models.accounts import Team, User
-from runs.models.collections import Collection
+from runs.models.collections import Collection, scored_in
+from runs.models.disclosure import in_team_of
 from runs.models.text import check_line
 
 # Without letters and digits that are taken for each other.
@@ -29,8 +30,7 @@ class ViewQuerySet(models.QuerySet["View"]):
 
         Of a blind collection only its organisers see any: a filter quotes parameters of others' runs.
         """
-        seen = self.filter(collection__in=Collection.objects.visible_to(user))
-        seen = seen.filter(collection__in=Collection.objects.scored_for(user))
+        seen = self.filter(scored_in(user, "collection__"))
         return seen.filter(Q(scope=View.Scope.COLLECTION) | _of(user))
 
     def changeable_by(self, user: Any) -> ViewQuerySet:
@@ -43,7 +43,7 @@ def _of(user: Any) -> Q:
     """Match the views of a user and of the user's teams."""
     if not user.is_authenticated:
         return Q(pk__in=())
-    return Q(scope=View.Scope.ME, owner=user) | Q(scope=View.Scope.TEAM, team__in=Team.objects.of(user))
+    return Q(scope=View.Scope.ME, owner=user) | Q(scope=View.Scope.TEAM) & in_team_of(user)
 
 
 class View(models.Model):

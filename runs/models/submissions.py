@@ -13,7 +13,8 @@ from runs.digests import digest_of_bytes
 from runs.errors import StoredValueCorrupt
 from runs.models.accounts import Team, User
 from runs.models.checked import StoredJSON
-from runs.models.collections import Collection
+from runs.models.collections import Collection, exists_for
+from runs.models.disclosure import in_team_of, is_staff, sees_everything
 from runs.models.text import check_text
 
 M_co = TypeVar("M_co", bound=models.Model, covariant=True)
@@ -22,9 +23,12 @@ M_co = TypeVar("M_co", bound=models.Model, covariant=True)
 def seen_by(user: Any, of: str = "") -> Q:
     """Return the rule of `visible_to` as a condition on rows whose path to a submission is `of`: where each has one, a
     database looks at that one instead of collecting all that the user sees."""
-    live = {f"{of}deleted_at": None, f"{of}collection__in": Collection.objects.visible_to(user)}
-    scored = Q(**{f"{of}collection__in": Collection.objects.scored_for(user)})
-    return Q(**live) & (scored | Q(**{f"{of}team__in": Team.objects.of(user)}))
+    return Q(**{f"{of}deleted_at": None}) & exists_for(user, f"{of}collection__") & unveiled(user, of)
+
+
+def unveiled(user: Any, of: str = "") -> Q:
+    """Return the rule of `unveiled_for` as a condition on such rows."""
+    return Q() if is_staff(user) else sees_everything(user, f"{of}collection__") | in_team_of(user, of)
 
 
 class SubmissionQuerySet(models.QuerySet[M_co]):
@@ -36,13 +40,13 @@ class SubmissionQuerySet(models.QuerySet[M_co]):
 
     def unveiled_for(self, user: Any) -> Self:
         """Without those of others where these are blind."""
-        return self.filter(Q(collection__in=Collection.objects.scored_for(user)) | Q(team__in=Team.objects.of(user)))
+        return self.filter(unveiled(user))
 
     def owned_by(self, user: Any) -> Self:
         """Those the user may change or withdraw: of the user's teams; staff may all."""
         if user.is_authenticated and user.is_staff:
             return self
-        return self.filter(team__in=Team.objects.of(user))
+        return self.filter(in_team_of(user))
 
 
 class Submission(models.Model):

@@ -12,6 +12,7 @@ from django.utils import timezone
 from runs.models.accounts import Team, User
 from runs.models.checked import ReadableJSON
 from runs.models.collections import Collection, Qrels
+from runs.models.disclosure import led_by
 
 
 class WebhookQuerySet(models.QuerySet["Webhook"]):
@@ -19,8 +20,7 @@ class WebhookQuerySet(models.QuerySet["Webhook"]):
         """Webhooks of teams that the user owns and of collections whose organiser the user is; staff see all."""
         if user.is_authenticated and user.is_staff:
             return self
-        led = Q(team__in=Team.objects.led_by(user))
-        return self.filter(led | Q(collection__in=Collection.objects.managed_by(user)))
+        return self.filter(led_by(user) | led_by(user, "collection__"))
 
 
 class Webhook(models.Model):

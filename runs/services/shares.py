@@ -13,8 +13,9 @@ from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from runs.errors import Blind, Conflict, Gone, InvalidInput, NotAllowed, NotFound
-from runs.models import AuditEvent, Collection, Run, ShareLink, Team, User
+from runs.models import AuditEvent, Collection, Run, ShareLink, User
 from runs.models.accounts import digest_of_secret
+from runs.models.disclosure import in_team_of
 from runs.services.audit import SYSTEM, Origin, record
 
 # Alive, of one account.
@@ -41,7 +42,7 @@ def may_share(user: Any, shared: Shared) -> bool:
         return False
     if Collection.objects.managed_by(user).filter(pk=shared.collection.pk).exists():
         return True
-    own = Run.objects.visible_to(user).filter(team__in=Team.objects.of(user))
+    own = Run.objects.visible_to(user).filter(in_team_of(user))
     return shared.kind == ShareLink.Kind.RUN and own.filter(pk=shared.target).exists()
 
 

@@ -16,7 +16,7 @@ from tests.metrics.scored import make_scored, simulated
 # Without the query of the token: read as anybody. The most that each may ask the first time.
 ENDPOINTS = {
     "collections/": 2,
-    "collections/small/": 2,
+    "collections/small/": 6,
     "collections/small/topics/": 2,
     "collections/small/qrels/": 3,
     "collections/small/qrels/1/": 2,

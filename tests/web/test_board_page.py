@@ -300,7 +300,7 @@ def test_a_wide_board_keeps_its_head_and_its_names(browser: Client, submit: Subm
 def test_more_runs_need_no_more_queries(browser: Client, alice: User, django_assert_max_num_queries: Any) -> None:
     make_board(alice.personal_team, {"AP": simulated(60, 20), "P@5": simulated(60, 20)})
     browser.force_login(alice)
-    with django_assert_max_num_queries(31):
+    with django_assert_max_num_queries(32):
         page(browser, BOARD)
-    with django_assert_max_num_queries(34):
+    with django_assert_max_num_queries(37):
         page(browser, BOARD, baseline=str(Run.objects.get(tag="r5").pk), filter="r*", limit="3")

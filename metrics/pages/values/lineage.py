@@ -10,7 +10,7 @@ from uuid import UUID
 from metrics.services.boards.fingerprints import Fingerprint
 from runs.formats.links import header_baselines
 from runs.models import Run, RunLink
-from runs.services.lineage import Edge, Tree, has_lineage, read_tree
+from runs.services.lineage import Edge, Tree
 
 _MOST_LINES = 200
 
@@ -43,13 +43,13 @@ class Lineage:
         return not (self.above or self.below or self.links or self.proposed)
 
 
-def read_lineage(run: Run, reader: Any, may_change: bool) -> Lineage:
+def read_lineage(run: Run, tree: Tree | None, reader: Any, may_change: bool) -> Lineage:
+    """Return the lineage of a run, of which the reader sees this tree; None where it has no edges."""
     links = list(run.links.order_by("position", "pk"))
     above: list[Branch] = []
     below: list[Branch] = []
     left_out = 0
-    if has_lineage(run):
-        tree = read_tree(run, reader)
+    if tree:
         left_out, room = tree.left_out, [_MOST_LINES]
         above, below = (_branches(tree, run.pk, up, {run.pk}, room) for up in (True, False))
         left_out += max(0, -room[0])
@@ -87,12 +87,11 @@ def _branch(tree: Tree, edge: Edge, other: UUID | None, up: bool) -> Branch:
     return Branch(run, name, f"{edge.relation} {'from' if up else 'into'}", edge.weight)
 
 
-def fingerprint_of_lineage(run: Run, reader: Any) -> Fingerprint:
+def fingerprint_of_lineage(run: Run, tree: Tree | None) -> Fingerprint:
     """Return what the lineage on the page depends on: the edges and runs that the reader sees, and the links."""
     links = tuple(run.links.order_by("pk").values_list("pk", flat=True))
-    if not has_lineage(run):
+    if tree is None:
         return (links,)
-    tree = read_tree(run, reader)
     return links, tuple(tree.levels.items()), tuple(tree.edges), tuple(_names(tree.runs.values())), tree.left_out
 
 

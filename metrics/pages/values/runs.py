@@ -44,7 +44,6 @@ from metrics.services.boards.fingerprints import (
     of_artifacts,
     of_boards,
     of_described,
-    of_groups,
     of_notes,
     of_parameters,
     of_run,
@@ -63,13 +62,14 @@ from metrics.tables import (
     metadata_lines,
     topic_lines,
 )
-from runs.api.access import check_scores, scored_run, sees_scores, visible_run
+from runs.api.access import check_scores, once, scored_run, sees_scores, visible_run
 from runs.api.parameters import MAX_OFFSET, integer_in
 from runs.formats.artifacts import TYPES
 from runs.formats.parameters import flatten
 from runs.models import Artifact, Collection, Experiment, Run, can_see_scores, document_address
 from runs.pages.notes import shown_notes
 from runs.services.labels import labels_of
+from runs.services.lineage import Tree, has_lineage, read_tree
 from runs.services.reports import grouped
 from runs.services.runs import contradicted_ranks
 from runs.views import page, reads
@@ -88,8 +88,18 @@ def _fingerprint(request: HttpRequest, run_id: UUID) -> Fingerprint | None:
     if not sees_scores(request, collection):
         return None
     said = (of_topics(collection), of_described(collection), of_parameters(collection), of_artifacts(found))
-    beside = (of_notes(found), of_groups(found, request.user), fingerprint_of_lineage(found, request.user))
+    groups = tuple((one.pk, one.name) for one in _experiments(request, found))
+    beside = (of_notes(found), groups, fingerprint_of_lineage(found, _tree(request, found)))
     return *of_run(found), *of_boards(collection), *said, *beside
+
+
+def _experiments(request: HttpRequest, run: Run) -> list[Experiment]:
+    seen = Experiment.objects.visible_to(request.user).filter(runs=run).order_by("name", "pk")
+    return once(request, ("experiments of", run.pk), lambda: list(seen)) or []
+
+
+def _tree(request: HttpRequest, run: Run) -> Tree | None:
+    return once(request, ("tree of", run.pk), lambda: read_tree(run, request.user) if has_lineage(run) else None)
 
 
 @page
@@ -104,7 +114,7 @@ def run_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
     query = query_of(request, run.collection)
     context = _about(request, run)
     context |= {
-        "lineage": read_lineage(run, request.user, context["may_edit"]),
+        "lineage": read_lineage(run, _tree(request, run), request.user, context["may_edit"]),
         "query": query,
         "curves": list(CURVES),
         "max_depth": MAX_DEPTH,
@@ -212,7 +222,7 @@ def _about(request: HttpRequest, run: Run) -> dict[str, Any]:
         "types": TYPES,
         "most_bytes": settings.EVALHUB_MAX_ARTIFACT_BYTES,
         "labels": labels_of([run.pk]).get(run.pk, []),
-        "experiments": list(Experiment.objects.visible_to(request.user).filter(runs=run).order_by("name")),
+        "experiments": _experiments(request, run),
         "notes": shown_notes(request.user, "run", run),
     }
 

@@ -32,8 +32,8 @@ from runs.models import (
     RunLink,
     RunParent,
     System,
-    Team,
 )
+from runs.models.disclosure import in_team_of
 from runs.models.experiments import SLUG_RULE
 from runs.models.labels import NAME_RULE
 from runs.services.parameters import PARAM
@@ -179,7 +179,7 @@ def _midnight(day: str) -> datetime:
 
 
 def _own(value: str, reader: Any) -> Q:
-    own = Q(team__in=Team.objects.of(reader))
+    own = in_team_of(reader)
     return own if value == "yes" else ~own
 
 

@@ -9,21 +9,22 @@ from __future__ import annotations
 
 import functools
 import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from django.apps import apps
-from django.db import connection
-from django.db.models import Count, Max, Model, OuterRef, Subquery, Sum
+from django.db.models import Count, Max, Model, OuterRef, QuerySet, Subquery, Sum
 
 from metrics.engine import ENGINE_VERSION
 from metrics.models import Comparison, Evaluation
 from metrics.services.boards.filter import asks_for
 from metrics.services.boards.leaderboard import BoardQuery, runs_shown
+from metrics.services.prepared import Prepared
 from runs.models import (
     Artifact,
     Collection,
-    Experiment,
     Label,
     ParameterKey,
     ParameterSet,
@@ -36,31 +37,31 @@ from runs.models import (
 
 Fingerprint = tuple[Any, ...]
 _PACKAGES = ("evalhub", "runs", "metrics")
-# A placeholder in the SQL for the key of a collection.
-_NO_COLLECTION = -1
+_MOVING = {"queued", "evaluating"}
 # Style sheets and scripts too: their names on a page contain a digest of their content.
 _CODE = ("*.py", "*.html", "*.css", "*.js", "*.svg")
 
 
-class RunGroups(tuple[Any, ...]):
-    """Hold the part of a leaderboard's fingerprint that changes while runs arrive: the rows of `_groups`, and how many
-    runs ever came."""
+@dataclass(frozen=True)
+class RunGroups:
+    """Hold the part of a leaderboard's fingerprint that changes while runs arrive, as a text: the rows of `_GROUPS`,
+    and how many runs ever came. `under_way` says whether a run is queued or being evaluated."""
 
-    @property
-    def under_way(self) -> bool:
-        """Return whether a run is queued or being evaluated."""
-        return any({"queued", "evaluating"}.intersection(group) for group in self)
+    text: str
+    under_way: bool
+
+    @classmethod
+    def of(cls, groups: Iterable[tuple[Any, ...]], received: int | None) -> RunGroups:
+        rows = list(groups)
+        under_way = any(not _MOVING.isdisjoint(row) for row in rows)
+        return cls(f"{sorted(map(repr, rows))} {received}", under_way)
 
 
 def of_boards(collection: Collection) -> Fingerprint:
     """Return the fingerprint of all results of the collection's evaluated runs: one query for the judgements, one for
     the runs."""
-    sql, parameters = _groups()
-    with connection.cursor() as cursor:
-        cursor.execute(sql, [collection.pk if value == _NO_COLLECTION else value for value in parameters])
-        groups = sorted(cursor.fetchall(), key=repr)
     active, received = _of_active(collection)
-    return _code(), _row(collection), active, RunGroups((*groups, ("received", received)))
+    return _code(), _row(collection), collection.veiled, active, RunGroups.of(_GROUPS.rows(collection.pk), received)
 
 
 def _of_active(collection: Collection) -> tuple[Fingerprint, int | None]:
@@ -68,6 +69,12 @@ def _of_active(collection: Collection) -> tuple[Fingerprint, int | None]:
 
     Without an active version there are no results that the number is part of.
     """
+    for received, *known in _ACTIVE.rows(collection.pk):
+        return tuple(known), received
+    return tuple(collection.labels.aggregate(Count("pk"), Max("moved_at")).values()), None
+
+
+def _active(collection: int) -> QuerySet[Any, Any]:
     labels = Label.objects.filter(collection=OuterRef("collection")).order_by().values("collection")
     active = Qrels.objects.filter(collection=collection, active=True).order_by()
     runs = Run.objects.filter(collection=OuterRef("collection")).order_by().values("collection")
@@ -76,27 +83,22 @@ def _of_active(collection: Collection) -> tuple[Fingerprint, int | None]:
         labels=Subquery(labels.annotate(n=Count("pk")).values("n")),
         moved=Subquery(labels.annotate(n=Max("moved_at")).values("n")),
     )
-    known = found.values_list("received", "pk", "version", "labels", "moved").first()
-    if known is None:
-        return tuple(collection.labels.aggregate(Count("pk"), Max("moved_at")).values()), None
-    return known[1:], known[0]
+    return found.values_list("received", "pk", "version", "labels", "moved")
 
 
-@functools.cache
-def _groups() -> tuple[str, tuple[Any, ...]]:
-    """Return live runs grouped by team and by the state of their evaluations.
-
-    This is SQL because Django takes longer to generate the query than the database to run it.
-    """
-    live = Run.objects.filter(collection_id=_NO_COLLECTION, deleted_at=None).order_by()
-    groups = live.values_list(
+def _groups(collection: int) -> QuerySet[Any, Any]:
+    """Return live runs grouped by team and by the state of their evaluations."""
+    live = Run.objects.filter(collection_id=collection, deleted_at=None).order_by()
+    return live.values_list(
         "team_id", "team__slug", "team__name", "evaluations__qrels_id", "evaluations__scores",
         "evaluations__engine_version", "evaluations__state",
     ).annotate(
         Count("pk"), Max("created_at"), Sum("evaluations__pk"), Max("evaluations__since"), Count("system"),
         Sum("version"), Max("versioned_at"),
     )  # fmt: skip
-    return groups.query.sql_with_params()
+
+
+_ACTIVE, _GROUPS = Prepared(_active), Prepared(_groups)
 
 
 def of_filter(collection: Collection, query: BoardQuery) -> Fingerprint:
@@ -184,11 +186,6 @@ def of_notes(run: Run) -> Fingerprint:
     """Return the fingerprint of the notes about a run."""
     latest = Max("created_at"), Max("edited_at")
     return tuple(run.notes.order_by().aggregate(Count("pk"), *latest, Count("author")).values())
-
-
-def of_groups(run: Run, reader: Any) -> Fingerprint:
-    """Return the fingerprint of the experiments with a run that the reader sees."""
-    return tuple(Experiment.objects.visible_to(reader).filter(runs=run).order_by("pk").values_list("pk", "name"))
 
 
 def of_code() -> Fingerprint:

@@ -9,12 +9,13 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Exists, OuterRef, QuerySet, Subquery, Value
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce, Now
 
 from metrics.models import EVALUATIONS, Evaluation, Job, SubmissionEvaluation
 from metrics.services.queue.rounds import last_rounds
-from runs.models import Collection, Qrels, Run, SessionSet, Team, can_see_scores
+from runs.models import Qrels, Run, SessionSet, can_see_scores, scored_in
+from runs.models.disclosure import in_team_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +95,7 @@ def seconds_until_next(kind: type[Run | SessionSet], told: Iterable[RunStatus], 
     if not ahead:
         return None
     evaluations = EVALUATIONS[kind]
-    seen = Collection.objects.visible_to(viewer).scored_for(viewer)
-    done = evaluations.objects.evaluated().filter(**{f"{evaluations.OF.KEY}__collection__in": seen})
+    done = evaluations.objects.evaluated().filter(scored_in(viewer, f"{evaluations.OF.KEY}__collection__"))
     took = [seconds or 0.0 for seconds in done.order_by("-pk").values_list("seconds", flat=True)[:_RECENT]]
     pace = sum(took) / len(took) if took else 0.0
     return min(60.0, max(1.0, min(ahead) * pace))
@@ -120,9 +120,8 @@ def in_state(made: QuerySet[Any], state: str) -> QuerySet[Any]:
 
 def failed_runs(user: Any) -> int:
     """Return how many runs of the user's teams failed, of those whose scores the user may see."""
-    seen = Collection.objects.visible_to(user).scored_for(user)
-    live = {"run__deleted_at": None, "run__team__in": Team.objects.of(user), "run__collection__in": seen}
-    return Evaluation.objects.counting().filter(state=SubmissionEvaluation.State.FAILED, **live).count()
+    live = Q(run__deleted_at=None) & in_team_of(user, "run__") & scored_in(user, "run__collection__")
+    return Evaluation.objects.counting().filter(live, state=SubmissionEvaluation.State.FAILED).count()
 
 
 def _places(waiting: Sequence[Run | SessionSet], viewer: Any) -> dict[UUID, Waiting]:
@@ -139,8 +138,7 @@ def _places(waiting: Sequence[Run | SessionSet], viewer: Any) -> dict[UUID, Wait
     rows = list(own.annotate(now=Now()).values_list(of, "created_at", "since", "not_before", "now"))
     if not rows:
         return {}
-    seen = Collection.objects.visible_to(viewer).scored_for(viewer)
-    queue = queued.filter(**{f"{kind.OF.KEY}__collection__in": seen})
+    queue = queued.filter(scored_in(viewer, f"{kind.OF.KEY}__collection__"))
     moments = [row[1] for row in rows]
     first, last = min(moments), max(moments)
     before = queue.filter(created_at__lt=first).count()

@@ -10,7 +10,8 @@ from django.http import Http404, HttpRequest
 from rest_framework.request import Request
 
 from runs.errors import NotAllowed
-from runs.models import Campaign, CampaignMember, Entry, Participation, Phase, Team
+from runs.models import Campaign, CampaignMember, Entry, Participation, Phase
+from runs.models.disclosure import in_team_of
 from runs.services.campaigns.managing import check_organiser, is_organiser
 
 
@@ -68,7 +69,7 @@ def participations_of(user: Any, campaign: Campaign) -> QuerySet[Participation]:
     rows = campaign.participations.select_related("team", "campaign__team")
     if is_organiser(campaign, user):
         return rows
-    return rows.filter(team__in=Team.objects.of(user))
+    return rows.filter(in_team_of(user))
 
 
 def visible_participation(request: HttpRequest | Request, campaign: str, team: str) -> Participation:

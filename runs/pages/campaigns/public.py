@@ -14,6 +14,7 @@ from django.utils.http import urlencode
 from runs.api.campaigns.finding import participation_of, visible_campaign
 from runs.api.campaigns.news import notices_seen_by
 from runs.models import Campaign, Collection, Disclosure, Participation, Phase, Team, boards_seen
+from runs.models.disclosure import in_team_of
 from runs.pages.campaigns.markdown import rendered
 from runs.pages.campaigns.notices import shown_notices
 from runs.pages.campaigns.shown import ShownPhase, shown_phase, shown_phases, shown_time
@@ -132,7 +133,7 @@ def _next_steps(
         if not why_no_registrations(campaign, now):
             return [Step("Log in to register a team", login)]
         return [Step("Log in", login, "if your team takes part")]
-    mine = campaign.participations.filter(team__in=Team.objects.of(request.user)).select_related("team")
+    mine = campaign.participations.filter(in_team_of(request.user)).select_related("team")
     steps = [
         Step(f"Take part with {one.name}", team, "your team is registered; you have not joined yet") for one in mine
     ]

@@ -23,7 +23,7 @@ _Action, _State = AuditEvent.Action, Campaign.State
 
 def is_organiser(campaign: Campaign, user: Any) -> bool:
     """Return whether the user is an organiser: an owner of the campaign's team, or staff."""
-    return Campaign.objects.organised_by(user).filter(pk=campaign.pk).exists()
+    return user.is_authenticated and Campaign.objects.organised_by(user).filter(pk=campaign.pk).exists()
 
 
 def check_organiser(campaign: Campaign, user: Any) -> None:
