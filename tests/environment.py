@@ -24,5 +24,7 @@ os.environ["EVALHUB_SECRET_KEY"] = "only-for-tests-only-for-tests-only-for-tests
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # What a test has done is on the next board that it reads.
 os.environ["EVALHUB_BOARD_SECONDS"] = "0"
+# What a test forgets is computed again.
+os.environ["EVALHUB_KEPT_ANSWERS_MB"] = "0"
 if os.environ.get("EVALHUB_TEST_ON") == "services":
     os.environ["EVALHUB_DATABASE_URL"] = os.environ["EVALHUB_TEST_DATABASE_URL"]

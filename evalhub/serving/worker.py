@@ -23,6 +23,7 @@ from django.dispatch import receiver
 from evalhub.operating.checks import OWN_CHECKS, check_redis
 from evalhub.operating.settling import settle_redis
 from evalhub.serving import evaluation_log
+from evalhub.serving.ahead import make_ahead
 from evalhub.serving.celery import app
 from evalhub.serving.secret_key import keep_key
 from metrics.services.upkeep.dispatch import Dispatcher
@@ -47,6 +48,10 @@ def publish_sessions(session_evaluation_id: int) -> None:
 
 def publish_comparison(comparison_id: UUID) -> None:
     compare.apply_async(kwargs={"comparison_id": str(comparison_id)})
+
+
+def publish_ahead(collection_id: int) -> None:
+    make_ahead.apply_async(kwargs={"collection_id": collection_id})
 
 
 def waiting() -> int:
@@ -99,7 +104,13 @@ class DispatcherStep(bootsteps.StartStopStep):
     requires = ("celery.worker.components:Pool",)
 
     def create(self, worker: Any) -> Any:
-        return Dispatcher(publish, waiting, publish_sessions=publish_sessions, publish_comparison=publish_comparison)
+        return Dispatcher(
+            publish,
+            waiting,
+            publish_sessions=publish_sessions,
+            publish_comparison=publish_comparison,
+            publish_ahead=publish_ahead,
+        )
 
 
 class PoolWatch(threading.Thread):

@@ -7,6 +7,10 @@ view's own permission check. No entry expires: changed data has another tag.
 While runs arrive, the leaderboard changes every second. If it takes long to compute, the last one is returned for up to
 EVALHUB_BOARD_SECONDS, with its own tag and its age, as long as only runs have changed.
 
+An answer that took long is kept for all processes as well (metrics/services/kept_answers.py). A page is kept without
+its reader (metrics/questions/left_out.py): with `standing`, one for all readers of whom it shows the same, and
+otherwise one for each reader.
+
 With `snapshot`, the fingerprint and the answer are read as of one moment. No body is then cached under the tag of
 another state, which may come back when a run is withdrawn and restored. Use it only for views that write nothing: the
 view of a comparison may queue it.
@@ -15,12 +19,15 @@ view of a comparison may queue it.
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import wraps
+from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
@@ -33,9 +40,11 @@ from rest_framework.request import Request
 
 from metrics.engine.errors import EvalHubError
 from metrics.questions.boards import board_query
+from metrics.questions.left_out import with_reader, without_reader
 from metrics.questions.measured import measured_board
 from metrics.questions.saved_views import with_view
 from metrics.questions.values import together_query
+from metrics.services import kept_answers
 from metrics.services.boards.fingerprints import (
     Fingerprint,
     RunGroups,
@@ -50,20 +59,40 @@ from metrics.services.boards.fingerprints import (
 from metrics.services.snapshots import read_in_snapshot
 from runs.api.access import scored_collection, scored_run, sees_scores, visible_collection
 from runs.api.parameters import text_of
-from runs.models import Collection, Membership, can_see_scores
+from runs.models import Collection, Membership, Run, Team, can_see_scores
 
 # Finds and refuses the same objects as the view, and returns None if the answer has no tag.
 Reader = Callable[..., Fingerprint | None]
+# What a page shows of its reader beside the header; None if that is not known.
+Standing = Callable[..., Fingerprint | None]
 _LARGEST = 1024 * 1024
-# A form belongs to one visitor: its token is set in a cookie of the answer.
-_FORM = b"csrfmiddlewaretoken"
 _ALL = 16 * 1024 * 1024
 _MOST_BOARDS = 256
 # What is cached with a body.
 _KEPT_HEADERS = ("Content-Type", "Content-Disposition")
-# A leaderboard that is computed faster than this is never returned from before.
+# A leaderboard that is computed faster than this is never returned from before, and no such answer is kept in a file.
 _SLOW_SECONDS = 0.1
+# With these words in its address an answer depends on its reader: a label names the run of one of the reader's teams,
+# and a view may name a label.
+_OF_READERS = ("label", "view", "own")
 _VARY = ("Accept", "Accept-Encoding", "Authorization", "Cookie")
+
+
+@dataclass(frozen=True)
+class Body:
+    """An answer as it is kept; a page is without its reader."""
+
+    content: bytes
+    headers: dict[str, str]
+
+    @classmethod
+    def of(cls, response: Any, page: bool) -> Body:
+        headers = {name: response[name] for name in _KEPT_HEADERS if name in response}
+        return cls(without_reader(response.content) if page else response.content, headers)
+
+    def answer(self, request: HttpRequest | Request, page: bool) -> HttpResponse:
+        content = with_reader(self.content, request) if page else self.content
+        return HttpResponse(content, headers=self.headers)
 
 
 class Memory:
@@ -71,7 +100,7 @@ class Memory:
     depends."""
 
     def __init__(self) -> None:
-        self._bodies: OrderedDict[str, tuple[bytes, dict[str, str]]] = OrderedDict()
+        self._bodies: OrderedDict[str, Body] = OrderedDict()
         self._lock = threading.Lock()
         self._size = 0
         # By everything but its runs: when a leaderboard was computed, how long it took, and the digest of its request.
@@ -79,25 +108,23 @@ class Memory:
         # The number of answers returned from this cache, by which benchmarks know whether an answer was computed.
         self.recalled = 0
 
-    def recall(self, key: str) -> HttpResponse | None:
+    def recall(self, key: str) -> Body | None:
         with self._lock:
             if key not in self._bodies:
                 return None
             self._bodies.move_to_end(key)
             self.recalled += 1
-            content, headers = self._bodies[key]
-        return HttpResponse(content, headers=headers)
+            return self._bodies[key]
 
-    def keep(self, key: str, response: Any) -> None:
-        if response.status_code != 200 or len(response.content) > _LARGEST or _FORM in response.content:
+    def keep(self, key: str, body: Body) -> None:
+        if len(body.content) > _LARGEST:
             return
         with self._lock:
             if key not in self._bodies:
-                headers = {name: response[name] for name in _KEPT_HEADERS if name in response}
-                self._bodies[key] = response.content, headers
-                self._size += len(response.content)
+                self._bodies[key] = body
+                self._size += len(body.content)
             while self._size > _ALL:
-                self._size -= len(self._bodies.popitem(last=False)[1][0])
+                self._size -= len(self._bodies.popitem(last=False)[1].content)
 
     def keep_board(self, address: str, asked: str, since: float) -> None:
         """Record that computing the leaderboard began at `since`, a reading of the monotonic clock, and ends now."""
@@ -145,21 +172,49 @@ def unchanged(read: Reader, *, snapshot: bool = False) -> Callable[[Callable[...
 
 
 def unchanged_page(
-    read: Reader, *, snapshot: bool = False
+    read: Reader, *, snapshot: bool = False, standing: Standing | None = None
 ) -> Callable[[Callable[..., HttpResponse]], Callable[..., HttpResponse]]:
-    """Decorate a page, which also shows who is reading."""
+    """Decorate a page, which also shows who reads it; `standing` returns what else of the reader it depends on."""
 
     def decorate(page: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
         @wraps(page)
         def answer(request: HttpRequest, **names: Any) -> Any:
             def make() -> Any:
-                return _answer(request, read(request, **names), True, lambda: page(request, **names))
+                fingerprint = read(request, **names)
+                stands = standing(request, **names) if standing and fingerprint else None
+                return _answer(request, fingerprint, True, lambda: page(request, **names), stands)
 
             return read_in_snapshot(make) if snapshot else make()
 
         return answer
 
     return decorate
+
+
+def same_for_all(request: HttpRequest, slug: str) -> Fingerprint | None:
+    """Return the standing of readers for a page about all runs of a collection: none, once the judgements are public.
+    Before, the reader decides which runs there are."""
+    return None if visible_collection(request, slug).blind else ()
+
+
+def same_for_signed_in(request: HttpRequest, slug: str) -> Fingerprint | None:
+    """Return the same for a page that offers more to those who are signed in."""
+    stands = same_for_all(request, slug)
+    return stands if stands is None else (request.user.is_authenticated,)
+
+
+def same_for_strangers(request: HttpRequest, slug: str) -> Fingerprint | None:
+    """Return the same for a page that marks the runs of the reader's teams: None for those who have some."""
+    found, user = visible_collection(request, slug), request.user
+    if user.is_authenticated and Run.objects.filter(collection=found, team__in=Team.objects.of(user)).exists():
+        return None
+    return same_for_signed_in(request, slug)
+
+
+def same_for_organisers(request: HttpRequest, slug: str) -> Fingerprint | None:
+    """Return the same for a page with forms for organisers."""
+    found, stands = visible_collection(request, slug), same_for_all(request, slug)
+    return stands if stands is None else (Collection.objects.managed_by(request.user).filter(pk=found.pk).exists(),)
 
 
 def of_visible_collection(request: HttpRequest | Request, slug: str) -> Fingerprint | None:
@@ -237,40 +292,70 @@ def of_measures(request: HttpRequest | Request, **names: str) -> Fingerprint:
 
 
 def _answer(
-    request: HttpRequest | Request, fingerprint: Fingerprint | None, personal: bool, make: Callable[[], Any]
+    request: HttpRequest | Request,
+    fingerprint: Fingerprint | None,
+    page: bool,
+    make: Callable[[], Any],
+    standing: Fingerprint | None = None,
 ) -> Any:
+    """Return the answer that is kept, or a new one. `standing` is what a page shows of its reader, if that is known."""
     if fingerprint is None:
         return make()
-    # A label names the run of one of the reader's teams, and a view may name a label.
-    personal = personal or any(word in request.META.get("QUERY_STRING", "") for word in ("label", "view"))
-    viewer = (*_viewer(request), request.COOKIES.get(settings.CSRF_COOKIE_NAME)) if personal else _viewer(request)
-    url = request.build_absolute_uri()
+    asks = request.META.get("QUERY_STRING", "")
+    personal = any(word in asks for word in _OF_READERS) or (page and standing is None)
+    viewer = _viewer(request)
+    reader = viewer if personal else standing if page else ()
+    # Pages that are shared are the same under every name of the host: one that names it is not kept.
+    host_in_key = personal or not page
+    url = request.build_absolute_uri() if host_in_key else request.get_full_path()
     asked, since = _digest(url, fingerprint), time.monotonic()
     settled = [part for part in fingerprint if not isinstance(part, RunGroups)]
-    address = _digest(url, settled, viewer if personal else ())
-    key = _digest(asked, viewer) if personal else asked
-    response, age = MEMORY.recall(key), 0.0
-    if response is None and any(part.under_way for part in fingerprint if isinstance(part, RunGroups)):
+    address = _digest(url, settled, reader)
+    key, age = _digest(asked, reader), 0.0
+    known = MEMORY.recall(key) or _of_all_processes(key)
+    if known is None and any(part.under_way for part in fingerprint if isinstance(part, RunGroups)):
         earlier, age = MEMORY.lately(address) or ("", 0.0)
-        response = MEMORY.recall(_digest(earlier, viewer) if personal else earlier)
-        asked = earlier if response else asked
-    tag = f'W/"{_digest(asked, viewer)}"'
+        known = MEMORY.recall(_digest(earlier, reader))
+        asked = earlier if known else asked
+    # A page with a form belongs to one browser, by its cookie.
+    browser = (request.COOKIES.get(settings.CSRF_COOKIE_NAME),) if page else ()
+    tag = f'W/"{_digest(asked, viewer, browser)}"'
     if _is_known(request, tag):
         return _labelled(HttpResponseNotModified(), tag)
-    if response is None:
-        response = make()
+    if known is not None:
+        response: Any = known.answer(request, page)
+        if age:
+            response["Age"] = str(math.ceil(age))
+        return _labelled(response, tag)
+    response = make()
 
-        def keep(rendered: Any) -> None:
-            MEMORY.keep(key, rendered)
-            MEMORY.keep_board(address, asked, since)
+    def keep(rendered: Any) -> None:
+        if rendered.status_code != HTTPStatus.OK:
+            return
+        body = Body.of(rendered, page)
+        if not host_in_key and request.get_host().encode() in body.content:
+            return
+        MEMORY.keep(key, body)
+        MEMORY.keep_board(address, asked, since)
+        if time.monotonic() - since >= _SLOW_SECONDS and not (page and personal):
+            kept_answers.keep(key, json.dumps(body.headers).encode() + b"\n" + body.content)
 
-        if isinstance(response, SimpleTemplateResponse):
-            response.add_post_render_callback(keep)
-        else:
-            keep(response)
-    elif age:
-        response["Age"] = str(math.ceil(age))
-    return _labelled(response, tag) if response.status_code == 200 else response
+    if isinstance(response, SimpleTemplateResponse):
+        response.add_post_render_callback(keep)
+    else:
+        keep(response)
+    return _labelled(response, tag) if response.status_code == HTTPStatus.OK else response
+
+
+def _of_all_processes(key: str) -> Body | None:
+    """Return what any process of the server kept."""
+    found = kept_answers.recall(key)
+    if found is None:
+        return None
+    headers, _, content = found.partition(b"\n")
+    body = Body(content, json.loads(headers))
+    MEMORY.keep(key, body)
+    return body
 
 
 def _is_known(request: HttpRequest | Request, tag: str) -> bool:

@@ -111,8 +111,12 @@ def _prepare(site: Site) -> dict[str, str]:
 
 
 def _print_on_server(site: Site, addresses: dict[str, str]) -> None:
-    for name, (first, again, queries) in _on_server(site, {**addresses, **WHOLE}).items():
-        print(f"{name}: server {first:.0f} ms of processor time, {again:.0f} ms again, {queries} queries", flush=True)
+    for name, (first, ahead, again, size, queries) in _on_server(site, {**addresses, **WHOLE}).items():
+        print(
+            f"{name}: server {first:.0f} ms of processor time, {ahead:.0f} ms where another process keeps it, "
+            f"{again:.0f} ms again, {size / 1000:.0f} kB, {queries} queries",
+            flush=True,
+        )
 
 
 def multiply(number: int) -> None:
@@ -162,41 +166,54 @@ def _ids(site: Site) -> list[str]:
     return [row["run"]["id"] for row in rows]
 
 
-def _on_server(site: Site, addresses: dict[str, str]) -> dict[str, tuple[float, float, int]]:
+def _on_server(site: Site, addresses: dict[str, str]) -> dict[str, tuple[float, float, float, int, int]]:
     code = f"from tests.benchmarks.pages import time_pages; time_pages({json.dumps(addresses)!r})"
-    found: dict[str, tuple[float, float, int]] = json.loads(site.server.manage("shell", "-v", "0", "-c", code))
+    found: dict[str, tuple[float, float, float, int, int]] = json.loads(
+        site.server.manage("shell", "-v", "0", "-c", code)
+    )
     return found
 
 
 def time_pages(addresses: str) -> None:
-    """Print of each address the medians of its processor time in milliseconds, when nothing is remembered and when all
-    is, and its queries; in a process of its own on the server's database."""
+    """Print of each address the medians of its processor time in milliseconds, when nothing is kept, when another
+    process keeps it and when this one does, its bytes and its queries; in a process of its own on the server's
+    database."""
     from django.conf import settings
 
     settings.ALLOWED_HOSTS = ["testserver"]
     print(json.dumps({name: _timed(address) for name, address in json.loads(addresses).items()}))
 
 
-def _timed(address: str) -> tuple[float, float, int]:
+def _timed(address: str) -> tuple[float, float, float, int, int]:
+    from django.conf import settings
     from django.db import connection
     from django.test.utils import CaptureQueriesContext
 
     from metrics.questions.unchanged import MEMORY
 
     client = Client()
-    seconds: dict[bool, list[float]] = {True: [], False: []}
+    kept = settings.EVALHUB_KEPT_ANSWERS_BYTES
+    settings.EVALHUB_KEPT_ANSWERS_BYTES = 0
     with CaptureQueriesContext(connection) as captured:
-        assert client.get(address).status_code == 200, address
+        answer = client.get(address)
+        assert answer.status_code == 200, address
         queries = len(captured)
-    for forget in (True, False):
+    medians = []
+    for files, forget in ((0, True), (kept, True), (kept, False)):
+        settings.EVALHUB_KEPT_ANSWERS_BYTES = files
+        MEMORY.forget()
+        client.get(address)
+        seconds = []
         for _ in range(ROUNDS):
             if forget:
                 MEMORY.forget()
                 cache.clear()
             start = time.process_time()
             client.get(address)
-            seconds[forget].append(time.process_time() - start)
-    return 1000 * statistics.median(seconds[True]), 1000 * statistics.median(seconds[False]), queries
+            seconds.append(time.process_time() - start)
+        medians.append(1000 * statistics.median(seconds))
+    first, ahead, again = medians
+    return first, ahead, again, len(answer.content), queries
 
 
 def _loads(browser: Browser, address: str, phone: bool) -> list[Load]:

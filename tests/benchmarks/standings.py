@@ -30,6 +30,8 @@ def measure_standings() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalhub.settings")
     django.setup()
     settings.ALLOWED_HOSTS = ["testserver"]
+    # Answers in files would be remembered from one round to the next.
+    settings.EVALHUB_KEPT_ANSWERS_BYTES = 0
     runner = get_runner(settings)(verbosity=0, interactive=False)
     databases = runner.setup_databases()
     try:
@@ -63,6 +65,8 @@ def _measure_design(slug: str) -> None:
 
 def fill(team: Any, runs: int, topics: int, name: str = "board") -> str:
     """Rows as an evaluation leaves them, without the files behind them; returns the collection's slug."""
+    from metrics.services.values.evaluate import JUDGED
+
     slug = f"{name}-{runs}-{topics}"
     evaluation, vector = (apps.get_model("metrics", model) for model in ("Evaluation", "MetricVector"))
     collection_of, qrels_of, run_of = (apps.get_model("runs", model) for model in ("Collection", "Qrels", "Run"))
@@ -82,9 +86,11 @@ def fill(team: Any, runs: int, topics: int, name: str = "board") -> str:
     ease, skill = rng.beta(1, 2, (len(MEASURES), topics)), rng.normal(0, 0.06, runs)
     for row, of_run in zip(done, skill.tolist(), strict=True):
         values = np.clip(ease + of_run + rng.normal(0, 0.15, ease.shape), 0, 1)
+        # There is no judged view to compute the column of every leaderboard from.
+        shown = zip([*MEASURES, JUDGED.name], [*values, np.ones(topics)], strict=True)
         vector.objects.bulk_create(
             vector(evaluation=row, measure=name, mean=float(of.mean()), topics=topics, content=of.tobytes())
-            for name, of in zip(MEASURES, values, strict=True)
+            for name, of in shown
         )
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE" if connection.vendor == "postgresql" else "ANALYZE")

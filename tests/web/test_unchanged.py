@@ -206,7 +206,7 @@ def test_the_memory_is_bounded(people: People, run: str, monkeypatch: pytest.Mon
     monkeypatch.setattr("metrics.questions.unchanged._ALL", 3 * size)
     for limit in range(1, 20):
         ask(people, f"{BOARD}?limit={limit}")
-    kept = [len(body) for body, _ in MEMORY._bodies.values()]
+    kept = [len(body.content) for body in MEMORY._bodies.values()]
     assert sum(kept) == MEMORY._size <= 3 * size
     monkeypatch.setattr("metrics.questions.unchanged._LARGEST", 10)
     MEMORY.forget()

@@ -15,7 +15,7 @@ from metrics.pages.parts import Query, ShownFigure, fill, query_of
 from metrics.questions.declared import FRONTIER, names_of
 from metrics.questions.explanations import frontier_query
 from metrics.questions.parameters import flag_in
-from metrics.questions.unchanged import of_explained_page, unchanged_page
+from metrics.questions.unchanged import of_explained_page, same_for_all, unchanged_page
 from metrics.services.boards.conditions import visible_board, visible_keys
 from metrics.services.boards.frontier import Frontier, read_frontier
 from metrics.services.comparisons.shown_pairs import names_of as names_of_runs
@@ -49,7 +49,7 @@ class PricedLine:
 
 @page
 @reads(*names_of(FRONTIER))
-@unchanged_page(of_explained_page, snapshot=True)
+@unchanged_page(of_explained_page, snapshot=True, standing=same_for_all)
 def frontier_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show effectiveness against cost, and which runs no other one beats at no higher cost."""
     collection = visible_collection(request, slug)

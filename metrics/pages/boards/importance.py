@@ -17,7 +17,7 @@ from metrics.exports.boards.explanations import FILE_NAMES
 from metrics.pages.parts import Query, ShownFigure, fill, query_of
 from metrics.questions.declared import IMPORTANCE, names_of
 from metrics.questions.explanations import importance_query
-from metrics.questions.unchanged import of_explained_page, unchanged_page
+from metrics.questions.unchanged import of_explained_page, same_for_all, unchanged_page
 from metrics.services.boards.importance import (
     CHOSEN,
     CHOSEN_RUNS,
@@ -68,7 +68,7 @@ class AssociatedLine:
 
 @page
 @reads(*names_of(IMPORTANCE))
-@unchanged_page(of_explained_page, snapshot=True)
+@unchanged_page(of_explained_page, snapshot=True, standing=same_for_all)
 def importance_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show which parameters go with a measure, and what changing one of them changed."""
     collection = visible_collection(request, slug)

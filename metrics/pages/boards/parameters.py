@@ -15,7 +15,7 @@ from rest_framework.request import Request
 
 from metrics.pages.boards.parameter_charts import parameter_charts
 from metrics.pages.parts import Query, changed, fill, query_of
-from metrics.questions.unchanged import of_measured_runs, unchanged_page
+from metrics.questions.unchanged import of_measured_runs, same_for_organisers, unchanged_page
 from metrics.services.boards.columns import shown_value
 from metrics.services.boards.conditions import visible_board, visible_keys, written
 from metrics.services.boards.configurations import MAX_RUNS, MIN_RUNS
@@ -88,7 +88,7 @@ def _fingerprint(request: HttpRequest, slug: str) -> Fingerprint | None:
 
 @page
 @reads("filter", "q", "offset", "x", "by", "measure")
-@unchanged_page(_fingerprint, snapshot=True)
+@unchanged_page(_fingerprint, snapshot=True, standing=same_for_organisers)
 def parameters_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the parameters and costs of the runs that the reader sees."""
     collection = visible_collection(request, slug)

@@ -32,7 +32,7 @@ from metrics.questions.boards import board_query
 from metrics.questions.declared import BOARD, HOW_MADE, names_of
 from metrics.questions.parameters import choice_in, measure_in, measures_in
 from metrics.questions.run_ids import run_id_in
-from metrics.questions.unchanged import of_asked_board, unchanged_page
+from metrics.questions.unchanged import of_asked_board, same_for_strangers, unchanged_page
 from metrics.services.boards.fingerprints import Fingerprint, of_listed, of_parameters, of_views
 from metrics.services.boards.leaderboard import BoardQuery, read_leaderboard
 from metrics.services.boards.versions import ALL, CAPTIONS, VERSIONS, has_versions
@@ -113,7 +113,7 @@ def collection_page(request: HttpRequest, slug: str) -> HttpResponse:
 
 @page
 @reads(*_READS)
-@unchanged_page(_fingerprint, snapshot=True)
+@unchanged_page(_fingerprint, snapshot=True, standing=same_for_strangers)
 def board_piece(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the leaderboard alone, with all of its statistics; its page requests this to refresh itself."""
     collection = visible_collection(request, slug)

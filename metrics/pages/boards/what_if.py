@@ -18,7 +18,7 @@ from metrics.engine.grammar import Measure, parse_measure
 from metrics.engine.what_if import PRESETS
 from metrics.pages.parts import Query, ShownFigure, fill, query_of
 from metrics.questions.parameters import choice_in
-from metrics.questions.unchanged import of_visible_collection, unchanged_page
+from metrics.questions.unchanged import of_visible_collection, same_for_all, unchanged_page
 from metrics.services.boards.leaderboard import active_qrels
 from metrics.services.boards.what_if import Combination, Place, WhatIf, WhatIfQuery, ask_what_if
 from metrics.tables import mean_cell
@@ -84,7 +84,7 @@ class Controls:
 # Sorting a thousand runs again takes a third of a second, and readers come back to an address or share it.
 @page
 @reads("family", "dis", "b", "depth", "p", numbered="g")
-@unchanged_page(of_visible_collection, snapshot=True)
+@unchanged_page(of_visible_collection, snapshot=True, standing=same_for_all)
 def what_if_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the leaderboard of a collection by a measure defined with sliders, beside the official one."""
     collection = visible_collection(request, slug)

@@ -12,7 +12,7 @@ from metrics.charts.comparisons.power import power_figure
 from metrics.pages.parts import Query, ShownFigure, fill, query_of
 from metrics.questions.comparisons import design_query
 from metrics.questions.declared import DESIGN, names_of
-from metrics.questions.unchanged import of_visible_collection, unchanged_page
+from metrics.questions.unchanged import of_visible_collection, same_for_all, unchanged_page
 from metrics.services.comparisons.design import Detection, MeasureDesign, Smallness, read_design
 from metrics.services.values.selection import tested_measures
 from metrics.tables import NOTHING
@@ -23,7 +23,7 @@ from runs.views import page, reads
 
 @page
 @reads(*names_of(DESIGN))
-@unchanged_page(of_visible_collection, snapshot=True)
+@unchanged_page(of_visible_collection, snapshot=True, standing=same_for_all)
 def design_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show which differences the topics can detect, and how many topics would be needed."""
     collection = visible_collection(request, slug)

@@ -14,7 +14,7 @@ from metrics.engine.agreement.intervals import Agreement
 from metrics.pages.parts import Query, ShownFigure, fill, query_of
 from metrics.questions.comparisons import orders_query
 from metrics.questions.declared import ORDERS, names_of
-from metrics.questions.unchanged import of_visible_collection, unchanged_page
+from metrics.questions.unchanged import of_visible_collection, same_for_all, unchanged_page
 from metrics.services.comparisons.orders import OrderPair, Orders, compare_orders
 from metrics.services.values.selection import tested_measures
 from metrics.tables import NOTHING, with_minus
@@ -37,7 +37,7 @@ class PairLine:
 
 @page
 @reads(*names_of(ORDERS))
-@unchanged_page(of_visible_collection, snapshot=True)
+@unchanged_page(of_visible_collection, snapshot=True, standing=same_for_all)
 def orders_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the agreement of the orders of the runs."""
     collection = visible_collection(request, slug)

@@ -25,7 +25,7 @@ from metrics.questions.addresses import asked_of
 from metrics.questions.comparisons import comparison_query, stored_comparison
 from metrics.questions.declared import COMPARISON, names_of
 from metrics.questions.run_ids import run_ids_in, shown_without_labels, without_labels
-from metrics.questions.unchanged import unchanged_page
+from metrics.questions.unchanged import same_for_signed_in, unchanged_page
 from metrics.services.boards.fingerprints import (
     Fingerprint,
     of_boards,
@@ -71,7 +71,7 @@ def _fingerprint(request: HttpRequest, slug: str) -> Fingerprint | None:
 
 @page
 @reads(*_ASKED, *_SHOWN)
-@unchanged_page(_fingerprint)
+@unchanged_page(_fingerprint, standing=same_for_signed_in)
 def comparison_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show a comparison of chosen runs of a collection: two of them in detail, or many."""
     collection = visible_collection(request, slug)

@@ -12,7 +12,7 @@ from metrics.charts.boards.heat_map import heat_map_figure
 from metrics.pages.parts import Query, ShownFigure, changed, fill, query_of
 from metrics.questions.declared import names_of
 from metrics.questions.topics import HEAT_MAP, heat_query
-from metrics.questions.unchanged import of_visible_collection, unchanged_page
+from metrics.questions.unchanged import of_visible_collection, same_for_all, unchanged_page
 from metrics.services.values.heat_map import MAX_RUNS, MAX_TOPICS, MEAN, read_heat_map
 from metrics.services.values.selection import tested_measures
 from metrics.tables import Paging
@@ -26,7 +26,7 @@ _OFFERED = 300
 
 @page
 @reads(*names_of(HEAT_MAP))
-@unchanged_page(of_visible_collection, snapshot=True)
+@unchanged_page(of_visible_collection, snapshot=True, standing=same_for_all)
 def heat_map_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the values of runs and topics, or their differences from a baseline."""
     collection = visible_collection(request, slug)

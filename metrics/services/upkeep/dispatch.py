@@ -14,12 +14,14 @@ from django.conf import settings
 from django.db import DatabaseError, close_old_connections, connections
 
 from metrics.models import Comparison, Evaluation, Job, SessionEvaluation
+from metrics.services import kept_answers
 from metrics.services.campaigns.releasing import release_due
 from metrics.services.comparisons.stored import sweep_comparisons
 from metrics.services.queue.lifecycle import any_due, forget_dispatch, reap_expired, take_due, under_way
 from metrics.services.queue.notices import announce_done
 from metrics.services.queue.queueing import queue_missing
 from metrics.services.queue.rounds import BROKER_AWAY, BROKER_FULL, RoundNotes
+from metrics.services.upkeep.changes import take_settled
 from runs.errors import StorageUnavailable
 from runs.services.campaigns.moments import note_digests, note_moments, note_waiting
 from runs.services.mail.outbox import reap_mails, sweep_mails
@@ -44,6 +46,8 @@ RELEASING_SECONDS = 1.5
 SENDING_SECONDS = 0.5
 # How often phases are looked at that open and close, and the outbox for mails that are due.
 MOMENT_SECONDS, MAIL_SECONDS, DIGEST_SECONDS = 15.0, 2.0, 300.0
+# How often collections are looked for whose evaluations have settled.
+AHEAD_SECONDS = 2.0
 BATCH = 50
 # At most this many messages are in the broker; the rest of a long queue stays in the database.
 MESSAGES = 100
@@ -85,6 +89,7 @@ class Dispatcher(threading.Thread):
         *,
         publish_sessions: Publish = _nobody,
         publish_comparison: Publish = _nobody,
+        publish_ahead: Publish = _nobody,
     ) -> None:
         super().__init__(name="dispatcher", daemon=True)
         self._stopped = threading.Event()
@@ -104,6 +109,7 @@ class Dispatcher(threading.Thread):
             # After the evaluations, with the remaining room in the broker.
             Step("publishing comparisons", 0.0, lambda: publish_comparisons(publish_comparison, waiting), sends=True),
             Step("asking the broker", BROKER_SECONDS, waiting, sends=True),
+            *(_ahead_steps(publish_ahead) if kept_answers.is_on() else ()),
             Step("releasing", RELEASING_SECONDS, release_due),
             Step("queueing", SWEEP_SECONDS, queue_missing),
             *(_webhook_steps() if settings.EVALHUB_WEBHOOKS else ()),
@@ -154,6 +160,14 @@ class Dispatcher(threading.Thread):
                 self._reaping.due = time.monotonic() + settings.EVALHUB_LEASE_SECONDS / 2
 
 
+def _ahead_steps(publish: Publish) -> tuple[Step, ...]:
+    def publish_settled() -> None:
+        for collection in take_settled():
+            publish(collection)
+
+    return (Step("making answers ahead", AHEAD_SECONDS, publish_settled, sends=True),)
+
+
 def _webhook_steps() -> tuple[Step, ...]:
     return (
         Step("announcing", REAP_SECONDS, announce_done),
@@ -170,6 +184,7 @@ def _mail_steps() -> tuple[Step, ...]:
 
 
 def _sweep() -> None:
+    kept_answers.sweep_kept()
     sweep_comparisons()
     sweep_deliveries()
     sweep_mails()

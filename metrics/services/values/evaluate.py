@@ -18,6 +18,7 @@ from metrics.models import Evaluation, JudgedView, MetricVector
 from metrics.services.queue.leases import evaluate_leased
 from metrics.services.queue.lifecycle import Lease, LeaseLost, finish
 from metrics.services.queue.notices import announce_ended
+from metrics.services.upkeep.changes import mark_changed
 from runs.formats.trec_run import read_run
 from runs.services.files import HASH_SEED, read_stored
 from runs.services.known_documents import load_known
@@ -37,6 +38,7 @@ class Outcome:
     vectors: list[MetricVector]
     files: str
     seconds: float
+    collection: int
 
 
 def evaluate(*, evaluation_id: int) -> bool:
@@ -68,7 +70,7 @@ def _compute(evaluation: Evaluation, lost: threading.Event) -> Outcome:
         vectors.append(vector.seal(evaluation.qrels_id))
     content = zstandard.compress(view.to_bytes())
     stored = JudgedView(evaluation_id=evaluation.pk, content=content).seal(evaluation.qrels_id)
-    return Outcome(view, stored, vectors, "".join(run.files), time.perf_counter() - start)
+    return Outcome(view, stored, vectors, "".join(run.files), time.perf_counter() - start, run.collection_id)
 
 
 def make_vector(evaluation_id: int, measure: Measure, view: JudgedRun) -> MetricVector:
@@ -90,4 +92,5 @@ def _store(lease: Lease, outcome: Outcome) -> bool:
         JudgedView.objects.update_or_create(evaluation_id=lease.pk, defaults=stored)
         MetricVector.objects.bulk_create(outcome.vectors)
         announce_ended(Evaluation, [lease.pk])
+    mark_changed(outcome.collection)
     return True

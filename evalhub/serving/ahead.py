@@ -1,0 +1,91 @@
+"""Make the answers ahead that readers of a large collection ask for first, as a request would make them.
+
+The pages are asked for as by a reader of the collection, and what they keep for all processes
+(metrics/questions/unchanged.py) is there when somebody comes. Nothing depends on it: a task that fails, is killed or
+never comes leaves the work to the first request.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import time
+from contextlib import ExitStack
+from http import HTTPStatus
+from importlib import import_module
+from itertools import product
+from typing import Any
+from urllib.parse import urlsplit
+
+from celery import shared_task
+from celery.exceptions import SoftTimeLimitExceeded
+from django.conf import settings
+from django.contrib.auth.models import AnonymousUser
+from django.core.handlers.wsgi import WSGIRequest
+from django.urls import resolve, reverse
+
+from metrics.models import Evaluation, Job
+from metrics.services.work import limited_work
+from runs.attention import attention
+from runs.models import Collection, Membership, Run
+
+logger = logging.getLogger(__name__)
+# Answers about fewer runs are made while their reader waits.
+LEAST_RUNS = 200
+# The leaderboard with its statistics first: its page asks for it.
+PAGES = ("board-piece", "comparison-page", "parameters-page", "frontier-page", "importance-page", "what-if-page")
+MOST_SECONDS = 20.0
+
+
+@shared_task(name="evalhub.make_ahead", soft_time_limit=int(2 * MOST_SECONDS), ignore_result=True)
+def make_ahead(*, collection_id: int) -> int:
+    """Make the answers about a collection and return how many were made.
+
+    Blind collections have none: which runs their readers see depends on the reader, and every reading is recorded.
+    """
+    found = Collection.objects.filter(pk=collection_id, blind=False).first()
+    if found is None or Run.objects.filter(collection=found, deleted_at=None).count() < LEAST_RUNS:
+        return 0
+    made, ends = 0, time.monotonic() + MOST_SECONDS
+    try:
+        for reader, name in product(_readers(found), PAGES):
+            # Evaluations of the collection would make the rest useless; their end is another mark.
+            moves = Evaluation.objects.filter(run__collection=found, state__in=(Job.QUEUED, Evaluation.HELD))
+            if time.monotonic() > ends or moves.exists():
+                break
+            made += _ask(reverse(name, args=[found.slug]), reader) == HTTPStatus.OK
+    except SoftTimeLimitExceeded:
+        logger.warning("answers about %s took longer than their time limit", found.slug)
+    except Exception:
+        # Whoever asks for the page will be told; here nobody waits.
+        logger.exception("answers about %s were not made ahead", found.slug)
+    # They are in files: this process answers nobody. A worker loads the pages only when it asks for one.
+    import_module("metrics.questions.unchanged").MEMORY.forget()
+    return made
+
+
+def _readers(collection: Collection) -> list[Any]:
+    """Return readers for whom the pages differ: somebody without an account or, where these see nothing, a member of
+    the team; and an organiser."""
+    team = Membership.objects.filter(team=collection.team, user__is_active=True)
+    members = team.select_related("user").order_by("pk")
+    organiser = members.filter(role=Membership.Role.OWNER).first()
+    if collection.visibility == Collection.Visibility.PUBLIC:
+        reader: Any = AnonymousUser()
+    else:
+        member = members.exclude(role=Membership.Role.OWNER).first()
+        reader = member and member.user
+    return [one for one in (reader, organiser and organiser.user) if one is not None]
+
+
+def _ask(address: str, reader: Any) -> int:
+    """Ask for a page and return its status."""
+    host = urlsplit(settings.EVALHUB_URL).netloc or settings.ALLOWED_HOSTS[0].lstrip(".*") or "localhost"
+    given = {"REQUEST_METHOD": "GET", "PATH_INFO": address, "HTTP_HOST": host, "wsgi.input": io.BytesIO()}
+    request: Any = WSGIRequest(given)
+    request.user = reader
+    view, _, names = resolve(address)
+    own = ("making ahead", "making ahead")
+    with ExitStack() as places, attention(MOST_SECONDS, bool), limited_work(lambda: own, places):
+        status: int = view(request, **names).status_code
+        return status

@@ -1,0 +1,104 @@
+"""Answers kept in files of the data folder: all processes of a server share them, and a worker can make them ahead.
+
+A file is named by a digest of its key, which contains everything on which the answer depends, so that none has to be
+invalidated. It begins with an authentication code of key and content under the secret key of the server: a file that
+was damaged, cut short or written by somebody else counts as missing. Nothing needs these files: they may be deleted at
+any time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import os
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import zstandard
+from django.conf import settings
+from django.utils.crypto import constant_time_compare, salted_hmac
+
+# A larger answer is not kept.
+MOST_BYTES = 8 * 1024 * 1024
+KEPT_SECONDS = 24 * 3600.0
+_FOLDER = "answers"
+_CODE_BYTES = 32
+# How often a process that keeps answers deletes the surplus.
+_SWEEP_EACH = 50
+_written = itertools.count(1)
+
+
+def is_on() -> bool:
+    """Return whether answers are kept at all."""
+    return bool(settings.EVALHUB_KEPT_ANSWERS_BYTES)
+
+
+def recall(key: str) -> bytes | None:
+    """Return the content that a process kept under this key, or None."""
+    if not is_on():
+        return None
+    path = _path(key)
+    try:
+        found = path.read_bytes()
+    except OSError:
+        return None
+    code, packed = found[:_CODE_BYTES], found[_CODE_BYTES:]
+    if not constant_time_compare(code, _code_of(key, packed)):
+        with suppress(OSError):
+            path.unlink()
+        return None
+    with suppress(OSError):
+        # Those asked for last are deleted last.
+        os.utime(path)
+    return zstandard.decompress(packed)
+
+
+def keep(key: str, content: bytes) -> None:
+    """Keep a content for all processes. On a full or read-only disk nothing is kept."""
+    if not is_on() or len(content) > MOST_BYTES:
+        return
+    packed = zstandard.compress(content, 1)
+    path = _path(key)
+    with suppress(OSError):
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        # Under another name until it is complete: a process that is killed leaves nothing that would be read.
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix="new-")
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(_code_of(key, packed) + packed)
+            os.replace(name, path)
+        except OSError:
+            os.unlink(name)
+            raise
+    if next(_written) % _SWEEP_EACH == 0:
+        sweep_kept()
+
+
+def sweep_kept() -> int:
+    """Delete answers that nobody asked for during a day, then those asked for least recently beyond the limit of the
+    settings. Return how many."""
+    found = []
+    with suppress(OSError):
+        for entry in os.scandir(settings.EVALHUB_DATA / _FOLDER):
+            with suppress(OSError):
+                about = entry.stat()
+                found.append((about.st_mtime, about.st_size, entry.path))
+    total, deleted, since = 0, 0, time.time() - KEPT_SECONDS
+    for asked, size, name in sorted(found, reverse=True):
+        total += size
+        if asked < since or total > settings.EVALHUB_KEPT_ANSWERS_BYTES:
+            with suppress(OSError):
+                os.unlink(name)
+                deleted += 1
+    return deleted
+
+
+def _path(key: str) -> Path:
+    folder: Path = settings.EVALHUB_DATA / _FOLDER
+    return folder / hashlib.sha256(key.encode()).hexdigest()
+
+
+def _code_of(key: str, packed: bytes) -> bytes:
+    return salted_hmac(f"{__name__} {key}", packed, algorithm="sha256").digest()

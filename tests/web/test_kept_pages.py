@@ -1,0 +1,236 @@
+"""Pages that are kept: without their reader, for readers of whom they show the same, and made ahead by a worker."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+from rest_framework.test import APIClient
+
+from evalhub.serving import ahead
+from evalhub.serving.ahead import PAGES, make_ahead
+from metrics.questions import unchanged
+from metrics.questions.unchanged import MEMORY
+from metrics.services.upkeep import changes
+from metrics.services.upkeep.changes import mark_changed
+from metrics.services.upkeep.dispatch import Dispatcher
+from runs.models import Collection, Run
+from tests.conftest import GOOD, evaluate_all
+from tests.web.worlds import ROLES, People, make_collection, submit_form
+
+pytestmark = pytest.mark.words
+ONE = "/collections/one/"
+SHARED = (
+    "board/", "comparison/", "parameters/", "parameters/importance/", "frontier/", "what-if/", "heat-map/", "orders/",
+    "design/", "board/?filter=own", "comparison/?tests=randomised_tukey_hsd&resamples=5000",
+)  # fmt: skip
+
+
+@pytest.fixture
+def kept(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Every answer takes long, so that it is kept."""
+    monkeypatch.setattr(unchanged, "_SLOW_SECONDS", 0.0)
+    settings.EVALHUB_KEPT_ANSWERS_BYTES = 2**26
+    MEMORY.forget()
+    yield settings.EVALHUB_DATA / "answers"
+    for file in (settings.EVALHUB_DATA / "answers").glob("*"):
+        file.unlink()
+
+
+@pytest.fixture
+def no_view(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever would compute an answer fails."""
+
+    def refuse(*arguments: Any, **named: Any) -> Any:
+        raise AssertionError("computed again")
+
+    for name in (
+        "boards.views._context",
+        "boards.frontier._answer",
+        "boards.what_if._answer",
+        "boards.importance._answer",
+    ):
+        monkeypatch.setattr(f"metrics.pages.{name}", refuse)
+
+
+def shown(content: bytes) -> bytes:
+    return re.sub(rb'csrfmiddlewaretoken" value="\w+', b"", content)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", SHARED)
+def test_a_page_kept_for_one_reader_is_the_page_of_the_next(people: People, run: str, path: str) -> None:
+    made = {}
+    for role in ROLES:
+        MEMORY.forget()
+        made[role] = shown(people.browsers[role].get(f"{ONE}{path}").content)
+    for first in ROLES:
+        MEMORY.forget()
+        people.browsers[first].get(f"{ONE}{path}")
+        for role in ROLES:
+            answer = people.browsers[role].get(f"{ONE}{path}")
+            assert shown(answer.content) == made[role], (first, role)
+
+
+@pytest.mark.parametrize("path", ["board/", "parameters/"])
+def test_a_page_that_names_the_host_is_kept_for_nobody(people: People, kept: Path, settings: Any, path: str) -> None:
+    """Its commands send the reader's token there."""
+    make_collection(people, "bare")
+    settings.ALLOWED_HOSTS = ["*"]
+    owner = people.browsers["owner"]
+    theirs = owner.get(f"/collections/bare/{path}", headers={"host": "theirs.example"})
+    assert b"theirs.example" in theirs.content
+    ours = owner.get(f"/collections/bare/{path}")
+    assert b"http://testserver/" in ours.content
+    assert b"theirs.example" not in ours.content
+
+
+def test_pages_are_the_same_under_every_name_of_the_host(people: People, run: str) -> None:
+    for path in SHARED:
+        assert b"testserver" not in people.browsers["owner"].get(f"{ONE}{path}").content, path
+
+
+def test_the_page_of_somebody_signed_in_is_remembered_with_a_token_that_works(people: People, run: str) -> None:
+    browser = Client(enforce_csrf_checks=True)
+    browser.force_login(people.users["participant"])
+    for path in (ONE, f"{ONE}frontier/", "/measures/"):
+        browser.get(path)
+        before = MEMORY.recalled
+        page = browser.get(path).content.decode()
+        assert MEMORY.recalled == before + 1, path
+        tokens = re.findall(r'csrfmiddlewaretoken" value="(\w+)"', page)
+        assert tokens, path
+        assert all(len(token) == 64 for token in tokens), path
+    # Another browser of the same user has a token of its own.
+    other = Client(enforce_csrf_checks=True)
+    other.force_login(people.users["participant"])
+    (token,) = set(re.findall(r'csrfmiddlewaretoken" value="(\w+)"', other.get("/measures/").content.decode()))
+    assert other.post("/logout/", {"csrfmiddlewaretoken": token}).status_code == 302
+    assert browser.post("/logout/", {"csrfmiddlewaretoken": "a" * 64}).status_code == 403
+    assert browser.post("/logout/", {"csrfmiddlewaretoken": tokens[0]}).status_code == 302
+
+
+def test_names_cannot_imitate_the_places_of_reader_and_token(people: People, run: str) -> None:
+    text = '<!-- account -->x<!-- /account --><input name="csrfmiddlewaretoken" value="">'
+    Collection.objects.update(name=text)
+    for role in ("anonymous", "owner"):
+        pages = [people.browsers[role].get(f"{ONE}frontier/").content for _ in range(2)]
+        assert shown(pages[0]) == shown(pages[1])
+        assert pages[1].count(b"<!-- account -->") == 1
+
+
+def test_other_processes_find_what_one_has_kept(
+    people: People, run: str, kept: Path, request: pytest.FixtureRequest
+) -> None:
+    paths = [f"{ONE}{path}" for path in ("board/", "frontier/", "what-if/", "parameters/importance/")]
+    made = [people.browsers["anonymous"].get(path).content for path in paths]
+    board = people.api["anonymous"].get("/api/v1/collections/one/leaderboard/").content
+    MEMORY.forget()
+    request.getfixturevalue("no_view")
+    assert [people.browsers["anonymous"].get(path).content for path in paths] == made
+    answer = people.api["anonymous"].get("/api/v1/collections/one/leaderboard/")
+    assert (answer.content, answer["Content-Type"]) == (board, "application/json")
+
+
+def test_nothing_is_kept_for_one_reader_alone(people: People, run: str, kept: Path) -> None:
+    people.browsers["participant"].get(ONE)
+    people.browsers["participant"].get(f"{ONE}board/")
+    assert not list(kept.glob("*"))
+
+
+def test_nothing_blind_is_kept_for_others_and_what_was_kept_is_not_shown(people: People, run: str, kept: Path) -> None:
+    path = f"{ONE}frontier/"
+    public = people.browsers["anonymous"].get(path)
+    assert list(kept.glob("*"))
+    Collection.objects.update(blind=True)
+    MEMORY.forget()
+    files = len(list(kept.glob("*")))
+    for role in ("anonymous", "participant", "other"):
+        answer = people.browsers[role].get(path)
+        assert shown(answer.content) != shown(public.content), role
+        assert "ETag" not in answer, role
+    people.browsers["owner"].get(path)
+    assert len(list(kept.glob("*"))) == files
+    assert make_ahead(collection_id=Collection.objects.get(slug="one").pk) == 0
+
+
+# A worker, ahead of the first reader.
+
+
+@pytest.fixture
+def large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ahead, "LEAST_RUNS", 2)
+    monkeypatch.setattr(changes, "SETTLED_SECONDS", -1.0)
+
+
+def settle() -> list[int]:
+    """Let a dispatcher look for collections that have settled, and return what it asked for."""
+    asked: list[int] = []
+    Dispatcher(lambda pk: None, publish_ahead=asked.append).round()
+    return asked
+
+
+@pytest.mark.parametrize("visibility", ["public", "team"])
+def test_after_a_new_evaluation_the_answers_are_there_before_the_first_request(
+    people: People, run: str, kept: Path, large: None, visibility: str, request: pytest.FixtureRequest
+) -> None:
+    Collection.objects.update(visibility=visibility)
+    settle()
+    late = submit_form(people.api["other" if visibility == "public" else "owner"], "one", GOOD, tag="late")
+    assert late.status_code == 202, late.content
+    assert settle() == []
+    evaluate_all()
+    (collection,) = settle()
+    assert make_ahead(collection_id=collection) >= len(PAGES)
+    request.getfixturevalue("no_view")
+    role = "anonymous" if visibility == "public" else "member"
+    for path in ("frontier/", "what-if/", "parameters/importance/"):
+        page = people.browsers[role].get(f"{ONE}{path}")
+        assert page.status_code == 200, path
+    if visibility == "public":
+        assert b"late" in people.browsers[role].get(f"{ONE}board/").content
+
+
+def test_a_page_that_fails_ahead_loses_nothing(
+    people: People, run: str, kept: Path, large: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: Any) -> int:
+        raise RuntimeError("broken")
+
+    mark_changed(Collection.objects.get(slug="one").pk)
+    (collection,) = settle()
+    monkeypatch.setattr(ahead, "_ask", fail)
+    assert make_ahead(collection_id=collection) == 0
+    # The task is not repeated, and readers get what they ask for.
+    assert settle() == []
+    assert people.browsers["anonymous"].get(f"{ONE}frontier/").status_code == 200
+
+
+def test_small_collections_and_those_with_evaluations_under_way_are_left_alone(
+    people: People, run: str, kept: Path, large: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collection = Collection.objects.get(slug="one").pk
+    assert submit_form(people.api["other"], "one", GOOD, team="others", tag="late").status_code == 202
+    assert make_ahead(collection_id=collection) == 0
+    evaluate_all()
+    monkeypatch.setattr(ahead, "LEAST_RUNS", Run.objects.count() + 1)
+    assert make_ahead(collection_id=collection) == 0
+    assert make_ahead(collection_id=collection + 1000) == 0
+
+
+def test_nothing_is_made_ahead_where_answers_are_not_kept(people: People, run: str, settings: Any, large: None) -> None:
+    settings.EVALHUB_KEPT_ANSWERS_BYTES = 0
+    assert submit_form(people.api["other"], "one", GOOD, team="others", tag="late").status_code == 202
+    evaluate_all()
+    assert settle() == []
+
+
+def test_addresses_that_name_labels_or_views_are_of_one_reader(people: People, run: str, kept: Path) -> None:
+    client: APIClient = people.api["participant"]
+    assert client.get("/api/v1/collections/one/leaderboard/?filter=own").status_code == 200
+    people.browsers["participant"].get(f"{ONE}what-if/?view=none")
+    assert len(list(kept.glob("*"))) <= 1
