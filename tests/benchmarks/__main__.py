@@ -11,6 +11,7 @@ to values;
 `python -m tests.benchmarks sessions` reads 10,000 sessions of each format and scores them from their stored form;
 `python -m tests.benchmarks session-sets` uploads and evaluates the same and reads every answer;
 `python -m tests.benchmarks parameters` migrates 50,000 runs of 30 parameters, filters, counts, arranges and edits them;
+`python -m tests.benchmarks service` counts runs a minute from POST to values, and evaluations after new judgements;
 `python -m tests.benchmarks campaigns` reads the leaderboard of a phase of 200 teams with 5 entries each over HTTP;
 `python -m tests.benchmarks pages` loads the pages of a site with 1,000 runs in Chromium, on a desk and on a phone;
 `... server-pages` measures the processor time of the server alone, of these and of pages about all 1,000 runs.
@@ -33,6 +34,7 @@ from tests.benchmarks.load import measure_load
 from tests.benchmarks.pages import measure_pages, measure_server_pages
 from tests.benchmarks.parameters import measure_parameters
 from tests.benchmarks.peers import measure_peers
+from tests.benchmarks.service import measure_service
 from tests.benchmarks.session_sets import measure_session_sets
 from tests.benchmarks.sessions import measure_sessions
 from tests.benchmarks.standings import measure_standings
@@ -103,6 +105,7 @@ PARTS = {
     "parameters": measure_parameters,
     "campaigns": measure_campaigns,
     "load": measure_load,
+    "service": measure_service,
     "pages": measure_pages,
     "server-pages": measure_server_pages,
 }

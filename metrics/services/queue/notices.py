@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from metrics.models import EVALUATIONS, Comparison, Evaluation, Job
-from runs.models import Collection, Qrels, Team, UnannouncedEvaluations
+from runs.models import Collection, Entry, Qrels, Team, UnannouncedEvaluations
 from runs.services.campaigns.entries import OUR_FAULT
 from runs.services.campaigns.telling import tell_evaluated
 from runs.services.webhooks.events import comparison_compared, evaluations_done, submission_ended
@@ -40,6 +40,8 @@ def announce_ended(kind: type[Job], pks: Iterable[Any]) -> None:
 
 def _tell_entered(pks: list[Any]) -> None:
     """Tell of the evaluations of runs that are entered in campaigns, which few are."""
+    if not Entry.objects.filter(run__evaluations__in=pks).exists():
+        return
     entered = Evaluation.objects.counting().live().filter(pk__in=pks, run__entries__isnull=False)
     ended = entered.filter(state__in=(Evaluation.State.EVALUATED, Evaluation.State.FAILED)).distinct()
     for run, state, code in ended.values_list("run", "state", "error_code"):

@@ -83,13 +83,14 @@ def make_vector(evaluation_id: int, measure: Measure, view: JudgedRun) -> Metric
 
 def _store(lease: Lease, outcome: Outcome) -> bool:
     """Save the results in one transaction. A worker that lost its lease writes nothing."""
-    stored = {"content": outcome.stored.content, "digest": outcome.stored.digest}
     told = {"topics_answered": int((outcome.view.num_ret > 0).sum()), "judged_files": outcome.files}
     with transaction.atomic():
         if not finish(lease, seconds=outcome.seconds, **told):
             raise LeaseLost
         MetricVector.objects.filter(evaluation_id=lease.pk).delete()
-        JudgedView.objects.update_or_create(evaluation_id=lease.pk, defaults=stored)
+        JudgedView.objects.bulk_create(
+            [outcome.stored], update_conflicts=True, unique_fields=["evaluation"], update_fields=["content", "digest"]
+        )
         MetricVector.objects.bulk_create(outcome.vectors)
         announce_ended(Evaluation, [lease.pk])
     mark_changed(outcome.collection)
