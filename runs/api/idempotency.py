@@ -73,6 +73,23 @@ def idempotent(allowed: Callable[..., bool]) -> Callable[[View], View]:
     return decorate
 
 
+def one_act(allowed: Callable[..., bool]) -> Callable[[View], View]:
+    """Decorate a view that acts once, as `idempotent` does. It runs in one transaction, in which its answer is
+    remembered: the view needs neither."""
+
+    def decorate(post: View) -> View:
+        @wraps(post)
+        def act(view: Any, request: Request, *args: Any, **kwargs: Any) -> Response:
+            with transaction.atomic():
+                response = post(view, request, *args, **kwargs)
+                remember(request, lambda: response)
+            return response
+
+        return idempotent(allowed)(cast(View, act))
+
+    return decorate
+
+
 def _answer_once(request: Request, key: RequestKey, answer: Callable[[], Response]) -> Response:
     request._request.idempotency_key = key  # type: ignore[attr-defined]
     try:

@@ -17,7 +17,8 @@ from rest_framework.views import APIView
 
 from metrics.services.campaigns.releasing import WAITS_FOR, release_now, waits_for
 from runs import models
-from runs.api.campaigns.finding import organised_phase, visible_phase
+from runs.api import idempotency
+from runs.api.campaigns.finding import may_organise, organised_phase, visible_phase
 from runs.api.campaigns.inputs import TimeField, TimesSerializer
 from runs.api.fields import ChoiceField
 from runs.api.lists import AnswerList
@@ -121,6 +122,11 @@ def _visible_release(request: Request, pk: UUID) -> tuple[models.Release, bool]:
     return shown, organiser
 
 
+def _organises_release(request: Request, body: Any, release: UUID) -> bool:
+    organised = Campaign.objects.organised_by(request.user)
+    return bool(models.Release.objects.filter(pk=release, phase__campaign__in=organised).exists())
+
+
 class ReleaseList(AnswerList[models.Release]):
     """The releases of a phase: organisers see all, others those that were done for them; POST plans one."""
 
@@ -135,7 +141,8 @@ class ReleaseList(AnswerList[models.Release]):
         page = self.paginate_queryset(rows) or []
         return self.get_paginated_response([release_answer(request, one, organiser, now) for one in page])
 
-    @extend_schema(request=ReleaseSerializer, responses={201: shape(Release)})
+    @extend_schema(request=ReleaseSerializer, responses={201: shape(Release)}, parameters=[idempotency.PARAMETER])
+    @idempotency.one_act(may_organise)
     def post(self, request: Request, campaign: str, phase: str) -> Response:
         found = organised_phase(request, campaign, phase)
         serializer = ReleaseSerializer(found, request.data)
@@ -170,7 +177,8 @@ class ReleaseNow(APIView):
 
     scopes = {"POST": Scope.MANAGE}
 
-    @extend_schema(request=ReleaseNowSerializer, responses=shape(Release))
+    @extend_schema(request=ReleaseNowSerializer, responses=shape(Release), parameters=[idempotency.PARAMETER])
+    @idempotency.one_act(_organises_release)
     def post(self, request: Request, release: UUID) -> Response:
         found, _ = _visible_release(request, release)
         serializer = ReleaseNowSerializer(data=request.data)

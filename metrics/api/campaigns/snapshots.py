@@ -100,6 +100,10 @@ def _may_make(request: Request, body: Any, campaign: str) -> bool:
     return bool(Campaign.objects.organised_by(request.user).filter(slug=campaign).exists())
 
 
+def _organises_snapshot(request: Request, body: Any, snapshot: str) -> bool:
+    return bool(Campaign.objects.organised_by(request.user).filter(slug=body["campaign"]).exists())
+
+
 class SnapshotList(AnswerList[Snapshot]):
     """The snapshots of a campaign that the caller sees, newest first; POST makes one of a phase or of all of them. The
     same results are one snapshot, which is answered with 200."""
@@ -167,7 +171,8 @@ class SnapshotWithdraw(APIView):
 
     scopes = {"POST": Scope.MANAGE}
 
-    @extend_schema(request=ReasonSerializer, responses=SHAPE)
+    @extend_schema(request=ReasonSerializer, responses=SHAPE, parameters=[idempotency.PARAMETER])
+    @idempotency.one_act(_organises_snapshot)
     def post(self, request: Request, snapshot: str) -> Response:
         found = visible_snapshot(request, snapshot)
         check_organiser(found.campaign, request.user)

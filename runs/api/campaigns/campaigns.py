@@ -17,7 +17,7 @@ from rest_framework.views import APIView
 
 from runs.api import idempotency
 from runs.api.campaigns.answers import SHAPES, agreement_answer, campaign_answer
-from runs.api.campaigns.finding import organised_campaign, visible_campaign
+from runs.api.campaigns.finding import may_organise, organised_campaign, visible_campaign
 from runs.api.campaigns.inputs import (
     AgreementSerializer,
     CampaignChangeSerializer,
@@ -27,7 +27,7 @@ from runs.api.campaigns.inputs import (
 from runs.api.lists import AnswerList
 from runs.api.origin import origin_of
 from runs.errors import InvalidInput
-from runs.models import Agreement, Campaign, Scope, Signature, Team, User
+from runs.models import Agreement, Campaign, CampaignMember, Scope, Signature, Team, User
 from runs.services.campaigns import clock
 from runs.services.campaigns.config import copy_campaign
 from runs.services.campaigns.managing import (
@@ -68,6 +68,8 @@ class CampaignList(AnswerList[Campaign]):
 
     serializer_class = SHAPES["campaign"]
     scopes = {"POST": Scope.MANAGE}
+    # The campaign of `from`.
+    problems_of_bodies = (404,)
     queryset = Campaign.objects.none()
 
     def get_queryset(self) -> QuerySet[Campaign]:
@@ -141,7 +143,8 @@ class CampaignPublish(APIView):
     scopes = {"POST": Scope.MANAGE}
     without_body = ("POST",)
 
-    @extend_schema(request=None, responses=SHAPES["campaign"])
+    @extend_schema(request=None, responses=SHAPES["campaign"], parameters=[idempotency.PARAMETER])
+    @idempotency.one_act(may_organise)
     def post(self, request: Request, campaign: str) -> Response:
         publish_campaign(campaign=organised_campaign(request, campaign), origin=origin_of(request))
         return Response(_answer(request, campaign))
@@ -153,10 +156,15 @@ class CampaignArchive(APIView):
     scopes = {"POST": Scope.MANAGE}
     without_body = ("POST",)
 
-    @extend_schema(request=None, responses=SHAPES["campaign"])
+    @extend_schema(request=None, responses=SHAPES["campaign"], parameters=[idempotency.PARAMETER])
+    @idempotency.one_act(may_organise)
     def post(self, request: Request, campaign: str) -> Response:
         archive_campaign(campaign=organised_campaign(request, campaign), origin=origin_of(request))
         return Response(_answer(request, campaign))
+
+
+def _takes_part(request: Request, body: Any, campaign: str, **_: Any) -> bool:
+    return bool(CampaignMember.objects.filter(campaign__slug=campaign, user=request.user.pk, left_at=None).exists())
 
 
 def _signed(request: Request, campaign: Campaign) -> dict[int, Any]:
@@ -177,7 +185,10 @@ class AgreementList(AnswerList[Agreement]):
         signed = _signed(request, found)
         return self.get_paginated_response([agreement_answer(one, signed) for one in page])
 
-    @extend_schema(request=AgreementSerializer, responses={201: SHAPES["agreement"]})
+    @extend_schema(
+        request=AgreementSerializer, responses={201: SHAPES["agreement"]}, parameters=[idempotency.PARAMETER]
+    )
+    @idempotency.one_act(may_organise)
     def post(self, request: Request, campaign: str) -> Response:
         found = organised_campaign(request, campaign)
         serializer = AgreementSerializer(data=request.data)
@@ -191,7 +202,8 @@ class AgreementSign(APIView):
 
     scopes = {"POST": Scope.SUBMIT}
 
-    @extend_schema(request=SignatureSerializer, responses=SHAPES["agreement"])
+    @extend_schema(request=SignatureSerializer, responses=SHAPES["agreement"], parameters=[idempotency.PARAMETER])
+    @idempotency.one_act(_takes_part)
     def post(self, request: Request, campaign: str, agreement: str) -> Response:
         of = visible_campaign(request, campaign)
         found = of.agreements.filter(sha256=agreement).first()

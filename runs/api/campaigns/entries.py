@@ -42,7 +42,7 @@ from runs.api.shapes import shape
 from runs.api.uploads import FILE_PARSERS, query_fields
 from runs.api.views import either, upload_fields
 from runs.errors import InvalidInput, NotAllowed
-from runs.models import Collection, Entry, Participation, Phase, Run, Scope, User
+from runs.models import Campaign, Collection, Entry, Participation, Phase, Run, Scope, User
 from runs.services.campaigns import clock
 from runs.services.campaigns.entering import Asked, EntryUpload, enter_run, enter_stored
 from runs.services.campaigns.entries import (
@@ -89,6 +89,15 @@ def _receipt(request: Request, entry: Entry, new: bool) -> Response:
 
 def _may_enter(request: Request, body: Any, campaign: str, phase: str) -> bool:
     return bool(entries_of(request.user).filter(pk=body["id"]).exists())
+
+
+def _sees_entry(request: Request, body: Any, entry: UUID) -> bool:
+    return bool(entries_of(request.user).filter(pk=entry).exists())
+
+
+def _organises_entry(request: Request, body: Any, entry: UUID) -> bool:
+    organised = Campaign.objects.organised_by(request.user)
+    return bool(Entry.objects.filter(pk=entry, phase__campaign__in=organised).exists())
 
 
 def _asked(request: Request, phase: Phase, fields: dict[str, Any]) -> Asked:
@@ -236,7 +245,8 @@ class EntryWithdraw(APIView):
 
     scopes = {"POST": Scope.SUBMIT}
 
-    @extend_schema(request=OptionalReasonSerializer, responses=SHAPES["entry"])
+    @extend_schema(request=OptionalReasonSerializer, responses=SHAPES["entry"], parameters=[idempotency.PARAMETER])
+    @idempotency.one_act(_sees_entry)
     def post(self, request: Request, entry: UUID) -> Response:
         found = visible_entry(request, entry)
         serializer = OptionalReasonSerializer(data=request.data)
@@ -251,7 +261,8 @@ class EntryDisqualify(APIView):
 
     scopes = {"POST": Scope.MANAGE}
 
-    @extend_schema(request=ReasonSerializer, responses=SHAPES["entry"])
+    @extend_schema(request=ReasonSerializer, responses=SHAPES["entry"], parameters=[idempotency.PARAMETER])
+    @idempotency.one_act(_organises_entry)
     def post(self, request: Request, entry: UUID) -> Response:
         found = visible_entry(request, entry)
         check_organiser(found.phase.campaign, request.user)

@@ -30,6 +30,11 @@ def organised_campaign(request: HttpRequest | Request, slug: str) -> Campaign:
     return found
 
 
+def may_organise(request: Request, body: Any, campaign: str, **_: Any) -> bool:
+    """Return whether the user, who did something in a campaign, is still an organiser of it."""
+    return bool(Campaign.objects.organised_by(request.user).filter(slug=campaign).exists())
+
+
 def visible_phase(request: HttpRequest | Request, campaign: str, slug: str) -> Phase:
     """Return a phase of a campaign that the user sees, with its extensions."""
     found = visible_campaign(request, campaign)

@@ -12,7 +12,8 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from runs.api.campaigns.finding import organised_campaign, participation_of, visible_campaign
+from runs.api import idempotency
+from runs.api.campaigns.finding import may_organise, organised_campaign, participation_of, visible_campaign
 from runs.api.fields import ChoiceField
 from runs.api.lists import AnswerList
 from runs.api.origin import origin_of
@@ -110,7 +111,8 @@ class NoticeList(AnswerList[CampaignNotice]):
             return CampaignNotice.objects.none()
         return notices_seen_by(self.request.user, visible_campaign(self.request, self.kwargs["campaign"]))
 
-    @extend_schema(request=NoticeSerializer, responses={201: shape(Notice)})
+    @extend_schema(request=NoticeSerializer, responses={201: shape(Notice)}, parameters=[idempotency.PARAMETER])
+    @idempotency.one_act(may_organise)
     def post(self, request: Request, campaign: str) -> Response:
         found = organised_campaign(request, campaign)
         serializer = NoticeSerializer(data=request.data)

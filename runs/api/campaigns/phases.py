@@ -15,7 +15,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from metrics.services.queue.queueing import queue_judged
+from runs.api import idempotency
 from runs.api.campaigns.finding import (
+    may_organise,
     organised_campaign,
     organised_phase,
     participation_of,
@@ -62,7 +64,8 @@ class PhaseList(AnswerList[Phase]):
         told = [phase_answer(request, one, own, organiser, now, board=one.pk in boards) for one in page]
         return self.get_paginated_response(told)
 
-    @extend_schema(request=PhaseSerializer, responses={201: SHAPE})
+    @extend_schema(request=PhaseSerializer, responses={201: SHAPE}, parameters=[idempotency.PARAMETER])
+    @idempotency.one_act(may_organise)
     def post(self, request: Request, campaign: str) -> Response:
         found = organised_campaign(request, campaign)
         serializer = PhaseSerializer(data=request.data, context={"request": request})
@@ -106,7 +109,8 @@ class PhaseExtend(APIView):
 
     scopes = {"POST": Scope.MANAGE}
 
-    @extend_schema(request=ExtensionSerializer, responses=SHAPE)
+    @extend_schema(request=ExtensionSerializer, responses=SHAPE, parameters=[idempotency.PARAMETER])
+    @idempotency.one_act(may_organise)
     def post(self, request: Request, campaign: str, phase: str) -> Response:
         found = organised_phase(request, campaign, phase)
         serializer = ExtensionSerializer(found, request.data)
@@ -132,7 +136,8 @@ class PhasePause(APIView):
 
     scopes = {"POST": Scope.MANAGE}
 
-    @extend_schema(request=ReasonSerializer, responses=SHAPE)
+    @extend_schema(request=ReasonSerializer, responses=SHAPE, parameters=[idempotency.PARAMETER])
+    @idempotency.one_act(may_organise)
     def post(self, request: Request, campaign: str, phase: str) -> Response:
         found = organised_phase(request, campaign, phase)
         serializer = ReasonSerializer(data=request.data)
@@ -147,7 +152,8 @@ class PhaseResume(APIView):
     scopes = {"POST": Scope.MANAGE}
     without_body = ("POST",)
 
-    @extend_schema(request=None, responses=SHAPE)
+    @extend_schema(request=None, responses=SHAPE, parameters=[idempotency.PARAMETER])
+    @idempotency.one_act(may_organise)
     def post(self, request: Request, campaign: str, phase: str) -> Response:
         resume_phase(phase=organised_phase(request, campaign, phase), origin=origin_of(request))
         return _response(request, campaign, phase)

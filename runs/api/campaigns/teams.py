@@ -46,6 +46,11 @@ def _may_register(request: Request, body: Any, campaign: str) -> bool:
     return bool(Team.objects.led_by(request.user).filter(slug=body["team"]).exists())
 
 
+def _takes_part(request: Request, body: Any, campaign: str, entrant: str) -> bool:
+    own = {"participation__campaign__slug": campaign, "participation__team__slug": entrant, "left_at": None}
+    return bool(CampaignMember.objects.filter(**own, user=request.user.pk).exists())
+
+
 class ParticipationList(AnswerList[Participation]):
     """The teams of a campaign: organisers see all, others those that they are in; POST registers one that the caller
     owns."""
@@ -121,7 +126,8 @@ class CampaignMemberList(AnswerList[CampaignMember]):
         page = self.paginate_queryset(rows) or []
         return self.get_paginated_response([member_answer(one, cast(Any, one).signed) for one in page])
 
-    @extend_schema(request=None, responses={201: SHAPES["member"]})
+    @extend_schema(request=None, responses={201: SHAPES["member"]}, parameters=[idempotency.PARAMETER])
+    @idempotency.one_act(_takes_part)
     def post(self, request: Request, campaign: str, entrant: str) -> Response:
         found = visible_participation(request, campaign, entrant)
         made = join(participation=found, user=cast(User, request.user), origin=origin_of(request))
