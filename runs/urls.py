@@ -45,6 +45,8 @@ _MANAGE = "collections/<slug:slug>/manage/"
 
 urlpatterns: list[URLPattern] = [
     path("", views.home, name="home"),
+    path("collections/", views.collections_page, name="collections-page"),
+    path("api/v1/", views.api_root, name="api-root"),
     path("new-collection/", NewCollectionPage.as_view(), name="new-collection-page"),
     path(_MANAGE, GeneralPage.as_view(), name="manage-page"),
     path(_MANAGE + "topics/", TopicsPage.as_view(), name="manage-topics-page"),

@@ -9,9 +9,10 @@ from http import HTTPStatus
 from typing import Any
 
 from django.db import DatabaseError, OperationalError
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 from rest_framework.settings import api_settings
 
@@ -122,6 +123,18 @@ def page(view: View) -> View:
             return error_page(request, error)
 
     return require_safe(checked(guarded))
+
+
+@page
+def collections_page(request: HttpRequest) -> HttpResponse:
+    """Lead to the page that lists the collections."""
+    return HttpResponseRedirect(reverse("home"))
+
+
+@page
+def api_root(request: HttpRequest) -> HttpResponse:
+    """Lead from the address below which everything of the API is to its documentation."""
+    return HttpResponseRedirect(reverse("api-docs"))
 
 
 @page

@@ -97,6 +97,7 @@ class NotesPage(FormPage):
         context = {
             "title": getattr(subject, "tag", "") or getattr(subject, "name", "") or str(subject),
             "shown": shown,
+            "collection": subject if self.kind == "collection" else None,
             "edited": edited,
             "given": given,
             "refused": refused,

@@ -87,6 +87,8 @@ DEAREST: dict[str, str] = {
     "frontier-page": _PAGE + "frontier/?y={one}&across=true&filter=-tag:n{n}",
     "design-page": _PAGE + "design/?measures={compared}&seed={n}",
     "home": "/",
+    "collections-page": "/collections/",
+    "api-root": _API,
     "measures-page": "/measures/?search={n}",
     "measure-suggestions": "/measures/suggestions/?measures={odd},n",
     "parameters": _BOARD + "parameters/?limit=100&filter=-tag:n{n} has:parameters",

@@ -222,13 +222,16 @@ def test_one_run_has_nothing_to_be_compared_with(browser: Client, submit: Submit
     assert "a comparison needs at least two ranked runs" in text_of(html).lower()
 
 
-def test_a_new_collection_says_how_to_begin(browser: Client, collection: str) -> None:
+def test_a_new_collection_says_how_to_begin(browser: Client, collection: str, alice: User) -> None:
     html = page(browser, SMALL)
     assert "No run has been submitted" in text_of(html)
     assert "How sure" not in html
     Qrels.objects.update(active=False)
     assert "No judgements yet" in page(browser, SMALL)
     assert "Filter runs" not in page(browser, SMALL)
+    assert links_of(page(browser, SMALL), "upload judgements") == []
+    browser.force_login(alice)
+    assert links_of(page(browser, SMALL), "upload judgements") == [f"{SMALL}manage/judgements/"]
 
 
 def test_a_blind_board_tells_nothing(browser: Client, submit: Submit) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html as markup
 import re
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 from django.test import Client
@@ -28,6 +29,9 @@ def test_two_runs_begin_with_who_is_better_and_by_how_much(browser: Client, pair
     html = page(browser, SMALL, measures="AP", runs=ids(*pair))
     assert "<title>good and poor · Small" in html
     assert "<h1>good and poor" in html
+    for other in ("orders", "design"):
+        (these,) = re.findall(rf'href="/collections/small/{other}/\?runs=([^"]*)"', html)
+        assert unquote(these) == ",".join(ids(*pair))
     text = text_of(html)
     (measure,) = asked(browser, API, measures="AP", runs=",".join(ids(*pair)))["measures"]
     (found,) = measure["pairs"]

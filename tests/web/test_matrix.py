@@ -285,6 +285,9 @@ MATRIX: dict[str, dict[str, str]] = {
     "api-docs":           {"GET":    ALL},
     # Pages, in a browser's session.
     "home":               {"GET":    ALL},
+    # They lead to the home page and to the documentation.
+    "collections-page":   {"GET":    ALL.replace("200", "302")},
+    "api-root":           {"GET":    ALL.replace("200", "302")},
     "collection-page":    {"GET":    ALL},
     "board-piece":        {"GET":    ALL},
     "parameters-page":    {"GET":    ALL},
@@ -560,9 +563,10 @@ BLIND: dict[str, dict[str, str]] = {
 }  # fmt: skip
 
 PAGES = (
-    "home", "collection-page", "board-piece", "comparison-page", "queue-comparison", "stored-comparison-page",
-    "stored-comparison-status", "what-if-page", "judgements-page", "orders-page", "design-page", "run-page",
-    "run-status", "ranking-page", "parameters-page", "configurations-page", "importance-page", "frontier-page",
+    "home", "collections-page", "api-root", "collection-page", "board-piece", "comparison-page", "queue-comparison",
+    "stored-comparison-page", "stored-comparison-status", "what-if-page", "judgements-page", "orders-page",
+    "design-page", "run-page", "run-status", "ranking-page", "parameters-page", "configurations-page",
+    "importance-page", "frontier-page",
     "describe-parameter", "run-parameters-page",
     "run-artifacts-page",
     "sessions-page", "session-set-page", "session-set-status", "session-page", "measures-page", "measure-page",

@@ -47,6 +47,17 @@ def test_agreement_of_two_measures(site: Client) -> None:
     )
 
 
+def test_the_first_of_many_measures_are_compared(client: Client, alice: User) -> None:
+    values = np.array([simulated(6, 20, seed=seed) for seed in range(6)])
+    make_scored("scored", alice.personal_team, values, ["AP", "P@10", "RR", "nDCG@10", "R@100", "Rprec"])
+    html = client.get(ORDERS).content.decode()
+    assert 'value="AP, P@10, RR, nDCG@10"' in html
+    assert "it has 2 more" in html
+    assert len(cells_of(html)) >= 6
+    assert "/api/v1/collections/scored/orders/?measures=AP%2C+P%4010%2C+RR%2C+nDCG%4010" in html
+    assert "more, which" not in client.get(ORDERS, {"measures": "AP,P@10"}).content.decode()
+
+
 def test_one_order_agrees_with_nothing_and_the_page_says_so(site: Client) -> None:
     answer = site.get(ORDERS, {"measures": "AP"})
     assert answer.status_code == 400
@@ -90,3 +101,9 @@ def test_the_curve_of_power_is_that_of_the_api(site: Client) -> None:
 def test_both_are_drawn_for_paper(site: Client, chart: str, form: str) -> None:
     answer = site.get(f"/api/v1/collections/scored/charts/{chart}.{form}", {"size": "narrow", "theme": "dark"})
     assert (answer.status_code, len(answer.content) > 2000) == (200, True)
+
+
+def test_of_too_many_runs_some_are_chosen_on_the_leaderboard(site: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    for package, page in (("orders", ORDERS), ("design", DESIGN)):
+        monkeypatch.setattr(f"metrics.services.comparisons.{package}.MAX_RUNS", 4)
+        assert "Choose some on the" in site.get(page).content.decode()

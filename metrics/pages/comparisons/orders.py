@@ -11,7 +11,7 @@ from django.shortcuts import render
 
 from metrics.charts.comparisons.two_orders import title_of, two_orders_figure
 from metrics.engine.agreement.intervals import Agreement
-from metrics.pages.parts import Query, ShownFigure, fill, query_of
+from metrics.pages.parts import Query, ShownFigure, changed, fill, query_of
 from metrics.questions.comparisons import orders_query
 from metrics.questions.declared import ORDERS, names_of
 from metrics.questions.unchanged import of_visible_collection, same_for_all, unchanged_page
@@ -21,6 +21,9 @@ from metrics.tables import NOTHING, with_minus
 from runs.api.access import check_scores, visible_collection
 from runs.models import Collection, can_see_scores
 from runs.views import page, reads
+
+# Of the collection's own measures: the pairs of more make a long table, and of many runs they take long.
+_FIRST = 4
 
 
 @dataclass(frozen=True)
@@ -42,14 +45,17 @@ def orders_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the agreement of the orders of the runs."""
     collection = visible_collection(request, slug)
     query = query_of(request, collection)
+    own = tested_measures(collection)
+    measures = query.get("measures") or ", ".join(own[:_FIRST])
     context: dict[str, Any] = {
         "collection": collection,
         "query": query,
-        "measures": query.get("measures") or ", ".join(tested_measures(collection)),
+        "measures": measures,
+        "more": 0 if query.get("measures") else len(own[_FIRST:]),
     }
     if can_see_scores(request.user, collection):
         context["versions"] = collection.qrels.count()
-    status = fill(context, "answer", _answer, request, collection, query)
+    status = fill(context, "answer", _answer, request, collection, {**query, "measures": measures})
     return render(request, "metrics/orders.html", context, status=status)
 
 
@@ -63,6 +69,7 @@ def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[
         "interval": f"{100 * answer.query.confidence:g}%",
         "cautions": [caution.message for caution in answer.cautions],
         "lines": [_line(answer, pair) for pair in answer.pairs],
+        "json": changed(asked),
         "figure": ShownFigure(
             two_orders_figure(collection, answer, answer.pairs[0]), "collection-chart", arguments, asked
         ),
