@@ -1,10 +1,11 @@
-"""The problems in the OpenAPI description: which statuses an operation answers, and the codes of each status.
+"""What the OpenAPI description says of every operation: its summary, and which problems it answers, with their codes.
 
 The statuses follow from the path, the method and the attributes of the view. docs/api/errors.md lists the same codes.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any, NotRequired, TypedDict
@@ -74,6 +75,10 @@ _EVERYWHERE = (400, 401, 403, 406, 429, 500, 503)
 # Of every method that changes something: even one without a body refuses one that it cannot read.
 _OF_CHANGES = (408, 409, 413, 415, 507)
 _WAITS = (429, 503, 507)
+_METHOD = "(?:GET|POST|PUT|PATCH|DELETE)"
+_SENTENCE = re.compile(r"(?<=[^.])\.(?: |$)")
+# Characters that fit into a line.
+_LONG = 100
 
 
 class ProblemEntry(TypedDict):
@@ -97,7 +102,10 @@ class Problem(TypedDict):
 
 
 class Described(AutoSchema):
-    """An operation with every problem that it answers beside its answers."""
+    """An operation with a summary, and with every problem that it answers beside its answers."""
+
+    def get_summary(self) -> str:
+        return summary_of(self.get_description(), self.method)
 
     def get_operation(self, *args: Any, **kwargs: Any) -> Any:
         operation = super().get_operation(*args, **kwargs)
@@ -108,6 +116,28 @@ class Described(AutoSchema):
             if getattr(getattr(self.view, self.method.lower(), None), "unchanged", False):
                 operation["responses"]["304"] = {"description": "what If-None-Match names is the present answer"}
         return operation
+
+
+def summary_of(description: str, method: str) -> str:
+    """Return in a line what one method of an address does. A description says it of all methods: "One note; PATCH
+    changes its text, DELETE deletes it."."""
+    text = " ".join(description.replace("`", "").split())
+    before, *clauses = re.split(rf"(?:^|[,;:.] )({_METHOD}) ", text)
+    named = dict(zip(clauses[::2], clauses[1::2], strict=True))
+    thing = _SENTENCE.split(before)[0]
+    if method not in named:
+        return _shortened(thing)
+    done = _shortened(re.split("[;:] ", _SENTENCE.split(named[method])[0])[0])
+    # Of what it does it to, the noun is enough.
+    noun = re.split("[,:]| that | of which | on which | with ", thing)[0]
+    return f"{noun}: {done}" if noun else done[0].upper() + done[1:]
+
+
+def _shortened(sentence: str) -> str:
+    """Return a sentence without its last parts, as many as it takes to fit into a line."""
+    while len(sentence) > _LONG and (parts := list(re.finditer("[,;:] ", sentence))):
+        sentence = sentence[: parts[-1].start()]
+    return sentence
 
 
 def problems_of(view: Any, method: str, operation: dict[str, Any]) -> Iterator[int]:

@@ -58,9 +58,18 @@ class SchemaView(_Refusing, SpectacularAPIView):
 
 
 class DocsView(_Refusing, SpectacularSwaggerSplitView):
-    """The description with a form for every call; the page asks itself for its script."""
+    """The description with a form for every call, below first calls of this server; the page asks itself for its
+    script."""
 
     reads = ("script",)
+    template_name = "evalhub/api.html"
+
+    @extend_schema(exclude=True)
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Any:
+        answer = super().get(request, *args, **kwargs)  # type: ignore[no-untyped-call]
+        server = request.build_absolute_uri("/").rstrip("/")
+        answer.data |= {"server": server, "api": f"{server}/api/v1"}
+        return answer
 
 
 class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]

@@ -85,7 +85,7 @@ class RunMetadata(APIView):
 
     @extend_schema(request=MetadataSerializer, responses=RUNS.shape, parameters=[conditions.PARAMETER])
     def put(self, request: Request, run: UUID) -> Response:
-        """Replace it as a whole."""
+        """Replace the metadata of a run as a whole."""
         with transaction.atomic():
             found = locked(request, RUNS, run)
             serializer = MetadataSerializer(data=request.data)
@@ -135,7 +135,7 @@ class RunsMetadata(APIView):
 
     @extend_schema(request=MetadataEditSerializer, responses=shape(EditedRuns))
     def patch(self, request: Request, collection: str) -> Response:
-        """Change them all or none: merge `metadata` into each, and `rename` keys."""
+        """Change the metadata of many runs, all or none: merge `metadata` into each, and `rename` keys."""
         serializer = MetadataEditSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         asked = serializer.validated_data

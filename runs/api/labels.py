@@ -97,7 +97,7 @@ class LabelList(AnswerList[models.Label]):
 
 
 class LabelDetail(APIView):
-    """One label: GET has its past, PUT lets it name a run, DELETE takes it away. Members of its team may."""
+    """One label with its past; PUT lets it name a run, DELETE deletes it. Members of its team may."""
 
     signed_in = True
     scopes = {"PUT": Scope.SUBMIT, "DELETE": Scope.SUBMIT}

@@ -161,19 +161,19 @@ class NoteList(AnswerList[Note]):
 
 
 class RunNotes(NoteList):
-    """The notes about a run, latest first; members of its team write them."""
+    """The notes about a run, latest first; POST adds one, which members of its team may."""
 
     kind = "run"
 
 
 class CollectionNotes(NoteList):
-    """The notes about a collection, latest first; its organisers write them."""
+    """The notes about a collection, latest first; POST adds one, which its organisers may."""
 
     kind = "collection"
 
 
 class ExperimentNotes(NoteList):
-    """The notes about an experiment, latest first; those who may change it write them."""
+    """The notes about an experiment, latest first; POST adds one, which those may who change it."""
 
     kind = "experiment"
 

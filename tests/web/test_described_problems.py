@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from drf_spectacular.generators import SchemaGenerator
 
-from evalhub.described_problems import CODES
+from evalhub.described_problems import CODES, summary_of
 from evalhub.problems import _STATUS
+from tests.web.test_pages import SCRIPT_OR_STYLE
 from tests.web.worlds import People
 
 ERRORS = Path(__file__).parents[2] / "docs/api/errors.md"
@@ -50,6 +51,31 @@ def test_every_operation_names_its_problems(paths: Any) -> None:
             assert {"400", "401", "403", "429", "500", "503"} <= statuses, (path, method)
             assert ("404" in statuses) or "{" not in path, path
             assert ({"408", "413", "415", "507"} <= statuses) == (method != "get"), (path, method)
+
+
+def test_every_operation_has_a_summary_of_its_own(paths: Any) -> None:
+    summaries = [one["summary"] for methods in paths.values() for one in methods.values()]
+    assert len(summaries) > 200
+    assert len(set(summaries)) == len(summaries)
+    for summary in summaries:
+        assert 8 <= len(summary) <= 140, summary
+        assert re.fullmatch(r"[A-Z][^`\n]+[^.,;:]", summary), summary
+
+
+@pytest.mark.parametrize(
+    ("method", "summary"),
+    [
+        ("GET", "The notes about a run, latest first"),
+        ("POST", "The notes about a run: adds one"),
+        ("PATCH", "The notes about a run: changes its text"),
+        ("DELETE", "The notes about a run: deletes it"),
+        ("PUT", "The notes about a run, latest first"),
+    ],
+)
+def test_a_summary_is_the_clause_of_its_method(method: str, summary: str) -> None:
+    text = "The notes about a run, latest first; POST adds one; its\nteam may. PATCH changes its `text`, "
+    assert summary_of(f"{text}DELETE deletes it. More of it.\n\nAnd more.", method) == summary
+    assert summary_of("DELETE takes it out. More.", "DELETE") == "Takes it out"
 
 
 def test_what_only_some_addresses_answer_is_described_there_alone(paths: Any) -> None:
@@ -92,3 +118,22 @@ def test_what_is_described_is_answered(people: People, values: dict[str, Any]) -
     assert (wrong.status_code, wrong.json()["code"]) == (415, "unsupported_media_type")
     method = owner.delete("/api/v1/collections/one/")
     assert (method.status_code, method.json()["code"]) == (405, "method_not_allowed")
+
+
+def test_the_page_of_all_calls_has_first_calls_of_this_server(people: People) -> None:
+    answer = people.browsers["member"].get("/api/v1/docs/", headers={"host": "localhost"})
+    html = answer.content.decode()
+    assert "unsafe-eval" not in answer["Content-Security-Policy"]
+    own_script = rb'<script src="/api/v1/docs/\?script=" defer>'
+    assert not SCRIPT_OR_STYLE.search(re.sub(own_script, b"", answer.content))
+    for recipe in (
+        "-F file=@bm25.run http://localhost/api/v1/collections/tiny/runs/",
+        'evh.connect("http://localhost"',
+        '"http://localhost/api/v1/collections/tiny/values/export/csv/?measures=AP"',
+    ):
+        assert recipe in html
+    # The way back, and who is logged in.
+    assert '<a class="brand" href="/">' in html
+    assert "member</a>" in html
+    script = people.browsers["member"].get("/api/v1/docs/?script=")
+    assert (script["Content-Type"], b'url: "/api/v1/schema/"' in script.content) == ("application/javascript", True)
