@@ -140,6 +140,8 @@ def test_cards_on_a_phone_and_a_header_that_stays(chromium: Browser, site: Site)
         assert len(shown) == 6
         assert " to " in shown[-1]
         assert shown[4].startswith(("+", "\N{MINUS SIGN}", "0"))
+        # No tag is broken while there is room beside it.
+        assert card.locator("th a").first.evaluate("link => link.getClientRects().length") == 1
         page.get_by_label("Sort by").select_option("R@2")
         page.get_by_role("button", name="Sort", exact=True).click()
         expect(page.locator("#caption")).to_contain_text("Ranked by R@2")
@@ -219,6 +221,12 @@ def test_a_run_that_arrives_comes_to_the_board_by_itself(visitor: BrowserContext
         expect(page.get_by_label("Filter runs")).to_have_value("half a wor")
         expect(page.get_by_label("Filter runs")).to_be_focused()
         expect(page.locator("#board [hx-trigger]")).to_have_count(0, timeout=PATIENCE)
+
+
+def test_a_board_fits_a_tablet(board: Page) -> None:
+    board.set_viewport_size({"width": 768, "height": 900})
+    expect(board.locator(".whole th", has_text="Tier")).to_be_visible()
+    assert board.evaluate("document.documentElement.scrollWidth") <= 768
 
 
 def test_a_board_of_six_measures_fits_a_screen(board: Page) -> None:

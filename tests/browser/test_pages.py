@@ -26,13 +26,21 @@ STATES = (
 )  # fmt: skip
 # Tables and a chart, which need no scripts.
 TOPICS = ("topics", "topic", "heat-map")
-STUDIES = ("importance", "frontier")
+STUDIES = ("importance", "frontier", "orders", "design", "judgements")
 OWN = (
     "submit", "tokens", "webhooks", "run-parameters", "new-collection", "manage", "manage-judgements",
     "manage-measures", "manage-blind", "submit-sessions", "teams", "run-change", "run-files",
     "my-runs", "experiments", "experiment", "campaign-desk", "campaign-teams", "campaign-entries", "campaign-phase",
     "campaign-act", "campaign-team", "campaign-enter", "campaign-file", "phase-board",
 )  # fmt: skip
+# Pages whose tables have cards or fewer columns on a phone.
+FITS = {
+    "leaderboard", "leaderboard-columns", "comparison", "importance", "frontier", "what-if", "orders", "design",
+    "judgements", "parameters", "topics",
+}  # fmt: skip
+SIDEWAYS = """() => [...document.querySelectorAll(".scroll, pre")]
+    .filter(one => one.checkVisibility() && one.scrollWidth > one.clientWidth + 1)
+    .map(one => one.getAttribute("aria-label") || one.textContent.slice(0, 80))"""
 
 
 @pytest.mark.parametrize("name", [*OPEN, *TOPICS, *STUDIES, *OWN])
@@ -48,8 +56,10 @@ def test_a_page_is_accessible_fits_a_phone_and_is_silent(
         page.emulate_media(color_scheme="dark")
         page.set_viewport_size(PHONE)
         page.goto(address(site, name), wait_until="networkidle")
-        # Tables scroll in their own frame; the page itself never sideways.
+        # Wide tables scroll in their own frame; the page itself never sideways, nor the tables of most pages.
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+        if name in FITS:
+            assert page.evaluate(SIDEWAYS) == []
         # Of the rules, contrast is the one that other colours can break.
         assert faults_of_access(page, "color-contrast") == []
 
@@ -66,6 +76,25 @@ def test_a_page_works_without_scripts(chromium: Browser, site: Site, name: str) 
             image.scroll_into_view_if_needed()
             expect(image).to_be_visible()
     context.close()
+
+
+@pytest.mark.parametrize(("name", "table"), [("sessions", ".board"), ("topics", ".topics"), ("run", ".topics")])
+def test_the_page_scrolls_and_the_header_of_a_long_table_stays(
+    visitor: BrowserContext, site: Site, name: str, table: str
+) -> None:
+    with watched(visitor, site) as seen:
+        page = seen.page
+        page.set_viewport_size({"width": 1500, "height": 300})
+        page.goto(address(site, name))
+        frame = page.locator(f".scroll:has(> {table})").first
+        assert frame.evaluate("frame => getComputedStyle(frame).overflow") == "visible"
+        frame.locator("tbody tr").last.evaluate("row => row.scrollIntoView({block: 'end'})")
+        header = frame.locator("thead th").first.bounding_box()
+        assert header
+        assert 0 <= header["y"] < 200
+        for width in (768, PHONE["width"]):
+            page.set_viewport_size({"width": width, "height": 300})
+            assert frame.evaluate("frame => frame.scrollHeight <= frame.clientHeight + 1")
 
 
 def test_a_page_begins_with_a_way_past_its_head(visitor: BrowserContext, site: Site) -> None:

@@ -163,3 +163,10 @@ def test_no_more_than_sixty_are_chosen(browser: Client, alice: User) -> None:
     answer = browser.get(BOARD, {"select": every, "compare": "selected"})
     assert len(parse_qs(urlsplit(answer["Location"]).query)["runs"][0].split(",")) == MOST_CHOSEN
     assert len(answer["Location"]) < LONGEST_ADDRESS
+
+
+def test_a_board_of_one_run_offers_no_comparison(browser: Client, board: Collection) -> None:
+    Run.objects.exclude(pk=Run.objects.first().pk).delete()  # type: ignore[union-attr]
+    html = page(browser, BOARD)
+    assert len(rows_of(html)) == 1
+    assert "Compare all" not in html

@@ -221,13 +221,21 @@ def test_many_runs_have_tiers_ranks_a_heat_map_and_pairs(browser: Client, many: 
     assert pairs[0].count("<tr") == 16
     first = answer["measures"][0]["pairs"][0]
     assert f"{first['wins']}, {first['ties']}, {first['losses']}" in pairs[0]
+    # On phones each cell stands under the next and says its column.
+    columns, *rows = re.findall(r"<tr[ >].*?</tr>", pairs[0], re.DOTALL)
+    headers = [text_of(header) for header in re.findall(r"<th.*?</th>", columns, re.DOTALL)]
+    for row in rows:
+        cells = re.findall(r"<t[hd][ >]", row)
+        said = re.findall(r'<td[^>]*data-head="([^"]*)"', row)
+        assert len(cells) == len(headers)
+        assert said == [one for one in headers if one not in ("Run", "Interval around zero")]
     assert "analysis of variance" in text.lower()
 
 
 def test_pairs_are_ordered_as_asked(browser: Client, many: list[Run]) -> None:
     html = page(browser, "/collections/many/comparison/", sort="difference")
     table = html[html.index('<table class="pairs') :]
-    texts = re.findall(r'</td>\s*<td class="number">([^<]+)</td><td class="number">[^<]+ to ', table)
+    texts = re.findall(r'<td class="number" data-head="Difference">([^<]+)</td>', table)
     sizes = [abs(float(text.replace("\N{MINUS SIGN}", "-"))) for text in texts]
     assert sizes == sorted(sizes, reverse=True)
     assert len(sizes) == 15

@@ -54,14 +54,14 @@ FILES: Mapping[str, tuple[Callable[[Snapshot, str], bytes], str]] = {
 
 @dataclass(frozen=True)
 class ShownEntry:
-    """A row of a table: an entry, and its means as texts."""
+    """A row of a table: an entry, and its means as texts with the names of their measures."""
 
     rank: str
     tier: str
     team: str
     tag: str
     note: str
-    means: list[str]
+    means: list[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -131,12 +131,12 @@ def _shown(phase: Mapping[str, Any]) -> ShownPhase:
 def _row(entry: Mapping[str, Any], measures: list[str]) -> ShownEntry:
     role = "" if entry["role"] == "competing" else entry["label"] or entry["role"].replace("_", " ")
     note = ", ".join(part for part in (role, "late" if entry["late"] else "") if part)
-    means = [entry["means"][name]["mean"] for name in measures]
+    means = [(name, entry["means"][name]["mean"]) for name in measures]
     return ShownEntry(
         str(entry["rank"] or "–"),
         str(entry["tier"] or "–"),
         entry["team"]["name"] if entry["team"] else "",
         entry["tag"],
         note,
-        ["–" if mean is None else f"{mean:.4f}" for mean in means],
+        [(name, "–" if mean is None else f"{mean:.4f}") for name, mean in means],
     )
