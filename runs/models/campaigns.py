@@ -40,6 +40,12 @@ def _draw_seed() -> int:
     return secrets.randbits(62)
 
 
+LICENCE_RULE = r"\A[A-Za-z0-9][A-Za-z0-9.+-]*\Z"
+LICENCE_SAID = (
+    "write the SPDX identifier of a licence, such as CC-BY-4.0: letters, digits, dots, hyphens and plus signs"
+)
+
+
 class Campaign(models.Model):
     """An event in which teams enter runs into phases. The owners of its team are its organisers."""
 
@@ -67,6 +73,20 @@ class Campaign(models.Model):
     summary = models.CharField(max_length=500, blank=True, validators=[check_line])
     guidelines = models.TextField(blank=True, max_length=50_000, validators=[check_text])
     contact = models.CharField(max_length=254, blank=True, validators=[EmailValidator()])
+    licence = models.CharField(
+        max_length=64,
+        blank=True,
+        db_default="",
+        validators=[RegexValidator(LICENCE_RULE, LICENCE_SAID)],
+        help_text="SPDX identifier of the licence of its snapshots, such as CC-BY-4.0",
+    )
+    rights = models.CharField(
+        max_length=500,
+        blank=True,
+        db_default="",
+        validators=[check_line],
+        help_text="who has which rights in its snapshots, in words",
+    )
     state = models.CharField(max_length=10, choices=State.choices, default=State.DRAFT)
     registration = models.CharField(max_length=10, choices=Registration.choices, default=Registration.APPROVAL)
     registration_closes_at = models.DateTimeField(null=True, blank=True)

@@ -183,6 +183,22 @@ def test_the_page_has_every_form(held: Clients) -> None:
     assert (cited["types"]["resourceTypeGeneral"], "doi" in cited) == ("Dataset", False)
     deposit = web.get(f"{page[:-1]}.zenodo.json").json()["metadata"]
     assert (deposit["upload_type"], deposit["creators"], "doi" in deposit) == ("dataset", [{"name": "lab"}], False)
+    # Nothing is made up: without a licence none of them names one.
+    assert not {"license", "notes"} & set(deposit)
+    assert "rightsList" not in cited
+    assert code_of(held["olga"].patch(CAMPAIGN, {"licence": "CC BY"}, format="json")) == (400, "invalid")
+    said = {"licence": "CC-BY-4.0", "rights": "Judgements (c) 2027 <the organisers>"}
+    told = held["olga"].patch(CAMPAIGN, said, format="json").json()
+    assert {name: told[name] for name in said} == said
+    deposit = web.get(f"{page[:-1]}.zenodo.json").json()["metadata"]
+    assert (deposit["license"], deposit["notes"]) == ("cc-by-4.0", "Judgements (c) 2027 &lt;the organisers&gt;")
+    named, worded = web.get(f"{page[:-1]}.datacite.json").json()["rightsList"]
+    assert (named["rightsIdentifier"], named["rightsUri"]) == (
+        "CC-BY-4.0", "https://spdx.org/licenses/CC-BY-4.0.html",
+    )  # fmt: skip
+    assert worded == {"rights": said["rights"]}
+    assert 'license: "CC-BY-4.0"' in web.get(f"{page[:-1]}.cff").content.decode()
+    assert "CC-BY-4.0" in web.get(page).content.decode()
     assert 'value: "sha256:' in web.get(f"{page[:-1]}.cff").content.decode()
     assert web.get(f"{page[:-1]}.exe").status_code == web.get(f"/s/{'0' * 20}/").status_code == 404
     assert web.get(f"/s/{made['sha256'][:19]}/").status_code == 404

@@ -13,12 +13,14 @@ from urllib.parse import urlsplit
 from metrics.exports.comparisons.latex import escaped
 
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+_SPDX = "https://spdx.org/licenses/"
 
 
 @dataclass(frozen=True)
 class Cited:
     """What a citation names. `address` is the permanent one, `site` that of the server, `before` the address of the
-    snapshot that it supersedes; `doi` is empty where none was given, `published_by` where the operator names nobody."""
+    snapshot that it supersedes; `doi` is empty where none was given, `published_by` where the operator names nobody,
+    `licence` (an SPDX identifier) and `rights` where the organisers say nothing."""
 
     title: str
     author: str
@@ -32,6 +34,8 @@ class Cited:
     before: str = ""
     doi: str = ""
     published_by: str = ""
+    licence: str = ""
+    rights: str = ""
 
     @property
     def on(self) -> datetime:
@@ -64,6 +68,7 @@ def citation_cff(cited: Cited) -> str:
         f"date-released: {_quoted(cited.on.date().isoformat())}",
         f"url: {_quoted(cited.address)}",
         *([f"doi: {_quoted(cited.doi)}"] if cited.doi else []),
+        *([f"license: {_quoted(cited.licence)}"] if cited.licence else []),
         "identifiers:",
         "  - type: other",
         f"    value: {_quoted(f'sha256:{cited.sha256}')}",
@@ -91,13 +96,26 @@ def datacite(cited: Cited) -> str:
             "dates": [{"date": cited.on.date().isoformat(), "dateType": "Created"}],
             "identifiers": [{"identifier": f"sha256:{cited.sha256}", "identifierType": "SHA-256"}],
             "relatedIdentifiers": related,
+            **({"rightsList": _rights_list(cited)} if cited.licence or cited.rights else {}),
             "language": "en",
         }
     )
 
 
+def _rights_list(cited: Cited) -> list[dict[str, str]]:
+    """Return the licence and the words about rights as DataCite has them."""
+    found = []
+    if cited.licence:
+        spdx = {"rightsIdentifier": cited.licence, "rightsIdentifierScheme": "SPDX", "schemeUri": _SPDX}
+        found.append({"rights": cited.licence, "rightsUri": f"{_SPDX}{cited.licence}.html", **spdx})
+    if cited.rights:
+        found.append({"rights": cited.rights})
+    return found
+
+
 def zenodo(cited: Cited) -> str:
-    """Return the body with which Zenodo's interface for deposits makes a draft."""
+    """Return the body with which Zenodo's interface for deposits makes a draft, whose identifiers of licences are those
+    of SPDX in small letters. Without a licence Zenodo takes its own default."""
     related = [
         {"identifier": cited.address, "relation": "isIdenticalTo", "resource_type": "dataset"},
         {"identifier": cited.campaign_address, "relation": "isPartOf"},
@@ -118,6 +136,8 @@ def zenodo(cited: Cited) -> str:
         "imprint_publisher": cited.publisher,
         "keywords": ["information retrieval", "evaluation campaign"],
         "related_identifiers": related,
+        **({"license": cited.licence.lower()} if cited.licence else {}),
+        **({"notes": escape(cited.rights)} if cited.rights else {}),
         **({"doi": cited.doi} if cited.doi else {}),
     }
     return _json({"metadata": metadata})
@@ -191,7 +211,8 @@ def ro_crate(cited: Cited, files: Mapping[str, bytes]) -> str:
         "identifier": cited.address,
         "author": {"@id": "#author"},
         "publisher": {"@id": "#publisher"},
-        "license": "Ask the organisers of the campaign.",
+        "license": {"@id": f"{_SPDX}{cited.licence}"} if cited.licence else "Ask the organisers of the campaign.",
+        **({"copyrightNotice": cited.rights} if cited.rights else {}),
         "hasPart": [{"@id": part["@id"]} for part in parts],
     }
     described = {

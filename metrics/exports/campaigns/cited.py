@@ -25,4 +25,6 @@ def cited_of(snapshot: Snapshot, site: str) -> Cited:
         before=f"{site}/s/{before.code}/" if before else "",
         doi=snapshot.doi,
         published_by=settings.EVALHUB_PUBLISHER,
+        licence=campaign.licence,
+        rights=campaign.rights,
     )

@@ -46,6 +46,8 @@ class Campaign(TypedDict):
     guidelines: Annotated[str, "Markdown"]
     guidelines_sha256: str
     contact: Annotated[str | None, "for members and organisers"]
+    licence: Annotated[str, "of its snapshots: an SPDX identifier; empty: the organisers say none"]
+    rights: Annotated[str, "who has which rights in its snapshots, in words"]
     registration: Annotated[str, OneOf(models.Campaign.Registration.choices)]
     registration_closes_at: datetime | None
     roster_closes_at: Annotated[
@@ -158,6 +160,8 @@ def campaign_answer(request: Request, found: models.Campaign, now: datetime) -> 
         guidelines=found.guidelines,
         guidelines_sha256=hashlib.sha256(found.guidelines.encode()).hexdigest(),
         contact=found.contact if own or organiser else None,
+        licence=found.licence,
+        rights=found.rights,
         registration=found.registration,
         registration_closes_at=found.registration_closes_at,
         roster_closes_at=found.roster_closes_at,

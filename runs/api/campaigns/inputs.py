@@ -11,7 +11,7 @@ from runs.api.fields import ChoiceField, CostsField, JSONObjectField, MeasureLis
 from runs.api.parameters import KnownFields
 from runs.api.serializers import PersonalTeam, TeamField, UploadSerializer
 from runs.models import Agreement, Campaign, Collection, Entry, Participation, Phase
-from runs.models.campaigns import SLUG_RULE, SLUG_RULE_SAID
+from runs.models.campaigns import LICENCE_RULE, LICENCE_SAID, SLUG_RULE, SLUG_RULE_SAID
 from runs.models.text import check_line, check_text
 from runs.services.campaigns.clock import read_time, read_zone
 from runs.services.campaigns.managing import MAX_AGREEMENTS
@@ -64,6 +64,15 @@ class CampaignChangeSerializer(TimesSerializer):
     summary = _line(500, required=False, allow_blank=True)
     guidelines = _text(50_000, required=False)
     contact = serializers.EmailField(max_length=254, required=False, allow_blank=True)
+    licence = serializers.RegexField(
+        LICENCE_RULE,
+        max_length=64,
+        required=False,
+        allow_blank=True,
+        error_messages={"invalid": LICENCE_SAID},
+        help_text="SPDX identifier of the licence of snapshots, such as CC-BY-4.0",
+    )
+    rights = _line(500, required=False, allow_blank=True)
     registration = ChoiceField(choices=Campaign.Registration.choices, required=False)
     registration_closes_at = TimeField(required=False, allow_null=True)
     roster_closes_at = TimeField(required=False, allow_null=True)
