@@ -17,7 +17,8 @@ from runs.models.text import check_line
 
 
 class Release(models.Model):
-    """A step of disclosure of a phase: planned, done for good, or cancelled.
+    """A step of disclosure of a phase: planned, done for good, or cancelled. To its largest audience so far its results
+    are released again when judgements are newer.
 
     `official` has the ids of the entries that stood on the official board then; with the selection `best` they depend
     on the values under its `qrels`, the version that was active.
@@ -45,7 +46,9 @@ class Release(models.Model):
         ordering = ("phase", "audience", "created_at")
         constraints = (
             models.UniqueConstraint(
-                fields=("phase", "audience"), condition=Q(cancelled_at=None), name="one_release_per_audience"
+                fields=("phase", "audience"),
+                condition=Q(cancelled_at=None, done_at=None),
+                name="one_planned_release_per_audience",
             ),
             models.CheckConstraint(
                 condition=Q(done_at=None) | Q(cancelled_at=None), name="what_is_done_is_not_cancelled"

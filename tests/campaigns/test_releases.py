@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 from django.db import connection, connections
+from django.test import Client
 from rest_framework.test import APIClient
 
 from metrics.services.campaigns import releasing
 from metrics.services.campaigns.releasing import release_due
-from runs.models import AuditEvent, Collection, Release
+from metrics.services.upkeep.campaigns import find_in_campaigns
+from runs.models import AuditEvent, Collection, Mail, Release, User
 from tests.campaigns.worlds import (
     LATE,
     OPENS,
@@ -29,6 +31,7 @@ from tests.conftest import POOR, QRELS, evaluate_all, upload
 
 Clients = dict[str, APIClient]
 RELEASES = f"{PHASE}releases/"
+DESK = "/campaigns/cup/desk/"
 AT = LATE + timedelta(days=1)
 
 
@@ -105,6 +108,37 @@ def test_a_release_at_once_waits_unless_it_is_forced(people: Clients, clock: Clo
     assert not Collection.objects.get(slug="dark").blind
     assert code_of(plan(olga, audience="participants")) == (409, "already_released")
     assert people["eve"].get(RELEASES).json()["count"] == 1
+
+
+def test_results_are_released_again_by_newer_judgements(people: Clients, clock: Clock) -> None:
+    hold(people, clock)
+    olga, ann = people["olga"], people["ann"]
+    evaluate_all()
+    for audience in ("teams", "public"):
+        made = plan(olga, audience=audience)
+        assert olga.post(f"{made.json()['url']}now/").status_code == 200
+    same = plan(olga, audience="public")
+    assert code_of(same) == (409, "already_released")
+    assert "activate these" in same.json()["detail"]
+    first = ann.get(f"{PHASE}packet/")
+    newer = upload(olga, "collections/dark/qrels/", f"{QRELS}3 0 y 1\n", activate="true")
+    assert newer.status_code == 201, newer.content
+    evaluate_all()
+    clock.now += TICK
+    # What was released stays until it is released again.
+    assert ann.get(f"{PHASE}packet/")["X-SHA256"] == first["X-SHA256"]
+    assert code_of(plan(olga, audience="teams")) == (409, "already_released")
+    desk = Client()
+    desk.force_login(User.objects.get(username="olga"))
+    assert "Release to public again, by newer judgements" in desk.get(DESK).content.decode()
+    again = plan(olga, audience="public").json()["url"]
+    assert code_of(plan(olga, audience="public")) == (409, "already_planned")
+    assert olga.post(f"{again}now/").json()["qrels"] == 2
+    assert state_of(olga) == [("done", None)] * 3
+    assert ann.get(f"{PHASE}packet/")["X-SHA256"] != first["X-SHA256"]
+    assert Mail.objects.filter(subject__contains="again, by newer judgements").exists()
+    assert not list(find_in_campaigns())
+    assert "again, by newer" not in desk.get(DESK).content.decode()
 
 
 def test_what_cannot_be_planned(people: Clients, clock: Clock) -> None:

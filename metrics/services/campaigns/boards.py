@@ -128,8 +128,8 @@ def _stood(phase: Phase, entries: list[_Entry]) -> list[_Entry]:
     public: who read it then finds them with the reason."""
     if all(entry.state == _ENTERED for entry in entries):
         return entries
-    public = Release.objects.filter(phase=phase, audience=Release.Audience.PUBLIC).exclude(done_at=None).first()
-    stood = set(public.official) if public else set()
+    public = Release.objects.filter(phase=phase, audience=Release.Audience.PUBLIC).exclude(done_at=None)
+    stood = {pk for official in public.values_list("official", flat=True) for pk in official}
     return [entry for entry in entries if entry.state == _ENTERED or str(entry.pk) in stood]
 
 

@@ -110,13 +110,17 @@ def _add_releases(campaign: Campaign, found: dict[int, PhaseCounts], now: dateti
         cancel = reverse("campaign-act-page", args=[campaign.slug, "cancel-release"])
         of.releases.append(ShownRelease(one, said, f"{cancel}?{urlencode({'release': str(one.pk)})}"))
     for of in found.values():
-        phase, there = of.shown.phase, {one.release.audience for one in of.releases}
+        phase, there = of.shown.phase, [one.release for one in of.releases]
+        # The last one to the largest audience.
+        last = max(there, key=lambda one: (one.audience, one.done_at is None, one.done_at), default=None)
+        newer = last and last.done_at and phase.collection.active_qrels not in (None, last.qrels)
         if campaign.state == Campaign.State.PUBLISHED and phase.kind == Phase.Kind.EVALUATION:
             for audience in Release.Audience:
-                if audience > max([phase.collection.disclosure, *there]):
+                more = audience > max([phase.collection.disclosure, *(one.audience for one in there)])
+                if more or (newer and last and audience == last.audience):
                     path = reverse("campaign-act-page", args=[campaign.slug, f"release-to-{audience.label}"])
                     said = f"{path}?{urlencode({'phase': phase.slug})}"
-                    of.releasing.append((audience.label, said))
+                    of.releasing.append((f"{audience.label}{'' if more else ' again, by newer judgements'}", said))
 
 
 def hidden_collections(campaign: Campaign) -> list[Collection]:

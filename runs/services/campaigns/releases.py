@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from runs.errors import Conflict, InvalidInput, NotAllowed
-from runs.models import AuditEvent, Campaign, Collection, Phase, Release, User
+from runs.models import AuditEvent, Campaign, Collection, Phase, Qrels, Release, User
 from runs.services.audit import SYSTEM, Origin, record
 from runs.services.campaigns import clock
 from runs.services.campaigns.phases import locked_phase
@@ -32,7 +32,7 @@ def plan_release(
 
     Raise NotAllowed for whoever is no organiser of the collection, InvalidInput for an unknown version of judgements,
     Conflict for a time that is past or before the phase is over, for a campaign that is not published, and if these
-    people have such a release already or see the results.
+    people or more have the results already, unless by other judgements than these or the active ones.
     """
     with transaction.atomic():
         found, now = locked_phase(phase), clock.database_now()
@@ -53,7 +53,7 @@ def plan_release(
         if at is not None and at < over and found.kind == Phase.Kind.EVALUATION:
             message = f"phase {found.slug} closes at {said(over)}; its results are released then or later"
             raise Conflict(message, code="phase_not_over", pointer="/at")
-        _check_new(found, audience)
+        _check_new(found, audience, version or found.collection.active_qrels)
         fields = {"planned_at": at, "qrels": version, "with_run_files": with_run_files, "note": note}
         made = Release.objects.create(phase=found, audience=audience, planned_by=user, **fields)
         after = {"planned_at": at, "qrels": qrels, "with_run_files": with_run_files}
@@ -100,12 +100,18 @@ def due_releases(now: datetime) -> QuerySet[Release]:
     return rows.order_by("planned_at", "audience")
 
 
-def _check_new(phase: Phase, audience: int) -> None:
-    """Raise Conflict if a phase, whose row is locked, needs no release to these people."""
-    live = Release.objects.filter(phase=phase, cancelled_at=None)
-    if live.filter(done_at__isnull=False, audience__gte=audience).exists():
-        label = Release.Audience(audience).label
-        raise Conflict(f"the results of phase {phase.slug} are released to {label} already", code="already_released")
-    if live.filter(audience=audience).exists():
+def _check_new(phase: Phase, audience: int, qrels: Qrels | None) -> None:
+    """Raise Conflict if a phase, whose row is locked, needs no release by these judgements to these people."""
+    last = Release.objects.filter(phase=phase).exclude(done_at=None).order_by("-audience", "-done_at").first()
+    if last and last.audience >= audience:
+        message = f"the results of phase {phase.slug} are released to {last.get_audience_display()} already"
+        if last.audience > audience:
+            raise Conflict(message, code="already_released", pointer="/audience")
+        if qrels is None or last.qrels_id == qrels.pk:
+            message += (
+                "; they can be released again by other judgements: activate these, or name their version in qrels"
+            )
+            raise Conflict(message, code="already_released")
+    if Release.objects.filter(phase=phase, cancelled_at=None, done_at=None, audience=audience).exists():
         message = f"a release of phase {phase.slug} to {Release.Audience(audience).label} is planned; cancel it first"
         raise Conflict(message, code="already_planned", pointer="/audience")

@@ -192,11 +192,13 @@ def tell_released(release: Release) -> None:
     it."""
     phase, campaign = release.phase, release.phase.campaign
     audience = release.get_audience_display()
+    before = Release.objects.filter(phase=phase, audience__gte=release.audience).exclude(done_at=None)
+    how = " again, by newer judgements" if before.exclude(pk=release.pk).exists() else ""
     text = (
-        f"The results of phase {phase.name} of {campaign.name} are released to {audience}. Your team's packet:\n\n"
+        f"The results of phase {phase.name} of {campaign.name} are released to {audience}{how}. Your team's packet:\n\n"
         f"evh campaign packet {campaign.slug} {phase.slug}"
     )
-    subject = f"{phase.name}: results are released to {audience}"
+    subject = f"{phase.name}: results are released to {audience}{how}"
     path, about = f"releases/{release.pk}/", {"phase": phase.slug, "release": str(release.pk), "audience": audience}
     teams = accepted(campaign)
     tell(Event.RELEASE_DONE, campaign, teams, organisers=True, subject=subject, text=text, path=path, about=about)
