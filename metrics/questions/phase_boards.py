@@ -82,7 +82,7 @@ def of_phase_board(request: HttpRequest | Request, campaign: str, phase: str) ->
     disclosure, teams = found.collection.disclosure, found.campaign.participations.order_by("pk")
     names = [
         (*team, until, hides(found.campaign, until, disclosure, reader.now))
-        for *team, until in teams.values_list("pk", "team__slug", "name", "pseudonym", "anonymous_until")
+        for *team, until in teams.values_list("pk", "team__slug", "name", "former_name", "pseudonym", "anonymous_until")
     ]
     releases = Release.objects.filter(phase=found).exclude(done_at=None).order_by("pk").values_list("pk", "done_at")
     own = reader.own.pk if reader.own else None

@@ -237,6 +237,9 @@ class Participation(models.Model):
     team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="participations")
     state = models.CharField(max_length=10, choices=State.choices, default=State.REQUESTED)
     name = models.CharField(max_length=150, validators=[check_line], help_text="as it is shown")
+    former_name = models.CharField(
+        max_length=150, blank=True, default="", db_default="", help_text="under which results were disclosed to teams"
+    )
     affiliation = models.CharField(max_length=300, blank=True, validators=[check_line])
     requested_at = models.DateTimeField(default=timezone.now, editable=False)
     accepted_at = models.DateTimeField(null=True, blank=True, editable=False)
@@ -253,6 +256,11 @@ class Participation(models.Model):
 
     def __str__(self) -> str:
         return f"{self.team} in {self.campaign}"
+
+    @property
+    def shown_name(self) -> str:
+        """Return the name, with the one that it had when results were disclosed if it has changed since."""
+        return f"{self.name} (formerly {self.former_name})" if self.former_name else self.name
 
 
 class CampaignMember(models.Model):

@@ -56,6 +56,7 @@ class Webhook(models.Model):
         TEAM_REMOVED = "team.removed"
         RELEASE_DONE = "release.done"
         RELEASE_WAITING = "release.waiting"
+        QRELS_SUPERSEDED = "qrels.superseded"
         NOTICE_POSTED = "notice.posted"
 
     class Format(models.TextChoices):

@@ -51,6 +51,7 @@ _MEANINGS = {
     Webhook.Event.TEAM_REMOVED: "a team was removed",
     Webhook.Event.RELEASE_DONE: "results of a phase were released",
     Webhook.Event.RELEASE_WAITING: "a release is due and waits, for half an hour",
+    Webhook.Event.QRELS_SUPERSEDED: "newer judgements of released results became active",
     Webhook.Event.NOTICE_POSTED: "organisers of a campaign posted a notice",
 }
 _FORMATS = {

@@ -18,6 +18,7 @@ from runs.formats.sessions.qrels import read_session_qrels
 from runs.formats.trec_qrels import QrelsSummary, read_qrels
 from runs.models import AuditEvent, Collection, Qrels, User
 from runs.services.audit import SYSTEM, Origin, record
+from runs.services.campaigns.telling import tell_superseded
 from runs.services.files import HASH_SEED, FileSource, keep_file, read_stored, storing, upload_limits
 from runs.services.reduced_qrels import excluded_topics_of, written_without
 from runs.services.reports import report_as_json
@@ -147,6 +148,8 @@ def _activate(qrels: Qrels, enqueue: Callable[[Qrels], object], origin: Origin) 
     if counting is not qrels:
         _record_activation(origin, counting, replaced)
     qrels_activated(counting, origin.request_id)
+    if active and active.pk != counting.pk:
+        tell_superseded(counting)
     enqueue(counting)
     return replaced
 

@@ -343,6 +343,26 @@ def test_teams_publish_entries_afterwards(held: Clients, clock: Clock) -> None:
     assert shown_row[0] is None
 
 
+def test_a_name_that_changes_after_results_were_disclosed_has_the_former_one_beside_it(held: Clients) -> None:
+    ann, eve, apples = held["ann"], held["eve"], f"{CAMPAIGN}teams/apples/"
+
+    def rename(name: str) -> str:
+        return str(ann.patch(apples, {"name": name}, format="json").json()["former_name"])
+
+    assert rename("Pears") == ""
+    step(Disclosure.PUBLIC)
+    tag = eve.get(BOARD)["ETag"]
+    assert rename("Melons") == "Pears"
+    assert eve.get(BOARD, headers={"If-None-Match": tag}).status_code == 200
+    assert "Melons (formerly Pears)" in {name for _, _, name in rows(eve)}
+    assert "Melons (formerly Pears)" in text_of(page(browser(), PAGE))
+    assert rename("Grapes") == "Pears"
+    assert not list(find_in_campaigns())
+    assert rename("Pears") == ""
+    assert "Pears" in {name for _, _, name in rows(eve)}
+    assert not list(find_in_campaigns())
+
+
 def test_a_frozen_leaderboard_shows_no_later_entry_of_others(people: Clients, clock: Clock) -> None:
     olga, ann, ben = people["olga"], people["ann"], people["ben"]
     frozen = CLOSES - timedelta(days=3)

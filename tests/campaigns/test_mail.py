@@ -335,6 +335,14 @@ def test_releases_are_told_when_they_are_done_and_once_when_they_wait(cup: Clien
     assert release_due() == 1
     assert sorted(row[:2] for row in told()) == [("release.done", name) for name in ("abe", "ann", "ben", "olga")]
     assert (release_due(), note_waiting(), told()) == (0, 0, [])
+    # Judgements that become active are told where results were released by others.
+    assert upload(olga, "collections/dark/qrels/", QRELS).status_code == 200
+    assert told() == []
+    assert upload(olga, "collections/dark/qrels/", f"{QRELS}1 0 u 1\n").status_code == 201
+    text = Mail.objects.filter(event="qrels.superseded").first()
+    assert text
+    assert "Version 2 is active now" in text.text
+    assert sorted(row[:2] for row in told()) == [("qrels.superseded", name) for name in ("abe", "ann", "ben", "olga")]
 
 
 def test_organisers_get_the_entries_of_a_day_once(cup: Clients, clock: Clock) -> None:

@@ -95,6 +95,7 @@ class Participation(TypedDict):
     campaign: str
     team: str
     name: str
+    former_name: Annotated[str, "under which results were disclosed to teams; empty: the same"]
     affiliation: str
     state: ParticipationState
     requested_at: datetime
@@ -202,6 +203,7 @@ def participation_answer(found: models.Participation) -> Participation:
         campaign=found.campaign.slug,
         team=found.team.slug,
         name=found.name,
+        former_name=found.former_name,
         affiliation=found.affiliation,
         state=found.state,
         requested_at=found.requested_at,

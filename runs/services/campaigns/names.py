@@ -74,7 +74,7 @@ def names_at(
     for one in participations:
         hidden = not organiser and one != own and is_hidden(one, disclosure, now)
         number = f"{one.pseudonym or 0:02}"
-        shown = (f"team-{number}", f"Team {number}") if hidden else (one.team.slug, one.name)
+        shown = (f"team-{number}", f"Team {number}") if hidden else (one.team.slug, one.shown_name)
         found[one.pk] = ShownName(*shown, hidden)
     return found
 

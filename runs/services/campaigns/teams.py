@@ -154,15 +154,28 @@ def _shown_to_others(participation: Participation) -> Phase | None:
 
 
 def rename(*, participation: Participation, changes: Mapping[str, str], user: User, origin: Origin = SYSTEM) -> None:
-    """Change the shown name or affiliation of a team. Raise NotAllowed for anybody but its owners and organisers."""
+    """Change the shown name or affiliation of a team. Once results are disclosed to teams, a new name has the one that
+    it had then beside it. Raise NotAllowed for anybody but its owners and organisers."""
     with transaction.atomic():
         found = locked_participation(participation)
         if not (_leads(user, found.team) or is_organiser(found.campaign, user)):
             raise NotAllowed(f"only owners of team {found.team} can do this")
-        before, after = changed(found, changes)
+        wanted = dict(changes)
+        if "name" in wanted and (found.former_name or _read_by_teams(found.campaign)):
+            known = found.former_name or found.name
+            wanted["former_name"] = "" if wanted["name"] == known else known
+        before, after = changed(found, wanted)
         Participation.objects.filter(pk=found.pk).update(**after)
         if after:
             record(origin, _Action.PARTICIPATION_CHANGED, found, before=before, after=after)
+
+
+def _read_by_teams(campaign: Campaign) -> bool:
+    """Return whether teams see results of an evaluation of the campaign."""
+    held = campaign.phases.filter(kind=Phase.Kind.EVALUATION).exclude(
+        collection__blind=True, collection__shown_to=Disclosure.ORGANISERS
+    )
+    return held.exists()
 
 
 def move_anonymity(*, participation: Participation, until: datetime, user: User, origin: Origin = SYSTEM) -> None:

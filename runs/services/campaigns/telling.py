@@ -23,6 +23,7 @@ from runs.models import (
     Participation,
     Phase,
     PhaseMoment,
+    Qrels,
     Release,
     Team,
     User,
@@ -202,6 +203,27 @@ def tell_released(release: Release) -> None:
     path, about = f"releases/{release.pk}/", {"phase": phase.slug, "release": str(release.pk), "audience": audience}
     teams = accepted(campaign)
     tell(Event.RELEASE_DONE, campaign, teams, organisers=True, subject=subject, text=text, path=path, about=about)
+
+
+def tell_superseded(qrels: Qrels) -> None:
+    """Tell the teams of phases whose results were released by other judgements that these count now. No value is in
+    it."""
+    done = Release.objects.filter(phase__collection=qrels.collection_id).exclude(done_at=None)
+    latest = {one.phase_id: one for one in done.select_related("phase__campaign", "qrels").order_by("done_at")}
+    for release in latest.values():
+        if release.qrels is None or release.qrels_id == qrels.pk:
+            continue
+        phase, campaign = release.phase, release.phase.campaign
+        text = (
+            f"The results of phase {phase.name} of {campaign.name} were released by version {release.qrels.version} of "
+            f"the judgements. Version {qrels.version} is active now: every run is evaluated again, and leaderboards "
+            "follow. Packets and snapshots stay as they were made until the organisers release again."
+        )
+        subject, path = f"{phase.name}: newer judgements", f"campaigns/{campaign.slug}/phases/{phase.slug}/"
+        about, teams = {"phase": phase.slug, "qrels": qrels.version}, accepted(campaign)
+        tell(
+            Event.QRELS_SUPERSEDED, campaign, teams, organisers=True, subject=subject, text=text, path=path, about=about
+        )
 
 
 def tell_waiting(release: Release) -> None:
