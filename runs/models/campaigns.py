@@ -14,7 +14,7 @@ from runs.models.accounts import Team, User
 from runs.models.checked import StoredJSON
 from runs.models.collections import Collection
 from runs.models.disclosure import led_by
-from runs.models.text import check_line, check_text
+from runs.models.text import DOI_RULE, DOI_SAID, check_line, check_text
 
 # What the short name of a campaign or a phase may be.
 SLUG_RULE = r"[a-z0-9][a-z0-9_-]{0,63}"
@@ -44,6 +44,9 @@ LICENCE_RULE = r"\A[A-Za-z0-9][A-Za-z0-9.+-]*\Z"
 LICENCE_SAID = (
     "write the SPDX identifier of a licence, such as CC-BY-4.0: letters, digits, dots, hyphens and plus signs"
 )
+
+
+_DOI = RegexValidator(rf"\A{DOI_RULE}\Z", DOI_SAID)
 
 
 class Campaign(models.Model):
@@ -86,6 +89,19 @@ class Campaign(models.Model):
         db_default="",
         validators=[check_line],
         help_text="who has which rights in its snapshots, in words",
+    )
+    citation_authors = models.CharField(
+        max_length=1000,
+        blank=True,
+        db_default="",
+        validators=[check_line],
+        help_text="whom citations of its snapshots name, as in: Lima, Ana; Kim, Bo. Empty: its team",
+    )
+    paper_doi = models.CharField(
+        max_length=220, blank=True, db_default="", validators=[_DOI], help_text="of its overview paper"
+    )
+    judgements_doi = models.CharField(
+        max_length=220, blank=True, db_default="", validators=[_DOI], help_text="of the judgements, published elsewhere"
     )
     state = models.CharField(max_length=10, choices=State.choices, default=State.DRAFT)
     registration = models.CharField(max_length=10, choices=Registration.choices, default=Registration.APPROVAL)

@@ -11,10 +11,7 @@ from django.utils import timezone
 
 from runs.models.accounts import User
 from runs.models.campaigns import Campaign, Participation, Phase
-from runs.models.text import check_line
-
-# A DOI without the address of its resolver.
-DOI_RULE = r"10\.[0-9]{4,9}/[^\s<>\"\\{}]{1,200}"
+from runs.models.text import DOI_RULE, DOI_SAID, check_line
 
 
 class Packet(models.Model):
@@ -74,7 +71,7 @@ class Snapshot(models.Model):
     doi = models.CharField(
         max_length=220,
         blank=True,
-        validators=[RegexValidator(rf"\A{DOI_RULE}\Z", "write it as 10.5281/zenodo.1234567")],
+        validators=[RegexValidator(rf"\A{DOI_RULE}\Z", DOI_SAID)],
     )
 
     class Meta:

@@ -11,6 +11,10 @@ _TURNING = "\u202a-\u202e\u2066-\u2069"
 _NOT_IN_A_LINE = re.compile(f"[\\x00-\\x1f\\x7f-\\x9f\u2028\u2029{_TURNING}]")
 _NOT_IN_A_TEXT = re.compile(f"[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f{_TURNING}]")
 
+# A DOI, without the address of its resolver.
+DOI_RULE = r"10\.[0-9]{4,9}/[^\s<>\"\\{}]{1,200}"
+DOI_SAID = "write it as 10.5281/zenodo.1234567"
+
 
 def check_line(text: str) -> None:
     """Refuse control characters, ends of lines and marks that turn the direction of text in a name."""

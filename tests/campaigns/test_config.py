@@ -171,6 +171,8 @@ def test_a_copy_has_the_configuration_and_neither_people_nor_runs(
     register(people["ann"], "apples")
     clock.now = OPENS
     assert enter(people["ann"], "dense", answers='{"stages": 1}').status_code == 409  # an agreement is not signed
+    told = {"citation_authors": "Lima, Ana", "paper_doi": "10.1000/paper", "judgements_doi": "10.1000/qrels"}
+    assert olga.patch(CAMPAIGN, told, format="json").status_code == 200
     address, body = "/api/v1/campaigns/?from=cup&shift_days=200", {"slug": "next", "name": "Next", "team": "lab"}
     assert code_of(people["ann"].post(address, {**body, "team": "apples"}, format="json")) == (403, "not_allowed")
     made = olga.post(address, {**body, "summary": "2028"}, format="json")
@@ -184,6 +186,9 @@ def test_a_copy_has_the_configuration_and_neither_people_nor_runs(
         "2027-05-02T12:00:00Z", "2027-11-18T13:00:00Z",
     )  # fmt: skip
     assert new["agreements"] == old["agreements"]
+    # What was published of the old one is not of the new one.
+    assert {name: old["campaign"][name] for name in told} == told
+    assert {name: new["campaign"][name] for name in told} == {**told, "paper_doi": "", "judgements_doi": ""}
     assert new["phases"][0]["form"] == old["phases"][0]["form"]
     copied = Campaign.objects.get(slug="next")
     assert (copied.participations.count(), copied.members.count(), Entry.objects.count()) == (0, 0, 0)

@@ -206,6 +206,37 @@ def test_the_page_has_every_form(held: Clients) -> None:
 
 
 @pytest.mark.sqlite
+def test_citations_name_the_authors_the_paper_and_the_judgements(held: Clients) -> None:
+    olga, web = held["olga"], Client()
+    evaluate_all()
+    disclose(collection=Collection.objects.get(slug="dark"), to=Disclosure.PUBLIC)
+    page = f"/s/{make(olga).json()['code']}/"
+    assert code_of(olga.patch(CAMPAIGN, {"paper_doi": "zenodo.1"}, format="json")) == (400, "invalid")
+    said = {"citation_authors": "Lima, Ana; The Lab", "paper_doi": "10.1000/paper", "judgements_doi": "10.1000/qrels"}
+    told = olga.patch(CAMPAIGN, said, format="json").json()
+    assert {name: told[name] for name in said} == said
+    cited = web.get(f"{page[:-1]}.datacite.json").json()
+    assert cited["creators"] == [
+        {"name": "Lima, Ana", "nameType": "Personal", "familyName": "Lima", "givenName": "Ana"},
+        {"name": "The Lab", "nameType": "Organizational"},
+    ]
+    relations = {one["relationType"]: one["relatedIdentifier"] for one in cited["relatedIdentifiers"]}
+    assert (relations["IsSupplementTo"], relations["IsDerivedFrom"]) == ("10.1000/paper", "10.1000/qrels")
+    deposit = web.get(f"{page[:-1]}.zenodo.json").json()["metadata"]
+    assert deposit["creators"] == [{"name": "Lima, Ana"}, {"name": "The Lab"}]
+    assert {"identifier": "10.1000/paper", "relation": "isSupplementTo"} in deposit["related_identifiers"]
+    assert b"author = {Lima, Ana and {The Lab}}" in web.get(f"{page[:-1]}.bib").content
+    assert web.get(f"{page[:-1]}.csl.json").json()[0]["author"] == [
+        {"family": "Lima", "given": "Ana"}, {"literal": "The Lab"},
+    ]  # fmt: skip
+    assert (
+        'family-names: "Lima"\n    given-names: "Ana"\n  - name: "The Lab"'
+        in web.get(f"{page[:-1]}.cff").content.decode()
+    )
+    assert "Lima, Ana; The Lab (" in web.get(page).content.decode()
+
+
+@pytest.mark.sqlite
 def test_a_doi_is_given_once_and_a_withdrawn_snapshot_stays(held: Clients) -> None:
     olga = held["olga"]
     evaluate_all()

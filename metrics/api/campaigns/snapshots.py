@@ -26,7 +26,7 @@ from runs.api.origin import origin_of
 from runs.api.parameters import KnownFields
 from runs.api.shapes import Url, shape
 from runs.models import Campaign, Scope, Snapshot, User
-from runs.models.published import DOI_RULE
+from runs.models.text import DOI_RULE, DOI_SAID
 from runs.services.campaigns.managing import check_organiser
 from runs.services.campaigns.snapshots import give_doi, snapshots_seen_by, withdraw_snapshot
 
@@ -60,9 +60,7 @@ class SnapshotContent(SnapshotAnswer):
 
 
 class DoiSerializer(KnownFields, serializers.Serializer[Any]):
-    doi = serializers.RegexField(
-        rf"\A{DOI_RULE}\Z", max_length=220, error_messages={"invalid": "write it as 10.5281/zenodo.1234567"}
-    )
+    doi = serializers.RegexField(rf"\A{DOI_RULE}\Z", max_length=220, error_messages={"invalid": DOI_SAID})
 
 
 SHAPE, CONTENT = shape(SnapshotAnswer), shape(SnapshotContent)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import escape
@@ -20,7 +20,9 @@ _SPDX = "https://spdx.org/licenses/"
 class Cited:
     """What a citation names. `address` is the permanent one, `site` that of the server, `before` the address of the
     snapshot that it supersedes; `doi` is empty where none was given, `published_by` where the operator names nobody,
-    `licence` (an SPDX identifier) and `rights` where the organisers say nothing."""
+    `licence` (an SPDX identifier), `rights`, the `people` whom it names instead of the `author`, an organisation, and
+    the DOIs of the paper that it `supplements` and of the judgements that it is `derived_from` where the organisers say
+    nothing."""
 
     title: str
     author: str
@@ -36,6 +38,9 @@ class Cited:
     published_by: str = ""
     licence: str = ""
     rights: str = ""
+    people: tuple[str, ...] = ()
+    supplements: str = ""
+    derived_from: str = ""
 
     @property
     def on(self) -> datetime:
@@ -46,11 +51,16 @@ class Cited:
         return self.published_by or f"EvalHub at {urlsplit(self.site).netloc}"
 
     @property
+    def named(self) -> str:
+        """Return whom the citation names, as text."""
+        return "; ".join(self.people) or self.author
+
+    @property
     def text(self) -> str:
         """Return the suggested citation."""
         where = f"https://doi.org/{self.doi}" if self.doi else self.address
         return (
-            f"{self.author} ({self.on.year}). {self.title}, snapshot {self.number} [Data set]. {self.publisher}. "
+            f"{self.named} ({self.on.year}). {self.title}, snapshot {self.number} [Data set]. {self.publisher}. "
             f"sha256:{self.sha256}; {where}"
         )
 
@@ -63,7 +73,7 @@ def citation_cff(cited: Cited) -> str:
         "type: dataset",
         f"title: {_quoted(cited.title)}",
         "authors:",
-        f"  - name: {_quoted(cited.author)}",
+        *(_cff_authors(cited)),
         f"version: {_quoted(str(cited.number))}",
         f"date-released: {_quoted(cited.on.date().isoformat())}",
         f"url: {_quoted(cited.address)}",
@@ -77,16 +87,38 @@ def citation_cff(cited: Cited) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
+def _parts(name: str) -> tuple[str, str]:
+    """Return the family name and the given names of a person, whose name has a comma; none of another name."""
+    family, comma, given = name.partition(",")
+    return (family.strip(), given.strip()) if comma else (name, "")
+
+
+def _cff_authors(cited: Cited) -> Iterator[str]:
+    for name in cited.people or (cited.author,):
+        family, given = _parts(name)
+        if given:
+            yield f"  - family-names: {_quoted(family)}"
+            yield f"    given-names: {_quoted(given)}"
+        else:
+            yield f"  - name: {_quoted(name)}"
+
+
 def datacite(cited: Cited) -> str:
     """Return metadata of DataCite's schema 4 as JSON, ready for a DOI."""
     related = [_related(cited.campaign_address, "IsVersionOf")]
     if cited.before:
         related.append(_related(cited.before, "IsNewVersionOf"))
+    related += [
+        {"relatedIdentifier": doi, "relatedIdentifierType": "DOI", "relationType": relation}
+        for doi, relation in ((cited.supplements, "IsSupplementTo"), (cited.derived_from, "IsDerivedFrom"))
+        if doi
+    ]
+    people = [_datacite_person(name) for name in cited.people]
     return _json(
         {
             "schemaVersion": "http://datacite.org/schema/kernel-4",
             **({"doi": cited.doi} if cited.doi else {}),
-            "creators": [{"name": cited.author, "nameType": "Organizational"}],
+            "creators": people or [{"name": cited.author, "nameType": "Organizational"}],
             "titles": [{"title": cited.title}],
             "publisher": {"name": cited.publisher},
             "publicationYear": cited.on.year,
@@ -100,6 +132,13 @@ def datacite(cited: Cited) -> str:
             "language": "en",
         }
     )
+
+
+def _datacite_person(name: str) -> dict[str, str]:
+    family, given = _parts(name)
+    if not given:
+        return {"name": name, "nameType": "Organizational"}
+    return {"name": f"{family}, {given}", "nameType": "Personal", "familyName": family, "givenName": given}
 
 
 def _rights_list(cited: Cited) -> list[dict[str, str]]:
@@ -120,6 +159,8 @@ def zenodo(cited: Cited) -> str:
         {"identifier": cited.address, "relation": "isIdenticalTo", "resource_type": "dataset"},
         {"identifier": cited.campaign_address, "relation": "isPartOf"},
         *([{"identifier": cited.before, "relation": "isNewVersionOf"}] if cited.before else []),
+        *([{"identifier": cited.supplements, "relation": "isSupplementTo"}] if cited.supplements else []),
+        *([{"identifier": cited.derived_from, "relation": "isDerivedFrom"}] if cited.derived_from else []),
     ]
     described = (
         f"{cited.text} The archive has the manifest, whose SHA-256 this is in canonical JSON (RFC 8785), and the "
@@ -129,7 +170,7 @@ def zenodo(cited: Cited) -> str:
         "title": f"{cited.title}, snapshot {cited.number}",
         "upload_type": "dataset",
         "description": f"<p>{escape(described)}</p>",
-        "creators": [{"name": cited.author}],
+        "creators": [{"name": name} for name in cited.people or (cited.author,)],
         "publication_date": cited.on.date().isoformat(),
         "version": str(cited.number),
         "language": "eng",
@@ -144,8 +185,9 @@ def zenodo(cited: Cited) -> str:
 
 
 def bibtex(cited: Cited) -> str:
+    named = cited.people or (cited.author,)
     fields = {
-        "author": f"{{{escaped(cited.author)}}}",
+        "author": " and ".join(escaped(name) if _parts(name)[1] else f"{{{escaped(name)}}}" for name in named),
         "title": f"{{{escaped(f'{cited.title}, snapshot {cited.number}')}}}",
         "howpublished": escaped(f"Data set, {cited.publisher}"),
         "year": str(cited.on.year),
@@ -163,7 +205,7 @@ def ris(cited: Cited) -> str:
     one_line = " ".join(cited.title.split())
     rows = [
         ("TY", "DATA"),
-        ("AU", " ".join(cited.author.split())),
+        *(("AU", " ".join(name.split())) for name in cited.people or (cited.author,)),
         ("TI", one_line),
         ("PY", str(cited.on.year)),
         ("DA", f"{cited.on:%Y/%m/%d}/"),
@@ -183,7 +225,7 @@ def csl(cited: Cited) -> str:
         "id": f"evalhub-{cited.campaign}-s{cited.number}",
         "type": "dataset",
         "title": cited.title,
-        "author": [{"literal": cited.author}],
+        "author": [_csl_name(name) for name in cited.people or (cited.author,)],
         "issued": {"date-parts": [[cited.on.year, cited.on.month, cited.on.day]]},
         "publisher": cited.publisher,
         "version": str(cited.number),
@@ -194,13 +236,21 @@ def csl(cited: Cited) -> str:
     return _json([item])
 
 
+def _csl_name(name: str) -> dict[str, str]:
+    family, given = _parts(name)
+    return {"family": family, "given": given} if given else {"literal": name}
+
+
 def ro_crate(cited: Cited, files: Mapping[str, bytes]) -> str:
     """Return the metadata of an RO-Crate 1.1 with these files."""
     parts = [
         {"@id": name, "@type": "File", "name": name, "encodingFormat": _kind(name), "contentSize": str(len(content))}
         for name, content in files.items()
     ]
-    author = {"@id": "#author", "@type": "Organization", "name": cited.author}
+    authors = [
+        {"@id": f"#author-{place}", "@type": "Person" if _parts(name)[1] else "Organization", "name": name}
+        for place, name in enumerate(cited.people, 1)
+    ] or [{"@id": "#author", "@type": "Organization", "name": cited.author}]
     root = {
         "@id": "./",
         "@type": "Dataset",
@@ -209,7 +259,7 @@ def ro_crate(cited: Cited, files: Mapping[str, bytes]) -> str:
         "datePublished": cited.on.date().isoformat(),
         "version": str(cited.number),
         "identifier": cited.address,
-        "author": {"@id": "#author"},
+        "author": [{"@id": one["@id"]} for one in authors] if cited.people else {"@id": "#author"},
         "publisher": {"@id": "#publisher"},
         "license": {"@id": f"{_SPDX}{cited.licence}"} if cited.licence else "Ask the organisers of the campaign.",
         **({"copyrightNotice": cited.rights} if cited.rights else {}),
@@ -222,7 +272,7 @@ def ro_crate(cited: Cited, files: Mapping[str, bytes]) -> str:
         "about": {"@id": "./"},
     }
     publisher = {"@id": "#publisher", "@type": "Organization", "name": cited.publisher}
-    graph = [described, root, author, publisher, *parts]
+    graph = [described, root, *authors, publisher, *parts]
     return _json({"@context": "https://w3id.org/ro/crate/1.1/context", "@graph": graph})
 
 

@@ -48,6 +48,9 @@ class Campaign(TypedDict):
     contact: Annotated[str | None, "for members and organisers"]
     licence: Annotated[str, "of its snapshots: an SPDX identifier; empty: the organisers say none"]
     rights: Annotated[str, "who has which rights in its snapshots, in words"]
+    citation_authors: Annotated[str, "whom citations of its snapshots name, between semicolons; empty: its team"]
+    paper_doi: Annotated[str, "of its overview paper"]
+    judgements_doi: Annotated[str, "of the judgements, where they are published"]
     registration: Annotated[str, OneOf(models.Campaign.Registration.choices)]
     registration_closes_at: datetime | None
     roster_closes_at: Annotated[
@@ -163,6 +166,9 @@ def campaign_answer(request: Request, found: models.Campaign, now: datetime) -> 
         contact=found.contact if own or organiser else None,
         licence=found.licence,
         rights=found.rights,
+        citation_authors=found.citation_authors,
+        paper_doi=found.paper_doi,
+        judgements_doi=found.judgements_doi,
         registration=found.registration,
         registration_closes_at=found.registration_closes_at,
         roster_closes_at=found.roster_closes_at,

@@ -12,7 +12,7 @@ from runs.api.parameters import KnownFields
 from runs.api.serializers import PersonalTeam, TeamField, UploadSerializer
 from runs.models import Agreement, Campaign, Collection, Entry, Participation, Phase
 from runs.models.campaigns import LICENCE_RULE, LICENCE_SAID, SLUG_RULE, SLUG_RULE_SAID
-from runs.models.text import check_line, check_text
+from runs.models.text import DOI_RULE, DOI_SAID, check_line, check_text
 from runs.services.campaigns.clock import read_time, read_zone
 from runs.services.campaigns.managing import MAX_AGREEMENTS
 
@@ -55,6 +55,17 @@ class TimesSerializer(KnownFields, serializers.Serializer[Any]):
         return attrs
 
 
+def _doi(what: str) -> serializers.RegexField:
+    return serializers.RegexField(
+        rf"\A{DOI_RULE}\Z",
+        max_length=220,
+        required=False,
+        allow_blank=True,
+        error_messages={"invalid": DOI_SAID},
+        help_text=what,
+    )
+
+
 class CampaignChangeSerializer(TimesSerializer):
     """The fields of a campaign that can be changed."""
 
@@ -73,6 +84,10 @@ class CampaignChangeSerializer(TimesSerializer):
         help_text="SPDX identifier of the licence of snapshots, such as CC-BY-4.0",
     )
     rights = _line(500, required=False, allow_blank=True)
+    citation_authors = _line(
+        1000, required=False, allow_blank=True, help_text="whom citations name, as in: Lima, Ana; Kim, Bo"
+    )
+    paper_doi, judgements_doi = _doi("of the overview paper"), _doi("of the judgements, where they are published")
     registration = ChoiceField(choices=Campaign.Registration.choices, required=False)
     registration_closes_at = TimeField(required=False, allow_null=True)
     roster_closes_at = TimeField(required=False, allow_null=True)

@@ -72,8 +72,8 @@ _NAMES = {
     "hidden_until_release": "once results are released to participants",
 }
 _TEXTS = (
-    "name", "summary", "guidelines", "contact", "licence", "rights", "registration", "max_team_size", "tag_scope",
-    "names",
+    "name", "summary", "guidelines", "contact", "licence", "rights", "citation_authors", "paper_doi", "judgements_doi",
+    "registration", "max_team_size", "tag_scope", "names",
 )  # fmt: skip
 _CAMPAIGN_TIMES = ("registration_closes_at", "roster_closes_at", "anonymous_until")
 _CAMPAIGN_FIELDS = (*_TEXTS, *(f"{name}_{part}" for name in _CAMPAIGN_TIMES for part in ("day", "time")))

@@ -98,8 +98,9 @@ def copy_campaign(
 
 
 def _configured(model: type[Model]) -> list[str]:
-    """Return the fields of a campaign or phase that are configured: not what it is and belongs to, and no acts."""
-    others = ("id", "campaign", "team", "state", "created_by", "paused_reason")
+    """Return the fields of a campaign or phase that are configured: not what it is and belongs to, and no acts; nor
+    what was published of it."""
+    others = ("id", "campaign", "team", "state", "created_by", "paused_reason", "paper_doi", "judgements_doi")
     return [field.name for field in model._meta.concrete_fields if field.name not in others and field.editable]
 
 
