@@ -17,6 +17,7 @@ from runs.pages.campaigns.notices import NoticesPage
 from runs.pages.campaigns.public import campaign_page, campaigns_page
 from runs.pages.campaigns.setup import AgreementsPage, NewCampaignPage, PhasePage, SettingsPage
 from runs.pages.campaigns.team import TeamDeskPage
+from runs.pages.campaigns.trail import TrailPage
 from runs.pages.changes import RunChangePage, SessionSetChangePage
 from runs.pages.collections import NewCollectionPage
 from runs.pages.experiments import ExperimentsPage
@@ -65,6 +66,7 @@ urlpatterns: list[URLPattern] = [
     path(_CAMPAIGN + "desk/enter/", OwnEntryPage.as_view(), name="campaign-own-entry-page"),
     path(_CAMPAIGN + "desk/agreements/", AgreementsPage.as_view(), name="campaign-agreements-page"),
     path(_CAMPAIGN + "desk/notices/", NoticesPage.as_view(), name="campaign-notices-page"),
+    path(_CAMPAIGN + "desk/audit/", TrailPage.as_view(), name="campaign-audit-page"),
     path(_CAMPAIGN + "desk/settings/", SettingsPage.as_view(), name="campaign-settings-page"),
     path(_CAMPAIGN + "desk/file/", ConfigurationPage.as_view(), name="campaign-config-page"),
     path(_CAMPAIGN + "desk/copy/", CopyPage.as_view(), name="campaign-copy-page"),

@@ -15,7 +15,7 @@ from altair.utils.schemapi import debug_mode
 
 from metrics.charts.figure import Figure
 from metrics.charts.look import Look
-from metrics.exports.comma_separated import neutral, written
+from runs.formats.comma_separated import neutral, written
 
 _PAPER_PPI = 300
 # A CSS pixel is 1/96 of an inch, and vl-convert takes one for 1/72.

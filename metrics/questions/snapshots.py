@@ -41,6 +41,7 @@ def visible_snapshot(request: HttpRequest | Request, code: str) -> Snapshot:
     if not found.is_sound:
         raise StoredValueCorrupt(f"snapshot {found.code} is damaged; ask the operator for a backup")
     of = {"phases": found.phase_id} if found.phase_id else {"phases__campaign": found.campaign_id}
+    # Nobody is refused here: that an organiser reads values before the release is recorded.
     for collection in Collection.objects.filter(**of, blind=True).distinct():
         sees_scores(request, collection)
     return found

@@ -16,6 +16,7 @@ from django.db.models.functions import Coalesce
 from django.http import Http404, HttpRequest
 from rest_framework.request import Request
 
+from metrics.services.boards.filter_grammar import asks_for_values
 from runs.api.origin import origin_of
 from runs.errors import Blind, NotAllowed
 from runs.models import (
@@ -102,6 +103,12 @@ def note_reading(request: HttpRequest | Request, collection: Collection) -> None
     if collection.blind and collection.pk not in noted:
         noted.add(collection.pk)
         note_values_read(collection, origin_of(request))
+
+
+def note_filter(request: HttpRequest | Request, collection: Collection, text: str) -> None:
+    """Record the same of a filter of runs that asks for means or states: which runs it selects tells them."""
+    if asks_for_values(text):
+        sees_scores(request, collection)
 
 
 def check_scores(request: HttpRequest | Request, collection: Collection, *, values: bool = True) -> None:

@@ -21,7 +21,7 @@ from metrics.services.boards.configurations import (
     read_configurations,
 )
 from metrics.services.snapshots import read_in_snapshot
-from runs.api.access import visible_collection
+from runs.api.access import note_filter, visible_collection
 from runs.api.edits import AnyValue
 from runs.api.parameters import text_of
 from runs.api.shapes import Kind, shape
@@ -110,6 +110,7 @@ class ConfigurationsView(APIView):
     def get(self, request: Request, collection: str) -> Response:
         found = visible_collection(request, collection)
         asked = text_of(request.query_params)
+        note_filter(request, found, asked.get("filter", ""))
         return Response(_answer(found, read_in_snapshot(lambda: configurations_in(asked, found, request.user))))
 
 

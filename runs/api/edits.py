@@ -16,7 +16,7 @@ from rest_framework.views import APIView
 
 from metrics.services.boards.matching import matching_runs
 from runs.api import answers, conditions
-from runs.api.access import visible_collection, visible_run
+from runs.api.access import note_filter, visible_collection, visible_run
 from runs.api.fields import MetadataField
 from runs.api.json_bodies import JSONParser, MergePatchParser
 from runs.api.origin import origin_of
@@ -171,6 +171,7 @@ def _chosen(request: Request, collection: Collection, asked: dict[str, Any]) -> 
     NotAllowed for a run of another team."""
     seen = Run.objects.visible_to(request.user).filter(collection=collection)
     if "filter" in asked:
+        note_filter(request, collection, asked["filter"])
         own = seen.owned_by(request.user)
         wanted = list(matching_runs(collection, asked["filter"], request.user, own).values_list("pk", flat=True))
         if len(wanted) > MAX_RUNS:

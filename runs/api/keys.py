@@ -16,7 +16,7 @@ from rest_framework.views import APIView
 from metrics.services.boards.conditions import visible_board, visible_keys
 from metrics.services.boards.parameters import DEFAULT_LIMIT, MAX_LIMIT, Facet, read_facets
 from metrics.services.snapshots import read_in_snapshot
-from runs.api.access import managed_collection, visible_collection
+from runs.api.access import managed_collection, note_filter, visible_collection
 from runs.api.origin import origin_of
 from runs.api.parameters import MAX_OFFSET, integer_in, text_of
 from runs.api.serializers import ParameterKeySerializer
@@ -79,6 +79,7 @@ class ParameterList(APIView):
     def get(self, request: Request, collection: str) -> Response:
         found = visible_collection(request, collection)
         asked = text_of(request.query_params)
+        note_filter(request, found, asked.get("filter", ""))
         offset = integer_in(asked, "offset", 0, 0, MAX_OFFSET)
         limit = integer_in(asked, "limit", DEFAULT_LIMIT, 1, MAX_LIMIT)
         facets = read_in_snapshot(

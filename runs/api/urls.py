@@ -20,7 +20,7 @@ from runs.api import (
     views,
     webhooks,
 )
-from runs.api.campaigns import campaigns, config, entries, news, phases
+from runs.api.campaigns import campaigns, config, entries, news, phases, trail
 from runs.api.campaigns import teams as campaign_teams
 from runs.models import ParameterKey
 from runs.models.artifacts import NAME_RULE as ARTIFACT_NAME_RULE
@@ -127,6 +127,7 @@ urlpatterns = [
     path(_CAMPAIGN + "config/", config.CampaignConfigView.as_view(), name="campaign-config"),
     path(_CAMPAIGN + "notices/", news.NoticeList.as_view(), name="campaign-notices"),
     path(_CAMPAIGN + "outbox/", news.OutboxList.as_view(), name="campaign-outbox"),
+    path(_CAMPAIGN + "audit/", trail.CampaignTrail.as_view(), name="campaign-audit"),
     path(_CAMPAIGN + "agreements/", campaigns.AgreementList.as_view(), name="agreements"),
     path(_CAMPAIGN + "agreements/<slug:agreement>/sign/", campaigns.AgreementSign.as_view(), name="agreement-sign"),
     path(_CAMPAIGN + "teams/", campaign_teams.ParticipationList.as_view(), name="participations"),

@@ -19,7 +19,7 @@ _MEASURES = ["nDCG@10", "AP", "RR", "P@10"]
 _LABELS = {"0": "not relevant", "1": "marginal", "2": "fair", "3": "high"}
 _RUNS = 4
 ADMIN, PASSWORD = "root", "a long passphrase"
-_OF_DESK = ("teams", "entries", "enter", "agreements", "settings", "notices")
+_OF_DESK = ("teams", "entries", "enter", "agreements", "settings", "notices", "audit")
 # Of the account whose token fills the site.
 TEAM = "admin"
 

@@ -97,7 +97,7 @@ REFUSED = {
     "401 403 403 403": ("read a team's results, its packet", "read the trail of what was done"),
 }  # fmt: skip
 # Of the collection, which is there before the campaign is published.
-OF_THE_COLLECTION = {"read the judgements", "read the trail of what was done"}
+OF_THE_COLLECTION = {"read the judgements"}
 # Members of other teams see neither this team nor its entries; nobody but organisers sees a release that is planned.
 HIDDEN = {
     "accept, decline or remove a team": {"ben"}, "invite a member": {"ben"}, "disqualify an entry": {"ben"},
@@ -247,7 +247,7 @@ ACTS: dict[str, Act] = {
     "release to more people at once": release_now,
     "make a snapshot": send("post", f"{CAMPAIGN}snapshots/", {"phase": "task", "label": "another"}),
     "read a snapshot": send("get", "{world.snapshot}"),
-    "read the trail of what was done": send("get", "/api/v1/collections/dark/audit/"),
+    "read the trail of what was done": send("get", f"{CAMPAIGN}audit/"),
 }  # fmt: skip
 
 

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 from datetime import timedelta
+from typing import Any
 
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
 from runs.models import AuditEvent
+from runs.services.campaigns.trail import ACTIONS
+from tests.campaigns.test_board import browser
 from tests.campaigns.worlds import CAMPAIGN, CLOSES, LATE, OPENS, PHASE, Clock, enter, make_campaign, register
 from tests.conftest import evaluate_all
 from tests.runs.test_audit import OF_CAMPAIGNS
+from tests.web.test_pages import page
+
+# Acts with snapshots, which this campaign has none of, and the deletion of another.
+NOT_HERE = {"snapshot.made", "snapshot.changed", "snapshot.withdrawn", "campaign.deleted"}
 
 
 def later(days: int) -> dict[str, str]:
@@ -61,3 +74,83 @@ def test_every_act_leaves_its_event(people: dict[str, APIClient], clock: Clock) 
     assert {event.action for event in events} & every == every
     shown = events.get(action="agreement.signed")
     assert (shown.actor, shown.after["name"], bool(shown.request_id)) == ("ann", "Ann", True)
+    check_the_trail_of_the_campaign(people)
+
+
+def check_the_trail_of_the_campaign(people: dict[str, APIClient]) -> None:
+    """Organisers find all of it, newest first, and nobody else any."""
+    olga, trail = people["olga"], f"{CAMPAIGN}audit/"
+    assert [people[name].get(trail).status_code for name in ("ann", "ben")] == [403, 403]
+    assert APIClient().get(trail).status_code == 401
+
+    def asked(**query: str) -> list[dict[str, Any]]:
+        answer = olga.get(trail, {"limit": "200", **query})
+        assert answer.status_code == 200, answer.content
+        return answer.json()["results"]  # type: ignore[no-any-return]
+
+    every = asked()
+    assert {row["action"] for row in every} == set(ACTIONS) - NOT_HERE
+    assert [row["time"] for row in every] == sorted((row["time"] for row in every), reverse=True)
+    assert not {"address", "token"} & set(every[0])
+    (renamed,) = [row for row in asked(team="apples") if row["after"].get("name") == "Pears"]
+    assert (renamed["actor"], renamed["about"], renamed["before"]["name"]) == ("ann", "team apples", "apples")
+    entered = asked(team="apples", phase="task")
+    assert {row["about"] for row in entered} == {"entry 1 of task, x", "entry 2 of task, y"}
+    assert {row["action"] for row in asked(actor="abe")} == {"participant.joined", "participant.left"}
+    assert asked(phase="nothing") == asked(after="2999-01-01T00:00:00Z") == []
+    assert olga.get(trail, {"action": "user.created"}).json()["code"] == "invalid"
+    assert olga.get(trail, {"format": "xml"}).json()["code"] == "bad_parameter"
+    lines = list(csv.DictReader(io.StringIO(olga.get(trail, {"format": "csv"}).content.decode())))
+    assert [line["action"] for line in lines] == [row["action"] for row in every]
+    assert [json.loads(line["after"]) for line in lines] == [row["after"] for row in every]
+    shown = page(browser("olga"), "/campaigns/cup/desk/audit/", action="phase.extended")
+    assert shown.count("<code>phase.extended</code>") == 2
+    assert browser("ann").get("/campaigns/cup/desk/audit/").status_code == 403
+
+
+def test_a_deleted_draft_of_the_same_name_is_another_campaign(people: dict[str, APIClient], clock: Clock) -> None:
+    olga, fields = people["olga"], {"slug": "cup", "name": "Old", "team": "lab"}
+    assert olga.post("/api/v1/campaigns/", fields, format="json").status_code == 201
+    assert olga.delete(CAMPAIGN).status_code == 204
+    make_campaign(olga)
+    rows = olga.get(f"{CAMPAIGN}audit/").json()["results"]
+    assert [row["action"] for row in rows].count("campaign.created") == 1
+    assert "campaign.deleted" not in {row["action"] for row in rows}
+
+
+def test_the_trail_asks_no_more_for_more_events(people: dict[str, APIClient], clock: Clock) -> None:
+    olga = people["olga"]
+    make_campaign(olga)
+    asked = []
+    for number in range(2):
+        olga.patch(CAMPAIGN, {"summary": f"{number}"}, format="json")
+        with CaptureQueriesContext(connection) as captured:
+            assert olga.get(f"{CAMPAIGN}audit/").status_code == 200
+        asked.append(len(captured))
+    assert asked[0] == asked[1] <= 16, asked
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("get", "parameters/", {"filter": "measure:nDCG@10>0.1"}),
+        ("get", "configurations/", {"filter": "status:ranked"}),
+        ("patch", "runs/metadata/", {"filter": "measure:nDCG@10>0.1", "metadata": {"a": 1}}),
+    ],
+)
+def test_filters_by_means_are_readings_of_values(
+    people: dict[str, APIClient], clock: Clock, method: str, path: str, body: dict[str, Any]
+) -> None:
+    olga, read = people["olga"], AuditEvent.objects.filter(action="values.read")
+    make_campaign(olga)
+    register(people["ann"], "apples")
+    clock.now = OPENS
+    for tag in ("x", "y"):
+        assert enter(people["ann"], tag).status_code == 201
+    evaluate_all()
+    ask, address = getattr(olga, method), f"/api/v1/collections/dark/{path}"
+    ask(address, {**body, "filter": "tag:x"}, format="json")
+    assert not read.exists()
+    answer = ask(address, body, format="json")
+    assert answer.status_code == 200, answer.content
+    assert read.count() == 1

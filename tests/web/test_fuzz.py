@@ -80,6 +80,7 @@ WHOLE_ANSWERS = (
     ("campaigns/cup-one/config/", {"format": "yaml"}),
     ("campaigns/cup-one/notices/", {}),
     ("campaigns/cup-one/outbox/", {}),
+    ("campaigns/cup-one/audit/", {"phase": "task", "team": "guests", "action": "entry.made"}),
     ("campaigns/cup-one/phases/", {}),
     ("campaigns/cup-one/phases/task/", {}),
     ("campaigns/cup-one/teams/", {}),

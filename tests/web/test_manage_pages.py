@@ -218,8 +218,16 @@ def test_what_was_withdrawn_is_restored_by_its_team_alone(
 def test_the_audit_trail_has_no_addresses(browser: Client, collection: str) -> None:
     send(browser, "quota/", daily_submissions="2")
     text = told(browser.get(f"{MANAGE}audit/"))
-    assert "collection.changed small alice before: daily_submissions None after: daily_submissions 2" in text
+    assert "collection.changed small alice before: daily_submissions not set after: daily_submissions 2" in text
     assert "127.0.0.1" not in text
+
+
+def test_the_audit_trail_writes_values_as_json(browser: Client, collection: str) -> None:
+    Collection.objects.update(level_labels={"0": "no"})
+    send(browser, "", name="Other", level_labels="1 = yes", visibility="public", team="alice")
+    html = browser.get(f"{MANAGE}audit/").content.decode()
+    assert "{&quot;0&quot;: &quot;no&quot;}" in html
+    assert "&#x27;" not in html
 
 
 def test_sections_show_hostile_text_as_text_and_ask_little(

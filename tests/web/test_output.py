@@ -14,7 +14,7 @@ from django.test import Client
 from rest_framework.test import APIClient
 
 from evalhub.client.output import rendered
-from metrics.exports.comma_separated import neutral
+from runs.formats.comma_separated import neutral
 from runs.models import Collection, Run, User
 from tests.conftest import GOOD, POOR, upload
 from tests.web.worlds import KNOWN, body_of, submit_form
@@ -40,7 +40,7 @@ def test_a_download_is_an_attachment_that_no_browser_runs(api: APIClient, collec
         assert "default-src 'self'" in answer["Content-Security-Policy"], path
 
 
-WRITES_CSV = {"metrics/exports/comma_separated.py", "evalhub/client/output.py"}
+WRITES_CSV = {"runs/formats/comma_separated.py", "evalhub/client/output.py"}
 
 
 def test_no_other_module_writes_csv() -> None:

@@ -8,10 +8,10 @@ from datetime import datetime
 from typing import Any
 
 from metrics.engine.significance import TESTS
-from metrics.exports.comma_separated import written
 from metrics.services.boards.leaderboard import Leaderboard, Row
 from metrics.services.boards.standing_parts import Standings
 from metrics.services.boards.versions import ALL, BEST
+from runs.formats.comma_separated import written
 from runs.models import Collection
 
 _AGAINST = (

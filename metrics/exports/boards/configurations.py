@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from metrics.exports.comma_separated import neutral, written
 from metrics.services.boards.configurations import Configurations, RunMeans, best_first
+from runs.formats.comma_separated import neutral, written
 
 
 def render(found: Configurations, means: RunMeans | None) -> Iterator[str]:

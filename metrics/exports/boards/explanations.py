@@ -9,13 +9,13 @@ from typing import Any
 
 from metrics.charts.boards.frontier import STATUS_NAMES, cost_name, cost_text
 from metrics.engine.explanation.matched import Change
-from metrics.exports.comma_separated import written
 from metrics.exports.comparisons import latex, markdown
 from metrics.exports.comparisons.table import MeanLine, MeanTable
 from metrics.services.boards.frontier import Frontier, Priced
 from metrics.services.boards.importance import CHOSEN, Associated, Importance, words_of, words_of_level
 from metrics.services.comparisons.shown_pairs import names_of
 from metrics.tables import NOTHING, probability, signed, with_minus
+from runs.formats.comma_separated import written
 from runs.models import Collection
 
 MATCHED, ASSOCIATED = "matched", "associated"

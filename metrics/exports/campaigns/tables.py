@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from metrics.exports.comma_separated import neutral
+from runs.formats.comma_separated import neutral
 
 
 def tab_separated(columns: Sequence[str], rows: Iterable[Sequence[Any]], comments: Sequence[str] = ()) -> str:

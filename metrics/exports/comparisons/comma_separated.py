@@ -8,7 +8,6 @@ from typing import Any
 from metrics.engine import ENGINE_VERSION
 from metrics.engine.ranking import Ints
 from metrics.engine.significance import TESTS
-from metrics.exports.comma_separated import written
 from metrics.exports.comparisons.table import BETTER, WORSE
 from metrics.services.comparisons.comparison import Compared
 from metrics.services.comparisons.shown_pairs import (
@@ -21,6 +20,7 @@ from metrics.services.comparisons.shown_pairs import (
 )
 from metrics.services.comparisons.stored import Answer
 from runs.errors import InvalidInput
+from runs.formats.comma_separated import written
 from runs.models import Collection
 
 MOST_ROWS = 200_000

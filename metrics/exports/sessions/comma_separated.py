@@ -7,11 +7,11 @@ from typing import Any
 
 from metrics.engine import ENGINE_VERSION
 from metrics.engine.significance.effect_sizes import Estimate
-from metrics.exports.comma_separated import written
 from metrics.exports.comparisons.table import BETTER, WORSE
 from metrics.services.sessions.board import SessionBoard, SystemRow, system_name
 from metrics.services.sessions.comparison import SessionComparison
 from metrics.services.sessions.standings import SessionStandings
+from runs.formats.comma_separated import written
 from runs.models import Collection
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from metrics.exports.comma_separated import neutral, written
 from metrics.services.values.heat_map import HeatMap
+from runs.formats.comma_separated import neutral, written
 
 _OWN = ("topic", "runs", "mean", "spread", "disagreement")
 

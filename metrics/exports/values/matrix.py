@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from metrics.exports.comma_separated import neutral, written
 from metrics.services.comparisons.shown_pairs import names_of
 from metrics.services.values.matrix import ValueMatrix
 from runs.errors import InvalidInput
+from runs.formats.comma_separated import neutral, written
 
 _TOPIC = "topic"
 Columns = dict[str, list[Any]]

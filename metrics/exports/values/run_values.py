@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from metrics.engine.measures.definition import Aggregate
 from metrics.engine.trec_eval.columns import Column, Value
-from metrics.exports.comma_separated import written
 from metrics.exports.sheet import Sheet
 from metrics.exports.values import trec_eval
 from metrics.services.values.values import RunValues
+from runs.formats.comma_separated import written
 from runs.models import Run
 
 

@@ -26,7 +26,7 @@ from metrics.services.boards.states import RANKED
 from metrics.services.queue.status import statuses
 from metrics.services.values.judged_views import Mean
 from metrics.tables import Cell, Paging, best_means, mean_cell, signed
-from runs.api.access import sees_scores, visible_collection, visible_experiment
+from runs.api.access import note_filter, sees_scores, visible_collection, visible_experiment
 from runs.api.experiments import ExperimentChangeSerializer
 from runs.api.origin import origin_of
 from runs.api.parameters import MAX_OFFSET, integer_in, text_of
@@ -108,6 +108,7 @@ def _act(request: Request, experiment: Experiment) -> str:
         if not text:
             message = "write which runs to add, such as own:yes for all of your teams'"
             raise InvalidInput(message, code="required", pointer="/filter")
+        note_filter(request, collection, text)
         seen = Run.objects.visible_to(request.user).filter(collection=collection)
         wanted = list(matching_runs(collection, text, request.user, seen).values_list("pk", flat=True)[: MAX_RUNS + 1])
         new, _ = change_runs(experiment=experiment, add=wanted, pointer="/filter", **who)

@@ -24,7 +24,7 @@ from metrics.services.boards.fingerprints import Fingerprint
 from metrics.services.boards.parameters import DEFAULT_LIMIT, Facet, read_facets
 from metrics.services.snapshots import read_in_snapshot
 from metrics.tables import Paging
-from runs.api.access import managed_collection, visible_collection
+from runs.api.access import managed_collection, note_filter, visible_collection
 from runs.api.origin import origin_of
 from runs.api.parameters import MAX_OFFSET, integer_in
 from runs.api.serializers import ParameterKeySerializer
@@ -116,6 +116,7 @@ def _page(request: HttpRequest, collection: Collection, context: dict[str, Any],
 
 
 def _answer(request: HttpRequest, collection: Collection, query: Query, scored: bool) -> dict[str, Any]:
+    note_filter(request, collection, query.get("filter", ""))
     offset = integer_in(query, "offset", 0, 0, MAX_OFFSET)
     facets = read_in_snapshot(
         lambda: read_facets(

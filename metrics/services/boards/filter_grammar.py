@@ -25,7 +25,7 @@ from metrics.engine.errors import MeasureError
 from metrics.engine.grammar import parse_measure
 from metrics.engine.spelling import closest
 from metrics.services.boards.conditions import MEASURE, PLAIN_KEY, SPACES, Bound, Condition, Value
-from metrics.services.boards.filter import FIELDS, All, Either, Field, Not, Term, Text
+from metrics.services.boards.filter import FIELDS, All, Either, Field, Not, Term, Text, asks_for
 from runs.errors import InvalidInput
 from runs.services.parameters import PARAM
 
@@ -59,6 +59,12 @@ def parse_filter(text: str) -> Term | None:
         message = f"the filter has {len(text):,} characters; at most {MAX_LENGTH:,} are read"
         raise InvalidInput(message, code="bad_filter", pointer="filter")
     return _Parser(text).parse() if text.strip() else None
+
+
+def asks_for_values(text: str) -> bool:
+    """Return whether a filter asks for means or states. Raise InvalidInput for one that cannot be read."""
+    term = parse_filter(text)
+    return term is not None and (asks_for(term, "status") or asks_for(term, MEASURE))
 
 
 def _instead_of(compared: re.Match[str]) -> str:

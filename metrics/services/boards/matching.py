@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 
 from metrics.services.boards.conditions import MEASURE, Board, Condition, bound, visible_board
 from metrics.services.boards.filter import asks_for, filtered, replaced, with_keys
-from metrics.services.boards.filter_grammar import parse_filter
+from metrics.services.boards.filter_grammar import asks_for_values, parse_filter
 from metrics.services.boards.leaderboard import active_qrels
 from metrics.services.boards.states import runs_with_states
 from runs.errors import Blind, InvalidInput
@@ -30,7 +30,7 @@ def matching_runs(collection: Collection, text: str, reader: Any, runs: QuerySet
     term = parse_filter(text)
     if term is None:
         return runs
-    if not (asks_for(term, "status") or asks_for(term, MEASURE)):
+    if not asks_for_values(text):
         return filtered(runs, with_keys(term, visible_board(collection, reader)), reader)
     if not can_see_scores(reader, collection):
         raise Blind

@@ -24,6 +24,7 @@ TABS = {
     "campaign-entries-page": "Entries",
     "campaign-notices-page": "Notices and mail",
     "campaign-agreements-page": "Agreements",
+    "campaign-audit-page": "Audit trail",
     "campaign-settings-page": "Settings",
     "campaign-config-page": "File",
 }

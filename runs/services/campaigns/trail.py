@@ -1,0 +1,65 @@
+"""What the audit trail has of a campaign: of itself, its phases, teams, agreements, entries, releases and snapshots."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db.models import Q, QuerySet
+
+from runs.models import AuditEvent, Campaign, Release
+
+_ACTION = AuditEvent.Action
+# The beginnings of the actions of campaigns.
+_OF_CAMPAIGNS = (
+    "campaign.", "phase.", "agreement.", "participation.", "participant.", "entry.", "release.", "values.", "snapshot.",
+    "notice.",
+)  # fmt: skip
+ACTIONS = tuple(action for action in _ACTION.values if action.startswith(_OF_CAMPAIGNS))
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What an event is about, in words; `phase` and `team` are slugs, None of what belongs to none."""
+
+    words: str
+    phase: str | None = None
+    team: str | None = None
+
+
+def subjects_of(campaign: Campaign) -> dict[tuple[str, str], Subject]:
+    """Return what the events of a campaign are about, by the type and id of their objects."""
+    found = {("campaign", str(campaign)): Subject("the campaign")}
+    for phase in campaign.phases.all():
+        found["phase", f"{campaign}/{phase.slug}"] = Subject(f"phase {phase.slug}", phase.slug)
+    for team in campaign.participations.select_related("team"):
+        found["participation", f"{team.team} in {campaign}"] = Subject(f"team {team.team}", None, str(team.team))
+    for agreement in campaign.agreements.all():
+        found["agreement", f"{agreement.title} of {campaign}"[:200]] = Subject(f"agreement {agreement.title}")
+    entries = campaign.phases.order_by().exclude(entries=None)
+    columns = ("entries__pk", "entries__number", "entries__run__tag", "slug", "entries__participation__team__slug")
+    for pk, number, tag, phase, team in entries.values_list(*columns):
+        found["entry", str(pk)] = Subject(f"entry {number} of {phase}, {tag}", phase, team)
+    for release in Release.objects.filter(phase__campaign=campaign).select_related("phase"):
+        words = f"release of {release.phase.slug} to {release.get_audience_display()}"
+        found["release", str(release.pk)] = Subject(words, release.phase.slug)
+    for snapshot in campaign.snapshots.select_related("phase"):
+        of = snapshot.phase.slug if snapshot.phase else None
+        found["snapshot", snapshot.code] = Subject(f"snapshot {snapshot.code}", of)
+    for pk, title in campaign.notices.values_list("pk", "title"):
+        found["campaignnotice", str(pk)] = Subject(f"notice {title}")
+    return found
+
+
+def events_of(
+    campaign: Campaign, subjects: dict[tuple[str, str], Subject], *, phase: str = "", team: str = ""
+) -> QuerySet[AuditEvent]:
+    """Return the events of a campaign, newest first, all or those of a phase, of a team, or of a team in a phase.
+
+    An earlier draft of the same slug, which was deleted, is another campaign.
+    """
+    kept = [(kind, key) for (kind, key), one in subjects.items() if phase in ("", one.phase) and team in ("", one.team)]
+    of_kinds = Q(pk__in=())
+    for kind in {kind for kind, _ in kept}:
+        of_kinds |= Q(object_type=kind, object_id__in=[key for of, key in kept if of == kind])
+    made = AuditEvent.objects.filter(object_id=str(campaign), action=_ACTION.CAMPAIGN_CREATED).order_by("-pk").first()
+    return AuditEvent.objects.filter(of_kinds, action__in=ACTIONS, pk__gte=made.pk if made else 0)
