@@ -14,9 +14,36 @@ from .errors import Unavailable, WrongOption
 from .phases import Releases
 from .statuses import CONFLICT, DONE
 
+_DRAFT = ("slug", "name", "team", "state", "registration")
+_TEAM = ("team", "name", "state", "accepted_at")
 _SNAPSHOT = ("number", "phase", "label", "code", "created_at", "archive_bytes", "withdrawn_at", "doi", "page")
 _NOTICE = ("posted_at", "title", "audience", "id")
 _MAIL = ("created_at", "event", "to", "subject", "state", "attempts", "last_error", "id")
+
+
+def create(args: argparse.Namespace) -> int:
+    fields = {"team": args.team} if args.team else {}
+    with commands.hub_of(args) as hub:
+        made = hub.create_campaign(args.campaign, name=args.name, **fields).info()
+        show(args, [{name: made.raw[name] for name in _DRAFT}], hub)
+        if not args.quiet:
+            say(f"Describe it in a file: evh campaign config get {args.campaign}; then evh campaign publish.")
+    return DONE
+
+
+def publish(args: argparse.Namespace) -> int:
+    with commands.hub_of(args) as hub:
+        made = hub.campaign(args.campaign).publish()
+        show(args, [{name: made.raw[name] for name in _DRAFT}], hub)
+    return DONE
+
+
+def decide(args: argparse.Namespace) -> int:
+    """Accept, decline or remove a team."""
+    with commands.hub_of(args) as hub:
+        made = hub.campaign(args.campaign).change_team(args.team, state=args.state, reason=args.reason)
+        show(args, [{name: made.raw[name] for name in _TEAM}], hub)
+    return DONE
 
 
 def get_config(args: argparse.Namespace) -> int:
@@ -161,6 +188,16 @@ def notify(args: argparse.Namespace) -> int:
 
 def add_commands(made: Any, within: Any) -> None:
     """Add those of organisers to the commands of campaigns."""
+    one = made("create", create, "make a draft, of which the owners of its team are the organisers")
+    one.add_argument("campaign", help="short name")
+    one.add_argument("--name", default="", help="default: its short name")
+    one.add_argument("--team", help="default: your own")
+    made("publish", publish, "show a draft to everybody").add_argument("campaign")
+    one = made("team", decide, "accept, decline or remove a team")
+    one.add_argument("campaign")
+    one.add_argument("team")
+    one.add_argument("state", choices=("accepted", "declined", "removed"))
+    one.add_argument("--reason", default="")
     config = within(made("config", get_config, "a campaign as a file: get and put it"), None)
     one = config("get", get_config, "write what its organisers set")
     one.add_argument("campaign")

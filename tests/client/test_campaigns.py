@@ -30,6 +30,9 @@ Clients = dict[str, APIClient]
 AFTERWARDS = {
     f"campaign {name}"
     for name in (
+        "create",
+        "publish",
+        "team",
         "publish-entry",
         "notify",
         "notices",
@@ -149,6 +152,22 @@ def evh_as(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Commands:
     return Commands(monkeypatch, capsys)
 
 
+def begin(evh: Callable[..., Any], hubs: dict[str, Hub], file: Path) -> None:
+    """A campaign from nothing, and the teams that ask to take part."""
+    (draft,), said = evh("olga", "create", "next", "--name", "Next cup", "--team", "lab")
+    assert (draft["state"], draft["team"], "config get next" in said) == ("draft", "lab", True)
+    phase = {"slug": "a", "name": "A", "collection": "open", "kind": "development", "closes_at": "2090-01-01"}
+    start = {"opens_at": OPENS.isoformat(), "measures": ["nDCG@10"]}
+    file.write_text(json.dumps({"campaign": {"registration": "approval"}, "phases": [{**phase, **start}]}))
+    hubs["olga"].create_collection("open")
+    evh("olga", "config put", "next", str(file))
+    assert evh("olga", "publish", "next")[0][0]["state"] == "published"
+    hubs["ben"].campaign("next").register("berries")
+    for state in ("declined", "accepted", "removed"):
+        (team,), _ = evh("olga", "team", "next", "berries", state, "--reason", "late")
+        assert (team["team"], team["state"]) == ("berries", state)
+
+
 def configure(evh: Callable[..., Any], file: Path) -> None:
     """The campaign as a file, and next year's."""
     evh("olga", "config get", "cup", "--to", str(file))
@@ -205,6 +224,7 @@ def test_the_commands_of_organisers_write_what_their_schema_says(
     hubs: dict[str, Hub], clock: Clock, evh_as: Commands, tmp_path: Path  # noqa: F811
 ) -> None:  # fmt: skip
     evh, ann = evh_as, hubs["ann"].campaign("cup")
+    begin(evh, hubs, tmp_path / "next.json")
     ann.register("apples", agreements=[row["sha256"] for row in ann.agreements().rows()], typed_name="Ann")
     clock.now = OPENS
     ann.phase("task").enter(run_of("dense").encode(), answers={"stages": 1})
@@ -246,7 +266,7 @@ def test_the_commands_of_organisers_write_what_their_schema_says(
     assert ann.phase("more").entries().raw["results"][0]["published"]
     (pulled,), _ = evh("ann", "snapshot pull", made["code"], "--to", str(tmp_path / "cup.tar.zst"))
     assert pulled["size"] == made["archive_bytes"] == (tmp_path / "cup.tar.zst").stat().st_size
-    assert evh.checked == AFTERWARDS
+    assert evh.checked == {*AFTERWARDS, "campaign config put"}
 
 
 def test_a_tag_that_is_taken_in_a_campaign_is_told_without_an_option_that_there_is_not(evh: Any) -> None:
