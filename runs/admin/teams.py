@@ -11,7 +11,9 @@ from django.forms import BaseInlineFormSet, ModelForm
 from django.http import HttpRequest
 
 from runs.admin.parts import Action, AuditedAdmin, number_of
+from runs.errors import Conflict
 from runs.models import Collection, Membership, Run, SessionSet, Team
+from runs.services.campaigns.teams import check_may_organise
 
 # The stubs know these classes as generic; Django itself does not.
 if TYPE_CHECKING:
@@ -31,6 +33,13 @@ class MembershipFormSet(FormSetBase):
         roles = [fields.get("role") for fields in kept if not fields.get("DELETE")]
         if not any(self.errors) and Membership.Role.OWNER not in roles:
             raise ValidationError("A team needs an owner.")
+        # A new team has no campaign yet.
+        for fields in kept if self.instance.pk else ():
+            if fields.get("role") == Membership.Role.OWNER and not fields.get("DELETE"):
+                try:
+                    check_may_organise(self.instance, fields["user"])
+                except Conflict as refusal:
+                    raise ValidationError(refusal.message) from refusal
 
 
 class MembershipInline(MembershipsBase):

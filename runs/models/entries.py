@@ -55,6 +55,7 @@ class Entry(models.Model):
     state_changed_at = models.DateTimeField(null=True)
 
     class Meta:
+        verbose_name_plural = "entries"
         ordering = ("phase", "number")
         constraints = (
             models.UniqueConstraint(fields=("phase", "run"), name="one_entry_per_run"),

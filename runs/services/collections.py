@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from django.db import IntegrityError, connection, transaction
-from django.utils import timezone
 
 from runs.errors import Conflict, FileReport
 from runs.formats.compression import open_file
@@ -18,6 +17,7 @@ from runs.formats.topics.definition import TopicText
 from runs.formats.topics.reading import read_topics
 from runs.models import AuditEvent, Collection, Disclosure, Qrels
 from runs.services.audit import SYSTEM, Origin, changed, record
+from runs.services.campaigns import clock
 from runs.services.campaigns.guards import check_phases_over
 from runs.services.campaigns.names import veil
 from runs.services.files import upload_limits
@@ -90,7 +90,7 @@ def disclose(*, collection: Collection, to: Disclosure, origin: Origin = SYSTEM)
     with transaction.atomic():
         # The lock blocks a simultaneous activation; the conditional update decides.
         locked = locked_collection(collection)
-        qrels, now, before = locked.active_qrels, timezone.now(), locked.disclosure
+        qrels, now, before = locked.active_qrels, clock.database_now(), locked.disclosure
         check_phases_over(locked)
         if locked.blind and qrels is None:
             raise Conflict(
@@ -99,14 +99,15 @@ def disclose(*, collection: Collection, to: Disclosure, origin: Origin = SYSTEM)
             )
         public = to == Disclosure.PUBLIC
         fields: dict[str, Any] = {"blind": False, "released_at": now} if public else {"shown_to": to}
-        if to >= Disclosure.PARTICIPANTS:
-            fields["veiled_until"] = veil(locked)
         rows = Collection.objects.filter(pk=locked.pk, blind=True, shown_to__lt=to)
         if not rows.update(**fields) or not qrels:
             if locked.blind:
                 message = f"collection {locked} is shown to {before.label} already"
                 raise Conflict(message, code="already_released")
             raise Conflict(f"collection {locked} is not blind", code="not_blind")
+        if to >= Disclosure.PARTICIPANTS:
+            fields["veiled_until"] = veil(locked)
+            Collection.objects.filter(pk=locked.pk).update(veiled_until=fields["veiled_until"])
         told = {**fields, "disclosure": to.label, "qrels": qrels.version, "sha256": qrels.sha256}
         action = AuditEvent.Action.COLLECTION_RELEASED if public else AuditEvent.Action.COLLECTION_DISCLOSED
         of_before = {"blind": True, "disclosure": before.label}

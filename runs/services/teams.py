@@ -18,7 +18,7 @@ from runs.models import (
     User,
 )
 from runs.services.audit import SYSTEM, Origin, record
-from runs.services.campaigns.teams import check_may_join, join
+from runs.services.campaigns.teams import check_may_join, check_may_organise, join
 
 MAX_TEAMS = 20
 _OWNER = Membership.Role.OWNER
@@ -86,7 +86,8 @@ def invite(
 
 def accept_invitation(*, invitation: Invitation, origin: Origin = SYSTEM) -> Membership:
     """Make the invited user a member, who takes part in the campaign of the invitation if it has one. Raise NotFound if
-    the invitation no longer exists, Conflict for a user in too many teams and the errors of `join`."""
+    the invitation no longer exists, Conflict for a user in too many teams, for a new owner who takes part in a campaign
+    of the team, and the errors of `join`."""
     with transaction.atomic():
         lock(invitation.team)
         # Its current state: it may have been withdrawn meanwhile.
@@ -98,6 +99,8 @@ def accept_invitation(*, invitation: Invitation, origin: Origin = SYSTEM) -> Mem
         membership = found.team.memberships.filter(user=found.user).first()
         if membership is None:
             check_room(found.user)
+            if found.role == _OWNER:
+                check_may_organise(found.team, found.user)
             membership = Membership.objects.create(team=found.team, user=found.user, role=found.role)
             record(origin, AuditEvent.Action.MEMBER_ADDED, membership, after={"role": found.role})
         if found.participation:
@@ -113,10 +116,13 @@ def end_invitation(*, invitation: Invitation, origin: Origin = SYSTEM) -> None:
 
 
 def change_role(*, membership: Membership, role: str, origin: Origin = SYSTEM) -> None:
-    """Make a member an owner or the other way round. Raise Conflict if no owner would be left."""
+    """Make a member an owner or the other way round. Raise Conflict if no owner would be left, and for an owner who
+    takes part in a campaign of the team."""
     with transaction.atomic():
         before, others = _roles(membership)
-        if role != _OWNER:
+        if role == _OWNER:
+            check_may_organise(membership.team, membership.user)
+        else:
             if _OWNER not in others:
                 raise _last_owner(membership)
             _end_invitations_by(membership)

@@ -198,6 +198,29 @@ def test_who_is_disqualified_after_the_public_release_stays_with_the_reason(held
     assert (ranks[again]["a2"], ranks[again]["a1"]) == (None, 1)
 
 
+def test_nothing_takes_the_place_of_an_official_entry_that_is_disqualified(people: Clients, clock: Clock) -> None:
+    """The leaderboard and a snapshot made afterwards have the list of the release, without it."""
+    olga, ann = people["olga"], people["ann"]
+    make_campaign(olga, selection="latest")
+    register(ann, "apples")
+    clock.now = OPENS
+    for tag in ("a1", "a2"):
+        made = enter(ann, tag).json()
+        clock.now += TICK
+    clock.now = LATE
+    evaluate_all()
+    planned = olga.post(f"{PHASE}releases/", {"audience": "public"}, format="json").json()
+    assert olga.post(f"{planned['url']}now/").status_code == 200
+    assert rows(olga) == [(1, "a2", "apples")]
+    assert olga.post(f"{made['url']}disqualify/", {"reason": "by hand"}, format="json").status_code == 200
+    assert rows(olga) == [(None, "a2", "apples")]
+    frozen = olga.post(f"{CAMPAIGN}snapshots/", {"phase": "task"}, format="json").json()["sha256"]
+    (phase,) = olga.get(f"/api/v1/snapshots/{frozen}/").json()["manifest"]["phases"]
+    assert {one["tag"]: (one["state"], one.get("rank")) for one in phase["entries"]} == {
+        "a1": ("entered", None), "a2": ("disqualified", None),
+    }  # fmt: skip
+
+
 def test_packets_have_the_names_of_their_release(held: Clients, clock: Clock) -> None:
     Campaign.objects.update(anonymous_until=LIFTED)
     planned = held["olga"].post(f"{PHASE}releases/", {"audience": "participants"}, format="json").json()
@@ -243,6 +266,25 @@ def test_a_team_shows_its_name_earlier_and_organisers_hide_it_longer_once(held: 
     assert code_of(olga.patch(CAMPAIGN, later, format="json")) == only_earlier
     clock.now = LIFTED + timedelta(days=9)
     assert held["eve"].get(GENERAL).status_code == 200
+
+
+def test_no_name_is_hidden_for_longer_than_nine_months_after_the_public_release(held: Clients, clock: Clock) -> None:
+    """Also where it was hidden longer before the release, when nobody knew its day."""
+    years = (LATE + timedelta(days=2_000)).isoformat()
+    olga, eve = held["olga"], held["eve"]
+    assert olga.patch(CAMPAIGN, {"anonymous_until": LIFTED.isoformat()}, format="json").status_code == 200
+    moved = olga.patch(f"{CAMPAIGN}teams/apples/", {"anonymous_until": years}, format="json")
+    assert moved.status_code == 200
+    step(Disclosure.PUBLIC)
+    clock.now = LATE + timedelta(days=274) - TICK
+    assert {name for _, _, name in rows(eve)} >= {"berries"}
+    assert "apples" not in {name for _, _, name in rows(eve)}
+    assert eve.get(GENERAL).status_code == 403
+    tag = eve.get(BOARD)["ETag"]
+    clock.now += TICK
+    assert eve.get(BOARD, headers={"If-None-Match": tag}).status_code == 200
+    assert {name for _, _, name in rows(eve)} == {"apples", "berries", None}
+    assert eve.get(GENERAL).status_code == 200
 
 
 def browser(name: str = "") -> Client:

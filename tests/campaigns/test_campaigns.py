@@ -155,6 +155,26 @@ def test_a_person_is_in_one_team_and_organisers_in_none(people: Clients, clock: 
     assert code_of(people["eve"].post(members)) == (409, "roster_closed")
 
 
+def test_whoever_takes_part_becomes_no_organiser(people: Clients) -> None:
+    make_campaign(people["olga"])
+    register(people["ann"], "apples")
+    olga, ann, abe = people["olga"], people["ann"], people["abe"]
+    lab, owner = "/api/v1/teams/lab/", {"role": "owner"}
+    invited = olga.post(f"{lab}members/", {"username": "ann", **owner}, format="json")
+    assert invited.status_code == 201, invited.content
+    refused = ann.post("/api/v1/invitations/lab/")
+    assert code_of(refused) == (409, "organiser_takes_part")
+    assert "leave that team in the campaign first" in refused.json()["detail"]
+    # As a member of the lab she organises nothing, and as long as she takes part she is not made an owner.
+    Membership.objects.create(team=Team.objects.get(slug="lab"), user=User.objects.get(username="ann"))
+    assert code_of(olga.patch(f"{lab}members/ann/", owner, format="json")) == (409, "organiser_takes_part")
+    assert ann.delete(f"{CAMPAIGN}teams/apples/members/ann/").status_code == 204
+    assert olga.patch(f"{lab}members/ann/", owner, format="json").status_code == 200
+    assert olga.post(f"{lab}members/", {"username": "abe", **owner}, format="json").status_code == 201
+    assert abe.post("/api/v1/invitations/lab/").status_code in (200, 201)
+    assert code_of(abe.post(f"{CAMPAIGN}teams/apples/members/")) == (409, "organiser_takes_part")
+
+
 def test_agreements_are_signed_once_by_members(people: Clients) -> None:
     make_campaign(people["olga"])
     added = people["olga"].post(

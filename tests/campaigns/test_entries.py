@@ -152,8 +152,14 @@ def test_tags_are_the_files_and_unique_in_the_campaign(cup: Clients) -> None:
     assert code_of(enter(cup["ann"], "apples")) == (409, "tag_is_team_name")
     assert code_of(enter(cup["ann"], "x" * 21)) == (422, "bad_run_tag")
     assert code_of(enter(cup["ann"], "y", run_of("z"))) == (422, "tag_differs")
+    assert code_of(enter(cup["olga"], "same", run_of("same").replace("3.0", "8.0"), role="baseline", label="S")) == (
+        409, "tag_taken",
+    )  # fmt: skip
+    assert enter(cup["olga"], "bm25", role="baseline", label="BM25").status_code == 201
+    assert code_of(enter(cup["ben"], "bm25", run_of("bm25").replace("3.0", "9.0"))) == (409, "tag_taken")
     cup["olga"].patch(CAMPAIGN, {"tag_scope": "team"}, format="json")
     assert enter(cup["ben"], "same").status_code == 201
+    assert enter(cup["olga"], "same", role="baseline", label="S").status_code == 201
 
 
 def test_a_form_is_answered(cup: Clients, clock: Clock) -> None:
@@ -247,6 +253,12 @@ def test_an_entered_run_is_not_withdrawn_and_its_file_stays(cup: Clients) -> Non
     assert code_of(cup["ann"].delete(run)) == (409, "entered_in_phase")
     cup["ann"].post(f"{made['url']}withdraw/")
     assert cup["ann"].delete(run).status_code == 204
+    # What was disqualified stays on record, with its run.
+    made = enter(cup["ann"], "y").json()
+    assert cup["olga"].post(f"{made['url']}disqualify/", {"reason": "test data"}, format="json").status_code == 200
+    refused = cup["ann"].delete(f"/api/v1/runs/{made['run']}/")
+    assert code_of(refused) == (409, "entered_in_phase")
+    assert "was disqualified" in refused.json()["detail"]
 
 
 def test_runs_do_not_go_past_an_open_phase(cup: Clients, clock: Clock) -> None:

@@ -70,6 +70,6 @@ def _read(
         released = latest_release(phase)
         qrels = released.qrels if released else active_qrels(phase.collection)
         check_evaluated(phase, qrels)
-        frozen.append(freeze_phase(phase, qrels))
+        frozen.append(freeze_phase(phase, qrels, released.official if released else None))
         files |= files_of(frozen[-1])
     return sealed(manifest_of(campaign, frozen, whole=whole, label=label), files), files

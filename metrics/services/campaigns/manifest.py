@@ -63,15 +63,17 @@ class FrozenPhase:
         return self.read.phase
 
 
-def freeze_phase(phase: Phase, qrels: Qrels) -> FrozenPhase:
-    """Return the results of a phase under these judgements."""
+def freeze_phase(phase: Phase, qrels: Qrels, stood: tuple[str, ...] | None = None) -> FrozenPhase:
+    """Return the results of a phase under these judgements. `stood` has the ids of the entries of the official
+    leaderboard where a release has fixed them: those that were disqualified since leave it, and nothing takes their
+    place, as on the page."""
     now = clock.database_now()
     read = read_entry_values(phase=phase, qrels=qrels, measures=phase_measures(phase))
     read = with_hidden_names(read, None, now)
     names = shown_names(phase, phase.campaign.participations.select_related("team", "campaign"), None, False, now)
     sets = reference_sets(read, sees_all=True)
     described = described_entries(read, sets, list(range(len(read.entries))))
-    places = placed_entries(read)
+    places = placed_entries(read, stood)
     return FrozenPhase(read, described, places, _tiers(read, places), sets, _run_files(read, names), names)
 
 

@@ -169,8 +169,7 @@ def store_entry(asked: Asked, run: Run) -> tuple[Entry, bool]:
             raise Conflict(f"the run was disqualified: {there.state_reason}", code="conflict")
         if there and (late or there.role != asked.role):
             raise Conflict(f"phase {phase.slug} is not open, and the entry was withdrawn", code="phase_closed")
-        if team:
-            _check_tag(campaign, team, run)
+        _check_tag(campaign, team, run)
         competing = team is not None and asked.role == _Role.COMPETING
         if competing and team:
             _check_signed(asked, team)
@@ -296,11 +295,12 @@ def _check_time(asked: Asked, phase: Phase) -> bool:
     return state in (PhaseState.LATE, PhaseState.CLOSED)
 
 
-def _check_tag(campaign: Campaign, team: Participation, run: Run) -> None:
-    """Raise Conflict for a tag that is the team's name, or another team's in a campaign where tags are unique."""
-    if run.tag.lower() in (team.team.slug.lower(), team.team.name.lower(), team.name.lower()):
+def _check_tag(campaign: Campaign, team: Participation | None, run: Run) -> None:
+    """Raise Conflict for a tag that is the team's name, or another team's in a campaign where tags are unique; what
+    organisers enter has the tags of their own team."""
+    if team and run.tag.lower() in (team.team.slug.lower(), team.team.name.lower(), team.name.lower()):
         raise Conflict(f"the tag {run.tag!r} is the name of the team", code="tag_is_team_name", pointer="/tag")
-    others = Entry.objects.filter(phase__campaign=campaign, run__tag=run.tag).exclude(run__team=team.team)
+    others = Entry.objects.filter(phase__campaign=campaign, run__tag=run.tag).exclude(run__team=run.team_id)
     if campaign.tag_scope == Campaign.TagScope.CAMPAIGN and others.exists():
         message = f"another entry of the campaign has the tag {run.tag!r}; choose a new one"
         raise Conflict(message, code="tag_taken", pointer="/tag")

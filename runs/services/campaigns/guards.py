@@ -28,11 +28,13 @@ def check_outside(run: Run) -> None:
 
 
 def check_not_entered(run: Run) -> None:
-    """Raise Conflict for a run that is entered in a phase."""
-    entry = Entry.objects.filter(run=run, state=_ENTERED).select_related("phase__campaign").first()
+    """Raise Conflict for a run that is entered in a phase, or was disqualified there: that stays on record."""
+    entries = Entry.objects.filter(run=run).exclude(state=Entry.State.WITHDRAWN).select_related("phase__campaign")
+    entry = entries.order_by("-state").first()
     if entry:
-        message = f"run {run.tag} is entry {entry.number} of {entry.phase}; withdraw the entry first"
-        raise Conflict(message, code="entered_in_phase")
+        entered = entry.state == _ENTERED
+        do = "withdraw the entry first" if entered else "it was disqualified, which stays on record with its run"
+        raise Conflict(f"run {run.tag} is entry {entry.number} of {entry.phase}; {do}", code="entered_in_phase")
 
 
 def check_file_released(run: Run, user: Any) -> None:

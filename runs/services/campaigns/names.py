@@ -5,11 +5,13 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from runs.errors import Conflict
 from runs.models import Campaign, Collection, Disclosure, Entry, Participation, Phase
 
+# How long after the results of an evaluation are public names may stay hidden.
+LONGEST = timedelta(days=274)
 # Pseudonyms are drawn from these, one range after the other.
 _RANGES = ((1, 99), (100, 999), (1_000, 9_999), (10_000, 99_999))
 
@@ -36,9 +38,23 @@ def draw_pseudonym(campaign: Campaign) -> int:
     raise Conflict(f"campaign {found} has no pseudonym left", code="conflict")
 
 
+def shown_at_latest(campaign: Campaign) -> datetime | None:
+    """Return when the names of a campaign are shown, whatever it says: nine months after the first of its evaluations
+    is public. None as long as none is. It is read once for each object."""
+    known: dict[str, datetime | None] = campaign.__dict__
+    if "_shown_at_latest" not in known:
+        of = {"phases__campaign": campaign, "phases__kind": Phase.Kind.EVALUATION, "released_at__isnull": False}
+        first = Collection.objects.filter(**of).order_by("released_at").values_list("released_at", flat=True).first()
+        known["_shown_at_latest"] = first + LONGEST if first else None
+    return known["_shown_at_latest"]
+
+
 def hidden_until(participation: Participation) -> datetime | None:
-    """Return until when the name of a team is hidden: its own instant, or else its campaign's."""
-    return participation.anonymous_until or participation.campaign.anonymous_until
+    """Return until when the name of a team is hidden: its own instant, or else its campaign's, and not longer than nine
+    months after the public release."""
+    until = participation.anonymous_until or participation.campaign.anonymous_until
+    latest = shown_at_latest(participation.campaign) if until else None
+    return min(until, latest) if until and latest else until
 
 
 def is_hidden(participation: Participation, disclosure: Disclosure, now: datetime) -> bool:
@@ -50,9 +66,17 @@ def hides(campaign: Campaign, own_until: datetime | None, disclosure: Disclosure
     """Return whether a campaign hides the name of a team with this instant of its own."""
     until = own_until or campaign.anonymous_until
     if until is not None and now < until:
-        return True
+        latest = shown_at_latest(campaign)
+        if latest is None or now < latest:
+            return True
     by_release = campaign.names == Campaign.Names.HIDDEN_UNTIL_RELEASE
     return by_release and disclosure < Disclosure.PARTICIPANTS
+
+
+def pseudonym(participation: Participation) -> ShownName:
+    """Return what stands for a team whose name is hidden."""
+    number = f"{participation.pseudonym or 0:02}"
+    return ShownName(f"team-{number}", f"Team {number}", hidden=True)
 
 
 def shown_names(
@@ -70,12 +94,15 @@ def names_at(
     now: datetime,
 ) -> dict[int, ShownName]:
     """Return the same where results are disclosed so far."""
-    found = {}
+    found, campaigns = dict[int, ShownName](), dict[int, Campaign]()
     for one in participations:
-        hidden = not organiser and one != own and is_hidden(one, disclosure, now)
-        number = f"{one.pseudonym or 0:02}"
-        shown = (f"team-{number}", f"Team {number}") if hidden else (one.team.slug, one.shown_name)
-        found[one.pk] = ShownName(*shown, hidden)
+        if organiser or one == own:
+            hidden = False
+        else:
+            # One object for each campaign, which remembers what was read.
+            one.campaign = campaigns.setdefault(one.campaign_id, one.campaign)
+            hidden = is_hidden(one, disclosure, now)
+        found[one.pk] = pseudonym(one) if hidden else ShownName(one.team.slug, one.shown_name, hidden=False)
     return found
 
 
@@ -91,8 +118,13 @@ def veil(collection: Collection) -> datetime | None:
 
     Leaderboards of phases have pseudonyms; the general addresses know nothing of campaigns.
     """
+    ends, campaigns = list[datetime](), dict[int, Campaign]()
     teams = Participation.objects.filter(entries__phase__collection=collection).select_related("campaign").distinct()
-    ends = [until for team in teams if (until := hidden_until(team))]
+    for team in teams:
+        # One object for each campaign, which remembers what was read.
+        team.campaign = campaigns.setdefault(team.campaign_id, team.campaign)
+        if until := hidden_until(team):
+            ends.append(until)
     return max(ends, default=None)
 
 

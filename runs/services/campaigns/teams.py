@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -29,11 +29,9 @@ from runs.services.audit import SYSTEM, Origin, changed, record
 from runs.services.campaigns import clock
 from runs.services.campaigns.entries import end_entries, results_stay
 from runs.services.campaigns.managing import is_organiser, locked
-from runs.services.campaigns.names import draw_pseudonym, hidden_until, veil_again
+from runs.services.campaigns.names import draw_pseudonym, hidden_until, shown_at_latest, veil_again
 from runs.services.campaigns.telling import tell_team
 
-# How long after their results are public names may stay hidden.
-_LONGEST = timedelta(days=274)
 _Action, _State = AuditEvent.Action, Participation.State
 # By the state that it gets: the states from which a team comes, and who decides.
 _BY_ORGANISERS = {
@@ -208,11 +206,10 @@ def _check_move(participation: Participation, until: datetime, user: User, now: 
     if participation.prolonged:
         message = f"the name of team {participation.team} was hidden longer once already"
         raise Conflict(message, code="anonymity_only_ends_earlier", pointer="/anonymous_until")
-    collections = Collection.objects.filter(phases__campaign=participation.campaign).exclude(released_at=None)
-    for released_at in collections.values_list("released_at", flat=True):
-        if released_at and until > released_at + _LONGEST:
-            message = "a name is hidden for at most nine months after the results are public"
-            raise Conflict(message, code="anonymity_only_ends_earlier", pointer="/anonymous_until")
+    latest = shown_at_latest(participation.campaign)
+    if latest and until > latest:
+        message = "a name is hidden for at most nine months after the results are public"
+        raise Conflict(message, code="anonymity_only_ends_earlier", pointer="/anonymous_until")
     if before is not None and before <= now:
         message = f"the name of team {participation.team} has been shown"
         raise Conflict(message, code="anonymity_only_ends_earlier", pointer="/anonymous_until")
@@ -258,6 +255,19 @@ def check_may_join(participation: Participation, user: User) -> None:
     size = participation.members.filter(left_at=None).count()
     if campaign.max_team_size and size >= campaign.max_team_size:
         raise Conflict(f"team {participation.team} has {size} members, the most that a team has", code="team_is_full")
+
+
+def check_may_organise(team: Team, user: User) -> None:
+    """Raise Conflict for whoever takes part in a campaign of this team, which is not archived: owners of the team
+    would organise it."""
+    there = CampaignMember.objects.filter(user=user, campaign__team=team, left_at=None)
+    member = there.exclude(campaign__state=Campaign.State.ARCHIVED).select_related("campaign", "participation__team")
+    if found := member.first():
+        message = (
+            f"{user} takes part in campaign {found.campaign} with team {found.participation.team}, and owners of team "
+            f"{team} organise it; {user} can leave that team in the campaign first, or be a member of {team}"
+        )
+        raise Conflict(message, code="organiser_takes_part", pointer="/role")
 
 
 def leave(*, member: CampaignMember, user: User, reason: str = "", origin: Origin = SYSTEM) -> None:
