@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import cast
 
 from django.http import HttpRequest
 from rest_framework.request import Request
@@ -14,7 +15,8 @@ from metrics.questions.boards import board_query, standings_query
 from metrics.questions.parameters import choice_in
 from metrics.services.boards.fingerprints import Fingerprint, of_boards, of_filter
 from metrics.services.campaigns.boards import OFFICIAL, VIEWS, PhaseQuery, Reader
-from runs.api.access import sees_scores
+from metrics.services.prepared import Prepared
+from runs.api.access import once, sees_scores
 from runs.api.campaigns.finding import participation_of, visible_phase
 from runs.api.parameters import text_of
 from runs.errors import Blind, InvalidInput
@@ -22,7 +24,6 @@ from runs.models import Entry, Phase, Release, can_see_scores, sees_board
 from runs.services.campaigns import clock
 from runs.services.campaigns.managing import is_organiser
 from runs.services.campaigns.names import hides
-from runs.services.reduced_qrels import reasons_of_exclusion
 
 # Parameters that ask about runs, and not about what the leaderboard has of their entries.
 OF_RUNS = ("filter", "columns", "arrange")
@@ -35,7 +36,14 @@ class AskedBoard:
 
 
 def phase_board_in(request: HttpRequest | Request, campaign: str, phase: str) -> AskedBoard:
-    """Return the phase that a request names. Raise Blind if its user does not see its leaderboard."""
+    """Return the phase that a request names. Raise Blind if its user does not see its leaderboard.
+
+    A fingerprint and its answer get the same, with the same time.
+    """
+    return cast(AskedBoard, once(request, ("asked", campaign, phase), lambda: _asked(request, campaign, phase)))
+
+
+def _asked(request: HttpRequest | Request, campaign: str, phase: str) -> AskedBoard:
     found = visible_phase(request, campaign, phase)
     if not sees_board(request.user, found):
         raise Blind
@@ -76,19 +84,33 @@ def of_phase_board(request: HttpRequest | Request, campaign: str, phase: str) ->
     except EvalHubError:
         return None
     # Of the other phases of the campaign, too: the entries afterwards are theirs.
-    entries = Entry.objects.filter(phase__campaign=found.campaign_id, phase__collection=found.collection_id)
-    columns = ("phase", "number", "state", "role", "label", "late", "run_type", "priority", "chosen", "published")
-    rows = list(entries.order_by("phase", "number").values_list(*columns))
+    rows = _ENTRIES.rows(found.campaign_id, found.collection_id)
     disclosure, teams = found.collection.disclosure, found.campaign.participations.order_by("pk")
     names = [
         (*team, until, hides(found.campaign, until, disclosure, reader.now))
         for *team, until in teams.values_list("pk", "team__slug", "name", "former_name", "pseudonym", "anonymous_until")
     ]
-    releases = Release.objects.filter(phase=found).exclude(done_at=None).order_by("pk").values_list("pk", "done_at")
     own = reader.own.pk if reader.own else None
-    excluded = reasons_of_exclusion(found.collection)
     frozen = found.freeze_board_at, found.freeze_board_at and found.freeze_board_at <= reader.now
-    state = repr(
-        (excluded, frozen, rows, names, list(releases), found.selection, found.measures, own, reader.organiser)
-    )
+    of_phase = found.selection, found.measures, frozen, _RELEASES.rows(found.pk)
+    state = repr((_EXCLUDED.rows(found.collection_id), rows, names, of_phase, own, reader.organiser))
     return (*of_boards(found.collection), *shown, hashlib.sha256(state.encode()).hexdigest())
+
+
+_ENTRIES = Prepared(
+    lambda campaign, collection: Entry.objects.filter(phase__campaign=campaign, phase__collection=collection)
+    .order_by("phase", "number")
+    .values_list(
+        "phase", "number", "state", "role", "label", "late", "run_type", "priority", "chosen", "published"
+    )
+)  # fmt: skip
+_RELEASES = Prepared(
+    lambda phase: Release.objects.filter(phase=phase).exclude(done_at=None).order_by("pk").values_list("pk", "done_at")
+)
+_EXCLUDED = Prepared(
+    lambda collection: (
+        Phase.objects.filter(collection=collection, excluded_topics__isnull=False)
+        .order_by("pk")
+        .values_list("excluded_topics", "excluded_reason")
+    )
+)

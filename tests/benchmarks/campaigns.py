@@ -9,14 +9,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
+import zstandard
 from django.apps import apps
 
 from tests.benchmarks.board import fill as fill_board
+from tests.benchmarks.views import judged_view
 from tests.reliability.rigs import own_postgres
 from tests.reliability.servers import Server, clean_environment, free_port
 
 TEAMS, ENTRIES, REQUESTS = 200, 5, 200
-_BOARD = "/api/v1/campaigns/cup/phases/task/board/"
+_BOARD, _PAGE = "/api/v1/campaigns/cup/phases/task/board/", "/campaigns/cup/phases/task/"
 
 
 def measure_campaigns() -> None:
@@ -34,10 +36,11 @@ def measure_campaigns() -> None:
             server.start("evalhub", "web", "--bind", f"127.0.0.1:{port}", "--processes", "1")
             server.wait()
             with httpx.Client(base_url=server.url, timeout=60) as client:
-                _time(client, "the same page", [{}] * REQUESTS)
-                _time(client, "a page that nobody asked for", [{"offset": str(i)} for i in range(1, REQUESTS)])
-                late = [{"view": "all", "run_type": "manual", "offset": str(i)} for i in range(REQUESTS)]
-                _time(client, "the rows of a run type, in the view of all entries", late)
+                for of, url in (("JSON", _BOARD), ("the page", _PAGE)):
+                    _time(client, url, f"{of}, remembered", [{}] * REQUESTS)
+                    _time(client, url, f"{of}, new", [{"offset": str(i)} for i in range(1, REQUESTS)])
+                    late = [{"view": "all", "run_type": "manual", "offset": str(i)} for i in range(REQUESTS)]
+                    _time(client, url, f"{of}, new, the rows of a run type in the view of all entries", late)
         finally:
             server.stop()
 
@@ -69,13 +72,20 @@ def fill() -> None:
         )
         for i, run in enumerate(rows)
     )  # fmt: skip
+    # The page reads of each run how deep it is judged.
+    views = {name: apps.get_model("metrics", name) for name in ("Evaluation", "JudgedView")}
+    content = zstandard.compress(judged_view("S").to_bytes())
+    views["JudgedView"].objects.bulk_create(
+        views["JudgedView"](evaluation_id=pk, content=content).seal(qrels)
+        for pk, qrels in views["Evaluation"].objects.values_list("pk", "qrels")
+    )
 
 
-def _time(client: httpx.Client, title: str, queries: list[dict[str, str]]) -> None:
+def _time(client: httpx.Client, url: str, title: str, queries: list[dict[str, str]]) -> None:
     seconds = []
     for query in queries:
         start = time.perf_counter()
-        answer = client.get(_BOARD, params=query)
+        answer = client.get(url, params=query)
         seconds.append(1000 * (time.perf_counter() - start))
         assert answer.status_code == 200, answer.text
     seconds.sort()

@@ -50,6 +50,12 @@ def measure_views() -> None:
         _print("M: four curves, ranks 1..1000: means and ideals", partial(_curves, stored))
 
 
+def judged_view(name: str) -> JudgedRun:
+    """Return the judged view of a run of one of the sizes of the data."""
+    with tempfile.TemporaryDirectory() as folder:
+        return _judge(*_files(name, Path(folder)))
+
+
 def _files(name: str, folder: Path) -> tuple[Judgements, Path]:
     qrels, run = SETS[name].files(folder)
     return read_qrels(lambda: open_file(qrels, DEFAULT_LIMITS)).judgements, run

@@ -314,6 +314,7 @@ def test_the_page_shows_the_rows_of_the_api_to_the_same_readers(held: Clients) -
         assert line.split()[:2] == [str(row["rank"] or "–"), row["run"]["tag"]]
         assert f"{row['values']['nDCG@10']['mean']:.4f}" in line
         assert (row["team_name"] or "organisers") in line
+        assert line.split().count(str(row["judged_depth"])) >= 1, line
     assert any("BM25" in line for line in lines)
     (late,) = shown(olga, "?view=late")
     assert late.startswith("– late late")
@@ -352,6 +353,17 @@ def test_the_page_asks_no_more_for_more_entries(held: Clients) -> None:
         asked.append(len(captured))
     assert asked[1] <= asked[0] + 1, asked
     assert asked[1] < 45, asked
+
+
+def test_the_leaderboard_finds_its_phase_once_and_asks_less_when_it_was_asked_before(held: Clients) -> None:
+    step(Disclosure.PUBLIC)
+    asked = []
+    for _ in range(2):
+        with CaptureQueriesContext(connection) as captured:
+            assert browser().get(BOARD).status_code == 200
+        asked.append([query["sql"] for query in captured if query["sql"].startswith("SELECT")])
+        assert sum('FROM "runs_campaign"' in sql for sql in asked[-1]) == 1
+    assert len(asked[1]) <= 11, asked[1]
 
 
 def test_teams_publish_entries_afterwards(held: Clients, clock: Clock) -> None:

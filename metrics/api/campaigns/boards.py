@@ -32,6 +32,7 @@ from metrics.questions.phase_boards import of_phase_board, phase_board_in, phase
 from metrics.questions.unchanged import unchanged
 from metrics.services.campaigns.boards import VIEWS, PhaseBoard, read_phase_board
 from metrics.services.snapshots import read_in_snapshot
+from metrics.services.values.judged_views import depths_of
 from runs.api.shapes import OneOf, shape
 from runs.models import Collection, Entry
 from runs.services.reduced_qrels import reasons_of_exclusion
@@ -67,6 +68,7 @@ class PhaseRow(answers.Row):
     entry: EntryOfRow
     team_name: Annotated[str | None, "as the team is shown in the campaign; null: the organisers"]
     name_hidden: bool
+    judged_depth: Annotated[int | None, "every document of the ranks 1 to this one is judged; null: without values"]
 
 
 class ExcludedTopic(TypedDict):
@@ -101,8 +103,9 @@ class PhaseBoardView(APIView):
         found = read_phase_board(phase=asked.phase, query=query, reader=asked.reader)
         url, collection = request.build_absolute_uri(), asked.phase.collection
         board = leaderboard_answer(collection, query.board, found.board, found.standings, url)
+        depths = depths_of([row.evaluation.pk for row in found.board.rows if row.current])
         results = [
-            PhaseRow(**row, **_of_entry(found, shown.run.pk))  # type: ignore[typeddict-item]
+            PhaseRow(**row, **_of_entry(found, shown.run.pk), judged_depth=depths.get(shown.evaluation.pk))  # type: ignore[typeddict-item]
             for row, shown in zip(board["results"], found.board.rows, strict=True)
         ]
         of = {

@@ -10,7 +10,6 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from metrics.engine.depth import judged_depth
 from metrics.exports.boards import EXPORTS
 from metrics.pages.parts import changed, fill
 from metrics.questions.phase_boards import AskedBoard, of_phase_board, phase_board_in, phase_query
@@ -18,7 +17,7 @@ from metrics.questions.unchanged import unchanged_page
 from metrics.services.boards.fingerprints import Fingerprint
 from metrics.services.boards.leaderboard import Leaderboard, Row
 from metrics.services.campaigns.boards import AFTERWARDS, ALL, LATE, OFFICIAL, PhaseBoard, read_phase_board
-from metrics.services.values.judged_views import views_of
+from metrics.services.values.judged_views import depths_of
 from metrics.tables import NOTHING, Cell, Column, Paging, columns_of, mean_cell
 from runs.api.campaigns.finding import visible_phase
 from runs.api.parameters import text_of
@@ -97,8 +96,7 @@ def _board(request: HttpRequest, asked: AskedBoard, query: dict[str, str]) -> di
     board_query = phase_query({**query, "limit": str(_LIMIT)}, phase, request.user)
     found = read_phase_board(phase=phase, query=board_query, reader=asked.reader)
     board = found.board
-    current = [row.evaluation.pk for row in board.rows if row.current]
-    depths = {pk: judged_depth(view) for pk, _, view in views_of(current)}
+    depths = depths_of([row.evaluation.pk for row in board.rows if row.current])
     scored = can_see_scores(request.user, phase.collection)
     kinds = {one["key"]: one["label"] for one in phase.run_types}
     columns: list[Column] = columns_of(board.measures, board.sort, board.descending)

@@ -270,11 +270,14 @@ def _read_board(collection: Collection, query: BoardQuery) -> Leaderboard:
     # Naming a thousand runs to the database takes longer than all else.
     whole = among and len(board.runs) == len(among.runs) and {str(Evaluation.State.EVALUATED): len(board.runs)}
     states = whole or count_states(collection, board.qrels, board.scores, among.runs if among else None)
-    # Runs without values of these judgements follow the evaluated ones, stale runs first.
-    last = Case(When(board_state=STALE, then=Value(0)), default=Value(1))
-    others = board.shown.filter(board_state__in=NOT_CURRENT).order_by(last, "created_at", "pk")
-    if sum(states.values()) <= len(places):
-        others = others.none()
+    others, below = None, sum(states.values()) - len(places)
+    all_shown = not query.filter and query.versions == ALL and not (among and among.shown is not None)
+    if below > 0:
+        # Runs without values follow, stale runs first.
+        last = Case(When(board_state=STALE, then=Value(0)), default=Value(1))
+        others = board.shown.filter(board_state__in=NOT_CURRENT).order_by(last, "created_at", "pk")
+        # To count them by their states asks each run for all of its evaluations.
+        below = below if all_shown else others.count()
     if query.filter or (among and among.shown is not None):
         current = Evaluation.objects.current(board.qrels, board.scores).evaluated()
         # The runs carry their states; only their keys are read here.
@@ -287,9 +290,9 @@ def _read_board(collection: Collection, query: BoardQuery) -> Leaderboard:
     else:
         page = places[query.offset : query.offset + query.limit]
         start = max(0, query.offset - len(places))
-        rest = others[start : start + query.limit - len(page)]
+        rest = [] if others is None else list(others[start : start + query.limit - len(page)].values_list(*_OTHERS))
         held = [place for place in held if place not in page]
-        rows = _rows(board, [*held, *page], list(rest.values_list(*_OTHERS)))
+        rows = _rows(board, [*held, *page], rest)
     if query.columns:
         cells = read_cells(query.columns, [row.run.pk for row in rows])
         rows = [replace(row, cells=cells[row.run.pk]) for row in rows]
@@ -299,7 +302,7 @@ def _read_board(collection: Collection, query: BoardQuery) -> Leaderboard:
         measures=query.measures,
         sort=query.sort,
         descending=query.descending,
-        total=len(places) + others.count(),
+        total=len(places) + max(0, below),
         ranked=ranked,
         states=states,
         rows=rows[len(held) :],
@@ -323,13 +326,13 @@ def _places(board: _Board) -> list[Place]:
     return query.among.ranked_anew(places, board.runs) if query.among else places
 
 
-def _arranged(board: _Board, places: list[Place], others: QuerySet[Any], by: Arrangement) -> list[Row]:
+def _arranged(board: _Board, places: list[Place], others: QuerySet[Any] | None, by: Arrangement) -> list[Row]:
     """Return the rows of the page in the order of a column instead of that of the ranks."""
     current = Evaluation.objects.current(board.qrels, board.scores).evaluated()
-    below = list(others.values_list(*_OTHERS))
-    # Evaluations under these judgements go by their keys, runs without one by theirs.
+    below = [] if others is None else list(others.values_list(*_OTHERS))
+    # By the keys of evaluations under these judgements, of other rows by those of runs.
     names: list[Any] = [*(place.pk for place in places), *(run for run, _, _ in below)]
-    known = values_of(by.column, current, "run__") | (values_of(by.column, others, "") if below else {})
+    known = values_of(by.column, current, "run__") | ({} if others is None else values_of(by.column, others, ""))
     page = arranged(names, known, by.descending)[board.query.offset : board.query.offset + board.query.limit]
     shown = [places[index] for index in page if index < len(places)]
     rest = [below[index - len(places)] for index in page if index >= len(places)]

@@ -22,6 +22,13 @@ from runs.services.campaigns.selection import official, seen_while_frozen
 
 OFFICIAL, ALL, LATE, AFTERWARDS = "official", "all", "late", "afterwards"
 VIEWS = (OFFICIAL, ALL, LATE, AFTERWARDS)
+# The fields of an entry, its phase and its team that a row shows.
+_SHOWN = (
+    "phase__slug", "run_id", "number", "role", "label", "run_type", "priority", "late", "chosen", "state",
+    "state_reason", "participation__campaign_id", "participation__name", "participation__former_name",
+    "participation__pseudonym", "participation__anonymous_until", "participation__team__slug",
+    "participation__team__name",
+)  # fmt: skip
 _ENTERED, _DISQUALIFIED, _COMPETING = Entry.State.ENTERED, Entry.State.DISQUALIFIED, Entry.Role.COMPETING
 
 
@@ -77,10 +84,12 @@ def read_phase_board(*, phase: Phase, query: PhaseQuery, reader: Reader, whole: 
     read = read_whole_board if whole else read_leaderboard
     board = read(collection=phase.collection, query=board_query)
     standings = read_standings(board=board, query=asked) if asked else None
-    shown = Entry.objects.filter(pk__in=[entries[row.run.pk].pk for row in board.rows]).defer("answers")
-    shown = shown.select_related("phase", "participation__team", "participation__campaign")
+    shown = Entry.objects.filter(pk__in=[entries[row.run.pk].pk for row in board.rows])
+    shown = shown.select_related("phase", "participation__team").only(*_SHOWN)
     found = {entry.run_id: entry for entry in shown}
     teams = {entry.participation for entry in found.values() if entry.participation}
+    for team in teams:
+        team.campaign = phase.campaign
     names = shown_names(phase, teams, reader.own, reader.organiser, reader.now)
     rows = [_masked(row, found[row.run.pk], names) for row in board.rows]
     return PhaseBoard(replace(board, rows=rows), standings, found, names)

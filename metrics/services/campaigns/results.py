@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from metrics.engine.depth import judged_depth
 from metrics.engine.grammar import Measure, parse_measure
 from metrics.services.boards.mean_intervals import Ends, intervals_of, within_range
 from metrics.services.campaigns.reference import (
@@ -17,7 +16,7 @@ from metrics.services.campaigns.reference import (
     reference_sets,
     with_hidden_names,
 )
-from metrics.services.values.judged_views import Mean, means_of, views_of
+from metrics.services.values.judged_views import Mean, depths_of, means_of
 from runs.models import Disclosure, Entry, Participation, Phase, Qrels
 from runs.services.campaigns import clock
 from runs.services.campaigns.selection import seen_while_frozen
@@ -98,7 +97,7 @@ def described_entries(read: EntryValues, sets: list[ReferenceSet], rows: list[in
     for measure in read.measures:
         ends[measure.name] = within_range(intervals, measure)
     judged = means_of(keys, [JUDGED], {JUDGED.name}, read.qrels.pk)
-    depths = {pk: judged_depth(view) for pk, _, view in views_of(keys)}
+    depths = depths_of(keys)
     places = {one.run_type: place for place, one in enumerate(sets)}
     found = []
     for row, pk in zip(rows, keys, strict=True):

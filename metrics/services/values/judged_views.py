@@ -13,6 +13,7 @@ from django.core.cache import cache
 from django.db.models import F, QuerySet
 
 from metrics.engine import ENGINE_VERSION
+from metrics.engine.depth import judged_depth
 from metrics.engine.grammar import Measure
 from metrics.engine.judged import JudgedRun
 from metrics.engine.ranking import Floats
@@ -34,7 +35,7 @@ _NAMED = 5
 _BATCH = 5000
 # Judged views have up to a few megabytes: this many are fetched at once, and unpacked one by one.
 _ROWS = 8
-_CACHE_SECONDS = 3600
+_CACHE_SECONDS, _A_DAY = 3_600, 86_400
 _log = logging.getLogger(__name__)
 
 
@@ -239,6 +240,15 @@ def _computed(
         after_snapshot(lambda: MetricVector.objects.bulk_create(kept, 500, ignore_conflicts=True))
     new = {(row.evaluation_id, row.measure): (row.mean, row.topics) for row in fresh}
     cache.set_many({_cache_key(*pair): mean for pair, mean in new.items() if pair[1] not in keep}, _CACHE_SECONDS)
+    return known | new
+
+
+def depths_of(evaluation_ids: list[int]) -> dict[int, int]:
+    """Return how deep each evaluated run is judged without a gap, cached for a day."""
+    keys = {_cache_key(pk, "", "depth"): pk for pk in evaluation_ids}
+    known: dict[int, int] = {keys[key]: depth for key, depth in cache.get_many(keys).items()}
+    new = {pk: judged_depth(view) for pk, _, view in views_of(pk for pk in evaluation_ids if pk not in known)}
+    cache.set_many({_cache_key(pk, "", "depth"): depth for pk, depth in new.items()}, _A_DAY)
     return known | new
 
 

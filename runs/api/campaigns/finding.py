@@ -9,6 +9,7 @@ from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest
 from rest_framework.request import Request
 
+from runs.api.access import once
 from runs.errors import NotAllowed
 from runs.models import Campaign, CampaignMember, Entry, Participation, Phase
 from runs.models.disclosure import in_team_of
@@ -17,7 +18,10 @@ from runs.services.campaigns.managing import check_organiser, is_organiser
 
 def visible_campaign(request: HttpRequest | Request, slug: str) -> Campaign:
     """Return a published campaign, or a draft of which the user is an organiser."""
-    found = Campaign.objects.visible_to(request.user).select_related("team").filter(slug=slug).first()
+    seen = Campaign.objects.visible_to
+    found = once(
+        request, ("campaign", slug), lambda: seen(request.user).select_related("team").filter(slug=slug).first()
+    )
     if found is None:
         raise Http404(f"there is no campaign {slug!r}")
     return found
@@ -37,9 +41,9 @@ def may_organise(request: Request, body: Any, campaign: str, **_: Any) -> bool:
 
 def visible_phase(request: HttpRequest | Request, campaign: str, slug: str) -> Phase:
     """Return a phase of a campaign that the user sees, with its extensions."""
-    found = visible_campaign(request, campaign)
-    rows = found.phases.select_related("collection", "campaign__team").prefetch_related("extensions")
-    phase = rows.filter(slug=slug).first()
+    # Its campaign is the one found here.
+    rows = visible_campaign(request, campaign).phases.select_related("collection").prefetch_related("extensions")
+    phase = once(request, ("phase", campaign, slug), lambda: rows.filter(slug=slug).first())
     if phase is None:
         raise Http404(f"campaign {campaign} has no phase {slug!r}")
     return phase
