@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import zipfile
 from datetime import timedelta
@@ -41,6 +42,7 @@ BOARD = f"{PHASE}board/"
 GENERAL = "/api/v1/collections/dark/leaderboard/"
 PAGE = "/campaigns/cup/phases/task/"
 LIFTED = LATE + timedelta(days=30)
+_OF_ENTRY = ("entry", "team_name", "role", "label", "run_type", "late", "priority", "entry_state")
 
 
 @pytest.fixture
@@ -105,9 +107,14 @@ def test_baselines_have_a_place_and_no_rank(held: Clients) -> None:
     tiers = f"{BOARD}?statistics=tiers&baseline={baseline['run']['id']}"
     assert code_of(olga.get(tiers)) == (400, "bad_parameter")
     assert olga.get(f"{BOARD}?statistics=tiers").json()["statistics"]["runs"] == 3
-    csv = olga.get(f"{BOARD}export/csv/").content.decode()
-    assert all(tag in csv for tag in ("a1", "a2", "b1", "bm25"))
-    assert "late" not in csv
+    table = list(csv.DictReader(io.StringIO(olga.get(f"{BOARD}export/csv/").content.decode())))
+    told = {row["tag"]: tuple(row[name] for name in _OF_ENTRY) for row in table}
+    assert told == {
+        "a1": ("1", "apples", "competing", "", "manual", "false", "1", "entered"),
+        "a2": ("2", "apples", "competing", "", "automatic", "false", "2", "entered"),
+        "b1": ("3", "berries", "competing", "", "automatic", "false", "1", "entered"),
+        "bm25": ("4", "", "baseline", "BM25", "", "false", "", "entered"),
+    }
 
 
 def test_the_leaderboard_opens_with_each_step(held: Clients) -> None:
@@ -189,6 +196,17 @@ def test_who_is_disqualified_after_the_public_release_stays_with_the_reason(held
         ("entered", ""), ("disqualified", "of a2"),
     ]  # fmt: skip
     assert after.json()["ranked"] == 1
+    (told_why,) = (row["reason"] for row in after.json()["results"] if row["run"]["tag"] == "a2")
+    assert told_why == "disqualified: of a2"
+    anybody = browser()
+    (line,) = (row for row in page(anybody, PAGE).split("<tr") if "of a2" in row)
+    assert 'class="unranked struck"' in line
+    assert "</s>" in line
+    assert "disqualified: of a2" in text_of(line)
+    table = list(csv.DictReader(io.StringIO(eve.get(f"{BOARD}export/csv/").content.decode())))
+    states = {row["tag"]: (row["entry_state"], row["entry_reason"], row["rank"]) for row in table}
+    assert (states["a1"], states["a2"]) == (("entered", "", "1"), ("disqualified", "of a2", ""))
+    assert "disqualified: of a2" in eve.get(f"{BOARD}export/md/").content.decode()
     again = olga.post(f"{CAMPAIGN}snapshots/", {"phase": "task"}, format="json").json()["sha256"]
     ranks = {}
     for sha256 in (frozen, again):
@@ -380,7 +398,14 @@ def test_teams_publish_entries_afterwards(held: Clients, clock: Clock) -> None:
 
     def readers() -> list[str]:
         every = {"olga": olga, "ann": ann, "ben": ben}
-        return [name for name, one in every.items() if "a3" in [tag for _, tag, _ in rows(one, "?view=afterwards")]]
+        seen = {name: [tag for _, tag, _ in rows(one, "?view=afterwards")] for name, one in every.items()}
+        # The leaderboard of the phase itself shows the same entries, without ranks too.
+        for view in ("official", "all", "afterwards"):
+            for name, one in every.items():
+                own = one.get(f"{CAMPAIGN}phases/later/board/?view={view}").json()["results"]
+                assert ("a3" in [row["run"]["tag"] for row in own]) == ("a3" in seen[name]), (name, view)
+                assert {row["rank"] for row in own} <= {None}
+        return [name for name, tags in seen.items() if "a3" in tags]
 
     assert readers() == ["olga", "ann"]
     publish = {"published": True}
@@ -395,6 +420,24 @@ def test_teams_publish_entries_afterwards(held: Clients, clock: Clock) -> None:
     assert not list(find_in_campaigns())
     (shown_row,) = (row for row in rows(ben, "?view=afterwards") if row[1] == "a3")
     assert shown_row[0] is None
+    statistics = "&statistics=intervals"
+
+    def cautions(query: str) -> list[str]:
+        told = ann.get(f"{BOARD}?{query}{statistics}").json()["statistics"]["cautions"]
+        return [one["code"] for one in told]
+
+    assert "unpooled_runs" not in cautions("view=afterwards")
+    # Of what nobody judged, no relevance is known.
+    strange = {
+        "file": SimpleUploadedFile("run", b"1 Q0 q1 1 9.0 a4\n2 Q0 q2 1 9.0 a4\n3 Q0 q3 1 9.0 a4\n"),
+        "tag": "a4",
+    }
+    assert ann.post(f"{CAMPAIGN}phases/later/entries/", strange, format="multipart").status_code == 201
+    evaluate_all()
+    assert "unpooled_runs" in cautions("view=afterwards")
+    assert "unpooled_runs" not in cautions("view=official")
+    said = text_of(page(browser("ann"), f"{CAMPAIGN[7:]}phases/later/"))
+    assert "1 run that came afterwards has fewer judged documents among the first ten than every run before" in said
 
 
 def test_a_name_that_changes_after_results_were_disclosed_has_the_former_one_beside_it(held: Clients) -> None:
@@ -437,6 +480,13 @@ def test_a_frozen_leaderboard_shows_no_later_entry_of_others(people: Clients, cl
     assert ann_seen[0] == ["after"]
     assert ben_seen[0] == ["before"]
     assert sorted(ben_seen[1]) == ["before", "early"]
+    # Who tries often finds a run that was lucky.
+    attempts = {row["run"]["tag"]: row["attempts"] for one in (ann, ben) for row in one.get(BOARD).json()["results"]}
+    assert attempts == {"after": 3, "before": 2}
+    html = page(browser("ben"), PAGE)
+    assert "2 attempts" in text_of(html)
+    assert "Of many tries one is lucky" in text_of(html)
+    assert "attempts" in ben.get(f"{BOARD}export/csv/").content.decode().splitlines()[0]
     tag = ben.get(BOARD)["ETag"]
     clock.now = frozen - TICK
     assert ben.get(BOARD, headers={"If-None-Match": tag}).status_code == 200

@@ -45,9 +45,9 @@ IMPORTANCE = f"{PARAMETERS}importance/"
 PAGES = (COMPARISON, COMPARISON, BOARD, COMPARISON, BOARD, PARAMETERS, IMPORTANCE, COST, SESSIONS)
 # How a page is asked for its measure.
 ASKED = {IMPORTANCE: "measure", PARAMETERS: "measure", COST: "y"}
-# Said of other data: leaderboards of sessions (docs/sessions.md), versions of systems, and runs withdrawn from a stored
-# comparison.
-ELSEWHERE = {"best_of_versions", "dependent_sessions", "runs_deleted", "too_few_systems"}
+# Said of other data: leaderboards of sessions (docs/sessions.md), versions of systems, runs withdrawn from a stored
+# comparison, and runs that come to a campaign afterwards.
+ELSEWHERE = {"best_of_versions", "dependent_sessions", "runs_deleted", "too_few_systems", "unpooled_runs"}
 
 
 def tables() -> list[list[dict[str, str]]]:

@@ -68,6 +68,7 @@ class PhaseRow(answers.Row):
     entry: EntryOfRow
     team_name: Annotated[str | None, "as the team is shown in the campaign; null: the organisers"]
     name_hidden: bool
+    attempts: Annotated[int | None, "entries that its team has made; null where the phase gives no feedback"]
     judged_depth: Annotated[int | None, "every document of the ranks 1 to this one is judged; null: without values"]
 
 
@@ -131,7 +132,7 @@ class PhaseBoardExport(APIView):
             asked = phase_board_in(request, campaign, phase)
             query = phase_query(query_of(request), asked.phase, request.user)
             found = read_phase_board(phase=asked.phase, query=query, reader=asked.reader, whole=True)
-            return "".join(export.render(asked.phase.collection, found.board, found.standings))
+            return "".join(export.render(asked.phase.collection, found.as_file(), found.standings))
 
         text = read_in_snapshot(read)
         response = HttpResponse(text, content_type=export.content_type)
@@ -146,7 +147,7 @@ def excluded_topics(collection: Collection) -> list[ExcludedTopic]:
 def _of_entry(found: PhaseBoard, run: UUID) -> dict[str, object]:
     """Return what the row of a run has beside that of a leaderboard."""
     entry = found.entries[run]
-    name = found.names[entry.participation_id] if entry.participation_id else None
+    name = found.name_of(entry)
     of_row = EntryOfRow(
         id=entry.pk,
         number=entry.number,
@@ -160,4 +161,9 @@ def _of_entry(found: PhaseBoard, run: UUID) -> dict[str, object]:
         state=entry.state,
         state_reason=entry.state_reason,
     )
-    return {"entry": of_row, "team_name": name.name if name else None, "name_hidden": bool(name and name.hidden)}
+    return {
+        "entry": of_row,
+        "team_name": name.name if name else None,
+        "name_hidden": bool(name and name.hidden),
+        "attempts": found.attempts_of(entry),
+    }

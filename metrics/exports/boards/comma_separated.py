@@ -28,6 +28,7 @@ def render(collection: Collection, board: Leaderboard, standings: Standings | No
     rows = (
         {
             **_row(row),
+            **row.beside,
             **_version(board, row),
             **_values(row, standings),
             **_cells(board, row),

@@ -41,6 +41,7 @@ class ShownEntry:
     row: Row
     entry: Entry
     team: str
+    attempts: int | None
     own: bool
     role: str
     kind: str
@@ -112,6 +113,7 @@ def _board(request: HttpRequest, asked: AskedBoard, query: dict[str, str]) -> di
         "rows": [_row(asked, found, row, depths, kinds, scored) for row in board.rows],
         "paging": Paging(board_query.board.offset, board_query.board.limit, board.total),
         "waiting": _waiting(board),
+        "cautions": found.cautions,
     }
 
 
@@ -119,7 +121,7 @@ def _row(
     asked: AskedBoard, found: PhaseBoard, row: Row, depths: dict[int, int], kinds: dict[str, str], scored: bool
 ) -> ShownEntry:
     entry, reader, board = found.entries[row.run.pk], asked.reader, found.board
-    name = found.names[entry.participation_id] if entry.participation_id else None
+    name = found.name_of(entry)
     own = reader.own is not None and entry.participation_id == reader.own.pk
     hidden = bool(name and name.hidden)
     judged = row.evaluation.qrels.topics if row.has_values else 0
@@ -133,6 +135,7 @@ def _row(
         row=row,
         entry=entry,
         team=name.name if name else "",
+        attempts=found.attempts_of(entry),
         own=own,
         role="" if entry.role == Entry.Role.COMPETING else entry.label or entry.role.replace("_", " "),
         kind=kinds.get(entry.run_type, entry.run_type),

@@ -48,13 +48,12 @@ _UNSHOWN = ("traceback", "qrels__topic_ids", "qrels__warnings", *(f"run__{name}"
 
 @dataclass(frozen=True)
 class Row:
-    """One run on the leaderboard. `rank` is None for an unranked run; `code` and `reason` say why if its state does
-    not.
+    """One run on the leaderboard. Where it has no `rank`, `code` and `reason` say why if its state does not.
 
     An unranked row has values on fewer or on other topics than the ranked runs. A stale row has values of other
     judgements or of an older engine. A queued, evaluating or failed row has no values; it has an unsaved evaluation if
     none was requested yet. `judged` is the mean of Judged@10, `cells` has the values of the columns by their names,
-    `labels` are the names of the labels of the run, and `chosen` says on a leaderboard of systems which version it is.
+    `labels` are the names of its labels, `chosen` says on a board of systems which version it is; files have `beside`.
     """
 
     rank: int | None
@@ -68,6 +67,7 @@ class Row:
     cells: dict[str, Cell] = field(default_factory=dict)
     labels: tuple[str, ...] = ()
     chosen: Chosen | None = None
+    beside: dict[str, Any] = field(default_factory=dict)
 
     @property
     def stale(self) -> bool:

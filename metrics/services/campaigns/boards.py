@@ -6,17 +6,21 @@ import copy
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.db.models import Count, Q, QuerySet
 
+from metrics.engine.cautions import Caution
 from metrics.engine.errors import StatisticsError
+from metrics.models import Evaluation
 from metrics.services.boards.leaderboard import Among, BoardQuery, Leaderboard, Row, read_leaderboard, read_whole_board
 from metrics.services.boards.standing_parts import Standings, StandingsQuery
 from metrics.services.boards.standings import read_standings
 from metrics.services.campaigns.releasing import primary_means
-from runs.models import Entry, Participation, Phase, Release, Team
+from metrics.services.campaigns.results import JUDGED
+from metrics.services.values.judged_views import means_of
+from runs.models import Disclosure, Entry, Participation, Phase, Qrels, Release, Team
 from runs.services.campaigns.names import ShownName, hidden_tag, shown_names
 from runs.services.campaigns.selection import official, seen_while_frozen
 
@@ -55,21 +59,53 @@ class PhaseQuery:
 
 @dataclass(frozen=True)
 class PhaseBoard:
-    """A leaderboard whose rows have hidden names replaced, the entry of each row's run, and the names of their teams by
-    their keys."""
+    """A leaderboard whose rows have hidden names replaced, the entry of each row's run, and by the keys of their teams
+    the names and, where the phase gives feedback, the numbers of entries that each has made, withdrawn ones
+    included."""
 
     board: Leaderboard
     standings: Standings | None
     entries: dict[UUID, Entry]
     names: dict[int, ShownName]
+    attempts: dict[int, int] | None
+    cautions: list[Caution]
+
+    def attempts_of(self, entry: Entry) -> int | None:
+        """Return how many entries the team of an entry has made, where the phase gives feedback."""
+        return self.attempts.get(entry.participation_id) if self.attempts and entry.participation_id else None
+
+    def name_of(self, entry: Entry) -> ShownName | None:
+        """Return the name of an entry's team; None for an entry of the organisers."""
+        return self.names[entry.participation_id] if entry.participation_id else None
+
+    def as_file(self) -> Leaderboard:
+        """Return the leaderboard with what files say of the entry of each row."""
+        return replace(self.board, rows=[replace(row, beside=self._beside(row)) for row in self.board.rows])
+
+    def _beside(self, row: Row) -> dict[str, Any]:
+        entry = self.entries[row.run.pk]
+        name = self.name_of(entry)
+        return {
+            "entry": entry.number,
+            "phase": entry.phase.slug,
+            "team_name": name.name if name else None,
+            "role": entry.role,
+            "label": entry.label,
+            "run_type": entry.run_type,
+            "late": str(entry.late).lower(),
+            "priority": entry.priority,
+            **({} if self.attempts is None else {"attempts": self.attempts_of(entry)}),
+            "entry_state": entry.state,
+            "entry_reason": entry.state_reason,
+        }
 
 
 def read_phase_board(*, phase: Phase, query: PhaseQuery, reader: Reader, whole: bool = False) -> PhaseBoard:
     """Return a page of the leaderboard of a phase, or with `whole` all rows.
 
-    Baselines and entries out of competition stand at their place without a rank, and so do late entries and those that
-    were disqualified after the public release. They are in no tier; one of them may be the baseline of the statistics,
-    alone. Raise the errors of leaderboards.
+    Baselines and entries out of competition stand at their place without a rank, and so do late entries, those that
+    came afterwards and those that were disqualified after the public release. They are in no tier; one of them may be
+    the baseline of the statistics, alone. Raise the errors of leaderboards.
     """
     entries = {entry.run_id: entry for entry in _entries(phase, query.view, reader)}
     beside = frozenset(run for run, entry in entries.items() if not _is_ranked(entry))
@@ -92,7 +128,41 @@ def read_phase_board(*, phase: Phase, query: PhaseQuery, reader: Reader, whole: 
         team.campaign = phase.campaign
     names = shown_names(phase, teams, reader.own, reader.organiser, reader.now)
     rows = [_masked(row, found[row.run.pk], names) for row in board.rows]
-    return PhaseBoard(replace(board, rows=rows), standings, found, names)
+    later = [run for run, entry in entries.items() if entry.afterwards or phase.kind == Phase.Kind.AFTERWARDS]
+    sees_all = reader.organiser or phase.collection.disclosure >= Disclosure.PARTICIPANTS
+    cautions = _unpooled(phase, board.qrels, later) if later and sees_all else []
+    if standings and cautions:
+        standings = replace(standings, cautions=[*standings.cautions, *cautions])
+    return PhaseBoard(replace(board, rows=rows), standings, found, names, _attempts(phase, reader), cautions)
+
+
+def _unpooled(phase: Phase, qrels: Qrels, later: list[UUID]) -> list[Caution]:
+    """Return a caution if fewer of the top ten documents of a run that came afterwards are judged than of any run that
+    was there when the judgements were made: what is not judged counts as not relevant."""
+    held = Entry.objects.filter(phase__campaign=phase.campaign_id, phase__collection=phase.collection_id)
+    held = held.filter(role=_COMPETING, state=_ENTERED, late=False).exclude(phase__kind=Phase.Kind.AFTERWARDS)
+    of_both = Q(run__in=later) | Q(run__entries__in=held)
+    done = Evaluation.objects.filter(of_both).evaluated().counting(Q(qrels=qrels), phase.collection.scores).distinct()
+    keys = dict(done.values_list("pk", "run_id"))
+    shares = means_of(list(keys), [JUDGED], {JUDGED.name}, qrels.pk)
+    judged = {run: share for pk, run in keys.items() if (share := shares[pk, JUDGED.name][0]) is not None}
+    after = set(later)
+    least = min((share for run, share in judged.items() if run not in after), default=None)
+    below = [share for run, share in judged.items() if run in after and least is not None and share < least]
+    if not below:
+        return []
+    which = "1 run that came afterwards has" if len(below) == 1 else f"{len(below):,} runs that came afterwards have"
+    message = f"{which} fewer judged documents among the first ten than every run before (less than {least:.3f})"
+    return [Caution("unpooled_runs", f"{message}: what is not judged counts as not relevant")]
+
+
+def _attempts(phase: Phase, reader: Reader) -> dict[int, int] | None:
+    """Return how many entries each team has made that the reader sees, or None where nobody learns from them."""
+    if phase.feedback == Phase.Feedback.NONE:
+        return None
+    seen = Q() if reader.organiser else seen_while_frozen(phase, reader.own, reader.now)
+    rows = Entry.objects.filter(seen, phase=phase, role=_COMPETING).exclude(participation=None).order_by()
+    return dict(rows.values_list("participation").annotate(n=Count("pk")))
 
 
 class _Entry(NamedTuple):
@@ -116,20 +186,31 @@ def _entries(phase: Phase, view: str, reader: Reader) -> list[_Entry]:
     """Return the entries that a view is of. On the official one stand those of the last release, or before one those
     that the phase's rule selects now."""
     seen = Q() if reader.organiser else seen_while_frozen(phase, reader.own, reader.now)
+    afterwards = phase.kind == Phase.Kind.AFTERWARDS
+    if afterwards:
+        seen &= _published_to(reader)
     rows = Entry.objects.filter(seen, phase=phase)
     if view == LATE:
         return _read(rows.filter(late=True, state=_ENTERED))
-    on_time = _stood(phase, _read(rows.filter(late=False).exclude(state=Entry.State.WITHDRAWN)))
+    in_time = rows.filter(late=False).exclude(state=Entry.State.WITHDRAWN)
+    on_time = _stood(phase, _read(in_time, afterwards=afterwards))
     if view == ALL:
         return on_time
     if view == AFTERWARDS:
         later = Entry.objects.filter(state=_ENTERED, phase__kind=Phase.Kind.AFTERWARDS)
-        later = later.filter(phase__campaign=phase.campaign_id, phase__collection=phase.collection_id)
-        if not reader.organiser:
-            shown = Q(published=True) | Q(participation=None)
-            later = later.filter(shown | Q(participation=reader.own) if reader.own else shown)
-        return [*_official(phase, on_time, seen), *_read(later, afterwards=phase.kind != Phase.Kind.AFTERWARDS)]
+        later = later.filter(_published_to(reader), phase__collection=phase.collection_id)
+        later = later.filter(phase__campaign=phase.campaign_id).exclude(phase=phase)
+        return [*_official(phase, on_time, seen), *_read(later, afterwards=True)]
     return _official(phase, on_time, seen)
+
+
+def _published_to(reader: Reader) -> Q:
+    """Return the condition of entries that came afterwards and that the reader sees: those of the own team, published
+    ones and those of organisers, who see all."""
+    if reader.organiser:
+        return Q()
+    shown = Q(published=True) | Q(participation=None)
+    return shown | Q(participation=reader.own) if reader.own else shown
 
 
 def _stood(phase: Phase, entries: list[_Entry]) -> list[_Entry]:
@@ -168,7 +249,10 @@ def _rows(entries: Iterable[_Entry], query: PhaseQuery) -> frozenset[UUID] | Non
 
 
 def _masked(row: Row, entry: Entry, names: dict[int, ShownName]) -> Row:
-    """Return a row without anything that names a hidden team: its slug and name, tag, system and labels."""
+    """Return a row without anything that names a hidden team: its slug and name, tag, system and labels. The row of a
+    disqualified entry says why it has no rank."""
+    if entry.state == _DISQUALIFIED:
+        row = replace(row, reason=f"disqualified: {entry.state_reason}")
     shown = names[entry.participation_id] if entry.participation_id else None
     if shown is None or not shown.hidden:
         return row
