@@ -237,6 +237,32 @@ def test_citations_name_the_authors_the_paper_and_the_judgements(held: Clients) 
 
 
 @pytest.mark.sqlite
+def test_extensions_and_pauses_are_in_it_and_on_its_page(people: Clients, clock: Clock) -> None:
+    olga = people["olga"]
+    make_campaign(olga, kind="development", feedback="own")
+    clock.now = OPENS
+    assert olga.post(f"{PHASE}pause/", {"reason": "a flood"}, format="json").status_code == 200
+    clock.now += timedelta(hours=3)
+    assert olga.post(f"{PHASE}resume/").status_code == 200
+    clock.now = CLOSES - timedelta(hours=5)
+    later = {"closes_at": (CLOSES + timedelta(days=1)).isoformat(), "reason": "power cut in Pisa"}
+    assert olga.post(f"{PHASE}extend/", later, format="json").status_code in (200, 201)
+    assert enter(olga, "bm25", role="baseline", label="BM25").status_code == 201
+    evaluate_all()
+    clock.now = CLOSES + timedelta(days=9)
+    made = make(olga)
+    assert made.status_code == 201, made.content
+    (phase,) = olga.get(f"/api/v1/snapshots/{made.json()['sha256']}/").json()["manifest"]["phases"]
+    assert phase["feedback"] == "own"
+    assert phase["pauses"] == [
+        {"from": "2027-04-02T12:00:00.000000Z", "to": "2027-04-02T15:00:00.000000Z", "reason": "a flood"}
+    ]
+    said = text_of(browser("olga").get(f"/s/{made.json()['code']}/").content.decode())
+    assert "to 2027-05-03 12:00:00 UTC, announced 5 hours before the end: power cut in Pisa" in said
+    assert "Paused from 2027-04-02 12:00:00 UTC to 2027-04-02 15:00:00 UTC: a flood" in said
+
+
+@pytest.mark.sqlite
 def test_a_doi_is_given_once_and_a_withdrawn_snapshot_stays(held: Clients) -> None:
     olga = held["olga"]
     evaluate_all()

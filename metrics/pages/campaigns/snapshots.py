@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -17,6 +18,8 @@ from metrics.questions.snapshots import site_of, visible_snapshot
 from metrics.services.campaigns.manifest import counts_of, shown_manifest
 from runs.errors import Gone, StoredValueCorrupt
 from runs.models import Snapshot
+from runs.services.campaigns.phases import notice_between
+from runs.services.campaigns.telling import said
 from runs.views import page
 
 # Rows of a table on the page; the archive has all of them.
@@ -66,11 +69,13 @@ class ShownEntry:
 
 @dataclass(frozen=True)
 class ShownPhase:
-    """A phase of a snapshot as its page shows it; `more` rows have no room."""
+    """A phase of a snapshot as its page shows it; `more` rows have no room, `times` says how it was extended and
+    paused."""
 
     content: Mapping[str, Any]
     rows: list[ShownEntry]
     more: int
+    times: list[str]
 
 
 @page
@@ -125,7 +130,22 @@ def _shown(phase: Mapping[str, Any]) -> ShownPhase:
     means = [(entry["means"][primary]["mean"], entry["number"], entry) for entry in others]
     below = [entry for *_, entry in sorted(means, key=lambda one: (-(one[0] or 0), one[1]))]
     rows = [*best, *below]
-    return ShownPhase(phase, [_row(entry, phase["measures"]) for entry in rows[:_SHOWN]], max(0, len(rows) - _SHOWN))
+    shown = [_row(entry, phase["measures"]) for entry in rows[:_SHOWN]]
+    return ShownPhase(phase, shown, max(0, len(rows) - _SHOWN), list(_times(phase)))
+
+
+def _times(phase: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a sentence for each extension and pause."""
+    for one in phase["extensions"]:
+        old, new, announced = (datetime.fromisoformat(one[name]) for name in ("old", "new", "announced_at"))
+        whom = f" for {one['team']}" if one["team"] else ""
+        seen = one.get("values_seen_since")
+        read = f", when organisers had read values since {said(datetime.fromisoformat(seen))}" if seen else ""
+        notice = notice_between(announced, old) or "announced in time"
+        yield f"Extended{whom} from {said(old)} to {said(new)}, {notice}{read}: {one['reason']}"
+    for one in phase.get("pauses", ()):
+        until = f" to {said(datetime.fromisoformat(one['to']))}" if one["to"] else ""
+        yield f"Paused from {said(datetime.fromisoformat(one['from']))}{until}: {one['reason']}"
 
 
 def _row(entry: Mapping[str, Any], measures: list[str]) -> ShownEntry:

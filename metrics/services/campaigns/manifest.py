@@ -31,6 +31,7 @@ from metrics.services.campaigns.tested import TEST
 from runs.models import Campaign, Disclosure, Phase, Qrels, Snapshot
 from runs.services.campaigns import clock
 from runs.services.campaigns.names import ShownName, hidden_tag, shown_names
+from runs.services.campaigns.phases import pauses_of
 from runs.services.reduced_qrels import reasons_of_exclusion
 
 SCHEMA = "evalhub-snapshot-1"
@@ -134,6 +135,12 @@ def _phase(frozen: FrozenPhase) -> dict[str, Any]:
             "chosen_max", "run_types", "must_answer_all")  # fmt: skip
     # Left out where there are none, so that snapshots without them keep their hash.
     rules: dict[str, Any] = {name: getattr(phase, name) for name in ("max_documents", "naming") if getattr(phase, name)}
+    if phase.feedback != Phase.Feedback.NONE:
+        rules["feedback"] = phase.feedback
+    if paused := pauses_of(phase):
+        rules["pauses"] = [
+            {"from": instant(one.since), "to": instant(one.until), "reason": one.reason} for one in paused
+        ]
     if phase.freeze_board_at:
         rules["freeze_board_at"] = instant(phase.freeze_board_at)
     if excluded := reasons_of_exclusion(phase.collection):

@@ -12,7 +12,8 @@ from runs import models
 from runs.api.shapes import OneOf, Url, shape
 from runs.models.disclosure import sees_results
 from runs.services.campaigns.clock import PhaseState, closing_time, phase_state
-from runs.services.campaigns.phases import notice_given
+from runs.services.campaigns.names import ShownName
+from runs.services.campaigns.phases import notice_given, seen_extensions
 
 State = Annotated[str, OneOf([one.value for one in PhaseState]), "by the database's clock, for the caller's team"]
 
@@ -117,11 +118,6 @@ def phase_answer(
     """Return the description of a phase; `board` says whether the caller sees its leaderboard."""
     closes_at = closing_time(found, own)
     accepted = models.Participation.objects.filter(campaign=found.campaign, state=models.Participation.State.ACCEPTED)
-    disclosed = found.collection.disclosure >= models.Disclosure.PARTICIPANTS
-    seen = [
-        one for one in found.extensions.select_related("participation__team")
-        if organiser or disclosed or one.participation_id is None or (own and one.participation_id == own.pk)
-    ]  # fmt: skip
     # That a topic was excluded may tell of its judgements.
     excluded = found.excluded_topics if found.excluded_topics and sees_results(request.user, found) else []
     return Phase(
@@ -153,17 +149,16 @@ def phase_answer(
         naming=found.naming,
         excluded_topics=excluded,
         excluded_reason=found.excluded_reason if excluded else "",
-        extensions=[extension_answer(one, named=organiser or one.participation == own) for one in seen],
+        extensions=[_extension(one, whose) for one, whose in seen_extensions(found, own, organiser)],
         now=now,
         entries=found.entries.count() if organiser or board else None,
         teams=accepted.count() if organiser or own else None,
     )
 
 
-def extension_answer(found: models.Extension, *, named: bool) -> Extension:
-    team = found.participation
+def _extension(found: models.Extension, whose: ShownName | None) -> Extension:
     return Extension(
-        team=(team.team.slug if named else f"team-{team.pseudonym or 0:02}") if team else None,
+        team=whose.slug if whose else None,
         old=found.old,
         new=found.new,
         reason=found.reason,

@@ -54,7 +54,7 @@ class PhaseList(AnswerList[Phase]):
         if getattr(self, "swagger_fake_view", False):
             return Phase.objects.none()
         rows = visible_campaign(self.request, self.kwargs["campaign"]).phases
-        return rows.select_related("collection", "campaign__team").prefetch_related("extensions")
+        return rows.select_related("collection", "campaign__team").prefetch_related("extensions__participation__team")
 
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         page = self.paginate_queryset(self.get_queryset()) or []

@@ -35,7 +35,7 @@ _OPEN = (PhaseState.OPEN, PhaseState.LATE)
 def campaigns_page(request: HttpRequest) -> HttpResponse:
     """List published campaigns, and drafts of the reader's, newest first."""
     seen = Campaign.objects.visible_to(request.user).select_related("team")
-    found = seen.prefetch_related("phases__extensions")
+    found = seen.prefetch_related("phases__collection", "phases__extensions__participation__team")
     shown = Paginator(found.order_by("-created_at", "slug"), _CAMPAIGNS_OF_A_PAGE).get_page(request.GET.get("page"))
     now = clock.database_now()
     context = {

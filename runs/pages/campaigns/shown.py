@@ -9,9 +9,9 @@ from zoneinfo import ZoneInfo
 
 from django.utils import formats
 
-from runs.models import Campaign, Disclosure, Extension, Participation, Phase
+from runs.models import Campaign, Extension, Participation, Phase
 from runs.services.campaigns.clock import ANYWHERE, PhaseState, closing_time, phase_state
-from runs.services.campaigns.phases import notice_given
+from runs.services.campaigns.phases import notice_given, seen_extensions
 
 _NEXT = {PhaseState.PLANNED: "opens in", PhaseState.OPEN: "closes in", PhaseState.PAUSED: "closes in",
          PhaseState.LATE: "takes late runs for"}  # fmt: skip
@@ -57,27 +57,17 @@ def shown_time(at: datetime, zone: str, *, ends: bool = False) -> ShownTime:
     return ShownTime(at, f"{meant}, {where}", f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC")
 
 
-def shown_phase(
-    phase: Phase, own: Participation | None, now: datetime, *, organiser: bool = False, disclosed: bool = False
-) -> ShownPhase:
-    """Return what is shown of a phase, which is fetched with its extensions. Those of one team are shown to it and to
-    organisers, and once results are disclosed to participants to everybody, by the team's pseudonym."""
+def shown_phase(phase: Phase, own: Participation | None, now: datetime, *, organiser: bool = False) -> ShownPhase:
+    """Return what is shown of a phase, which is fetched as for `seen_extensions`."""
     state, closes_at = phase_state(phase, own, now), closing_time(phase, own)
     until = {
         PhaseState.PLANNED: phase.opens_at, PhaseState.OPEN: closes_at, PhaseState.PAUSED: closes_at,
         PhaseState.LATE: phase.late_closes_at,
     }.get(state)  # fmt: skip
-    seen = [
-        one for one in phase.extensions.all()
-        if organiser or disclosed or one.participation_id is None or (own and one.participation_id == own.pk)
-    ]  # fmt: skip
     said = []
-    for one in seen:
+    for one, whose in seen_extensions(phase, own, organiser):
         old, new = (shown_time(at, phase.zone, ends=True) for at in (one.old, one.new))
-        team = one.participation
-        named = organiser or team == own
-        whose = "" if team is None else team.name if named else f"Team {team.pseudonym or 0:02}"
-        said.append((one, old, new, notice_given(one), whose))
+        said.append((one, old, new, notice_given(one), whose.name if whose else ""))
     return ShownPhase(
         phase=phase,
         state=state,
@@ -97,10 +87,7 @@ def shown_phases(
 ) -> list[ShownPhase]:
     """Return what is shown of the phases of a campaign, in two queries."""
     rows = campaign.phases.select_related("collection", "campaign").prefetch_related("extensions__participation__team")
-    return [
-        shown_phase(one, own, now, organiser=organiser, disclosed=one.collection.disclosure >= Disclosure.PARTICIPANTS)
-        for one in rows
-    ]
+    return [shown_phase(one, own, now, organiser=organiser) for one in rows]
 
 
 def length_of(span: timedelta) -> str:

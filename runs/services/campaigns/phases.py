@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.db.models import Q
+from django.utils.dateparse import parse_datetime
 
 from runs.errors import Conflict, InvalidInput, NotAllowed
 from runs.models import AuditEvent, Campaign, Collection, Disclosure, Extension, Participation, Phase, User
@@ -19,6 +21,7 @@ from runs.services.campaigns import clock
 from runs.services.campaigns.clock import PhaseState, closing_time, phase_state
 from runs.services.campaigns.forms import read_form, read_run_types
 from runs.services.campaigns.managing import locked
+from runs.services.campaigns.names import ShownName, pseudonym
 from runs.services.campaigns.naming import check_naming
 from runs.services.campaigns.reads import values_seen_since
 from runs.services.campaigns.telling import said, tell_extended, tell_paused, tell_resumed
@@ -128,11 +131,36 @@ def extend_phase(
     return made
 
 
+def seen_extensions(
+    phase: Phase, own: Participation | None, organiser: bool
+) -> list[tuple[Extension, ShownName | None]]:
+    """Return the extensions of a phase that a reader sees, each with the team that it is for, or None if for all.
+
+    That of one team is shown to it and to organisers, and once results are disclosed to participants to everybody, by
+    the team's pseudonym. Fetch the phase with `extensions__participation__team` and its collection.
+    """
+    found: list[tuple[Extension, ShownName | None]] = []
+    for one in phase.extensions.all():
+        team = one.participation
+        if team is None:
+            found.append((one, None))
+        elif organiser or team == own:
+            found.append((one, ShownName(team.team.slug, team.shown_name, hidden=False)))
+        elif phase.collection.disclosure >= Disclosure.PARTICIPANTS:
+            found.append((one, pseudonym(team)))
+    return found
+
+
 def notice_given(extension: Extension) -> str:
     """Return what is said of an extension that was announced late, or an empty text."""
-    if extension.announced_at >= extension.old:
+    return notice_between(extension.announced_at, extension.old)
+
+
+def notice_between(announced: datetime, end: datetime) -> str:
+    """Return what is said of an extension that was announced then, when this was the end."""
+    if announced >= end:
         return "announced after the end"
-    left = extension.old - extension.announced_at
+    left = end - announced
     return f"announced {int(left / timedelta(hours=1))} hours before the end" if left < SHORT_NOTICE else ""
 
 
@@ -150,13 +178,36 @@ def pause_phase(*, phase: Phase, reason: str, origin: Origin = SYSTEM) -> None:
 def resume_phase(*, phase: Phase, origin: Origin = SYSTEM) -> None:
     """Take entries again. Raise Conflict if the phase is not paused."""
     with transaction.atomic():
-        found = locked_phase(phase)
+        found, now = locked_phase(phase), clock.database_now()
         if found.paused_at is None:
             raise Conflict(f"phase {found.slug} is not paused", code="phase_not_paused")
         before = {"paused_at": found.paused_at, "reason": found.paused_reason}
         Phase.objects.filter(pk=found.pk).update(paused_at=None, paused_reason="")
-        record(origin, _Action.PHASE_RESUMED, found, collection=found.collection, before=before)
+        after = {"resumed_at": now}
+        record(origin, _Action.PHASE_RESUMED, found, collection=found.collection, before=before, after=after)
         tell_resumed(found)
+
+
+@dataclass(frozen=True)
+class Pause:
+    """When a phase took no entries, and why; `until` is None while it is paused."""
+
+    since: datetime
+    until: datetime | None
+    reason: str
+
+
+def pauses_of(phase: Phase) -> list[Pause]:
+    """Return the pauses of a phase, which are in the audit trail, in their order."""
+    events = AuditEvent.objects.filter(object_type="phase", object_id=str(phase), action=_Action.PHASE_RESUMED)
+    found = []
+    for event in events.order_by("pk"):
+        since = parse_datetime(event.before["paused_at"]) or event.time
+        until = parse_datetime(event.after.get("resumed_at") or "") or event.time
+        found.append(Pause(since, until, event.before["reason"]))
+    if phase.paused_at:
+        found.append(Pause(phase.paused_at, None, phase.paused_reason))
+    return found
 
 
 def locked_phase(phase: Phase) -> Phase:
