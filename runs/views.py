@@ -21,14 +21,14 @@ from metrics.services.queue.status import failed_runs, statuses
 from runs.api.access import collections_of
 from runs.api.parameters import refusals
 from runs.errors import says_damaged
-from runs.models import Collection, Invitation, Run, Team, User
-from runs.models.disclosure import in_team_of
+from runs.models import Campaign, CampaignMember, Collection, Invitation, Run, Team, User
+from runs.models.disclosure import in_team_of, led_by
 from runs.services.activity import recent_activity
 from runs.services.first_account import has_code
 
 View = Callable[..., HttpResponseBase]
 # On the home page.
-_RUNS_SHOWN, _UNJUDGED_SHOWN, _DEEDS_SHOWN = 8, 3, 10
+_RUNS_SHOWN, _CAMPAIGNS_SHOWN, _UNJUDGED_SHOWN, _DEEDS_SHOWN = 8, 5, 3, 10
 
 
 def problem_of(error: Exception) -> tuple[int, str]:
@@ -161,7 +161,12 @@ def _own_work(request: HttpRequest, collections: list[Collection]) -> dict[str, 
     known = statuses(runs, user)
     led = set(Collection.objects.managed_by(user).values_list("pk", flat=True))
     unjudged = [one for one in collections if one.pk in led and not one.active_version]  # type: ignore[attr-defined]
+    members = CampaignMember.objects.filter(user=user.pk, left_at=None, campaign__state=Campaign.State.PUBLISHED)
+    members = members.select_related("participation__campaign", "participation__team").order_by("-campaign__created_at")
+    organised = Campaign.objects.filter(led_by(user)).exclude(state=Campaign.State.ARCHIVED).order_by("-created_at")
     return {
+        "organised": list(organised[:_CAMPAIGNS_SHOWN]),
+        "taking_part": [one.participation for one in members[:_CAMPAIGNS_SHOWN]],
         "runs": [(run, known[str(run.pk)]) for run in runs],
         "failed": failed_runs(user) if runs else 0,
         "deeds": recent_activity(user, _DEEDS_SHOWN),

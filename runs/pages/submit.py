@@ -23,7 +23,7 @@ from runs.api.serializers import RunUploadSerializer
 from runs.api.uploads import MAX_FILES, ManyFilesUploadHandler, StoredUpload
 from runs.api.views import upload_fields
 from runs.errors import ClientLeft, InvalidInput
-from runs.models import Collection, Experiment, Run, Scope, Team, User
+from runs.models import Campaign, Collection, Experiment, Run, Scope, Team, User
 from runs.pages.forms import FormPage, OfForm, Refusal, refusal_of, see
 from runs.pages.metadata import lines_in
 from runs.services.runs import RunUpload
@@ -167,6 +167,9 @@ def _page(request: Request, collection: Collection, refused: Refusal | None = No
     context = {
         "collection": collection,
         "teams": teams,
+        "campaigns": list(
+            Campaign.objects.filter(phases__collection=collection, state=Campaign.State.PUBLISHED).distinct()[:_OFFERED]
+        ),
         "experiments": list(Experiment.objects.filter(team__in=teams).select_related("team")[:_OFFERED]),
         # In a lab's collection, its members submit for the lab.
         "given": request.data if request.method == "POST" else {"team": collection.team.slug},

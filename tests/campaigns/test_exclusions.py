@@ -16,7 +16,7 @@ from tests.campaigns.conftest import Clients
 from tests.campaigns.test_pages import ACTS, browser, send
 from tests.campaigns.worlds import CAMPAIGN, LATE, OPENS, PHASE, Clock, code_of, enter, make_campaign, register
 from tests.conftest import QRELS, evaluate_all, upload
-from tests.web.test_pages import page
+from tests.web.test_pages import page, text_of
 from tests.web.worlds import body_of
 
 BOARD = f"{PHASE}board/"
@@ -92,3 +92,18 @@ def test_what_cannot_be_excluded(held: Clients) -> None:
     assert code_of(exclude(held["ann"], "3")) == (403, "not_allowed")
     assert versions() == [(1, True, 3, None)]
     assert olga.get(PHASE).json()["excluded_topics"] == []
+
+
+def test_the_desk_proposes_to_exclude_topics_without_a_relevant_document(held: Clients) -> None:
+    olga, desk = browser("olga"), "/campaigns/cup/desk/"
+    assert "no relevant document" not in text_of(page(olga, desk))
+    assert upload(held["olga"], "collections/dark/qrels/", f"{QRELS}7 0 v 0\n").status_code == 201
+    assert "no relevant document" not in text_of(page(olga, desk))
+    evaluate_all()
+    said = text_of(page(olga, desk))
+    assert "1 of 4 topics have no relevant document (7) and count 0 for every run" in said
+    assert "are 1.333 times as large" in said
+    assert f"{ACTS}exclude-topics/?phase=task" in page(olga, desk)
+    assert exclude(held["olga"], "7").status_code == 200
+    evaluate_all()
+    assert "no relevant document" not in text_of(page(olga, desk))

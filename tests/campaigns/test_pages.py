@@ -112,6 +112,16 @@ def test_times_are_refused_where_a_zone_has_none(people: Clients) -> None:
     assert Phase.objects.get().opens_at.isoformat() == "2027-03-28T01:30:00+00:00"
 
 
+def test_other_pages_lead_to_the_campaign(people: Clients, clock: Clock) -> None:
+    make_campaign(people["olga"])
+    register(people["ann"], "apples")
+    ann = browser("ann")
+    assert "apples in Cup" in text_of(page(ann, "/"))
+    assert " in Cup" not in text_of(page(browser("eve"), "/"))
+    assert "Desk of Cup" in text_of(page(browser("olga"), "/"))
+    assert "a run that is submitted here does not count there" in text_of(page(ann, "/collections/dark/submit/"))
+
+
 @pytest.mark.queries
 def test_a_team_registers_signs_enters_and_orders(people: Clients, clock: Clock) -> None:
     form = [{"key": "first_stage", "label": "First stage", "required": True},
@@ -170,6 +180,20 @@ def test_a_team_registers_signs_enters_and_orders(people: Clients, clock: Clock)
     assert "evaluated" not in html
 
 
+def test_a_new_phase_says_which_other_campaign_has_its_collection(people: Clients) -> None:
+    """What one of them releases is open for both."""
+    make_campaign(people["olga"])
+    olga, fields = browser("olga"), {"name": "Other", "team": "lab", "registration": "open", "tag_scope": "campaign"}
+    send(olga, "/new-campaign/", **fields)
+    adding = "/campaigns/other/desk/new-phase/"
+    assert "(also in cup)" in text_of(page(olga, adding))
+    phase = {
+        "name": "Task", "collection": "dark", "kind": "evaluation", "zone": "UTC", "opens_at_day": "2027-04-02",
+        "closes_at_day": "2027-05-01", "measures": "AP",
+    }  # fmt: skip
+    assert "Campaign cup has the same collection" in send(olga, adding, **phase)
+
+
 def test_no_page_of_a_team_is_there_for_another(people: Clients, clock: Clock) -> None:
     make_campaign(people["olga"])
     for name, team in (("ann", "apples"), ("ben", "berries")):
@@ -212,6 +236,10 @@ def test_the_desk_counts_and_acts(people: Clients, clock: Clock) -> None:
     assert "With entries 2" in html
     assert "Without entries 0" in html
     assert "2 entries of 2 teams have the same file" in html
+    assert "the same file as a baseline" not in html
+    assert enter(people["olga"], "same", same, role="baseline", label="S").status_code == 201
+    assert "2 entries of teams have the same file as a baseline" in text_of(page(olga, DESK))
+    Entry.objects.filter(role="baseline").delete()
     assert "Manual 2" in html
     assert "is not public" not in html
     Collection.objects.update(visibility="team")
@@ -284,6 +312,26 @@ def test_more_teams_and_entries_need_no_more_queries(people: Clients, clock: Clo
     assert max(before.values()) < 40, before
 
 
+def test_organisers_let_somebody_join_another_team_on_the_desk(people: Clients, clock: Clock) -> None:
+    make_campaign(people["olga"])
+    assert register(people["ann"], "apples").status_code == 201
+    members = "/api/v1/campaigns/cup/teams/apples/members/"
+    assert people["abe"].post(members).status_code == 201
+    clock.now = OPENS
+    assert enter(people["ann"], "one").status_code == 201
+    teams, lift = f"{DESK}teams/", f"{ACTS}lift/?member=abe"
+    assert lift not in page(browser("olga"), teams)
+    assert people["abe"].delete(f"{members}abe/").status_code == 204
+    olga = browser("olga")
+    assert lift in page(olga, teams)
+    assert browser("ann").get(lift).status_code == 403
+    assert "abe left it on" in text_of(page(olga, lift))
+    send(olga, lift, 400)
+    assert "abe may join another team." in send(olga, lift, reason="changed labs")
+    assert lift not in page(olga, teams)
+    assert olga.get(lift).status_code == 404
+
+
 @pytest.mark.queries
 def test_results_are_released_from_the_desk(people: Clients, clock: Clock) -> None:
     make_campaign(people["olga"])
@@ -302,6 +350,7 @@ def test_results_are_released_from_the_desk(people: Clients, clock: Clock) -> No
     assert "Say why" in send(olga, teams, 400, force="on")
     assert not Release.objects.exists()
     evaluate_all()
+    assert "Release results of Task to teams it is over" in text_of(page(olga, DESK))
     assert "packet" not in page(browser("ann"), TEAM)
     planned = send(olga, teams, at_day="2027-06-01", zone="AoE")
     assert "planned for 1 Jun 2027, 12:00, UTC" in planned
@@ -313,8 +362,15 @@ def test_results_are_released_from_the_desk(people: Clients, clock: Clock) -> No
     html = text_of(page(olga, DESK))
     assert "to teams: done 9 May 2027, 12:00" in html
     assert "Release to participants" in html
+    assert "Make a snapshot freeze results" in html
     assert "Release to teams" not in html
+    assert "Your results of Task" in text_of(page(browser("ann"), "/campaigns/cup/"))
+    own, act = f"/campaigns/cup/entries/{Entry.objects.get().pk}/", f"{ACTS}withdraw/?entry="
+    assert all(act in page(browser("ann"), path) for path in (TEAM, own))
     assert Collection.objects.get().disclosure == 1
+    assert "released to participants" in send(olga, f"{ACTS}release-to-participants/?phase=task")
+    assert not any(act in page(browser("ann"), path) for path in (TEAM, own))
+    assert act in page(olga, own)
 
 
 def test_organisers_enter_baselines_and_for_teams(people: Clients, clock: Clock) -> None:

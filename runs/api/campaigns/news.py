@@ -24,7 +24,7 @@ from runs.models.text import check_line, check_text
 from runs.services.campaigns.managing import is_organiser, post_notice
 
 _Audience = CampaignNotice.Audience
-_WORDS = {
+MAIL_STATES = {
     Mail.State.DUE: "waits for the server of mail",
     Mail.State.SENDING: "is being sent",
     Mail.State.SENT: "sent",
@@ -81,7 +81,7 @@ def mail_answer(found: Mail) -> OutboxMail:
         subject=found.subject,
         text=found.text,
         state=found.state,
-        means=_WORDS[Mail.State(found.state)],
+        means=MAIL_STATES[Mail.State(found.state)],
         attempts=found.attempts,
         last_error=found.last_error,
         created_at=found.created_at,

@@ -19,7 +19,7 @@ ACCEPTED, ENTERED = Participation.State.ACCEPTED, Entry.State.ENTERED
 
 @dataclass(frozen=True)
 class Target:
-    """What an act is about: a campaign, and of it perhaps a phase, a team, an entry or a release."""
+    """What an act is about: a campaign, and of it perhaps a phase, a team, a person in it, an entry or a release."""
 
     request: Request
     campaign: Campaign
@@ -27,6 +27,7 @@ class Target:
     team: Participation | None = None
     entry: Entry | None = None
     release: Release | None = None
+    member: CampaignMember | None = None
 
     @property
     def user(self) -> User:
@@ -47,6 +48,10 @@ class Target:
     @property
     def of_entry(self) -> Entry:
         return _found(self.entry, "entry")
+
+    @property
+    def of_member(self) -> CampaignMember:
+        return _found(self.member, "member of a team")
 
     @property
     def of_release(self) -> Release:

@@ -19,7 +19,7 @@ from metrics.engine.errors import EvalHubError
 from metrics.services.queue.queueing import queue_judged
 from runs.api.campaigns.finding import visible_campaign, visible_entry, visible_participation, visible_phase
 from runs.api.campaigns.inputs import ExtensionSerializer
-from runs.models import Entry, Participation, Release, Scope
+from runs.models import Campaign, CampaignMember, Entry, Participation, Release, Scope
 from runs.models.disclosure import sees_results
 from runs.pages.campaigns.acting import ENTERED, Act, Target, many, people
 from runs.pages.campaigns.inputs import ZONES, time_in, zone_shown
@@ -39,7 +39,7 @@ from runs.services.campaigns.managing import (
     publish_campaign,
 )
 from runs.services.campaigns.phases import extend_phase, pause_phase, resume_phase
-from runs.services.campaigns.teams import change_state
+from runs.services.campaigns.teams import change_state, leave
 
 
 def _says_publish(target: Target) -> list[str]:
@@ -182,6 +182,21 @@ def _change_team(state: str, *, required: bool = False) -> Callable[[Target], st
     return change
 
 
+def _says_lift(target: Target) -> list[str]:
+    member, team = target.of_member, target.of_member.participation
+    there = f"left it on {member.left_at:%Y-%m-%d}" if member.left_at else "takes part with it, and leaves it by this"
+    return [
+        f"Team {team.name} has entries, so that people who leave it can join no other. {member.user} {there}.",
+        f"From then on {member.user} may join another team of the campaign. The audit trail keeps your reason.",
+    ]
+
+
+def _lift(target: Target) -> str:
+    member, reason = target.of_member, target.reason()
+    leave(member=member, user=target.user, reason=reason, origin=target.origin)
+    return f"{member.user} may join another team."
+
+
 def _says_of_entry(what: str) -> Callable[[Target], list[str]]:
     def says(target: Target) -> list[str]:
         entry = target.of_entry
@@ -234,6 +249,7 @@ ACTS: dict[str, Act] = {
         "Remove a team", "Remove", _says_of_team("Its entries are disqualified, for the reason that you give."),
         _change_team("removed", required=True), ("reason",), back=_TEAMS,
     ),
+    "lift": Act("Let a person join another team", "Let join", _says_lift, _lift, ("reason",), back=_TEAMS),
     "leave": Act(
         "Withdraw your team", "Withdraw the team",
         _says_of_team("Its entries are withdrawn, and it cannot enter runs any more."),
@@ -266,7 +282,7 @@ class ActPage(FormPage):
     """Confirm and do an act. The address names the phase, team or entry that it is about."""
 
     scopes = {"POST": Scope.MANAGE}
-    reads = ("phase", "team", "entry", "release")
+    reads = ("phase", "team", "entry", "release", "member")
     fields = (
         "reason",
         "zone",
@@ -325,7 +341,12 @@ def _target(request: Request, campaign: str, act: str) -> tuple[Act, Target]:
         phase=visible_phase(request, campaign, query["phase"]) if "phase" in query else None,
         team=visible_participation(request, campaign, query["team"]) if "team" in query else None,
         entry=entry,
+        member=_member(of, query["member"]) if "member" in query else None,
     )
+
+
+def _member(campaign: Campaign, username: str) -> CampaignMember | None:
+    return campaign.members.select_related("user", "participation__team").filter(user__username=username).first()
 
 
 def _key(text: str) -> UUID:

@@ -30,6 +30,8 @@ class ConfigurationPage(DeskPage):
     name, template = "campaign-config-page", "runs/campaigns/config.html"
     scopes = {"POST": Scope.MANAGE}
     fields = ("action", "text")
+    # What the check of a file found, for the answer to this request alone: every request has a view of its own.
+    checked: dict[str, Any] | None = None
 
     def post(self, request: Request, campaign: str) -> HttpResponse:
         found, user = organised_campaign(request, campaign), cast(User, request.user)
@@ -53,9 +55,6 @@ class ConfigurationPage(DeskPage):
             "allowed": bool(changes) and not any(one.refused for one in changes),
         }
         return self.show(request, organised_campaign(request, campaign), {})
-
-    # What the check of a file found, for the answer to this request alone: every request has a view of its own.
-    checked: dict[str, Any] | None = None
 
     def about(self, request: Request, campaign: Campaign, **found: str) -> dict[str, Any]:
         return {"checked": self.checked, "place": found.get("place", "")}

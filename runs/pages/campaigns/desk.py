@@ -10,14 +10,18 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from rest_framework.request import Request
 
+from metrics.services.campaigns.hints import topics_without_relevant
 from metrics.services.queue.status import statuses
-from runs.models import Campaign, Entry, Participation, boards_seen
-from runs.pages.campaigns.overview import phase_counts, with_problem
+from runs.models import Campaign, Disclosure, Entry, Participation, Phase, boards_seen, can_see_scores
+from runs.pages.campaigns.overview import PhaseCounts, phase_counts, with_problem
 from runs.pages.campaigns.parts import DeskPage
 from runs.pages.campaigns.shown import shown_time, time_line
 from runs.services.campaigns import clock
+from runs.services.campaigns.clock import PhaseState
 
 _OF_A_PAGE = 50
+# Topics that are named in a sentence.
+_NAMED = 10
 _STATE = Participation.State
 # What organisers may do with a team in a state, with the words of the button.
 _OF_TEAM = {
@@ -37,6 +41,8 @@ class OverviewPage(DeskPage):
     def about(self, request: Request, campaign: Campaign, **found: str) -> dict[str, Any]:
         now = clock.database_now()
         phases = phase_counts(campaign, now)
+        for one in phases:
+            _add_barren_topics(request, campaign, one)
         lanes, place = time_line([one.shown for one in phases], now)
         waiting = campaign.participations.filter(state=_STATE.REQUESTED).count()
         return {
@@ -45,12 +51,30 @@ class OverviewPage(DeskPage):
             "lanes": lanes,
             "place": place,
             "waiting": waiting,
-            "steps": _steps(campaign, bool(phases), waiting),
+            "steps": _steps(campaign, phases, waiting),
         }
 
 
-def _steps(campaign: Campaign, has_phases: bool, waiting: int) -> list[tuple[str, str, str]]:
-    """Return what the organisers do next with the whole campaign: the words of a link, its address, and its effect."""
+def _add_barren_topics(request: Request, campaign: Campaign, of: PhaseCounts) -> None:
+    """Propose to exclude topics without a relevant document, on which every run has the same value, as long as they can
+    be excluded."""
+    phase = of.shown.phase
+    if phase.collection.disclosure != Disclosure.ORGANISERS or not can_see_scores(request.user, phase.collection):
+        return
+    topics, among = topics_without_relevant(phase)
+    if topics:
+        act = reverse("campaign-act-page", args=[campaign.slug, "exclude-topics"])
+        named = ", ".join(topics[:_NAMED]) + (", ..." if len(topics) > _NAMED else "")
+        left = among - len(topics)
+        said = (
+            f"{len(topics)} of {among} topics have no relevant document ({named}) and count 0 for every run: exclude "
+        )
+        said += f"them, and means of such measures are {among / left:.3f} times as large" if left else "them"
+        of.problems.append((said, f"{act}?{urlencode({'phase': phase.slug})}"))
+
+
+def _steps(campaign: Campaign, phases: list[PhaseCounts], waiting: int) -> list[tuple[str, str, str]]:
+    """Return what the organisers do next: the words of a link, its address, and its effect."""
     of = [campaign.slug]
     steps = []
     if waiting:
@@ -59,15 +83,35 @@ def _steps(campaign: Campaign, has_phases: bool, waiting: int) -> list[tuple[str
     if campaign.state == Campaign.State.DRAFT:
         if not campaign.guidelines:
             steps.append(("Write the guidelines", reverse("campaign-settings-page", args=of), "what teams shall do"))
-        said = "another task or period" if has_phases else "a task in a window of time; a campaign needs one"
+        said = "another task or period" if phases else "a task in a window of time; a campaign needs one"
         steps.append(("Add a phase", reverse("campaign-new-phase-page", args=of), said))
-        if has_phases:
+        if phases:
             publish = reverse("campaign-act-page", args=[campaign.slug, "publish"])
             steps.append(("Publish", publish, "show the campaign and open its registration"))
     elif campaign.state == Campaign.State.PUBLISHED:
+        for one in phases:
+            steps += _after_the_end(one)
+        if any(release.release.done_at for one in phases for release in one.releases):
+            said = "freeze results under an address that papers cite"
+            steps.append(("Make a snapshot", reverse("campaign-snapshot-page", args=of), said))
         steps.append(("Add a phase", reverse("campaign-new-phase-page", args=of), "it opens in the future"))
         steps.append(("Enter a run yourself", reverse("campaign-own-entry-page", args=of), "a baseline, or for a team"))
     return steps
+
+
+def _after_the_end(of: PhaseCounts) -> list[tuple[str, str, str]]:
+    """Return what is next once a phase is closed: to upload its judgements, or to release its results further."""
+    phase = of.shown.phase
+    if of.shown.state != PhaseState.CLOSED or phase.kind != Phase.Kind.EVALUATION:
+        return []
+    if phase.collection.active_qrels is None:
+        judgements = reverse("manage-judgements-page", args=[phase.collection.slug])
+        return [(f"Upload judgements for {phase.name}", judgements, "its runs are evaluated by them")]
+    if not of.releasing:
+        return []
+    audience, address = of.releasing[0]
+    said = f"still to be evaluated: {of.running}" if of.running else "it is over, and nothing waits for evaluation"
+    return [(f"Release results of {phase.name} to {audience}", address, said)]
 
 
 class TeamsPage(DeskPage):

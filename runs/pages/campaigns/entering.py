@@ -36,7 +36,7 @@ from runs.pages.forms import FormPage, Refusal, refusal_of, see
 from runs.services.campaigns import clock
 from runs.services.campaigns.clock import PhaseState
 from runs.services.campaigns.entering import MAX_TAG, Asked, EntryUpload, enter_run, enter_stored
-from runs.services.campaigns.entries import allowance, change_entry, check_may_change
+from runs.services.campaigns.entries import allowance, change_entry, check_may_change, results_stay
 from runs.services.campaigns.managing import check_organiser, is_organiser
 
 _TEXTS = ("tag", "run_type", "description", "run")
@@ -317,7 +317,7 @@ class EntryPage(FormPage):
             "now": now,
             "status": statuses([entry.run], request.user)[str(entry.run_id)],
             "arrived": shown_time(entry.arrived_at, phase.zone),
-            "left": allowance(phase, own, now) if own else None,
+            "left": allowance(phase, own, now) if own and shown.state != PhaseState.CLOSED else None,
             "answers": answer_rows(phase.form, answers),
             "given": request.data if refused else {"run_type": entry.run_type, "chosen": entry.chosen},
             "choosing": choosing,
@@ -328,6 +328,7 @@ class EntryPage(FormPage):
             and entry.state == Entry.State.ENTERED
             and bool(phase.form or phase.run_types or choosing),
             "entered": entry.state == Entry.State.ENTERED,
+            "withdrawing": organiser or not results_stay(phase),
             "publishing": phase.kind == Phase.Kind.AFTERWARDS
             and not entry.published
             and own is not None

@@ -9,7 +9,7 @@ from django.db.models import Count
 from django.urls import reverse
 from rest_framework.request import Request
 
-from runs.api.campaigns.news import NoticeSerializer, mail_answer
+from runs.api.campaigns.news import MAIL_STATES, NoticeSerializer, mail_answer
 from runs.api.origin import origin_of
 from runs.models import Campaign, CampaignNotice, Mail, User
 from runs.pages.campaigns.markdown import rendered
@@ -37,7 +37,7 @@ class NoticesPage(ChangingDeskPage):
             "audiences": AUDIENCES,
             "page": page,
             "mails": [mail_answer(one) for one in page],
-            "counted": [(Mail.State(state).label.lower(), number) for state, number in sorted(counted)],
+            "counted": [(MAIL_STATES[Mail.State(state)], number) for state, number in sorted(counted)],
             "given": request.data if request.method == "POST" else {"audience": "teams"},
         }
 

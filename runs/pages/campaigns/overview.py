@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, F
+from django.db.models import Count, Exists, F, OuterRef
 from django.urls import reverse
 from django.utils.http import urlencode
 
@@ -159,6 +159,14 @@ def _add_problems(campaign: Campaign, entered: Any, found: dict[int, PhaseCounts
     )
     for row in equal[:_LISTED]:
         said = f"{row['n']} entries of {row['teams']} teams have the same file (a hint, not a verdict)"
+        found[row["phase"]].problems.append((said, listed(row["phase"], sha256=row["sha256"])))
+
+    baselines = entered.filter(role=Entry.Role.BASELINE, phase=OuterRef("phase"), run__sha256=OuterRef("run__sha256"))
+    copies = entered.filter(role=Entry.Role.COMPETING).filter(Exists(baselines))
+    copied = copies.values("phase", sha256=F("run__sha256")).annotate(n=Count("pk")).order_by("phase", "sha256")
+    for row in copied[:_LISTED]:
+        whose = "1 entry of a team has" if row["n"] == 1 else f"{row['n']} entries of teams have"
+        said = f"{whose} the same file as a baseline (a hint, not a verdict)"
         found[row["phase"]].problems.append((said, listed(row["phase"], sha256=row["sha256"])))
 
 

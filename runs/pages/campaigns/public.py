@@ -13,7 +13,7 @@ from django.utils.http import urlencode
 
 from runs.api.campaigns.finding import participation_of, visible_campaign
 from runs.api.campaigns.news import notices_seen_by
-from runs.models import Campaign, Collection, Disclosure, Participation, Phase, Team, boards_seen
+from runs.models import Campaign, Collection, Disclosure, Participation, Phase, Team, boards_seen, sees_own_results
 from runs.models.disclosure import in_team_of
 from runs.pages.campaigns.markdown import rendered
 from runs.pages.campaigns.notices import shown_notices
@@ -122,6 +122,14 @@ def _next_steps(
         return [desk]
     if own:
         steps = [Step(f"The desk of {own.name}", team, "your entries, members and what is due")]
+        told = [
+            one.phase for one in phases if one.state == PhaseState.CLOSED and sees_own_results(request.user, one.phase)
+        ]
+        with_entries = set(own.entries.filter(phase__in=told).values_list("phase", flat=True)) if told else set()
+        steps += [
+            Step(f"Your results of {one.name}", f"{team}#phase-{one.slug}", "and the packet of your team to download")
+            for one in told if one.pk in with_entries
+        ]  # fmt: skip
         if own.state == Participation.State.ACCEPTED:
             steps += [
                 Step(f"Enter a run into {one.phase.name}", _phase_address(campaign, one.phase.slug), _due(one))
@@ -131,7 +139,7 @@ def _next_steps(
     if not request.user.is_authenticated:
         login = f"{reverse('login')}?{urlencode({'next': team})}"
         if not why_no_registrations(campaign, now):
-            return [Step("Log in to register a team", login)]
+            return [Step("Log in to register a team", login, "without an account, ask the organisers for one")]
         return [Step("Log in", login, "if your team takes part")]
     mine = campaign.participations.filter(in_team_of(request.user)).select_related("team")
     steps = [

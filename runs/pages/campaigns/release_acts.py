@@ -20,9 +20,11 @@ from runs.services.campaigns.releases import cancel_release, plan_release
 _AUDIENCE = Release.Audience
 # What each audience sees then.
 _SEES = {
-    _AUDIENCE.TEAMS: "Each team sees the values of its own runs, and of each topic minimum, median and maximum.",
+    _AUDIENCE.TEAMS: "Each team sees the values of its own runs, and of each topic minimum, median and maximum of the "
+    "runs of a type, where these are five or more.",
     _AUDIENCE.PARTICIPANTS: "Members of accepted teams see everything: all entries, leaderboards, and the judgements.",
-    _AUDIENCE.PUBLIC: "Everyone who sees the collection sees everything, as of an open collection.",
+    _AUDIENCE.PUBLIC: "Everyone who sees the collection sees everything: all entries, leaderboards, and the "
+    "judgements, which can be downloaded.",
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, cast
 
 from django.contrib import messages
@@ -206,6 +207,7 @@ class PhasePage(ChangingDeskPage):
         else:
             given, rows = {"zone": "AoE", "kind": "evaluation"}, []
         collections = Collection.objects.managed_by(request.user).order_by("name")
+        elsewhere = _campaigns_of(collections, campaign, request.user)
         return {
             "phase": phase,
             "given": given,
@@ -215,7 +217,7 @@ class PhasePage(ChangingDeskPage):
             "selections": SELECTIONS,
             "zones": ZONES,
             "types": TYPE_WORDS,
-            "collections": list(collections),
+            "collections": [(one, elsewhere.get(one.pk, [])) for one in collections],
             "published": campaign.state != Campaign.State.DRAFT and phase is not None,
             "entries": phase.entries.exists() if phase else False,
         }
@@ -229,7 +231,13 @@ class PhasePage(ChangingDeskPage):
             serializer = PhaseSerializer(data=given, context={"request": request})
             serializer.is_valid(raise_exception=True)
             made = create_phase(campaign=campaign, user=user, fields=serializer.validated_data, origin=origin)
-            return f"Phase {made.name} added.", desk
+            others = _campaigns_of([made.collection], campaign, user).get(made.collection_id, [])
+            said = f"Phase {made.name} added."
+            if others:
+                said += (
+                    f" Campaign {others[0]} has the same collection: the results that one releases are open for both."
+                )
+            return said, desk
         given.pop("slug", None)
         for name in _same_times(request, phase):
             given.pop(name)
@@ -237,6 +245,16 @@ class PhasePage(ChangingDeskPage):
         changing.is_valid(raise_exception=True)
         change_phase(phase=phase, user=user, changes=changing.validated_data, origin=origin)
         return f"Phase {phase.name} saved.", desk
+
+
+def _campaigns_of(collections: Iterable[Collection], campaign: Campaign, user: Any) -> dict[int, list[str]]:
+    """Return the other campaigns that the user sees with phases on these collections, by the keys of the latter."""
+    others = Campaign.objects.visible_to(user).exclude(pk=campaign.pk)
+    rows = Phase.objects.filter(collection__in=collections, campaign__in=others).order_by("campaign__slug")
+    found: dict[int, list[str]] = {}
+    for collection, slug in rows.values_list("collection", "campaign__slug").distinct():
+        found.setdefault(collection, []).append(slug)
+    return found
 
 
 def _phase(request: Request, campaign: Campaign, found: dict[str, str]) -> Phase | None:

@@ -49,7 +49,7 @@ from runs.pages.campaigns.shown import ShownPhase, shown_phases, shown_time
 from runs.pages.forms import FormPage, Refusal, fields_of, refusal_of, see
 from runs.services.campaigns import clock
 from runs.services.campaigns.clock import PhaseState
-from runs.services.campaigns.entries import Allowance, allowance, order_priorities
+from runs.services.campaigns.entries import Allowance, allowance, order_priorities, results_stay
 from runs.services.campaigns.managing import is_organiser
 from runs.services.campaigns.names import hidden_until
 from runs.services.campaigns.teams import (
@@ -144,6 +144,7 @@ def _of_member(request: Request, campaign: Campaign, own: Participation) -> dict
     return {
         "phases": phases,
         "boards": boards_seen(request.user, [shown.phase for shown, *_ in phases]),
+        "staying": {shown.phase.pk for shown, *_ in phases if results_stay(shown.phase)},
         "members": list(own.members.select_related("user")),
         "leads": led,
         "days": DAYS,
