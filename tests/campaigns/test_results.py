@@ -14,6 +14,7 @@ from rest_framework.test import APIClient
 
 from runs.models import Collection, Disclosure
 from runs.services.collections import disclose
+from tests.campaigns.test_pages import browser
 from tests.campaigns.worlds import (
     CAMPAIGN,
     CLOSES,
@@ -27,6 +28,7 @@ from tests.campaigns.worlds import (
     register,
 )
 from tests.conftest import GOOD, POOR, QRELS, evaluate_all, upload
+from tests.web.test_pages import page, text_of
 
 pytestmark = pytest.mark.sqlite
 
@@ -185,3 +187,31 @@ def test_worlds_that_differ_in_unretrieved_documents_are_told_apart_by_nothing(
     third, fourth = world("1 0 only 0\n"), world("1 0 only 3\n")
     assert times.sub(b"", third) == times.sub(b"", fourth)
     assert len(elsewhere) == 2
+
+
+def test_a_member_sees_an_entry_beside_the_medians(people: dict[str, APIClient], clock: Clock) -> None:
+    """What the results have, once they are released, and nothing before; of four runs there are no medians."""
+    olga, ann, ben = people["olga"], people["ann"], people["ben"]
+    make_campaign(olga)
+    register(ann, "apples")
+    register(ben, "berries")
+    clock.now, made = OPENS, dict[str, str]()
+    for client, tag in ((ann, "a1"), (ann, "a2"), (ben, "b1"), (ben, "b2"), (ben, "b3")):
+        made[tag] = enter(client, tag, content(tag, GOOD if tag in ("a1", "b1") else POOR)).json()["id"]
+    clock.now = CLOSES + timedelta(days=8)
+    evaluate_all()
+    path = f"/campaigns/cup/entries/{made['a1']}/"
+    assert "Beside the median" not in page(browser("ann"), path)
+    planned = olga.post(f"{PHASE}releases/", {"audience": "teams"}, format="json").json()
+    assert olga.post(f"{planned['url']}now/").status_code == 200
+    html = page(browser("ann"), path)
+    said = text_of(html)
+    assert "nDCG@10 of a1 minus the median of 5 runs on 3 topics, from " in said
+    assert ": higher on 3, lower on 0. Lines go from the lowest" in said
+    answer = ann.get(f"{PHASE}results/")
+    (own,) = (one for one in answer.json()["entries"] if one["tag"] == "a1")
+    for topic, value, median in zip("123", own["values"]["nDCG@10"], figures(answer)["median"], strict=True):
+        assert f"{topic} {value:.4f} {median:.4f} {value - median:.4f}" in said
+    # Organisers read values elsewhere, which is on record.
+    assert "Beside the median" not in page(browser("olga"), path)
+    assert browser("ben").get(path).status_code == 404

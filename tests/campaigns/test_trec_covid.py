@@ -57,8 +57,8 @@ def replay(folder: Path, clock: Clock) -> tuple[Any, Published]:
     return olga, published
 
 
-def check_packet(olga: Any, team: str, published: Published) -> None:
-    """The packet of a team has the published means of its runs."""
+def check_packet(olga: Any, team: str, published: Published) -> str:
+    """The packet of a team has the published means of its runs; returns its overview."""
     answer = olga.get(f"{PHASE}packet/", {"team": team})
     assert answer.status_code == 200, answer.content
     with zipfile.ZipFile(io.BytesIO(answer.content)) as packet:
@@ -74,6 +74,7 @@ def check_packet(olga: Any, team: str, published: Published) -> None:
             # Both are rounded to four digits; binary halves may go either way.
             assert theirs is not None
             assert abs(float(theirs[1]) - float(own["ndcg@10"])) <= 2 * HALF_A_DIGIT
+        return packet.read("overview.md").decode()
 
 
 def test_the_results_of_round_1_are_the_published_ones(real_data: Path, clock: Clock) -> None:
@@ -84,7 +85,7 @@ def test_the_results_of_round_1_are_the_published_ones(real_data: Path, clock: C
     teams = [row["team"] for row in olga.get(f"{CAMPAIGN}teams/?limit=200").json()["results"]]
     entries = []
     for team in teams:
-        check_packet(olga, team, published)
+        overview = check_packet(olga, team, published)
         answer = olga.get(f"{PHASE}results/", {"team": team})
         assert answer.status_code == 200, answer.content
         entries += answer.json()["entries"]
@@ -112,6 +113,12 @@ def test_the_results_of_round_1_are_the_published_ones(real_data: Path, clock: C
     assert {one["tag"]: one["means"]["nDCG@10"]["mean"] for one in frozen["entries"]} == {
         one["tag"]: one["means"]["nDCG@10"]["mean"] for one in entries
     }
+    # The overview of a packet has the tiers of the snapshot.
+    lines = [line.strip("| ").split(" | ") for line in overview.splitlines() if line.startswith("| ")]
+    assert lines[0][-1] == "Tier"
+    tiers = {cells[1].partition(": ")[2].replace("\\_", "_"): cells[-1] for cells in lines[2:]}
+    assert tiers == {one["tag"]: str(one["tier"]) for one in frozen["entries"]}
+    assert len(set(tiers.values())) > 1
     assert frozen["releases"][0]["audience"] == "participants"
     np.testing.assert_allclose(figures["q1"], np.quantile(values, 0.25, axis=0), rtol=1e-12)
     assert np.count_nonzero(figures["median"] != figures["median_upper"]) == 26

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from metrics.engine.significance.families import USUAL_RULE
 from metrics.exports.comparisons.table import MeanCell, MeanLine, MeanTable
+from metrics.exports.comparisons.words import CORRECTION_NAMES, TEST_NAMES
 from metrics.services.campaigns.editions import Edition
-from metrics.services.campaigns.official import placed_entries
+from metrics.services.campaigns.official import placed_entries, tiers_of
 from metrics.services.campaigns.reference import EntryValues
+from metrics.services.campaigns.tested import TEST
 from metrics.tables import NOTHING, mean_cell
 from runs.models import Entry, Participation
 from runs.services.campaigns.names import hidden_tag, shown_names
@@ -22,6 +25,7 @@ def overview_table(edition: Edition, read: EntryValues, reader: Participation) -
     teams = phase.campaign.participations.select_related("team", "campaign")
     names_of = shown_names(phase, teams, reader, False, edition.at)
     places = placed_entries(read, edition.official)
+    tiers = tiers_of(read, places)
     best = {
         measure.name: next(iter(sorted(_means(read, measure.name, places), reverse=not measure.lower_is_better)), None)
         for measure in read.measures
@@ -38,8 +42,9 @@ def overview_table(edition: Edition, read: EntryValues, reader: Participation) -
         team = name.name if name else _ROLES.get(Entry.Role(entry.role), "")
         tag = hidden_tag(entry) if name and name.hidden else entry.run.tag
         types = (entry.run_type,) if phase.run_types else ()
+        tier = (str(tiers[row]) if row in tiers else NOTHING,) if tiers else ()
         place = str(rank) if rank else NOTHING
-        lines.append(MeanLine(f"{team}: {tag}", False, cells, before=(place,), after=types))
+        lines.append(MeanLine(f"{team}: {tag}", False, cells, before=(place,), after=(*types, *tier)))
     primary = read.measures[0]
     ranked = sum(rank is not None for _, rank in places)
     caption = [
@@ -49,8 +54,14 @@ def overview_table(edition: Edition, read: EntryValues, reader: Participation) -
         "Baselines and runs out of competition have no rank.",
         "The best of each column is bold.",
     ]
+    if tiers:
+        caption.append(
+            f"Runs of a tier do not differ significantly from its best one by {primary.name}; those of different tiers "
+            f"may not either ({TEST_NAMES[TEST]}, {CORRECTION_NAMES[USUAL_RULE.correction]}, alpha = "
+            f"{USUAL_RULE.alpha:g})."
+        )
     names = [measure.name for measure in read.measures]
-    after = ("Type",) if phase.run_types else ()
+    after = (*(("Type",) if phase.run_types else ()), *(("Tier",) if tiers else ()))
     return MeanTable(names, lines, caption, with_baseline=False, before=("Rank",), after=after)
 
 

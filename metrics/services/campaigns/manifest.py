@@ -13,11 +13,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-import numpy as np
-
 from metrics.engine import ENGINE_VERSION
-from metrics.engine.significance.families import USUAL_RULE, Pairs, compare_family
-from metrics.services.campaigns.official import placed_entries
+from metrics.engine.significance.families import USUAL_RULE
+from metrics.services.campaigns.official import placed_entries, tiers_of
 from metrics.services.campaigns.reference import (
     ALL,
     EntryValues,
@@ -36,8 +34,6 @@ from runs.services.reduced_qrels import reasons_of_exclusion
 
 SCHEMA = "evalhub-snapshot-1"
 TIE_RULE = "score descending, then document id descending by bytes"
-# All pairs of more runs are not tested for a snapshot; their tiers are left out.
-MAX_TESTED = 500
 # Whether the files of runs and judgements are part of a snapshot, and of how many bytes they may be.
 INCLUDED, NOT_RELEASED, TOO_LARGE = "included", "not_released", "too_large"
 MAX_BYTES = 64 * 1024**2
@@ -75,7 +71,7 @@ def freeze_phase(phase: Phase, qrels: Qrels, stood: tuple[str, ...] | None = Non
     sets = reference_sets(read, sees_all=True)
     described = described_entries(read, sets, list(range(len(read.entries))))
     places = placed_entries(read, stood)
-    return FrozenPhase(read, described, places, _tiers(read, places), sets, _run_files(read, names), names)
+    return FrozenPhase(read, described, places, tiers_of(read, places), sets, _run_files(read, names), names)
 
 
 def manifest_of(campaign: Campaign, frozen: Iterable[FrozenPhase], *, whole: bool, label: str) -> dict[str, Any]:
@@ -113,20 +109,6 @@ def _run_files(read: EntryValues, names: Mapping[int, ShownName]) -> str:
         return NOT_RELEASED
     size = read.qrels.size + sum(entry.run.size for entry in read.entries)
     return INCLUDED if size <= MAX_BYTES else TOO_LARGE
-
-
-def _tiers(read: EntryValues, places: list[tuple[int, int | None]]) -> dict[int, int]:
-    """Return the tier of each ranked row by the primary measure, if there are enough topics and not too many runs."""
-    rows, measure = [row for row, rank in places if rank], read.measures[0]
-    if measure.name not in read.values or not 2 <= len(rows) <= MAX_TESTED:
-        return {}
-    values = read.values[measure.name][rows]
-    common = np.isfinite(values).all(axis=0)
-    if np.count_nonzero(common) < 2:
-        return {}
-    lower = measure.lower_is_better
-    family = compare_family(values[:, common], Pairs(len(rows)), TEST, USUAL_RULE, lower_is_better=lower)
-    return dict(zip(rows, family.tiers.tier.tolist(), strict=True)) if family.tiers else {}
 
 
 def _phase(frozen: FrozenPhase) -> dict[str, Any]:

@@ -28,7 +28,8 @@ from runs.api.campaigns.inputs import EntryChangeSerializer, EntryUploadSerializ
 from runs.api.origin import origin_of
 from runs.api.parameters import check_fields
 from runs.errors import InvalidInput, NotAllowed
-from runs.models import Agreement, Campaign, Collection, Entry, Participation, Phase, Run, Scope, User
+from runs.models import Agreement, Campaign, Collection, Entry, Participation, Phase, Run, Scope, User, sees_own_results
+from runs.pages.campaigns.beside import drawn
 from runs.pages.campaigns.inputs import answer_rows, answers_in
 from runs.pages.campaigns.parts import answer, frame
 from runs.pages.campaigns.shown import shown_phase, shown_time
@@ -329,6 +330,7 @@ class EntryPage(FormPage):
             and bool(phase.form or phase.run_types or choosing),
             "entered": entry.state == Entry.State.ENTERED,
             "withdrawing": organiser or not results_stay(phase),
+            "beside": drawn(entry) if sees_own_results(request.user, phase) and mine and own else None,
             "publishing": phase.kind == Phase.Kind.AFTERWARDS
             and not entry.published
             and own is not None
