@@ -34,6 +34,7 @@ from runs.pages.manage.withdrawn import WithdrawnPage
 from runs.pages.my_runs import MyRunsPage
 from runs.pages.notes import CollectionNotesPage, ExperimentNotesPage, RunNotesPage
 from runs.pages.parameters import RunParametersPage
+from runs.pages.renaming import RenameParameterPage
 from runs.pages.submit import SubmitPage
 from runs.pages.submit_sessions import SubmitSessionsPage
 from runs.pages.systems import SystemChangePage
@@ -86,6 +87,7 @@ urlpatterns: list[URLPattern] = [
     path("collections/<slug:collection>/notes/", CollectionNotesPage.as_view(), name="collection-notes-page"),
     path("experiments/<uuid:experiment>/notes/", ExperimentNotesPage.as_view(), name="experiment-notes-page"),
     path("runs/<uuid:run_id>/parameters/", RunParametersPage.as_view(), name="run-parameters-page"),
+    path("collections/<slug:slug>/parameters/rename/", RenameParameterPage.as_view(), name="rename-parameter-page"),
     path("collections/<slug:slug>/submit-sessions/", SubmitSessionsPage.as_view(), name="submit-sessions-page"),
     path("runs/<uuid:run>/change/", RunChangePage.as_view(), name="run-change-page"),
     path("session-sets/<uuid:session_set>/change/", SessionSetChangePage.as_view(), name="session-set-change-page"),

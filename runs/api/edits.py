@@ -139,19 +139,25 @@ class RunsMetadata(APIView):
         serializer = MetadataEditSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         asked = serializer.validated_data
-        _check(asked)
-        found = visible_collection(request, collection)
-        with transaction.atomic():
-            runs = list(_chosen(request, found, asked))
-            patch, names = asked.get("metadata"), asked.get("rename")
-            edits = [
-                edit for edit in edit_runs(collection=found, runs=runs, patch=patch, names=names) if edit.differing
-            ]
-            if not asked["dry_run"]:
-                save_edits(found, edits, origin_of(request))
+        runs, edits = edit_many(request, visible_collection(request, collection), asked)
         return Response(
-            EditedRuns(dry_run=asked["dry_run"], runs=len(runs), changed=len(edits), results=list(map(_edited, edits)))
+            EditedRuns(dry_run=asked["dry_run"], runs=runs, changed=len(edits), results=list(map(_edited, edits)))
         )
+
+
+def edit_many(request: Request, collection: Collection, asked: dict[str, Any]) -> tuple[int, list[Edit]]:
+    """Change the metadata of the runs that a body names, or with `dry_run` none; return their number and the changes of
+    those that it changes."""
+    _check(asked)
+    with transaction.atomic():
+        runs = list(_chosen(request, collection, asked))
+        patch, names = asked.get("metadata"), asked.get("rename")
+        edits = [
+            edit for edit in edit_runs(collection=collection, runs=runs, patch=patch, names=names) if edit.differing
+        ]
+        if not asked["dry_run"]:
+            save_edits(collection, edits, origin_of(request))
+    return len(runs), edits
 
 
 def _check(asked: dict[str, Any]) -> None:

@@ -19,7 +19,7 @@ from runs.formats.parameter_lines import edited, read_lines, shown_values, write
 from runs.formats.parameters import flatten, read_costs
 from runs.models import Run, Scope
 from runs.pages.forms import FormPage, see
-from runs.services.edits import Changed, edit_of, history_of, save_edits
+from runs.services.edits import Changed, PastEdit, edit_of, history_of, save_edits
 from runs.views import problem_of
 
 _NAMED = 10
@@ -53,6 +53,11 @@ class RunParametersPage(FormPage):
         return see(request, reverse("run-page", args=[run.pk]) + "#parameters")
 
 
+def shown_edits(run: Run) -> list[tuple[PastEdit, list[tuple[str, str | None, str | None]]]]:
+    """Return the latest edits of a run, each with its changes as texts."""
+    return [(edit, [_texts(change) for change in edit.changes]) for edit in history_of(run)[-_EDITS:]]
+
+
 def _texts(change: Changed) -> tuple[str, str | None, str | None]:
     """Return the name of a changed value, and the value before and after as lines have it, None where it is not set."""
     before, after = (None if value is None else written_value(value) for value in (change.before, change.after))
@@ -69,7 +74,7 @@ def _page(request: Request, run: Run, parameters: str, costs: str, error: Except
         "read": RUNS.tag(run),
         "refused": refused,
         "kept": flatten(run.metadata).left_out[:_NAMED],
-        "edits": [(edit, [_texts(change) for change in edit.changes]) for edit in history_of(run)[-_EDITS:]],
+        "edits": shown_edits(run),
     }
     if isinstance(error, ChangedMeanwhile):
         context["now"] = write_lines({**shown_values(run.metadata), **run.costs})

@@ -119,6 +119,7 @@ DEAREST: dict[str, str] = {
     "run-lineage-page": "/runs/{run}/lineage/",
     "run-parameters-page": "/runs/{run}/parameters/",
     "describe-parameter": _PAGE + "parameters/describe/",
+    "rename-parameter-page": _PAGE + "parameters/rename/?name=k1",
     "labels": _BOARD + "labels/?limit=200",
     "label": _BOARD + "labels/main/",
     "citation": _BOARD + "citation/",

@@ -297,6 +297,9 @@ MATRIX: dict[str, dict[str, str]] = {
     "frontier-page":      {"GET":    ALL},
     "describe-parameter": {"GET":    "302 303 303 303 303 303 303",
                            "POST":   "401 403 403 303 403 303 303"},
+    # Those who have no runs here rename nothing.
+    "rename-parameter-page": {"GET": "302 200 200 200 200 200 200",
+                           "POST":   "401 303 400 400 400 400 400"},
     "views-page":         {"GET":    ALL,
                            "POST":   "401 303 303 303 303 303 303"},
     # It leads to the leaderboard.
@@ -569,7 +572,7 @@ PAGES = (
     "stored-comparison-page", "stored-comparison-status", "what-if-page", "judgements-page", "orders-page",
     "design-page", "run-page", "run-status", "ranking-page", "parameters-page", "configurations-page",
     "importance-page", "frontier-page",
-    "describe-parameter", "run-parameters-page",
+    "describe-parameter", "run-parameters-page", "rename-parameter-page",
     "run-artifacts-page",
     "sessions-page", "session-set-page", "session-set-status", "session-page", "measures-page", "measure-page",
     "measure-suggestions", "submit-page", "account-page", "tokens-page", "team-webhooks-page",
@@ -614,6 +617,7 @@ BODIES: dict[tuple[str, str], Callable[[], dict[str, Any]]] = {
     ("run-artifacts-page", "POST"): lambda: {**file_of("k1: 0.9"), "name": "config.yaml"},
     ("run-parameters-page", "POST"): lambda: {"parameters": "k1 = 1.2"},
     ("parameter", "PATCH"): lambda: {"unit": "ms"},
+    ("rename-parameter-page", "POST"): lambda: {"filter": "own:yes", "name": "k1", "new": "bm25.k1"},
     ("describe-parameter", "POST"): lambda: {"space": "param", "name": "k1", "unit": "ms"},
     # It names the other of the participant's runs now.
     ("label", "PUT"): lambda: {"run": str(Run.objects.filter(labels=None).latest("created_at").pk)},

@@ -158,3 +158,29 @@ def test_a_blind_page_shows_own_runs_and_no_leaderboard(client: Client, bob: Use
     assert "?filter=" not in page
     assert "0.9" in page
     assert "1.2" not in text_of(other.get(f"{PAGE}parameters/"))
+
+
+def test_a_key_is_renamed_in_many_runs(browser: Client, runs: dict[str, str], bob: User) -> None:
+    path = f"{PAGE}parameters/rename/"
+    assert f'href="{path}"' in browser.get(f"{PAGE}parameters/").content.decode()
+    assert 'value="bm25.k1"' in browser.get(f"{path}?name=bm25.k1").content.decode()
+    form = {"filter": "own:yes", "name": "bm25.k1", "new": "k1"}
+    checked = browser.post(path, {**form, "action": "check"})
+    assert (checked.status_code, "2 runs would change" in text_of(checked)) == (200, True)
+    assert set(Run.objects.values_list("metadata__bm25__k1", flat=True)) == {0.9, 1.2}
+    for fields, status, says in (
+        ({"name": "b"}, 400, "None of the 2 runs of your teams that match has b"),
+        ({"new": ""}, 400, "Write the name of a key"),
+        ({"new": "model"}, 422, "there is a value at model already"),
+        ({"filter": "("}, 400, "ilter"),
+    ):
+        refused = browser.post(path, {**form, **fields, "action": "rename"})
+        assert (refused.status_code, says in text_of(refused)) == (status, True), text_of(refused)
+    other = Client()
+    other.force_login(bob)
+    assert other.post(path, {**form, "action": "rename", "filter": "tag:*"}).status_code == 400
+    done = browser.post(path, {**form, "action": "rename"})
+    assert (done.status_code, done["Location"]) == (303, path)
+    assert "bm25.k1 renamed to k1 in 2 runs." in text_of(browser.get(path))
+    assert set(Run.objects.values_list("metadata__k1", flat=True)) == {0.9, 1.2}
+    assert ParameterKey.objects.filter(name="k1").exists()

@@ -12,7 +12,7 @@ from django.test import Client
 from evalhub.operating.simulation import TEXTBOOK_QRELS, TEXTBOOK_RUN
 from metrics.models import Evaluation
 from metrics.pages.values.summary import OFFICIAL
-from runs.models import Collection, Run
+from runs.models import Collection, Run, User
 from tests.conftest import GOOD, POOR, evaluate_all, upload
 from tests.web.test_pages import page, text_of
 
@@ -49,6 +49,23 @@ def test_a_run_beside_another_shows_their_differences(browser: Client, pair: tup
     assert f'<option value="{pair[1].pk}" selected>poor (alice)' in html
     assert f"other={pair[1].pk}" in html
     assert "is not the id of a run" in page(browser, f"/runs/{pair[0].pk}/", 400, other="x")
+
+
+def test_edits_are_told_with_those_who_made_them_to_its_team(
+    browser: Client, pair: tuple[Run, Run], alice: User, api: Any
+) -> None:
+    path = f"/runs/{pair[0].pk}/"
+    assert "Edits of parameters" not in page(browser, path)
+    for metadata in ({"k1": 0.9}, {"k1": 1.2, "model": "<b>"}):
+        changed = api.patch(f"/api/v1{path}", {"metadata": metadata}, format="json")
+        assert changed.status_code == 200, changed.content
+    for reader, named in ((browser, ""), (Client(), "alice ")):
+        if named:
+            reader.force_login(alice)
+        told = text_of(page(reader, path).partition("Edits of parameters and costs")[2].partition("</table>")[0])
+        first, _, second = told.partition(f"{named}k1 not set 0.9 ")
+        assert (first.count("By"), bool(second)) == (bool(named), True), told
+        assert f"{named}k1 0.9 1.2 model not set &lt;b&gt;" in second
 
 
 def test_a_bad_measure_leaves_the_other_parts_alone(browser: Client, pair: tuple[Run, Run]) -> None:

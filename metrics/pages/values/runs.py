@@ -63,11 +63,13 @@ from metrics.tables import (
     topic_lines,
 )
 from runs.api.access import check_scores, once, scored_run, sees_scores, visible_run
+from runs.api.edits import may_see_actors
 from runs.api.parameters import MAX_OFFSET, integer_in
 from runs.formats.artifacts import TYPES
 from runs.formats.parameters import flatten
 from runs.models import Artifact, Collection, Experiment, Run, can_see_scores, document_address
 from runs.pages.notes import shown_notes
+from runs.pages.parameters import shown_edits
 from runs.services.labels import labels_of
 from runs.services.lineage import Tree, has_lineage, read_tree
 from runs.services.reports import grouped
@@ -114,7 +116,7 @@ def run_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
     query = query_of(request, run.collection)
     context = _about(request, run)
     context |= {
-        "lineage": read_lineage(run, _tree(request, run), request.user, context["may_edit"]),
+        "lineage": read_lineage(run, _tree(request, run), request.user, context["may_change"]),
         "query": query,
         "curves": list(CURVES),
         "max_depth": MAX_DEPTH,
@@ -207,14 +209,16 @@ def ranking_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
 
 def _about(request: HttpRequest, run: Run) -> dict[str, Any]:
     status = detailed_statuses([run], request.user)[str(run.pk)]
+    edits = shown_edits(run)
     return {
         "run": run,
+        "edits": edits,
+        "named": bool(edits) and may_see_actors(request.user, run),
         "may_change": Run.objects.owned_by(request.user).filter(pk=run.pk).exists(),
         "subject": run_subject(run.pk),
         "status": status,
         "parameters": parameter_lines(run, can_see_scores(request.user, run.collection)),
         "left_out": flatten(run.metadata).left_out,
-        "may_edit": request.user.is_authenticated and Run.objects.owned_by(request.user).filter(pk=run.pk).exists(),
         "ir_metadata": list(metadata_lines(run.ir_metadata)),
         "warnings": grouped(run.warnings),
         "contradicted": contradicted_ranks([run.pk]).get(run.pk),
