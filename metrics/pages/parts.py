@@ -73,6 +73,29 @@ def fill(context: dict[str, Any], part: str, build: Callable[..., Any], *argumen
 
 
 @dataclass(frozen=True)
+class RunField:
+    """The choice of one run in a form: id, tag and team of each run that is listed, the chosen one by its id, and what
+    none of them is called; perhaps a `first` choice, value and words, that is no run. Where there are `more` runs than
+    are listed, it is a field to type in."""
+
+    name: str
+    choices: list[tuple[str, str, str]]
+    chosen: str
+    more: bool
+    none: str
+    first: tuple[str, str] | None = None
+
+    @property
+    def names(self) -> list[str]:
+        return [f"{team}/{tag}" for _, tag, team in self.choices]
+
+    @property
+    def typed(self) -> str:
+        named = (f"{team}/{tag}" for run, tag, team in self.choices if run == self.chosen)
+        return next(named, self.chosen)
+
+
+@dataclass(frozen=True)
 class Subject:
     """A run or session set that waits for evaluation: its name on a page, its page, and the address of its progress."""
 

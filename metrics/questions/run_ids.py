@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from runs.errors import InvalidInput
-from runs.models import Collection
+from runs.models import Collection, Run
 from runs.services.labels import PREFIX, find_labelled
 
 # The parameters that name runs.
@@ -43,6 +43,18 @@ def shown_without_labels(parameters: Mapping[str, str], collection: Collection, 
     return given
 
 
+def shown_without_tags(parameters: Mapping[str, str], name: str, collection: Collection, reader: Any) -> dict[str, str]:
+    """Return the parameters of a page with the id of the run in place of a tag, such as `bm25` or `lab/bm25`; one that
+    names no run, or several, stays as it is. Every reader who sees a run means the same one."""
+    text = parameters.get(name, "").strip()
+    if not text or text.startswith(PREFIX) or _is_id(text):
+        return dict(parameters)
+    team, _, tag = text.rpartition("/")
+    seen = Run.objects.visible_to(reader).filter(collection=collection, tag=tag)
+    found = (seen.filter(team__slug=team) if team else seen).values_list("pk", flat=True)[:2]
+    return {**parameters, name: str(found[0])} if len(found) == 1 else dict(parameters)
+
+
 def run_ids_in(parameters: Mapping[str, str], name: str = "runs") -> list[str]:
     """Return the named runs; an empty list means all."""
     return [_run_id(run, name) for run in parameters.get(name, "").split(",") if run]
@@ -61,6 +73,14 @@ def family_in(parameters: Mapping[str, str], runs: list[str]) -> list[str] | Non
         message = "family needs runs=: it names the runs from which those of runs= were selected"
         raise InvalidInput(message, pointer="family")
     return [] if text == "all" else list(dict.fromkeys([*run_ids_in({"family": text}, "family"), *runs]))
+
+
+def _is_id(text: str) -> bool:
+    try:
+        UUID(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _run_id(text: str, name: str) -> str:

@@ -22,7 +22,7 @@ from runs.formats.parameters import MAX_KEY
 from runs.formats.trec_run import TAG_RULE
 from runs.models import Collection, ParameterKey, Qrels, Run, Team
 from runs.models.collections import check_labels, check_measures
-from runs.models.labels import NAME_RULE
+from runs.models.labels import NAME_RULE, NAME_RULE_SAID
 from runs.models.runs import SYSTEM_RULE, SYSTEM_RULE_SAID
 from runs.models.text import check_text
 from runs.services.experiments import find_experiment
@@ -171,7 +171,7 @@ class RunUploadSerializer(UploadSerializer):
     )
     label = serializers.RegexField(  # type: ignore[assignment]
         rf"\A{NAME_RULE}\Z", required=False, default=None, help_text="a label of the team, which is moved to the run",
-        error_messages={"invalid": "a label has up to 40 letters, digits, dots, underscores and hyphens"},
+        error_messages={"invalid": NAME_RULE_SAID},
     )  # fmt: skip
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:

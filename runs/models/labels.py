@@ -18,6 +18,7 @@ from runs.models.text import check_text
 
 # What a label may be called.
 NAME_RULE = r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}"
+NAME_RULE_SAID = "a label has up to 40 letters, digits, dots, underscores and hyphens"
 
 
 class LabelQuerySet(models.QuerySet["Label"]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, ClassVar, cast
 from uuid import UUID
 
@@ -16,11 +17,14 @@ from rest_framework.request import Request
 from metrics.engine.errors import EvalHubError
 from metrics.services.queue.queueing import cancel_evaluations, queue_evaluation, restore_evaluations
 from runs.api.access import owned, withdrawn
+from runs.api.labels import LabelSerializer
 from runs.api.origin import origin_of
 from runs.api.submissions import RUNS, SESSION_SETS, Kind
-from runs.errors import InvalidInput
-from runs.models import Scope
+from runs.errors import Conflict, InvalidInput
+from runs.models import Label, Scope, User
+from runs.models.labels import NAME_RULE, NAME_RULE_SAID
 from runs.pages.forms import FormPage, Refusal, fields_of, refusal_of, see
+from runs.services.labels import delete_label, move_label
 from runs.services.submissions import restore, withdraw
 
 
@@ -29,7 +33,7 @@ class ChangePage(FormPage):
 
     kind: ClassVar[Kind[Any]]
     scopes = {"POST": Scope.SUBMIT}
-    fields = ("action", "description")
+    fields: tuple[str, ...] = ("action", "description")
 
     def get(self, request: Request, **key: UUID) -> HttpResponse:
         return self._page(request, self._found(request, key))
@@ -51,7 +55,8 @@ class ChangePage(FormPage):
             changes = cast(Any, serializer).validated_data
             self.kind.change(made=made, changes=changes, enqueue=queue_evaluation, origin=origin)
         elif action == "withdraw" and not made.deleted_at:
-            withdraw(made=made, cancel=cancel_evaluations, origin=origin)
+            without = request.data.get("drop_labels") == "yes"
+            withdraw(made=made, cancel=cancel_evaluations, without_labels=without, origin=origin)
             messages.success(request._request, f"{made.tag} withdrawn. You can restore it for a day.")
             return see(request, request.path)
         elif action == "restore" and made.deleted_at:
@@ -75,15 +80,57 @@ class ChangePage(FormPage):
         context = {
             "made": made,
             "address": self._address(made),
-            "given": {**stored, **fields_of(request, "description")} if refused else stored,
+            "given": {**stored, **fields_of(request, "description", "label", "note")} if refused else stored,
             "refused": refused,
             "wrong": refused.fields if refused else {},
+            **self._beside(made),
         }
         return render(request._request, "runs/change.html", context, status=refused.status if refused else 200)
 
+    def _beside(self, made: Any) -> dict[str, Any]:
+        """Return what else of the submission is changed on its page."""
+        return {}
+
 
 class RunChangePage(ChangePage):
+    """Change a run, too, by letting labels of its team name it, or by deleting labels."""
+
     kind = RUNS
+    fields = (*ChangePage.fields, "drop_labels", "label", "expected", "note")
+
+    def _change(self, request: Request, made: Any) -> HttpResponse:
+        action = request.data.get("action")
+        if action not in ("label", "delete-label") or made.deleted_at:
+            return super()._change(request, made)
+        given = fields_of(request, "label", "expected", "note")
+        name, user, origin = given.get("label", ""), cast(User, request.user), origin_of(request)
+        if not re.fullmatch(NAME_RULE, name):
+            raise InvalidInput(NAME_RULE_SAID, pointer="/label")
+        asked = {"run": made.pk, "expected": given.get("expected") or None, "note": given.get("note", "")}
+        serializer = LabelSerializer(data=asked)
+        serializer.is_valid(raise_exception=True)
+        expected, note = serializer.validated_data["expected"], serializer.validated_data["note"]
+        try:
+            if action == "label":
+                move_label(run=made, name=name, user=user, expected=expected, note=note, origin=origin)
+                done = f"Label {name} names {made.tag} now."
+            else:
+                label = Label.objects.filter(collection=made.collection, team=made.team, name=name).first()
+                if label:
+                    delete_label(label=label, user=user, expected=expected, note=note, origin=origin)
+                done = f"Label {name} deleted."
+        except Conflict as error:
+            if error.code != "label_moved":
+                raise
+            message = f"label {name} names another run than when you read this page; decide again below"
+            raise Conflict(message, code="label_moved", pointer="/label") from error
+        messages.success(request._request, done)
+        return see(request, f"{request.path}#labels")
+
+    def _beside(self, made: Any) -> dict[str, Any]:
+        found = Label.objects.filter(collection=made.collection, team=made.team).select_related("run", "moved_by")
+        labels = list(found.order_by("name"))
+        return {"labels": labels, "of_run": [label.name for label in labels if label.run_id == made.pk]}
 
 
 class SessionSetChangePage(ChangePage):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -17,11 +18,11 @@ from runs.api.access import owned_run
 from runs.api.origin import origin_of
 from runs.errors import InvalidInput
 from runs.formats.links import KINDS, MAX_LINKS, Link, check_links
-from runs.models import Run, RunParent, Scope
+from runs.models import Collection, Run, RunParent, Scope, Team
 from runs.pages.forms import FormPage, Refusal, refusal_of, see
 from runs.services.lineage import MAX_PARENTS, Parent, links_of, parents_of, replace_links, replace_parents
 
-_RELATIONS = RunParent.Relation.values
+RELATIONS = RunParent.Relation.values
 _COMMIT = "commit="
 
 
@@ -46,8 +47,8 @@ class RunLineagePage(FormPage):
                         # What a header calls the baseline becomes a parent beside the others.
                         parents = f"{_parent_lines(request, run)}derived {request.data.get('run', '')}"
                     else:
-                        replace_links(run=run, links=check_links(_read_links(links)), origin=origin)
-                    named = list(_read_parents(request, run, parents))
+                        replace_links(run=run, links=check_links(read_links(links)), origin=origin)
+                    named = list(read_parents(request.user, run.collection, run.team, parents))
                     replace_parents(run=run, parents=named, reader=request.user, origin=origin)
             except EvalHubError as error:
                 return _page(request, run, parents, links, refusal_of(error))
@@ -66,14 +67,14 @@ def _parent_lines(request: Request, run: Run) -> str:
     return "".join(lines)
 
 
-def _read_parents(request: Request, run: Run, text: str) -> Iterator[Parent]:
-    """Yield the parents of lines such as `fused lab/bm25 0.4`. Raise InvalidInput, with the number of the line, for one
-    that cannot be read."""
-    seen = Run.objects.visible_to(request.user)
+def read_parents(reader: Any, collection: Collection, team: Team, text: str) -> Iterator[Parent]:
+    """Yield the parents, of a run of this team, of lines such as `fused lab/bm25 0.4`. Raise InvalidInput, with the
+    number of the line, for one that cannot be read."""
+    seen = Run.objects.visible_to(reader).filter(collection=collection)
     for number, line in _lines(text):
         words = line.split()
-        if words[0] not in _RELATIONS or len(words) not in (2, 3):
-            message = f"line {number}: write one of {', '.join(_RELATIONS)}, a run, and perhaps a weight"
+        if words[0] not in RELATIONS or len(words) not in (2, 3):
+            message = f"line {number}: write one of {', '.join(RELATIONS)}, a run, and perhaps a weight"
             raise InvalidInput(message, pointer="/parents")
         name, weight = words[1], words[2] if len(words) > 2 else None
         try:
@@ -82,22 +83,22 @@ def _read_parents(request: Request, run: Run, text: str) -> Iterator[Parent]:
             value = float("nan")
         if value is not None and not abs(value) < float("inf"):
             raise InvalidInput(f"line {number}: {weight!r} is not a number", pointer="/parents")
-        yield Parent(_named(seen, run, name, number), words[0], value)
+        yield Parent(_named(seen, collection, team, name, number), words[0], value)
 
 
-def _named(seen: QuerySet[Run], run: Run, name: str, number: int) -> UUID:
+def _named(seen: QuerySet[Run], collection: Collection, team: Team, name: str, number: int) -> UUID:
     try:
         return UUID(name)
     except ValueError:
         pass
-    team, _, tag = name.rpartition("/")
-    found = seen.filter(collection=run.collection, tag=tag, **({"team__slug": team} if team else {}))
-    own = list(found.filter(team=run.team).values_list("pk", flat=True))
+    slug, _, tag = name.rpartition("/")
+    found = seen.filter(tag=tag, **({"team__slug": slug} if slug else {}))
+    own = list(found.filter(team=team).values_list("pk", flat=True))
     runs = own or list(found.values_list("pk", flat=True)[:2])
     if len(runs) != 1:
         said = "several teams have a run" if runs else "there is no run"
         instead = "write team/tag" if runs else "write its tag, team/tag or id"
-        message = f"line {number}: {said} {name[:80]!r} in {run.collection.slug}; {instead}"
+        message = f"line {number}: {said} {name[:80]!r} in {collection.slug}; {instead}"
         raise InvalidInput(message, code="unknown_run", pointer="/parents")
     return runs[0]
 
@@ -110,7 +111,7 @@ def _link_lines(run: Run) -> str:
     return "".join(lines)
 
 
-def _read_links(text: str) -> Iterator[Link]:
+def read_links(text: str) -> Iterator[Link]:
     """Yield the links of lines such as `code https://example.org/code commit=3f2a Title`."""
     for number, line in _lines(text):
         kind, _, rest = line.partition(" ")
@@ -135,7 +136,7 @@ def _page(request: Request, run: Run, parents: str, links: str, refused: Refusal
         "run": run,
         "parents": parents,
         "links": links,
-        "relations": _RELATIONS,
+        "relations": RELATIONS,
         "kinds": KINDS,
         "most_parents": MAX_PARENTS,
         "most_links": MAX_LINKS,

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
+from rest_framework import serializers
 from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 
@@ -23,22 +24,38 @@ from runs.api.serializers import RunUploadSerializer
 from runs.api.uploads import MAX_FILES, ManyFilesUploadHandler, StoredUpload
 from runs.api.views import upload_fields
 from runs.errors import ClientLeft, InvalidInput
+from runs.formats.links import KINDS, MAX_LINKS, check_links
 from runs.models import Campaign, Collection, Experiment, Run, Scope, Team, User
 from runs.pages.forms import FormPage, OfForm, Refusal, refusal_of, see
+from runs.pages.lineage import RELATIONS, read_links, read_parents
 from runs.pages.metadata import lines_in
+from runs.services.lineage import MAX_PARENTS
 from runs.services.runs import RunUpload
 from runs.services.submissions import submit
 
 # The endings of the names of run files, which are no part of a tag.
 _ENDINGS = {"gz", "zst", "run", "txt", "trec", "res", "tsv"}
-_TEXTS = ("tag", "tags", "team", "description", "metadata", "costs", "experiment", "system", "label")
+_TEXTS = (
+    "tag", "tags", "team", "description", "metadata", "costs", "experiment", "system", "label", "if_taken", "parents",
+    "links",
+)  # fmt: skip
+# Those of a single file, and why several are refused with them.
+_OF_ONE = {
+    "tag": "leave the tag empty with several files: each takes the tag in the file, or the name of the file",
+    "label": "a label names a single run; choose one file",
+    "parents": "parents are those of a single run; choose one file, or write them on the page of each run",
+    "links": "links are those of a single run; choose one file, or write them on the page of each run",
+}
 # In the choice of an experiment.
 _OFFERED = 200
 
 
 class RunFormSerializer(OfForm, RunUploadSerializer):
-    """The same fields as a form sends them: metadata and costs as lines, and `tags`, which may take a tag from a file's
-    name."""
+    """The same fields as a form sends them: metadata, costs, parents and links as lines, and `tags`, which may take a
+    tag from a file's name."""
+
+    parents = serializers.CharField(required=False, default="", trim_whitespace=False)  # type: ignore[assignment]
+    links = serializers.CharField(required=False, default="", trim_whitespace=False)  # type: ignore[assignment]
 
     def to_internal_value(self, data: Any) -> Any:
         fields = dict(data.items())
@@ -113,6 +130,9 @@ def _upload(request: Request, collection: Collection, fields: dict[str, Any]) ->
         experiment=fields["experiment"],
         label=fields["label"],
         system=fields["system"],
+        if_taken=fields["if_taken"],
+        parents=list(read_parents(request.user, collection, fields["team"], fields["parents"])),
+        links=check_links(read_links(fields["links"])),
         origin=origin_of(request),
     )
 
@@ -126,11 +146,9 @@ def _send_all(request: Request, collection: Collection) -> list[Sent]:
         for name in request.FILES:
             for upload in request.FILES.getlist(name):
                 uploads.callback(upload.close)
-        if texts.get("tag"):
-            message = "leave the tag empty with several files: each takes the tag in the file, or the name of the file"
-            raise InvalidInput(message, pointer="/tag")
-        if texts.get("label"):
-            raise InvalidInput("a label names a single run; choose one file", pointer="/label")
+        for name, message in _OF_ONE.items():
+            if texts.get(name):
+                raise InvalidInput(message, pointer=f"/{name}")
         if "known" in request.FILES:
             raise InvalidInput("known documents come with a single run; choose one file", pointer="/known")
         files: list[Any] = request.FILES.getlist("file")
@@ -176,6 +194,10 @@ def _page(request: Request, collection: Collection, refused: Refusal | None = No
         "endpoint": request.build_absolute_uri(reverse("runs", args=[collection.slug])),
         "most_bytes": settings.EVALHUB_MAX_UPLOAD_BYTES,
         "most_files": MAX_FILES,
+        "relations": RELATIONS,
+        "kinds": KINDS,
+        "most_parents": MAX_PARENTS,
+        "most_links": MAX_LINKS,
         "refused": refused,
         "wrong": refused.fields if refused else {},
         **told,

@@ -92,6 +92,7 @@ class TeamPage(FormPage):
             "invitations": list(team.invitations.select_related("user", "invited_by").order_by("user__username")),
             "links": list(team.links.select_related("created_by").filter(expires_at__gt=timezone.now())),
             "collections": list(team.collections.visible_to(request.user)),
+            "systems": list(team.systems.order_by("slug")),
             "roles": Membership.Role.choices,
             "days": DAYS,
             "given": request.data if refused else {"role": Membership.Role.MEMBER},

@@ -84,8 +84,8 @@ def drop_labels(*, run: Run, drop: bool, user: User | None, origin: Origin = SYS
     labels = list(Label.objects.filter(run=run).select_related("collection", "team"))
     if labels and not drop:
         names = ", ".join(label.name for label in labels)
-        message = f"run {run.tag} is labelled {names}; move the labels to another run, or send drop_labels=true"
-        raise Conflict(message, code="run_is_labelled")
+        instead = "move the labels to another run, or delete them, too (drop_labels=true)"
+        raise Conflict(f"run {run.tag} is labelled {names}; {instead}", code="run_is_labelled")
     for label in labels:
         delete_label(label=label, user=user, note="run withdrawn", origin=origin)
 

@@ -252,7 +252,9 @@ def test_the_page_of_the_board_has_one_control(anonymous: APIClient, board: list
     assert "Versions of systems" not in anonymous.get("/collections/board/").content.decode()
 
 
-def test_forms_describe_a_system_and_choose_its_versions(api: APIClient, board: list[str], alice: User) -> None:
+def test_forms_describe_a_system_and_choose_its_versions(
+    api: APIClient, board: list[str], alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
     browser = Client()
     browser.force_login(alice)
     path = "/systems/alice/a/change/"
@@ -266,11 +268,17 @@ def test_forms_describe_a_system_and_choose_its_versions(api: APIClient, board: 
     for form, said in (
         ({"action": "add"}, "Select the runs first"), ({"action": "x"}, "Press one of the buttons"),
         ({"action": "add", "runs": "x"}, "Must be a valid UUID"),
+        ({"action": "add", "others": "board/r3 elsewhere/r4"}, "ne of these runs is called &#x27;elsewhere/r4&#x27;"),
         ({"action": "describe", "name": "a\nb"}, "invisible character"),
     ):  # fmt: skip
         answer = browser.post(path, form)
         assert (answer.status_code, said in answer.content.decode()) == (400, True), answer.content.decode()
     assert Run.objects.get(tag="r6").version is None
+    assert "Other runs" not in browser.get(path).content.decode()
+    monkeypatch.setattr("runs.pages.systems._OFFERED", 1)
+    assert "Other runs" in browser.get(path).content.decode()
+    assert browser.post(path, {"action": "add", "others": "board/r6"}).status_code == 303
+    assert Run.objects.filter(system__slug="a", tag="r6").exists()
 
 
 def test_many_versions_stay_cheap(anonymous: APIClient, alice: User, django_assert_max_num_queries: Any) -> None:

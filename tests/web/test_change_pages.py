@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 from django.test import Client
 
 from metrics.models import Evaluation
-from runs.models import AuditEvent, Run, SessionSet, User
+from runs.models import AuditEvent, Label, LabelMove, Run, SessionSet, User
 from runs.services.files import stored_path
-from tests.conftest import GOOD, SESSIONS, upload
+from tests.conftest import GOOD, POOR, SESSIONS, upload
 from tests.web.test_pages import page, text_of
 
 
@@ -40,6 +41,45 @@ def test_a_run_is_described_withdrawn_and_restored(browser: Client, submit: Any)
     actions = AuditEvent.objects.filter(actor="alice").order_by("id").values_list("action", flat=True)
     assert list(actions)[-3:] == ["run.changed", "run.deleted", "run.restored"]
     assert browser.post(path, {"action": "restore"}).status_code == 400
+
+
+def test_labels_are_made_moved_and_deleted(browser: Client, submit: Any) -> None:
+    first, second = submit(GOOD), submit(POOR)
+    path, other = f"/runs/{first.pk}/change/", f"/runs/{second.pk}/change/"
+    assert "Move label" not in page(browser, path)
+    made = browser.post(path, {"action": "label", "label": "main", "note": "the first"})
+    assert (made.status_code, made["Location"]) == (303, f"{path}#labels")
+    assert "Label main names good now." in text_of(page(browser, path))
+    for fields, status, says in (
+        ({"label": "no good"}, 400, "A label has up to 40 letters"),
+        ({"label": "main"}, 409, "decide again below"),
+        ({"label": "main", "expected": str(second.pk)}, 409, "decide again below"),
+        ({"label": "main", "expected": "x"}, 400, "alid UUID"),
+    ):
+        refused = browser.post(other, {"action": "label", **fields})
+        assert (refused.status_code, says in refused.content.decode()) == (status, True), fields
+    (expected,) = set(re.findall(r'name="expected" value="([^"]*)"', page(browser, other)))
+    assert browser.post(other, {"action": "label", "label": "main", "expected": expected}).status_code == 303
+    assert "Move label main to good" in page(browser, path)
+    moves = LabelMove.objects.order_by("pk").values_list("from_run", "to_run", "note", "by__username")
+    assert list(moves) == [(None, first.pk, "the first", "alice"), (first.pk, second.pk, "", "alice")]
+    # It has been moved since the page was read.
+    stale = browser.post(path, {"action": "delete-label", "label": "main", "expected": expected})
+    assert (stale.status_code, Label.objects.count()) == (409, 1)
+    assert browser.post(path, {"action": "delete-label", "label": "main", "expected": second.pk}).status_code == 303
+    assert not Label.objects.exists()
+
+
+def test_a_labelled_run_is_withdrawn_with_its_labels_where_asked(browser: Client, submit: Any) -> None:
+    path = f"/runs/{submit(GOOD).pk}/change/"
+    assert "drop_labels" not in page(browser, path)
+    browser.post(path, {"action": "label", "label": "main"})
+    refused = browser.post(path, {"action": "withdraw"})
+    assert (refused.status_code, "is labelled main" in refused.content.decode()) == (409, True)
+    assert "Delete its label, too: main" in text_of(refused.content.decode())
+    assert browser.post(path, {"action": "withdraw", "drop_labels": "yes"}).status_code == 303
+    assert (Label.objects.count(), Run.objects.filter(deleted_at=None).count()) == (0, 0)
+    assert browser.post(path, {"action": "label", "label": "main"}).status_code == 400
 
 
 def test_what_cannot_be_restored_says_why(browser: Client, submit: Any) -> None:

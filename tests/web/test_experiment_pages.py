@@ -119,6 +119,26 @@ def test_an_experiment_is_changed_on_its_page(browser: Client, runs: list[str], 
     assert (Experiment.objects.count(), Run.objects.filter(deleted_at=None).count()) == (0, 4)
 
 
+def test_of_many_runs_the_baseline_is_named(
+    browser: Client, runs: list[str], lab: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = Experiment.objects.create(team=lab, slug="study", name="Study")
+    address = f"/experiments/{study.pk}/"
+    send(browser, address, action="add", collection="board", filter="tag:r0 OR tag:r1 OR tag:r2")
+    assert '<select id="base"' in page(browser, address)
+    monkeypatch.setattr("metrics.pages.boards.experiments._OFFERED", 2)
+    for number, name in enumerate(("r0", "board/r1", runs[2])):
+        send(browser, address, action="baseline", baseline=name)
+        assert str(Experiment.objects.get().baseline_id) == runs[number]
+        (field,) = re.findall('<input id="base"[^>]*>', page(browser, address))
+        assert f'value="board/r{number}"' in field
+    for name in ("r3", "other/r0", "nothing"):
+        refused = text_of(send(browser, address, 400, action="baseline", baseline=name))
+        assert "None of these runs is called" in refused
+    send(browser, address, action="baseline", baseline="")
+    assert Experiment.objects.get().baseline is None
+
+
 def test_an_experiment_of_a_blind_collection_has_no_values(
     browser: Client, runs: list[str], lab: Team, bob: User
 ) -> None:

@@ -13,6 +13,7 @@ from evalhub.operating.simulation import TEXTBOOK_QRELS, TEXTBOOK_RUN
 from metrics.models import Evaluation
 from metrics.pages.values.summary import OFFICIAL
 from runs.models import Collection, Run, User
+from runs.services.labels import move_label
 from tests.conftest import GOOD, POOR, evaluate_all, upload
 from tests.web.test_pages import page, text_of
 
@@ -49,6 +50,38 @@ def test_a_run_beside_another_shows_their_differences(browser: Client, pair: tup
     assert f'<option value="{pair[1].pk}" selected>poor (alice)' in html
     assert f"other={pair[1].pk}" in html
     assert "is not the id of a run" in page(browser, f"/runs/{pair[0].pk}/", 400, other="x")
+
+
+@pytest.mark.parametrize(
+    ("cap", "address", "field", "words"),
+    [
+        ("metrics.pages.values.runs._OTHERS_NAMED", "/runs/{run}/", "other", "AP of good minus that of poor"),
+        ("metrics.pages.comparisons.controls._LISTED", "/collections/small/comparison/", "baseline",
+         "good is ahead of poor"),
+        ("metrics.pages.values.heat_map._OFFERED", "/collections/small/heat-map/", "baseline", "nDCG@10 minus"),
+    ],
+)  # fmt: skip
+def test_where_not_all_runs_are_listed_one_is_named(
+    browser: Client, pair: tuple[Run, Run], monkeypatch: pytest.MonkeyPatch, cap: str, address: str, field: str,
+    words: str,
+) -> None:  # fmt: skip
+    good, poor = pair
+    address = address.format(run=good.pk)
+    asked = {"by": "AP"} if field == "other" else {}
+    listed = page(browser, address, **asked)
+    assert f'<select id="{field}"' in listed
+    by_id = page(browser, address, **asked, **{field: str(poor.pk)})
+    assert words in by_id
+    monkeypatch.setattr(cap, 1)
+    move_label(run=poor, name="main", user=None)
+    for name in ("poor", "alice/poor", "label:main", str(poor.pk)):
+        html = page(browser, address, **asked, **{field: name})
+        (typed,) = re.findall(rf'<input id="{field}"[^>]*>', html)
+        assert 'value="alice/poor"' in typed, name
+        assert words in html
+    wrong = page(browser, address, 400, **asked, **{field: "nobody/poor"})
+    assert "is not the id of a run" in wrong
+    assert 'value="nobody/poor"' in wrong
 
 
 def test_edits_are_told_with_those_who_made_them_to_its_team(

@@ -12,6 +12,7 @@ from rest_framework.test import APIClient
 
 from runs.models import ApiToken, AuditEvent, Collection, Membership, Run, Team, User
 from runs.services.files import stored_files, upload_folder
+from runs.services.lineage import links_of
 from tests.conftest import GOOD, POOR
 from tests.web.test_pages import page, text_of
 
@@ -218,6 +219,44 @@ def test_a_taken_tag_is_told_on_the_page(browser: Client, collection: str) -> No
     answer = send(browser, GOOD + "3 Q0 q 2 0.5 good\n")
     assert answer.status_code == 409
     assert "already has another run with tag" in answer.content.decode()
+
+
+def test_a_taken_tag_becomes_the_next_version_where_asked(browser: Client, collection: str) -> None:
+    send(browser, GOOD, tag="splade")
+    assert send(browser, POOR, tag="splade", if_taken="fail").status_code == 409
+    checked = send(browser, POOR, "check", tag="splade", if_taken="version")
+    assert (checked.status_code, Run.objects.count()) == (200, 1)
+    assert send(browser, POOR, tag="splade", if_taken="version").status_code == 303
+    assert set(Run.objects.values_list("tag", "version")) == {("splade", 1), ("splade-v2", 2)}
+    assert send(browser, GOOD, tag="splade", if_taken="never").status_code == 400
+    several = send_several(browser, {"splade.run": GOOD + "3 Q0 q 2 0.5 x\n", "other.run": GOOD}, tags="name",
+                           if_taken="version")  # fmt: skip
+    assert several.status_code == 200
+    assert set(Run.objects.values_list("tag", flat=True)) == {"splade", "splade-v2", "splade-v3", "other"}
+
+
+def test_parents_and_links_come_with_a_run(browser: Client, collection: str) -> None:
+    send(browser, GOOD, tag="first")
+    lines = {"parents": "\nreranked first\n", "links": "code https://example.org/code commit=3f2a The title"}
+    assert send(browser, POOR, tag="second", **lines).status_code == 303
+    edge = Run.objects.get(tag="second").parent_edges.get()
+    assert edge.parent
+    assert (edge.parent.tag, edge.relation) == ("first", "reranked")
+    (link,) = links_of(Run.objects.get(tag="second"))
+    assert (link.kind, link.url, link.commit, link.title) == ("code", "https://example.org/code", "3f2a", "The title")
+    for fields, status, says in (
+        ({"parents": "\nreranked nothing"}, 400, "Line 2: there is no run &#x27;nothing&#x27; in small"),
+        ({"links": "code ftp://example.org"}, 422, "an address begins with https:// or http://"),
+    ):
+        answer = send(browser, POOR, tag="third", **fields)
+        assert (answer.status_code, Run.objects.count()) == (status, 2)
+        ((name, text),) = fields.items()
+        html = answer.content.decode()
+        assert says.lower() in html.partition(f'id="{name}-hint"')[2].partition("</span>")[0].lower()
+        assert f"{text.strip()}</textarea>" in html
+        assert '<details id="one-lineage" class="full" open>' in html
+        several = send_several(browser, {"a": GOOD, "b": POOR}, **fields)
+        assert (several.status_code, "choose one file" in several.content.decode()) == (400, True)
 
 
 def test_a_team_of_others_takes_no_run(browser: Client, collection: str) -> None:

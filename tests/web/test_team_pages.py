@@ -11,7 +11,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.utils import timezone
 
-from runs.models import AuditEvent, InvitationLink, Membership, SessionSet, Team, User
+from runs.models import AuditEvent, InvitationLink, Membership, SessionSet, System, Team, User
 from tests.conftest import SESSIONS
 from tests.web.test_pages import page, text_of
 
@@ -61,6 +61,16 @@ def test_a_team_is_created_and_its_members_invited(browser: Client, alice: User,
     assert bobs.get(LAB).status_code == 404
     assert browser.post(LAB, {"action": "withdraw", "username": "bob"}).status_code == 303
     assert not Team.objects.get(slug="lab").invitations.exists()
+
+
+def test_the_systems_of_a_team_are_listed(browser: Client, alice: User, bob: User) -> None:
+    own = f"/teams/{alice.personal_team.slug}/"
+    assert "Systems" not in page(browser, own)
+    System.objects.create(team=alice.personal_team, slug="splade", name="The sparse one")
+    System.objects.create(team=bob.personal_team, slug="other")
+    html = page(browser, own)
+    assert 'href="/systems/alice/splade/">splade</a> The sparse one' in html
+    assert "other" not in text_of(html).partition("Systems")[2].split()
 
 
 def test_roles_change_and_the_last_owner_stays(browser: Client, alice: User, bob: User) -> None:

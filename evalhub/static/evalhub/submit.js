@@ -50,9 +50,9 @@ function showRows() {
   for (const [, file] of settings) if (rows.length && !used.has(file)) rows.push(alone(file));
   table.replaceChildren();
   // These are of a single file.
-  for (const name of ["tag", "label"]) {
-    form.querySelector(`#${name}`).disabled = rows.length > 0;
-    form.querySelector(`#one-${name}`).hidden = rows.length > 0;
+  for (const part of form.querySelectorAll("[id^=one-]")) {
+    part.hidden = rows.length > 0;
+    for (const field of part.querySelectorAll("input, textarea")) field.disabled = rows.length > 0;
   }
   document.getElementById("report").replaceChildren();
   if (!rows.length) return;
@@ -170,7 +170,8 @@ async function send(row, dryRun) {
   }
   const fields = { tag: row.tag.value, team: value("team"), description: value("description"),
     experiment: form.querySelector("#experiment")?.value ?? "",
-    metadata, costs: valuesOf(value("costs")), system: value("system"), dry_run: dryRun ? "true" : "" };
+    metadata, costs: valuesOf(value("costs")), system: value("system"),
+    if_taken: value("if_taken"), dry_run: dryRun ? "true" : "" };
   row.bar.hidden = false;
   for (let attempt = 1; ; attempt++) {
     tell(row, "evaluating", "sending");

@@ -34,6 +34,7 @@ from runs.errors import InvalidInput
 from runs.models import Collection, Experiment, Run, Scope, User
 from runs.pages.experiments import VISIBILITIES, added
 from runs.pages.forms import FormPage, Refusal, fields_of, refusal_of, see
+from runs.pages.naming import named_run
 from runs.pages.notes import shown_notes
 from runs.services.experiments import MAX_RUNS, change_experiment, change_runs, delete_experiment, may_change
 from runs.services.labels import labels_of
@@ -96,8 +97,10 @@ def _act(request: Request, experiment: Experiment) -> str:
         change_experiment(experiment=experiment, changes=serializer.validated_data, **who)
         return "Saved."
     if action == "baseline":
-        chosen = _ids_in([str(form.get("baseline", ""))], "/baseline")
-        change_experiment(experiment=experiment, changes={"baseline": chosen[0] if chosen else None}, **who)
+        text = str(form.get("baseline", "")).strip()
+        own = Run.objects.visible_to(request.user).filter(experiments=experiment)
+        chosen = named_run(text, own, "/baseline") if text else None
+        change_experiment(experiment=experiment, changes={"baseline": chosen}, **who)
         return "Baseline set." if chosen else "Baseline removed."
     if action == "remove":
         _, gone = change_runs(experiment=experiment, remove=_ids_in(form.getlist("runs"), "/runs"), **who)
@@ -163,6 +166,7 @@ def _page(request: Request, experiment: Experiment, refused: Refusal | None = No
         fill(context, "table", _table, request, found, collection, of_one, numbers[collection.pk], offset)
     if changes:
         context["candidates"] = list(runs.only("tag", "collection").select_related("collection")[:_OFFERED])
+        context["more"] = len(context["candidates"]) == _OFFERED
         context["sources"] = list(Collection.objects.visible_to(request.user).only("slug", "name")[:_OFFERED])
     response = render(request._request, "metrics/experiment.html", context, status=status)
     response["Cache-Control"] = "no-store"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
@@ -14,8 +15,9 @@ from metrics.engine.significance.practical import PRACTICAL, USUAL_ROPE
 from metrics.exports.comparisons.words import CORRECTION_NAMES, PRACTICAL_NAMES, TEST_NAMES
 from metrics.models import Evaluation
 from metrics.pages.comparisons.words import ASKS, PRACTICAL_ASKS
+from metrics.pages.parts import RunField
 from metrics.questions.addresses import USUAL
-from metrics.questions.run_ids import run_ids_in
+from metrics.questions.run_ids import run_id_in, run_ids_in
 from metrics.services.boards.leaderboard import active_qrels
 from metrics.services.values.selection import tested_measures
 from runs.errors import InvalidInput
@@ -98,6 +100,12 @@ class Controls:
         return len(self.runs) >= _LISTED
 
     @property
+    def field(self) -> RunField:
+        """Return the choice of the baseline."""
+        choices = [(run.id, run.tag, run.team) for run in self.runs]
+        return RunField("baseline", choices, self.baseline, self.more, "none (all pairs)")
+
+    @property
     def named(self) -> list[RunChoice]:
         """Return the chosen runs if there are few enough to name each."""
         return self.chosen if len(self.chosen) <= _NAMED else []
@@ -133,7 +141,7 @@ def make_controls(collection: Collection, text: Text) -> Controls:
 
 
 def _runs(collection: Collection, qrels: Qrels, text: Text) -> list[RunChoice]:
-    """Return the evaluated runs by tag, including all chosen ones whatever their number."""
+    """Return the evaluated runs by tag, including all chosen ones and the baseline whatever their number."""
     current = Evaluation.objects.current(qrels, text.get("scores") or collection.scores).evaluated()
     columns = current.order_by("run__tag", "run__team__slug").values_list("run_id", "run__tag", "run__team__slug")
     rows = {str(row[0]): row for row in columns[:_LISTED]}
@@ -142,7 +150,10 @@ def _runs(collection: Collection, qrels: Qrels, text: Text) -> list[RunChoice]:
     except InvalidInput:
         # One of them is not an id, which the answer reports.
         chosen = []
-    missing = [run for run in chosen if run not in rows]
+    named = None
+    with suppress(InvalidInput):
+        named = run_id_in(text, "baseline")
+    missing = [run for run in (*chosen, named) if run and run not in rows]
     if missing:
         rows.update({str(row[0]): row for row in columns.filter(run__in=missing)})
     return [

@@ -24,7 +24,7 @@ from metrics.pages.values.curves import RECALL_PARAMETERS
 from metrics.questions.addresses import asked_of
 from metrics.questions.comparisons import comparison_query, stored_comparison
 from metrics.questions.declared import COMPARISON, names_of
-from metrics.questions.run_ids import run_ids_in, shown_without_labels, without_labels
+from metrics.questions.run_ids import run_ids_in, shown_without_labels, shown_without_tags, without_labels
 from metrics.questions.unchanged import same_for_signed_in, unchanged_page
 from metrics.services.boards.fingerprints import (
     Fingerprint,
@@ -76,6 +76,7 @@ def comparison_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show a comparison of chosen runs of a collection: two of them in detail, or many."""
     collection = visible_collection(request, slug)
     text = shown_without_labels(text_of(request.GET), collection, request.user)
+    text = shown_without_tags(text, "baseline", collection, request.user)
     context: dict[str, Any] = {"collection": collection, "text": text}
     status = fill(context, "controls", _controls, request, collection, text)
     if "controls" in context:

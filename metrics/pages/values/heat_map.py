@@ -9,8 +9,9 @@ from django.shortcuts import render
 from django.urls import reverse
 
 from metrics.charts.boards.heat_map import heat_map_figure
-from metrics.pages.parts import Query, ShownFigure, changed, fill, query_of
+from metrics.pages.parts import Query, RunField, ShownFigure, changed, fill, query_of
 from metrics.questions.declared import names_of
+from metrics.questions.run_ids import shown_without_tags
 from metrics.questions.topics import HEAT_MAP, heat_query
 from metrics.questions.unchanged import of_visible_collection, same_for_all, unchanged_page
 from metrics.services.values.heat_map import MAX_RUNS, MAX_TOPICS, MEAN, read_heat_map
@@ -31,6 +32,8 @@ def heat_map_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the values of runs and topics, or their differences from a baseline."""
     collection = visible_collection(request, slug)
     query = query_of(request, collection)
+    if query.get("baseline") != MEAN:
+        query = shown_without_tags(query, "baseline", collection, request.user)
     context: dict[str, Any] = {
         "collection": collection,
         "query": query,
@@ -47,15 +50,21 @@ def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[
     found = read_heat_map(collection=collection, query=asked)
     drawn = {name: query.get(name, "") for name in names_of(HEAT_MAP)}
     file = {"measure": asked.measure.name, "baseline": asked.baseline or "", "scores": query.get("scores", "")}
-    runs = [(str(run.id), f"{run.tag} ({run.team})") for run in found.values.runs]
+    runs = [(str(run.id), run.tag, run.team) for run in found.values.runs]
     if asked.baseline and asked.baseline != MEAN:
         # The chosen one is offered wherever it stands.
         runs.sort(key=lambda run: run[0] != asked.baseline)
     return {
         "measure": asked.measure.name,
         "asked": asked,
-        "baseline": asked.baseline or "",
-        "runs": runs[:_OFFERED],
+        "baseline": RunField(
+            "baseline",
+            runs[:_OFFERED],
+            asked.baseline or "",
+            more=len(runs) > _OFFERED,
+            none="nothing",
+            first=(MEAN, "the mean of the runs"),
+        ),
         "cautions": [caution.message for caution in found.values.cautions],
         "shown": ShownFigure(
             heat_map_figure(found), "collection-chart", {"collection": collection.slug}, drawn, "wide"

@@ -20,6 +20,7 @@ from metrics.engine.grammar import parse_measure
 from metrics.models import Evaluation
 from metrics.pages.parts import (
     Query,
+    RunField,
     ShownFigure,
     changed,
     fill,
@@ -36,6 +37,7 @@ from metrics.pages.values.parameters import changes_since, parameter_lines
 from metrics.pages.values.summary import read_summary
 from metrics.questions.parameters import choice_in, measure_in, measures_in, scores_in
 from metrics.questions.rankings import topic_in
+from metrics.questions.run_ids import shown_without_tags
 from metrics.questions.topics import topic_address
 from metrics.questions.unchanged import unchanged_page
 from metrics.questions.values import curve_query
@@ -113,7 +115,7 @@ def _tree(request: HttpRequest, run: Run) -> Tree | None:
 def run_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
     """Show a run: its description, means, values by topic, and charts."""
     run = visible_run(request, run_id)
-    query = query_of(request, run.collection)
+    query = shown_without_tags(query_of(request, run.collection), "other", run.collection, request.user)
     context = _about(request, run)
     context |= {
         "lineage": read_lineage(run, _tree(request, run), request.user, context["may_change"]),
@@ -129,9 +131,10 @@ def run_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
     if "evaluation" in context:
         evaluation: Evaluation = context["evaluation"]
         query["other"] = _other(run, evaluation, query)
+        others = runs_beside(evaluation, _OTHERS_NAMED, query["other"])
         context |= {
             "stale": evaluation.is_stale,
-            "others": runs_beside(evaluation, _OTHERS_NAMED, query["other"]),
+            "other": RunField("other", others, query["other"], more=len(others) >= _OTHERS_NAMED, none="none"),
             "value_exports": _value_exports(run, query),
             "share": share_address("run", run=str(run.pk), query=changed({"measures": query.get("measures", "")})[1:]),
         }
