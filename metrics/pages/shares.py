@@ -1,4 +1,5 @@
-"""The page of share links: say who sees something, make a link to it, and revoke one's links."""
+"""The page of share links: say who sees something, make a link to it, and revoke one's links and those to collections
+that one organises."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ _SHOWN = 200
 
 
 class SharesPage(FormPage):
-    """The share links of the user, and a form for a link to what the address names; `action` creates or revokes one."""
+    """The share links that the user manages, and a form for a link to what the address names; `action` creates or
+    revokes one."""
 
     scopes = {"POST": Scope.MANAGE}
     reads = _NAMES
@@ -47,9 +49,10 @@ class SharesPage(FormPage):
         user, origin, told = cast(User, request.user), origin_of(request), dict[str, Any]()
         try:
             if given["action"] == "revoke":
-                link = ShareLink.objects.filter(created_by=user.pk, key=given["key"], revoked_at=None).first()
+                managed = ShareLink.objects.managed_by(user)
+                link = managed.filter(key=given["key"], revoked_at=None).first()
                 if link is None:
-                    raise NotFound(f"you have no share link {given['key'][:20]!r}")
+                    raise NotFound(f"there is no share link {given['key'][:20]!r} of yours")
                 revoke_share(link=link, origin=origin)
                 messages.success(request._request, f"Link {link.key} revoked.")
                 return see(request, reverse("shares-page"))
@@ -118,7 +121,7 @@ class ShareLine:
 
 
 def _page(request: Request, status: int = 200, **told: Any) -> HttpResponse:
-    found = ShareLink.objects.filter(created_by=request.user.pk).select_related("collection")[:_SHOWN]
+    found = ShareLink.objects.managed_by(request.user).select_related("collection", "created_by")[:_SHOWN]
     tags = _tags(link.target for link in found)
     links = [
         ShareLine(link, _title(one, tags), _plain_address(one))

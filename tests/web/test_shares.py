@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -14,12 +14,15 @@ from django.utils import timezone
 
 from evalhub.operating.backup import saved_models
 from evalhub.operating.logs import JsonFormatter, LineFormatter
-from runs.models import AuditEvent, Collection, Membership, Run, ShareLink, User
+from runs.models import AuditEvent, Collection, Disclosure, Membership, Run, ShareLink, User
 from runs.models.accounts import digest_of_secret
 from tests.conftest import client_of
-from tests.web.worlds import People, body_of, make_comparison, make_share
+from tests.web.test_pages import text_of
+from tests.web.worlds import People, body_of, make_campaign, make_comparison, make_share
 
 API = "/api/v1/shares/"
+# Until then names of teams are hidden.
+VEIL = datetime(2100, 8, 1, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -288,11 +291,61 @@ def test_the_page_says_who_sees_makes_a_link_once_and_revokes_it(people: People,
     assert Client().get(shown[1]).status_code == 302
     assert link.expires_at < timezone.now() + timedelta(days=8)
     assert shown[1] not in browser.get("/shares/").content.decode()
-    assert people.browsers["staff"].post("/shares/", {"action": "revoke", "key": link.key}).status_code == 404
+    assert people.browsers["member"].post("/shares/", {"action": "revoke", "key": link.key}).status_code == 404
     assert browser.post("/shares/", {"action": "revoke", "key": link.key}).status_code == 303
     assert "revoked" in browser.get("/shares/").content.decode()
     for path in (f"/runs/{run}/", "/collections/one/comparison/"):
         assert 'href="/shares/?kind=' in browser.get(path).content.decode(), path
+
+
+def test_organisers_see_and_revoke_the_links_of_others(people: People, run: str) -> None:
+    make(people, "participant", kind="run", collection="", run=run)
+    link = ShareLink.objects.get()
+    listed = {role: text_of(people.browsers[role].get("/shares/").content.decode())
+              for role in ("participant", "owner", "staff", "member", "other")}  # fmt: skip
+    assert [role for role, text in listed.items() if link.key in text] == ["participant", "owner", "staff"]
+    assert f"{link.key} you " in listed["participant"]
+    assert f"{link.key} participant " in listed["owner"]
+    statuses = [
+        people.browsers[role].post("/shares/", {"action": "revoke", "key": link.key}).status_code
+        for role in ("member", "other", "owner", "participant")
+    ]
+    assert statuses == [404, 404, 303, 404]
+    assert people.browsers["participant"].get("/shares/").content.decode().count("revoked") == 1
+
+
+@pytest.mark.parametrize(
+    ("state", "words", "works"),
+    [
+        ({}, "Everyone can see this, without an account.", None),
+        ({"visibility": "team"}, "Members of team lab can see this.", "may no longer share this."),
+        ({"visibility": "private"}, "Only owners of team lab can see this.", "may no longer share this."),
+        ({"blind": True}, "Only the organisers can see this until the judgements are", "released to everyone."),
+        ({"blind": True, "shown_to": Disclosure.TEAMS},
+         "Only the organisers can see this until the judgements are released.", "released to everyone."),
+        ({"blind": True, "shown_to": Disclosure.PARTICIPANTS},
+         "The organisers and the participants of its campaigns can see this.", "released to everyone."),
+        ({"veiled_until": VEIL}, "while names of teams are hidden, until 1 Aug 2100, 00:00 UTC.", "are hidden."),
+        ({"veiled_until": VEIL, "blind": True, "shown_to": Disclosure.PARTICIPANTS},
+         "while names of teams are hidden, until 1 Aug 2100, 00:00 UTC.", "released to everyone."),
+        ({"veiled_until": VEIL, "blind": True}, "until 1 Aug 2100, 00:00 UTC at least.", "released to everyone."),
+    ],
+)  # fmt: skip
+def test_who_sees_something_is_said_in_every_state(
+    people: People, run: str, state: dict[str, Any], words: str, works: str | None
+) -> None:
+    make_campaign(people, "one", run)
+    Collection.objects.filter(slug="one").update(**state)
+    for path in ("/collections/one/", f"/runs/{run}/", "/shares/?kind=leaderboard&collection=one"):
+        assert words in text_of(people.browsers["owner"].get(path).content.decode()), path
+    dialog = text_of(people.browsers["owner"].get(path).content.decode())
+    assert ("A link opens this" in dialog) == (works is not None)
+    assert (works or "") in dialog
+    # What is said holds for those who take part, and for anybody.
+    seen = [people.browsers[role].get("/api/v1/collections/one/leaderboard/").status_code == 200
+            for role in ("anonymous", "member", "participant")]  # fmt: skip
+    assert seen == ["Everyone" in words, "Everyone" in words or "Members" in words,
+                    "Everyone" in words or "participants" in words]  # fmt: skip
 
 
 def test_a_leaderboard_is_cited_with_what_it_depends_on(people: People, run: str) -> None:
