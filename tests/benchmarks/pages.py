@@ -119,9 +119,8 @@ def _print_on_server(site: Site, addresses: dict[str, str]) -> None:
         )
 
 
-def multiply(number: int) -> None:
-    """So many evaluated runs, copies of those in the open collection but for their tags, parameters, costs and some
-    noise."""
+def multiply(number: int, slug: str = "open") -> None:
+    """So many evaluated runs, copies of those in a collection but for their tags, parameters, costs and some noise."""
     from django.db import transaction
 
     from metrics.models import Evaluation, JudgedView, MetricVector
@@ -129,7 +128,7 @@ def multiply(number: int) -> None:
     from runs.services.parameters import store_parameters
 
     rng = np.random.default_rng(1)
-    known = list(Evaluation.objects.filter(run__collection__slug="open").select_related("run", "view"))
+    known = list(Evaluation.objects.filter(run__collection__slug=slug).select_related("run", "view"))
     vectors = {one.pk: list(one.vectors.all()) for one in known}
     runs = []
     with transaction.atomic():

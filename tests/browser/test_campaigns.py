@@ -106,7 +106,7 @@ def enter(page: Page, tag: str, *documents: str) -> None:
     press(page, "Enter the run", "received")
 
 
-def test_an_organiser_runs_a_campaign_of_two_teams(pages: dict[str, Page]) -> None:
+def test_an_organiser_runs_a_campaign_of_two_teams(pages: dict[str, Page], site: Site) -> None:
     olga, ann, ben, abe = (pages[name] for name in ("olga", "ann", "ben", "abe"))
     olga.goto("/teams/")
     olga.get_by_label("Name", exact=True).fill("Lab")
@@ -150,6 +150,42 @@ def test_an_organiser_runs_a_campaign_of_two_teams(pages: dict[str, Page]) -> No
     look_after(olga)
     abe.goto(f"{CUP}team/")
     press(abe, "Leave", "no longer takes part")
+    release(olga, ann, site)
+    olga.goto(f"{CUP}desk/")
+    olga.get_by_role("link", name="Archive").click()
+    press(olga, "Archive", "is archived")
+
+
+def release(olga: Page, ann: Page, site: Site) -> None:
+    """The phase is over and judged: its results are released, a team reads its packet, and a snapshot has them."""
+    over = "from django.utils.timezone import now\nfrom runs.models import Extension, Phase\n"
+    over += "Extension.objects.all().delete()\nPhase.objects.update(closes_at=now())"
+    site.server.manage("shell", "-v", "0", "-c", over)
+    olga.goto(f"{CUP}desk/")
+    olga.get_by_role("link", name="Judgements of Errand questions").click()
+    choose(olga, "qrels", b"1 0 d1 1\n2 0 d2 1\n")
+    press(olga, "Upload")
+    expect(olga.get_by_role("link", name="v1", exact=True)).to_be_visible()
+    for _ in range(60):
+        olga.goto(f"{CUP}desk/")
+        if "0 queued or running" in olga.get_by_role("main").inner_text():
+            break
+        olga.wait_for_timeout(500)
+    olga.get_by_role("link", name="Release to public").click()
+    check(olga)
+    press(olga, "Release", "Results of phase Task 1 released to public")
+    ann.goto(f"{CUP}team/")
+    with ann.expect_download() as packet:
+        ann.get_by_role("link", name="the packet of your team").click()
+    assert packet.value.suggested_filename == "errand-cup-task-1-apples-v1.zip"
+    olga.locator("a.button", has_text="Make a snapshot").click()
+    olga.get_by_label("Label").fill("official results")
+    check(olga)
+    press(olga, "Make the snapshot", "Snapshot 1 made")
+    olga.goto(CUP)
+    olga.get_by_role("link", name=re.compile("official results")).first.click()
+    expect(olga.get_by_text("apple-2").first).to_be_visible()
+    check(olga)
 
 
 def look_after(olga: Page) -> None:
@@ -182,5 +218,3 @@ def look_after(olga: Page) -> None:
     press(olga, "More rows")
     olga.get_by_label("Description", exact=True).fill("Two topics")
     press(olga, "Save", "saved")
-    olga.get_by_role("link", name="Archive").click()
-    press(olga, "Archive", "is archived")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import nullcontext
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -10,6 +11,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.browser.site import PASSWORD, Site
 from tests.browser.visits import PHONE, address, faults_of_access, session, visitor, watched
+from tests.reliability.servers import wait_until_evaluated
 
 __all__ = ["session", "visitor"]
 
@@ -18,9 +20,10 @@ RUN = b"1 Q0 a 1 3 walk\n1 Q0 b 2 2 walk\n2 Q0 c 1 3 walk\n"
 LOG = b'{"session_id": "s1", "topic_id": "1", "system": "A", "queries": [{"documents": ["a", "z"]}]}\n'
 
 
-def press(page: Page, name: str, done: str = "", *, exact: bool = True) -> None:
-    """Press a button of the page, and read what the answer says that was done."""
-    page.get_by_role("main").get_by_role("button", name=name, exact=exact).first.click()
+def press(page: Page, name: str, done: str = "", *, exact: bool = True, leads_on: bool = False) -> None:
+    """Press a button of the page; read what the answer says that was done, or wait for the page that it leads to."""
+    with page.expect_navigation() if leads_on else nullcontext():
+        page.get_by_role("main").get_by_role("button", name=name, exact=exact).first.click()
     if done:
         expect(page.get_by_role("status").filter(has_text=done).first).to_be_visible()
 
@@ -142,7 +145,8 @@ def test_what_is_said_of_a_run_is_changed(session: BrowserContext, site: Site, f
         page.goto(f"{run}notes/")
         page.get_by_label("Note", exact=True).fill("The index was old")
         press(page, "Add note")
-        page.get_by_role("link", name="Edit the note").click()
+        with page.expect_navigation():
+            page.get_by_role("link", name="Edit the note").click()
         page.get_by_label("Note", exact=True).fill("The index was new")
         check(page)
         press(page, "Save")
@@ -156,7 +160,7 @@ def test_what_is_said_of_a_run_is_changed(session: BrowserContext, site: Site, f
         expect(page.locator("h1")).to_contain_text("The walker")
         page.goto("/systems/root/walker/change/")
         page.get_by_label("remove said").check()
-        press(page, "Remove")
+        press(page, "Remove", leads_on=True)
         page.goto("/systems/root/walker/change/")
         page.get_by_label("add said").check()
         check(page)
@@ -170,6 +174,47 @@ def test_what_is_said_of_a_run_is_changed(session: BrowserContext, site: Site, f
         check(page)
 
 
+def test_a_parameter_is_renamed(session: BrowserContext, site: Site, forms: str) -> None:
+    """In all runs of one's own that have it, after a check."""
+    with watched(session, site) as seen:
+        page = seen.page
+        run = submit(page, forms, "renamed")
+        page.goto(f"{run}parameters/")
+        page.get_by_label("Parameters", exact=True).fill("stem = porter")
+        press(page, "Save", leads_on=True)
+        page.goto(f"{forms}parameters/")
+        page.get_by_role("link", name="Rename a key in your runs").click()
+        page.get_by_label("Present name").fill("stem")
+        page.get_by_label("New name").fill("index.stemmer")
+        press(page, "Check only", "1 run would change")
+        check(page)
+        press(page, "Rename", "stem renamed to index.stemmer in 1 run.")
+        page.goto(f"{run}#parameters")
+        page.get_by_text("Edits of parameters and costs").click()
+        expect(page.get_by_role("rowheader", name="index.stemmer")).to_be_visible()
+
+
+def test_labels_are_moved_and_deleted(session: BrowserContext, site: Site, forms: str) -> None:
+    """A label is made on the page of one run, moved on that of another, and goes with the run, where asked."""
+    with watched(session, site) as seen:
+        page = seen.page
+        first, second = submit(page, forms, "labelled"), submit(page, forms, "better")
+        page.goto(f"{first}change/")
+        page.get_by_label("New label").fill("main")
+        page.get_by_label("Note", exact=True).fill("the first")
+        press(page, "Label labelled", "Label main names labelled now.")
+        check(page)
+        page.goto(f"{second}change/")
+        press(page, "Move label main to better", "Label main names better now.")
+        page.set_viewport_size(PHONE)
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+        page.get_by_label("Delete its label, too: main").check()
+        press(page, "Withdraw better", "better withdrawn.")
+        press(page, "Restore better", leads_on=True)
+        page.goto(f"{first}change/")
+        expect(page.get_by_role("button", name="Delete label main")).to_have_count(0)
+
+
 def test_runs_are_withdrawn_and_restored(session: BrowserContext, site: Site, forms: str) -> None:
     """Selected in the list of one's runs, one by one on its page, and where a collection is managed."""
     with watched(session, site) as seen:
@@ -180,18 +225,18 @@ def test_runs_are_withdrawn_and_restored(session: BrowserContext, site: Site, fo
         press(page, "Show")
         page.get_by_label("gone", exact=True).check()
         check(page)
-        press(page, "Withdraw")
+        press(page, "Withdraw", leads_on=True)
         page.goto("/runs/")
         press(page, "Restore gone", "gone restored")
         page.set_viewport_size(PHONE)
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
         page.goto(f"{run}change/")
-        press(page, "Withdraw gone")
+        press(page, "Withdraw gone", leads_on=True)
         check(page)
         press(page, "Restore gone")
         expect(page.get_by_role("heading", name="gone").first).to_be_visible()
         page.goto(f"{run}change/")
-        press(page, "Withdraw gone")
+        press(page, "Withdraw gone", leads_on=True)
         page.goto(f"{forms}manage/withdrawn/")
         check(page)
         press(page, "Restore gone")
@@ -242,22 +287,43 @@ def test_views_are_saved_renamed_and_deleted(session: BrowserContext, site: Site
         page.locator("section").filter(has=page.get_by_role("button", name="Save By AP")).get_by_label("Name").fill(
             "AP"
         )
-        press(page, "Save By AP")
+        press(page, "Save By AP", leads_on=True)
         check(page)
         press(page, "Delete AP")
         expect(page.get_by_role("button", name="Delete AP")).to_have_count(0)
 
 
-def test_a_share_link_is_made_and_revoked(session: BrowserContext, site: Site) -> None:
-    with watched(session, site) as seen:
-        page = seen.page
-        page.goto("/shares/?kind=leaderboard&collection=blind")
-        page.get_by_label("Expires after").select_option("7")
-        press(page, "Create a link")
-        expect(page.locator("#link")).to_contain_text("http")
+def test_a_share_link_opens_a_leaderboard_to_a_stranger_until_it_is_revoked(
+    chromium: Browser, session: BrowserContext, site: Site
+) -> None:
+    with site.server.client() as api:
+        fields = {"slug": "secret", "name": "Secret", "measures": ["AP"], "visibility": "private"}
+        api.post("collections/", json=fields).raise_for_status()
+        api.post("collections/secret/qrels/", files={"file": ("file", QRELS)}).raise_for_status()
+        sent = api.post("collections/secret/runs/", files={"file": ("file", RUN)}).raise_for_status().json()
+        wait_until_evaluated(api, sent["url"])
+    context = chromium.new_context(base_url=site.url, viewport=PHONE, color_scheme="dark")
+    with watched(session, site) as owners, watched(context, site) as theirs:
+        owner, page = owners.page, theirs.page
+        owner.goto("/collections/secret/")
+        owner.get_by_role("link", name="Share").first.click()
+        owner.get_by_label("Expires after").select_option("7")
+        press(owner, "Create a link")
+        link = owner.locator("#link").inner_text().strip()
+        check(owner)
+        page.goto(link)
+        expect(page.get_by_role("region", name="Leaderboard")).to_contain_text("walk")
+        assert link.rstrip("/").rpartition("/")[2] not in page.url
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
         check(page)
-        press(page, "Revoke link", exact=False)
-        expect(page.get_by_role("button", name="Revoke link")).to_have_count(0)
+        page.goto("/collections/secret/")
+        expect(page.locator("main")).not_to_contain_text("walk")
+        press(owner, "Revoke link", exact=False)
+        expect(owner.get_by_role("button", name="Revoke link")).to_have_count(0)
+        page.goto(link)
+        expect(page.locator("main")).to_contain_text("revoked")
+        check(page)
+    context.close()
 
 
 def test_a_webhook_is_created_disabled_and_deleted(session: BrowserContext, site: Site) -> None:

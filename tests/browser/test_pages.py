@@ -33,11 +33,25 @@ OWN = (
     "my-runs", "experiments", "experiment", "campaign-desk", "campaign-teams", "campaign-entries", "campaign-phase",
     "campaign-act", "campaign-team", "campaign-enter", "campaign-file", "phase-board",
 )  # fmt: skip
+# Of these, which have the parts of the others, one load is enough.
+MORE = (
+    "leaderboard-best", "system", "saved-views", "configurations", "no-configurations", "run-since",
+    "comparison-kinds", "comparison-curves", "blind-topics", "blind-judgements", "no-frontier",
+)  # fmt: skip
+MORE_OWN = (
+    "own-home", "own-views", "share", "shares", "run-lineage", "run-notes", "system-change", "manage-topics",
+    "manage-access", "manage-quota", "manage-withdrawn", "manage-audit", "new-campaign", "campaign-new-phase",
+    "campaign-agreements", "campaign-settings", "campaign-notices", "campaign-audit", "campaign-snapshot",
+    "campaign-copy",
+)  # fmt: skip
+
+
 # Pages whose tables have cards or fewer columns on a phone.
 FITS = {
     "leaderboard", "leaderboard-columns", "comparison", "importance", "frontier", "what-if", "orders", "design",
     "judgements", "parameters", "topics",
 }  # fmt: skip
+NO_CHART = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 5"/>'
 SIDEWAYS = """() => [...document.querySelectorAll(".scroll, pre")]
     .filter(one => one.checkVisibility() && one.scrollWidth > one.clientWidth + 1)
     .map(one => one.getAttribute("aria-label") || one.textContent.slice(0, 80))"""
@@ -62,6 +76,25 @@ def test_a_page_is_accessible_fits_a_phone_and_is_silent(
             assert page.evaluate(SIDEWAYS) == []
         # Of the rules, contrast is the one that other colours can break.
         assert faults_of_access(page, "color-contrast") == []
+
+
+@pytest.mark.parametrize("name", [*MORE, *MORE_OWN])
+def test_another_page_is_accessible_fits_a_phone_and_is_silent(
+    session: BrowserContext, visitor: BrowserContext, site: Site, name: str
+) -> None:
+    """Loaded once, on a desk in dark colours, which becomes as narrow as a phone; without charts."""
+    with watched(session if name in MORE_OWN else visitor, site) as seen:
+        page = seen.page
+        page.route("**/charts/**", lambda route: route.fulfill(content_type="image/svg+xml", body=NO_CHART))
+        page.emulate_media(color_scheme="dark")
+        page.goto(address(site, name))
+        assert faults_of_access(page) == []
+        page.set_viewport_size(PHONE)
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+
+
+def test_every_page_is_looked_at(site: Site) -> None:
+    assert {*OPEN, *STATES, *TOPICS, *STUDIES, *OWN, *MORE, *MORE_OWN} == {*site.pages(), *site.own_pages()}
 
 
 @pytest.mark.parametrize("name", [*OPEN, *STATES])

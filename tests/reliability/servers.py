@@ -73,9 +73,13 @@ class Server:
             data.mkdir(parents=True, exist_ok=True)
             shutil.copy(database, data)
 
-    def _begin(self, *more: str) -> str:
-        """Migrate the database, make an administrator and run more commands, in one process; returns the token."""
+    def _begin(self, *more: str, empty: Path | None = None) -> str:
+        """Migrate the database, make an administrator and run more commands, in one process; returns the token. `empty`
+        becomes a copy of an SQLite database without the administrator."""
         commands = [*(f"call_command({name!r})" for name in more), "call_command('create_admin', 'admin')"]
+        if empty:
+            copy = f"connection.cursor().execute('VACUUM INTO %s', [{str(empty)!r}])"
+            commands = ["from django.db import connection", copy, *commands]
         script = "; ".join(["from django.core.management import call_command", "call_command('migrate', verbosity=0)"])
         return self.manage("shell", "-v", "0", "-c", "; ".join([script, *commands])).rsplit("token:", 1)[1].strip()
 
@@ -134,7 +138,7 @@ def prepared_database() -> tuple[Path, str]:
     with (folder / "prepared.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not token.exists():
-            token.write_text(Server("", clean_environment(data))._begin())
+            token.write_text(Server("", clean_environment(data))._begin(empty=folder / "empty.sqlite3"))
     (database,) = data.glob("*.sqlite3")
     return database, token.read_text()
 
@@ -149,6 +153,28 @@ def embedded_server(data: Path, **settings: str) -> Iterator[Server]:
         server.start("evalhub", "serve", "--bind", f"127.0.0.1:{port}")
         server.wait()
         yield server
+    finally:
+        server.stop()
+
+
+@contextlib.contextmanager
+def empty_server(data: Path, **settings: str) -> Iterator[tuple[Server, str]]:
+    """`evalhub serve` on a folder with no account, and the code that it prints for the first one."""
+    port, said = free_port(), data.with_name(f"{data.name}-said")
+    server = Server(f"http://127.0.0.1:{port}", {**clean_environment(data), **settings})
+    try:
+        database, _ = prepared_database()
+        data.mkdir(parents=True, exist_ok=True)
+        shutil.copy(database.parent.with_name("empty.sqlite3"), data / database.name)
+        with said.open("wb") as output:
+            command = [sys.executable, "-m", "evalhub", "serve", "--bind", f"127.0.0.1:{port}"]
+            server.processes.append(
+                subprocess.Popen(command, env=server.environment, cwd=ROOT, start_new_session=True, stdout=output)
+            )
+        server.wait()
+        while "with the code " not in said.read_text():
+            time.sleep(0.05)
+        yield server, said.read_text().partition("with the code ")[2].split()[0]
     finally:
         server.stop()
 
