@@ -53,6 +53,7 @@ integrations: $(VENV)/.test  ## the client with the real libraries, each in an e
 chaos: $(VENV)/.test  ## the long form of the kill tests, half an hour: on SQLite, then on a PostgreSQL and a Redis of its own
 	$(BIN)/python -m tests.reliability.chaos --on sqlite --seed $(SEED) --submissions 2000 --kills 300 --freezes 50
 	$(BIN)/python -m tests.reliability.chaos --on services --seed $(SEED) --submissions 2000 --kills 300 --freezes 50 --redis 30 --postgres 20
+	$(BIN)/python -m tests.reliability.chaos --on services --seed $(SEED) --campaigns 10
 
 attack: $(VENV)/.test  ## what others notice of slow clients, dear requests and the largest files: on SQLite, then on services of its own
 	$(BIN)/python -m tests.attack --on sqlite

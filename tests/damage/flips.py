@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.damage.judging import ORDER, TRACEBACK, WRONG, judge
-from tests.damage.world import EVERYTHING, World
+from tests.damage.world import CAMPAIGN, EVERYTHING, World
 
 RUNS = ("board", "board of others", "values", "other values", "curve", "recall", "difference", "what-if")
 SESSIONS = ("session board", "session values", "session curves")
@@ -53,6 +53,9 @@ KINDS = (
     _column("metrics_comparison", "query", ("comparison",)),
     _column("runs_qrels", "topic_ids", (*RUNS, "judgements"), 2),
     _column("runs_qrels", "topic_ids_digest", (*RUNS, "judgements")),
+    _column("runs_packet", "content", CAMPAIGN),
+    _column("runs_snapshot", "manifest", CAMPAIGN),
+    _column("runs_snapshot", "archive", CAMPAIGN),
     Stored("the file of a run", ("run file", "ranking"), 3, "runs_run", file="a"),
     Stored("the file of judgements", ("judgements file", "ranking"), 2, "runs_qrels", file="judgements"),
     Stored("the file of known documents", ("known file",), 1, "runs_run", file="known"),

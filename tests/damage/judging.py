@@ -22,15 +22,18 @@ NAMED = (
     "database_unavailable",
     "storage_unavailable",
 )
+# What a page says instead.
+SAID = (b"is damaged", b"does not answer", b"evalhub migrate")
 # What counts or orders the rows that are there: it may be another number where a row is missing.
 COUNTS = ("number", "rank", "ranked", "count", "total", "runs", "position", "offset", "tau_official", "swaps")
 # Counts from a file stand in its row, with a digest that is compared when the run is read by itself, and by fsck.
 COUNTED = (
     "lines", "size", "documents", "topics", "judgements", "tied_documents", "judged", "answered", "known_documents",
-    "sessions", "queries", "levels", "version",
+    "sessions", "queries", "levels", "version", "priority",
 )  # fmt: skip
 # Of when and how often something was done, and of where it stands meanwhile: no numbers of a result.
 AROUND = (
+    "now",
     "since",
     "created_at",
     "seconds",
@@ -50,7 +53,8 @@ def judge(found: Answer, sound: Answer) -> str:
     if found.status == 0:
         return REFUSED
     if found.status >= 500:
-        return REFUSED if found.code in NAMED else TRACEBACK
+        named = found.code in NAMED or any(words in found.content for words in SAID)
+        return REFUSED if named else TRACEBACK
     if found.status != 200:
         # What is damaged may not be found, nor what asks for it be allowed to.
         return LESS

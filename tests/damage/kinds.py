@@ -14,11 +14,13 @@ Damage = Callable[[World], None]
 
 @dataclass(frozen=True)
 class Kind:
-    """A damage by its name. `repaired`: fsck --repair and a worker make everything as it was."""
+    """A damage by its name. `repaired`: fsck --repair and a worker make everything as it was. `decides`: the rows are
+    what decides, as those of campaigns do, and have no digest; nobody but fsck, which has the audit trail, can tell."""
 
     name: str
     do: Damage
     repaired: bool = True
+    decides: bool = False
 
 
 def sql(*statements: str) -> Damage:
@@ -247,6 +249,21 @@ KINDS = (
         sql("UPDATE metrics_evaluation SET state = 'evaluating' WHERE run_id = {a}"),
         repaired=False,
     ),
+    *(
+        Kind(name, sql(statement), repaired=False, decides=True)
+        for name, statement in {
+            "a phase closed later": "UPDATE runs_phase SET closes_at = late_closes_at",
+            "a phase has another measure": """UPDATE runs_phase SET measures = '["AP"]'""",
+            "a team is removed": "UPDATE runs_participation SET state = 'removed'",
+            "an entry is entered again": "UPDATE runs_entry SET state = 'entered'",
+            "a priority is another": "UPDATE runs_entry SET priority = 9 WHERE priority = 2",
+            "a release names no entries": "UPDATE runs_release SET official = '[]'",
+            "a release names no judgements": "UPDATE runs_release SET qrels_id = NULL",
+        }.items()
+    ),
+    Kind("a packet is another", sql("UPDATE runs_packet SET content = content || 'x'"), repaired=False),
+    Kind("a manifest is another", sql("UPDATE runs_snapshot SET manifest = manifest || ' '"), repaired=False),
+    Kind("an archive is another", sql("UPDATE runs_snapshot SET archive = x'00'"), repaired=False),
     Kind("an index: its first page is zeros", _zero_page_of("means_and_digests"), repaired=False),
     Kind("the vectors: their first page is zeros", _zero_page_of("metrics_metricvector"), repaired=False),
     Kind("the runs: their first page is zeros", _zero_page_of("runs_run"), repaired=False),

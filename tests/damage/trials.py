@@ -68,7 +68,7 @@ def try_kind(world: World, kind: Kind) -> Row:
         row.read = max(row.read, verdict, key=ORDER.index)
         if answer.status >= 400:
             row.refusals[f"{answer.status} {answer.code}".strip()] += 1
-        if verdict in (WRONG, TRACEBACK):
+        if verdict == TRACEBACK or (verdict == WRONG and not kind.decides):
             row.faults.append(f"{kind.name}: {name} is {verdict}")
     _damage(world, kind)
     row.repaired = _repair(world, row, kind)
@@ -92,7 +92,7 @@ def _repair(world: World, row: Row, kind: Kind) -> str:
             break
     verdicts = {name: judge(world.ask(name), world.sound[name]) for name in ANSWERS}
     worst = max(verdicts.values(), key=ORDER.index)
-    if worst in (WRONG, TRACEBACK):
+    if worst == TRACEBACK or (worst == WRONG and not kind.decides):
         row.faults += [f"{kind.name}: {name} is {verdict} after the repair" for name, verdict in verdicts.items()
                        if verdict == worst]  # fmt: skip
     return "yes" if worst == SAME and said.returncode == 0 else "in part" if worst == SAME else "no"

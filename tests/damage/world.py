@@ -10,14 +10,18 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
+from urllib.parse import urljoin
 
 from django.core.cache import cache
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
 from django.db import connections
 from django.test import Client
+from django.utils.timezone import now
 
 from evalhub.operating.settling import settle_install
 from evalhub.operating.simulation import simulate_collection
@@ -27,6 +31,7 @@ from metrics.questions.unchanged import MEMORY
 from metrics.services.comparisons.comparison import ComparisonQuery
 from metrics.services.comparisons.stored import compare, queue_comparison
 from runs.models import ALL_SCOPES, ApiToken, Collection, User
+from tests.campaigns.worlds import CLOSES, LATE, OPENS, PHASE, START, enter, make_campaign, make_team, register
 from tests.conftest import evaluate_all
 from tests.reliability.servers import ROOT, clean_environment
 
@@ -55,7 +60,18 @@ ANSWERS = {
     "session curves": "session-sets/{set}/curves/",
     "sessions": "session-sets/{set}/",
     "log file": "session-sets/{set}/file/",
+    "campaign": "campaigns/cup/",
+    "phase": "campaigns/cup/phases/task/",
+    "phase board": "campaigns/cup/phases/task/board/",
+    "entries": "campaigns/cup/phases/task/entries/",
+    "releases": "campaigns/cup/phases/task/releases/",
+    "results of a team": "campaigns/cup/phases/task/results/?team=apples",
+    "packet": "campaigns/cup/phases/task/packet/?team=apples",
+    "snapshot": "snapshots/{snapshot}/",
+    "manifest": "/s/{snapshot}.json",
+    "archive": "/s/{snapshot}.tar.zst",
 }
+CAMPAIGN = tuple(ANSWERS)[-10:]
 EVERYTHING = tuple(ANSWERS)
 
 
@@ -121,7 +137,33 @@ class World:
             collection=collection, query=ComparisonQuery([parse_measure("AP")], tests=["bootstrap"])
         )
         compare(comparison_id=str(stored.pk))
-        return {"a": a, "b": b, "set": log, "other set": other, "comparison": str(stored.pk)}
+        named = {"a": a, "b": b, "set": log, "other set": other, "comparison": str(stored.pk)}
+        return {**named, "snapshot": self._run_campaign()}
+
+    def _run_campaign(self) -> str:
+        """A campaign from its publication to its snapshot, whose identifier is returned: two teams, a baseline, a run
+        that was withdrawn, and results that all may see. Its time has passed."""
+        people = {**make_team("lab", "olga"), **make_team("apples", "ann"), **make_team("berries", "ben")}
+        olga = people["olga"]
+        ago = LATE - now() + timedelta(days=1)
+        past = {"opens_at": OPENS - ago, "closes_at": CLOSES - ago, "late_closes_at": LATE - ago}
+        with patch("runs.services.campaigns.clock.database_now", lambda: START - ago):
+            make_campaign(olga, **{name: at.isoformat() for name, at in past.items()})
+            for team, person in (("apples", "ann"), ("berries", "ben")):
+                register(people[person], team)
+        with patch("runs.services.campaigns.clock.database_now", lambda: OPENS - ago):
+            made = [enter(people["ann"], tag).json()["url"] for tag in ("a", "b", "c")]
+            people["ann"].post(f"{made[2]}withdraw/")
+            enter(people["ben"], "other")
+            enter(olga, "bm25", role="baseline", label="BM25")
+        evaluate_all()
+        planned = olga.post(f"{PHASE}releases/", {"audience": "public"}, format="json").json()["url"]
+        assert olga.post(f"{planned}now/").status_code == 200
+        # Packets are made when they are first asked for.
+        assert people["ann"].get(f"{PHASE}packet/").status_code == 200
+        made = olga.post("/api/v1/campaigns/cup/snapshots/", {"label": "final"}, format="json")
+        assert made.status_code == 201, made.content
+        return str(made.json()["code"])
 
     def compare_all(self) -> None:
         """Make what waits of the comparisons, as a worker would."""
@@ -137,7 +179,7 @@ class World:
     def ask(self, name: str) -> Answer:
         """Read one answer, whatever was remembered of it."""
         MEMORY.forget()
-        response: Any = self.client.get("/api/v1/" + ANSWERS[name].format(**self.names))
+        response: Any = self.client.get(urljoin("/api/v1/", ANSWERS[name].format(**self.names)))
         try:
             content = b"".join(response.streaming_content) if response.streaming else response.content
         except Exception:
