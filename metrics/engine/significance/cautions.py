@@ -67,9 +67,8 @@ def heavy_ties(tied: Floats) -> list[Caution]:
     many = int(np.count_nonzero((tied > _MANY_TIES) & (tied < 1)))
     if not many:
         return []
-    return [
-        Caution("heavy_ties", f"{pairs_in_words(many)} tie on more than half of the topics: only a few topics decide")
-    ]
+    tie = f"{pairs_in_words(many)} {'ties' if many == 1 else 'tie'}"
+    return [Caution("heavy_ties", f"{tie} on more than half of the topics: only a few topics decide")]
 
 
 def ties_lost_to_rounding(many: int) -> list[Caution]:

@@ -17,7 +17,7 @@ from metrics.engine.significance.pairs import DEFAULTS, Matrix, Options, PairedR
 from metrics.engine.significance.randomisation import flips
 from metrics.engine.significance.resampling import BLOCK, Plan, in_threads
 
-_SKEWED = "the test finds too many of them; check them against Tukey's"
+_SKEWED = "the test finds too many of them; compare paired_t with Holm's correction"
 # Pairs from which on it is cheaper to find out first which of them to look at.
 _MANY = 100_000
 

@@ -10,7 +10,7 @@ from metrics.engine.significance.cautions import CONSTANT, FEW_FOR_SPREAD, few_t
 from metrics.engine.significance.moments import moments_of
 from metrics.engine.significance.pairs import DEFAULTS, Matrix, Options, PairedResult, Statistics, check
 
-_SKEWED = "the t test is approximate; check it against the sign test"
+_SKEWED = "the t test is approximate; among many pairs it finds too many of them"
 
 
 def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAULTS) -> PairedResult:
