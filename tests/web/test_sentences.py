@@ -41,18 +41,22 @@ RANDOM = re.compile(r"random\((\d+), (\d+)((?:, \w+=[\d.]+)*)\)")
 LAYOUT = re.compile(r"(each|turns|one|studies)\((\d+), (\d+)((?:, \w+=[\d.]+)*)\)")
 COMPARISON, BOARD, SESSIONS = "/collections/board/comparison/", "/collections/board/", "/collections/board/sessions/"
 PARAMETERS, COST = "/collections/board/parameters/", "/collections/board/frontier/"
+DESIGN, ORDERS = "/collections/board/design/", "/collections/board/orders/"
 IMPORTANCE = f"{PARAMETERS}importance/"
-PAGES = (COMPARISON, COMPARISON, BOARD, COMPARISON, BOARD, PARAMETERS, IMPORTANCE, COST, SESSIONS)
+PAGES = (COMPARISON, COMPARISON, BOARD, COMPARISON, BOARD, PARAMETERS, IMPORTANCE, COST, DESIGN, ORDERS, SESSIONS)
 # How a page is asked for its measure.
 ASKED = {IMPORTANCE: "measure", PARAMETERS: "measure", COST: "y"}
-# Said of other data: leaderboards of sessions (docs/sessions.md), versions of systems, runs withdrawn from a stored
-# comparison, and runs that come to a campaign afterwards.
-ELSEWHERE = {"best_of_versions", "dependent_sessions", "runs_deleted", "too_few_systems", "unpooled_runs"}
+
+
+def halves() -> tuple[str, str]:
+    """What examples make, and what other tests do."""
+    text, _, elsewhere = (ROOT / "docs/sentences.md").read_text().partition("## Elsewhere")
+    return text, elsewhere
 
 
 def tables() -> list[list[dict[str, str]]]:
     """The rows of each table."""
-    text = (ROOT / "docs/sentences.md").read_text()
+    text, _ = halves()
     parts = re.split(r"^\| sentence \| when \| example \|$", text, flags=re.MULTILINE)
     return [[row.groupdict() for row in ROW.finditer(part)] for part in parts[1:]]
 
@@ -67,6 +71,7 @@ def examples() -> dict[tuple[str, str], list[str]]:
 
 
 EXAMPLES = examples()
+ELSEWHERE = [row.groupdict() for row in ROW.finditer(halves()[1])]
 TRIED: set[tuple[str, str]] = set()
 RUN: dict[str, set[int]] = {
     str(module.__file__): set() for module in (board_words, table_words, page_words, session_words)
@@ -97,7 +102,9 @@ def page_of(user: User, page: str, example: str) -> str:
     values, *described = given.split(" ; ")
     query = dict(parse_qsl(asked.strip(), keep_blank_values=True))
     measure = parse_measure(query.get("measures", "AP")).name
-    collection = make_board(user.personal_team, {measure: values_in(values)})
+    matrix = values_in(values)
+    squares = {"P@10": np.square(matrix)} if page == ORDERS else {}
+    collection = make_board(user.personal_team, {measure: matrix, **squares})
     if measure == "gm_map":
         for row in MetricVector.objects.filter(measure=measure):
             MetricVector.objects.filter(pk=row.pk).update(mean=float(np.exp(np.log(np.frombuffer(row.content)).mean())))
@@ -111,7 +118,7 @@ def page_of(user: User, page: str, example: str) -> str:
             query[name] = ",".join(ids[tag] for tag in query[name].split(","))
     if page == BOARD:
         query.setdefault("statistics", "all")
-    answer = Client().get(page, {ASKED.get(page, "measures"): measure, **query})
+    answer = Client().get(page, {ASKED.get(page, "measures"): ",".join([measure, *squares]), **query})
     assert answer.status_code == 200, text_of(answer.content.decode())[-800:]
     return unescape(text_of(answer.content.decode()))
 
@@ -225,7 +232,7 @@ def test_the_examples_are_all_that_the_words_can_say() -> None:
 
 def test_every_row_of_the_page_is_read() -> None:
     lines = [line for line in (ROOT / "docs/sentences.md").read_text().splitlines() if line.startswith("| `")]
-    assert len(lines) == sum(map(len, tables())) > 80
+    assert len(lines) == sum(map(len, tables())) + len(ELSEWHERE) > 80
 
 
 def test_every_caution_is_listed() -> None:
@@ -233,6 +240,20 @@ def test_every_caution_is_listed() -> None:
     sources = [path.read_text() for path in (ROOT / "metrics").rglob("*.py")]
     made = {code for text in sources for code in re.findall(r"\bCaution\(\s*(?:code=)?\"(\w+)\"", text)}
     listed = {row["code"] for rows in tables() for row in rows if row["code"]}
-    assert made - listed == ELSEWHERE
+    assert made - listed == {row["code"] for row in ELSEWHERE if row["code"]}
     # Those that are named by a constant, or by what a test of sessions counts.
     assert listed - made == {"other_direction", "few_cells", "few_sessions", "chosen_runs"}
+
+
+@pytest.mark.parametrize("row", ELSEWHERE, ids=lambda row: row["example"].split("::")[1])
+def test_what_is_said_elsewhere_is_in_the_code_and_in_the_test_that_is_named(row: dict[str, str]) -> None:
+    file, name = row["example"].split("::")
+    (function,) = re.findall(rf"^def {name}\(.*?(?=^def |^@|\Z)", (ROOT / file).read_text(), re.MULTILINE | re.DOTALL)
+    pieces = [piece.strip() for piece in row["said"].split("\N{HORIZONTAL ELLIPSIS}")]
+    assert (row["code"] or max(pieces, key=len)[:30]) in function
+    sources = [path for kind in ("py", "html") for path in (ROOT / "metrics").rglob(f"*.{kind}")]
+    # A text goes on in the next line.
+    lines = " ".join(re.sub(r"\"\s*\n\s*f?\"", "", path.read_text()) for path in sources)
+    text = re.sub(r"\s+", " ", lines)
+    for piece in pieces:
+        assert piece in text, piece

@@ -46,6 +46,7 @@ def test_the_board_is_that_of_the_api(browser: Client, submit: Submit) -> None:
     board = browser.get("/api/v1/collections/small/what-if/", {"measures": measure}).json()["combinations"][0]
     means = [f"{place['mean']:.4f}" for place in board["leaderboard"]]
     assert re.findall(r"<strong>([\d.]+)</strong>", html) == means
+    assert "with the ranking by" in html
 
 
 def test_ranks_that_change_are_marked(browser: Client, submit: Submit) -> None:
