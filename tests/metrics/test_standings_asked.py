@@ -41,6 +41,12 @@ def test_the_largest_t_of_200_runs_on_250_topics_takes_no_longer_than_a_page() -
     assert seconds_of_test("max_t", 200, 250, 19_900, BOARD_RESAMPLES["max_t"]) < 0.4
 
 
+def test_the_largest_t_of_1000_runs_on_50_topics_is_not_refused_beside_all_other_parts() -> None:
+    resamples = BOARD_RESAMPLES["max_t"]
+    seconds = sum(seconds_of_test("max_t", 1000, 50, pairs, resamples) for pairs in (1000 * 999 // 2, 999))
+    assert seconds + seconds_of_ranks(1000, 50, StandingsQuery.rank_resamples) < settings.EVALHUB_WORK_SECONDS
+
+
 def test_queries_do_not_grow_with_the_board(anonymous: APIClient, board: Collection) -> None:
     # Two of them are for these runs alone: their evaluations have not stored Judged@10.
     for query, most in (({}, 13), ({"statistics": "all", "baseline": id_of("r0")}, 17)):
