@@ -40,7 +40,7 @@ _COSTS = {
     "mann_whitney": _Cost(100.0),
     "randomisation": _Cost(10.0, 0.25, 0.1),
     "bootstrap": _Cost(10.0, 0.5, 0.1, 1.6),
-    "max_t": _Cost(10.0, 0.2, 0.1),
+    "max_t": _Cost(5.0, 0.15, 0.1),
     "randomised_tukey_hsd": _Cost(10.0, 0.0, 1.3),
 }
 _RANKED_RUN, _DRAWN_VALUE = 60e-9, 0.2e-9
