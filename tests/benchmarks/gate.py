@@ -29,7 +29,7 @@ def verdicts_of(values: Matrix, margin: float) -> list[tuple[str, Result]]:
     confidence = 1 - 2 * ALPHA
     d, low, high = mean_interval(values, first, first + 1, confidence)
     _, error = mean_and_error(values, first, first + 1)
-    detectable = detectable_difference(error, values.shape[1], confidence)
+    detectable = detectable_difference(error, values.shape[1] - 1, confidence)
     return [_decided(rule, values.shape[1], *row) for row in zip(d, low, high, detectable, strict=True)]
 
 

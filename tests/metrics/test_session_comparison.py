@@ -134,6 +134,8 @@ def test_searchers_and_topics_that_recur_are_crossed(compare: Callable[..., dict
     assert pair["difference"] == pytest.approx(sign * (means["A"] - means["B"]))
     margin = stats.t.ppf(0.975, pair["freedom"][1]) * abs(pair["difference"]) / pair["statistic"] ** 0.5
     assert (pair["low"], pair["high"]) == pytest.approx((pair["difference"] - margin, pair["difference"] + margin))
+    more = stats.t.ppf(0.8, pair["freedom"][1]) / stats.t.ppf(0.975, pair["freedom"][1])
+    assert pair["detectable"] == pytest.approx(margin * (1 + more))
     assert pair["cohen_d"] is pair["cliff_delta"] is None
     for one in api.get(COMPARISON, {"measure": MEASURE, "baseline": "A"}).json()["pairs"]:
         pair, sign = signs(answer, one["a"].partition(":")[2], "A")

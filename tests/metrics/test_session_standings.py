@@ -48,8 +48,11 @@ def test_unpaired_systems_are_compared_by_the_u_test(compare: Compare) -> None:
         expected = stats.mannwhitneyu(a, b)
         assert (pair["statistic"], pair["p_value"]) == pytest.approx((expected.statistic, expected.pvalue))
         assert pair["cliff_delta"]["value"] == pytest.approx(2 * expected.statistic / (len(a) * len(b)) - 1)
-        low, high = stats.ttest_ind(a, b, equal_var=False).confidence_interval()
+        welch = stats.ttest_ind(a, b, equal_var=False)
+        low, high = welch.confidence_interval()
         assert (pair["low"], pair["high"]) == pytest.approx((low, high))
+        more = stats.t.ppf(0.8, welch.df) / stats.t.ppf(0.975, welch.df)
+        assert pair["detectable"] == pytest.approx((high - low) / 2 * (1 + more))
         assert pair["relative"] == pytest.approx(a.mean() / b.mean() - 1)
         assert pair["cohen_d"] is pair["wins"] is None
     kruskal = answer["omnibus"]["kruskal_wallis"]
@@ -65,6 +68,8 @@ def test_paired_systems_have_the_effect_sizes_of_runs(compare: Compare) -> None:
     pair, sign = signs(answer, "A", "B")
     differences = sign * (table["A"] - table["B"])
     assert pair["cohen_d"]["value"] == pytest.approx(differences.mean() / differences.std())
+    both = stats.t.ppf([0.975, 0.8], len(differences) - 1).sum()
+    assert pair["detectable"] == pytest.approx(both * differences.std() / len(differences) ** 0.5)
     assert (pair["wins"], pair["ties"], pair["losses"]) == tuple(
         int(found)
         for found in ((differences > 1e-9).sum(), (abs(differences) < 1e-9).sum(), (differences < -1e-9).sum())

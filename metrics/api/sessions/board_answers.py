@@ -48,6 +48,9 @@ class PairFigures(TypedDict):
     significant: bool
     verdict: Way
     withheld: Annotated[str | None, OneOf(REASONS[1:]), "why there is no verdict"]
+    detectable: Annotated[
+        float | None, "the true difference of which the interval leaves out 0 in 8 of 10 such studies; null without one"
+    ]
     relative: Annotated[float | None, "as a share of the second one's mean; null where it is 0"]
     cohen_d: Annotated[Bounded | None, "of paired values"]
     hedges_g: Annotated[Bounded | None, "of paired values"]
@@ -330,6 +333,7 @@ def _figures(compared: comparison.SessionComparison, at: int) -> PairFigures:
         significant=bool(compared.verdicts.significant[at]),
         verdict=way_of(compared.better(at)),
         withheld=compared.withheld(at) or None,
+        detectable=number(float(effects.detectable[at])),
         relative=number(float(effects.relative[at])),
         cohen_d=_bounded(sizes.cohen_d, at) if sizes else None,
         hedges_g=_bounded(sizes.hedges_g, at) if sizes else None,

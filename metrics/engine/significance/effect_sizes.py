@@ -75,7 +75,7 @@ def effect_sizes(
         difference, relative, reading, cohen, hedges_g(cohen, values.shape[1]), standardised,
         paired_cliff_delta(values, first, second, options.confidence),
         probability_better(wins, ties, values.shape[1], options.confidence), wins, ties, losses,
-        error * np.sqrt(values.shape[1]), detectable_difference(error, values.shape[1], options.confidence),
+        error * np.sqrt(values.shape[1]), detectable_difference(error, values.shape[1] - 1, options.confidence),
     )  # fmt: skip
 
 
@@ -89,14 +89,13 @@ def relative_difference(difference: Floats, base: Floats) -> Floats:
     return np.divide(difference, np.abs(base), out=np.full_like(difference, np.nan), where=base != 0)
 
 
-def detectable_difference(error: Floats, topics: int, confidence: float) -> Floats:
+def detectable_difference(error: Floats, freedom: int | Floats, confidence: float) -> Floats:
     """The true difference of which the interval leaves out 0, on the right side, in 8 samples of topics of 10.
 
     Formula: (t(1 - alpha) + t(.8)) sd(d) / sqrt(n), alpha = (1 - confidence) / 2, Student's t with n - 1 degrees of
     freedom; to leave out a margin m instead of it, n (detectable / m)^2 topics are needed
     Source: Julious, Sample Sizes for Clinical Trials, 2010, chapter 6 (non-inferiority)
     """
-    freedom = topics - 1
     both = special.stdtrit(freedom, (1 + confidence) / 2) + special.stdtrit(freedom, POWER)
     found: Floats = both * error
     return found

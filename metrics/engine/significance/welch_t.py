@@ -40,8 +40,7 @@ def compare_samples(samples: list[Floats], first: Ints, second: Ints, options: O
     if len(sizes) < 2 or sizes.min() < 2:
         raise StatisticsError("Welch's t test needs two samples or more, each of two values or more")
     means = np.array([sample.mean() for sample in samples])
-    deviation = np.array([_deviations(sample[None, :])[0] for sample in samples])
-    error, freedom = _error(deviation, sizes, first, second)
+    error, freedom = errors_of_samples(samples, first, second)
     difference = means[first] - means[second]
     difference[np.abs(difference) <= ROUNDING * np.abs(means).max()] = 0.0
     statistic, p_value = t_test(difference, error, freedom)
@@ -49,6 +48,14 @@ def compare_samples(samples: list[Floats], first: Ints, second: Ints, options: O
     cautions = (*few_topics(int(sizes.min()), FEW_FOR_SPREAD), *untested(p_value, _CONSTANT))
     exact = np.zeros(len(first), np.bool_)
     return PairedResult(difference, difference - margin, difference + margin, statistic, p_value, exact, cautions)
+
+
+def errors_of_samples(samples: list[Floats], first: Ints, second: Ints) -> tuple[Floats, Floats]:
+    """Return the standard error of each difference of means and its degrees of freedom; of samples of two values or
+    more."""
+    sizes = np.array([len(sample) for sample in samples], np.int64)
+    deviation = np.array([_deviations(sample[None, :])[0] for sample in samples])
+    return _error(deviation, sizes, first, second)
 
 
 def unpaired_interval(values: Matrix, first: Ints, second: Ints, confidence: float) -> tuple[Floats, Floats, Floats]:

@@ -24,7 +24,7 @@ from metrics.pages.comparisons.answers import (
     recall_part,
 )
 from metrics.pages.comparisons.tables import RUNS_SHOWN, family_lines, matrix_lines, pair_lines, run_lines
-from metrics.pages.comparisons.words import report
+from metrics.pages.comparisons.words import not_excluded_by_many, report
 from metrics.pages.parts import fill
 from metrics.questions.addresses import pair_address
 from metrics.questions.comparisons import pair_selection
@@ -60,6 +60,7 @@ def many_runs_parts(shown: Shown) -> tuple[dict[str, Any], int]:
         "differences": _differences(shown),
         "matrix": matrix_lines(answer, compared, family),
         "pair_address": where,
+        "not_excluded": not_excluded_by_many(answer, compared, family),
         "report": report(answer, compared, family, None),
     }
     status = max(

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from metrics.engine.significance import TESTS
+from metrics.engine.significance.effect_sizes import detectable_difference
 from metrics.engine.significance.families import Family
+from metrics.engine.significance.paired_t import mean_and_error
 from metrics.engine.significance.verdicts import MIN_TOPICS, NO_SPREAD, OTHER_DIRECTION, REASONS, TOO_FEW_TOPICS
 from metrics.exports.comparisons.words import (
     CORRECTION_NAMES,
@@ -50,6 +52,8 @@ PRACTICAL_ASKS = {
     "bayes_bootstrap": "How likely is each run better, or are both practically equal, over topics like these?",
 }
 
+# So many pairs tell what is typical of all.
+_LOOKED_AT = 10_000
 # A p within this factor of the level is close to it.
 _NEAR = 3
 
@@ -108,6 +112,23 @@ def _not_excluded(pair: ShownPair, verdict: Verdict, compared: Compared, answer:
     return (
         f" Not significant does not mean equal: a true difference of {size} would be found in 8 of 10 samples of "
         f"{_topics(compared.topics)}{alone}."
+    )
+
+
+def not_excluded_by_many(answer: Answer, compared: Compared, family: Family) -> str:
+    """Return what half of the pairs without a significant difference could have shown, each by a paired t test."""
+    others = np.flatnonzero(~family.significant & (family.verdicts.withheld == 0))
+    if not len(others):
+        return ""
+    some = others[:: -(-len(others) // _LOOKED_AT)]
+    first, second = (side[some] for side in compared.pairs.indices())
+    _, error = mean_and_error(compared.values, first, second)
+    found = float(np.median(detectable_difference(error, compared.topics - 1, answer.query.options.confidence)))
+    half = f"half of the other {len(others):,} pairs" if len(others) > 1 else "the other pair"
+    alone = "each tested alone" if len(others) > 1 else "tested alone"
+    return (
+        f"Not significant does not mean equal: {half}, {alone}, would show a true difference of "
+        f"{figure(compared.measure, found)} in 8 of 10 samples of {_topics(compared.topics)}."
     )
 
 
@@ -251,7 +272,8 @@ def _outcome(answer: Answer, compared: Compared, family: Family, pair: ShownPair
     if pair is None:
         counted = f"{int(family.significant.sum()):,} of {compared.pairs.number:,} differences are significant."
         counts = np.bincount(family.verdicts.withheld, minlength=len(REASONS)).tolist()
-        return " ".join([counted, *withheld_pairs(dict(zip(REASONS, counts, strict=True)))])
+        told = [counted, *withheld_pairs(dict(zip(REASONS, counts, strict=True)))]
+        return " ".join([*told, not_excluded_by_many(answer, compared, family)]).rstrip()
     verdict = next(verdict for verdict in pair.verdicts if verdict.test == family.test)
     names = names_of([pair.a, pair.b])
     mean_a, mean_b = (figure(compared.measure, mean) for mean in (pair.mean_a, pair.mean_b))

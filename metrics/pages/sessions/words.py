@@ -81,7 +81,17 @@ def detail(compared: SessionComparison) -> str:
     )
     percent = f"{100 * compared.query.options.confidence:g}%"
     ends = "" if math.isnan(low) else f"{percent} interval {signed(low)} to {signed(high)}; "
-    return f"{first} minus {second}: {ends}{report(compared.crossed[0]) if compared.crossed else _p(p_value)}."
+    tested = report(compared.crossed[0]) if compared.crossed else _p(p_value)
+    return f"{first} minus {second}: {ends}{tested}.{_not_excluded(compared)}"
+
+
+def _not_excluded(compared: SessionComparison) -> str:
+    """Return the difference that could have been found, so that nobody reads "no difference"."""
+    detectable = float(compared.effects.detectable[0])
+    if compared.better(0) or compared.withheld(0) or not detectable > 0:
+        return ""
+    size = figure(compared.query.measure, detectable)
+    return f" Not significant does not mean equal: a true difference of {size} would be found in 8 of 10 such studies."
 
 
 def report(found: OmnibusResult) -> str:
