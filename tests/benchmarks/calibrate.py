@@ -1,10 +1,10 @@
 """make calibrate: how often every test finds something where nothing is, and how often intervals hold the truth; in how
 many studies of parameters that mean nothing any of them seems to matter; how often sessions of equally good systems
-seem to differ; and how often runs that differ by a margin seem to differ by less.
+seem to differ; how often runs that differ by a margin seem to differ by less; and all of it for real runs.
 
 `python -m tests.benchmarks.calibrate [collections] [resamples]`; the figures of docs/statistics.md are those of 10,000
 collections at B = 9,999. The tests of the suite run the same simulation smaller. Where EVALHUB_REAL_DATA is set, the
-score matrices of real tracks follow, 400 collections of each at B = 1,999.
+score matrices of real tracks follow, 400 collections of each.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.engine.calibration import print_real_table, print_table
+from tests.engine.calibration import print_table
 from tests.engine.crossed import print_crossed
 from tests.engine.margins import print_margins
+from tests.engine.order_intervals import print_order_intervals
+from tests.engine.real_runs import print_real_intervals, print_real_tests
 from tests.engine.studies import print_explanations
 
 STUDIES = 1_000
@@ -40,4 +42,6 @@ if __name__ == "__main__":
     tracks, real_collections = {path.stem: _read(path) for path in paths}, min(collections, 400)
     print_margins(print, collections, tracks, real_collections)
     if tracks:
-        print_real_table(print, tracks, real_collections, min(resamples, 1_999))
+        print_real_tests(print, tracks, real_collections, resamples)
+        print_real_intervals(print, tracks, real_collections)
+        print_order_intervals(print, tracks, min(collections, 200))

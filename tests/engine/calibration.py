@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import special
 
-from metrics.engine.ranking import Flags, Floats
+from metrics.engine.ranking import Flags
 from metrics.engine.significance import CORRECTIONS, OMNIBUS, TESTS
 from metrics.engine.significance.effect_sizes import effect_sizes
 from metrics.engine.significance.pairs import Matrix, Options, PairedResult, all_pairs
-from metrics.engine.significance.verdicts import adjust
 
 RUNS, TOPICS, ALPHA = 5, 50, 0.05
-REAL_RUNS = 20
 # Two runs of the simulated collections with an effect differ by so many standard deviations of a run's noise.
 GAP = 0.3
 # The correction that goes with a table of each test's own p values.
@@ -51,13 +50,6 @@ def with_effect(rng: np.random.Generator) -> Matrix:
     values = rng.normal(0, 1, (RUNS, TOPICS)) + rng.normal(0, 2, TOPICS)
     values[0] += GAP
     return values
-
-
-def real_null(rng: np.random.Generator, values: Matrix) -> Matrix:
-    """Some runs of a real track, moved to one mean, on topics drawn with replacement: their spreads stay unequal."""
-    some = values[rng.choice(len(values), REAL_RUNS, replace=False)]
-    moved: Matrix = (some - some.mean(axis=1, keepdims=True))[:, rng.integers(0, values.shape[1], TOPICS)]
-    return moved
 
 
 def simulate(name: str, collections: int, resamples: int) -> list[PairedResult]:
@@ -99,7 +91,13 @@ def omnibus_rate(name: str, collections: int) -> Rate:
 
 def effect_coverage(collections: int) -> dict[str, Rate]:
     """How often the intervals of effect sizes hold the true one."""
-    truth = {"cohen_d": GAP / np.sqrt(2), "standardised": GAP}
+    truth = {
+        "cohen_d": GAP / np.sqrt(2),
+        "standardised": GAP,
+        "probability_better": special.ndtr(GAP / np.sqrt(2)),
+        # Values of different topics differ by the topics, too, whose deviation is 2.
+        "cliff_delta": 2 * special.ndtr(GAP / np.sqrt(10)) - 1,
+    }
     held: dict[str, list[Flags]] = {name: [] for name in truth}
     first, second = np.zeros(RUNS - 1, np.int64), np.arange(1, RUNS)
     for number in range(collections):
@@ -133,53 +131,13 @@ def print_table(say: Statement, collections: int, resamples: int) -> None:
         say(f"| {name} | {_figure(rate)} |")
 
 
-def print_real_table(say: Statement, tracks: dict[str, Matrix], collections: int, resamples: int) -> None:
-    """The families of all pairs on real runs with equal means, and how many of their real differences they find."""
-    say(f"\n{collections:,} collections of {REAL_RUNS} real runs x {TOPICS} topics, moved to equal means, of each of ")
-    say(f"{len(tracks)} tracks, B = {resamples:,}; mean over the tracks, and the lowest to the highest\n")
-    say("| family of all pairs | any wrong pair | all intervals hold | pairs found, beside `paired_t` and `holm` |")
-    say("| --- | --- | --- | --- |")
-    found = {name: np.array([_on_track(name, *one, resamples) for one in _drawn(tracks, collections)]) for name in REAL}
-    for name, rates in found.items():
-        entry = TESTS.get(name.split(" ")[0])
-        wrong = _span(rates[:, 0], collections)
-        held = _span(rates[:, 1], collections) if entry and entry.joint_intervals else ""
-        more = f"{np.mean(rates[:, 2] / found['paired_t holm'][:, 2]):.2f}" if entry else ""
-        say(f"| {' with '.join(f'`{part}`' for part in name.split(' '))} | {wrong} | {held} | {more} |")
-
-
-REAL = ("paired_t holm", "randomisation holm", "max_t", "tukey_hsd", "randomised_tukey_hsd", "anova", "anova plain")
-
-
-def _drawn(tracks: dict[str, Matrix], collections: int) -> Iterator[tuple[Matrix, list[Matrix]]]:
-    for number, values in enumerate(tracks.values()):
-        yield values, [real_null(np.random.default_rng((3, number, at)), values) for at in range(collections)]
-
-
-def _on_track(name: str, values: Matrix, nulls: list[Matrix], resamples: int) -> tuple[float, float, float]:
-    """Shares of the collections with a wrong pair and with all intervals right, and of the track's pairs found."""
-    test, _, how = name.partition(" ")
-    if test in OMNIBUS:
-        found = [OMNIBUS[test](null) for null in nulls]
-        p_value = [one.sphericity.p_uncorrected if how and one.sphericity else one.p_value for one in found]
-        return float(np.mean(np.array(p_value) < ALPHA)), np.nan, np.nan
-    correct = CORRECTIONS[how or "none"]
-    pairs = all_pairs(REAL_RUNS)
-    wrong, held = 0, 0
-    for seed, null in enumerate(nulls):
-        result = TESTS[test].compare(null, *pairs, Options(resamples=resamples, seed=seed, threads=2))
-        wrong += bool((adjust(result.p_value, correct) < ALPHA).any())
-        held += bool(((result.low <= 0) & (result.high >= 0)).all())
-    whole = TESTS[test].compare(values, *all_pairs(len(values)), Options(resamples=100_000, threads=2))
-    shown = float(np.mean(adjust(whole.p_value, correct) < ALPHA))
-    return wrong / len(nulls), held / len(nulls), shown
-
-
-def _span(rates: Floats, collections: int) -> str:
-    """The mean over the tracks with its standard error, and the lowest to the highest track."""
-    error = np.sqrt((rates * (1 - rates)).sum() / collections) / len(rates)
-    return f"{100 * rates.mean():.1f} ± {100 * error:.1f} % ({100 * rates.min():.1f} to {100 * rates.max():.1f})"
-
-
 def _figure(rate: Rate) -> str:
     return f"{100 * rate.value:.1f} ± {100 * rate.error:.1f} %"
+
+
+def span(rates: Iterable[Rate]) -> str:
+    """The mean over some matrices with its standard error, and the lowest and the highest of them."""
+    found = list(rates)
+    shares = 100 * np.array([rate.value for rate in found])
+    error = 100 * np.sqrt(np.mean(np.square([rate.error for rate in found])) / len(found))
+    return f"{shares.mean():.1f} ± {error:.1f} % ({shares.min():.1f} to {shares.max():.1f})"

@@ -12,7 +12,7 @@ from metrics.engine.significance.equivalence import tost
 from metrics.engine.significance.families import Rule
 from metrics.engine.significance.pairs import Matrix, Options
 from metrics.engine.significance.posterior import POSTERIORS
-from tests.engine.calibration import ALPHA, RUNS, Rate, Statement, paired_null, rate_of
+from tests.engine.calibration import ALPHA, RUNS, Rate, Statement, paired_null, rate_of, span
 
 MARGIN, REAL_MARGIN, SIZES, REAL_SIZES = 0.1, 0.05, (10, 25, 50, 200), (25, 50)
 FIRST, SECOND = np.zeros(RUNS - 1, np.int64), np.arange(1, RUNS)
@@ -70,15 +70,8 @@ def print_margins(say: Statement, collections: int, tracks: dict[str, Matrix], r
             rates(real(real_collections, values, topics, track), REAL_MARGIN, 1_999)
             for track, values in enumerate(tracks.values())
         ]
-        say(_row(f"real, {topics}", list(zip(*by_track, strict=True)), _span))
+        say(_row(f"real, {topics}", list(zip(*by_track, strict=True)), span))
 
 
 def _row(title: str, entries: list[Any], figure: Callable[[Any], str]) -> str:
     return f"| {title} | {' | '.join(map(figure, entries))} |"
-
-
-def _span(by_track: tuple[Rate, ...]) -> str:
-    """The mean over the tracks with its standard error, and the lowest and the highest track."""
-    shares = 100 * np.array([rate.value for rate in by_track])
-    error = 100 * np.sqrt(np.mean(np.square([rate.error for rate in by_track])) / len(by_track))
-    return f"{shares.mean():.1f} ± {error:.1f} % ({shares.min():.1f} to {shares.max():.1f})"

@@ -80,7 +80,7 @@ def test_a_run_of_another_kind_has_a_caution() -> None:
 
 @pytest.mark.real_data
 def test_winners_lead_less_on_other_topics_and_are_expected_to(real_data: Path) -> None:
-    """13 tracks, their topics in two halves 400 times: the winner's lead, seen, expected and elsewhere."""
+    """13 matrices of scores, their topics in two halves 400 times: the winner's lead, seen, expected and elsewhere."""
     seen, shrunk = [], []
     for number, path in enumerate(sorted((real_data / "score-matrices-urbano2019").glob("*.csv"))):
         _, values = matrix(real_data, path.name)
@@ -101,7 +101,7 @@ def test_winners_lead_less_on_other_topics_and_are_expected_to(real_data: Path) 
 
 @pytest.mark.real_data
 def test_the_best_is_among_the_runs_that_hold_it(real_data: Path) -> None:
-    """Each of 13 tracks taken for all topics that there are, with as many drawn from them 100 times."""
+    """Each of 13 matrices taken for all topics that there are, with as many drawn from them 100 times."""
     chance, hit, held = [], [], []
     for number, path in enumerate(sorted((real_data / "score-matrices-urbano2019").glob("*.csv"))):
         _, values = matrix(real_data, path.name)
