@@ -129,11 +129,11 @@ def _largest_t(values: Matrix) -> Matrix:
     differences = values[first] - values[second]
     seen = np.abs(differences.sum(axis=1)) / np.sqrt(np.square(differences).sum(axis=1))
     order = np.argsort(seen)
-    a, b, scale = first[order], second[order], 1 / np.sqrt(np.square(differences[order]).sum(axis=1, keepdims=True))
-    rng, counts, resamples = np.random.default_rng(1), np.zeros(len(first)), 200
+    scaled = differences[order] / np.sqrt(np.square(differences[order]).sum(axis=1, keepdims=True))
+    rng, counts, resamples = np.random.default_rng(1), np.zeros(len(first)), 100
     for _ in range(0, TUKEY_RESAMPLES, resamples):
-        sums = values @ _signs(rng, values.shape[1], resamples)
-        largest = np.maximum.accumulate(np.abs(sums[a] - sums[b]) * scale, axis=0)
+        # Faster than to subtract the sums of runs, which are twice as many numbers to read.
+        largest = np.maximum.accumulate(np.abs(scaled @ _signs(rng, values.shape[1], resamples)), axis=0)
         counts += (largest >= seen[order, None] - 1e-9).sum(axis=1)
     p_values = np.empty(len(first))
     p_values[order] = np.maximum.accumulate(((counts + 1) / (TUKEY_RESAMPLES + 1))[::-1])[::-1]
