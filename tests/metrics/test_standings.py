@@ -68,6 +68,12 @@ def test_an_interval_is_of_the_topics_with_a_value(anonymous: APIClient, alice: 
         assert (rows[tag]["values"]["SearchLength"]["low"], rows[tag]["values"]["SearchLength"]["high"]) == (None, None)
 
 
+def shown_by_half(values: Matrix, pairs: list[tuple[int, int]]) -> float:
+    """The median of what each pair would show with a chance of 0.8, in plain arithmetic."""
+    deviations = [(values[i] - values[j]).std(ddof=1) for i, j in pairs]
+    return float(np.median(deviations) * stats.t.ppf([0.975, 0.8], TOPICS - 1).sum() / TOPICS**0.5)
+
+
 def test_tiers_and_groups_against_scipy(anonymous: APIClient, board: Collection, values: Matrix) -> None:
     apart = separated_by_scipy(values)
     assert 5 < len(apart) < 30
@@ -88,8 +94,10 @@ def test_tiers_and_groups_against_scipy(anonymous: APIClient, board: Collection,
     below = [sum(frozenset((i, j)) in apart and means[j] < means[i] for j in range(RUNS)) for i in range(RUNS)]
     sets = {int(row["run"]["tag"][1:]): row["statistics"]["rank_set"] for row in body["results"]}
     assert sets == {run: [1 + above[run], RUNS - below[run]] for run in range(RUNS)}
+    missed = [pair for pair in combinations(range(RUNS), 2) if frozenset(pair) not in apart]
     assert summary["tiers"] == {
-        "count": tier, "best": above.count(0), "family": 36, "significant": len(apart), "cautions": [],
+        "count": tier, "best": above.count(0), "family": 36, "significant": len(apart),
+        "detectable": pytest.approx(shown_by_half(values, missed)), "cautions": [],
     }  # fmt: skip
     stated = [summary[name] for name in ("measure", "runs", "topics", "test", "correction", "alpha", "resamples")]
     assert stated == ["AP", RUNS, TOPICS, "paired_t", "holm", 0.05, None]
@@ -144,6 +152,8 @@ def test_the_baseline_against_scipy(anonymous: APIClient, board: Collection, val
     significant = sum(p < 0.05 for p in adjusted)
     assert (summary["run"], summary["family"], summary["significant"]) == (id_of(f"r{middle}"), RUNS - 1, significant)
     assert {row["mark"] for row in rows.values()} == {"better", "worse", None}
+    missed = [(middle, index) for index in others if rows[index]["mark"] is None]
+    assert summary["detectable"] == pytest.approx(shown_by_half(values, missed))
 
 
 @pytest.mark.parametrize("test", list(TESTS))

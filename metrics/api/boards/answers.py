@@ -30,6 +30,10 @@ from metrics.services.boards.versions import ALL, CAPTIONS, VERSIONS
 from runs.api.shapes import Id, Kind, OneOf, Url
 from runs.models import Collection
 
+_DETECTABLE = (
+    "the true difference that half of the other pairs, each tested alone, would show in 8 of 10 samples of topics"
+)
+
 
 class Tiering(TypedDict):
     count: Annotated[int, "tiers"]
@@ -40,6 +44,7 @@ class Tiering(TypedDict):
     ]
     family: Annotated[int, "pairs that p counts for: all of the ranked runs"]
     significant: Annotated[int, "pairs with a verdict"]
+    detectable: Annotated[float | None, _DETECTABLE]
     cautions: list[Caution]
 
 
@@ -71,6 +76,7 @@ class Contrast(TypedDict):
     ]
     intervals: Annotated[str, OneOf(INTERVALS), "whether each holds alone, or all at once"]
     significant: Annotated[int, "pairs with a verdict"]
+    detectable: Annotated[float | None, _DETECTABLE]
     cautions: list[Caution]
 
 
@@ -313,6 +319,7 @@ def _board_statistics(found: standing_parts.Standings) -> BoardStatistics:
             best=tiers.best,
             family=tiers.family,
             significant=tiers.significant,
+            detectable=number(tiers.detectable),
             cautions=cautions,
         )
     if found.expected:
@@ -324,6 +331,7 @@ def _board_statistics(found: standing_parts.Standings) -> BoardStatistics:
             family=found.baseline.family,
             intervals=TESTS[query.test].intervals,
             significant=found.baseline.significant,
+            detectable=number(found.baseline.detectable),
             cautions=cautions_of(found.baseline.cautions),
         )
     return BoardStatistics(

@@ -17,6 +17,7 @@ from metrics.engine.significance.pairs import DEFAULTS, ROUNDING, Matrix, Option
 _NOTICEABLE, _MATERIAL = 0.05, 0.10
 # Noncentralities that SciPy finds; more t statistics than knots are read from a curve through those.
 _LARGEST_T, _KNOTS = 1000.0, 512
+_LOOKED_AT = 10_000
 # The usual chance to find what is there.
 POWER = 0.8
 READINGS = ("none", "marginal", "noticeable", "material")
@@ -99,6 +100,18 @@ def detectable_difference(error: Floats, freedom: int | Floats, confidence: floa
     both = special.stdtrit(freedom, (1 + confidence) / 2) + special.stdtrit(freedom, POWER)
     found: Floats = both * error
     return found
+
+
+def detectable_by_half(values: Matrix, first: Ints, second: Ints, confidence: float) -> float:
+    """Return the difference that half of the pairs would show, each alone: the median of `detectable_difference`.
+
+    Of more than 10,000 pairs so many tell, at equal steps. NaN without pairs.
+    """
+    if not len(first):
+        return np.nan
+    step = -(-len(first) // _LOOKED_AT)
+    _, error = mean_and_error(values, first[::step], second[::step])
+    return float(np.median(detectable_difference(error, values.shape[1] - 1, confidence)))
 
 
 def reading_of(relative: Floats) -> Ints:

@@ -40,6 +40,11 @@ class Verdicts:
         found: Flags = self.higher != 0
         return found
 
+    @property
+    def not_significant(self) -> Ints:
+        """The places of the pairs that could have a verdict, and have none."""
+        return np.flatnonzero((self.higher == 0) & (self.withheld == 0))
+
     def better(self, lower_is_better: bool) -> Ints:
         """1 where the first run is significantly better, -1 where it is worse, 0 without a verdict."""
         return -self.higher if lower_is_better else self.higher

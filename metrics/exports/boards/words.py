@@ -25,6 +25,16 @@ def outlook_sentence(found: Outlook, confidence: float, runs: int, measure: Meas
     )
 
 
+def missed_sentence(detectable: float, topics: int, measure: Measure) -> str:
+    """Return what the pairs that are not significant could have shown, so that nobody reads "no difference"."""
+    if not detectable > 0:
+        return ""
+    return (
+        "Not significant does not mean equal: half of the other pairs, each tested alone, would show a true difference "
+        f"of {figure(measure, detectable)} in 8 of 10 samples of {topics:,} topics."
+    )
+
+
 def received_sentence(found: Received) -> str:
     """Return how many runs of how many teams were tested, and that no p accounts for them."""
     runs = f"{found.runs:,} run{'s' * (found.runs != 1)} of {found.teams:,} team{'s' * (found.teams != 1)}"

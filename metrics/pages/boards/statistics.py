@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from metrics.engine.errors import StatisticsError
 from metrics.engine.significance.pairs import Caution
 from metrics.engine.significance.verdicts import MIN_TOPICS
-from metrics.exports.boards.words import outlook_sentence, received_sentence
+from metrics.exports.boards.words import missed_sentence, outlook_sentence, received_sentence
 from metrics.exports.comparisons.words import TEST_NAMES, best_sentence, corrected_over
 from metrics.pages.parts import Query
 from metrics.questions.boards import standings_query
@@ -60,6 +60,19 @@ class BoardStatistics:
     @property
     def baseline_tested(self) -> str:
         return self._tested(self.standings.baseline)
+
+    @property
+    def tiers_missed(self) -> str:
+        return self._missed(self.standings.tiers)
+
+    @property
+    def baseline_missed(self) -> str:
+        return self._missed(self.standings.baseline)
+
+    def _missed(self, part: Tiering | Contrast | None) -> str:
+        """Return what the pairs that do not differ significantly could have shown."""
+        topics = self.standings.topics
+        return missed_sentence(part.detectable, topics, self.standings.measure) if part and topics else ""
 
     def _tested(self, part: Tiering | Contrast | None) -> str:
         query = self.standings.query

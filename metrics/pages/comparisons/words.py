@@ -9,9 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from metrics.engine.significance import TESTS
-from metrics.engine.significance.effect_sizes import detectable_difference
+from metrics.engine.significance.effect_sizes import detectable_by_half
 from metrics.engine.significance.families import Family
-from metrics.engine.significance.paired_t import mean_and_error
 from metrics.engine.significance.verdicts import MIN_TOPICS, NO_SPREAD, OTHER_DIRECTION, REASONS, TOO_FEW_TOPICS
 from metrics.exports.comparisons.words import (
     CORRECTION_NAMES,
@@ -52,8 +51,6 @@ PRACTICAL_ASKS = {
     "bayes_bootstrap": "How likely is each run better, or are both practically equal, over topics like these?",
 }
 
-# So many pairs tell what is typical of all.
-_LOOKED_AT = 10_000
 # A p within this factor of the level is close to it.
 _NEAR = 3
 
@@ -117,13 +114,11 @@ def _not_excluded(pair: ShownPair, verdict: Verdict, compared: Compared, answer:
 
 def not_excluded_by_many(answer: Answer, compared: Compared, family: Family) -> str:
     """Return what half of the pairs without a significant difference could have shown, each by a paired t test."""
-    others = np.flatnonzero(~family.significant & (family.verdicts.withheld == 0))
+    others = family.verdicts.not_significant
     if not len(others):
         return ""
-    some = others[:: -(-len(others) // _LOOKED_AT)]
-    first, second = (side[some] for side in compared.pairs.indices())
-    _, error = mean_and_error(compared.values, first, second)
-    found = float(np.median(detectable_difference(error, compared.topics - 1, answer.query.options.confidence)))
+    first, second = (side[others] for side in compared.pairs.indices())
+    found = detectable_by_half(compared.values, first, second, answer.query.options.confidence)
     half = f"half of the other {len(others):,} pairs" if len(others) > 1 else "the other pair"
     alone = "each tested alone" if len(others) > 1 else "tested alone"
     return (

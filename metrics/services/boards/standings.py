@@ -24,7 +24,7 @@ from metrics.engine.errors import StatisticsError
 from metrics.engine.grammar import Measure
 from metrics.engine.ranking import Floats
 from metrics.engine.significance import TESTS
-from metrics.engine.significance.effect_sizes import relative_difference
+from metrics.engine.significance.effect_sizes import detectable_by_half, relative_difference
 from metrics.engine.significance.families import Pairs, Rule, compare_family, separate
 from metrics.engine.significance.pairs import ROUNDING, Caution, Options
 from metrics.engine.significance.rank_sets import holds_for_ranks, rank_sets
@@ -67,7 +67,7 @@ _CACHE_SECONDS = 3600
 # What took longer is kept for all processes.
 _DEAR_SECONDS = 0.05
 # Increased when the cached results are computed or stored differently, because a cache outlives an update.
-_SHAPE = 4
+_SHAPE = 5
 # The advice for a part that takes too long, and the parameter concerned.
 _NARROW = {
     "tiers": ("use fewer resamples, another test, or leave it out of statistics=", "test"),
@@ -276,7 +276,9 @@ def _tiers(
         ranks = rank_sets(runs, *Pairs(runs).indices(), found.verdicts.better(lower_is_better))
         sets = list(zip(ranks.low.tolist(), ranks.high.tolist(), strict=True))
     significant = int(found.verdicts.significant.sum())
-    return Tiering(found.tiers.tier.tolist(), groups, sets, found.size, significant, cautions), []
+    first, second = (side[found.verdicts.not_significant] for side in Pairs(runs).indices())
+    detectable = detectable_by_half(common.values, first, second, query.confidence)
+    return Tiering(found.tiers.tier.tolist(), groups, sets, found.size, significant, detectable, cautions), []
 
 
 def _rank_spread(common: CommonValues, options: Options, lower_is_better: bool) -> RankSpread:
@@ -309,4 +311,6 @@ def _contrast(
         rows.append(AgainstBaseline(d, low, high, share, t, p, p_adjusted, mark, withheld, n.wins, n.ties, n.losses))
     rows.insert(against, None)
     cautions = [*not_corrected_again(query.test, query.correction), *result.cautions]
-    return Contrast(rows, family.size, int(family.significant.sum()), cautions)
+    first, second = (side[family.verdicts.not_significant] for side in Pairs(len(common.values), against).indices())
+    detectable = detectable_by_half(common.values, first, second, query.confidence)
+    return Contrast(rows, family.size, int(family.significant.sum()), detectable, cautions)
