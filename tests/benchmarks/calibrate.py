@@ -20,7 +20,7 @@ from tests.engine.calibration import print_table
 from tests.engine.crossed import print_crossed
 from tests.engine.margins import print_margins
 from tests.engine.order_intervals import print_order_intervals
-from tests.engine.real_runs import print_real_intervals, print_real_tests
+from tests.engine.real_runs import print_real_baselines, print_real_intervals, print_real_tests
 from tests.engine.studies import print_explanations
 
 STUDIES = 1_000
@@ -43,5 +43,6 @@ if __name__ == "__main__":
     print_margins(print, collections, tracks, real_collections)
     if tracks:
         print_real_tests(print, tracks, real_collections, resamples)
+        print_real_baselines(print, tracks, real_collections, resamples)
         print_real_intervals(print, tracks, real_collections)
         print_order_intervals(print, tracks, min(collections, 200))

@@ -14,7 +14,7 @@ from metrics.engine.intervals import row_intervals
 from metrics.engine.ranking import Flags, Floats
 from metrics.engine.significance import CORRECTIONS, OMNIBUS, TESTS
 from metrics.engine.significance.effect_sizes import effect_sizes
-from metrics.engine.significance.families import Rule, separate
+from metrics.engine.significance.families import Pairs, Rule, separate
 from metrics.engine.significance.pairs import Matrix, Options, all_pairs
 from metrics.engine.significance.rank_sets import rank_sets
 from metrics.engine.significance.verdicts import adjust
@@ -22,6 +22,8 @@ from tests.engine.calibration import ALPHA, FAMILY, Rate, Statement, rate_of, sp
 
 RUNS, TOPICS, SIZES = 20, 50, (25, 50)
 HOLM = Rule(FAMILY, ALPHA)
+EVERY_PAIR = Pairs(RUNS)
+AGAINST_BASELINE = ("paired_t", "randomisation", "bootstrap", "max_t", "tukey_hsd", "randomised_tukey_hsd")
 Tracks = dict[str, Matrix]
 
 
@@ -51,15 +53,31 @@ def print_real_tests(say: Statement, tracks: Tracks, collections: int, resamples
             say(f"| `anova` without epsilon | | {span(rate_of(one[:, 1]) for one in wrong)} | | |")
 
 
-def _on_matrix(name: str, values: Matrix, number: int, collections: int, resamples: int) -> list[Rate]:
+def print_real_baselines(say: Statement, tracks: Tracks, collections: int, resamples: int) -> None:
+    """The same of the pairs with a baseline, which is the first of the runs."""
+    say(f"\nThe same with a baseline, {RUNS - 1} pairs\n")
+    say("| test | any pair, Holm where p is of a pair | intervals hold |")
+    say("| --- | --- | --- |")
+    for name in AGAINST_BASELINE:
+        each = [
+            _on_matrix(name, one, number, collections, resamples, Pairs(RUNS, 0))
+            for number, one in enumerate(tracks.values())
+        ]
+        _, wrong, held = (span(rates) for rates in zip(*each, strict=True))
+        say(f"| `{name}` | {wrong} | {held} |")
+
+
+def _on_matrix(
+    name: str, values: Matrix, number: int, collections: int, resamples: int, pairs: Pairs = EVERY_PAIR
+) -> list[Rate]:
     """Of pairs the share with a small p, of collections that with a wrong finding, and of intervals that which holds:
     of collections where they are simultaneous."""
-    test, pairs = TESTS[name], all_pairs(RUNS)
+    test, chosen = TESTS[name], pairs.indices()
     correct = CORRECTIONS["none" if test.simultaneous else FAMILY]
     small, wrong, held = [], [], []
     for at in range(collections):
         drawn = null(np.random.default_rng((3, number, at)), values, paired=test.paired)
-        result = test.compare(drawn, *pairs, Options(resamples=resamples, seed=at, threads=2))
+        result = test.compare(drawn, *chosen, Options(resamples=resamples, seed=at, threads=2))
         holds = (result.low <= 0) & (result.high >= 0)
         small.append(result.p_value < ALPHA)
         wrong.append([(adjust(result.p_value, correct) < ALPHA).any()])
