@@ -136,6 +136,10 @@ def test_a_file_is_checked_field_by_field_and_is_of_its_campaign(olga: APIClient
     assert {people["eve"].get(CONFIG).status_code, put(people["ann"], {}).status_code} == {403}
 
 
+# Newer releases of libyaml have a limit of their own, which they meet before they tell of the first bracket.
+TOO_DEEP = "nested more than|maximum nesting depth"
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
@@ -143,7 +147,7 @@ def test_a_file_is_checked_field_by_field_and_is_of_its_campaign(olga: APIClient
         ("a: !x y", "line 1 uses a tag"), ("[" * 21 + "]" * 21, "nested more than"), ("a: 1\na: 2", "line 2 has the"),
         ("a: {b: 1, b: 2}", "a second time"), ("a: 1\n---\nb: 2", "bad YAML in line"), ("a: [1", "bad YAML in line"),
         ("a: \x00", "bad YAML"), ("x" * 1_000_001, "1,000,001 bytes"), ("- x\n" * (MAX_NODES + 1), "50,000 values"),
-        ("[" * 400_000, "nested more than"), ("{a: " * 200_000, "nested more than"), ("a: 2027-13-45", "bad YAML"),
+        ("[" * 400_000, TOO_DEEP), ("{a: " * 200_000, TOO_DEEP), ("a: 2027-13-45", "bad YAML"),
         ("? {x: 1}\n: 2", "bad YAML in line"), ("&" * 300_000, "bad YAML"), ("a: " + "!" * 300_000, "uses a tag"),
     ],
 )  # fmt: skip
