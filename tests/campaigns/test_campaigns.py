@@ -23,6 +23,8 @@ from tests.campaigns.worlds import (
     register,
 )
 
+pytestmark = pytest.mark.words
+
 Clients = dict[str, APIClient]
 
 
@@ -41,6 +43,7 @@ def test_a_draft_is_seen_by_its_organisers_until_it_is_published(people: Clients
     assert code_of(people["olga"].patch(CAMPAIGN, {"name": "x"}, format="json")) == (409, "campaign_archived")
 
 
+@pytest.mark.queries
 def test_the_guidelines_of_every_version_are_in_the_audit_trail(people: Clients) -> None:
     make_campaign(people["olga"])
     digests = {
@@ -66,6 +69,7 @@ def test_an_evaluation_needs_a_blind_collection(people: Clients) -> None:
     )
 
 
+@pytest.mark.queries
 def test_the_database_refuses_times_that_no_phase_has(people: Clients) -> None:
     make_campaign(people["olga"])
     for field, value in (("closes_at", OPENS), ("late_closes_at", CLOSES - TICK), ("slots", 0)):
@@ -81,6 +85,7 @@ def test_the_database_refuses_times_that_no_phase_has(people: Clients) -> None:
         CampaignMember.objects.create(campaign=campaign(), user=ann, participation=teams[1])
 
 
+@pytest.mark.queries
 def test_published_times_only_move_later_and_by_an_extension(people: Clients, clock: Clock) -> None:
     make_campaign(people["olga"])
     olga = people["olga"]
@@ -117,6 +122,7 @@ def test_an_extension_of_one_team_is_seen_by_it_and_the_organisers(people: Clien
     assert seen["ann"]["extensions"][0]["notice"] == "announced after the end"
 
 
+@pytest.mark.queries
 def test_teams_register_and_are_accepted_declined_and_removed(people: Clients, clock: Clock) -> None:
     make_campaign(people["olga"])
     olga, ann = people["olga"], people["ann"]

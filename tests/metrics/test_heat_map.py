@@ -21,6 +21,8 @@ from tests.metrics.boards import make_board
 from tests.metrics.drawings import lines, sides, words
 from tests.metrics.scored import make_scored, simulated
 
+pytestmark = pytest.mark.words
+
 API = "/api/v1/collections/"
 N = math.nan
 VALUES = np.array([[0.9, 0.1, 0.6, 0.0], [0.8, 0.3, N, 0.0], [0.7, 0.5, 0.2, 0.0], [0.75, 0.7, 0.1, 0.0]])

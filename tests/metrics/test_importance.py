@@ -18,6 +18,8 @@ from runs.models import Collection, ParameterKey, Run, User
 from tests.engine.studies import grid_study
 from tests.metrics.boards import describe, make_board
 
+pytestmark = pytest.mark.words
+
 GRID, TOPICS = 24, 50
 BASE = "/api/v1/collections/board/"
 IMPORTANCE, FRONTIER = f"{BASE}importance/", f"{BASE}frontier/"
@@ -71,6 +73,7 @@ def test_both_answers_name_what_was_planted(anonymous: APIClient, study: Collect
     assert ask(anonymous, IMPORTANCE, seed="0")["associated"] == found["associated"]
 
 
+@pytest.mark.queries
 def test_runs_and_filter_choose_who_takes_part(anonymous: APIClient, study: Collection) -> None:
     low = ask(anonymous, IMPORTANCE, filter="param:bm25.k1<1")
     assert (low["runs"], low["reason"], low["parameters"]) == (12, "no_association", 1)
@@ -100,6 +103,7 @@ def test_a_role_changes_the_answer_and_its_tag(anonymous: APIClient, study: Coll
     assert [row["pairs"] for row in found["matched"]] == [36, 36, 36]
 
 
+@pytest.mark.queries
 def test_long_texts_that_begin_alike_are_different(anonymous: APIClient, study: Collection) -> None:
     prompts = [{"prompt": "x" * 300 + str(place % 2)} for place in range(GRID + 2)]
     describe(study, prompts, [{}] * (GRID + 2))

@@ -16,6 +16,8 @@ from metrics.questions.unchanged import MEMORY
 from runs.models import Collection, Run
 from tests.conftest import GOOD, POOR, QRELS, evaluate_all, upload
 
+pytestmark = pytest.mark.words
+
 BOARD = "/api/v1/collections/small/leaderboard/"
 
 
@@ -108,6 +110,7 @@ def test_the_number_of_queries_does_not_grow_with_the_rows(api: APIClient, colle
     assert counts[0] == counts[1] <= 10
 
 
+@pytest.mark.queries
 def test_failed_queued_and_deleted_runs_are_not_ranked(api: APIClient, submit: Callable[..., Run]) -> None:
     submit(GOOD)
     gone = submit(POOR, tag="gone")
@@ -131,6 +134,7 @@ def test_failed_queued_and_deleted_runs_are_not_ranked(api: APIClient, submit: C
     assert (status["code"], status["reason"]) == (fallen["code"], fallen["reason"])
 
 
+@pytest.mark.queries
 def test_the_stale_rows_come_before_those_without_values(api: APIClient, submit: Callable[..., Run]) -> None:
     submit(POOR, tag="first")
     upload(api, "collections/small/runs/", GOOD, tag="never")
@@ -160,6 +164,7 @@ def test_every_row_says_how_much_of_it_is_judged(api: APIClient, submit: Callabl
     assert [row["values"]["Judged@10"]["mean"] for row in asked] == [row["judged_at_10"] for row in asked]
 
 
+@pytest.mark.queries
 def test_judged_at_10_of_an_earlier_evaluation_is_made_once(api: APIClient, submit: Callable[..., Run]) -> None:
     submit(POOR)
     expected = api.get(BOARD).json()["results"][0]["judged_at_10"]
@@ -220,6 +225,7 @@ def test_a_bad_parameter_is_named(
     assert answer.json()["errors"][0]["pointer"] == pointer
 
 
+@pytest.mark.queries
 def test_other_scores_are_evaluated_on_request(api: APIClient, submit: Callable[..., Run]) -> None:
     run = submit("1 Q0 a 1 16777217 big\n1 Q0 b 2 16777216 big\n")
     values = f"/api/v1/runs/{run.pk}/values/"
@@ -240,6 +246,7 @@ def test_measures_are_described(anonymous: APIClient) -> None:
     assert anonymous.get("/api/v1/measures/foo/").status_code == 400
 
 
+@pytest.mark.queries
 def test_a_measure_written_as_an_earlier_release_wrote_it_is_stored_by_its_name(
     api: APIClient, submit: Callable[..., Run]
 ) -> None:

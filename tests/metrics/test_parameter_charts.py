@@ -25,6 +25,8 @@ from tests.metrics.boards import make_board, make_run, simulated
 from tests.metrics.drawings import lines, sides, words
 from tests.web.test_parameter_pages import text_of
 
+pytestmark = pytest.mark.words
+
 CHARTS = "/api/v1/collections/board/charts/"
 
 
@@ -136,6 +138,7 @@ def test_axes_and_their_ticks() -> None:
     assert apart([(0, "a"), (5, "b"), (10, "c")], lambda a, b: 8) == [(0, "a"), (10, "c")]
 
 
+@pytest.mark.queries
 def test_parallel_coordinates_have_an_axis_for_each_setting(grid: Collection) -> None:
     ParameterKey.objects.filter(name="model").update(role="ignored")
     figure = drawn(grid, "parallel")

@@ -13,6 +13,8 @@ from runs.models import Run, User
 from tests.conftest import GOOD, POOR
 from tests.metrics.scored import make_scored, simulated
 
+pytestmark = pytest.mark.words
+
 # Without the query of the token: read as anybody. The most that each may ask the first time.
 ENDPOINTS = {
     "collections/": 2,
@@ -97,6 +99,7 @@ ENDPOINTS = {
 }
 
 
+@pytest.mark.queries
 @pytest.mark.slow
 @pytest.mark.parametrize("path", list(ENDPOINTS))
 def test_the_number_of_queries_is_bounded(anonymous: APIClient, submit: Callable[..., Run], path: str) -> None:

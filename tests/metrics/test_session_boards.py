@@ -16,6 +16,8 @@ from runs.models import Collection
 from tests.conftest import SESSIONS, evaluate_all, upload
 from tests.metrics.snapshots import Write, in_a_file
 
+pytestmark = pytest.mark.words
+
 LOG, BOARD = "collections/small/sessions/", "/api/v1/collections/small/session-leaderboard/"
 TAKE_BACK = """UPDATE metrics_sessionevaluation SET state = 'queued' WHERE session_set_id IN
 (SELECT id FROM runs_sessionset WHERE tag = 'two')"""
@@ -137,6 +139,7 @@ def test_means_that_differ_by_rounding_share_a_rank(api: APIClient, collection: 
     assert means["C"]["rank"] != means["A"]["rank"]
 
 
+@pytest.mark.queries
 def test_a_measure_of_runs_within_one_of_sessions_takes_the_number_of_documents(
     api: APIClient, collection: str
 ) -> None:

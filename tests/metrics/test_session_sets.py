@@ -21,6 +21,8 @@ from runs.services.files import stored_path
 from tests.conftest import QRELS, SESSIONS, client_of, evaluate_all, upload
 from tests.engine.session_build import judged_sessions
 
+pytestmark = pytest.mark.words
+
 LOG = "collections/small/sessions/"
 COLUMNS = """\
 s1 1 b 1 2.0 A 1 u1
@@ -79,6 +81,7 @@ def test_a_log_is_stored_evaluated_and_read_back(api: APIClient, send: Callable[
     assert b"".join(api.get(f"/api/v1/{path}file/").streaming_content)[:2] in (b'{"', b"s1")
 
 
+@pytest.mark.queries
 def test_the_same_log_again_is_the_same_set(api: APIClient, send: Callable[..., str]) -> None:
     path = send(tag="log")
     again = upload(api, LOG, SESSIONS, tag="log")
@@ -273,6 +276,7 @@ def test_the_same_file_keyed_otherwise_is_another_version(api: APIClient, collec
     assert (bad.status_code, bad.json()["errors"][0]["code"]) == (422, "bad_query_number")
 
 
+@pytest.mark.queries
 def test_what_a_set_is_judged_by_can_be_changed(api: APIClient, send: Callable[..., str]) -> None:
     path = send()
     answer = api.patch(f"/api/v1/{path}", {"judged_by": "session", "description": "again"})
@@ -300,6 +304,7 @@ def test_new_judgements_evaluate_again_and_mark_the_old(api: APIClient, send: Ca
     assert [row["qrels"] for row in get(api, f"{path}evaluations/")] == [2, 1]
 
 
+@pytest.mark.queries
 def test_without_judgements_a_set_waits(api: APIClient) -> None:
     assert api.post("/api/v1/collections/", {"slug": "bare", "name": "Bare"}).status_code == 201
     answer = upload(api, "collections/bare/sessions/", SESSIONS)
@@ -311,6 +316,7 @@ def test_without_judgements_a_set_waits(api: APIClient) -> None:
     assert evaluate_all() == 1
 
 
+@pytest.mark.queries
 def test_a_deleted_set_is_gone_and_its_tag_is_free(api: APIClient, send: Callable[..., str]) -> None:
     path = send(tag="log")
     assert api.delete(f"/api/v1/{path}").status_code == 204
@@ -324,6 +330,7 @@ def test_a_deleted_set_is_gone_and_its_tag_is_free(api: APIClient, send: Callabl
     ]
 
 
+@pytest.mark.queries
 def test_a_set_deleted_while_it_waits_is_not_evaluated(api: APIClient, collection: str) -> None:
     pk = upload(api, LOG, SESSIONS).json()["id"]
     waiting = SessionEvaluation.objects.get()
@@ -334,6 +341,7 @@ def test_a_set_deleted_while_it_waits_is_not_evaluated(api: APIClient, collectio
     assert (waiting.state, waiting.error_code) == ("cancelled", "session_set_deleted")
 
 
+@pytest.mark.queries
 def test_lists_are_filtered(api: APIClient, send: Callable[..., str]) -> None:
     send(tag="one")
     upload(api, LOG, SESSIONS, tag="two", judged_by="session")
@@ -355,6 +363,7 @@ def test_a_set_counts_against_the_quota_of_the_day(api: APIClient, collection: s
     assert SessionSet.objects.count() == 1
 
 
+@pytest.mark.queries
 def test_an_evaluation_is_done_once(api: APIClient, collection: str) -> None:
     upload(api, LOG, SESSIONS)
     waiting = SessionEvaluation.objects.get()
@@ -363,6 +372,7 @@ def test_an_evaluation_is_done_once(api: APIClient, collection: str) -> None:
     assert SessionView.objects.count() == 1
 
 
+@pytest.mark.queries
 def test_a_corrupt_file_fails_with_its_reason(api: APIClient, collection: str) -> None:
     upload(api, LOG, SESSIONS)
     stored_path(SessionSet.objects.get().sha256).write_text("{}\n")
@@ -371,6 +381,7 @@ def test_a_corrupt_file_fails_with_its_reason(api: APIClient, collection: str) -
     assert (failed.state, failed.error_code) == ("failed", "stored_file_corrupt")
 
 
+@pytest.mark.queries
 def test_faults_are_found_and_repaired(api: APIClient, send: Callable[..., str]) -> None:
     send()
     evaluation = SessionEvaluation.objects.get()

@@ -17,6 +17,8 @@ from metrics.services.queue import lifecycle
 from runs.models import Collection, User
 from tests.conftest import GOOD, POOR, client_of, evaluate_all, upload
 
+pytestmark = pytest.mark.words
+
 
 def submit(api: APIClient, content: str, tag: str, collection: str = "small") -> str:
     answer = upload(api, f"collections/{collection}/runs/", content, tag=tag)
@@ -46,6 +48,7 @@ def test_positions_count_the_queue_of_all_collections_in_its_order(api: APIClien
     assert [queue_of(api, run)["position"] for run in three[1:]] == [1, 2]
 
 
+@pytest.mark.queries
 @pytest.mark.parametrize("hidden", [{"blind": True}, {"visibility": "private"}, {"visibility": "team"}])
 def test_a_position_does_not_tell_of_what_its_reader_may_not_see(
     api: APIClient, bob: User, three: list[str], hidden: dict[str, Any]
@@ -59,6 +62,7 @@ def test_a_position_does_not_tell_of_what_its_reader_may_not_see(
     assert queue_of(client_of(None), own)["position"] == 2
 
 
+@pytest.mark.queries
 def test_waiting_is_measured_from_when_the_run_came_into_the_queue(api: APIClient, three: list[str]) -> None:
     Evaluation.objects.filter(run=three[1]).update(since=timezone.now() - timedelta(seconds=90))
     assert 90 <= queue_of(api, three[1])["seconds"] < 150
@@ -140,6 +144,7 @@ def test_ids_that_are_none_are_refused_by_the_name_of_the_parameter(api: APIClie
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, "id")
 
 
+@pytest.mark.queries
 def test_what_is_on_its_way_says_when_to_ask_again(api: APIClient, three: list[str]) -> None:
     asked = [lambda: states_of(api, *three), lambda: api.get(f"/api/v1/runs/{three[2]}/")]
     assert [ask()["Retry-After"] for ask in asked] == ["1", "1"]
@@ -162,6 +167,7 @@ def test_a_blind_run_is_received_and_nothing_says_when(api: APIClient, bob: User
     assert not answer.has_header("Retry-After")
 
 
+@pytest.mark.queries
 def test_a_run_is_found_by_its_file(api: APIClient, three: list[str]) -> None:
     sha256 = api.get(f"/api/v1/runs/{three[1]}/").json()["sha256"]
     found = api.get("/api/v1/collections/small/runs/", {"sha256": sha256}).json()["results"]

@@ -15,12 +15,15 @@ from rest_framework.test import APIClient
 from runs.models import ApiToken, Collection, Run, User
 from tests.conftest import GOOD, client_of, upload
 
+pytestmark = pytest.mark.words
+
 
 @pytest.fixture
 def stranger(bob: User) -> APIClient:
     return client_of(bob)
 
 
+@pytest.mark.queries
 def test_public_collections_are_read_without_a_token(anonymous: APIClient, submit: Callable[..., Run]) -> None:
     run = submit(GOOD)
     for path in (
@@ -53,6 +56,7 @@ def test_writing_needs_a_token(anonymous: APIClient, submit: Callable[..., Run])
     assert all(answer["Content-Type"] == "application/problem+json" for answer in answers)
 
 
+@pytest.mark.queries
 def test_a_team_collection_does_not_exist_for_others(
     api: APIClient, stranger: APIClient, anonymous: APIClient, submit: Callable[..., Run]
 ) -> None:
@@ -103,6 +107,7 @@ def test_both_token_headers_are_understood(alice: User, anonymous: APIClient, sc
     assert anonymous.get("/api/v1/teams/").json()["results"][0]["slug"] == "alice"
 
 
+@pytest.mark.queries
 def test_unusable_tokens_get_one_answer(alice: User, anonymous: APIClient) -> None:
     now = timezone.now()
     _, expired = ApiToken.objects.issue(user=alice, name="x", expires_at=now - timedelta(seconds=1))
@@ -118,6 +123,7 @@ def test_unusable_tokens_get_one_answer(alice: User, anonymous: APIClient) -> No
     assert len(bodies) == 1
 
 
+@pytest.mark.queries
 def test_a_token_is_shown_once_and_stored_hashed(api: APIClient, alice: User) -> None:
     made = api.post("/api/v1/tokens/", {"name": "pipeline", "scopes": ["read", "manage"]}).json()
     assert made["token"].startswith("evh_")
@@ -208,6 +214,7 @@ def test_lists_ask_a_fixed_number_of_queries(api: APIClient, submit: Callable[..
     assert counts[0] == counts[1] <= 7
 
 
+@pytest.mark.queries
 def test_runs_are_filtered(api: APIClient, submit: Callable[..., Run]) -> None:
     submit(GOOD, tag="bm25-a")
     upload(api, "collections/small/runs/", GOOD, tag="waiting")

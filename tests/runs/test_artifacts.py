@@ -32,6 +32,8 @@ from tests.conftest import GOOD, POOR, client_of
 from tests.metrics.scored import make_scored, simulated
 from tests.web.worlds import body_of
 
+pytestmark = pytest.mark.words
+
 Submit = Callable[..., Run]
 SVG = b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>"
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
@@ -65,6 +67,7 @@ SENT = {
 }  # fmt: skip
 
 
+@pytest.mark.queries
 def test_what_is_attached_comes_back_as_it_was(api: APIClient, anonymous: APIClient, run: Run, tmp_path: Path) -> None:
     for name, content in SENT.items():
         made = send(api, run, content, name)
@@ -87,6 +90,7 @@ def test_what_is_attached_comes_back_as_it_was(api: APIClient, anonymous: APICli
     backup.close()
 
 
+@pytest.mark.queries
 @pytest.mark.parametrize(
     ("name", "content"),
     [
@@ -161,6 +165,7 @@ def test_who_may_attach_and_delete(api: APIClient, bob: User, anonymous: APIClie
     assert api.get(path).status_code == 404
 
 
+@pytest.mark.queries
 def test_a_deleted_file_is_swept_after_thirty_days(api: APIClient, run: Run) -> None:
     sha256 = send(api, run).json()["sha256"]
     assert stored_path(sha256).exists()

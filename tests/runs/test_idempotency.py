@@ -19,6 +19,8 @@ from runs.services.files import stored_files
 from runs.services.sweeping import sweep
 from tests.conftest import GOOD, POOR, QRELS, client_of
 
+pytestmark = pytest.mark.words
+
 RUNS, QRELS_PATH = "/api/v1/collections/small/runs/", "/api/v1/collections/small/qrels/"
 COLLECTIONS = "/api/v1/collections/"
 
@@ -29,6 +31,7 @@ def send(client: APIClient, path: str, content: str | bytes, key: str | None = "
     return client.post(path, body, content_type="text/plain", query_params=query, headers=headers)
 
 
+@pytest.mark.queries
 def test_the_same_request_gets_the_same_answer(api: APIClient, collection: str) -> None:
     first = send(api, RUNS, GOOD)
     again = send(api, RUNS, GOOD)
@@ -91,6 +94,7 @@ def test_a_key_belongs_to_its_user(api: APIClient, bob: User, collection: str) -
     assert ours.json()["id"] != theirs.json()["id"]
 
 
+@pytest.mark.queries
 def test_who_may_no_longer_do_it_is_answered_as_without_a_key(api: APIClient, bob: User, collection: str) -> None:
     """Out of the team, or out of sight of the collection: what was remembered is not given out, nor done again."""
     lab = Team.objects.create(slug="lab", name="Lab")
@@ -136,6 +140,7 @@ def test_without_a_key_the_run_that_is_there_answers(api: APIClient, collection:
     assert send(api, RUNS, GOOD)["Idempotent-Replayed"] == "true"
 
 
+@pytest.mark.queries
 def test_judgements_and_collections_are_made_once(api: APIClient, collection: str) -> None:
     qrels = QRELS + "9 0 a 1\n"
     first = send(api, QRELS_PATH, qrels, activate="false")
@@ -150,6 +155,7 @@ def test_judgements_and_collections_are_made_once(api: APIClient, collection: st
     assert (Qrels.objects.count(), Collection.objects.count()) == (2, 2)
 
 
+@pytest.mark.queries
 def test_keys_are_forgotten_after_a_day(api: APIClient, collection: str) -> None:
     send(api, RUNS, GOOD)
     send(api, RUNS, POOR, key="two")
@@ -162,6 +168,7 @@ class Killed(BaseException):
     """What a process that is killed does not survive."""
 
 
+@pytest.mark.queries
 def test_a_crash_before_the_commit_leaves_nothing_and_the_client_tries_again(
     api: APIClient, collection: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -198,6 +205,7 @@ def test_a_crash_after_the_commit_costs_only_the_answer(
     assert answer.json()["id"] == str(Run.objects.get().pk)
 
 
+@pytest.mark.queries
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("bodies", [(GOOD,) * 6, (GOOD, POOR) * 3], ids=["same", "different"])
 def test_of_many_at_once_one_is_done(api: APIClient, collection: str, bodies: tuple[str, ...]) -> None:

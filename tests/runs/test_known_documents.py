@@ -27,6 +27,8 @@ from runs.models import Run, User
 from tests.conftest import GOOD, POOR, client_of, evaluate_all, upload
 from tests.readers import of_a_reader
 
+pytestmark = pytest.mark.words
+
 LIMITS = Limits()
 KNOWN = "1 a\n1 b\n2 x\n1 expected 4\n"
 READ = ({"1": ["a", "b"], "2": ["x"]}, {"1": 4})

@@ -18,6 +18,8 @@ from runs.models import Membership, QuotaCounter, RateCounter, Run, Team, User
 from runs.services.rates import RATES, Rates
 from tests.conftest import GOOD, client_of, evaluate_all, upload
 
+pytestmark = pytest.mark.words
+
 RUNS = "collections/small/runs/"
 
 
@@ -25,6 +27,7 @@ def send(client: APIClient, number: int, **query: Any) -> Any:
     return upload(client, RUNS, GOOD.replace("good", f"good-{number}"), **query)
 
 
+@pytest.mark.queries
 def test_a_quota_is_kept_exactly(api: APIClient, collection: str) -> None:
     """A6; tests/reliability/test_quota.py sends them at once."""
     api.patch("/api/v1/collections/small/", {"daily_submissions": 2})
@@ -70,6 +73,7 @@ def test_what_becomes_of_a_run_does_not_change_what_was_counted(api: APIClient, 
     assert QuotaCounter.objects.get().used == 2
 
 
+@pytest.mark.queries
 def test_a_day_begins_at_midnight_utc(api: APIClient, collection: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A7: by the moment at which the run is stored."""
     api.patch("/api/v1/collections/small/", {"daily_submissions": 1})
@@ -82,6 +86,7 @@ def test_a_day_begins_at_midnight_utc(api: APIClient, collection: str, monkeypat
     assert send(api, 3).status_code == 429
 
 
+@pytest.mark.queries
 def test_who_changes_teams_takes_no_quota_along(api: APIClient, alice: User, bob: User, collection: str) -> None:
     """A7: a quota is a team's: a member more or less changes nothing, and a second account none of the first one's."""
     api.patch("/api/v1/collections/small/", {"daily_submissions": 1})
@@ -101,6 +106,7 @@ def test_every_team_has_its_own_quota(api: APIClient, bob: User, collection: str
     assert [send(client, 1).status_code for client in (api, client_of(bob))] == [429, 429]
 
 
+@pytest.mark.queries
 def test_the_runs_of_the_day_count_from_before_there_was_a_quota(api: APIClient, collection: str) -> None:
     for number in range(3):
         send(api, number)
@@ -117,6 +123,7 @@ def test_a_quota_is_a_number_of_runs(api: APIClient, collection: str, value: Any
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, "/daily_submissions")
 
 
+@pytest.mark.queries
 @pytest.mark.parametrize(("limit", "most"), [(1, 1), (10, 10), (99, 99), (1000, 1080)])
 def test_processes_share_a_limit(db: None, limit: int, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A15: four processes that know of each other through the database alone, each asked in turn."""
@@ -137,6 +144,7 @@ def test_a_large_limit_costs_no_writes(db: None, django_assert_num_queries: Call
         assert not any(Rates().take("user:1", 60_000) for _ in range(500))
 
 
+@pytest.mark.queries
 def test_old_counts_go(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     for moment in (6e9, 6e9 + 3600):
         monkeypatch.setattr("time.time", lambda moment=moment: moment)

@@ -14,6 +14,8 @@ from runs.models import AuditEvent, Collection, Parameter, ParameterKey, Paramet
 from runs.services.parameters import MAX_KEYS
 from tests.conftest import GOOD, client_of
 
+pytestmark = pytest.mark.words
+
 RUNS = "/api/v1/collections/small/runs/"
 
 
@@ -40,6 +42,7 @@ def address(api: APIClient, collection: str) -> str:
     return f"/api/v1/runs/{answer.json()['id']}/"
 
 
+@pytest.mark.queries
 def test_a_submission_says_parameters_and_costs(api: APIClient, address: str) -> None:
     body = api.get(address).json()
     assert body["metadata"] == {"bm25": {"k1": 0.9}, "model": "BM25", "long": list(range(30)), "on": True}
@@ -49,6 +52,7 @@ def test_a_submission_says_parameters_and_costs(api: APIClient, address: str) ->
     assert ParameterSet.objects.get().left_out == 1
 
 
+@pytest.mark.queries
 def test_a_header_is_part_of_the_metadata(api: APIClient, collection: str) -> None:
     header = (
         "# ir_metadata.start\n# platform:\n#   cpu: x\n# method:\n#   k1: 0.9\n# resources:\n#   runtime:\n"
@@ -83,6 +87,7 @@ def test_a_patch_is_merged(api: APIClient, address: str, kind: str) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.queries
 def test_a_patch_may_name_the_state_that_it_changes(api: APIClient, address: str) -> None:
     tag = api.get(address)["ETag"]
     assert api.patch(address, {"costs": {"price": 1}}, headers={"If-Match": tag}).status_code == 200
@@ -115,6 +120,7 @@ def test_what_cannot_be_kept_is_refused_whole(api: APIClient, address: str, code
     assert {**api.get(address).json(), "status": 0} == {**before, "status": 0}
 
 
+@pytest.mark.queries
 def test_the_first_value_stays_readable(api: APIClient, address: str) -> None:
     api.patch(address, {"metadata": {"bm25": {"k1": 1.2}}, "description": "x"})
     api.patch(address, {"description": "y"})
@@ -156,6 +162,7 @@ def three(api: APIClient, collection: str) -> dict[str, str]:
 BULK = "/api/v1/collections/small/runs/metadata/"
 
 
+@pytest.mark.queries
 def test_many_runs_are_changed_together(api: APIClient, three: dict[str, str]) -> None:
     body = {"filter": "param:k<3", "metadata": {"seed": 1}, "rename": {"k": "bm25.k1"}}
     tried = api.patch(BULK, {**body, "dry_run": True}).json()
@@ -185,6 +192,7 @@ def test_all_runs_are_changed_or_none(api: APIClient, three: dict[str, str]) -> 
     assert all("param:k" in values for values in rows().values())
 
 
+@pytest.mark.queries
 def test_only_own_runs_are_changed(api: APIClient, bob: User, three: dict[str, str]) -> None:
     other = client_of(bob)
     body = {"metadata": {"seed": 1}}
@@ -200,6 +208,7 @@ def test_a_change_says_which_runs_and_what(api: APIClient, three: dict[str, str]
     assert api.patch(BULK, body).status_code == 400
 
 
+@pytest.mark.queries
 def test_a_collection_has_room_for_so_many_names(api: APIClient, three: dict[str, str]) -> None:
     small = Collection.objects.get()
     there = ParameterKey.objects.count()
@@ -213,6 +222,7 @@ def test_a_collection_has_room_for_so_many_names(api: APIClient, three: dict[str
     assert {finding.code for finding in find_faults()} == {"unused_parameters"}
 
 
+@pytest.mark.queries
 def test_fsck_finds_and_writes_rows_that_differ(api: APIClient, three: dict[str, str]) -> None:
     before = rows()
     Parameter.objects.filter(key__name="k", owner__run__tag="one").update(number=5)

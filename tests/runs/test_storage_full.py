@@ -20,6 +20,8 @@ from runs.models import Collection, Run
 from runs.services import files
 from tests.conftest import GOOD, upload
 
+pytestmark = pytest.mark.words
+
 RUNS = "collections/small/runs/"
 
 

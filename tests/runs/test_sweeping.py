@@ -23,6 +23,8 @@ from runs.services.place import settle
 from runs.services.sweeping import LEAST_MOST, delete_orphan, is_named, sweep
 from tests.conftest import GOOD, POOR, upload
 
+pytestmark = pytest.mark.words
+
 RUNS = "collections/small/runs/"
 DAY = 24 * 3600
 
@@ -47,6 +49,7 @@ def test_files_that_rows_name_stay(api: APIClient, submit: Callable[..., Run]) -
     assert stored_path(Qrels.objects.get().sha256).exists()
 
 
+@pytest.mark.queries
 def test_a_file_goes_with_the_last_run_that_names_it(api: APIClient, submit: Callable[..., Run]) -> None:
     one, two = submit(GOOD), submit(GOOD, tag="copy")
     assert one.sha256 == two.sha256

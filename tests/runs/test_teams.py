@@ -9,6 +9,8 @@ from rest_framework.test import APIClient
 from runs.models import AuditEvent, Invitation, Membership, Team, User
 from tests.conftest import GOOD, SESSIONS, client_of, upload
 
+pytestmark = pytest.mark.words
+
 MEMBERS = "/api/v1/teams/lab/members/"
 INVITED = "/api/v1/teams/lab/invitations/"
 INVITATIONS = "/api/v1/invitations/"
@@ -78,6 +80,7 @@ def test_the_last_owner_cannot_leave(api: APIClient, bob: User, lab: str) -> Non
     assert roles(api) == {"alice": "owner", "bob": "member"}
 
 
+@pytest.mark.queries
 def test_a_team_of_one_stays_a_team_of_one(api: APIClient, alice: User, bob: User) -> None:
     for answer in (
         api.post("/api/v1/teams/alice/members/", {"username": "bob"}),
@@ -89,6 +92,7 @@ def test_a_team_of_one_stays_a_team_of_one(api: APIClient, alice: User, bob: Use
         Membership(team=alice.personal_team, user=bob).full_clean()
 
 
+@pytest.mark.queries
 def test_an_invitation_gives_nothing_until_it_is_accepted(api: APIClient, bob: User, lab: str) -> None:
     guest = client_of(bob)
     api.post("/api/v1/collections/", {"slug": "ours", "name": "Ours", "team": "lab", "visibility": "team"})
@@ -144,6 +148,7 @@ def test_nobody_is_made_an_owner_of_many_teams_by_others(api: APIClient, alice: 
     assert guest.post(f"{INVITATIONS}t18/").status_code == 201
 
 
+@pytest.mark.queries
 def test_an_empty_team_goes_with_its_last_member(api: APIClient, lab: str) -> None:
     assert api.delete(f"{MEMBERS}alice/").status_code == 204
     assert not Team.objects.filter(slug="lab").exists()
@@ -153,6 +158,7 @@ def test_an_empty_team_goes_with_its_last_member(api: APIClient, lab: str) -> No
     assert api.post("/api/v1/teams/", {"slug": "lab", "name": "Again"}).status_code == 201
 
 
+@pytest.mark.queries
 def test_an_empty_team_is_deleted_whoever_is_in_it(api: APIClient, bob: User, lab: str) -> None:
     join(api, bob)
     api.post(MEMBERS, {"username": User.objects.create_user("carol").username})
@@ -194,6 +200,7 @@ def test_strangers_do_not_see_a_team(bob: User, lab: str) -> None:
     assert stranger.delete(f"{MEMBERS}alice/").status_code == 404
 
 
+@pytest.mark.queries
 def test_a_locked_account_joins_no_team(api: APIClient, bob: User, lab: str) -> None:
     User.objects.filter(pk=bob.pk).update(is_active=False)
     assert api.post(MEMBERS, {"username": "bob"}).json()["code"] == "unknown_user"

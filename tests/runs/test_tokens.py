@@ -25,6 +25,8 @@ from runs.services import rates
 from tests.conftest import GOOD, client_of, upload
 from tests.web.test_matrix import patterns
 
+pytestmark = pytest.mark.words
+
 SECRET = "evh_01234567_" + "s" * 43
 
 
@@ -64,6 +66,7 @@ def test_a_token_makes_none_that_is_more_than_itself(alice: User) -> None:
     assert ApiToken.objects.count() == 2
 
 
+@pytest.mark.queries
 def test_a_token_ends_with_the_one_that_made_it(alice: User) -> None:
     """However long the chain, whoever ends it, and none beside it."""
 
@@ -86,6 +89,7 @@ def test_a_token_ends_with_the_one_that_made_it(alice: User) -> None:
     assert ApiToken.objects.get(name="z").maker is None
 
 
+@pytest.mark.queries
 def test_tokens_from_before_the_scopes_keep_what_they_could_do(alice: User) -> None:
     ApiToken.objects.issue(user=alice, name="old", scopes=[])
     team = Team.objects.create(slug="unled", name="x")
@@ -97,6 +101,7 @@ def test_tokens_from_before_the_scopes_keep_what_they_could_do(alice: User) -> N
     assert Membership.objects.get(team=team).role == "owner"
 
 
+@pytest.mark.queries
 def test_the_command_makes_tokens_with_scopes(alice: User, capsys: pytest.CaptureFixture[str]) -> None:
     call_command("create_token", "alice", scope=["manage"], days=3)
     call_command("create_token", "alice")
@@ -170,6 +175,7 @@ def test_a_token_in_a_path_is_refused_and_not_repeated(
     assert "sss" not in str({name: answer.wsgi_request.META[name] for name in ("PATH_INFO", "RAW_URI", "REQUEST_URI")})
 
 
+@pytest.mark.queries
 def test_an_innocent_address_is_not_refused(api: APIClient, collection: str) -> None:
     assert api.get("/api/v1/collections/small/runs/?tag=token&team=evh_x").status_code == 200
 
@@ -240,6 +246,7 @@ def test_an_account_cannot_be_told_from_none_at_login(alice: User) -> None:
     assert pages[0] == pages[1]
 
 
+@pytest.mark.queries
 def test_nobody_exists_by_default(db: None, capsys: pytest.CaptureFixture[str]) -> None:
     """A28: the first secrets are made, printed once, and stored as hashes."""
     assert not User.objects.exists()
@@ -258,6 +265,7 @@ def test_nobody_exists_by_default(db: None, capsys: pytest.CaptureFixture[str]) 
             call_command(command, "first")
 
 
+@pytest.mark.queries
 def test_an_ordinary_user_is_created_on_the_command_line(db: None, capsys: pytest.CaptureFixture[str]) -> None:
     call_command("create_user", "dana")
     name, password, token = (line.split(":", 1)[1].strip() for line in capsys.readouterr().out.splitlines())

@@ -13,6 +13,8 @@ from runs.models import Collection, Run
 from runs.services.reports import grouped, report_as_json
 from tests.conftest import GOOD, QRELS, upload
 
+pytestmark = pytest.mark.words
+
 RUNS = "collections/small/runs/"
 REVERSED = "".join(f"{topic} Q0 d{rank} {rank} {rank}.5 up\n" for topic in (1, 2, 3) for rank in range(1, 101))
 
@@ -48,6 +50,7 @@ def test_many_warnings_of_one_kind_hide_no_other() -> None:
     assert (report.warnings[0].count, report.problem_counts, report.problem_count) == (199, {}, 0)
 
 
+@pytest.mark.queries
 def test_reports_of_earlier_releases_are_grouped_when_they_are_read(api: APIClient, collection: str) -> None:
     upload(api, RUNS, GOOD)
     many = [{"line": line, "code": "rank_contradicts_score", "message": "contradicts"} for line in range(2, 52)]

@@ -30,6 +30,8 @@ from tests.web.worlds import (
     submit_form,
 )
 
+pytestmark = pytest.mark.words
+
 OTHER_QRELS = "1 0 a 1\n2 0 y 2\n3 0 z 1\n"
 
 
@@ -169,6 +171,7 @@ CASES = {
 }  # fmt: skip
 
 
+@pytest.mark.queries
 @pytest.mark.slow
 @pytest.mark.parametrize("name", list(CASES))
 @pytest.mark.parametrize("role", ["superuser", "staff with the permission"])
@@ -209,6 +212,7 @@ def test_an_action_is_not_there_without_its_permission(people: People, name: str
     assert AuditEvent.objects.count() == known
 
 
+@pytest.mark.queries
 @pytest.mark.slow
 @pytest.mark.parametrize("name", list(CASES))
 def test_an_action_whose_event_cannot_be_written_is_not_done(
@@ -235,6 +239,7 @@ def test_a_restored_run_is_what_it_was(people: People, root: Client) -> None:
     assert people.api["owner"].get(board).json()["results"] == before
 
 
+@pytest.mark.queries
 def test_what_was_cancelled_with_its_run_is_evaluated_when_it_comes_back(people: People, root: Client) -> None:
     sent = submit_form(people.api["participant"], "one", GOOD, team="guests", tag="late")
     run = Run.objects.get(pk=sent.json()["id"])
@@ -250,6 +255,7 @@ def test_what_was_cancelled_with_its_run_is_evaluated_when_it_comes_back(people:
     }  # fmt: skip
 
 
+@pytest.mark.queries
 def test_a_run_does_not_come_back_without_its_file_or_beside_its_namesake(people: People, root: Client) -> None:
     run = withdrawn_run(people)
     again = submit_form(people.api["participant"], "one", POOR, team="guests", tag="good")
@@ -264,6 +270,7 @@ def test_a_run_does_not_come_back_without_its_file_or_beside_its_namesake(people
     assert "was not withdrawn" in act(root, "restore", Run.objects.get(tag="poor"))
 
 
+@pytest.mark.queries
 def test_an_evaluation_is_repeated_to_the_same_values(people: People, root: Client) -> None:
     evaluation = Evaluation.objects.get(run=good())
     values = list(evaluation.vectors.order_by("measure").values_list("measure", "mean"))
@@ -276,6 +283,7 @@ def test_an_evaluation_is_repeated_to_the_same_values(people: People, root: Clie
     assert list(evaluation.vectors.order_by("measure").values_list("measure", "mean")) == values
 
 
+@pytest.mark.queries
 def test_what_another_engine_made_or_whose_run_is_gone_is_not_repeated(people: People, root: Client) -> None:
     evaluation = Evaluation.objects.get(run=good())
     Evaluation.objects.filter(pk=evaluation.pk).update(engine_version="0")
@@ -286,6 +294,7 @@ def test_what_another_engine_made_or_whose_run_is_gone_is_not_repeated(people: P
     assert not Evaluation.objects.filter(state="queued").exists()
 
 
+@pytest.mark.queries
 def test_only_those_that_failed_are_tried_again(people: People, root: Client) -> None:
     rows = [fail_evaluation(good()), Evaluation.objects.get(run__tag="poor")]
     assert "Queued again: 1" in act(root, "try_failed_again", *rows)
@@ -293,6 +302,7 @@ def test_only_those_that_failed_are_tried_again(people: People, root: Client) ->
     assert AuditEvent.objects.filter(action="evaluation.repeated").count() == 1
 
 
+@pytest.mark.queries
 def test_a_cancelled_comparison_ends_also_in_its_workers_hands(people: People, root: Client) -> None:
     comparison = waiting_comparison(people)
     lease = claim(comparison.pk, Comparison)
@@ -310,6 +320,7 @@ def test_a_cancelled_comparison_ends_also_in_its_workers_hands(people: People, r
     assert newest() == [("comparison.repeated", str(comparison.pk))]
 
 
+@pytest.mark.queries
 def test_a_disabled_account_is_out_everywhere_and_comes_back(people: People, root: Client) -> None:
     owner = people.users["owner"]
     assert people.browsers["owner"].get("/tokens/").status_code == 200
@@ -323,6 +334,7 @@ def test_a_disabled_account_is_out_everywhere_and_comes_back(people: People, roo
     assert people.api["owner"].get("/api/v1/collections/").status_code == 200
 
 
+@pytest.mark.queries
 def test_nobody_disables_themselves_or_somebody_mightier(people: People, root: Client) -> None:
     chief, staff = User.objects.get(username="root"), people.users["staff"]
     assert "you cannot disable your own account" in act(root, "disable", chief)
@@ -335,6 +347,7 @@ def test_nobody_disables_themselves_or_somebody_mightier(people: People, root: C
     assert not User.objects.filter(is_active=False).exists()
 
 
+@pytest.mark.queries
 def test_a_revoked_token_is_not_revoked_twice_nor_brought_back(people: People, root: Client) -> None:
     token, text = ApiToken.objects.issue(user=people.users["owner"], name="lost")
     act(root, "revoke", token)
@@ -349,6 +362,7 @@ def test_a_revoked_token_is_not_revoked_twice_nor_brought_back(people: People, r
     assert ApiToken.objects.get(name="lost").revoked_at
 
 
+@pytest.mark.queries
 def test_a_release_that_has_nothing_to_show_is_refused(people: People, root: Client) -> None:
     make_collection(people, "veiled", blind=True)
     veiled, open_one = Collection.objects.get(slug="veiled"), Collection.objects.get(slug="one")
@@ -358,6 +372,7 @@ def test_a_release_that_has_nothing_to_show_is_refused(people: People, root: Cli
     assert Collection.objects.get(slug="veiled").blind
 
 
+@pytest.mark.queries
 def test_one_version_counts(people: People, root: Client) -> None:
     second = second_version(people)
     assert "Choose exactly one version" in act(root, "activate", second, Qrels.objects.get(version=1))
@@ -367,6 +382,7 @@ def test_one_version_counts(people: People, root: Client) -> None:
     assert SessionEvaluation.objects.filter(qrels=second, state="queued").count() == 1
 
 
+@pytest.mark.queries
 def test_a_page_of_rows_is_chosen_asked_for_and_done(people: People, root: Client) -> None:
     """As many as a page shows, through the form that the question sends."""
     run = good()

@@ -35,6 +35,8 @@ from tests.web.worlds import (
     submit_form,
 )
 
+pytestmark = pytest.mark.words
+
 SCRIPT_OR_STYLE = re.compile(
     rb"<script(?![^>]*\ssrc=\"/(?:static|admin/jsi18n)/)|<style|\sstyle=|\son[a-z]+=\"|javascript:", re.IGNORECASE
 )
@@ -151,6 +153,7 @@ class _Superuser:
     user = User(is_superuser=True, is_active=True)
 
 
+@pytest.mark.queries
 def test_every_page_opens_and_has_no_script_or_style_of_its_own(filled: None, root: Client) -> None:
     seen = list(addresses())
     assert len(seen) > 3 * len(REGISTERED)
@@ -188,6 +191,7 @@ def queries(browser: Client, address: str) -> list[str]:
     return [query["sql"] for query in captured]
 
 
+@pytest.mark.queries
 @pytest.mark.slow
 def test_every_filter_and_every_column_to_order_by_works(filled: None, root: Client) -> None:
     for model, registered in admin.site._registry.items():
@@ -201,6 +205,7 @@ def test_every_filter_and_every_column_to_order_by_works(filled: None, root: Cli
     assert "good" in page(root, list_of(Evaluation), run__id__exact=str(run.pk))
 
 
+@pytest.mark.queries
 def test_a_list_answers_what_is_asked_of_it(filled: None, root: Client) -> None:
     Qrels.objects.update(size=2048)
     QuotaCounter.objects.update(used=7)
@@ -286,6 +291,7 @@ def members(team: Team, *roles: tuple[Membership, str], **more: Any) -> dict[str
     return fields
 
 
+@pytest.mark.queries
 def test_a_team_keeps_an_owner(people: People, root: Client) -> None:
     lab = Team.objects.get(slug="lab")
     owner, member = (lab.memberships.get(user__username=name) for name in ("owner", "member"))
@@ -328,6 +334,7 @@ def granted(people: People, *codenames: str) -> Client:
     return people.browsers["staff"]
 
 
+@pytest.mark.queries
 def test_staff_without_a_permission_see_nothing_and_with_it_what_it_says(people: People, filled: None) -> None:
     for model in REGISTERED:
         assert granted(people).get(list_of(model)).status_code == 403, model
@@ -344,6 +351,7 @@ def test_staff_without_a_permission_see_nothing_and_with_it_what_it_says(people:
         assert {browser.get(list_of(other)).status_code for other in others} == {403}
 
 
+@pytest.mark.queries
 def test_whoever_changes_accounts_makes_nobody_mightier(people: People) -> None:
     browser = granted(people, "view_user", "add_user", "change_user", "delete_user", "change_group", "view_group")
     staff, chief = people.users["staff"], User.objects.create_superuser("chief", password="a long passphrase")

@@ -11,6 +11,8 @@ from runs.models import Collection, Run
 from tests.conftest import evaluate_all
 from tests.web.worlds import People, add_qrels, make_collection, make_session_set, run_ids
 
+pytestmark = pytest.mark.words
+
 COLLECTION = "/api/v1/collections/one/"
 MALFORMED = ("nonsense", '"open', '"a" "b"', "W/", 'w/"a"', '"a",', "", '"a\x7f"', '"' + "a" * 2000 + '"')
 
@@ -34,6 +36,7 @@ def test_the_later_of_two_writers_is_told(people: People, values: dict[str, Any]
     assert owner.patch(COLLECTION, {"name": "Fourth"}).status_code == 200
 
 
+@pytest.mark.queries
 @pytest.mark.parametrize("kind", ["runs", "session-sets"])
 def test_runs_and_session_sets_have_tags_as_well(people: People, values: dict[str, Any], kind: str) -> None:
     guest = people.api["participant"]
@@ -56,6 +59,7 @@ def test_what_moves_by_itself_refuses_nobodys_change(people: People, values: dic
     assert [people.api["owner"].get(path)["ETag"] for path in (COLLECTION, run)] == tags
 
 
+@pytest.mark.queries
 @pytest.mark.parametrize("tag", MALFORMED)
 def test_a_condition_that_says_nothing_is_refused(people: People, values: dict[str, Any], tag: str) -> None:
     guest, owner, run = people.api["participant"], people.api["owner"], f"/api/v1/runs/{values['run']}/"

@@ -14,6 +14,8 @@ from rest_framework.test import APIClient
 from runs.models import Collection, ParameterKey, Run, User
 from tests.conftest import GOOD, POOR, evaluate_all
 
+pytestmark = pytest.mark.words
+
 PAGE = "/collections/small/"
 
 
@@ -70,6 +72,7 @@ def test_a_bad_filter_is_told_above_a_leaderboard_that_stays(client: Client, run
     assert 'value="param:bm25.k&gt;1"' in answer.content.decode()
 
 
+@pytest.mark.queries
 def test_the_page_of_parameters_links_values_to_runs(client: Client, runs: dict[str, str]) -> None:
     page = client.get(f"{PAGE}parameters/").content.decode()
     assert "&lt;b&gt;" in page
@@ -93,6 +96,7 @@ def test_without_parameters_the_page_says_how_to_give_some(client: Client, colle
     assert re.findall(r'<option value="([^"]*)"', offered) == ["label", "submitted"]
 
 
+@pytest.mark.queries
 def test_organisers_describe_keys_on_the_page(browser: Client, runs: dict[str, str]) -> None:
     address = f"{PAGE}parameters/describe/"
     form = {"space": "param", "name": "bm25.k1", "unit": "x", "note": "saturation", "role": "ignored"}
@@ -160,6 +164,7 @@ def test_a_blind_page_shows_own_runs_and_no_leaderboard(client: Client, bob: Use
     assert "1.2" not in text_of(other.get(f"{PAGE}parameters/"))
 
 
+@pytest.mark.queries
 def test_a_key_is_renamed_in_many_runs(browser: Client, runs: dict[str, str], bob: User) -> None:
     path = f"{PAGE}parameters/rename/"
     assert f'href="{path}"' in browser.get(f"{PAGE}parameters/").content.decode()

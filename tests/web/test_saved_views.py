@@ -16,6 +16,8 @@ from runs.services.saved_views import create_view
 from tests.conftest import client_of
 from tests.web.worlds import People
 
+pytestmark = pytest.mark.words
+
 API = "/api/v1/collections/one/"
 PAGE = "/collections/one/"
 
@@ -80,6 +82,7 @@ def test_a_view_without_statistics_leaves_their_options_to_the_page(people: Peop
         assert (told["parts"], told["alpha"]) == (["tiers"], 0.1)
 
 
+@pytest.mark.queries
 @pytest.mark.parametrize(
     ("query", "code"),
     [
@@ -98,6 +101,7 @@ def test_what_the_leaderboard_does_not_read_is_not_saved(people: People, run: st
     assert not View.objects.exists()
 
 
+@pytest.mark.queries
 def test_who_sees_and_who_changes_a_view(people: People, run: str) -> None:
     guest, owner = people.api["participant"], people.api["owner"]
     colleague = User.objects.create_user("colleague")
@@ -163,6 +167,7 @@ def test_views_of_a_blind_collection_are_for_its_organisers(people: People, run:
     assert len(names(people.api["participant"])) == 2
 
 
+@pytest.mark.queries
 def test_accounts_teams_and_limits(people: People, run: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A view of others outlives the account that saved it; a private one does not. A backup has them."""
     monkeypatch.setattr("runs.services.saved_views.MAX_VIEWS", 2)
@@ -183,6 +188,7 @@ def menu(browser: Client, path: str) -> str:
     return unescape(re.search(r'<details class="tool views".*?</details>', html)[0])  # type: ignore[index]
 
 
+@pytest.mark.queries
 def test_the_menu_saves_opens_and_says_what_changed(people: People, run: str) -> None:
     browser = people.browsers["owner"]
     hidden = re.search(r'name="query" value="([^"]*)"', menu(browser, f"{PAGE}?filter=tag:good&offset=0&select={run}"))
@@ -212,6 +218,7 @@ def test_the_menu_saves_opens_and_says_what_changed(people: People, run: str) ->
     assert "<form" not in anonymous
 
 
+@pytest.mark.queries
 def test_the_page_of_views_renames_shares_and_deletes(people: People, run: str) -> None:
     browser = people.browsers["participant"]
     code = save(people.api["participant"]).json()["code"]

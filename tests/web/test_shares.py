@@ -20,6 +20,8 @@ from tests.conftest import client_of
 from tests.web.test_pages import text_of
 from tests.web.worlds import People, body_of, make_campaign, make_comparison, make_share
 
+pytestmark = pytest.mark.words
+
 API = "/api/v1/shares/"
 # Until then names of teams are hidden.
 VEIL = datetime(2100, 8, 1, tzinfo=UTC)
@@ -90,6 +92,7 @@ def test_a_link_opens_one_leaderboard_without_an_account(people: People, hidden:
     assert (link.opened, link.last_opened_on) == (1, timezone.now().date())
 
 
+@pytest.mark.queries
 def test_a_link_opens_one_comparison_or_one_run(people: People, hidden: str) -> None:
     runs = list(Run.objects.filter(collection__slug="one").values_list("pk", flat=True))
     stored = make_comparison("one")
@@ -116,6 +119,7 @@ def test_a_link_opens_one_comparison_or_one_run(people: People, hidden: str) -> 
     assert "P@3" in html
 
 
+@pytest.mark.queries
 def test_whatever_ends_a_link_ends_it_at_once(people: People, hidden: str) -> None:
     browser, page, secret = opened(people)
     link = ShareLink.objects.get()
@@ -162,6 +166,7 @@ def test_whatever_ends_a_link_ends_it_at_once(people: People, hidden: str) -> No
     assert (wrong.status_code, wrong.content) == (404, never.content)
 
 
+@pytest.mark.queries
 def test_the_run_of_a_link_is_withdrawn_or_of_another_team(people: People, hidden: str) -> None:
     Collection.objects.update(visibility="public")
     guest = people.users["participant"]
@@ -180,6 +185,7 @@ def test_the_run_of_a_link_is_withdrawn_or_of_another_team(people: People, hidde
     assert browser.get(path).status_code == 404
 
 
+@pytest.mark.queries
 @pytest.mark.parametrize(
     ("role", "fields", "status", "pointer"),
     [
@@ -206,6 +212,7 @@ def test_who_shares_what(
         assert answer.json()["errors"][0]["pointer"] == pointer
 
 
+@pytest.mark.queries
 def test_lists_and_limits(people: People, run: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("runs.services.shares.MAX_SHARES", 1)
     assert make(people, "participant", kind="run", collection="", run=run).status_code == 201
@@ -223,6 +230,7 @@ def test_lists_and_limits(people: People, run: str, monkeypatch: pytest.MonkeyPa
     assert ShareLink in saved_models()
 
 
+@pytest.mark.queries
 def test_the_secret_is_in_no_log_no_page_and_no_event(
     people: People, hidden: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -298,6 +306,7 @@ def test_the_page_says_who_sees_makes_a_link_once_and_revokes_it(people: People,
         assert 'href="/shares/?kind=' in browser.get(path).content.decode(), path
 
 
+@pytest.mark.queries
 def test_organisers_see_and_revoke_the_links_of_others(people: People, run: str) -> None:
     make(people, "participant", kind="run", collection="", run=run)
     link = ShareLink.objects.get()
@@ -314,6 +323,7 @@ def test_organisers_see_and_revoke_the_links_of_others(people: People, run: str)
     assert people.browsers["participant"].get("/shares/").content.decode().count("revoked") == 1
 
 
+@pytest.mark.queries
 @pytest.mark.parametrize(
     ("state", "words", "works"),
     [
@@ -348,6 +358,7 @@ def test_who_sees_something_is_said_in_every_state(
                     "Everyone" in words or "participants" in words]  # fmt: skip
 
 
+@pytest.mark.queries
 def test_a_leaderboard_is_cited_with_what_it_depends_on(people: People, run: str) -> None:
     Collection.objects.update(name="A & B_{c}")
     told = people.api["anonymous"].get("/api/v1/collections/one/citation/?sort=map").json()
