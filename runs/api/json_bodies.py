@@ -23,8 +23,12 @@ class JSONParser(parsers.JSONParser):
     def parse(
         self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
     ) -> Any:
-        """Return the decoded body. Raise InvalidInput, which points to the text with a forbidden character."""
-        decoded = super().parse(stream, media_type, dict(parser_context or {}))
+        """Return the decoded body. Raise InvalidInput, which points to the text with a forbidden character, also for
+        values that are nested too deeply to decode."""
+        try:
+            decoded = super().parse(stream, media_type, dict(parser_context or {}))
+        except RecursionError as error:
+            raise InvalidInput("a value is nested too deeply", code="out_of_range") from error
         _check_text(decoded)
         return decoded
 
