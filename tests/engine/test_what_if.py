@@ -56,6 +56,15 @@ def test_standings_are_competition_ranks(rows: list[list[int]], lower: bool) -> 
     assert standings(means, np.full(len(rows), lower)).tolist() == expected.tolist()
 
 
+@given(MEANS, st.booleans())
+def test_one_combination_has_the_ranks_that_it_has_among_several(rows: list[list[int]], lower: bool) -> None:
+    # Within the tolerance, beyond it, and some without a mean.
+    shifts = np.resize(np.array([0.0, 4e-13, 8e-13, 2e-12, np.nan]), len(rows[0]))
+    means, lowers = np.array(rows, np.float64) + shifts, np.full(len(rows) + 1, lower)
+    together = standings(np.vstack([means, means[:1]]), lowers)
+    assert [standings(row[None, :], lowers[:1])[0].tolist() for row in means] == together[:-1].tolist()
+
+
 def test_systems_without_a_mean_share_the_last_place() -> None:
     ranks = standings(np.array([[0.5, np.nan, 0.7, np.nan], [0.5, np.nan, 0.7, 9.0]]), np.array([False, True]))
     assert ranks.tolist() == [[2, 3, 1, 3], [1, 4, 2, 3]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 
@@ -29,6 +30,11 @@ def standings(means: Matrix, lower_is_better: Flags) -> Ints:
     cost = np.where(lower_is_better[:, None], means, -means)
     cost = np.where(np.isnan(cost), np.inf, cost)
     order = np.argsort(cost, axis=1)
+    if len(cost) == 1:
+        # One leaderboard of a thousand runs: arrays of one number take fifty times as long as numbers.
+        found = np.empty(order.shape, np.int64)
+        found[0, order[0]] = _ranks_in_order(cost[0, order[0]].tolist())
+        return found
     ordered = np.ascontiguousarray(np.take_along_axis(cost, order, axis=1).T)
     places = np.ones(ordered.shape, np.int64)
     if len(ordered):
@@ -39,6 +45,16 @@ def standings(means: Matrix, lower_is_better: Flags) -> Ints:
         places[place] = np.where(opens, place + 1, places[place - 1])
     ranks = np.empty(order.shape, np.int64)
     np.put_along_axis(ranks, order, places.T, axis=1)
+    return ranks
+
+
+def _ranks_in_order(costs: Sequence[float]) -> list[int]:
+    """Return the ranks of ascending costs."""
+    ranks, rank, end = list[int](), 1, -math.inf
+    for place, cost in enumerate(costs, 1):
+        if place == 1 or cost > end:
+            rank, end = place, cost + TIE * max(1.0, abs(cost))
+        ranks.append(rank)
     return ranks
 
 
