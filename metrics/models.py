@@ -154,6 +154,8 @@ class Evaluation(SubmissionEvaluation):
     qrels = models.ForeignKey(Qrels, on_delete=models.CASCADE, related_name="evaluations")
     scores = models.CharField(max_length=10, choices=Collection.Scores.choices)
     topics_answered = models.IntegerField(null=True)
+    judged_depth = models.IntegerField(null=True, help_text="every document of the ranks 1 to this one is judged")
+    depth_digest = models.BigIntegerField(null=True)
 
     objects = EvaluationQuerySet.as_manager()
 

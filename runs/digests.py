@@ -41,6 +41,11 @@ def digest_of_vector(evaluation: int, qrels: int, measure: str, content: bytes |
     return digest_of_bytes(("vector", evaluation, qrels, measure), content)
 
 
+def digest_of_depth(evaluation: int, qrels: int, files: str, depth: int) -> int:
+    """Return the digest of how deep a run is judged, by these judgements and from these files."""
+    return digest_of_bytes(("depth", evaluation, qrels, files), str(depth).encode())
+
+
 def digest_of_json(owner: tuple[object, ...], value: object) -> int:
     """Return the digest of a JSON value, which is the same for the value from either database: it ignores the order of
     keys and whether a number is written as 1 or 1.0. UNREADABLE if it is not a JSON value."""

@@ -43,6 +43,8 @@ KINDS = (
     _column("metrics_metricvector", "measure", RUNS),
     _column("metrics_judgedview", "content", RUNS, 5, "evaluation_id"),
     _column("metrics_judgedview", "digest", RUNS, 1, "evaluation_id"),
+    _column("metrics_evaluation", "judged_depth", ("phase board",)),
+    _column("metrics_evaluation", "depth_digest", ("phase board",)),
     _column("metrics_sessionview", "content", SESSIONS, 3, "evaluation_id"),
     _column("metrics_sessionview", "sessions", SESSIONS, 2, "evaluation_id"),
     _column("metrics_sessionview", "digest", SESSIONS, 1, "evaluation_id"),

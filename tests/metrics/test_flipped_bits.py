@@ -26,7 +26,7 @@ from metrics.services.comparisons.stored import compare, queue_comparison, read_
 from metrics.services.sessions.board import SessionBoardQuery, read_session_board
 from metrics.services.sessions.judged_sets import default_measures, load_set
 from metrics.services.upkeep.integrity import find_faults
-from metrics.services.values.judged_views import load_view, vectors_of
+from metrics.services.values.judged_views import depths_of, load_view, vectors_of
 from runs.errors import StoredValueCorrupt
 from runs.models import Collection, Qrels, Run
 from runs.services.files import stored_path
@@ -62,6 +62,11 @@ def views() -> Any:
     return {one.run_id: load_view(one).to_bytes() for one in Evaluation.objects.evaluated().order_by("pk")}
 
 
+def depths() -> Any:
+    evaluated = Evaluation.objects.evaluated().order_by("pk")
+    return depths_of(list(evaluated.values_list("pk", flat=True)))
+
+
 def session_views() -> Any:
     sets = {one.session_set_id: load_set(one) for one in SessionEvaluation.objects.evaluated().order_by("pk")}
     return {pk: (judged.sessions, judged.view.to_bytes()) for pk, judged in sets.items()}
@@ -86,6 +91,8 @@ KINDS = (
     Stored(MetricVector, "mean_digest", board),
     Stored(JudgedView, "content", views, 5),
     Stored(JudgedView, "digest", views),
+    Stored(Evaluation, "judged_depth", depths),
+    Stored(Evaluation, "depth_digest", depths),
     Stored(SessionView, "content", session_views, 3),
     Stored(SessionView, "sessions", session_views, 2),
     Stored(SessionEvaluation, "means", session_board, 2),
@@ -154,7 +161,7 @@ def test_no_flipped_bit_becomes_a_number(everything: None, unchecked_text: None)
             set_column(kind, pk, value)
             nothing_is_queued()
         # Values and means are computed again, boards shown without what is damaged.
-        assert refused or kind.read in (values, board, session_board), kind
+        assert refused or kind.read in (values, board, session_board, depths), kind
 
 
 def is_part_of(found: Any, right: Any) -> bool:

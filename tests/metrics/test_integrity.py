@@ -17,6 +17,7 @@ import pytest
 import zstandard
 from django.core.management import call_command
 from django.db import connection
+from django.db.models import F
 from django.utils import timezone
 from rest_framework.test import APIClient
 
@@ -64,6 +65,10 @@ def cut_vector(run: Run) -> None:
     MetricVector.objects.filter(measure="AP").update(content=b"12345678")
 
 
+def change_depth(run: Run) -> None:
+    Evaluation.objects.update(judged_depth=F("judged_depth") + 1)
+
+
 def expire_lease(run: Run) -> None:
     held(run, -60)
 
@@ -98,6 +103,7 @@ REPAIRABLE: dict[str, Callable[[Run], None]] = {
     "view_missing": drop_view,
     "view_unreadable": spoil_view,
     "vector_length": cut_vector,
+    "depth_altered": change_depth,
     "lease_expired": expire_lease,
     "lease_too_long": stretch_lease,
     "deleted_run_queued": queue_deleted,

@@ -11,6 +11,7 @@ from django.db import OperationalError
 from django.db.models import Model
 
 from metrics.engine import ENGINE_VERSION
+from metrics.engine.depth import judged_depth
 from metrics.engine.errors import EvalHubError
 from metrics.engine.grammar import parse_measure
 from metrics.engine.ranking import Floats
@@ -27,6 +28,7 @@ from runs.services.qrels import load_judgements
 
 # Another processor may compute another last digit.
 _RELATIVE, _ABSOLUTE = 1e-9, 1e-12
+_READ = ("engine_version", "qrels_id", "run", "judged_depth")
 _BROKEN = (StoredValueCorrupt, OperationalError)
 
 
@@ -54,11 +56,15 @@ def find_in_topic_ids() -> Iterator[Finding]:
 
 def find_in_vectors() -> Iterator[Finding]:
     """Check that every vector and mean is unchanged, and equal to what this engine computes from the judged view."""
-    for evaluation in Evaluation.objects.evaluated().select_related("run").only("engine_version", "qrels_id", "run"):
+    for evaluation in Evaluation.objects.evaluated().select_related("run").only(*_READ):
         current, view = evaluation.engine_version == ENGINE_VERSION, None
         kept = JudgedView.objects.filter(pk=evaluation.pk).first() if current else None
         if kept and is_whole(kept, evaluation.qrels_id):
             view = unpack_view(kept)
+            if evaluation.judged_depth not in (None, judged_depth(view)):
+                text = f"the judged depth of run {evaluation.run_id} is damaged; --repair computes it again"
+                again = partial(Evaluation.objects.filter(pk=evaluation.pk).update, judged_depth=None)
+                yield Finding("depth_altered", text, again)
         for vector in MetricVector.objects.filter(evaluation=evaluation.pk):
             sound, text = (
                 vector.is_sound(evaluation.qrels_id),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import zstandard
 from django.db import transaction
 
+from metrics.engine.depth import judged_depth
 from metrics.engine.grammar import Measure, parse_measure
 from metrics.engine.judged import JudgedRun
 from metrics.engine.judging import judge
@@ -19,6 +20,7 @@ from metrics.services.queue.leases import evaluate_leased
 from metrics.services.queue.lifecycle import Lease, LeaseLost, finish
 from metrics.services.queue.notices import announce_ended
 from metrics.services.upkeep.changes import mark_changed
+from runs.digests import digest_of_depth
 from runs.formats.trec_run import read_run
 from runs.services.files import HASH_SEED, read_stored
 from runs.services.known_documents import load_known
@@ -33,12 +35,12 @@ JUDGED = parse_measure("Judged@10")
 class Outcome:
     """The result of evaluating a run."""
 
+    evaluation: Evaluation
     view: JudgedRun
     stored: JudgedView
     vectors: list[MetricVector]
     files: str
     seconds: float
-    collection: int
 
 
 def evaluate(*, evaluation_id: int) -> bool:
@@ -70,7 +72,7 @@ def _compute(evaluation: Evaluation, lost: threading.Event) -> Outcome:
         vectors.append(vector.seal(evaluation.qrels_id))
     content = zstandard.compress(view.to_bytes())
     stored = JudgedView(evaluation_id=evaluation.pk, content=content).seal(evaluation.qrels_id)
-    return Outcome(view, stored, vectors, "".join(run.files), time.perf_counter() - start, run.collection_id)
+    return Outcome(evaluation, view, stored, vectors, "".join(run.files), time.perf_counter() - start)
 
 
 def make_vector(evaluation_id: int, measure: Measure, view: JudgedRun) -> MetricVector:
@@ -83,7 +85,13 @@ def make_vector(evaluation_id: int, measure: Measure, view: JudgedRun) -> Metric
 
 def _store(lease: Lease, outcome: Outcome) -> bool:
     """Save the results in one transaction. A worker that lost its lease writes nothing."""
-    told = {"topics_answered": int((outcome.view.num_ret > 0).sum()), "judged_files": outcome.files}
+    depth = judged_depth(outcome.view)
+    told = {
+        "topics_answered": int((outcome.view.num_ret > 0).sum()),
+        "judged_files": outcome.files,
+        "judged_depth": depth,
+        "depth_digest": digest_of_depth(lease.pk, outcome.evaluation.qrels_id, outcome.files, depth),
+    }
     with transaction.atomic():
         if not finish(lease, seconds=outcome.seconds, **told):
             raise LeaseLost
@@ -93,5 +101,5 @@ def _store(lease: Lease, outcome: Outcome) -> bool:
         )
         MetricVector.objects.bulk_create(outcome.vectors)
         announce_ended(Evaluation, [lease.pk])
-    mark_changed(outcome.collection)
+    mark_changed(outcome.evaluation.run.collection_id)
     return True

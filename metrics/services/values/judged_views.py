@@ -23,7 +23,7 @@ from metrics.services.queue.damage import give_up_evaluations
 from metrics.services.values.effort import begin_values, begin_vectors
 from metrics.services.values.evaluate import make_vector
 from runs.attention import keep_going
-from runs.digests import digest_of_vector, digests_of_means, measure_seed
+from runs.digests import digest_of_depth, digest_of_vector, digests_of_means, measure_seed
 from runs.models import Qrels
 from runs.services.reading import after_snapshot
 
@@ -35,7 +35,8 @@ _NAMED = 5
 _BATCH = 5000
 # Judged views have up to a few megabytes: this many are fetched at once, and unpacked one by one.
 _ROWS = 8
-_CACHE_SECONDS, _A_DAY = 3_600, 86_400
+_CACHE_SECONDS = 3_600
+_DEPTH = ("judged_depth", "depth_digest")
 _log = logging.getLogger(__name__)
 
 
@@ -244,11 +245,24 @@ def _computed(
 
 
 def depths_of(evaluation_ids: list[int]) -> dict[int, int]:
-    """Return how deep each evaluated run is judged without a gap, cached for a day."""
-    keys = {_cache_key(pk, "", "depth"): pk for pk in evaluation_ids}
-    known: dict[int, int] = {keys[key]: depth for key, depth in cache.get_many(keys).items()}
+    """Return how deep each evaluated run is judged without a gap. What an earlier release did not store, or is damaged,
+    is computed from its judged view and stored."""
+    rows = Evaluation.objects.filter(pk__in=evaluation_ids).values_list("pk", "qrels", "judged_files", *_DEPTH)
+    known = dict[int, int]()
+    files = {pk: (qrels, judged_files) for pk, qrels, judged_files, *_ in rows}
+    for pk, qrels, judged_files, depth, digest in rows:
+        if depth is not None and digest == digest_of_depth(pk, qrels, judged_files, depth):
+            known[pk] = depth
     new = {pk: judged_depth(view) for pk, _, view in views_of(pk for pk in evaluation_ids if pk not in known)}
-    cache.set_many({_cache_key(pk, "", "depth"): depth for pk, depth in new.items()}, _A_DAY)
+
+    def store() -> None:
+        for pk, depth in new.items():
+            qrels, judged_files = files[pk]
+            sealed = {"judged_depth": depth, "depth_digest": digest_of_depth(pk, qrels, judged_files, depth)}
+            Evaluation.objects.filter(pk=pk, judged_files=judged_files).update(**sealed)
+
+    if new:
+        after_snapshot(store)
     return known | new
 
 
