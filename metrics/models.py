@@ -23,9 +23,8 @@ E_co = TypeVar("E_co", bound="SubmissionEvaluation", covariant=True)
 class Job(models.Model):
     """Work that waits in the database and is leased to one worker at a time.
 
-    These rows are the queue: `state` changes only by compare-and-set updates (metrics/services/queue/lifecycle.py).
-    Each kind of work names its own states of being in progress and of being done.
-    """
+    `state` changes only by compare-and-set updates (metrics/services/queue/lifecycle.py). Each kind of work names its
+    own states of being in progress and of being done."""
 
     QUEUED, FAILED = "queued", "failed"
     HELD: ClassVar[str]
@@ -66,9 +65,8 @@ class SubmissionEvaluationQuerySet(models.QuerySet[E_co]):
     """Evaluations of runs, or of session sets."""
 
     def counting(self, judgements: Q | None = None, way: str | None = None) -> Self:
-        """Return the current evaluations of runs or session sets: under the active judgements, or their own, in the way
-        that is chosen now, and by this engine version. This is the only place with this rule; a withdrawn run has a
-        current evaluation as well.
+        """Return the current evaluations: under the active judgements, or their own, in the way that is chosen now, and
+        by this engine version; a withdrawn run has one as well. This is the only place with this rule.
 
         `judgements` and `way` are for readers who request others than the current ones.
         """

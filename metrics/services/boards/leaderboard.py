@@ -11,7 +11,8 @@ from django.db.models import Case, Q, QuerySet, Value, When
 
 from metrics.engine.cautions import Caution
 from metrics.engine.grammar import Measure
-from metrics.models import Evaluation, MetricVector
+from metrics.models import Evaluation
+from metrics.services.boards.among import Among, Evaluated
 from metrics.services.boards.columns import Arrangement, Cell, ShownColumn, arranged, read_cells, values_of
 from metrics.services.boards.fair_order import FairOrder, fair_order
 from metrics.services.boards.filter import Term, asks_for, filtered
@@ -21,7 +22,7 @@ from metrics.services.queue.damage import check_files
 from metrics.services.snapshots import read_in_snapshot
 from metrics.services.values.common_values import qrels_cautions
 from metrics.services.values.evaluate import JUDGED
-from metrics.services.values.judged_views import Mean, covered_topics, means_of, sound_means
+from metrics.services.values.judged_views import Mean, covered_topics, means_of
 from metrics.services.values.selection import own_measures
 from runs.errors import InvalidInput, NotFound
 from runs.models import Collection, Qrels, Run
@@ -41,8 +42,6 @@ _OTHERS = ("pk", "board_state", "evaluation_shown")
 MOVING = (Evaluation.State.QUEUED, Evaluation.State.EVALUATING)
 # Long columns, which no row shows.
 _LONG = ("warnings", "known_warnings", "metadata", "ir_metadata")
-# The code and reason of a run that stands beside others without a rank.
-BESIDE = ("not_competing", "it does not compete")
 _UNSHOWN = ("traceback", "qrels__topic_ids", "qrels__warnings", *(f"run__{name}" for name in _LONG))
 
 
@@ -124,36 +123,6 @@ class Leaderboard:
 
 
 @dataclass(frozen=True)
-class Among:
-    """The `runs` that a leaderboard is of, as if the collection had no others.
-
-    Those of them that are `beside` stand at their place by value without a rank; others are ranked, and compared in
-    statistics, as if they were not there, except the one that is `against`, with which others are compared. Only those
-    that are `shown` have rows, which changes no rank.
-    """
-
-    runs: frozenset[UUID]
-    beside: frozenset[UUID] = frozenset()
-    shown: frozenset[UUID] | None = None
-    against: UUID | None = None
-
-    def ranked_anew(self, places: list[Place], runs: dict[int, UUID]) -> list[Place]:
-        """Return the places with the ranks that those have who are ranked."""
-        found, first, counted = list[Place](), dict[int, int](), 0
-        for place in places:
-            if runs[place.pk] in self.beside:
-                found.append(Place(place.pk, None, *BESIDE))
-                continue
-            counted += place.rank is not None
-            rank = None if place.rank is None else first.setdefault(place.rank, counted)
-            found.append(place._replace(rank=rank))
-        return found
-
-    def compared(self, ranked: list[tuple[int, float]], runs: dict[int, UUID]) -> list[tuple[int, float]]:
-        return [pair for pair in ranked if runs[pair[0]] not in self.beside or runs[pair[0]] == self.against]
-
-
-@dataclass(frozen=True)
 class BoardQuery:
     """The parameters of a leaderboard; `reader` is the user who requests it, for a filter by own runs, and `hold` a
     ranked run whose row is read whatever page is shown.
@@ -173,6 +142,11 @@ class BoardQuery:
     hold: UUID | None = None
     versions: str = ALL
     among: Among | None = None
+
+    @property
+    def all_shown(self) -> bool:
+        """Return whether every run of the leaderboard has a row."""
+        return not self.filter and self.versions == ALL and not (self.among and self.among.shown is not None)
 
 
 def active_qrels(collection: Collection) -> Qrels:
@@ -196,10 +170,15 @@ class _Board:
         return self.query.scores or self.collection.scores
 
     @cached_property
+    def evaluated(self) -> Evaluated:
+        known = self.query.among and self.query.among.evaluated
+        same = known and (known.qrels, known.scores) == (self.qrels, self.scores)
+        return known if known and same else Evaluated(self.collection, self.qrels, self.scores)
+
+    @cached_property
     def runs(self) -> dict[int, UUID]:
         """Return the run of each evaluation under these judgements, in the order of submission."""
-        current = Evaluation.objects.current(self.qrels, self.scores).evaluated().with_files()
-        named = list(current.order_by("run__created_at", "run").values_list("pk", "same_files", "run_id"))
+        named = self.evaluated.rows
         if self.query.among:
             named = [row for row in named if row[2] in self.query.among.runs]
         check_files(Evaluation, ((pk, same) for pk, same, _ in named))
@@ -209,15 +188,13 @@ class _Board:
     def order(self) -> FairOrder:
         """Return every run that is evaluated under these judgements, in the order of the measure."""
         sort, descending = self.query.sort, self.query.descending
-        current = Evaluation.objects.current(self.qrels, self.scores).evaluated()
         ids = [pk for pk, run in self.runs.items() if self.query.versions != LATEST or self.lineup.keeps(run)]
-        rows = MetricVector.objects.filter(evaluation__in=current, measure=sort.name)
-        known = {pk: mean for (pk, _), mean in sound_means(rows, self.qrels.pk)[0].items()}
+        known = self.evaluated.stored_means(sort)
         missing = [pk for pk in ids if pk not in known]
         own = own_measures(self.collection) if missing else set()
         computed = means_of(missing, [sort], own, self.qrels.pk) if missing else {}
-        known |= {pk: mean for (pk, _), mean in computed.items()}
-        means = {pk: known.get(pk, _NOTHING) for pk in ids}
+        found = {pk: mean for (pk, _), mean in computed.items()}
+        means = {pk: known.get(pk) or found.get(pk, _NOTHING) for pk in ids}
         return fair_order(
             means, self.qrels.topics, lambda asked: covered_topics(asked, sort), lower_first=not descending
         )
@@ -271,13 +248,12 @@ def _read_board(collection: Collection, query: BoardQuery) -> Leaderboard:
     whole = among and len(board.runs) == len(among.runs) and {str(Evaluation.State.EVALUATED): len(board.runs)}
     states = whole or count_states(collection, board.qrels, board.scores, among.runs if among else None)
     others, below = None, sum(states.values()) - len(places)
-    all_shown = not query.filter and query.versions == ALL and not (among and among.shown is not None)
     if below > 0:
         # Runs without values follow, stale runs first.
         last = Case(When(board_state=STALE, then=Value(0)), default=Value(1))
         others = board.shown.filter(board_state__in=NOT_CURRENT).order_by(last, "created_at", "pk")
         # To count them by their states asks each run for all of its evaluations.
-        below = below if all_shown else others.count()
+        below = below if query.all_shown else others.count()
     if query.filter or (among and among.shown is not None):
         current = Evaluation.objects.current(board.qrels, board.scores).evaluated()
         # The runs carry their states; only their keys are read here.

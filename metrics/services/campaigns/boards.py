@@ -14,7 +14,15 @@ from django.db.models import Count, Q, QuerySet
 from metrics.engine.cautions import Caution
 from metrics.engine.errors import StatisticsError
 from metrics.models import Evaluation
-from metrics.services.boards.leaderboard import Among, BoardQuery, Leaderboard, Row, read_leaderboard, read_whole_board
+from metrics.services.boards.among import Among, Evaluated
+from metrics.services.boards.leaderboard import (
+    BoardQuery,
+    Leaderboard,
+    Row,
+    active_qrels,
+    read_leaderboard,
+    read_whole_board,
+)
 from metrics.services.boards.standing_parts import Standings, StandingsQuery
 from metrics.services.boards.standings import read_standings
 from metrics.services.campaigns.releasing import primary_means
@@ -22,7 +30,7 @@ from metrics.services.campaigns.results import JUDGED
 from metrics.services.values.judged_views import means_of
 from runs.models import Disclosure, Entry, Participation, Phase, Qrels, Release, Team
 from runs.services.campaigns.names import ShownName, hidden_tag, shown_names
-from runs.services.campaigns.selection import official, seen_while_frozen
+from runs.services.campaigns.selection import seen_while_frozen, selected
 
 OFFICIAL, ALL, LATE, AFTERWARDS = "official", "all", "late", "afterwards"
 VIEWS = (OFFICIAL, ALL, LATE, AFTERWARDS)
@@ -107,7 +115,9 @@ def read_phase_board(*, phase: Phase, query: PhaseQuery, reader: Reader, whole: 
     came afterwards and those that were disqualified after the public release. They are in no tier; one of them may be
     the baseline of the statistics, alone. Raise the errors of leaderboards.
     """
-    entries = {entry.run_id: entry for entry in _entries(phase, query.view, reader)}
+    scores = query.board.scores or phase.collection.scores
+    evaluated = Evaluated(phase.collection, active_qrels(phase.collection), scores)
+    entries = {entry.run_id: entry for entry in _entries(phase, query.view, reader, evaluated)}
     beside = frozenset(run for run, entry in entries.items() if not _is_ranked(entry))
     asked = query.standings
     baseline = UUID(asked.baseline) if asked and asked.baseline else None
@@ -115,17 +125,13 @@ def read_phase_board(*, phase: Phase, query: PhaseQuery, reader: Reader, whole: 
     if asked and against and {"tiers", "ranks", "expected"} & set(asked.parts):
         message = "this baseline does not compete: ask for its statistics without tiers, ranks and expected means"
         raise StatisticsError(message, code="bad_parameter", pointer="statistics")
-    among = Among(frozenset(entries), beside, _rows(entries.values(), query), against)
+    among = Among(frozenset(entries), beside, _rows(entries.values(), query), against, evaluated)
     board_query = replace(query.board, among=among)
     read = read_whole_board if whole else read_leaderboard
     board = read(collection=phase.collection, query=board_query)
     standings = read_standings(board=board, query=asked) if asked else None
-    shown = Entry.objects.filter(pk__in=[entries[row.run.pk].pk for row in board.rows])
-    shown = shown.select_related("phase", "participation__team").only(*_SHOWN)
-    found = {entry.run_id: entry for entry in shown}
+    found = _shown(phase, board, entries)
     teams = {entry.participation for entry in found.values() if entry.participation}
-    for team in teams:
-        team.campaign = phase.campaign
     names = shown_names(phase, teams, reader.own, reader.organiser, reader.now)
     rows = [_masked(row, found[row.run.pk], names) for row in board.rows]
     later = [run for run, entry in entries.items() if entry.afterwards or phase.kind == Phase.Kind.AFTERWARDS]
@@ -134,6 +140,18 @@ def read_phase_board(*, phase: Phase, query: PhaseQuery, reader: Reader, whole: 
     if standings and cautions:
         standings = replace(standings, cautions=[*standings.cautions, *cautions])
     return PhaseBoard(replace(board, rows=rows), standings, found, names, _attempts(phase, reader), cautions)
+
+
+def _shown(phase: Phase, board: Leaderboard, entries: dict[UUID, _Entry]) -> dict[UUID, Entry]:
+    """Return the entries of the rows of a leaderboard by their runs."""
+    rows = Entry.objects.filter(phase__campaign=phase.campaign_id, run__in=[row.run.pk for row in board.rows])
+    rows = rows.select_related("phase", "participation__team").only(*_SHOWN)
+    # A run may be entered in several phases.
+    found = {entry.run_id: entry for entry in rows if entry.phase_id == entries[entry.run_id].phase_id}
+    for entry in found.values():
+        if entry.participation:
+            entry.participation.campaign = phase.campaign
+    return found
 
 
 def _unpooled(phase: Phase, qrels: Qrels, later: list[UUID]) -> list[Caution]:
@@ -168,21 +186,28 @@ def _attempts(phase: Phase, reader: Reader) -> dict[int, int] | None:
 class _Entry(NamedTuple):
     """What decides about the place of an entry; a phase may have thousands."""
 
-    pk: UUID
     run_id: UUID
+    phase_id: int
     role: str
     late: bool
     run_type: str
     state: str
+    participation_id: int | None
+    number: int
+    arrived_at: datetime
+    chosen: bool
     afterwards: bool = False
 
 
+_FIELDS = _Entry._fields[:-1]
+
+
 def _read(entries: QuerySet[Entry], *, afterwards: bool = False) -> list[_Entry]:
-    rows = entries.order_by("phase", "number").values_list("pk", "run_id", "role", "late", "run_type", "state")
-    return [_Entry(*row, afterwards) for row in rows]
+    rows = entries.order_by("phase", "number").values_list(*_FIELDS)
+    return [_Entry._make((*row, afterwards)) for row in rows]
 
 
-def _entries(phase: Phase, view: str, reader: Reader) -> list[_Entry]:
+def _entries(phase: Phase, view: str, reader: Reader, evaluated: Evaluated) -> list[_Entry]:
     """Return the entries that a view is of. On the official one stand those of the last release, or before one those
     that the phase's rule selects now."""
     seen = Q() if reader.organiser else seen_while_frozen(phase, reader.own, reader.now)
@@ -200,8 +225,8 @@ def _entries(phase: Phase, view: str, reader: Reader) -> list[_Entry]:
         later = Entry.objects.filter(state=_ENTERED, phase__kind=Phase.Kind.AFTERWARDS)
         later = later.filter(_published_to(reader), phase__collection=phase.collection_id)
         later = later.filter(phase__campaign=phase.campaign_id).exclude(phase=phase)
-        return [*_official(phase, on_time, seen), *_read(later, afterwards=True)]
-    return _official(phase, on_time, seen)
+        return [*_official(phase, on_time, evaluated), *_read(later, afterwards=True)]
+    return _official(phase, on_time, evaluated)
 
 
 def _published_to(reader: Reader) -> Q:
@@ -219,21 +244,25 @@ def _stood(phase: Phase, entries: list[_Entry]) -> list[_Entry]:
     if all(entry.state == _ENTERED for entry in entries):
         return entries
     public = Release.objects.filter(phase=phase, audience=Release.Audience.PUBLIC).exclude(done_at=None)
-    stood = {pk for official in public.values_list("official", flat=True) for pk in official}
-    return [entry for entry in entries if entry.state == _ENTERED or str(entry.pk) in stood]
+    stood = _runs_of({pk for official in public.values_list("official", flat=True) for pk in official})
+    return [entry for entry in entries if entry.state == _ENTERED or entry.run_id in stood]
 
 
-def _official(phase: Phase, on_time: list[_Entry], seen: Q) -> list[_Entry]:
-    done = Release.objects.filter(phase=phase).exclude(done_at=None).order_by("-done_at", "-audience").first()
+def _official(phase: Phase, on_time: list[_Entry], evaluated: Evaluated) -> list[_Entry]:
     if phase.selection == Phase.Selection.ALL:
         return on_time
+    done = Release.objects.filter(phase=phase).exclude(done_at=None).order_by("-done_at", "-audience").first()
     if done:
-        chosen = set(done.official)
+        chosen = _runs_of(done.official)
     else:
-        qrels = phase.collection.active_qrels
-        found = official(phase, lambda runs: primary_means(phase, qrels, runs) if qrels else {}, seen)
-        chosen = {str(entry.pk) for entry in found}
-    return [entry for entry in on_time if entry.role != _COMPETING or str(entry.pk) in chosen]
+        competing = [entry for entry in on_time if entry.role == _COMPETING and entry.state == _ENTERED]
+        found = selected(phase, competing, lambda runs: primary_means(phase, evaluated.qrels, runs, evaluated))
+        chosen = {entry.run_id for entry in found}
+    return [entry for entry in on_time if entry.role != _COMPETING or entry.run_id in chosen]
+
+
+def _runs_of(entries: Iterable[str]) -> set[UUID]:
+    return set(Entry.objects.filter(pk__in=entries).order_by().values_list("run_id", flat=True))
 
 
 def _is_ranked(entry: _Entry) -> bool:

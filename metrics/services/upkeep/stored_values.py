@@ -63,8 +63,8 @@ def find_in_vectors() -> Iterator[Finding]:
             view = unpack_view(kept)
             if evaluation.judged_depth not in (None, judged_depth(view)):
                 text = f"the judged depth of run {evaluation.run_id} is damaged; --repair computes it again"
-                again = partial(Evaluation.objects.filter(pk=evaluation.pk).update, judged_depth=None)
-                yield Finding("depth_altered", text, again)
+                forget = partial(Evaluation.objects.filter(pk=evaluation.pk).update, judged_depth=None)
+                yield Finding("depth_altered", text, forget)
         for vector in MetricVector.objects.filter(evaluation=evaluation.pk):
             sound, text = (
                 vector.is_sound(evaluation.qrels_id),

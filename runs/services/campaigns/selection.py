@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from itertools import groupby
+from typing import NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
 from django.db.models import Q
@@ -13,6 +14,35 @@ from runs.models import Entry, Participation, Phase, Release
 
 Means = Callable[[list[UUID]], Mapping[UUID, float]]
 """means(runs) -> the mean of the primary measure of each run that has one, the greater the better"""
+
+
+class Candidate(Protocol):
+    """What decides whether an entry that competes is official."""
+
+    @property
+    def run_id(self) -> UUID: ...
+    @property
+    def participation_id(self) -> int | None: ...
+    @property
+    def number(self) -> int: ...
+    @property
+    def arrived_at(self) -> datetime: ...
+    @property
+    def chosen(self) -> bool: ...
+
+
+C = TypeVar("C", bound=Candidate)
+
+
+class Eligible(NamedTuple):
+    """An entry that competes; a phase may have thousands."""
+
+    pk: UUID
+    run_id: UUID
+    participation_id: int
+    number: int
+    arrived_at: datetime
+    chosen: bool
 
 
 def seen_while_frozen(phase: Phase, own: Participation | None, now: datetime) -> Q:
@@ -25,27 +55,32 @@ def seen_while_frozen(phase: Phase, own: Participation | None, now: datetime) ->
     return before | Q(participation=own) if own else before
 
 
-def eligible(phase: Phase, seen: Q | None = None) -> list[Entry]:
-    """Return the entries that compete in a phase, on time and entered, by team and number; of these those that are
-    `seen`."""
+def eligible(phase: Phase) -> list[Eligible]:
+    """Return the entries that compete in a phase, on time and entered."""
     rows = Entry.objects.filter(phase=phase, state=Entry.State.ENTERED, role=Entry.Role.COMPETING, late=False)
-    return list(rows.filter(seen or Q()).order_by("participation", "number"))
+    found = rows.order_by("participation", "number").values_list(*Eligible._fields)
+    return [Eligible(*row) for row in found]
 
 
-def official(phase: Phase, means: Means, seen: Q | None = None) -> list[Entry]:
-    """Return the entries of the official board by the rule of the phase; of each team all, the latest, those that it
-    chose (the latest if it chose none), or the best under the judgements that `means` reads.
+def official(phase: Phase, means: Means) -> list[Eligible]:
+    """Return the entries of the official board by the rule of the phase."""
+    return selected(phase, eligible(phase), means)
+
+
+def selected(phase: Phase, rows: list[C], means: Means) -> list[C]:
+    """Return which entries that compete are official, by the rule of the phase; of each team all, the latest, those
+    that it chose (the latest if it chose none), or the best under the judgements that `means` reads.
 
     Of entries that arrived at the same instant the one with the greater number is the latest; of equal means the one
-    that arrived first is the best. A team none of whose entries has a mean has no best one. Entries that are not `seen`
-    are as if they were not there.
+    that arrived first is the best. A team none of whose entries has a mean has no best one.
     """
-    rows, rule = eligible(phase, seen), phase.selection
+    rule = phase.selection
     if rule == Phase.Selection.ALL:
         return rows
     known = means([entry.run_id for entry in rows]) if rule == Phase.Selection.BEST else {}
-    found: list[Entry] = []
-    for _, group in groupby(rows, key=lambda entry: entry.participation_id):
+    found: list[C] = []
+    by_team = sorted(rows, key=lambda entry: (entry.participation_id or 0, entry.number))
+    for _, group in groupby(by_team, key=lambda entry: entry.participation_id):
         own = list(group)
         chosen = [entry for entry in own if entry.chosen] if rule == Phase.Selection.CHOSEN else []
         if rule == Phase.Selection.BEST:
@@ -55,7 +90,7 @@ def official(phase: Phase, means: Means, seen: Q | None = None) -> list[Entry]:
     return found
 
 
-def _best(entries: Iterable[Entry], means: Mapping[UUID, float]) -> list[Entry]:
+def _best(entries: Iterable[C], means: Mapping[UUID, float]) -> list[C]:
     placed = [entry for entry in entries if entry.run_id in means]
     if not placed:
         return []
