@@ -12,6 +12,8 @@ import httpx
 import zstandard
 from django.apps import apps
 
+from metrics.engine.depth import judged_depth
+from runs.digests import digest_of_depth
 from tests.benchmarks.board import fill as fill_board
 from tests.benchmarks.views import judged_view
 from tests.reliability.rigs import own_postgres
@@ -73,12 +75,12 @@ def fill() -> None:
         for i, run in enumerate(rows)
     )  # fmt: skip
     # The page reads of each run how deep it is judged.
-    views = {name: apps.get_model("metrics", name) for name in ("Evaluation", "JudgedView")}
-    content = zstandard.compress(judged_view("S").to_bytes())
-    views["JudgedView"].objects.bulk_create(
-        views["JudgedView"](evaluation_id=pk, content=content).seal(qrels)
-        for pk, qrels in views["Evaluation"].objects.values_list("pk", "qrels")
-    )
+    view = judged_view("S")
+    content, depth = zstandard.compress(view.to_bytes()), judged_depth(view)
+    evaluations, views = (apps.get_model("metrics", name).objects for name in ("Evaluation", "JudgedView"))
+    for pk, qrels in list(evaluations.values_list("pk", "qrels")):
+        views.bulk_create([views.model(evaluation_id=pk, content=content).seal(qrels)])
+        evaluations.filter(pk=pk).update(judged_depth=depth, depth_digest=digest_of_depth(pk, qrels, "", depth))
 
 
 def _time(client: httpx.Client, url: str, title: str, queries: list[dict[str, str]]) -> None:

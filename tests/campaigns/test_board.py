@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import zipfile
 from datetime import timedelta
 from typing import Any
@@ -15,6 +16,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
+from metrics.questions.unchanged import MEMORY
 from metrics.services.upkeep.campaigns import find_in_campaigns
 from runs.models import AuditEvent, Campaign, Collection, Disclosure, Participation, User
 from runs.services.collections import disclose
@@ -360,6 +362,30 @@ def test_the_page_hides_names_until_their_instant(held: Clients, clock: Clock) -
     after = eve.get(PAGE, **same)
     assert after.status_code == 200
     assert set(hidden) <= set(text_of(after.content.decode()).split())
+
+
+def test_the_page_kept_for_one_reader_is_the_page_of_the_next(held: Clients, clock: Clock) -> None:
+    Campaign.objects.update(anonymous_until=LIFTED)
+    step(Disclosure.PUBLIC)
+    clock.now = LIFTED - TICK
+    readers = {name: browser(name) for name in ("", "ann", "ben", "olga")}
+
+    def read(name: str) -> str:
+        # A token belongs to one browser.
+        return re.sub(r'csrfmiddlewaretoken" value="\w+', "", page(readers[name], PAGE))
+
+    alone = {}
+    for name in readers:
+        MEMORY.forget()
+        alone[name] = read(name)
+    assert len(set(alone.values())) == len(readers)
+    for name in (*readers, *reversed(readers)):
+        assert read(name) == alone[name], name
+    # Two who are nobody here get the same page, but for the name of the reader.
+    stranger = browser("eve")
+    before = MEMORY.recalled
+    assert shown(stranger) == shown(readers[""])
+    assert MEMORY.recalled == before + 2
 
 
 def test_the_page_asks_no_more_for_more_entries(held: Clients) -> None:
