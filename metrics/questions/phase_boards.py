@@ -99,7 +99,7 @@ def of_phase_board(request: HttpRequest | Request, campaign: str, phase: str) ->
 
 _ENTRIES = Prepared(
     lambda campaign, collection: Entry.objects.filter(phase__campaign=campaign, phase__collection=collection)
-    .order_by("phase", "number")
+    .order_by("phase_id", "number")
     .values_list(
         "phase", "number", "state", "role", "label", "late", "run_type", "priority", "chosen", "published"
     )

@@ -41,8 +41,14 @@ def measure_campaigns() -> None:
                 for of, url in (("JSON", _BOARD), ("the page", _PAGE)):
                     _time(client, url, f"{of}, remembered", [{}] * REQUESTS)
                     _time(client, url, f"{of}, new", [{"offset": str(i)} for i in range(1, REQUESTS)])
-                    late = [{"view": "all", "run_type": "manual", "offset": str(i)} for i in range(REQUESTS)]
-                    _time(client, url, f"{of}, new, the rows of a run type in the view of all entries", late)
+                    typed = [{"view": "all", "run_type": "manual", "offset": str(i)} for i in range(REQUESTS)]
+                    _time(client, url, f"{of}, new, the rows of a run type in the view of all entries", typed)
+                best = "from runs.models import Phase; Phase.objects.update(selection='best')"
+                server.manage("shell", "-v", "0", "-c", best)
+                for of, url in (("JSON", _BOARD), ("the page", _PAGE)):
+                    _time(
+                        client, url, f"{of}, new, the best entry of each team", [{"offset": str(i)} for i in range(99)]
+                    )
         finally:
             server.stop()
 

@@ -203,7 +203,7 @@ _FIELDS = _Entry._fields[:-1]
 
 
 def _read(entries: QuerySet[Entry], *, afterwards: bool = False) -> list[_Entry]:
-    rows = entries.order_by("phase", "number").values_list(*_FIELDS)
+    rows = entries.order_by("phase_id", "number").values_list(*_FIELDS)
     return [_Entry._make((*row, afterwards)) for row in rows]
 
 
