@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from django.db import models, transaction
 
 from runs.models import AuditEvent, Collection, User
+from runs.services.changes import mark_changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,10 @@ def record(
     before: Mapping[str, Any] | None = None,
     after: Mapping[str, Any] | None = None,
 ) -> None:
-    """Add one event. Call this inside the transaction of the change, so that both or neither are stored."""
+    """Add one event. Call this inside the transaction of the change, so that both or neither are stored.
+
+    A collection that changed is marked, so that a worker makes the answers about it anew.
+    """
     if not transaction.get_connection().in_atomic_block:
         raise transaction.TransactionManagementError(f"{action} is recorded outside the transaction of its change")
     name = target._meta.model_name or ""
@@ -57,6 +62,8 @@ def record(
         request_id=origin.request_id,
         address=origin.address,
     )
+    if collection is not None:
+        transaction.on_commit(partial(mark_changed, collection.pk))
 
 
 def changed(target: models.Model, changes: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

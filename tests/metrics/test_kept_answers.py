@@ -11,8 +11,8 @@ import pytest
 
 from metrics.services import kept_answers
 from metrics.services.kept_answers import keep, recall, sweep_kept
-from metrics.services.upkeep import changes
-from metrics.services.upkeep.changes import mark_changed, take_settled
+from runs.services import changes
+from runs.services.changes import mark_changed, take_settled
 
 
 @pytest.fixture

@@ -15,10 +15,10 @@ from evalhub.serving import ahead
 from evalhub.serving.ahead import PAGES, make_ahead
 from metrics.questions import unchanged
 from metrics.questions.unchanged import MEMORY
-from metrics.services.upkeep import changes
-from metrics.services.upkeep.changes import mark_changed
 from metrics.services.upkeep.dispatch import Dispatcher
 from runs.models import Collection, Run
+from runs.services import changes
+from runs.services.changes import mark_changed
 from tests.conftest import GOOD, evaluate_all
 from tests.web.worlds import ROLES, People, make_collection, submit_form
 
@@ -193,6 +193,19 @@ def test_after_a_new_evaluation_the_answers_are_there_before_the_first_request(
         assert page.status_code == 200, path
     if visibility == "public":
         assert b"late" in people.browsers[role].get(f"{ONE}board/").content
+
+
+def test_a_change_that_is_no_evaluation_marks_its_collection_too(
+    people: People, run: str, kept: Path, large: None, django_capture_on_commit_callbacks: Any
+) -> None:
+    settle()
+    with django_capture_on_commit_callbacks(execute=True):
+        changed = people.api["owner"].patch("/api/v1/collections/one/", {"name": "New"}, format="json")
+    assert changed.status_code == 200, changed.content
+    assert settle() == [Collection.objects.get(slug="one").pk]
+    with django_capture_on_commit_callbacks(execute=True):
+        people.api["owner"].get("/api/v1/collections/one/")
+    assert settle() == []
 
 
 def test_a_page_that_fails_ahead_loses_nothing(

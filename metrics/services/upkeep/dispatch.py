@@ -21,9 +21,9 @@ from metrics.services.queue.lifecycle import any_due, forget_dispatch, reap_expi
 from metrics.services.queue.notices import announce_done
 from metrics.services.queue.queueing import queue_missing
 from metrics.services.queue.rounds import BROKER_AWAY, BROKER_FULL, RoundNotes
-from metrics.services.upkeep.changes import take_settled
 from runs.errors import StorageUnavailable
 from runs.services.campaigns.moments import note_digests, note_moments, note_waiting
+from runs.services.changes import take_settled
 from runs.services.mail.outbox import reap_mails, sweep_mails
 from runs.services.mail.sending import MailSender
 from runs.services.sweeping import sweep

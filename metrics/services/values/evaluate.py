@@ -19,9 +19,9 @@ from metrics.models import Evaluation, JudgedView, MetricVector
 from metrics.services.queue.leases import evaluate_leased
 from metrics.services.queue.lifecycle import Lease, LeaseLost, finish
 from metrics.services.queue.notices import announce_ended
-from metrics.services.upkeep.changes import mark_changed
 from runs.digests import digest_of_depth
 from runs.formats.trec_run import read_run
+from runs.services.changes import mark_changed
 from runs.services.files import HASH_SEED, read_stored
 from runs.services.known_documents import load_known
 from runs.services.qrels import load_judgements

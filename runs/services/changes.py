@@ -1,6 +1,6 @@
-"""Marks of collections with new evaluations, by which a worker knows when they have settled.
+"""Marks of collections with new evaluations or other changes, by which a worker knows when they have settled.
 
-A mark is an empty file whose time is that of the last evaluation. Marks are no queue: where one is lost, the first
+A mark is an empty file whose time is that of the last change. Marks are no queue: where one is lost, the first
 reader waits for an answer that a worker would have made ahead.
 """
 
@@ -12,16 +12,14 @@ from pathlib import Path
 
 from django.conf import settings
 
-from metrics.services import kept_answers
-
-# Without a new evaluation for so long, a collection has settled.
+# Without a change for so long, a collection has settled.
 SETTLED_SECONDS = 4.0
 _FOLDER = "changed"
 
 
 def mark_changed(collection: int) -> None:
-    """Record that a collection has a new evaluation; on a full or read-only disk, do nothing."""
-    if kept_answers.is_on():
+    """Record that a collection has changed; on a full or read-only disk, do nothing."""
+    if settings.EVALHUB_KEPT_ANSWERS_BYTES:
         folder = _folder()
         with suppress(OSError):
             folder.mkdir(mode=0o700, exist_ok=True)
