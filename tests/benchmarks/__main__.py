@@ -3,7 +3,7 @@
 `python -m tests.benchmarks peers` evaluates files beside trec_eval (the binary that TREC_EVAL names), pytrec_eval and
 ir_measures; `... views` computes measures and curves from judged views; `... upload` takes a compressed run from upload
 to values;
-`python -m tests.benchmarks board` fills a database with 1,000 evaluated runs of 20 measures and reads leaderboards;
+`python -m tests.benchmarks board` reads leaderboards of 10,000 runs x 40 measures over HTTP on both databases;
 `python -m tests.benchmarks standings` reads leaderboards with their statistics, orders and designs;
 `python -m tests.benchmarks submit` submits runs of 50 topics x 1,000 documents over HTTP to a server of its own;
 `python -m tests.benchmarks load` asks servers of its own from many clients at once, and kills and cuts them off;

@@ -1,83 +1,217 @@
-"""Leaderboards of 1,000 runs and 20 measures, through Django's test client, on the database of the environment."""
+"""Leaderboards of 10,000 runs and 40 measures over HTTP, on SQLite and on a PostgreSQL of its own.
+
+python -m tests.benchmarks board
+
+*Again* is a page that somebody asked for before; *new* is one that nobody has asked for since the last change, which
+each question is: another measure, page or filter. Times are by the clock, beside the processor time of the web server.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import statistics
+import tempfile
 import time
+import uuid
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
 
-import django
+import httpx
 import numpy as np
-from django.apps import apps
-from django.conf import settings
-from django.db import connection
-from django.test import Client
-from django.test.utils import get_runner
+import psutil
 
-RUNS, TOPICS = 1000, 50
+from tests.benchmarks.rows import finish, insert
+from tests.reliability.rigs import own_postgres
+from tests.reliability.servers import Server, clean_environment, free_port
+
+RUNS, TOPICS, TEAMS = int(os.environ.get("BOARD_RUNS", "10000")), 50, 100
 MEASURES = [f"{name}@{k}" for name in ("nDCG", "P", "R", "AP") for k in (5, 10, 20, 50, 100)]
-REQUESTS = 60
+MANY = [f"{name}@{k}" for name in ("nDCG", "P", "R", "AP") for k in (1, 3, 5, 10, 15, 20, 30, 50, 100, 200)]
+AGAIN, NEW = 200, 40
+_URL = "/api/v1/collections/bench/leaderboard/"
+_COLUMNS = ",".join(MANY[:10])
 
 
 def measure_boards() -> None:
-    """p50 and p95 of the first page, of a middle page, and sorted by another measure."""
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalhub.settings")
-    django.setup()
-    settings.ALLOWED_HOSTS = ["testserver"]
-    runner = get_runner(settings)(verbosity=0, interactive=False)
-    databases = runner.setup_databases()
-    try:
-        fill(RUNS)
-        names = ",".join(MEASURES)
-        for title, query in (
-            ("first page, 20 measures", {"measures": names}),
-            ("rows 500 to 550, 20 measures", {"measures": names, "offset": "500"}),
-            ("the rows that a filter shows, 20 measures", {"measures": names, "filter": "r1 -r10 OR status:failed"}),
-            ("sorted by another measure, 5 measures", {"measures": ",".join(MEASURES[:5]), "sort": "AP@100"}),
-        ):
-            _time(title, query)
-    finally:
-        runner.teardown_databases(databases)
+    """p50 and p95 of first pages again and new, of other pages, measures, filters and orders."""
+    for on in ("SQLite", "PostgreSQL"):
+        with filled_server(on) as server, httpx.Client(base_url=server.url, timeout=60) as client:
+            for title, queries in _questions():
+                _time(f"{on}, {RUNS:,} runs x {len(MANY)} measures, {title}", server, client, queries)
 
 
-def fill(number: int) -> None:
-    """Rows as an evaluation leaves them, without the files behind them."""
-    models = {name: apps.get_model("metrics", name) for name in ("Evaluation", "MetricVector")}
-    runs = {name: apps.get_model("runs", name) for name in ("User", "Collection", "Qrels", "Run")}
-    team = runs["User"].objects.create_user("bench").personal_team
-    collection = runs["Collection"].objects.create(slug="bench", name="Bench", team=team, measures=MEASURES)
-    qrels = runs["Qrels"].objects.create(
-        collection=collection, version=1, active=True, sha256="0" * 64, size=1, lines=1, judgements=1, topics=TOPICS,
-        topic_ids=[str(i) for i in range(TOPICS)], levels={},
+def _questions() -> Iterator[tuple[str, list[dict[str, str]]]]:
+    """Each with the queries that are asked one after another."""
+    few = {"measures": _COLUMNS}
+    yield "first page of 10 measures, again", [few] * AGAIN
+    yield "first page of 40 measures, again", [{"measures": ",".join(MANY)}] * AGAIN
+    yield "sorted by each measure, new", [few | {"sort": name} for name in MANY]
+    yield "upside down by each measure, new", [few | {"sort": name, "order": "asc"} for name in MANY]
+    yield "another page, new", [few | {"offset": str(50 * number)} for number in range(1, NEW)]
+    for title, text in (
+        ("param: of a fifth", "param:k1>{}.{:02d}"),
+        ("param: of nearly all", "param:seed>{}{}"),
+        ("param: and a model", "param:model=m{} param:k1>0.{:02d}"),
+        ("cost: of a half", "cost:latency_ms<2{}.{}"),
+        ("measure: of a half", "measure:nDCG@10>0.{}{:02d}"),
+        ("label", "label:l{}-{}"),
+        ("a tag", "tag:r{}{}"),
+        ("a word", "r{}{}"),
+        ("not a tag", "-tag:r{}{}"),
+        ("a team", "team:t{}{}"),
+        ("status", "status:ranked -r{}{}"),
+    ):
+        yield f"filter by {title}, new", [few | {"filter": text.format(n % 4 + 1, n)} for n in range(NEW)]
+    yield (
+        "arranged by a parameter, new",
+        [few | {"arrange": "param:k1", "columns": "param:k1,param:model", "offset": str(n)} for n in range(NEW)],
+    )
+
+
+@contextlib.contextmanager
+def filled_server(on: str, runs: int = RUNS) -> Iterator[Server]:
+    """`evalhub web` with one process on a database with the leaderboard."""
+    with contextlib.ExitStack() as parts:
+        folder = Path(parts.enter_context(tempfile.TemporaryDirectory()))
+        port = free_port()
+        environment = clean_environment(folder) | {"EVALHUB_ADDRESS_RATE": "100000000"}
+        if on != "SQLite":
+            environment["EVALHUB_DATABASE_URL"] = parts.enter_context(own_postgres()).url
+        server = Server(f"http://127.0.0.1:{port}", environment)
+        parts.callback(server.stop)
+        code = f"from tests.benchmarks.board import *; fill({runs}, MANY, teams={TEAMS}, described=True)"
+        server.manage("migrate", "--verbosity", "0")
+        server.manage("shell", "-v", "0", "-c", code)
+        # It has the rows of files that are not there.
+        server.manage("adopt")
+        server.start("evalhub", "web", "--bind", f"127.0.0.1:{port}", "--processes", "1")
+        server.wait()
+        yield server
+
+
+def fill(number: int, measures: list[str] = MEASURES, *, teams: int = 1, described: bool = False) -> None:
+    """Rows as evaluations leave them, without the files behind them; described ones have parameters, costs and
+    labels."""
+    from runs.models import Collection, User
+
+    first = User.objects.create_user("bench").personal_team
+    assert first is not None
+    insert("runs.Team", ((first.pk + n, f"t{n}", f"Team {n}") for n in range(1, teams)), "id", "slug", "name")
+    collection = Collection.objects.create(slug="bench", name="Bench", team=first, measures=measures)
+    fill_collection(collection.pk, number, measures, [first.pk + n for n in range(teams)], described=described)
+    finish()
+
+
+def fill_collection(
+    collection: int, number: int, measures: list[str], teams: list[int], *, described: bool, seed: int = 1
+) -> None:
+    """Evaluated runs of a collection that has no judgements yet, with keys behind all that there are."""
+    from metrics.models import Evaluation
+    from metrics.services.values.evaluate import JUDGED
+    from runs.digests import digest_of_vector, digests_of_means, measure_seed
+    from runs.models import Qrels
+
+    rng = np.random.default_rng(seed)
+    qrels = Qrels.objects.create(
+        collection_id=collection, version=1, active=True, sha256="0" * 64, size=1, lines=1, judgements=1,
+        topics=TOPICS, topic_ids=[str(i) for i in range(TOPICS)], levels={},
     )  # fmt: skip
-    fields = {"collection": collection, "team": team, "sha256": "0" * 64, "size": 1, "lines": 1, "documents": 1}
-    rows = runs["Run"].objects.bulk_create(
-        runs["Run"](tag=f"r{i}", topics=TOPICS, tied_documents=0, grouped=True, **fields) for i in range(number)
-    )
-    evaluations = models["Evaluation"].objects.bulk_create(
-        models["Evaluation"](run=run, qrels=qrels, scores="float64", state="evaluated", topics_answered=TOPICS)
-        for run in rows
-    )
-    stored = [*MEASURES, "Judged@10"]
-    values = np.random.default_rng(1).random((number, len(stored), TOPICS))
-    for evaluation, vectors in zip(evaluations, values, strict=True):
-        models["MetricVector"].objects.bulk_create(
-            models["MetricVector"](
-                evaluation=evaluation, measure=name, mean=float(vector.mean()), topics=TOPICS, content=vector.tobytes()
-            ).seal(qrels.pk)
-            for name, vector in zip(stored, vectors, strict=True)
-        )
-    with connection.cursor() as cursor:
-        cursor.execute("VACUUM ANALYZE" if connection.vendor == "postgresql" else "ANALYZE")
+    at, keys = datetime(2026, 1, 1, tzinfo=UTC), [uuid.UUID(bytes=rng.bytes(16), version=4) for _ in range(number)]
+    made = [at + timedelta(seconds=60 * n) for n in range(number)]
+    metadata, costs = _described(rng, number) if described else ([{}] * number, [{}] * number)
+    insert(
+        "runs.Run",
+        (
+            (keys[n], collection, teams[n % len(teams)], f"r{n}", made[n], f"Run {n}.", metadata[n], costs[n],
+             "0" * 64, 1, 1, 1, TOPICS, 0, True)
+            for n in range(number)
+        ),
+        "id", "collection_id", "team_id", "tag", "created_at", "description", "metadata", "costs",
+        "sha256", "size", "lines", "documents", "topics", "tied_documents", "grouped",
+    )  # fmt: skip
+    last = Evaluation.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+    ids = range(last + 1, last + number + 1)
+    insert(
+        "metrics.Evaluation",
+        ((pk, key, qrels.pk, "float64", "evaluated", TOPICS) for pk, key in zip(ids, keys, strict=True)),
+        "id", "run_id", "qrels_id", "scores", "state", "topics_answered",
+    )  # fmt: skip
+    stored = [*measures, JUDGED.name]
+    skill = rng.normal(0, 0.1, number)
+    seeds = [measure_seed(name) for name in stored]
+
+    def vectors() -> Iterator[tuple[Any, ...]]:
+        for pk, own in zip(ids, skill.tolist(), strict=True):
+            values = np.clip(0.5 + own + rng.normal(0, 0.2, (len(stored), TOPICS)), 0, 1)
+            means = values.mean(axis=1).tolist()
+            digests = digests_of_means([pk] * len(stored), qrels.pk, seeds, means, [TOPICS] * len(stored)).tolist()
+            for name, row, mean, digest in zip(stored, values, means, digests, strict=True):
+                content = row.tobytes()
+                yield pk, name, mean, TOPICS, content, digest_of_vector(pk, qrels.pk, name, content), digest
+
+    columns = ("evaluation_id", "measure", "mean", "topics", "content", "digest", "mean_digest")
+    insert("metrics.MetricVector", vectors(), *columns)
+    if described:
+        _store_described(collection, keys, teams, metadata, costs)
 
 
-def _time(title: str, query: dict[str, str]) -> None:
-    client, seconds = Client(), []
-    for _ in range(REQUESTS):
+def _described(rng: np.random.Generator, number: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    k1, model, latency = rng.integers(20, size=number), rng.integers(12, size=number), rng.lognormal(3, 1, number)
+    metadata = [
+        {"k1": k1[n].item() / 10, "b": n % 9 / 10, "model": f"m{model[n]}", "seed": n, "stemmed": bool(n % 2)}
+        for n in range(number)
+    ]
+    return metadata, [{"latency_ms": latency[n].item()} for n in range(number)]
+
+
+def _store_described(
+    collection: int, keys: list[uuid.UUID], teams: list[int], metadata: list[dict[str, Any]], costs: list[Any]
+) -> None:
+    from runs.models import ParameterKey, ParameterSet
+
+    names = {name: ParameterKey.objects.create(collection_id=collection, space="param", name=name).pk
+             for name in metadata[0]}  # fmt: skip
+    names |= {name: ParameterKey.objects.create(collection_id=collection, space="cost", name=name).pk
+              for name in costs[0]}  # fmt: skip
+    last = ParameterSet.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+    own = range(last + 1, last + len(keys) + 1)
+    insert("runs.ParameterSet", ((pk, key, "0" * 64) for pk, key in zip(own, keys, strict=True)),
+           "id", "run_id", "digest")  # fmt: skip
+
+    def parameters() -> Iterator[tuple[Any, ...]]:
+        for pk, given, cost in zip(own, metadata, costs, strict=True):
+            for name, value in {**given, **cost}.items():
+                text, boolean = isinstance(value, str), isinstance(value, bool)
+                number = None if text or boolean else float(value)
+                yield pk, names[name], number, value if text else None, value if boolean else None
+
+    insert("runs.Parameter", parameters(), "owner_id", "key_id", "number", "folded", "boolean")
+    labelled = ((collection, teams[n % len(teams)], f"l{n % 4}-{n}", keys[n]) for n in range(0, len(keys), 10))
+    insert("runs.Label", labelled, "collection_id", "team_id", "name", "run_id")
+
+
+def _time(title: str, server: Server, client: httpx.Client, queries: list[dict[str, str]]) -> None:
+    seconds = []
+    if queries[0] == queries[-1]:
+        client.get(_URL, params=queries[0])
+    before = _spent(server)
+    for query in queries:
         start = time.perf_counter()
-        answer = client.get("/api/v1/collections/bench/leaderboard/", query)
-        seconds.append(time.perf_counter() - start)
-        assert answer.status_code == 200, answer.content
+        answer = client.get(_URL, params=query)
+        seconds.append(1000 * (time.perf_counter() - start))
+        assert answer.status_code == 200, answer.text
+    spent = 1000 * (_spent(server) - before) / len(queries)
     seconds.sort()
-    p50, p95 = 1000 * statistics.median(seconds), 1000 * seconds[int(0.95 * len(seconds))]
-    print(f"{connection.vendor}: leaderboard of {RUNS} runs, {title}: p50 {p50:.1f} ms, p95 {p95:.1f} ms")
+    p50, p95 = statistics.median(seconds), seconds[int(0.95 * len(seconds))]
+    print(f"{title}: p50 {p50:.1f} ms, p95 {p95:.1f} ms; web server {spent:.1f} ms each", flush=True)
+
+
+def _spent(server: Server) -> float:
+    """Return the processor seconds of the web server's processes so far, which unlike the clock hardly depend on what
+    else the machine does."""
+    top = psutil.Process(server.processes[0].pid)
+    times = [process.cpu_times() for process in (top, *top.children(recursive=True))]
+    return sum(taken.user + taken.system for taken in times)
