@@ -36,6 +36,25 @@ def standings(means: Matrix, lower_is_better: Flags) -> Ints:
         found[0, order[0]] = _ranks_in_order(cost[0, order[0]].tolist())
         return found
     ordered = np.ascontiguousarray(np.take_along_axis(cost, order, axis=1).T)
+    places = _places_of_one(ordered) if ordered.shape[1] == 1 else _places_of_many(ordered)
+    ranks = np.empty(order.shape, np.int64)
+    np.put_along_axis(ranks, order, places.T, axis=1)
+    return ranks
+
+
+def _places_of_one(ordered: Matrix) -> Ints:
+    """Return the ranks of one combination: a loop over ten thousand numbers, which arrays of one number each make
+    longer."""
+    ends = _end_of_tie(ordered[:, 0]).tolist()
+    first, places = 0, []
+    for place, cost in enumerate(ordered[:, 0].tolist()):
+        if cost > ends[first]:
+            first = place
+        places.append(first + 1)
+    return np.array(places, np.int64).reshape(ordered.shape)
+
+
+def _places_of_many(ordered: Matrix) -> Ints:
     places = np.ones(ordered.shape, np.int64)
     if len(ordered):
         end = _end_of_tie(ordered[0])
@@ -43,9 +62,7 @@ def standings(means: Matrix, lower_is_better: Flags) -> Ints:
         opens = ordered[place] > end
         end = np.where(opens, _end_of_tie(ordered[place]), end)
         places[place] = np.where(opens, place + 1, places[place - 1])
-    ranks = np.empty(order.shape, np.int64)
-    np.put_along_axis(ranks, order, places.T, axis=1)
-    return ranks
+    return places
 
 
 def _ranks_in_order(costs: Sequence[float]) -> list[int]:

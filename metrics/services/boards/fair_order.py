@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from metrics.engine.agreement.standings import comparable, standings
+from metrics.engine.ranking import Floats, Ints
 from metrics.services.values.judged_views import Mean
 
 Covered = Callable[[list[int]], Mapping[int, bytes]]
@@ -24,17 +26,28 @@ class FairOrder:
 
     The `ranked` evaluations are those whose means cover the same topics, as many as the mean of any run covers:
     `topics`. They come best first, with their `ranks`. The evaluations `below` come with their number of topics,
-    ordered by that number and then by their means.
+    ordered by that number and then by their means. `keys` and `means` have the ranked ones as arrays: there may be
+    ten thousand, of which a page shows fifty.
     """
 
     topics: int
-    ranked: list[tuple[int, float]]
-    ranks: list[int]
+    keys: Ints
+    means: Floats
+    ranks_of_keys: Ints
     below: list[tuple[int, int]]
+
+    @cached_property
+    def ranked(self) -> list[tuple[int, float]]:
+        return list(zip(self.keys.tolist(), self.means.tolist(), strict=True))
+
+    @cached_property
+    def ranks(self) -> list[int]:
+        found: list[int] = self.ranks_of_keys.tolist()
+        return found
 
     @property
     def rank_of(self) -> dict[int, int]:
-        return {pk: rank for (pk, _), rank in zip(self.ranked, self.ranks, strict=True)}
+        return dict(zip(self.keys.tolist(), self.ranks, strict=True))
 
     def why_below(self, topics: int) -> tuple[str, str]:
         """Return the code and reason of an unranked run whose mean covers this many topics."""
@@ -48,22 +61,32 @@ class FairOrder:
 def fair_order(means: Mapping[int, Mean], judged: int, covered: Covered, *, lower_first: bool) -> FairOrder:
     """Return evaluations in the order of their means on `judged` topics. Equal means keep their order and share a
     rank."""
-    ids = list(means)
     values = np.array([np.nan if mean is None else mean for mean, _ in means.values()], np.float64)
-    counts = np.where(np.isnan(values), 0, [topics for _, topics in means.values()]).tolist()
+    counts = np.array([topics for _, topics in means.values()], np.int64)
+    return order_fairly(np.array(list(means), np.int64), values, counts, judged, covered, lower_first=lower_first)
+
+
+def order_fairly(
+    keys: Ints, means: Floats, topics: Ints, judged: int, covered: Covered, *, lower_first: bool
+) -> FairOrder:
+    """Return the same of evaluations whose means, NaN where there is none, and numbers of topics are arrays."""
+    counts = np.where(np.isnan(means), 0, topics).tolist()
 
     def sets(places: list[int]) -> list[bytes]:
-        found = covered([ids[place] for place in places])
-        return [found[ids[place]] for place in places]
+        asked = keys[places].tolist()
+        found = covered(asked)
+        return [found[pk] for pk in asked]
 
     fair = np.array(comparable(counts, judged, sets), np.bool_)
-    ranks = standings(np.where(fair, values, np.nan)[None, :], np.array([lower_first]))[0].tolist()
-    best_first = sorted(np.flatnonzero(fair).tolist(), key=lambda place: ranks[place])
-    cost = np.where(np.isnan(values), np.inf, values if lower_first else -values).tolist()
+    ranks = standings(np.where(fair, means, np.nan)[None, :], np.array([lower_first]))[0]
+    fair_ones = np.flatnonzero(fair)
+    best_first = fair_ones[np.argsort(ranks[fair_ones], kind="stable")]
+    cost = np.where(np.isnan(means), np.inf, means if lower_first else -means).tolist()
     rest = sorted(np.flatnonzero(~fair).tolist(), key=lambda place: (-counts[place], cost[place]))
     return FairOrder(
         max(counts, default=0),
-        [(ids[place], float(values[place])) for place in best_first],
-        [ranks[place] for place in best_first],
-        [(ids[place], counts[place]) for place in rest],
+        keys[best_first],
+        means[best_first],
+        ranks[best_first],
+        [(int(keys[place]), counts[place]) for place in rest],
     )
