@@ -51,9 +51,8 @@ class Job(models.Model):
 def lease_exactly_while(held: str, name: str) -> models.CheckConstraint:
     """Constrain a job to have a lease while a worker holds it, in the state `held`, and at no other time."""
     leased = Q(state=held, lease_token__isnull=False, lease_until__isnull=False)
-    return models.CheckConstraint(
-        condition=leased | (~Q(state=held) & Q(lease_token=None, lease_until=None)), name=name
-    )
+    free = ~Q(state=held) & Q(lease_token=None, lease_until=None)
+    return models.CheckConstraint(condition=leased | free, name=name)
 
 
 def queue_of(held: str, name: str) -> models.Index:
@@ -166,8 +165,9 @@ class Evaluation(SubmissionEvaluation):
         )
         indexes = (
             queue_of("evaluating", "queue"),
-            # What a scrape counts, from the index alone: rows are wide and there are many.
+            # What a scrape and the fingerprint of a leaderboard count, from the index alone: rows are wide and many.
             models.Index(fields=("state", "error_code", "attempts", "seconds"), name="figures"),
+            models.Index(fields=("qrels", "scores", "engine_version", "state", "since", "id"), name="states_of_board"),
         )
 
     def __str__(self) -> str:

@@ -47,7 +47,6 @@ from metrics.questions.values import together_query
 from metrics.services import kept_answers
 from metrics.services.boards.fingerprints import (
     Fingerprint,
-    RunGroups,
     of_all_judgements,
     of_boards,
     of_code,
@@ -56,6 +55,7 @@ from metrics.services.boards.fingerprints import (
     of_parameters,
     of_run,
 )
+from metrics.services.boards.groups import RunGroups
 from metrics.services.snapshots import read_in_snapshot
 from runs.api.access import scored_collection, scored_run, sees_scores, visible_collection
 from runs.api.parameters import text_of

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from django.db import transaction
@@ -15,6 +16,9 @@ from runs.services.reading import WRITES
 _TRIES = 3
 
 T = TypeVar("T")
+# What was read in the open snapshot, by what it is.
+_READ: ContextVar[dict[Hashable, Any] | None] = ContextVar("read", default=None)
+_ISOLATED = "isolated"
 
 
 @contextmanager
@@ -29,13 +33,14 @@ def one_snapshot() -> Iterator[None]:
         yield
         return
     writes: list[tuple[Callable[[], object], bool]] = []
-    token, ended = WRITES.set(writes), False
+    token, read, ended = WRITES.set(writes), _READ.set({}), False
     try:
         with _reading():
             yield
         ended = True
     finally:
         WRITES.reset(token)
+        _READ.reset(read)
         for write, always in writes:
             if ended or always:
                 write()
@@ -51,6 +56,24 @@ def read_in_snapshot(read: Callable[[], T]) -> T:
             return read()
     with one_snapshot():
         return read()
+
+
+def once_in_snapshot(key: Hashable, read: Callable[[], T]) -> T:
+    """Return the result of `read`, called once in a snapshot for each key, and each time outside one."""
+    known = _READ.get()
+    if known is None:
+        return read()
+    if key not in known:
+        known[key] = read()
+    found: T = known[key]
+    return found
+
+
+def is_isolated() -> bool:
+    """Return whether a snapshot is open whose readings are as of one committed moment: those of a transaction that
+    was open before may be of several, or of what is never committed."""
+    known = _READ.get()
+    return known is not None and _ISOLATED in known
 
 
 @contextmanager
@@ -74,4 +97,7 @@ def _reading() -> Iterator[None]:
                 stack.enter_context(transaction.atomic())
             finally:
                 connection.transaction_mode = usual
+        known = _READ.get()
+        if known is not None:
+            known[_ISOLATED] = True
         yield

@@ -95,7 +95,14 @@ class Run(Submission):
                 name="version_of_a_system",
             ),
         )
-        indexes = (by_date("runs_by_date"),)
+        indexes = (
+            by_date("runs_by_date"),
+            # Whether a leaderboard has changed is read from this index alone.
+            models.Index(
+                fields=("collection", "team", "deleted_at", "created_at", "system", "version", "versioned_at"),
+                name="runs_of_board",
+            ),
+        )
 
     @property
     def way(self) -> str:

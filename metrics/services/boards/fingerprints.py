@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,7 @@ from django.db.models import Count, Max, Model, OuterRef, QuerySet, Subquery, Su
 from metrics.engine import ENGINE_VERSION
 from metrics.models import Comparison, Evaluation
 from metrics.services.boards.filter import asks_for
+from metrics.services.boards.groups import read_groups
 from metrics.services.boards.leaderboard import BoardQuery, runs_shown
 from metrics.services.prepared import Prepared
 from runs.models import (
@@ -37,68 +36,35 @@ from runs.models import (
 
 Fingerprint = tuple[Any, ...]
 _PACKAGES = ("evalhub", "runs", "metrics")
-_MOVING = {"queued", "evaluating"}
 # Style sheets and scripts too: their names on a page contain a digest of their content.
 _CODE = ("*.py", "*.html", "*.css", "*.js", "*.svg")
-
-
-@dataclass(frozen=True)
-class RunGroups:
-    """Hold the part of a leaderboard's fingerprint that changes while runs arrive, as a text: the rows of `_GROUPS`,
-    and how many runs ever came. `under_way` says whether a run is queued or being evaluated."""
-
-    text: str
-    under_way: bool
-
-    @classmethod
-    def of(cls, groups: Iterable[tuple[Any, ...]], received: int | None) -> RunGroups:
-        rows = list(groups)
-        under_way = any(not _MOVING.isdisjoint(row) for row in rows)
-        return cls(f"{sorted(map(repr, rows))} {received}", under_way)
 
 
 def of_boards(collection: Collection) -> Fingerprint:
     """Return the fingerprint of all results of the collection's evaluated runs: one query for the judgements, one for
     the runs."""
-    active, received = _of_active(collection)
-    return _code(), _row(collection), collection.veiled, active, RunGroups.of(_GROUPS.rows(collection.pk), received)
+    groups = read_groups(collection.pk)
+    return _code(), _row(collection), collection.veiled, _of_active(collection), groups
 
 
-def _of_active(collection: Collection) -> tuple[Fingerprint, int | None]:
-    """Return the fingerprint of the active version and of the labels, and how many runs ever came, in one query.
-
-    Without an active version there are no results that the number is part of.
-    """
-    for received, *known in _ACTIVE.rows(collection.pk):
-        return tuple(known), received
-    return tuple(collection.labels.aggregate(Count("pk"), Max("moved_at")).values()), None
+def _of_active(collection: Collection) -> Fingerprint:
+    """Return the fingerprint of the active version and of the labels."""
+    for known in _ACTIVE.rows(collection.pk):
+        return known
+    return tuple(collection.labels.aggregate(Count("pk"), Max("moved_at")).values())
 
 
 def _active(collection: int) -> QuerySet[Any, Any]:
     labels = Label.objects.filter(collection=OuterRef("collection")).order_by().values("collection")
     active = Qrels.objects.filter(collection=collection, active=True).order_by()
-    runs = Run.objects.filter(collection=OuterRef("collection")).order_by().values("collection")
     found = active.annotate(
-        received=Subquery(runs.annotate(n=Count("pk")).values("n")),
         labels=Subquery(labels.annotate(n=Count("pk")).values("n")),
         moved=Subquery(labels.annotate(n=Max("moved_at")).values("n")),
     )
-    return found.values_list("received", "pk", "version", "labels", "moved")
+    return found.values_list("pk", "version", "labels", "moved")
 
 
-def _groups(collection: int) -> QuerySet[Any, Any]:
-    """Return live runs grouped by team and by the state of their evaluations."""
-    live = Run.objects.filter(collection_id=collection, deleted_at=None).order_by()
-    return live.values_list(
-        "team_id", "team__slug", "team__name", "evaluations__qrels_id", "evaluations__scores",
-        "evaluations__engine_version", "evaluations__state",
-    ).annotate(
-        Count("pk"), Max("created_at"), Sum("evaluations__pk"), Max("evaluations__since"), Count("system"),
-        Sum("version"), Max("versioned_at"),
-    )  # fmt: skip
-
-
-_ACTIVE, _GROUPS = Prepared(_active), Prepared(_groups)
+_ACTIVE = Prepared(_active)
 
 
 def of_filter(collection: Collection, query: BoardQuery) -> Fingerprint:
