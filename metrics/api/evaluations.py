@@ -15,8 +15,8 @@ from rest_framework.views import APIView
 from metrics import models
 from metrics.questions.declared import SCORES
 from metrics.questions.parameters import query_of, scores_in
+from metrics.services.boards.asked import active_qrels
 from metrics.services.boards.evaluating import read_progress
-from metrics.services.boards.leaderboard import active_qrels
 from metrics.services.queue.queueing import queue_evaluation, queue_evaluations
 from runs.api.access import check_scores, managed_collection, owned_run, scored_collection, scored_run
 from runs.api.fields import ChoiceField

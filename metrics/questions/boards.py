@@ -29,11 +29,11 @@ from metrics.questions.parameters import (
     share_in,
 )
 from metrics.questions.run_ids import run_id_in, run_ids_in
+from metrics.services.boards.asked import BoardQuery
 from metrics.services.boards.columns import read_arrangement, read_columns
 from metrics.services.boards.conditions import visible_board
 from metrics.services.boards.filter import with_keys
 from metrics.services.boards.filter_grammar import parse_filter
-from metrics.services.boards.leaderboard import BoardQuery
 from metrics.services.boards.standing_parts import BOARD_RESAMPLES, PARTS, StandingsQuery
 from metrics.services.boards.versions import ALL, VERSIONS
 from metrics.services.boards.what_if import WhatIfQuery

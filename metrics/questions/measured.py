@@ -7,9 +7,9 @@ from typing import Any
 
 from metrics.engine.errors import StatisticsError
 from metrics.questions.boards import board_query
+from metrics.services.boards.asked import BoardQuery
 from metrics.services.boards.columns import ShownColumn, read_columns
 from metrics.services.boards.conditions import visible_board
-from metrics.services.boards.leaderboard import BoardQuery
 from metrics.services.boards.measured import differing_columns
 from runs.errors import InvalidInput
 from runs.models import Collection

@@ -8,7 +8,7 @@ from datetime import datetime
 from django.http import Http404, HttpRequest
 from rest_framework.request import Request
 
-from metrics.services.boards.leaderboard import active_qrels
+from metrics.services.boards.asked import active_qrels
 from metrics.services.campaigns.editions import latest_release
 from runs.api.access import note_reading
 from runs.api.campaigns.finding import own_participation, visible_phase

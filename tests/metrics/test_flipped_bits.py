@@ -19,7 +19,8 @@ from evalhub.operating.restoring import decode_row
 from metrics.engine.grammar import parse_measure
 from metrics.models import Comparison, Evaluation, JudgedView, MetricVector, SessionEvaluation, SessionView
 from metrics.questions.unchanged import MEMORY
-from metrics.services.boards.leaderboard import BoardQuery, Leaderboard, read_leaderboard
+from metrics.services.boards.asked import BoardQuery
+from metrics.services.boards.leaderboard import Leaderboard, read_leaderboard
 from metrics.services.comparisons import workload
 from metrics.services.comparisons.comparison import ComparisonQuery
 from metrics.services.comparisons.stored import compare, queue_comparison, read_stored_comparison

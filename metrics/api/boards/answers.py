@@ -25,6 +25,7 @@ from metrics.engine.significance import TESTS
 from metrics.engine.significance.pairs import INTERVALS
 from metrics.engine.significance.verdicts import REASONS, VERDICTS
 from metrics.services.boards import leaderboard, standing_parts
+from metrics.services.boards.asked import BoardQuery
 from metrics.services.boards.states import BOARD_STATES
 from metrics.services.boards.versions import ALL, CAPTIONS, VERSIONS
 from runs.api.shapes import Id, Kind, OneOf, Url
@@ -204,7 +205,7 @@ class Leaderboard(TypedDict):
 
 def leaderboard_answer(
     collection: Collection,
-    query: leaderboard.BoardQuery,
+    query: BoardQuery,
     board: leaderboard.Leaderboard,
     found: standing_parts.Standings | None,
     url: str,

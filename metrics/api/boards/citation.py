@@ -15,7 +15,7 @@ from metrics.exports.boards.citation import Citation
 from metrics.questions.boards import board_query, standings_query
 from metrics.questions.declared import BOARD, VIEW
 from metrics.questions.saved_views import board_parameters, kept_query
-from metrics.services.boards.leaderboard import active_qrels
+from metrics.services.boards.asked import active_qrels
 from runs.api.access import scored_collection
 from runs.api.shapes import Url, shape
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from metrics.exports.campaigns.cited import cited_of
 from metrics.exports.campaigns.snapshot import archive_of, files_of, sealed
-from metrics.services.boards.leaderboard import active_qrels
+from metrics.services.boards.asked import active_qrels
 from metrics.services.campaigns.editions import latest_release
 from metrics.services.campaigns.manifest import freeze_phase, manifest_of
 from metrics.services.campaigns.packets import check_evaluated

@@ -19,8 +19,9 @@ from metrics.engine.errors import EvalHubError
 from metrics.engine.grammar import Measure, parse_measure
 from metrics.models import Evaluation
 from metrics.pages.parts import changed, fill
+from metrics.services.boards.asked import BoardQuery
 from metrics.services.boards.filter import Field
-from metrics.services.boards.leaderboard import BoardQuery, Leaderboard, Row, read_leaderboard
+from metrics.services.boards.leaderboard import Leaderboard, Row, read_leaderboard
 from metrics.services.boards.matching import matching_runs
 from metrics.services.boards.states import RANKED
 from metrics.services.queue.status import statuses

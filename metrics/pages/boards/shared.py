@@ -18,7 +18,8 @@ from metrics.questions.boards import board_query
 from metrics.questions.declared import names_of
 from metrics.questions.run_ids import without_labels
 from metrics.questions.shares import parameters_of_link
-from metrics.services.boards.leaderboard import BoardQuery, read_leaderboard, read_whole_board
+from metrics.services.boards.asked import BoardQuery
+from metrics.services.boards.leaderboard import read_leaderboard, read_whole_board
 from metrics.services.boards.standings import read_standings
 from metrics.services.snapshots import read_in_snapshot
 from metrics.tables import Paging

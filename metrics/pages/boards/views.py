@@ -33,8 +33,9 @@ from metrics.questions.declared import BOARD, HOW_MADE, names_of
 from metrics.questions.parameters import choice_in, measure_in, measures_in
 from metrics.questions.run_ids import run_id_in
 from metrics.questions.unchanged import of_asked_board, same_for_strangers, unchanged_page
+from metrics.services.boards.asked import BoardQuery
 from metrics.services.boards.fingerprints import Fingerprint, of_listed, of_parameters, of_views
-from metrics.services.boards.leaderboard import BoardQuery, read_leaderboard
+from metrics.services.boards.leaderboard import read_leaderboard
 from metrics.services.boards.versions import ALL, CAPTIONS, VERSIONS, has_versions
 from metrics.tables import Paging, level_lines
 from runs.api.access import check_scores, counted_collection, sees_scores, visible_collection

@@ -19,7 +19,7 @@ from metrics.engine.what_if import PRESETS
 from metrics.pages.parts import Query, ShownFigure, fill, query_of
 from metrics.questions.parameters import choice_in
 from metrics.questions.unchanged import of_visible_collection, same_for_all, unchanged_page
-from metrics.services.boards.leaderboard import active_qrels
+from metrics.services.boards.asked import active_qrels
 from metrics.services.boards.what_if import Combination, Place, WhatIf, WhatIfQuery, ask_what_if
 from metrics.tables import mean_cell
 from runs.api.access import check_scores, visible_collection

@@ -18,7 +18,7 @@ from metrics.pages.comparisons.words import ASKS, PRACTICAL_ASKS
 from metrics.pages.parts import RunField
 from metrics.questions.addresses import USUAL
 from metrics.questions.run_ids import run_id_in, run_ids_in
-from metrics.services.boards.leaderboard import active_qrels
+from metrics.services.boards.asked import active_qrels
 from metrics.services.values.selection import tested_measures
 from runs.errors import InvalidInput
 from runs.models import Collection, Qrels

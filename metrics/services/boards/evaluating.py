@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from metrics.models import Evaluation
-from metrics.services.boards.leaderboard import MOVING, active_qrels
+from metrics.services.boards.asked import active_qrels
+from metrics.services.boards.leaderboard import MOVING
 from metrics.services.boards.states import count_states
 from metrics.services.snapshots import one_snapshot
 from runs.models import Collection, Qrels

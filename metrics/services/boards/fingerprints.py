@@ -17,9 +17,9 @@ from django.db.models import Count, Max, Model, OuterRef, QuerySet, Subquery, Su
 
 from metrics.engine import ENGINE_VERSION
 from metrics.models import Comparison, Evaluation
+from metrics.services.boards.asked import AskedBoard, BoardQuery, active_qrels
 from metrics.services.boards.filter import asks_for
 from metrics.services.boards.groups import read_groups
-from metrics.services.boards.leaderboard import BoardQuery, runs_shown
 from metrics.services.prepared import Prepared
 from runs.models import (
     Artifact,
@@ -73,8 +73,12 @@ def of_filter(collection: Collection, query: BoardQuery) -> Fingerprint:
     columns = (*of_parameters(collection), query.columns) if query.columns or query.arrange else ()
     if query.filter is None:
         return columns
-    keys = b"".join(run.bytes for run in runs_shown(collection=collection, query=query))
-    return hashlib.sha256(keys).hexdigest(), query.reader.pk if asks_for(query.filter, "own") else None, *columns
+    names = AskedBoard(collection, active_qrels(collection), query).shown_names
+    return (
+        hashlib.sha256("".join(names).encode()).hexdigest(),
+        query.reader.pk if asks_for(query.filter, "own") else None,
+        *columns,
+    )
 
 
 def of_parameters(collection: Collection) -> Fingerprint:

@@ -18,8 +18,8 @@ from metrics.engine.significance.cautions import few_topics
 from metrics.engine.significance.pairs import Caution
 from metrics.engine.significance.verdicts import MIN_TOPICS
 from metrics.models import Evaluation
+from metrics.services.boards.asked import active_qrels
 from metrics.services.boards.columns import shown_value
-from metrics.services.boards.leaderboard import active_qrels
 from metrics.services.values.common_values import cautions_of, qrels_cautions, read_common_values, refuse_pooled
 from metrics.services.values.curves_together import TogetherQuery, chosen_evaluations
 from metrics.services.values.effort import check_values, seconds_of_importance

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Case, Q, QuerySet, Value, When
+import numpy as np
+from django.db.models import Case, QuerySet, Value, When
 
 from metrics.engine.cautions import Caution
 from metrics.engine.grammar import Measure
 from metrics.models import Evaluation
-from metrics.services.boards.among import Among, Evaluated
+from metrics.services.boards.asked import AskedBoard, BoardQuery, active_qrels
 from metrics.services.boards.columns import Arrangement, Cell, ShownColumn, arranged, read_cells, values_of
-from metrics.services.boards.fair_order import FairOrder, fair_order
-from metrics.services.boards.filter import Term, asks_for, filtered
-from metrics.services.boards.states import NOT_CURRENT, RANKED, STALE, UNRANKED, count_states, runs_with_states
-from metrics.services.boards.versions import ALL, BEST, LATEST, Chosen, Lineup, Place, expected_means, read_versions
+from metrics.services.boards.roster import NOBODY, Roster
+from metrics.services.boards.states import RANKED, STALE, UNRANKED, count_states
+from metrics.services.boards.versions import ALL, BEST, Chosen, Place, Places, expected_means
 from metrics.services.queue.damage import check_files
 from metrics.services.snapshots import read_in_snapshot
 from metrics.services.values.common_values import qrels_cautions
 from metrics.services.values.evaluate import JUDGED
-from metrics.services.values.judged_views import Mean, covered_topics, means_of
+from metrics.services.values.judged_views import Mean, means_of
 from metrics.services.values.selection import own_measures
-from runs.errors import InvalidInput, NotFound
+from runs.errors import InvalidInput
 from runs.models import Collection, Qrels, Run
 from runs.services.labels import labels_of
 
@@ -90,7 +89,7 @@ class Leaderboard:
     ranked runs all cover the same `topics`.
 
     `order` has every ranked evaluation with its mean, including those of other pages and those that the filter hides,
-    on a leaderboard of best versions those of all versions, which statistics compare; `runs` has the run of each.
+    on a leaderboard of best versions those of all versions, which statistics compare; `roster` has the run of each.
     `held` is the row of the run that the query holds in sight, if that is on another page.
     """
 
@@ -107,9 +106,14 @@ class Leaderboard:
     topics: int = 0
     columns: tuple[ShownColumn, ...] = ()
     arrange: Arrangement | None = None
-    runs: dict[int, UUID] = field(default_factory=dict)
+    roster: Roster = NOBODY
     held: Row | None = None
     versions: str = ALL
+
+    @property
+    def runs(self) -> dict[int, UUID]:
+        """Return the run of each evaluation of the `roster`."""
+        return self.roster.runs
 
     @property
     def waiting(self) -> bool:
@@ -120,107 +124,6 @@ class Leaderboard:
     def cautions(self) -> list[Caution]:
         """Return the cautions about the measures under these judgements."""
         return qrels_cautions(dict.fromkeys([*self.measures, self.sort]), self.qrels)
-
-
-@dataclass(frozen=True)
-class BoardQuery:
-    """The parameters of a leaderboard; `reader` is the user who requests it, for a filter by own runs, and `hold` a
-    ranked run whose row is read whatever page is shown.
-
-    With `among` it is of some of the collection's runs."""
-
-    measures: list[Measure]
-    sort: Measure
-    descending: bool = True
-    scores: str | None = None
-    offset: int = 0
-    limit: int = 50
-    filter: Term | None = None
-    reader: Any = None
-    columns: tuple[ShownColumn, ...] = ()
-    arrange: Arrangement | None = None
-    hold: UUID | None = None
-    versions: str = ALL
-    among: Among | None = None
-
-    @property
-    def all_shown(self) -> bool:
-        """Return whether every run of the leaderboard has a row."""
-        return not self.filter and self.versions == ALL and not (self.among and self.among.shown is not None)
-
-
-def active_qrels(collection: Collection) -> Qrels:
-    """Return the active judgements; NotFound if none are active."""
-    qrels = collection.active_qrels
-    if qrels is None:
-        raise NotFound(f"collection {collection.slug} has no active judgements yet", code="no_active_qrels")
-    return qrels
-
-
-@dataclass(frozen=True)
-class _Board:
-    """The inputs of a leaderboard."""
-
-    collection: Collection
-    qrels: Qrels
-    query: BoardQuery
-
-    @property
-    def scores(self) -> str:
-        return self.query.scores or self.collection.scores
-
-    @cached_property
-    def evaluated(self) -> Evaluated:
-        known = self.query.among and self.query.among.evaluated
-        same = known and (known.qrels, known.scores) == (self.qrels, self.scores)
-        return known if known and same else Evaluated(self.collection, self.qrels, self.scores)
-
-    @cached_property
-    def runs(self) -> dict[int, UUID]:
-        """Return the run of each evaluation under these judgements, in the order of submission."""
-        named = self.evaluated.rows
-        if self.query.among:
-            named = [row for row in named if row[2] in self.query.among.runs]
-        check_files(Evaluation, ((pk, same) for pk, same, _ in named))
-        return {pk: run for pk, _, run in named}
-
-    @cached_property
-    def order(self) -> FairOrder:
-        """Return every run that is evaluated under these judgements, in the order of the measure."""
-        sort, descending = self.query.sort, self.query.descending
-        ids = [pk for pk, run in self.runs.items() if self.query.versions != LATEST or self.lineup.keeps(run)]
-        known = self.evaluated.stored_means(sort)
-        missing = [pk for pk in ids if pk not in known]
-        own = own_measures(self.collection) if missing else set()
-        computed = means_of(missing, [sort], own, self.qrels.pk) if missing else {}
-        found = {pk: mean for (pk, _), mean in computed.items()}
-        means = {pk: known.get(pk) or found.get(pk, _NOTHING) for pk in ids}
-        return fair_order(
-            means, self.qrels.topics, lambda asked: covered_topics(asked, sort), lower_first=not descending
-        )
-
-    @cached_property
-    def lineup(self) -> Lineup:
-        """Return which version stands for each system; of a leaderboard of all versions, nothing."""
-        which = self.query.versions
-        if which == ALL:
-            return Lineup({}, [], which)
-        order = [pk for pk, _ in (*self.order.ranked, *self.order.below)] if which == BEST else self.runs
-        return Lineup(read_versions(self.collection), [(pk, self.runs[pk]) for pk in order], which)
-
-    @property
-    def shown(self) -> QuerySet[Any]:
-        """Return the runs with their states, without those that the filter hides or for which another version
-        stands."""
-        term = self.query.filter
-        below = [pk for pk, _ in self.order.below] if term and asks_for(term, "status") else []
-        runs = runs_with_states(self.collection, self.qrels, self.scores, below)
-        if among := self.query.among:
-            runs = runs.filter(pk__in=among.runs if among.shown is None else among.shown)
-        if self.query.versions != ALL:
-            runs = runs.filter(Q(system__isnull=True) | Q(pk__in=self.lineup.shown))
-        means = Evaluation.objects.current(self.qrels, self.scores).evaluated()
-        return filtered(runs, term, self.query.reader, means) if term else runs
 
 
 def read_leaderboard(*, collection: Collection, query: BoardQuery) -> Leaderboard:
@@ -235,30 +138,27 @@ def read_leaderboard(*, collection: Collection, query: BoardQuery) -> Leaderboar
 
 def read_order(collection: Collection, qrels: Qrels, query: BoardQuery) -> list[tuple[UUID, float]]:
     """Return the ranked runs of a leaderboard under these judgements with their means, best first."""
-    board = _Board(collection, qrels, query)
+    board = AskedBoard(collection, qrels, query)
     return [(board.runs[pk], mean) for pk, mean in board.order.ranked]
 
 
 def _read_board(collection: Collection, query: BoardQuery) -> Leaderboard:
-    board = _Board(collection, active_qrels(collection), query)
+    board = AskedBoard(collection, active_qrels(collection), query)
     order, places, among = board.order, _places(board), query.among
-    ranked = sum(place.rank is not None for place in places)
-    held = [place for place in places if place.rank and query.hold and board.runs[place.pk] == query.hold]
-    # Naming a thousand runs to the database takes longer than all else.
-    whole = among and len(board.runs) == len(among.runs) and {str(Evaluation.State.EVALUATED): len(board.runs)}
-    states = whole or count_states(collection, board.qrels, board.scores, among.runs if among else None)
+    ranked = places.ranked
+    held = [place for place in places if place.rank and board.runs[place.pk] == query.hold] if query.hold else []
+    states = _states(board)
     others, below = None, sum(states.values()) - len(places)
     if below > 0:
         # Runs without values follow, stale runs first.
         last = Case(When(board_state=STALE, then=Value(0)), default=Value(1))
-        others = board.shown.filter(board_state__in=NOT_CURRENT).order_by(last, "created_at", "pk")
+        others = board.shown_without_values.order_by(last, "created_at", "pk")
         # To count them by their states asks each run for all of its evaluations.
         below = below if query.all_shown else others.count()
     if query.filter or (among and among.shown is not None):
-        current = Evaluation.objects.current(board.qrels, board.scores).evaluated()
-        # The runs carry their states; only their keys are read here.
-        kept = set(current.filter(run__in=board.shown.values("pk")).values_list("pk", flat=True))
-        places = [place for place in places if place.pk in kept]
+        shown = set(board.shown_names)
+        kept = [pk for pk, name in zip(board.roster.keys.tolist(), board.roster.names, strict=True) if name in shown]
+        places = places.only(np.array(kept, np.int64))
     if query.arrange:
         rows = _arranged(board, places, others, query.arrange)
         held = [] if any(row.run.pk == query.hold for row in rows) else held
@@ -286,37 +186,49 @@ def _read_board(collection: Collection, query: BoardQuery) -> Leaderboard:
         topics=order.topics,
         columns=query.columns,
         arrange=query.arrange,
-        runs=board.runs,
+        roster=board.roster,
         held=rows[0] if held else None,
         versions=query.versions,
     )
 
 
-def _places(board: _Board) -> list[Place]:
+def _states(board: AskedBoard) -> dict[str, int]:
+    """Return the number of runs by state."""
+    among = board.query.among
+    if among is None:
+        return board.roster.states
+    if len(board.runs) == len(among.runs):
+        # Naming a thousand runs to the database takes longer than all else.
+        return {str(Evaluation.State.EVALUATED): len(board.runs)}
+    return count_states(board.collection, board.qrels, board.scores, among.runs)
+
+
+def _places(board: AskedBoard) -> Places:
     """Return the places of all evaluations under the leaderboard's judgements."""
     order, query = board.order, board.query
-    places = [Place(pk, rank) for (pk, _), rank in zip(order.ranked, order.ranks, strict=True)]
-    places += [Place(pk, None, *order.why_below(topics)) for pk, topics in order.below]
+    below = {pk: order.why_below(topics) for pk, topics in order.below}
+    keys = np.concatenate([order.keys, np.array(list(below), np.int64)])
+    places = Places(keys, np.concatenate([order.ranks_of_keys, np.zeros(len(below), np.int64)]), below)
     if query.versions == BEST:
-        places = board.lineup.ranked_anew(places, board.runs)
-    return query.among.ranked_anew(places, board.runs) if query.among else places
+        places = Places.of(board.lineup.ranked_anew(places, board.runs))
+    return Places.of(query.among.ranked_anew(places, board.runs)) if query.among else places
 
 
-def _arranged(board: _Board, places: list[Place], others: QuerySet[Any] | None, by: Arrangement) -> list[Row]:
+def _arranged(board: AskedBoard, places: Places, others: QuerySet[Any] | None, by: Arrangement) -> list[Row]:
     """Return the rows of the page in the order of a column instead of that of the ranks."""
     current = Evaluation.objects.current(board.qrels, board.scores).evaluated()
     below = [] if others is None else list(others.values_list(*_OTHERS))
     # By the keys of evaluations under these judgements, of other rows by those of runs.
-    names: list[Any] = [*(place.pk for place in places), *(run for run, _, _ in below)]
+    names: list[Any] = [*places.keys.tolist(), *(run for run, _, _ in below)]
     known = values_of(by.column, current, "run__") | ({} if others is None else values_of(by.column, others, ""))
     page = arranged(names, known, by.descending)[board.query.offset : board.query.offset + board.query.limit]
-    shown = [places[index] for index in page if index < len(places)]
+    shown = places[[index for index in page if index < len(places)]]
     rest = [below[index - len(places)] for index in page if index >= len(places)]
     rows = {row.evaluation.pk if row.current else row.run.pk: row for row in _rows(board, shown, rest)}
     return [rows[names[index]] for index in page]
 
 
-def _rows(board: _Board, page: list[Place], others: list[tuple[UUID, str, int | None]]) -> list[Row]:
+def _rows(board: AskedBoard, page: list[Place], others: list[tuple[UUID, str, int | None]]) -> list[Row]:
     """Return the rows of a page: evaluations under the leaderboard's judgements, then `others`, which are runs with
     their state and the key of the evaluation to show, or None if none was requested yet."""
     related = Evaluation.objects.select_related("run__team", "run__system")
@@ -376,4 +288,4 @@ def read_whole_board(*, collection: Collection, query: BoardQuery) -> Leaderboar
 
 def runs_shown(*, collection: Collection, query: BoardQuery) -> list[UUID]:
     """Return the runs on all pages of the leaderboard, in the order of their keys."""
-    return list(_Board(collection, active_qrels(collection), query).shown.order_by("pk").values_list("pk", flat=True))
+    return [UUID(name) for name in AskedBoard(collection, active_qrels(collection), query).shown_names]

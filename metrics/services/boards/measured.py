@@ -8,9 +8,10 @@ from typing import Any
 from metrics.engine.errors import StatisticsError
 from metrics.engine.grammar import Measure
 from metrics.models import Evaluation
+from metrics.services.boards.asked import BoardQuery
 from metrics.services.boards.columns import Cell, ShownColumn, read_cells
 from metrics.services.boards.conditions import written
-from metrics.services.boards.leaderboard import BoardQuery, read_leaderboard, runs_shown
+from metrics.services.boards.leaderboard import read_leaderboard, runs_shown
 from metrics.services.boards.mean_intervals import Ends, intervals_of, within_range
 from metrics.services.boards.parameters import MAX_LIMIT, Facet, read_facets
 from runs.models import Collection, ParameterKey, Qrels, Run

@@ -13,7 +13,7 @@ from metrics.engine.grammar import Measure
 from metrics.engine.intervals import row_intervals
 from metrics.engine.significance.pairs import Caution
 from metrics.models import Evaluation
-from metrics.services.boards.leaderboard import active_qrels
+from metrics.services.boards.asked import active_qrels
 from metrics.services.queue.damage import check_files
 from metrics.services.values.common_values import cautions_of, read_common_values, refuse_pooled
 from metrics.services.values.effort import check_values

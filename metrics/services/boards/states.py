@@ -29,6 +29,8 @@ def runs_with_states(collection: Collection, qrels: Qrels, scores: str, below: I
     own = Evaluation.objects.filter(run=OuterRef("pk"))
     current = own.counting(Q(qrels=qrels), scores)
     newest = own.evaluated().filter(scores=scores).order_by("-qrels__version", "-engine_version")
+    # Of ten thousand runs nearly all have values: which, is asked once, and not of each run.
+    valued = Evaluation.objects.counting(Q(qrels=qrels), scores).evaluated()
     return (
         Run.objects.filter(collection=collection, deleted_at=None)
         .alias(
@@ -38,8 +40,8 @@ def runs_with_states(collection: Collection, qrels: Qrels, scores: str, below: I
         )
         .annotate(
             board_state=Case(
-                When(current__in=below, then=Value(UNRANKED)),
-                When(current_state=Evaluation.State.EVALUATED, then=Value(RANKED)),
+                When(pk__in=valued.filter(pk__in=below).values("run"), then=Value(UNRANKED)),
+                When(pk__in=valued.values("run"), then=Value(RANKED)),
                 When(newest__isnull=False, then=Value(STALE)),
                 default=Coalesce(F("current_state"), Value(Evaluation.State.QUEUED.value)),
             ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -15,6 +15,7 @@ from metrics.engine.best_of import expected_best
 from metrics.engine.cautions import Caution
 from metrics.engine.grammar import Measure
 from metrics.engine.measures.definition import Aggregate
+from metrics.engine.ranking import Ints
 from metrics.services.values.effort import check_values
 from metrics.services.values.judged_views import vectors_of
 from runs.models import Collection, Run
@@ -42,6 +43,42 @@ class Place(NamedTuple):
     rank: int | None
     code: str = ""
     reason: str = ""
+
+
+@dataclass(frozen=True)
+class Places:
+    """The places of evaluations in their order as arrays, because a page shows few of them: their `keys`, their
+    `ranks`, 0 for none, and the codes and reasons of those without one."""
+
+    keys: Ints
+    ranks: Ints
+    why: Mapping[int, tuple[str, str]]
+
+    @classmethod
+    def of(cls, places: Sequence[Place]) -> Places:
+        keys = np.array([place.pk for place in places], np.int64)
+        ranks = np.array([place.rank or 0 for place in places], np.int64)
+        return cls(keys, ranks, {place.pk: (place.code, place.reason) for place in places if place.rank is None})
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def __iter__(self) -> Iterator[Place]:
+        return iter(self[:])
+
+    def __getitem__(self, part: slice | list[int]) -> list[Place]:
+        rows = zip(self.keys[part].tolist(), self.ranks[part].tolist(), strict=True)
+        return [Place(pk, rank) if rank else Place(pk, None, *self.why[pk]) for pk, rank in rows]
+
+    @property
+    def ranked(self) -> int:
+        """Return how many have a rank."""
+        return int(np.count_nonzero(self.ranks))
+
+    def only(self, keys: Ints) -> Places:
+        """Return the places of some evaluations."""
+        kept = np.isin(self.keys, keys)
+        return Places(self.keys[kept], self.ranks[kept], self.why)
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from metrics.engine.errors import StatisticsError
 from metrics.engine.grammar import Measure, parse_measure
 from metrics.engine.steps import Matrix
 from metrics.models import Evaluation
+from metrics.services.boards.asked import active_qrels
 from metrics.services.boards.fair_order import FairOrder, fair_order
-from metrics.services.boards.leaderboard import active_qrels
 from metrics.services.values.common_values import qrels_cautions
 from metrics.services.values.judged_views import Mean, computed_means, covered_topics, means_of
 from metrics.services.values.selection import own_measures, select_evaluations

@@ -14,15 +14,8 @@ from django.db.models import Count, Q, QuerySet
 from metrics.engine.cautions import Caution
 from metrics.engine.errors import StatisticsError
 from metrics.models import Evaluation
-from metrics.services.boards.among import Among, Evaluated
-from metrics.services.boards.leaderboard import (
-    BoardQuery,
-    Leaderboard,
-    Row,
-    active_qrels,
-    read_leaderboard,
-    read_whole_board,
-)
+from metrics.services.boards.asked import Among, BoardQuery, active_qrels
+from metrics.services.boards.leaderboard import Leaderboard, Row, read_leaderboard, read_whole_board
 from metrics.services.boards.standing_parts import Standings, StandingsQuery
 from metrics.services.boards.standings import read_standings
 from metrics.services.campaigns.releasing import primary_means
@@ -115,9 +108,8 @@ def read_phase_board(*, phase: Phase, query: PhaseQuery, reader: Reader, whole: 
     came afterwards and those that were disqualified after the public release. They are in no tier; one of them may be
     the baseline of the statistics, alone. Raise the errors of leaderboards.
     """
-    scores = query.board.scores or phase.collection.scores
-    evaluated = Evaluated(phase.collection, active_qrels(phase.collection), scores)
-    entries = {entry.run_id: entry for entry in _entries(phase, query.view, reader, evaluated)}
+    qrels = active_qrels(phase.collection)
+    entries = {entry.run_id: entry for entry in _entries(phase, query.view, reader, qrels)}
     beside = frozenset(run for run, entry in entries.items() if not _is_ranked(entry))
     asked = query.standings
     baseline = UUID(asked.baseline) if asked and asked.baseline else None
@@ -125,7 +117,7 @@ def read_phase_board(*, phase: Phase, query: PhaseQuery, reader: Reader, whole: 
     if asked and against and {"tiers", "ranks", "expected"} & set(asked.parts):
         message = "this baseline does not compete: ask for its statistics without tiers, ranks and expected means"
         raise StatisticsError(message, code="bad_parameter", pointer="statistics")
-    among = Among(frozenset(entries), beside, _rows(entries.values(), query), against, evaluated)
+    among = Among(frozenset(entries), beside, _rows(entries.values(), query), against)
     board_query = replace(query.board, among=among)
     read = read_whole_board if whole else read_leaderboard
     board = read(collection=phase.collection, query=board_query)
@@ -207,7 +199,7 @@ def _read(entries: QuerySet[Entry], *, afterwards: bool = False) -> list[_Entry]
     return [_Entry._make((*row, afterwards)) for row in rows]
 
 
-def _entries(phase: Phase, view: str, reader: Reader, evaluated: Evaluated) -> list[_Entry]:
+def _entries(phase: Phase, view: str, reader: Reader, qrels: Qrels) -> list[_Entry]:
     """Return the entries that a view is of. On the official one stand those of the last release, or before one those
     that the phase's rule selects now."""
     seen = Q() if reader.organiser else seen_while_frozen(phase, reader.own, reader.now)
@@ -225,8 +217,8 @@ def _entries(phase: Phase, view: str, reader: Reader, evaluated: Evaluated) -> l
         later = Entry.objects.filter(state=_ENTERED, phase__kind=Phase.Kind.AFTERWARDS)
         later = later.filter(_published_to(reader), phase__collection=phase.collection_id)
         later = later.filter(phase__campaign=phase.campaign_id).exclude(phase=phase)
-        return [*_official(phase, on_time, evaluated), *_read(later, afterwards=True)]
-    return _official(phase, on_time, evaluated)
+        return [*_official(phase, on_time, qrels), *_read(later, afterwards=True)]
+    return _official(phase, on_time, qrels)
 
 
 def _published_to(reader: Reader) -> Q:
@@ -248,7 +240,7 @@ def _stood(phase: Phase, entries: list[_Entry]) -> list[_Entry]:
     return [entry for entry in entries if entry.state == _ENTERED or entry.run_id in stood]
 
 
-def _official(phase: Phase, on_time: list[_Entry], evaluated: Evaluated) -> list[_Entry]:
+def _official(phase: Phase, on_time: list[_Entry], qrels: Qrels) -> list[_Entry]:
     if phase.selection == Phase.Selection.ALL:
         return on_time
     done = Release.objects.filter(phase=phase).exclude(done_at=None).order_by("-done_at", "-audience").first()
@@ -256,7 +248,7 @@ def _official(phase: Phase, on_time: list[_Entry], evaluated: Evaluated) -> list
         chosen = _runs_of(done.official)
     else:
         competing = [entry for entry in on_time if entry.role == _COMPETING and entry.state == _ENTERED]
-        found = selected(phase, competing, lambda runs: primary_means(phase, evaluated.qrels, runs, evaluated))
+        found = selected(phase, competing, lambda runs: primary_means(phase, qrels, runs))
         chosen = {entry.run_id for entry in found}
     return [entry for entry in on_time if entry.role != _COMPETING or entry.run_id in chosen]
 

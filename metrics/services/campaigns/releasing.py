@@ -12,8 +12,8 @@ from django.db import transaction
 from metrics.engine.errors import EvalHubError
 from metrics.engine.grammar import parse_measure
 from metrics.models import Evaluation
-from metrics.services.boards.among import Among, Evaluated
-from metrics.services.boards.leaderboard import BoardQuery, read_order
+from metrics.services.boards.asked import Among, BoardQuery
+from metrics.services.boards.leaderboard import read_order
 from runs.errors import Conflict
 from runs.models import AuditEvent, Disclosure, Entry, Phase, Qrels, Release, User
 from runs.services.audit import Origin, record
@@ -120,15 +120,12 @@ def waits_for(release: Release, now: datetime) -> tuple[str | None, int]:
     return "evaluations" if running else None, running
 
 
-def primary_means(
-    phase: Phase, qrels: Qrels, runs: list[UUID], evaluated: Evaluated | None = None
-) -> Mapping[UUID, float]:
+def primary_means(phase: Phase, qrels: Qrels, runs: list[UUID]) -> Mapping[UUID, float]:
     """Return the mean of the phase's primary measure of each of these runs that has one under these judgements and
     can be ranked, the greater the better."""
     collection = phase.collection
     name = (phase.measures or collection.measures)[0]
     measure = parse_measure(name, collection.documents)
     lower = measure.definition.lower_is_better
-    among = Among(frozenset(runs), evaluated=evaluated)
-    query = BoardQuery(measures=[measure], sort=measure, descending=not lower, among=among)
+    query = BoardQuery(measures=[measure], sort=measure, descending=not lower, among=Among(frozenset(runs)))
     return {run: -mean if lower else mean for run, mean in read_order(collection, qrels, query)}

@@ -25,7 +25,7 @@ from metrics.engine.significance.pairs import DEFAULTS, Caution, Matrix, Options
 from metrics.engine.significance.practical import PRACTICAL, Practical
 from metrics.engine.significance.verdicts import MIN_TOPICS
 from metrics.models import Evaluation
-from metrics.services.boards.leaderboard import active_qrels
+from metrics.services.boards.asked import active_qrels
 from metrics.services.values.common_values import cautions_of as cautions_of_values
 from metrics.services.values.common_values import refuse_pooled
 from metrics.services.values.judged_views import matrix_of

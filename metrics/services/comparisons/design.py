@@ -27,7 +27,7 @@ from metrics.engine.significance.cautions import few_topics
 from metrics.engine.significance.equivalence import tost
 from metrics.engine.significance.families import Rule
 from metrics.engine.significance.pairs import Caution, Options, all_pairs
-from metrics.services.boards.leaderboard import active_qrels
+from metrics.services.boards.asked import active_qrels
 from metrics.services.values.common_values import (
     CommonValues,
     cautions_of,

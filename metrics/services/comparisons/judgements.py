@@ -10,7 +10,7 @@ from metrics.engine.agreement.assessments import Assessments, compare_assessment
 from metrics.engine.errors import StatisticsError
 from metrics.engine.judging import Judgements
 from metrics.engine.ranking import Ints
-from metrics.services.boards.leaderboard import active_qrels
+from metrics.services.boards.asked import active_qrels
 from runs.errors import InvalidInput, NotFound
 from runs.models import Collection, Qrels
 from runs.services.qrels import load_judgements

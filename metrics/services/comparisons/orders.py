@@ -15,7 +15,7 @@ from metrics.engine.grammar import Measure
 from metrics.engine.significance.cautions import few_topics
 from metrics.engine.significance.pairs import Caution, Matrix, Options
 from metrics.models import Evaluation
-from metrics.services.boards.leaderboard import active_qrels
+from metrics.services.boards.asked import active_qrels
 from metrics.services.queue.damage import check_files
 from metrics.services.values.common_values import (
     CommonValues,

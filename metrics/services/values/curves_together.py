@@ -11,7 +11,8 @@ from metrics.engine.grammar import Measure
 from metrics.engine.precision_recall import PrecisionRecall
 from metrics.engine.readings import AgainstBest, Readings, against_best
 from metrics.models import Evaluation
-from metrics.services.boards.leaderboard import BoardQuery, active_qrels, runs_shown
+from metrics.services.boards.asked import BoardQuery, active_qrels
+from metrics.services.boards.leaderboard import runs_shown
 from metrics.services.values.curves import CurveQuery, RecallQuery, read_curves_of, read_precision_recall_of
 from metrics.services.values.selection import select_evaluations
 from runs.models import Collection

@@ -9,7 +9,7 @@ from metrics.engine.differences import Differences, differences
 from metrics.engine.errors import StatisticsError
 from metrics.engine.grammar import Measure
 from metrics.models import MetricVector
-from metrics.services.boards.leaderboard import active_qrels
+from metrics.services.boards.asked import active_qrels
 from metrics.services.values.judged_views import vectors_of
 from metrics.services.values.selection import select_evaluations
 from runs.models import Collection, Qrels, Run

@@ -16,7 +16,7 @@ from metrics.engine import ENGINE_VERSION
 from metrics.engine.depth import judged_depth
 from metrics.engine.grammar import Measure
 from metrics.engine.judged import JudgedRun
-from metrics.engine.ranking import Floats
+from metrics.engine.ranking import Floats, Ints
 from metrics.engine.steps import Matrix
 from metrics.models import Evaluation, JudgedView, MetricVector
 from metrics.services.queue.damage import give_up_evaluations
@@ -195,6 +195,21 @@ def means_of(
     if wanted:
         means.update(_computed(wanted, {measure.name: measure for measure in measures}, keep, damaged))
     return means
+
+
+def stored_means(rows: QuerySet[MetricVector], measure: str, qrels: int) -> tuple[Ints, Floats, Ints]:
+    """Return of stored means of one measure by these judgements the evaluations, the means, NaN where there is none,
+    and the numbers of topics; damaged ones are left out."""
+    read = list(rows.values_list("evaluation_id", "mean", "topics", "mean_digest"))
+    if not read:
+        return np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64)
+    pks, averages, counts, digests = zip(*read, strict=True)
+    made = digests_of_means(pks, qrels, measure_seed(measure), averages, counts).tolist()
+    keys, means, topics = np.array(pks, np.int64), np.array(averages, np.float64), np.array(counts, np.int64)
+    if made == list(digests):
+        return keys, means, topics
+    sound = [stored in (None, digest) for stored, digest in zip(digests, made, strict=True)]
+    return keys[sound], means[sound], topics[sound]
 
 
 def sound_means(

@@ -10,7 +10,7 @@ from metrics.engine.cautions import Caution
 from metrics.engine.grammar import Measure
 from metrics.engine.steps import Matrix
 from metrics.models import Evaluation
-from metrics.services.boards.leaderboard import active_qrels
+from metrics.services.boards.asked import active_qrels
 from metrics.services.values.common_values import qrels_cautions
 from metrics.services.values.judged_views import vectors_of
 from metrics.services.values.selection import select_evaluations

@@ -18,8 +18,8 @@ from metrics.engine.grammar import Measure
 from metrics.engine.ranking import Flags, Floats, Ints
 from metrics.engine.steps import Matrix
 from metrics.models import Evaluation
+from metrics.services.boards.asked import active_qrels
 from metrics.services.boards.fair_order import fair_order
-from metrics.services.boards.leaderboard import active_qrels
 from metrics.services.queue.damage import check_files
 from metrics.services.values.common_values import pooled_words, qrels_cautions
 from metrics.services.values.effort import begin_disagreement, check_values
