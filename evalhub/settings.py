@@ -40,6 +40,8 @@ def _database(url: str, data: Path, patience: int, silence: int) -> dict[str, An
         "connect_timeout": max(2, min(5, silence)), "tcp_user_timeout": silence * 1000,
         "keepalives": 1, "keepalives_idle": max(1, silence // 2), "keepalives_interval": max(1, silence // 6),
         "keepalives_count": 3,
+        # To compile a statement takes it longer than any of these takes to run.
+        "options": "-c jit=off",
     }  # fmt: skip
     config["OPTIONS"] = {**limits, **config.get("OPTIONS", {})}
     return config

@@ -37,6 +37,7 @@ from metrics.services.boards.filter_grammar import parse_filter
 from metrics.services.boards.standing_parts import BOARD_RESAMPLES, PARTS, StandingsQuery
 from metrics.services.boards.versions import ALL, VERSIONS
 from metrics.services.boards.what_if import WhatIfQuery
+from metrics.services.snapshots import once_in_snapshot
 from runs.api.parameters import MAX_OFFSET, integer_in
 from runs.errors import InvalidInput
 from runs.models import Collection
@@ -47,6 +48,11 @@ _GRID = ("family", "gains", "dis", "b", "depths")
 def board_query(parameters: Mapping[str, str], collection: Collection, reader: Any) -> BoardQuery:
     """Return the query of a leaderboard. `sort` is a measure; `order` is desc or asc, by default the one with the best
     run first. The keys of filter, columns and order are those of runs that the reader sees."""
+    key = "board_query", collection.pk, reader.pk, tuple(sorted(parameters.items()))
+    return once_in_snapshot(key, lambda: _board_query(parameters, collection, reader))
+
+
+def _board_query(parameters: Mapping[str, str], collection: Collection, reader: Any) -> BoardQuery:
     measures = measures_in(parameters, "measures", collection.measures, collection.documents)
     sort = measure_in(parameters, "sort", measures[0].name, collection.documents)
     order = choice_in(parameters, "order", ("desc", "asc"))

@@ -52,16 +52,16 @@ def _questions() -> Iterator[tuple[str, list[dict[str, str]]]]:
     yield "upside down by each measure, new", [few | {"sort": name, "order": "asc"} for name in MANY]
     yield "another page, new", [few | {"offset": str(50 * number)} for number in range(1, NEW)]
     for title, text in (
-        ("param: of a fifth", "param:k1>{}.{:02d}"),
+        ("param: of a fifth", "param:k1>1.5{}{:02d}"),
         ("param: of nearly all", "param:seed>{}{}"),
         ("param: and a model", "param:model=m{} param:k1>0.{:02d}"),
         ("cost: of a half", "cost:latency_ms<2{}.{}"),
-        ("measure: of a half", "measure:nDCG@10>0.{}{:02d}"),
-        ("label", "label:l{}-{}"),
+        ("measure: of a half", "measure:nDCG@10>0.5{}{:02d}"),
+        ("label", "label:l0-{1}0"),
         ("a tag", "tag:r{}{}"),
         ("a word", "r{}{}"),
         ("not a tag", "-tag:r{}{}"),
-        ("a team", "team:t{}{}"),
+        ("a team", "team:t{1}"),
         ("status", "status:ranked -r{}{}"),
     ):
         yield f"filter by {title}, new", [few | {"filter": text.format(n % 4 + 1, n)} for n in range(NEW)]

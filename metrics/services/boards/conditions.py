@@ -26,6 +26,7 @@ MEASURE = "measure"
 SPACES = (PARAM, COST, MEASURE)
 # Numbers are equal that agree in 12 digits.
 _CLOSE = 5e-12
+_KINDS = ("number", "folded", "boolean")
 _NOUNS = {PARAM: "parameter", COST: "cost"}
 _NAMED, _COMPARED = 8, 60
 _ISO_DATE = "^[0-9]{4}-[0-9]{2}-[0-9]{2}"
@@ -80,14 +81,19 @@ def visible_keys(board: Board, space: str | None = None) -> QuerySet[ParameterKe
     """Return the keys that a run of the reader's has."""
     keys = ParameterKey.objects.filter(collection=board.collection)
     own = _of(board.runs).filter(key=OuterRef("pk"))
-    there = (Exists(own.filter(**{f"{kind}__isnull": False})) for kind in ("number", "folded", "boolean"))
+    there = (Exists(own.filter(**{f"{kind}__isnull": False})) for kind in _KINDS)
     return (keys.filter(space=space) if space else keys).filter(reduce(or_, (Q(one) for one in there)))
 
 
 def find_key(board: Board, space: str, name: str, where: str) -> ParameterKey:
     """Return a key that a visible run has. Raise InvalidInput with near names otherwise; `where` begins the message."""
-    key = ParameterKey.objects.filter(collection=board.collection, space=space, name=name).first()
-    if key and any(_rows(key.pk, kind, board.runs).exists() for kind in ("number", "folded", "boolean")):
+    # Which kinds there are at all is read from the beginning of three indexes; a database that looks for a kind that
+    # is not there among the runs of a reader may look through all of them.
+    own = Parameter.objects.filter(key=OuterRef("pk")).order_by()
+    there = {f"any_{kind}": Exists(own.filter(**{f"{kind}__isnull": False})) for kind in _KINDS}
+    key = ParameterKey.objects.filter(collection=board.collection, space=space, name=name).annotate(**there).first()
+    kinds = [kind for kind in _KINDS if getattr(key, f"any_{kind}", False)]
+    if key and any(_rows(key.pk, kind, board.runs).exists() for kind in kinds):
         return key
     raise InvalidInput(f"{where}{_unknown(board, space, name)}", code="bad_filter", pointer="filter")
 
@@ -168,9 +174,6 @@ def question(condition: Condition, evaluations: QuerySet[Evaluation] | None) -> 
     if isinstance(condition.values[0], date):
         return _having(_dated(condition, rows))
     return _having(rows.filter(_numbers(condition, "number")))
-
-
-_KINDS = ("number", "folded", "boolean")
 
 
 def _having(rows: QuerySet[Parameter]) -> Q:
