@@ -302,7 +302,7 @@ CELERY_WORKER_MAX_MEMORY_PER_CHILD = 1_000_000
 CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 8
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_TRANSPORT_OPTIONS = (
-    {"polling_interval": 0.05}
+    {"polling_interval": 0.01}
     if EVALHUB_EMBEDDED
     else {
         "visibility_timeout": 900,

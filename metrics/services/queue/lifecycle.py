@@ -139,17 +139,24 @@ def due_jobs(again_after: float, kind: type[Job] = Evaluation) -> QuerySet[Any]:
 
 
 def any_due(again_after: float, kind: type[Job]) -> bool:
-    """Return whether `due_jobs` would find any. Every dispatcher asks for each kind ten times a second."""
+    """Return whether `due_jobs` would find any."""
+    return bool(kinds_due(again_after, (kind,)))
+
+
+def kinds_due(again_after: float, kinds: tuple[type[Job], ...] = JOBS) -> set[type[Job]]:
+    """Return the kinds of which `due_jobs` would find any, from one query: every dispatcher asks thirty times a
+    second."""
     with connection.cursor() as cursor:
-        cursor.execute(*_due_statement(connection.vendor, again_after, kind))
-        return cursor.fetchone() is not None
+        cursor.execute(*_due_statement(connection.vendor, again_after, kinds))
+        return {kind for kind, due in zip(kinds, cursor.fetchone(), strict=True) if due}
 
 
 @cache
-def _due_statement(vendor: str, again_after: float, kind: type[Job]) -> tuple[str, tuple[Any, ...]]:
+def _due_statement(vendor: str, again_after: float, kinds: tuple[type[Job], ...]) -> tuple[str, tuple[Any, ...]]:
     # It reads the database's clock, so it stays the same; to put it together takes ten times as long as to execute it.
-    sql, parameters = due_jobs(again_after, kind).values("pk")[:1].query.sql_with_params()
-    return str(sql), tuple(parameters)
+    found = [due_jobs(again_after, kind).order_by().values("pk").query.sql_with_params() for kind in kinds]
+    sql = ", ".join(f"EXISTS ({one})" for one, _ in found)
+    return f"SELECT {sql}", tuple(value for _, parameters in found for value in parameters)
 
 
 def under_way(again_after: float, kind: type[Job]) -> int:

@@ -13,11 +13,11 @@ from typing import Any
 from django.conf import settings
 from django.db import DatabaseError, close_old_connections, connections
 
-from metrics.models import Comparison, Evaluation, Job, SessionEvaluation
+from metrics.models import JOBS, Comparison, Evaluation, Job, SessionEvaluation
 from metrics.services import kept_answers
 from metrics.services.campaigns.releasing import release_due
 from metrics.services.comparisons.stored import sweep_comparisons
-from metrics.services.queue.lifecycle import any_due, forget_dispatch, reap_expired, take_due, under_way
+from metrics.services.queue.lifecycle import any_due, forget_dispatch, kinds_due, reap_expired, take_due, under_way
 from metrics.services.queue.notices import announce_done
 from metrics.services.queue.queueing import queue_missing
 from metrics.services.queue.rounds import BROKER_AWAY, BROKER_FULL, RoundNotes
@@ -32,7 +32,7 @@ from runs.services.webhooks.sending import Sender
 
 logger = logging.getLogger(__name__)
 
-ROUND_SECONDS = 0.1
+ROUND_SECONDS = 0.03
 REAP_SECONDS = 1.5
 SWEEP_SECONDS = 3600.0
 FAILED_SECONDS = 1.0
@@ -77,7 +77,7 @@ class Step:
 
 
 class Dispatcher(threading.Thread):
-    """Publish due jobs every 100 ms, return expired leases to the queue, and sweep every hour, until stopped.
+    """Publish due jobs every 30 ms, return expired leases to the queue, and sweep every hour, until stopped.
 
     `waiting` returns how many messages the broker holds.
     """
@@ -97,17 +97,23 @@ class Dispatcher(threading.Thread):
         # By the step that meets it.
         self._troubles: dict[str, str] = {}
         self._reaping = Step("reaping", REAP_SECONDS, self._reap)
+        # What is due at the beginning of a round.
+        self._due: set[type[Job]] = set()
+
+        def publishing(name: str, kind: type[Job], call: Callable[[], int]) -> Step:
+            return Step(name, 0.0, lambda: call() if kind in self._due else 0, sends=True)
+
         self._steps = (
             self._reaping,
-            Step("publishing", 0.0, lambda: publish_due(publish, waiting), sends=True),
-            Step(
+            Step("looking for what is due", 0.0, self._look),
+            publishing("publishing", Evaluation, lambda: publish_due(publish, waiting)),
+            publishing(
                 "publishing sessions",
-                0.0,
+                SessionEvaluation,
                 lambda: publish_due(publish_sessions, waiting, SessionEvaluation),
-                sends=True,
             ),
             # After the evaluations, with the remaining room in the broker.
-            Step("publishing comparisons", 0.0, lambda: publish_comparisons(publish_comparison, waiting), sends=True),
+            publishing("publishing comparisons", Comparison, lambda: publish_comparisons(publish_comparison, waiting)),
             Step("asking the broker", BROKER_SECONDS, waiting, sends=True),
             *(_ahead_steps(publish_ahead) if kept_answers.is_on() else ()),
             Step("releasing", RELEASING_SECONDS, release_due),
@@ -137,6 +143,11 @@ class Dispatcher(threading.Thread):
             if time.monotonic() >= step.due:
                 self._take(step)
         self._notes.trouble = next(iter(self._troubles.values()), "")
+
+    def _look(self) -> None:
+        # Where the question fails each step asks for itself, and says why it fails.
+        self._due = set(JOBS)
+        self._due = kinds_due(settings.EVALHUB_LEASE_SECONDS)
 
     def _reap(self) -> None:
         reap_expired()
