@@ -81,12 +81,13 @@ def evaluate_leased(
     related: tuple[str, ...],
     compute: Callable[[E, threading.Event], T],
     store: Callable[[Lease, T], bool],
+    unread: tuple[str, ...] = (),
 ) -> bool:
-    """Do the work of one queued evaluation, loaded with its `related` objects: store the result of `compute`, unless
-    the run or session set was withdrawn meanwhile."""
+    """Do the work of one queued evaluation, loaded with its `related` objects without the `unread` columns: store the
+    result of `compute`, unless the run or session set was withdrawn meanwhile."""
 
     def work(lease: Lease, lost: threading.Event) -> bool:
-        evaluation = kind._default_manager.select_related(*related).get(pk=lease.pk)
+        evaluation = kind._default_manager.select_related(*related).defer(*unread).get(pk=lease.pk)
         if evaluation.submission.deleted_at:
             drop(lease, kind.withdrawn_code())
             return False

@@ -10,6 +10,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from metrics.models import EVALUATIONS, Comparison, Evaluation, Job
+from metrics.services.prepared import Prepared
 from runs.models import Collection, Entry, Qrels, Team, UnannouncedEvaluations
 from runs.services.campaigns.entries import OUR_FAULT
 from runs.services.campaigns.telling import tell_evaluated
@@ -18,6 +19,10 @@ from runs.services.webhooks.events import comparison_compared, evaluations_done,
 # What an event tells of a collection, or must know of it. Nothing else is read: a damaged value of something else must
 # not keep a job from ending.
 _OF_COLLECTION = ("slug", "blind", "shown_to", "visibility", "team")
+
+
+# Of the run of an evaluation; asked at the end of each.
+_ENTRIES = Prepared(lambda pk: Entry.objects.filter(run__evaluations=pk).order_by().values_list("pk")[:1])
 
 
 def announce_ended(kind: type[Job], pks: Iterable[Any]) -> None:
@@ -40,7 +45,7 @@ def announce_ended(kind: type[Job], pks: Iterable[Any]) -> None:
 
 def _tell_entered(pks: list[Any]) -> None:
     """Tell of the evaluations of runs that are entered in campaigns, which few are."""
-    if not Entry.objects.filter(run__evaluations__in=pks).exists():
+    if not any(_ENTRIES.rows(pk) for pk in pks):
         return
     entered = Evaluation.objects.counting().live().filter(pk__in=pks, run__entries__isnull=False)
     ended = entered.filter(state__in=(Evaluation.State.EVALUATED, Evaluation.State.FAILED)).distinct()

@@ -29,6 +29,11 @@ from runs.services.qrels import load_judgements
 # Stored for every run, whatever the collection's measures are: every row of a leaderboard shows how much of the run was
 # judged.
 JUDGED = parse_measure("Judged@10")
+# Long columns that an evaluation does not need: thousands of topics, a run's metadata.
+_UNREAD = (
+    "traceback", "qrels__topic_ids", "qrels__levels", "qrels__warnings",
+    *(f"run__{name}" for name in ("description", "metadata", "ir_metadata", "costs", "warnings", "known_warnings")),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,7 @@ class Outcome:
 
 def evaluate(*, evaluation_id: int) -> bool:
     """Evaluate one queued run and return whether this call finished it. A second call does nothing."""
-    return evaluate_leased(evaluation_id, Evaluation, ("run__collection", "qrels"), _compute, _store)
+    return evaluate_leased(evaluation_id, Evaluation, ("run__collection", "qrels"), _compute, _store, _UNREAD)
 
 
 def _compute(evaluation: Evaluation, lost: threading.Event) -> Outcome:
