@@ -106,9 +106,17 @@ def fill(number: int, measures: list[str] = MEASURES, *, teams: int = 1, describ
 
 
 def fill_collection(
-    collection: int, number: int, measures: list[str], teams: list[int], *, described: bool, seed: int = 1
+    collection: int,
+    number: int,
+    measures: list[str],
+    teams: list[int],
+    *,
+    described: bool,
+    seed: int = 1,
+    view: bytes = b"",
 ) -> None:
-    """Evaluated runs of a collection that has no judgements yet, with keys behind all that there are."""
+    """Evaluated runs of a collection that has no judgements yet, with keys behind all that there are; each has a judged
+    view of these bytes, if any are given."""
     from metrics.models import Evaluation
     from metrics.services.values.evaluate import JUDGED
     from runs.digests import digest_of_vector, digests_of_means, measure_seed
@@ -154,6 +162,8 @@ def fill_collection(
 
     columns = ("evaluation_id", "measure", "mean", "topics", "content", "digest", "mean_digest")
     insert("metrics.MetricVector", vectors(), *columns)
+    if view:
+        insert("metrics.JudgedView", ((pk, view) for pk in ids), "evaluation_id", "content")
     if described:
         _store_described(collection, keys, teams, metadata, costs)
 

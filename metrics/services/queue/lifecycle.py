@@ -168,12 +168,12 @@ def under_way(again_after: float, kind: type[Job]) -> int:
 def take_due(limit: int, again_after: float, kind: type[Job] = Evaluation) -> list[Any]:
     """Return the oldest due jobs, marked as dispatched."""
     waiting = due_jobs(again_after, kind).order_by("created_at", "pk")
-    candidates = list(waiting.values_list("pk", flat=True)[:limit])
-    rows = _rows(kind).filter(is_silent(again_after), state=kind.QUEUED)
-    # One transaction waits for the disk once. The order is always the same, so that no two transactions wait for each
-    # other.
     with transaction.atomic():
-        return [pk for pk in candidates if rows.filter(pk=pk).update(dispatched_at=Now())]
+        # Those that another dispatcher is taking are its own: none waits for the other.
+        found = list(waiting.select_for_update(skip_locked=True).values_list("pk", flat=True)[:limit])
+        if found:
+            _rows(kind).filter(pk__in=found).update(dispatched_at=Now())
+    return found
 
 
 def forget_dispatch(pks: list[Any], kind: type[Job] = Evaluation) -> None:
