@@ -100,7 +100,8 @@ def _store(lease: Lease, outcome: Outcome) -> bool:
     with transaction.atomic():
         if not finish(lease, seconds=outcome.seconds, **told):
             raise LeaseLost
-        MetricVector.objects.filter(evaluation_id=lease.pk).delete()
+        stored = MetricVector.objects.filter(evaluation_id=lease.pk)
+        stored._raw_delete(stored.db)
         JudgedView.objects.bulk_create(
             [outcome.stored], update_conflicts=True, unique_fields=["evaluation"], update_fields=["content", "digest"]
         )
