@@ -33,6 +33,15 @@ def test_a_long_row_of_small_steps_is_not_one_tie() -> None:
         assert means[first] - means[last] > TIE >= means[first] - means[last - 1]
 
 
+@given(
+    st.lists(st.sampled_from([0.5, 0.5 - TIE / 2, 0.5 - TIE, 0.5 - 2 * TIE, 0.25, np.nan]), max_size=9), st.booleans()
+)
+def test_one_combination_has_the_ranks_that_it_has_among_others(values: list[float], lower: bool) -> None:
+    means = np.array(values, np.float64).reshape(1, -1)
+    alone = standings(means, np.array([lower]))
+    assert standings(np.vstack([means, means]), np.array([lower, lower])).tolist() == [alone[0].tolist()] * 2
+
+
 @pytest.mark.parametrize("size", [1e-9, 1.0, 1e6])
 def test_differences_that_mean_something_never_tie(size: float) -> None:
     means = size * np.array([[1.0, 1.0 + 1e-2, 1.0 - 1e-2]])
