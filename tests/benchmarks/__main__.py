@@ -13,6 +13,7 @@ to values;
 `python -m tests.benchmarks parameters` migrates 50,000 runs of 30 parameters, filters, counts, arranges and edits them;
 `python -m tests.benchmarks service` counts runs a minute from POST to values, and evaluations after new judgements;
 `python -m tests.benchmarks campaigns` reads the leaderboard of a phase of 200 teams with 5 entries each over HTTP;
+`python -m tests.benchmarks beside` searches runs with MLflow and compares systems with PyTerrier, then does both here;
 `python -m tests.benchmarks capacity` fills a PostgreSQL with 100,000 runs of 1,000 teams and asks for everything;
 `python -m tests.benchmarks pages` loads the pages of a site with 1,000 runs in Chromium, on a desk and on a phone;
 `... server-pages` measures the processor time of the server alone, of these and of pages about all 1,000 runs.
@@ -29,6 +30,7 @@ from pathlib import Path
 import httpx
 import numpy as np
 
+from tests.benchmarks.beside import measure_beside
 from tests.benchmarks.board import measure_boards
 from tests.benchmarks.campaigns import measure_campaigns
 from tests.benchmarks.capacity import measure_capacity
@@ -108,6 +110,7 @@ PARTS = {
     "campaigns": measure_campaigns,
     "load": measure_load,
     "service": measure_service,
+    "beside": measure_beside,
     "capacity": measure_capacity,
     "pages": measure_pages,
     "server-pages": measure_server_pages,

@@ -114,9 +114,10 @@ def fill_collection(
     described: bool,
     seed: int = 1,
     view: bytes = b"",
+    files: tuple[str, str] = ("0" * 64, "0" * 64),
 ) -> None:
     """Evaluated runs of a collection that has no judgements yet, with keys behind all that there are; each has a judged
-    view of these bytes, if any are given."""
+    view of these bytes, if any are given. `files` are the SHA-256 of the judgements and of every run."""
     from metrics.models import Evaluation
     from metrics.services.values.evaluate import JUDGED
     from runs.digests import digest_of_vector, digests_of_means, measure_seed
@@ -124,7 +125,7 @@ def fill_collection(
 
     rng = np.random.default_rng(seed)
     qrels = Qrels.objects.create(
-        collection_id=collection, version=1, active=True, sha256="0" * 64, size=1, lines=1, judgements=1,
+        collection_id=collection, version=1, active=True, sha256=files[0], size=1, lines=1, judgements=1,
         topics=TOPICS, topic_ids=[str(i) for i in range(TOPICS)], levels={},
     )  # fmt: skip
     at, keys = datetime(2026, 1, 1, tzinfo=UTC), [uuid.UUID(bytes=rng.bytes(16), version=4) for _ in range(number)]
@@ -134,7 +135,7 @@ def fill_collection(
         "runs.Run",
         (
             (keys[n], collection, teams[n % len(teams)], f"r{n}", made[n], f"Run {n}.", metadata[n], costs[n],
-             "0" * 64, 1, 1, 1, TOPICS, 0, True)
+             files[1], 1, 1, 1, TOPICS, 0, True)
             for n in range(number)
         ),
         "id", "collection_id", "team_id", "tag", "created_at", "description", "metadata", "costs",

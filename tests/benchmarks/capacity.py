@@ -20,10 +20,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import httpx
+import numpy as np
+import zstandard
 
 from evalhub.operating.simulation import TEXTBOOK_QRELS, TEXTBOOK_RUN
-from tests.benchmarks.board import fill_collection
+from tests.benchmarks.board import TOPICS, fill_collection
 from tests.benchmarks.rows import finish, insert
+from tests.benchmarks.views import judge_files
 from tests.reliability.rigs import own_postgres
 from tests.reliability.servers import Server, clean_environment, free_port
 
@@ -31,9 +34,9 @@ SHARE = float(os.environ.get("CAPACITY_SHARE", "1"))
 TEAMS, JUDGEMENTS = 1_000, 10_000_000
 # How many collections have how many runs.
 SIZES = {10_000: 1, 2_000: 15, 300: 200}
-MEASURES = ["nDCG@10", "AP", "P@10", "RR", "R@100", "R@1000", "nDCG", "bpref"]
+MEASURES = ["nDCG@10", "AP", "P@10", "RR", "R@100", "R@1000", "nDCG", "Bpref"]
 QUEUED, ROUNDS = 5_000, 9
-_VIEW_BYTES, _TOKEN = 4_000, "only-for-benchmarks-only-for-benchmarks"
+_TOKEN = "only-for-benchmarks-only-for-benchmarks"
 
 
 def measure_capacity() -> None:
@@ -72,6 +75,12 @@ def fill() -> None:
     members = ((first + n, first + n, "owner") for n in range(teams))
     insert("runs.Membership", members, "team_id", "user_id", "role")
     finish()
+    view, files = _view(), (_sha256(TEXTBOOK_QRELS), _sha256(TEXTBOOK_RUN))
+    with storing():
+        for text in (TEXTBOOK_QRELS, TEXTBOOK_RUN):
+            with tempfile.NamedTemporaryFile("w", delete=False) as file:
+                file.write(text)
+            keep_file(Path(file.name), _sha256(text))
     sizes = [size for size, count in SIZES.items() for _ in range(max(1, int(count * SHARE)))]
     sizes[0] = int(sizes[0] * SHARE)
     for number, size in enumerate(sizes):
@@ -80,28 +89,28 @@ def fill() -> None:
             measures=MEASURES,
         )  # fmt: skip
         own = [first + (number + n) % teams for n in range(min(teams, max(10, size // 20)))]
-        fill_collection(made.pk, size, MEASURES, own, described=True, seed=number, view=os.urandom(_VIEW_BYTES))
+        fill_collection(made.pk, size, MEASURES, own, described=True, seed=number, view=view, files=files)
     Qrels.objects.update(judgements=int(JUDGEMENTS * SHARE) // len(sizes))
-    with storing():
-        for text in (TEXTBOOK_RUN, TEXTBOOK_QRELS):
-            path = Path(tempfile.mkstemp()[1])
-            path.write_text(text)
-            keep_file(path, _sha256(text))
-            path.unlink(missing_ok=True)
-    _name_the_files()
     finish()
+
+
+def _view() -> bytes:
+    """Return the stored view of a run of 50 topics x 200 documents, half of them judged."""
+    rng, lines, judged = np.random.default_rng(0), list[str](), list[str]()
+    for topic in range(TOPICS):
+        for rank, score in enumerate(np.sort(rng.random(200))[::-1].tolist()):
+            lines.append(f"{topic} Q0 d{rank} {rank} {score:.6f} r\n")
+            if rank % 2:
+                judged.append(f"{topic} 0 d{rank} {rng.integers(4)}\n")
+    with tempfile.TemporaryDirectory() as folder:
+        qrels, run = Path(folder) / "qrels", Path(folder) / "run"
+        qrels.write_text("".join(judged))
+        run.write_text("".join(lines))
+        return zstandard.compress(judge_files(qrels, run).to_bytes())
 
 
 def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _name_the_files() -> None:
-    from django.db import connection
-
-    with connection.cursor() as cursor:
-        cursor.execute("UPDATE runs_run SET sha256 = %s", [_sha256(TEXTBOOK_RUN)])
-        cursor.execute("UPDATE runs_qrels SET sha256 = %s", [_sha256(TEXTBOOK_QRELS)])
 
 
 def _ask(server: Server) -> None:

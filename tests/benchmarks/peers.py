@@ -1,4 +1,5 @@
-"""Files to 22 columns per topic: EvalHub against trec_eval, pytrec_eval and ir_measures, in interleaved rounds.
+"""Files to 22 columns per topic: EvalHub against trec_eval, pytrec_eval and ir_measures, in interleaved rounds; and
+ranx, where `make integrations ONLY=ranx` has made its environment.
 
 Every contender reads the same files in the same minute; a ratio is trec_eval's median time over the contender's.
 Before any time is printed, every value of every topic is compared with the peer's at four decimals.
@@ -26,6 +27,7 @@ from runs.formats.scanning.warm_up import warm_up
 from runs.formats.trec_qrels import read_qrels
 from runs.formats.trec_run import read_run
 from tests.benchmarks.data import SETS
+from tests.integrations.__main__ import python_of
 
 TREC_MEASURES = (
     "ndcg_cut.5,10,20,100", "ndcg", "map", "map_cut.100", "P.5,10,20,100", "recall.10,100,1000", "recip_rank", "Rprec",
@@ -53,6 +55,21 @@ qrels, run = ir_measures.read_trec_qrels(sys.argv[1]), ir_measures.read_trec_run
 for metric in ir_measures.iter_calc(measures, qrels, run):
     print(metric.measure, metric.query_id, f"{metric.value:.4f}", sep="\\t")
 """
+_RANX = """
+import sys, ranx
+qrels, run = (kind.from_file(path, kind="trec") for kind, path in ((ranx.Qrels, sys.argv[1]), (ranx.Run, sys.argv[2])))
+names = sys.argv[3:]
+found = ranx.evaluate(qrels, run, names, return_mean=False, make_comparable=True)
+for name in names:
+    for topic, value in zip(run.keys(), found[name]):
+        print(name, topic, f"{value:.4f}", sep="\\t")
+"""
+# What ranx has of the 22 columns, by its names.
+_OF_RANX = (
+    "ndcg_burges@5", "ndcg_burges@10", "ndcg_burges@20", "ndcg_burges@100", "map", "map@100", "precision@5",
+    "precision@10", "precision@20", "precision@100", "recall@10", "recall@100", "recall@1000", "mrr", "r-precision",
+    "bpref", "hit_rate@1", "hit_rate@10",
+)  # fmt: skip
 
 _MEMORY = """
 import resource, subprocess, sys
@@ -122,6 +139,8 @@ def _contenders(name: str) -> list[Contender]:
     contenders = [Contender("trec_eval", [binary, "-q", *flags])] if binary else []
     if name != "L" or not binary:
         contenders.append(Contender("ir_measures", [sys.executable, "-c", _IR_MEASURES], COLUMNS))
+    if (ranx := python_of("ranx")) and name != "L":
+        contenders.append(Contender("ranx, 18 of 22 columns", [str(ranx), "-c", _RANX], _OF_RANX))
     contenders.append(Contender("pytrec_eval", [sys.executable, "-c", _PYTREC_EVAL], COLUMNS))
     return [
         *contenders,

@@ -56,6 +56,11 @@ def judged_view(name: str) -> JudgedRun:
         return _judge(*_files(name, Path(folder)))
 
 
+def judge_files(qrels: Path, run: Path) -> JudgedRun:
+    """Return the judged view of a file of judgements and a run."""
+    return _judge(read_qrels(lambda: open_file(qrels, DEFAULT_LIMITS)).judgements, run)
+
+
 def _files(name: str, folder: Path) -> tuple[Judgements, Path]:
     qrels, run = SETS[name].files(folder)
     return read_qrels(lambda: open_file(qrels, DEFAULT_LIMITS)).judgements, run

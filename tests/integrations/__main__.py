@@ -79,6 +79,12 @@ def install(name: str, folder: Path) -> Path:
     return python
 
 
+def python_of(name: str) -> Path | None:
+    """The Python of an environment, where it was made."""
+    python = PLACE / name / "bin/python"
+    return python if python.exists() else None
+
+
 def _noted(place: Path, name: str) -> str:
     return (place / name).read_text() if (place / name).exists() else ""
 
