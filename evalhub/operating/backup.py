@@ -36,7 +36,8 @@ from django.utils import timezone
 from metrics.engine import ENGINE_VERSION
 from metrics.services.snapshots import one_snapshot
 from runs.models import Artifact, Qrels, Run, SessionSet
-from runs.services.files import examine_stored, stored_path, storing
+from runs.services.files import examine_opened, storing
+from runs.services.stores.chosen import the_store
 
 # Since format 2 the manifest has a SHA-256 of its own.
 FORMAT = 2
@@ -163,21 +164,33 @@ class _Writer:
 
     def _add_file(self, sha256: str) -> None:
         """Add a stored file, or record its fault: no single file prevents the backup of the others."""
-        state = examine_stored(sha256).state
-        end = self._tar.offset
+        try:
+            file = the_store().open(sha256, anew=True)
+        except FileNotFoundError:
+            state: str = "missing"
+        except OSError:
+            state = "unreadable"
+        else:
+            with file:
+                state = self._add_opened(sha256, file)
+        if state != "sound":
+            self._lacking[state].append(sha256)
+
+    def _add_opened(self, sha256: str, file: BinaryIO) -> str:
+        """Add an opened file if it can be read, and return its state."""
+        state, end = examine_opened(file, sha256).state, self._tar.offset
         if state in ("sound", "altered"):
+            size = file.seek(0, os.SEEK_END)
+            file.seek(0)
             try:
-                with stored_path(sha256).open("rb") as file:
-                    folder = "files" if state == "sound" else "altered"
-                    self._add(f"{folder}/{sha256}", file, os.fstat(file.fileno()).st_size)
+                self._add(f"{'files' if state == 'sound' else 'altered'}/{sha256}", file, size)
             except Unreadable:
                 # Remove the part that was written.
                 state = "unreadable"
                 self._tar.offset = end
                 cast(Any, self._tar.fileobj).seek(end)
                 cast(Any, self._tar.fileobj).truncate()
-        if state != "sound":
-            self._lacking[state].append(sha256)
+        return state
 
     def _add(self, name: str, content: Any, size: int) -> None:
         member = tarfile.TarInfo(name)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
-import fcntl
 import hashlib
 import io
 import os
@@ -13,17 +11,18 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import BinaryIO, Literal, TypeVar
 
 from django.conf import settings
 
 from metrics.engine.errors import EvalHubError
 from runs.attention import check_client
-from runs.errors import LeftOff, StoredFileCorrupt, StoredFileMissing
-from runs.formats.compression import BoundedReader, Reader, open_file
+from runs.errors import LeftOff, StorageUnavailable, StoredFileCorrupt, StoredFileMissing
+from runs.formats.compression import BoundedReader, Reader, open_stream
 from runs.formats.limits import Limits
 from runs.formats.scanning.pieces import Opener
 from runs.services.marker import check_store
+from runs.services.stores.chosen import the_store
 
 T = TypeVar("T")
 
@@ -49,11 +48,6 @@ def upload_folder() -> Path:
     folder: Path = settings.EVALHUB_DATA / "uploads"
     folder.mkdir(exist_ok=True)
     return folder
-
-
-def stored_path(sha256: str) -> Path:
-    path: Path = settings.EVALHUB_DATA / "files" / sha256[:2] / sha256
-    return path
 
 
 class HashingReader:
@@ -89,8 +83,11 @@ class FileSource:
 
     def open(self) -> Reader:
         self.close()
-        self.last = HashingReader(open_file(self._path, self._limits))
+        self.last = HashingReader(open_stream(self._open_raw(), self._limits))
         return self.last
+
+    def _open_raw(self) -> BinaryIO:
+        return self._path.open("rb")
 
     def close(self) -> None:
         if self.last:
@@ -106,32 +103,45 @@ class FileSource:
         return self.last.size if self.last else 0
 
 
+class StoredSource(FileSource):
+    """The same of a stored file. With `anew` no copy of it is used that was made earlier."""
+
+    def __init__(self, sha256: str, limits: Limits, *, anew: bool = False) -> None:
+        super().__init__(Path(), limits)
+        self._name = sha256
+        self._anew = anew
+
+    def _open_raw(self) -> BinaryIO:
+        return the_store().open(self._name, anew=self._anew)
+
+
+class _OpenedSource(FileSource):
+    """The same of a file that somebody else has opened and closes."""
+
+    def __init__(self, file: BinaryIO, limits: Limits) -> None:
+        super().__init__(Path(), limits)
+        self._file = file
+
+    def _open_raw(self) -> BinaryIO:
+        return self._file
+
+    def close(self) -> None:
+        """Leave it open."""
+
+
 @contextlib.contextmanager
 def storing() -> Iterator[None]:
     """Keep the sweeper away from a file between `keep_file` and the commit of the row that names it."""
-    with _lock(fcntl.LOCK_SH):
+    check_store()
+    with the_store().lock(shared=True):
         yield
 
 
 @contextlib.contextmanager
 def sweeping() -> Iterator[None]:
-    """Delete only while no file is being stored; raise BlockingIOError otherwise. The kernel frees both locks if a
-    process dies."""
-    with _lock(fcntl.LOCK_EX | fcntl.LOCK_NB):
-        yield
-
-
-@contextlib.contextmanager
-def _lock(kind: int) -> Iterator[None]:
+    """Delete only while no file is being stored; raise BlockingIOError otherwise."""
     check_store()
-    with contextlib.ExitStack() as stack:
-        try:
-            lock = stack.enter_context((settings.EVALHUB_DATA / "store.lock").open("w"))
-            fcntl.flock(lock, kind)
-        except OSError as error:
-            # A disk that became read-only allows no deletion, and can be backed up without a lock.
-            if error.errno != errno.EROFS:
-                raise
+    with the_store().lock(shared=False):
         yield
 
 
@@ -141,23 +151,9 @@ def keep_file(upload: Path, sha256: str) -> None:
     An existing file that differs from its name or cannot be read is replaced. Call this inside `storing`, which lasts
     until the row is committed.
     """
-    target = stored_path(sha256)
-    if not target.parent.exists():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        _sync(target.parent.parent)
-    state = examine_stored(sha256).state
-    if state != "sound":
-        _sync(upload)
-    if state == "missing":
-        with contextlib.suppress(FileExistsError):
-            os.link(upload, target)
-    elif state != "sound":
-        # In one step: current readers of the damaged file read it to its end, all others the new one.
-        aside = upload_folder() / f"{secrets.token_hex(16)}.upload"
-        os.link(upload, aside)
-        os.replace(aside, target)
-    # Also for an existing file: the process that linked it may not have synced the folder yet.
-    _sync(target.parent)
+    store = the_store()
+    if not store.add(upload, sha256) and examine_stored(sha256).state != "sound":
+        store.replace(upload, sha256)
 
 
 def missing_file(sha256: str) -> StoredFileMissing:
@@ -168,13 +164,26 @@ def missing_file(sha256: str) -> StoredFileMissing:
 
 def read_stored(sha256: str, read: Callable[[Opener], T]) -> T:
     """Return the result of `read` for a stored file. Raise StoredFileMissing if it does not exist, StoredFileCorrupt if
-    it differs from its name, StorageUnavailable if the store does not exist or belongs to another install."""
-    source = FileSource(stored_path(sha256), STORED)
+    it differs from its name, StorageUnavailable if the store cannot be reached, does not exist or belongs to another
+    install.
+
+    `read` is called once more where a copy that this machine had of the file is what differs.
+    """
+    try:
+        return _read_once(sha256, read)
+    except StoredFileCorrupt as error:
+        if isinstance(error, StoredFileMissing) or not the_store().forget_copy(sha256):
+            raise
+    return _read_once(sha256, read)
+
+
+def _read_once(sha256: str, read: Callable[[Opener], T]) -> T:
+    source = StoredSource(sha256, STORED)
     try:
         result = read(source.open)
     except FileNotFoundError as error:
         raise missing_file(sha256) from error
-    except LeftOff:
+    except (LeftOff, StorageUnavailable):
         raise
     except (IsADirectoryError, PermissionError) as error:
         raise StoredFileCorrupt(f"the stored file {sha256[:12]} cannot be read: {error.strerror}") from error
@@ -183,7 +192,7 @@ def read_stored(sha256: str, read: Callable[[Opener], T]) -> T:
         raise StoredFileCorrupt(f"the stored file {sha256[:12]} cannot be read: {error.message}") from error
     except Exception as error:
         # The properties in its row, such as grouped topics, may no longer be true.
-        if examine_stored(sha256).state == "sound":
+        if _examine(StoredSource(sha256, STORED), sha256).state == "sound":
             raise
         raise StoredFileCorrupt(f"the stored file {sha256[:12]} no longer has its SHA-256") from error
     finally:
@@ -204,8 +213,16 @@ class Examined:
 
 
 def examine_stored(sha256: str) -> Examined:
-    """Read a stored file to its end and compare it with its name."""
-    source = FileSource(stored_path(sha256), STORED)
+    """Read a stored file itself to its end, no copy of it, and compare it with its name."""
+    return _examine(StoredSource(sha256, STORED, anew=True), sha256)
+
+
+def examine_opened(file: BinaryIO, sha256: str) -> Examined:
+    """Do the same with an opened file, which stays open."""
+    return _examine(_OpenedSource(file, STORED), sha256)
+
+
+def _examine(source: FileSource, sha256: str) -> Examined:
     try:
         reader = source.open()
         while reader.read(_STEP):
@@ -214,7 +231,7 @@ def examine_stored(sha256: str) -> Examined:
         return Examined("missing")
     except OSError as error:
         return Examined("unreadable", reason=error.strerror or str(error))
-    except LeftOff:
+    except (LeftOff, StorageUnavailable):
         raise
     except EvalHubError:
         # It was read to its end without a problem before it was stored.
@@ -234,11 +251,21 @@ class StoredFile:
     def __init__(self, sha256: str) -> None:
         self._sha256 = sha256
         try:
-            self._reader = HashingReader(open_file(stored_path(sha256), STORED))
+            self._begin()
+        except StoredFileCorrupt as error:
+            if isinstance(error, StoredFileMissing) or not the_store().forget_copy(sha256):
+                raise
+            self._begin()
+
+    def _begin(self) -> None:
+        try:
+            self._reader = HashingReader(open_stream(the_store().open(self._sha256), STORED))
         except FileNotFoundError as error:
-            raise missing_file(sha256) from error
+            raise missing_file(self._sha256) from error
+        except StorageUnavailable:
+            raise
         except (EvalHubError, OSError) as error:
-            raise StoredFileCorrupt(f"the stored file {sha256[:12]} cannot be read") from error
+            raise StoredFileCorrupt(f"the stored file {self._sha256[:12]} cannot be read") from error
         try:
             self._given, self._held = io.BytesIO(self._take()), self._take()
         except StoredFileCorrupt:
@@ -275,25 +302,8 @@ class StoredFile:
 
 
 def try_store() -> None:
-    """Do the steps of storing a file, and remove it. Raise OSError if one fails."""
+    """Do the steps of storing a file, and remove it. Raise OSError or StorageUnavailable if one fails."""
     with tempfile.NamedTemporaryFile(dir=upload_folder(), suffix=".upload", buffering=0) as file:
         file.write(b"ready?")
         os.fsync(file.fileno())
-        folder: Path = settings.EVALHUB_DATA / "files"
-        folder.mkdir(exist_ok=True)
-        linked = folder / f".{secrets.token_hex(8)}.ready"
-        os.link(file.name, linked)
-        linked.unlink()
-
-
-def stored_files() -> Iterator[Path]:
-    """Yield every file of the store."""
-    return (settings.EVALHUB_DATA / "files").glob("[0-9a-f][0-9a-f]/*")
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        the_store().try_storing(Path(file.name))

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import secrets
 from dataclasses import dataclass
-from pathlib import Path
 from uuid import UUID
-
-from django.conf import settings
 
 from runs.errors import StorageUnavailable, WrongStore
 from runs.models import Install
-
-MARKER = "install.id"
+from runs.services.stores.chosen import the_store
+from runs.services.stores.folder import MARKER
 
 
 @dataclass
@@ -29,19 +23,20 @@ KNOWN = Known()
 
 
 def check_store() -> None:
-    """Raise StorageUnavailable if the data folder does not exist, WrongStore if it belongs to another install."""
+    """Raise StorageUnavailable if the store does not exist, WrongStore if it belongs to another install."""
     if KNOWN.install is None and not KNOWN.unmarked:
         KNOWN.install = Install.objects.values_list("uuid", flat=True).first()
-    found = read_marker()
-    if found is None and KNOWN.unmarked and settings.EVALHUB_DATA.is_dir():
+    store = the_store()
+    found = read_marker(remembered=True)
+    if found is None and KNOWN.unmarked and store.is_there():
         return
     if found is None:
-        raise StorageUnavailable("the server's data folder is not there; nothing was stored, try again later")
+        raise StorageUnavailable(f"the server's {store.noun} is not there; nothing was stored, try again later")
     if KNOWN.unmarked:
         # Another process has marked it meanwhile.
         KNOWN.install, KNOWN.unmarked = Install.objects.values_list("uuid", flat=True).first(), False
     if found != KNOWN.install:
-        raise WrongStore("the server's data folder belongs to another database; nothing was stored, try again later")
+        raise WrongStore(f"the server's {store.noun} belongs to another database; nothing was stored, try again later")
 
 
 def remember(*, unmarked: bool) -> None:
@@ -49,35 +44,20 @@ def remember(*, unmarked: bool) -> None:
     KNOWN.install, KNOWN.unmarked = None, unmarked
 
 
-def read_marker() -> UUID | None:
-    """Return the id of the install to which the store belongs, or None if it has none or does not exist."""
-    try:
-        return UUID((settings.EVALHUB_DATA / "files" / MARKER).read_text().strip())
-    except (FileNotFoundError, NotADirectoryError):
+def read_marker(*, remembered: bool = False) -> UUID | None:
+    """Return the id of the install to which the store belongs, or None if it has none or does not exist. One that was
+    read a moment ago will do if it may be `remembered`."""
+    text = the_store().read_marker(remembered=remembered)
+    if text is None:
         return None
+    try:
+        return UUID(text.strip())
     except ValueError as error:
-        raise WrongStore(f"files/{MARKER} in the data folder is damaged; evalhub adopt writes it anew") from error
+        raise WrongStore(
+            f"files/{MARKER} in the {the_store().noun} is damaged; evalhub adopt writes it anew"
+        ) from error
 
 
 def write_marker(install: UUID, *, replace: bool = False) -> None:
     """Write the id into the store atomically; an existing id stays unless `replace` is given."""
-    folder: Path = settings.EVALHUB_DATA / "files"
-    folder.mkdir(parents=True, exist_ok=True)
-    aside = folder / f".{secrets.token_hex(8)}.id"
-    try:
-        with aside.open("x") as file:
-            file.write(f"{install}\n")
-            file.flush()
-            os.fsync(file.fileno())
-        if replace:
-            os.replace(aside, folder / MARKER)
-        else:
-            with contextlib.suppress(FileExistsError):
-                os.link(aside, folder / MARKER)
-    finally:
-        aside.unlink(missing_ok=True)
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    the_store().write_marker(f"{install}\n", replace=replace)

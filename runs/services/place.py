@@ -15,8 +15,8 @@ from django.conf import settings
 from django.db import connection
 
 from runs.models import Install, Qrels, Run, SessionSet
-from runs.services.files import stored_files, stored_path
 from runs.services.marker import check_store, read_marker, remember, write_marker
+from runs.services.stores.chosen import the_store
 
 # For a store without a marker: how many stored files of each kind that rows name are looked for.
 _LOOKED_FOR = 50
@@ -64,7 +64,7 @@ def adopt(*, new: bool = False) -> tuple[UUID, int, int]:
     write_marker(install.uuid, replace=True)
     remember(unmarked=False)
     names = set(_named())
-    return install.uuid, sum(stored_path(name).exists() for name in names), len(names)
+    return install.uuid, sum(the_store().has(name) for name in names), len(names)
 
 
 def judge() -> Standing:
@@ -76,28 +76,28 @@ def judge() -> Standing:
     marker = read_marker()
     if install and install == marker:
         return "ours"
-    data, database = settings.EVALHUB_DATA, connection.settings_dict["NAME"]
+    store, database = the_store(), connection.settings_dict["NAME"]
     if install and marker:
         raise WrongPlace(
-            f"the data folder {data} belongs to another install (id {marker}) than the database {database} "
-            f"(id {install}). Check EVALHUB_DATA and EVALHUB_DATABASE_URL; if these two belong together from now on, "
-            "run evalhub adopt."
+            f"{store.name} belongs to another install (id {marker}) than the database {database} "
+            f"(id {install}). Check {store.setting} and EVALHUB_DATABASE_URL; if these two belong together from now "
+            "on, run evalhub adopt."
         )
     names = list(islice(_named(), 4 * _LOOKED_FOR))
-    if any(stored_path(name).exists() for name in names):
+    if any(store.has(name) for name in names):
         return "unmarked"
     if names:
         raise WrongPlace(
-            f"the data folder {data} has none of the stored files that the database {database} names. Is its disk "
-            "mounted, and is EVALHUB_DATA right? If the files are lost, restore a backup; to go on without them, run "
-            "evalhub adopt."
+            f"{store.name} has none of the stored files that the database {database} names. Is its disk mounted, and "
+            f"is {store.setting} right? If the files are lost, restore a backup; to go on without them, run evalhub "
+            "adopt."
         )
     # Nothing is lost if both are in one folder and both are empty.
-    if any(stored_files()) or (marker and connection.vendor != "sqlite"):
+    if any(store.entries()) or (marker and connection.vendor != "sqlite"):
         raise WrongPlace(
-            f"the data folder {data} holds the stored files of another database: the database {database} names none "
-            "of them. Check EVALHUB_DATABASE_URL, or put the database back where it was, or restore a backup into an "
-            "empty folder; to have these files swept, run evalhub adopt."
+            f"{store.name} holds the stored files of another database: the database {database} names none of them. "
+            "Check EVALHUB_DATABASE_URL, or put the database back where it was, or restore a backup into an empty "
+            f"{store.noun}; to have these files swept, run evalhub adopt."
         )
     return "new"
 

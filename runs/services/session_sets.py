@@ -9,14 +9,15 @@ from typing import Any
 
 from metrics.engine.errors import EvalHubError
 from metrics.engine.sessions.blocks import SessionBlock
-from runs.errors import Conflict, FileTooLarge, InvalidInput, LeftOff, StoredFileCorrupt
+from runs.errors import Conflict, FileTooLarge, InvalidInput, LeftOff, StorageUnavailable, StoredFileCorrupt
 from runs.formats.limits import Limits
 from runs.formats.sessions.reading import read_session_at, read_sessions, use_sessions
 from runs.formats.trec_run import TAG
 from runs.models import SessionSet
 from runs.services.audit import SYSTEM, Origin
-from runs.services.files import HASH_SEED, FileSource, missing_file, read_stored, stored_path, upload_limits
+from runs.services.files import HASH_SEED, FileSource, StoredSource, missing_file, read_stored, upload_limits
 from runs.services.reports import report_as_json, warn_of_outside
+from runs.services.stores.chosen import the_store
 from runs.services.submissions import Upload, change
 
 # Every system is a row of a leaderboard.
@@ -105,20 +106,26 @@ def read_session_set(session_set: SessionSet, use: Callable[[Iterator[SessionBlo
 def find_session(session_set: SessionSet, place: int) -> tuple[SessionBlock, int]:
     """Return the block of a stored set that has the session at a place, from 0, and its index in the block. The file is
     read no further. Raise StoredFileCorrupt if it cannot be read."""
-    source = FileSource(stored_path(session_set.sha256), Limits())
-    try:
-        found = read_session_at(source.open, place, **_form(session_set))
-    except FileNotFoundError as error:
-        raise missing_file(session_set.sha256) from error
-    except LeftOff:
-        raise
-    except EvalHubError:
-        found = None
-    finally:
-        source.close()
+    found = _find_session(session_set, place)
+    if found is None and the_store().forget_copy(session_set.sha256):
+        found = _find_session(session_set, place)
     if found is None:
         raise StoredFileCorrupt(f"the stored file {session_set.sha256[:12]} cannot be read")
     return found
+
+
+def _find_session(session_set: SessionSet, place: int) -> tuple[SessionBlock, int] | None:
+    source = StoredSource(session_set.sha256, Limits())
+    try:
+        return read_session_at(source.open, place, **_form(session_set))
+    except FileNotFoundError as error:
+        raise missing_file(session_set.sha256) from error
+    except (LeftOff, StorageUnavailable):
+        raise
+    except EvalHubError:
+        return None
+    finally:
+        source.close()
 
 
 def _form(session_set: SessionSet) -> dict[str, Any]:

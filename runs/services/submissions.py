@@ -14,9 +14,10 @@ from runs.errors import Conflict
 from runs.models import AuditEvent, Collection, Run, SessionSet, Team, User
 from runs.services.audit import SYSTEM, Origin, changed, record
 from runs.services.campaigns.guards import check_not_entered
-from runs.services.files import keep_file, stored_path, storing
+from runs.services.files import keep_file, storing
 from runs.services.labels import drop_labels
 from runs.services.quotas import take_quota
+from runs.services.stores.chosen import the_store
 from runs.services.webhooks.events import run_submitted
 
 Made = TypeVar("Made", Run, SessionSet)
@@ -167,7 +168,7 @@ def restore(*, made: Made, enqueue: Callable[[Made], object], origin: Origin = S
     one.
     """
     with storing():
-        if missing := [sha256 for sha256 in made.files if not stored_path(sha256).exists()]:
+        if missing := [sha256 for sha256 in made.files if not the_store().has(sha256)]:
             raise Conflict(f"the file of {made} ({missing[0][:12]}) is no longer stored; submit it again")
         try:
             with transaction.atomic():

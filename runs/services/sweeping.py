@@ -14,8 +14,10 @@ from django.utils import timezone
 
 from runs.models import Artifact, Qrels, RememberedAnswer, Run, SessionSet
 from runs.services.artifacts import still_needed
-from runs.services.files import stored_files, sweeping
+from runs.services.files import sweeping
 from runs.services.marker import check_store
+from runs.services.stores.chosen import the_store
+from runs.services.stores.interface import Entry
 
 AGE = timedelta(hours=24)
 # Any sweep may delete this many stored files.
@@ -43,7 +45,7 @@ def sweep(most: int | None = None) -> Swept:
     found = list(orphans())
     too_many = takes_too_many(len(found)) if most is None else len(found) > most
     spared = len(found) if too_many else 0
-    files = 0 if spared else sum(delete_orphan(path) for path in found)
+    files = 0 if spared else sum(delete_orphan(sha256) for sha256 in found)
     uploads = sum(_delete(path) for path in left_behind())
     answers, _ = RememberedAnswer.objects.filter(created_at__lt=timezone.now() - AGE).delete()
     return Swept(files, uploads, answers, spared)
@@ -51,7 +53,7 @@ def sweep(most: int | None = None) -> Swept:
 
 def takes_too_many(files: int) -> bool:
     """Return whether this is more stored files than a sweep deletes by default."""
-    return files > LEAST_MOST and files > sum(1 for _ in stored_files()) // 10
+    return files > LEAST_MOST and files > sum(1 for _ in the_store().entries()) // 10
 
 
 def is_named(sha256: str) -> bool:
@@ -66,25 +68,26 @@ def is_named(sha256: str) -> bool:
     return any(rows.exists() for rows in named)
 
 
-def orphans() -> Iterator[Path]:
-    """Yield stored files older than 24 hours that no row needs."""
-    return (path for path in stored_files() if _is_old(path) and not is_named(path.name))
+def orphans() -> Iterator[str]:
+    """Yield the SHA-256 of stored files older than 24 hours that no row needs."""
+    return (entry.sha256 for entry in the_store().entries() if _is_old(entry) and not is_named(entry.sha256))
 
 
-def young_strangers() -> Iterator[Path]:
-    """Yield stored files of the last 24 hours that no row names, not even a withdrawn one: submissions that were
-    interrupted, or whose rows were lost."""
-    for path in stored_files():
-        runs = Run.objects.filter(Q(sha256=path.name) | Q(known_sha256=path.name))
-        sets = SessionSet.objects.filter(sha256=path.name)
-        artifacts = Artifact.objects.filter(sha256=path.name)
-        if not (_is_old(path) or is_named(path.name) or runs.exists() or sets.exists() or artifacts.exists()):
-            yield path
+def young_strangers() -> Iterator[str]:
+    """Yield the SHA-256 of stored files of the last 24 hours that no row names, not even a withdrawn one: submissions
+    that were interrupted, or whose rows were lost."""
+    for entry in the_store().entries():
+        sha256 = entry.sha256
+        runs = Run.objects.filter(Q(sha256=sha256) | Q(known_sha256=sha256))
+        sets = SessionSet.objects.filter(sha256=sha256)
+        artifacts = Artifact.objects.filter(sha256=sha256)
+        if not (_is_old(entry) or is_named(sha256) or runs.exists() or sets.exists() or artifacts.exists()):
+            yield sha256
 
 
 def left_behind() -> Iterator[Path]:
     """Yield uploads older than 24 hours, whose request died."""
-    return (path for path in (settings.EVALHUB_DATA / "uploads").glob("*") if _is_old(path))
+    return (path for path in (settings.EVALHUB_DATA / "uploads").glob("*") if _is_old_upload(path))
 
 
 def delete_uploads_left_behind() -> int:
@@ -98,18 +101,25 @@ def delete_uploads_left_behind() -> int:
     return sum(_delete(path) for path in (settings.EVALHUB_DATA / "uploads").glob("*"))
 
 
-def delete_orphan(path: Path) -> bool:
+def delete_orphan(sha256: str) -> bool:
     """Delete a stored file unless a row needs it. This is checked again under the lock, because the same bytes may be
     submitted at this moment."""
     try:
         with sweeping():
-            return not is_named(path.name) and _delete(path)
+            if is_named(sha256):
+                return False
+            the_store().delete(sha256)
+            return True
     except BlockingIOError:
         # A file is being stored at this moment; the next sweep will find this one again.
         return False
 
 
-def _is_old(path: Path) -> bool:
+def _is_old(entry: Entry) -> bool:
+    return entry.age > AGE.total_seconds()
+
+
+def _is_old_upload(path: Path) -> bool:
     try:
         return path.stat().st_mtime < time.time() - AGE.total_seconds()
     except FileNotFoundError:

@@ -30,7 +30,7 @@ from metrics.services.upkeep.integrity import find_faults
 from metrics.services.values.judged_views import depths_of, load_view, vectors_of
 from runs.errors import StoredValueCorrupt
 from runs.models import Collection, Qrels, Run
-from runs.services.files import stored_path
+from runs.services.stores.folder import stored_path
 from tests.conftest import GOOD, POOR, SESSIONS, evaluate_all, upload
 from tests.damage.flips import flipped
 

@@ -26,7 +26,8 @@ from metrics.services.queue import lifecycle
 from metrics.services.upkeep import integrity
 from metrics.services.upkeep.integrity import find_faults
 from runs.models import Collection, Membership, Qrels, RememberedAnswer, Run, Team, User
-from runs.services.files import examine_stored, stored_path, upload_folder
+from runs.services.files import examine_stored, upload_folder
+from runs.services.stores.folder import stored_path
 from tests.conftest import GOOD, QRELS, evaluate_all, upload
 
 

@@ -26,7 +26,7 @@ from runs.errors import UnsupportedFile
 from runs.formats.artifacts import TYPES, check_type
 from runs.models import Artifact, Run, User
 from runs.services.artifacts import KEPT
-from runs.services.files import stored_path
+from runs.services.stores.folder import stored_path
 from runs.services.sweeping import is_named, young_strangers
 from tests.conftest import GOOD, POOR, client_of
 from tests.metrics.scored import make_scored, simulated

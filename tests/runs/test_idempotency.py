@@ -15,7 +15,7 @@ from rest_framework.test import APIClient
 from metrics.models import Evaluation
 from runs.api import submissions
 from runs.models import Collection, Membership, Qrels, RememberedAnswer, Run, Team, User
-from runs.services.files import stored_files
+from runs.services.stores.chosen import the_store
 from runs.services.sweeping import sweep
 from tests.conftest import GOOD, POOR, QRELS, client_of
 
@@ -175,14 +175,14 @@ def test_a_crash_before_the_commit_leaves_nothing_and_the_client_tries_again(
     def die(run: Run) -> None:
         raise Killed
 
-    files = len(list(stored_files()))
+    files = len(list(the_store().entries()))
     with monkeypatch.context() as patch:
         patch.setattr(submissions, "queue_submitted", die)
         with pytest.raises(Killed):
             send(api, RUNS, GOOD)
     # The file is in the store, without a row: the sweeper's work.
     assert (Run.objects.count(), RememberedAnswer.objects.count()) == (0, 0)
-    assert len(list(stored_files())) == files + 1
+    assert len(list(the_store().entries())) == files + 1
     assert send(api, RUNS, GOOD).status_code == 202
     assert (Run.objects.count(), Evaluation.objects.count()) == (1, 1)
 

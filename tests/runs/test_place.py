@@ -16,9 +16,10 @@ from rest_framework.test import APIClient
 from metrics.models import Evaluation
 from metrics.services.values.evaluate import evaluate
 from runs.models import Install, Run
-from runs.services.files import stored_files, stored_path
 from runs.services.marker import KNOWN, check_store, read_marker, remember
 from runs.services.place import WrongPlace, adopt, judge, require_place, settle
+from runs.services.stores.chosen import the_store
+from runs.services.stores.folder import stored_path
 from runs.services.sweeping import sweep
 from tests.conftest import GOOD, upload
 from tests.runs.test_sweeping import age_all
@@ -70,7 +71,7 @@ def test_an_empty_database_does_not_take_a_store_with_files(db: None, marked: bo
         settle()
     with pytest.raises(CommandError, match="another database"):
         call_command("sweep")
-    assert len(list(stored_files())) == 1
+    assert len(list(the_store().entries())) == 1
 
 
 def test_an_emptied_store_is_refused(submit: Callable[..., Run], settings: Any) -> None:
@@ -144,7 +145,7 @@ def test_nothing_of_another_install_is_swept(submit: Callable[..., Run]) -> None
     remember(unmarked=False)
     with pytest.raises(Exception, match="belongs to another database"):
         sweep()
-    assert len(list(stored_files())) == 3
+    assert len(list(the_store().entries())) == 3
 
 
 @pytest.mark.parametrize("command", ["fsck", "backup", "sweep"])

@@ -18,8 +18,10 @@ from rest_framework.test import APIClient
 from metrics.services.upkeep.dispatch import _sweep
 from metrics.services.upkeep.integrity import find_faults
 from runs.models import Qrels, Run, SessionSet
-from runs.services.files import stored_files, stored_path, storing, sweeping, upload_folder
+from runs.services.files import storing, sweeping, upload_folder
 from runs.services.place import settle
+from runs.services.stores.chosen import the_store
+from runs.services.stores.folder import stored_path
 from runs.services.sweeping import LEAST_MOST, delete_orphan, is_named, sweep
 from tests.conftest import GOOD, POOR, upload
 
@@ -36,8 +38,8 @@ def age(path: Path, seconds: float = DAY + 60) -> None:
 
 def age_all() -> None:
     """Make every file, and every withdrawal, older than a day."""
-    for path in stored_files():
-        age(path)
+    for entry in the_store().entries():
+        age(stored_path(entry.sha256))
     for model in (Run, SessionSet):
         model.objects.exclude(deleted_at=None).update(deleted_at=timezone.now() - timedelta(seconds=DAY + 60))
 
@@ -107,7 +109,7 @@ def test_an_orphan_whose_bytes_come_in_at_this_moment_stays(
 
     def sweep_meanwhile(*arguments: Any, **options: Any) -> None:
         assert not is_named(gone.sha256)
-        tried.append(delete_orphan(orphan))
+        tried.append(delete_orphan(orphan.name))
         save(*arguments, **options)
 
     monkeypatch.setattr(Run, "save", sweep_meanwhile)
@@ -174,7 +176,7 @@ def test_a_sweep_that_would_take_too_much_takes_nothing(db: None, caplog: pytest
     for number in range(LEAST_MOST + 1):
         orphan(number)
     call_command("sweep", most=LEAST_MOST + 1)
-    assert list(stored_files()) == []
+    assert list(the_store().entries()) == []
 
 
 def test_a_tenth_of_a_large_store_may_go(api: APIClient, db: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,4 +184,4 @@ def test_a_tenth_of_a_large_store_may_go(api: APIClient, db: None, monkeypatch: 
     for number in range(300):
         orphan(number)
     assert sweep().files == 30
-    assert len(list(stored_files())) == 270
+    assert len(list(the_store().entries())) == 270

@@ -18,7 +18,7 @@ from metrics.services.comparisons.comparison import ComparisonQuery
 from metrics.services.comparisons.stored import compare, queue_comparison
 from metrics.services.queue.lifecycle import claim, finish
 from runs.models import ApiToken, AuditEvent, Collection, Qrels, Run, SessionSet, User
-from runs.services.files import stored_path
+from runs.services.stores.folder import stored_path
 from tests.conftest import GOOD, POOR, client_of, evaluate_all, upload
 from tests.fills import Fills
 from tests.web.test_administration import form_of, list_of

@@ -11,8 +11,9 @@ from django.test import Client
 from rest_framework.test import APIClient
 
 from runs.models import ApiToken, AuditEvent, Collection, Membership, Run, Team, User
-from runs.services.files import stored_files, upload_folder
+from runs.services.files import upload_folder
 from runs.services.lineage import links_of
+from runs.services.stores.chosen import the_store
 from tests.conftest import GOOD, POOR
 from tests.web.test_pages import page, text_of
 
@@ -88,7 +89,7 @@ def test_a_check_reports_line_by_line_and_stores_nothing(browser: Client, collec
     assert good.status_code == 200
     assert "The file can be submitted" in good.content.decode()
     assert not Run.objects.exists()
-    assert len(list(stored_files())) == 1
+    assert len(list(the_store().entries())) == 1
     assert list(upload_folder().iterdir()) == []
 
 

@@ -17,7 +17,7 @@ from django.db import connection
 from evalhub.management import command
 from evalhub.operating.checks import OWN_CHECKS
 from evalhub.operating.settling import missing_migrations, note_needs, require_known
-from runs.services.files import stored_files
+from runs.services.stores.chosen import the_store
 
 # Any number that is the same in every process and not used by another lock.
 _ADVISORY_LOCK = 0x65766C687562
@@ -78,7 +78,7 @@ def _begin(path: Path) -> None:
     """Create an empty database if there is none; no other command does. Raise CommandError if one was lost."""
     if path.exists() and path.stat().st_size:
         return
-    if any(stored_files()):
+    if any(the_store().entries()):
         raise CommandError(
             f"there is no database {path}, but {settings.EVALHUB_DATA} has stored files. Put the database back where "
             "it was, or restore a backup into an empty folder: EVALHUB_DATA=NEW_FOLDER evalhub restore BACKUP_FILE"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import stat
 from collections.abc import Iterator
 from datetime import timedelta
 from functools import partial
@@ -58,8 +57,9 @@ from runs.models import (
     Team,
     User,
 )
-from runs.services.files import Examined, examine_stored, stored_path
+from runs.services.files import Examined, examine_stored
 from runs.services.labels import delete_label
+from runs.services.stores.chosen import the_store
 from runs.services.sweeping import AGE, left_behind, orphans, sweep, takes_too_many, young_strangers
 
 
@@ -310,12 +310,12 @@ def _find_in_files(fast: bool) -> Iterator[Finding]:
 def _look_at(sha256: str) -> Examined:
     """Check whether a stored file exists, without reading it."""
     try:
-        is_file = stat.S_ISREG(stored_path(sha256).stat().st_mode)
+        the_store().look_at(sha256)
     except FileNotFoundError:
         return Examined("missing")
     except OSError as error:
         return Examined("unreadable", reason=error.strerror or str(error))
-    return Examined("sound") if is_file else Examined("unreadable", reason="it is not a file")
+    return Examined("sound")
 
 
 def _named_files() -> Iterator[tuple[str, int | None, str]]:
