@@ -12,6 +12,8 @@ from urllib.parse import unquote, urlsplit
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
+from runs.services.stores.location import Location, parse_location
+
 N = TypeVar("N", int, float)
 
 # Read elsewhere: by the kernels, and by the tests.
@@ -100,3 +102,12 @@ def mail_settings(url: str, sender: str) -> tuple[str, int, str, str, bool, bool
         raise ImproperlyConfigured("EVALHUB_MAIL_FROM is the sender of mails, such as evalhub@example.org")
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
     return parts.hostname, port, user, password, parts.scheme == "smtp+tls", parts.scheme == "smtps"
+
+
+def files_location(url: str, key: str, secret: str) -> Location | None:
+    """Return the object store of stored files, or None where they are in the data folder. Raise ImproperlyConfigured
+    for an address that is none."""
+    try:
+        return parse_location(url, key, secret)
+    except ValueError as error:
+        raise ImproperlyConfigured(f"EVALHUB_FILES_URL: {error}") from error

@@ -12,7 +12,7 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 from platformdirs import user_data_path
 
-from evalhub.environment import Environment, mail_settings
+from evalhub.environment import Environment, files_location, mail_settings
 from evalhub.operating.logs import FORMATTERS
 from evalhub.serving.secret_key import new_key, read_key
 
@@ -59,6 +59,11 @@ def _sqlite(path: Path, patience: int) -> dict[str, Any]:
 DEBUG = env.bool("EVALHUB_DEBUG", default=False)
 EVALHUB_DATA = _data_folder()
 EVALHUB_SECRET_KEY = env.str("EVALHUB_SECRET_KEY", default="")
+EVALHUB_FILES_URL = env.str("EVALHUB_FILES_URL", default="")
+EVALHUB_FILES_KEY = env.str("EVALHUB_FILES_KEY", default="")
+EVALHUB_FILES_SECRET = env.str("EVALHUB_FILES_SECRET", default="")
+EVALHUB_FILES = files_location(EVALHUB_FILES_URL, EVALHUB_FILES_KEY, EVALHUB_FILES_SECRET)
+EVALHUB_FILES_CACHE_BYTES = env.int("EVALHUB_FILES_CACHE_MB", default=2048, least=1) * 1024 * 1024
 EVALHUB_DATABASE_URL = env.str("EVALHUB_DATABASE_URL", default="")
 EVALHUB_REDIS_URL = env.str("EVALHUB_REDIS_URL", default="")
 EVALHUB_EMBEDDED = not EVALHUB_REDIS_URL

@@ -8,8 +8,9 @@
     ├── FileTooLarge            a file beyond a limit, before or after decompression
     ├── StoredFileCorrupt       a stored file that is missing or no longer has its SHA-256
     │   └── StoredFileMissing   one that is not there now; it may come back
-    ├── StorageUnavailable      the data folder is not there, or cannot be used; trying again may help
-    │   └── WrongStore          the data folder is that of another install
+    ├── StorageUnavailable      the store is not there, or cannot be used; trying again may help
+    │   ├── WrongStore          the store is that of another install
+    │   └── StoreRefuses        the object store knows neither its bucket nor its key; an operator must help
     ├── StoredValueCorrupt      a stored value that no longer has its digest; nothing is shown of it
     ├── NotFound                an object that is not there, or not for this user
     ├── Gone                    a share link that was revoked or has expired
@@ -76,6 +77,14 @@ class StorageUnavailable(EvalHubError):
 
 class WrongStore(StorageUnavailable):
     code = "wrong_store"
+
+
+class StoreRefuses(StorageUnavailable):
+    """What a client reads says nothing of the cause; `reason` is for the operator."""
+
+    def __init__(self, message: str, *, reason: str) -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 class StoredValueCorrupt(EvalHubError):

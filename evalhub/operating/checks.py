@@ -17,6 +17,7 @@ from django.conf import settings
 from django.core import checks
 
 from evalhub.settings import env
+from runs.services.stores.s3 import is_installed
 
 # File systems on which locks and a memory-mapped log are not shared as SQLite needs it.
 _NETWORK = ("nfs", "cifs", "smb", "9p", "afs", "ceph", "gluster", "lustre", "gpfs", "beegfs", "ocfs2", "gfs2",
@@ -65,6 +66,15 @@ def check_data_folder(**options: Any) -> Messages:
     text = f"the data folder {folder} cannot be {'written to' if existing == folder else 'made'}"
     hint = f"let user {os.geteuid()} write to {existing}, or set EVALHUB_DATA to another folder"
     return [checks.Error(text, hint, id="evalhub.E003")]
+
+
+@checks.register(*OWN_CHECKS, *READING_CHECKS)
+def check_files(**options: Any) -> Messages:
+    """Check that the client of an object store is installed."""
+    if settings.EVALHUB_FILES and not is_installed():
+        text, hint = "EVALHUB_FILES_URL needs a library that is not installed", "pip install botocore"
+        return [checks.Error(text, hint, id="evalhub.E014")]
+    return []
 
 
 @checks.register(*OWN_CHECKS, *READING_CHECKS)

@@ -202,8 +202,8 @@ def serve(number: int, listening: socket.socket, application: Any, shared: Share
     # the folder are refused until it is back.
     uploads: Path = settings.EVALHUB_DATA / "uploads"
     with contextlib.suppress(OSError, StorageUnavailable):
-        if read_marker():
-            uploads.mkdir(exist_ok=True)
+        if settings.EVALHUB_FILES or read_marker():
+            uploads.mkdir(parents=settings.EVALHUB_FILES is not None, exist_ok=True)
     tempfile.tempdir = str(uploads)
     limit_statements()
     sys.setswitchinterval(_SWITCH_SECONDS)

@@ -39,14 +39,15 @@ def upload_limits() -> Limits:
 
 
 def upload_folder() -> Path:
-    """Return the folder where uploads wait until they are checked, on the store's own file system, so that keeping a
-    file only needs a link.
+    """Return the folder where uploads wait until they are checked, on the file system of the data folder, so that
+    keeping a file there only needs a link.
 
     Raise StorageUnavailable if the store does not exist or belongs to another install.
     """
     check_store()
     folder: Path = settings.EVALHUB_DATA / "uploads"
-    folder.mkdir(exist_ok=True)
+    # The data folder of an install whose files are elsewhere may be empty at any start.
+    folder.mkdir(parents=settings.EVALHUB_FILES is not None, exist_ok=True)
     return folder
 
 

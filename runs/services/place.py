@@ -34,6 +34,7 @@ def settle() -> UUID:
 
     Several processes can call this at once.
     """
+    _make_own_folder()
     if judge() != "ours":
         install, _ = Install.objects.get_or_create(pk=1, defaults={"uuid": read_marker() or uuid4()})
         write_marker(install.uuid)
@@ -44,6 +45,7 @@ def settle() -> UUID:
 
 def require_place() -> None:
     """Return the id of the install without writing anything, for commands that must work on a read-only disk."""
+    _make_own_folder()
     standing = judge()
     if not settings.EVALHUB_DATA.is_dir():
         raise WrongPlace(
@@ -100,6 +102,12 @@ def judge() -> Standing:
             f"{store.noun}; to have these files swept, run evalhub adopt."
         )
     return "new"
+
+
+def _make_own_folder() -> None:
+    """Make the data folder where it has nothing but what this machine needs for itself."""
+    if settings.EVALHUB_FILES:
+        settings.EVALHUB_DATA.mkdir(parents=True, exist_ok=True)
 
 
 def _named() -> Iterator[str]:

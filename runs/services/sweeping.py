@@ -46,7 +46,8 @@ def sweep(most: int | None = None) -> Swept:
     too_many = takes_too_many(len(found)) if most is None else len(found) > most
     spared = len(found) if too_many else 0
     files = 0 if spared else sum(delete_orphan(sha256) for sha256 in found)
-    uploads = sum(_delete(path) for path in left_behind())
+    uploads = delete_old_uploads()
+    the_store().tidy()
     answers, _ = RememberedAnswer.objects.filter(created_at__lt=timezone.now() - AGE).delete()
     return Swept(files, uploads, answers, spared)
 
@@ -88,6 +89,11 @@ def young_strangers() -> Iterator[str]:
 def left_behind() -> Iterator[Path]:
     """Yield uploads older than 24 hours, whose request died."""
     return (path for path in (settings.EVALHUB_DATA / "uploads").glob("*") if _is_old_upload(path))
+
+
+def delete_old_uploads() -> int:
+    """Delete the uploads of dead requests in the data folder of this machine."""
+    return sum(_delete(path) for path in left_behind())
 
 
 def delete_uploads_left_behind() -> int:

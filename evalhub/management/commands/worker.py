@@ -13,6 +13,7 @@ from evalhub.operating.checks import OWN_CHECKS, check_redis
 from evalhub.operating.settling import settle_install, settle_redis
 from evalhub.serving.processes import worker_command
 from evalhub.serving.supervisor import Supervisor
+from runs.models import Install
 
 
 class Command(command.Command):
@@ -30,7 +31,8 @@ class Command(command.Command):
             if message.is_serious():
                 raise CommandError("the worker did not start; see the reason above")
         try:
-            install = command.placed(settle_install)
+            command.placed_or_waits(settle_install, self.stderr.write)
+            install = Install.objects.get().uuid
             command.placed(lambda: settle_redis(install))
         except (InterfaceError, OperationalError) as error:
             reason = " ".join(str(error).split())

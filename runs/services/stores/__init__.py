@@ -1,1 +1,1 @@
-"""Where stored files are: the folder of `EVALHUB_DATA`, behind an interface that other places can have too."""
+"""Where stored files are: in the folder of `EVALHUB_DATA`, or in the object store of `EVALHUB_FILES_URL`."""

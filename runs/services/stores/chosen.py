@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from functools import cache
+
+from django.conf import settings
+
 from runs.services.stores.folder import FolderStore
 from runs.services.stores.interface import Store
+from runs.services.stores.location import Location
+from runs.services.stores.objects import ObjectStore
 
 _FOLDER = FolderStore()
 
 
 def the_store() -> Store:
-    return _FOLDER
+    """Return the store of `EVALHUB_FILES_URL`, or else the data folder."""
+    location: Location | None = settings.EVALHUB_FILES
+    return _objects(location) if location else _FOLDER
+
+
+@cache
+def _objects(location: Location) -> Store:
+    return ObjectStore(location)

@@ -112,6 +112,9 @@ class FolderStore:
             aside.unlink(missing_ok=True)
         _sync(folder)
 
+    def tidy(self) -> None:
+        """Do nothing: it has files alone."""
+
     def try_storing(self, file: Path) -> None:
         folder = _folder()
         folder.mkdir(exist_ok=True)

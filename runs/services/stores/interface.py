@@ -72,5 +72,8 @@ class Store(Protocol):
     def write_marker(self, text: str, *, replace: bool) -> None:
         """Write the marker atomically; an existing one stays unless `replace` is given."""
 
+    def tidy(self) -> None:
+        """Delete what the store has beside files and is not needed any more."""
+
     def try_storing(self, file: Path) -> None:
         """Do the steps of storing a file, and remove it."""

@@ -8,6 +8,12 @@ import fcntl
 from collections.abc import Iterator
 
 from django.conf import settings
+from django.db import DatabaseError, InterfaceError, connection
+
+from runs.errors import StorageUnavailable
+
+# Of PostgreSQL's advisory locks, which are numbers: those of this text.
+_KEY = int.from_bytes(b"EH store", "big")
 
 
 @contextlib.contextmanager
@@ -22,3 +28,40 @@ def file_lock(*, shared: bool) -> Iterator[None]:
             if error.errno != errno.EROFS:
                 raise
         yield
+
+
+@contextlib.contextmanager
+def database_lock(*, shared: bool) -> Iterator[None]:
+    """Lock a number of the PostgreSQL database, for processes of several machines.
+
+    The lock belongs to the connection that commits the row: if one is lost, so is the other. In a transaction it is
+    held until that one ends.
+    """
+    within = connection.in_atomic_block
+    kind = "_xact" if within else ""
+    if shared:
+        _ask(f"pg_advisory{kind}_lock_shared")
+    elif not _ask(f"pg_try_advisory{kind}_lock"):
+        raise BlockingIOError(errno.EWOULDBLOCK, "files are being stored")
+    if within:
+        yield
+        return
+    holder = connection.connection
+    try:
+        yield
+    finally:
+        # Another connection does not hold it, and the one that was lost does not any more.
+        if connection.connection is holder:
+            with contextlib.suppress(DatabaseError, InterfaceError):
+                _ask("pg_advisory_unlock" + ("_shared" if shared else ""))
+    if connection.connection is not holder:
+        # The row may be committed, but not under the lock. The same request, sent again, looks at the file again.
+        message = "the database was away while a file was stored; send the request again"
+        raise StorageUnavailable(message)
+
+
+def _ask(function: str) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {function}(%s)", [_KEY])
+        (answer,) = cursor.fetchone()
+    return answer is not False

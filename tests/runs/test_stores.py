@@ -1,0 +1,222 @@
+"""What every store of files promises: the folder, and an object store.
+
+The object store is that of EVALHUB_TEST_FILES_URL, or a SeaweedFS where one is installed, or else one in this process,
+which is no proof that a real one behaves the same.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import secrets
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+from rest_framework.test import APIClient
+
+from metrics.services.upkeep.integrity import find_faults
+from runs.errors import StoredFileCorrupt, StoredFileMissing
+from runs.models import Run
+from runs.services import sweeping
+from runs.services.files import (
+    StoredFile,
+    examine_stored,
+    keep_file,
+    read_stored,
+    storing,
+    try_store,
+    upload_folder,
+)
+from runs.services.files import sweeping as lock_for_sweeping
+from runs.services.marker import read_marker
+from runs.services.place import judge, settle
+from runs.services.stores.chosen import the_store
+from runs.services.stores.folder import stored_path
+from runs.services.stores.location import parse_location
+from runs.services.sweeping import sweep
+from tests.conftest import GOOD, evaluate_all, upload
+from tests.objects import objects
+from tests.reliability.backups import restore, start_anew
+from tests.reliability.rigs import WEED, own_objects
+
+
+@pytest.fixture(scope="module")
+def object_store() -> Iterator[Callable[[str], str]]:
+    """The URL of a prefix of the object store."""
+    pytest.importorskip("botocore")
+    if given := os.environ.get("EVALHUB_TEST_FILES_URL"):
+        yield lambda prefix: given.replace("PREFIX", prefix)
+    elif WEED:
+        with own_objects() as server:
+            yield server.url
+    else:
+        with objects() as store:
+            yield store.url
+
+
+@pytest.fixture(params=["folder", "objects"])
+def store(request: pytest.FixtureRequest, settings: Any) -> Any:
+    """The store under test, which is empty."""
+    if request.param == "objects":
+        url = request.getfixturevalue("object_store")(f"t{secrets.token_hex(6)}")
+        settings.EVALHUB_FILES = parse_location(url, "", "")
+    return the_store()
+
+
+def name_of(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def uploaded(content: bytes) -> Path:
+    path = upload_folder() / f"{secrets.token_hex(8)}.upload"
+    path.write_bytes(content)
+    return path
+
+
+def keep(content: bytes) -> str:
+    """Store a file, compressed as it may come; returns its name."""
+    with storing():
+        keep_file(uploaded(gzip.compress(content)), name_of(content))
+    return name_of(content)
+
+
+def downloaded(sha256: str) -> bytes:
+    with closing(StoredFile(sha256)) as file:
+        return file.read()
+
+
+def damage(store: Any, sha256: str, content: bytes) -> None:
+    """Put other bytes in the place of a stored file, as nothing of EvalHub does."""
+    if store.noun == "data folder":
+        stored_path(sha256).write_bytes(content)
+    else:
+        store._bucket.put(f"files/{sha256[:2]}/{sha256}", content)
+
+
+def lose(store: Any, sha256: str) -> None:
+    store.delete(sha256)
+
+
+def test_a_file_is_stored_once_and_read_by_its_name(db: None, store: Any) -> None:
+    first, second = keep(b"first"), keep(b"second" * 1_000_000)
+    assert keep(b"first") == first
+    assert sorted(entry.sha256 for entry in store.entries()) == sorted([first, second])
+    assert all(-5 < entry.age < 60 for entry in store.entries())
+    assert (store.has(first), store.has(name_of(b"other"))) == (True, False)
+    assert read_stored(first, lambda opener: opener().read(-1)) == b"first"
+    assert downloaded(second) == b"second" * 1_000_000
+    assert [examine_stored(name).state for name in (first, name_of(b"other"))] == ["sound", "missing"]
+    with pytest.raises(StoredFileMissing):
+        read_stored(name_of(b"other"), lambda opener: opener().read(-1))
+
+
+def test_of_two_that_store_the_same_file_one_makes_it(db: None, store: Any) -> None:
+    made, content = [], gzip.compress(b"same" * 10_000)
+    paths = [uploaded(content) for _ in range(8)]
+    threads = [
+        threading.Thread(target=lambda path=path: made.append(store.add(path, name_of(b"same" * 10_000))))
+        for path in paths
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(made) == [False] * 7 + [True]
+
+
+def test_a_damaged_file_is_detected_and_replaced(db: None, store: Any) -> None:
+    sha256 = keep(b"whole")
+    damage(store, sha256, b"other")
+    store.forget_copy(sha256)
+    for read in (lambda: read_stored(sha256, lambda opener: opener().read(-1)), lambda: downloaded(sha256)):
+        with pytest.raises(StoredFileCorrupt):
+            read()
+    assert examine_stored(sha256).state == "altered"
+    keep(b"whole")
+    assert (examine_stored(sha256).state, downloaded(sha256)) == ("sound", b"whole")
+
+
+def test_a_marker_stays_unless_it_is_replaced(db: None, store: Any) -> None:
+    assert (judge(), store.read_marker()) == ("new", None)
+    install = settle()
+    store.write_marker("another", replace=False)
+    assert (settle(), read_marker(), judge()) == (install, install, "ours")
+    store.write_marker("another", replace=True)
+    assert store.read_marker() == "another"
+
+
+def test_probes_leave_no_file(db: None, store: Any) -> None:
+    settle()
+    try_store()
+    try_store()
+    assert list(store.entries()) == []
+
+
+def test_the_sweeper_deletes_old_files_that_no_row_names(
+    store: Any, submit: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, orphan = submit(GOOD), keep(b"nobody's")
+    assert sweep().files == 0
+    monkeypatch.setattr(sweeping, "AGE", timedelta(seconds=-60))
+    assert (sweep().files, store.has(orphan), store.has(run.sha256)) == (1, False, True)
+    assert sweep().files == 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_sweeper_waits_for_nobody_and_submissions_wait_for_it(store: Any) -> None:
+    entered = threading.Event()
+
+    def submit_meanwhile() -> None:
+        with storing():
+            entered.set()
+        connection.close()
+
+    with storing(), storing():
+
+        def sweep_meanwhile() -> None:
+            with pytest.raises(BlockingIOError), lock_for_sweeping():
+                pass
+            entered.set()
+            connection.close()
+
+        thread = threading.Thread(target=sweep_meanwhile)
+        thread.start()
+        thread.join()
+        assert entered.is_set()
+    entered.clear()
+    with lock_for_sweeping():
+        thread = threading.Thread(target=submit_meanwhile)
+        thread.start()
+        assert not entered.wait(0.2)
+    thread.join()
+    assert entered.is_set()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_runs_are_evaluated_checked_backed_up_and_restored(
+    api: APIClient, store: Any, collection: str, tmp_path: Path, settings: Any, object_store: Callable[[str], str]
+) -> None:
+    assert upload(api, "collections/small/runs/", GOOD).status_code == 202
+    assert evaluate_all() == 1
+    run = Run.objects.get()
+    assert b"".join(api.get(f"/api/v1/runs/{run.pk}/file/")) == GOOD.encode()
+    settle()
+    assert [found for found in find_faults() if not found.note] == []
+    call_command("backup", str(tmp_path / "backup.tar"))
+    lose(store, run.sha256)
+    assert [found.code for fast in (True, False) for found in find_faults(fast=fast)].count("file_missing") == 2
+    assert upload(api, "collections/small/runs/", GOOD).status_code == 200
+    start_anew(settings, tmp_path / "other")
+    if settings.EVALHUB_FILES:
+        settings.EVALHUB_FILES = parse_location(object_store(f"t{secrets.token_hex(6)}"), "", "")
+    assert "restored" in restore(tmp_path / "backup.tar")
+    assert [found for found in find_faults() if not found.note] == []
+    assert {entry.sha256 for entry in the_store().entries()} >= {run.sha256}
