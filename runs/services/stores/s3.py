@@ -24,8 +24,8 @@ from runs.services.stores.location import Location
 _log = logging.getLogger(__name__)
 _STEP = 1024 * 1024
 # A store that does not accept a connection, or says nothing for so long, is away.
-_CONNECT_SECONDS, _SILENT_SECONDS = 3, 20
-_TRIES = 3
+_CONNECT_SECONDS, _SILENT_SECONDS = 3, 15
+_TRIES = 2
 # A clock that differs by a quarter of an hour is no obstacle to a store, and a signature is valid for this long.
 _DELETION_SECONDS = 5 * 60
 SIGNED_SECONDS = 15 * 60 + _DELETION_SECONDS
