@@ -76,9 +76,12 @@ def test_a_store_that_is_away_refuses_submissions_and_delays_evaluations(
     assert evaluate_all() == 1
 
 
-def test_copies_are_read_while_the_store_is_away(api: APIClient, served: Objects, collection: str) -> None:
+def test_copies_are_read_while_the_store_is_away(
+    api: APIClient, served: Objects, collection: str, settings: Any
+) -> None:
     settle()
     assert upload(api, RUNS, GOOD).status_code == 202
+    assert len(copies(settings)) == 2
     served.refuses = 0, ""
     assert evaluate_all() == 1
     assert b"".join(api.get(f"/api/v1/runs/{Run.objects.get().pk}/file/")) == GOOD.encode()

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
 from django.core.management import CommandError
 from django.core.management.commands import migrate
 from django.db import connection
@@ -80,7 +79,7 @@ def _begin(path: Path) -> None:
         return
     if any(the_store().entries()):
         raise CommandError(
-            f"there is no database {path}, but {settings.EVALHUB_DATA} has stored files. Put the database back where "
-            "it was, or restore a backup into an empty folder: EVALHUB_DATA=NEW_FOLDER evalhub restore BACKUP_FILE"
+            f"there is no database {path}, but {the_store().name} has stored files. Put the database back where it "
+            "was, or restore a backup into an empty folder: EVALHUB_DATA=NEW_FOLDER evalhub restore BACKUP_FILE"
         )
     path.touch()
