@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import fcntl
+import hashlib
 import os
 import random
 import shutil
@@ -25,6 +26,8 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 START_SECONDS = 180.0
 # Nothing is encrypted here: to read the certificates of the machine would take 25 ms of every question.
 NO_CERTIFICATES = False
+# Where servers of tests keep stored files; tests/reliability/on_objects.py sets it.
+FILES_URL = os.environ.get("EVALHUB_TEST_FILES_URL", "")
 SECRET_KEY = "only-for-tests-only-for-tests-only-for-tests"
 
 
@@ -123,6 +126,10 @@ def free_port() -> int:
 
 def clean_environment(data: Path) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("EVALHUB_")}
+    if FILES_URL:
+        # A prefix of the data folder's own.
+        prefix = hashlib.sha256(str(data).encode()).hexdigest()[:16]
+        kept["EVALHUB_FILES_URL"] = FILES_URL.replace("PREFIX", prefix)
     return {**kept, "EVALHUB_DATA": str(data), "EVALHUB_SECRET_KEY": SECRET_KEY, "EVALHUB_BOARD_SECONDS": "0"}
 
 
@@ -181,7 +188,8 @@ def empty_server(data: Path, **settings: str) -> Iterator[tuple[Server, str]]:
 
 @contextlib.contextmanager
 def separate_servers(data: Path, database_url: str, redis_url: str) -> Iterator[Server]:
-    """The web server and two workers on PostgreSQL and Redis."""
+    """The web server and two workers on PostgreSQL and Redis. Where stored files are in an object store, the second
+    worker has another data folder."""
     port = free_port()
     environment = {
         **clean_environment(data),
@@ -192,8 +200,10 @@ def separate_servers(data: Path, database_url: str, redis_url: str) -> Iterator[
     try:
         server.prepare()
         server.start("evalhub", "web", "--bind", f"127.0.0.1:{port}", "--processes", "1")
-        for _ in range(2):
-            server.start("evalhub", "worker", "--processes", "1")
+        server.start("evalhub", "worker", "--processes", "1")
+        elsewhere = {"EVALHUB_DATA": str(data.with_name(f"{data.name}-elsewhere"))} if FILES_URL else {}
+        second = Server(server.url, {**environment, **elsewhere}, server.processes)
+        second.start("evalhub", "worker", "--processes", "1")
         server.wait()
         yield server
     finally:
