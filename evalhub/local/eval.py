@@ -15,7 +15,7 @@ from evalhub.local.files import LocalFile
 from evalhub.local.options import parse, parser
 from metrics.engine.errors import EvalHubError, MeasureError
 from metrics.engine.grammar import Measure
-from metrics.engine.judging import Judgements, ScoreType, judge
+from metrics.engine.judging import Judgements, ScoreType
 from metrics.engine.known import KnownDocuments, mark_known
 from metrics.engine.measures.subtopics import OF_SUBTOPICS
 from metrics.engine.measures.undefined import REASONS
@@ -27,9 +27,9 @@ from metrics.exports.sheet import Sheet
 from runs.errors import FileReport, InvalidFile
 from runs.formats.known_documents import read_known
 from runs.formats.limits import Limits
-from runs.formats.scanning.scan import plain_for, search_beside
+from runs.formats.scanning.scan import plain_for
 from runs.formats.trec_qrels import QrelsSummary, read_qrels
-from runs.formats.trec_run import use_run
+from runs.formats.trec_run import check_and_judge
 from runs.formats.zscores import read_zscores
 
 _FAILED, _WRONG_USE, _INTERRUPTED, _PIPE_CLOSED = 1, 2, 130, 141
@@ -143,11 +143,8 @@ class _Command:
         self, file: LocalFile, judgements: Judgements, scale: Scale | None, known: KnownDocuments | None
     ) -> Sheet | None:
         with self._reported(file):
-            summary, view = use_run(
-                file.open,
-                lambda blocks: judge(blocks, judgements, _SCORES[self.options.compat], search_beside()),
-                limits=_LIMITS,
-                seed=self.seed,
+            summary, view = check_and_judge(
+                file.open, judgements, _SCORES[self.options.compat], limits=_LIMITS, seed=self.seed
             )
             self._check(file, summary.report)
             if known:

@@ -144,13 +144,37 @@ class Found:
 Search = Callable[[RankedBlock, Floats, Judgements, Ints], Found]
 
 
+@dataclass(frozen=True, slots=True)
+class JudgedBlock:
+    """Complete topics of a run that a reader has judged already, by the tie rule.
+
+    Shapes: `topic_of` (the number among the judged topics, or -1), `sizes`, `judged` (how many documents are judged)
+    and `squares` (the sum of squared scores) have one entry per topic; the others one per judged document, by topic and
+    rank.
+    """
+
+    topic_ids: list[bytes]
+    topic_of: Ints
+    sizes: Ints
+    judged: Ints
+    squares: Floats
+    rank: Ints
+    judgement: Ints
+    score: Floats
+    tie_first: Ints
+    tie_size: Ints
+
+
 def search(block: RankedBlock, scores: Floats, judgements: Judgements, topic_of: Ints) -> Found:
     """Search in plain NumPy; `metrics.engine.search` has a compiled version."""
     return Found(*judgements.find(block, topic_of))
 
 
 def judge(
-    blocks: Iterable[RankedBlock], judgements: Judgements, scores: ScoreType = "float64", search: Search = search
+    blocks: Iterable[RankedBlock | JudgedBlock],
+    judgements: Judgements,
+    scores: ScoreType = "float64",
+    search: Search = search,
 ) -> JudgedRun:
     """Order a run by the tie rule and keep its judged documents.
 
@@ -160,24 +184,39 @@ def judge(
     n_topics = len(judgements.topic_ids)
     num_ret = np.zeros(n_topics, np.int64)
     squares = np.zeros(n_topics, np.float64)
-    parts = [_judge_block(block, judgements, scores, search, num_ret, squares) for block in blocks]
+    parts = [
+        _take_judged(block, num_ret, squares)
+        if isinstance(block, JudgedBlock)
+        else _judge_block(block, judgements, scores, search, num_ret, squares)
+        for block in blocks
+    ]
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else [_NOTHING] * 6
+    columns = _by_topic_and_rank(*columns)
     topic, rank, judgement, score, tie_first, tie_size = columns
-    order = np.lexsort((rank, topic))
-    judgement = judgement[order].astype(np.int64)
+    judgement = judgement.astype(np.int64, copy=False)
     return JudgedRun(
-        topic=topic[order].astype(np.int64),
-        rank=rank[order].astype(np.int64),
+        topic=topic.astype(np.int64, copy=False),
+        rank=rank.astype(np.int64, copy=False),
         level=judgements.levels[judgement],
         judgement=judgement,
-        score=score[order].astype(np.float64),
-        tie_first=tie_first[order].astype(np.int64),
-        tie_size=tie_size[order].astype(np.int64),
+        score=score.astype(np.float64, copy=False),
+        tie_first=tie_first.astype(np.int64, copy=False),
+        tie_size=tie_size.astype(np.int64, copy=False),
         num_ret=num_ret,
         squared_scores=squares,
         recall_base=judgements.recall_base,
         subtopics=judgements.subtopics,
     )
+
+
+def _by_topic_and_rank(topic: Ints, rank: Ints, *others: Any) -> list[Any]:
+    """Return the columns in the order of topic and rank, which most of them have already."""
+    columns = [topic, rank, *others]
+    rises = topic[1:] > topic[:-1]
+    if (rises | ((topic[1:] == topic[:-1]) & (rank[1:] > rank[:-1]))).all():
+        return columns
+    order = np.lexsort((rank, topic))
+    return [column[order] for column in columns]
 
 
 def order_topic(block: RankedBlock, topic_id: bytes, scores: ScoreType = "float64") -> Ints:
@@ -192,6 +231,14 @@ def order_topic(block: RankedBlock, topic_id: bytes, scores: ScoreType = "float6
 
 _NOTHING = np.zeros(0, np.int64)
 _Part = tuple[Ints, Ints, Ints, Floats, Ints, Ints]
+
+
+def _take_judged(block: JudgedBlock, num_ret: Ints, squares: Floats) -> _Part:
+    known = block.topic_of >= 0
+    num_ret[block.topic_of[known]] += block.sizes[known]
+    squares[block.topic_of[known]] += block.squares[known]
+    topic = np.repeat(block.topic_of, block.judged)
+    return topic, block.rank, block.judgement, block.score, block.tie_first, block.tie_size
 
 
 def _judge_block(

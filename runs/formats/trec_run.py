@@ -10,10 +10,12 @@ from typing import TypeVar
 
 import numpy as np
 
+from metrics.engine.judged import JudgedRun
+from metrics.engine.judging import JudgedBlock, Judgements, ScoreType, judge
 from metrics.engine.ranking import Flags, Floats, Ints, RankedBlock
 from runs.errors import LINES_NAMED, PROBLEMS_SHOWN, FileReport
 from runs.formats.limits import DEFAULT_LIMITS, Limits
-from runs.formats.scanning.columns import CHECKED_RUN, NEW_LABEL, RUN, Columns
+from runs.formats.scanning.columns import CHECKED_RUN, NEW_LABEL, RUN, Columns, JudgedLines, LineJudge
 from runs.formats.scanning.pieces import (
     DOCUMENT,
     LABEL,
@@ -27,7 +29,7 @@ from runs.formats.scanning.pieces import (
     topic_segments,
     topics_together,
 )
-from runs.formats.scanning.scan import find_duplicates
+from runs.formats.scanning.scan import find_duplicates, judge_beside, search_beside
 
 T = TypeVar("T")
 
@@ -65,12 +67,39 @@ def read_run(
     """
     reader, seen = PieceReader(CHECKED_RUN, limits, seed), set[bytes]()
     for columns in reader.read(open_run(), whole=not grouped):
-        reader.check_rows(columns, _SCORE, "bad_score")
-        reader.report.check()
-        for part in [columns] if grouped else topics_together(columns):
-            block = _block(part)
-            ensure_grouped(block.topic_ids, seen)
-            yield block
+        yield from _checked_blocks(reader, columns, grouped, seen)
+
+
+def judge_run(
+    open_run: Opener, judgements: Judgements, scores: ScoreType = "float64", *, grouped: bool = True,
+    limits: Limits = DEFAULT_LIMITS, seed: int = 0,
+) -> JudgedRun:  # fmt: skip
+    """Judge a run that was checked before, with the errors of `read_run`; `seed` is that of the judgements."""
+    blocks = read_run(open_run, grouped=grouped, limits=limits, seed=seed)
+    line_judge = judge_beside(judgements, scores, checked=True) if grouped else None
+    judged = _judged_blocks(open_run, line_judge, limits, seed) if line_judge else blocks
+    return judge(judged, judgements, scores, search_beside())
+
+
+def _judged_blocks(
+    open_run: Opener, line_judge: LineJudge, limits: Limits, seed: int
+) -> Iterator[RankedBlock | JudgedBlock]:
+    reader, seen = PieceReader(CHECKED_RUN, limits, seed), set[bytes]()
+    for piece in reader.read_judged(open_run(), line_judge):
+        if isinstance(piece, JudgedLines):
+            ensure_grouped(piece.block.topic_ids, seen)
+            yield piece.block
+        else:
+            yield from _checked_blocks(reader, piece, True, seen)
+
+
+def _checked_blocks(reader: PieceReader, columns: Columns, grouped: bool, seen: set[bytes]) -> Iterator[RankedBlock]:
+    reader.check_rows(columns, _SCORE, "bad_score")
+    reader.report.check()
+    for part in [columns] if grouped else topics_together(columns):
+        block = _block(part)
+        ensure_grouped(block.topic_ids, seen)
+        yield block
 
 
 def check_run(
@@ -99,6 +128,26 @@ def use_run(
     except TopicsInterleaved:
         check = _RunCheck(limits, seed, None, grouped=False, any_tags=True)
         return check.summary, use(check.blocks(open_run))
+
+
+def check_and_judge(
+    open_run: Opener, judgements: Judgements, scores: ScoreType = "float64", *, limits: Limits = DEFAULT_LIMITS,
+    seed: int = 0,
+) -> tuple[RunSummary, JudgedRun]:  # fmt: skip
+    """Return the report of a run and its valid lines judged, as `use_run` does; `seed` is that of the judgements."""
+
+    def judged(blocks: Iterator[RankedBlock | JudgedBlock]) -> JudgedRun:
+        return judge(blocks, judgements, scores, search_beside())
+
+    line_judge = judge_beside(judgements, scores)
+    if line_judge is None:
+        return use_run(open_run, judged, limits=limits, seed=seed)
+    try:
+        check = _RunCheck(limits, seed, None, grouped=True, any_tags=True)
+        return check.summary, judged(check.judged_blocks(open_run, line_judge))
+    except TopicsInterleaved:
+        check = _RunCheck(limits, seed, None, grouped=False, any_tags=True)
+        return check.summary, judged(check.blocks(open_run))
 
 
 _SCORE = "a finite decimal number"
@@ -135,36 +184,51 @@ class _RunCheck:
     def blocks(self, open_run: Opener) -> Iterator[RankedBlock]:
         """Yield the valid lines of the run; the summary is complete when they are read to the end."""
         for columns in self.reader.read(open_run(), whole=not self.summary.grouped):
-            good = self.reader.check_rows(columns, _SCORE, "bad_score")
-            self.reader.warn_extra_columns(columns)
-            columns = keep_rows(columns, good)
-            self._note_tags(columns)
-            for part in [columns] if self.summary.grouped else topics_together(columns):
-                block = _block(part)
-                self._note_block(part, block)
-                yield block
+            yield from self._valid_blocks(columns)
         self._finish()
 
-    def _note_tags(self, columns: Columns) -> None:
+    def judged_blocks(self, open_run: Opener, line_judge: LineJudge) -> Iterator[RankedBlock | JudgedBlock]:
+        """Yield the same of a run with grouped topics, judged already where there is nothing to report."""
+        for piece in self.reader.read_judged(open_run(), line_judge):
+            if isinstance(piece, JudgedLines):
+                block = piece.block
+                self._note_tag(piece.tag, piece.first_line)
+                self._note_topics(block.topic_ids, block.sizes)
+                self.summary.tied_documents += piece.tied
+                yield block
+            else:
+                yield from self._valid_blocks(piece)
+        self._finish()
+
+    def _valid_blocks(self, columns: Columns) -> Iterator[RankedBlock]:
+        good = self.reader.check_rows(columns, _SCORE, "bad_score")
+        self.reader.warn_extra_columns(columns)
+        columns = keep_rows(columns, good)
         for row in np.flatnonzero(columns.notes & NEW_LABEL).tolist():
             if len(self.tags) > 1:
                 break
-            tag = columns.text(row, LABEL).decode(errors="replace")
-            if tag:
-                self.tags.setdefault(tag, int(columns.line[row]))
+            self._note_tag(columns.text(row, LABEL), int(columns.line[row]))
         if len(columns.line):
             self.last_tag = columns.text(-1, LABEL).decode(errors="replace")
+        for part in [columns] if self.summary.grouped else topics_together(columns):
+            block = _block(part)
+            self._note_topics(block.topic_ids, np.diff(block.topic_starts))
+            self._find_duplicates(part, block.topic_starts)
+            self._note_order(part, block)
+            yield block
 
-    def _note_block(self, columns: Columns, block: RankedBlock) -> None:
-        ensure_grouped(block.topic_ids, self.seen)
+    def _note_tag(self, text: bytes, line: int) -> None:
+        self.last_tag = tag = text.decode(errors="replace")
+        if tag and len(self.tags) < 2:
+            self.tags.setdefault(tag, line)
+
+    def _note_topics(self, topic_ids: list[bytes], sizes: Ints) -> None:
+        ensure_grouped(topic_ids, self.seen)
         self.reader.check_topics(len(self.seen))
-        sizes = np.diff(block.topic_starts)
         self.reader.check_documents(int(sizes.max(initial=0)))
-        names = (topic_id.decode(errors="replace") for topic_id in block.topic_ids)
+        names = (topic_id.decode(errors="replace") for topic_id in topic_ids)
         self.summary.topics.update(zip(names, sizes.tolist(), strict=True))
-        self.summary.documents += len(block.scores)
-        self._find_duplicates(columns, block.topic_starts)
-        self._note_order(columns, block)
+        self.summary.documents += int(sizes.sum())
 
     def _find_duplicates(self, columns: Columns, topic_starts: Ints) -> None:
         first, second = find_duplicates(columns, topic_starts)

@@ -19,13 +19,12 @@ from pathlib import Path
 
 from metrics.engine.grammar import parse_measure
 from metrics.engine.judged import JudgedRun
-from metrics.engine.judging import Judgements, judge
-from metrics.engine.search import search_compiled
+from metrics.engine.judging import Judgements
 from runs.formats.compression import open_file
 from runs.formats.limits import DEFAULT_LIMITS
 from runs.formats.scanning.warm_up import warm_up
 from runs.formats.trec_qrels import read_qrels
-from runs.formats.trec_run import read_run
+from runs.formats.trec_run import judge_run
 from tests.benchmarks.data import SETS
 from tests.integrations.__main__ import python_of
 
@@ -154,7 +153,7 @@ def _warm(qrels: Path, run: Path, out: Path, known: dict[Path, Judgements]) -> N
     """What a worker does with a run, to 22 vectors and their means; the values are written only for the gate."""
     judgements = known.get(qrels) or read_qrels(lambda: open_file(qrels, DEFAULT_LIMITS)).judgements
     known[qrels] = judgements
-    view = judge(read_run(lambda: open_file(run, DEFAULT_LIMITS)), judgements, "float32", search_compiled)
+    view = judge_run(lambda: open_file(run, DEFAULT_LIMITS), judgements, "float32")
     vectors = {name: _vector(name, view) for name in COLUMNS}
     if not out.exists():
         topics = [topic.decode() for topic in judgements.topic_ids]

@@ -15,10 +15,17 @@ from metrics.engine import kernel_compiler, machine_code, search
 from metrics.engine.agreement import standings
 from metrics.engine.machine_code import FOLDER, Kernel, sources
 from metrics.engine.significance import moments, pair_pass
-from runs.formats.scanning import kernel
+from runs.formats.scanning import kernel, line_judge
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-KERNELS = [*kernel.KERNELS, *search.KERNELS, *pair_pass.KERNELS, *moments.KERNELS, *standings.KERNELS]
+KERNELS = [
+    *kernel.KERNELS,
+    *line_judge.KERNELS,
+    *search.KERNELS,
+    *pair_pass.KERNELS,
+    *moments.KERNELS,
+    *standings.KERNELS,
+]
 ODD = """
 import math
 import numpy as np

@@ -12,7 +12,7 @@ from numba.extending import intrinsic
 
 from metrics.engine.ranking import FINISH, MULTIPLIER
 
-NONE, ONE, TWO, THREE, FOUR, SIX, EIGHT, TEN = (np.uint64(number) for number in (0, 1, 2, 3, 4, 6, 8, 10))
+NONE, ONE, TWO, THREE, FOUR, SIX, SEVEN, EIGHT, TEN = (np.uint64(number) for number in (0, 1, 2, 3, 4, 6, 7, 8, 10))
 FIFTEEN, SIXTEEN, THIRTY_TWO, SIXTY_THREE, SIXTY_FOUR = (np.uint64(number) for number in (15, 16, 32, 63, 64))
 ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 TAB, LF, CR, SPACE, HASH_SIGN, PLUS, MINUS, POINT, ZERO, NINE = 9, 10, 13, 32, 35, 43, 45, 46, 48, 57
@@ -50,6 +50,36 @@ def _load_word(_: Any, data: Any, position: Any) -> Any:
 load_word: Any = intrinsic(_load_word)
 
 
+def _marks(comparison: str) -> Any:
+    def marks(_: Any, data: Any, position: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            start = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+            lanes = ir.VectorType(ir.IntType(8), 64)
+            place = builder.bitcast(builder.gep(start, [arguments[1]]), lanes.as_pointer())
+            found = builder.icmp_unsigned(comparison, builder.load(place, align=1), ir.Constant(lanes, [SPACE] * 64))
+            return builder.bitcast(found, ir.IntType(64))
+
+        return uint64(data, position), generate
+
+    return intrinsic(marks)
+
+
+# A bit for each of the 64 bytes of `data` from `position` on, the first the lowest: whether it is a space or below, and
+# whether it is a space.
+blanks_at, spaces_at = _marks("<="), _marks("==")
+
+
+def _swapped(_: Any, word: Any) -> Any:
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.bswap(arguments[0])
+
+    return word(word), generate
+
+
+# A word with its bytes in reverse order: words of text then compare as the text does.
+swapped: Any = intrinsic(_swapped)
+
+
 @inlined
 def word_at(data: Any, position: Any, end: Any) -> Any:
     """Eight bytes from `position`, those from `end` on as zeros; a machine word at once, little-endian."""
@@ -80,6 +110,18 @@ def same_bytes(data: Any, a: Any, a_end: Any, b: Any, b_end: Any) -> bool:
         a += EIGHT
         b += EIGHT
     return True
+
+
+@inlined
+def is_greater(data: Any, a: Any, a_end: Any, b: Any, b_end: Any) -> bool:
+    """Whether the first of two spans without zero bytes comes after the second in the order of their bytes."""
+    while a < a_end and b < b_end:
+        own, other = swapped(word_at(data, a, a_end)), swapped(word_at(data, b, b_end))
+        if own != other:
+            return bool(own > other)
+        a += EIGHT
+        b += EIGHT
+    return bool(a < a_end)
 
 
 @inlined

@@ -12,15 +12,13 @@ from django.db import transaction
 from metrics.engine.depth import judged_depth
 from metrics.engine.grammar import Measure, parse_measure
 from metrics.engine.judged import JudgedRun
-from metrics.engine.judging import judge
 from metrics.engine.known import mark_known
-from metrics.engine.search import search_compiled
 from metrics.models import Evaluation, JudgedView, MetricVector
 from metrics.services.queue.leases import evaluate_leased
 from metrics.services.queue.lifecycle import Lease, LeaseLost, finish
 from metrics.services.queue.notices import announce_ended
 from runs.digests import digest_of_depth
-from runs.formats.trec_run import read_run
+from runs.formats.trec_run import judge_run
 from runs.services.changes import mark_changed
 from runs.services.files import HASH_SEED, read_stored
 from runs.services.known_documents import load_known
@@ -60,11 +58,12 @@ def _compute(evaluation: Evaluation, lost: threading.Event) -> Outcome:
     judgements = load_judgements(qrels.sha256, qrels.keyed_by, qrels.iteration)
     view = read_stored(
         run.sha256,
-        lambda opener: judge(
-            read_run(opener, grouped=run.grouped, seed=HASH_SEED),
+        lambda opener: judge_run(
+            opener,
             judgements,
             evaluation.scores,  # type: ignore[arg-type]
-            search_compiled,
+            grouped=run.grouped,
+            seed=HASH_SEED,
         ),
     )
     if run.known_sha256:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -9,7 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from metrics.engine.judging import JudgedBlock
 from metrics.engine.ranking import Bytes, Floats, Hashes, Ints, Positions
+from runs.formats.limits import Limits
 
 # The notes of a scan on a row. A row without a note is valid.
 FEW, EXTRA, BAD_NUMBER, SLOW_NUMBER, FRACTION = 1, 2, 4, 8, 16
@@ -69,6 +72,25 @@ class Columns:
         """Return the bytes of column 0 topic, 1 document, 2 number or 3 label of a row."""
         start, end = self.spans[row, 2 * column : 2 * column + 2].tolist()
         return self.data[start:end].tobytes()
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedLines:
+    """Whole lines of a run of which there is nothing to report, judged while they were scanned.
+
+    `tied` counts the documents whose score another document of their topic has.
+    """
+
+    block: JudgedBlock
+    first_line: int
+    lines: int
+    tag: bytes
+    tied: int
+
+
+# Takes bytes, how many of them are whole topics, their first line and the limits; None where the lines must be read
+# into columns, because one is wrong or unusual.
+LineJudge = Callable[[bytes, int, int, Limits], JudgedLines | None]
 
 
 def find_duplicates_exactly(columns: Columns, topic_starts: Ints) -> tuple[Ints, Ints]:

@@ -26,7 +26,9 @@ from runs.formats.scanning.columns import (
     NEW_TOPIC,
     SLOW_NUMBER,
     Columns,
+    JudgedLines,
     Layout,
+    LineJudge,
 )
 from runs.formats.scanning.freed_memory import keep_freed_memory
 from runs.formats.scanning.scan import PADDING, last_topic, scan
@@ -102,6 +104,16 @@ class PieceReader:
         """Yield the file's rows without comments. Each piece ends where a topic ends; `whole` makes it one piece."""
         for columns in ahead(self._scan, self._pieces(stream, whole), THREADS):
             yield self._rows(columns)
+
+    def read_judged(self, stream: Reader, judge: LineJudge) -> Iterator[Columns | JudgedLines]:
+        """Yield the same of a run with grouped topics, judged already where the lines of a piece are usual."""
+
+        def judged(piece: tuple[bytes, int, int]) -> Columns | JudgedLines:
+            content, size, line = piece
+            return judge(content, size, line, self.limits) or self._scan(piece)
+
+        for each in ahead(judged, self._pieces(stream, whole=False), THREADS):
+            yield self._rows(each) if isinstance(each, Columns) else each
 
     def _scan(self, piece: tuple[bytes, int, int]) -> Columns:
         content, size, line = piece

@@ -12,16 +12,17 @@ from contextvars import ContextVar
 from importlib import import_module
 from typing import Any
 
-from metrics.engine.judging import Search, search
+from metrics.engine.judging import Judgements, ScoreType, Search, search
 from metrics.engine.ranking import Ints
 from runs.formats.limits import Limits
-from runs.formats.scanning.columns import Columns, Layout
+from runs.formats.scanning.columns import Columns, Layout, LineJudge
 
 # Compiling once takes seconds, in which the plain scan reads some hundred MB.
 PLAIN_BYTES = 32 * 1024 * 1024
 # Names instead of modules, so that using one does not load the other.
 _KERNEL, _PLAIN = "runs.formats.scanning.kernel", "runs.formats.scanning.plain_scan"
 _COMPILED_SEARCH = "metrics.engine.search"
+_LINE_JUDGE = "runs.formats.scanning.line_judge"
 # Every line then ends in a newline, and the last columns may be read many bytes at a time.
 PADDING = b"\n" * 128
 _chosen = ContextVar("scan", default=_KERNEL)
@@ -31,7 +32,7 @@ _chosen = ContextVar("scan", default=_KERNEL)
 def plain_for(size: int) -> Iterator[None]:
     """Scan with plain NumPy inside, if the kernels are not compiled yet and there are no more than PLAIN_BYTES to
     read."""
-    kernels = (kernel for name in (_KERNEL, _COMPILED_SEARCH) for kernel in import_module(name).KERNELS)
+    kernels = (kernel for name in (_KERNEL, _LINE_JUDGE, _COMPILED_SEARCH) for kernel in import_module(name).KERNELS)
     plain = size <= PLAIN_BYTES and not all(kernel.compiled for kernel in kernels)
     token = _chosen.set(_PLAIN if plain else _KERNEL)
     try:
@@ -70,6 +71,15 @@ def search_beside() -> Search:
     """Return the search of judgements that belongs to the scan: both compiled, or both plain."""
     compiled: Search = import_module(_COMPILED_SEARCH).search_compiled if _chosen.get() == _KERNEL else search
     return compiled
+
+
+def judge_beside(judgements: Judgements, scores: ScoreType, checked: bool = False) -> LineJudge | None:
+    """Return what judges lines while it scans them, or None beside the plain scan; `checked` lines were found to be
+    right before."""
+    if _chosen.get() != _KERNEL:
+        return None
+    judge: LineJudge = import_module(_LINE_JUDGE).line_judge(judgements, scores, checked)
+    return judge
 
 
 def _code() -> Any:

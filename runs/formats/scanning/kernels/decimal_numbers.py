@@ -12,9 +12,11 @@ from metrics.engine.kernels.words import (
     FOUR,
     MINUS,
     NINE,
+    NONE,
     ONE,
     PLUS,
     POINT,
+    SEVEN,
     SIXTEEN,
     TEN,
     THIRTY_TWO,
@@ -57,6 +59,31 @@ def _digits(word: Any, length: Any) -> tuple[Any, Any]:
 @inlined
 def read_number(data: Any, start: Any, end: Any) -> tuple[Any, Any]:
     """A decimal number of few digits (seven before a point, eight after it), and a note: UNREAD for any other text."""
+    if end - start <= EIGHT:
+        value, note = _read_short(data, start, end - start)
+        if note != UNREAD:
+            return value, note
+    return _read_longer(data, start, end)
+
+
+@inlined
+def _read_short(data: Any, start: Any, length: Any) -> tuple[Any, Any]:
+    """The same without a sign in up to eight bytes: the digits after the point are moved to those before it."""
+    word = load_word(data, start)
+    points = word ^ _POINTS
+    marks = (points - _ONES) & ~points & _HIGH_BITS
+    # The bytes before the point: all where there is none.
+    before = ((marks & (~marks + ONE)) >> SEVEN) - ONE
+    point = min(trailing_zeros(marks) >> THREE, length)
+    count = length - np.uint64(point < length)
+    number, odd = _digits((word & before) | ((word >> EIGHT) & ~before), count)
+    if odd or count == NONE:
+        return np.nan, UNREAD
+    return np.float64(number) / _POWERS[count - point], FRACTION * np.int64(point < length)
+
+
+@inlined
+def _read_longer(data: Any, start: Any, end: Any) -> tuple[Any, Any]:
     negative = np.uint64(data[start] == MINUS)
     first = start + negative
     length = end - first
