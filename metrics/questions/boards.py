@@ -48,7 +48,7 @@ _GRID = ("family", "gains", "dis", "b", "depths")
 def board_query(parameters: Mapping[str, str], collection: Collection, reader: Any) -> BoardQuery:
     """Return the query of a leaderboard. `sort` is a measure; `order` is desc or asc, by default the one with the best
     run first. The keys of filter, columns and order are those of runs that the reader sees."""
-    key = "board_query", collection.pk, reader.pk, tuple(sorted(parameters.items()))
+    key = "board_query", collection.pk, getattr(reader, "pk", None), tuple(sorted(parameters.items()))
     return once_in_snapshot(key, lambda: _board_query(parameters, collection, reader))
 
 
