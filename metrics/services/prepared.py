@@ -50,7 +50,7 @@ class PreparedUpdate:
         if connection.vendor not in self._sql:
             standing = [_standing_for(value, place) for place, value in enumerate(values, 1)]
             rows, changes = self._make(*standing)
-            query = rows.query.chain(UpdateQuery)
+            query: Any = rows.query.chain(UpdateQuery)
             query.add_update_values(changes)
             sql, parameters = query.get_compiler(connection=connection).as_sql()
             self._sql[connection.vendor] = sql, tuple(parameters), [_adapted(value) for value in standing]

@@ -116,7 +116,7 @@ def _current(scores: str) -> Prepared:
 
     def make(qrels: int) -> QuerySet[Any, Any]:
         current = Evaluation.objects.filter(qrels=qrels, scores=scores, engine_version=ENGINE_VERSION).live()
-        named = current.with_files().annotate(name=Cast("run_id", TextField()))
+        named: QuerySet[Any, Any] = current.with_files().annotate(name=Cast("run_id", TextField()))
         return named.order_by("run__created_at", "run").values_list("pk", "state", "same_files", "name")
 
     return Prepared(make)
