@@ -12,6 +12,7 @@ import hashlib
 import logging
 import os
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from importlib import import_module
 from pathlib import Path
@@ -70,20 +71,19 @@ class Bucket:
     def get(self, key: str, file: BinaryIO) -> None:
         """Write an object to a file."""
         for last in (False, True):
+            with self._translated(f"GET {key}"):
+                body = self._client().get_object(**self._named(key))["Body"]
             file.seek(0)
             file.truncate()
             try:
-                with self._translated(f"GET {key}"):
-                    body = self._client().get_object(**self._named(key))["Body"]
-                    with contextlib.closing(body):
-                        # It raises an error itself where fewer bytes come than were announced.
-                        while piece := body.read(_STEP):
-                            check_client()
-                            file.write(piece)
+                with self._translated(f"GET {key}"), contextlib.closing(body):
+                    # It raises an error itself where fewer bytes come than were announced.
+                    while piece := body.read(_STEP):
+                        check_client()
+                        file.write(piece)
                 return
-            except StoreRefuses:
-                raise
             except StorageUnavailable:
+                # The client repeats a request, but not the reading of its answer.
                 if last:
                     raise
 
@@ -185,7 +185,8 @@ _AWAY = "the server's file store does not answer; nothing was stored, try again 
 
 def _age(written: Any, answer: Any) -> float:
     """Return the age of an object at the moment of an answer."""
-    now = parsedate_to_datetime(answer["ResponseMetadata"]["HTTPHeaders"]["date"])
+    said = answer["ResponseMetadata"]["HTTPHeaders"].get("date")
+    now = parsedate_to_datetime(said) if said else datetime.now(UTC)
     return float((now - written).total_seconds())
 
 
