@@ -11,6 +11,7 @@ from runs.errors import StorageUnavailable, StoreRefuses, WrongStore
 from runs.models import Install
 from runs.services.place import WrongPlace
 from runs.services.stores.chosen import the_store
+from runs.services.stores.s3 import AWAY
 
 _CHECK_FILES = "check EVALHUB_FILES_URL, EVALHUB_FILES_KEY and EVALHUB_FILES_SECRET"
 
@@ -41,8 +42,10 @@ def placed(look: Callable[[], T]) -> T:
 
 
 def _unreachable(error: StorageUnavailable) -> CommandError:
-    said = f"{error.reason}; {_CHECK_FILES}" if isinstance(error, StoreRefuses) else error.message
-    return CommandError(said if the_store().noun in said else f"{the_store().name}: {said}")
+    if isinstance(error, StoreRefuses):
+        return CommandError(f"the file store {error.reason}; {_CHECK_FILES}")
+    said = error.message if the_store().noun in error.message else f"{the_store().name}: {error.message}"
+    return CommandError(f"{the_store().name} does not answer" if error.message == AWAY else said)
 
 
 def placed_or_waits(look: Callable[[], object], tell: Callable[[str], object]) -> None:

@@ -173,6 +173,10 @@ def test_commands_say_what_is_wrong_with_the_store(
     for command in (["check", "--services"], ["sweep"], ["fsck"], ["adopt"]):
         with pytest.raises(CommandError, match=said):
             call_command(*command)
+    settings.EVALHUB_FILES = parse_location(served.url(), "", "")
+    served.refuses = 0, ""
+    with pytest.raises(CommandError, match=r"^the file store s3://.* does not answer$"):
+        call_command("sweep")
     remember(unmarked=True)
 
 

@@ -23,6 +23,7 @@ from runs.errors import StorageUnavailable, StoreRefuses
 from runs.services.stores.location import Location
 
 _log = logging.getLogger(__name__)
+AWAY = "the server's file store does not answer; nothing was stored, try again later"
 _STEP = 1024 * 1024
 # A store that does not accept a connection, or says nothing for so long, is away.
 _CONNECT_SECONDS, _SILENT_SECONDS = 3, 15
@@ -127,7 +128,7 @@ class Bucket:
                     answer = session.send(requests.AWSRequest("DELETE", url).prepare())
             if answer.status_code not in (200, 204, 404):
                 _log.error("%s: DELETE %s failed: %s", self._location, key, answer.text[:500])
-                raise StorageUnavailable(_AWAY)
+                raise StorageUnavailable(AWAY)
 
         return send
 
@@ -164,7 +165,7 @@ class Bucket:
             raise self._meaning(error, what) from error
         except exceptions.BotoCoreError as error:
             _log.error("%s: %s failed: %s", self._location, what, error)
-            raise StorageUnavailable(_AWAY) from error
+            raise StorageUnavailable(AWAY) from error
 
     def _meaning(self, error: Any, what: str) -> Exception:
         code = str(error.response.get("Error", {}).get("Code", ""))
@@ -176,11 +177,8 @@ class Bucket:
             return OSError(errno.ENOSPC, "the object store is full")
         _log.error("%s: %s failed: %s", self._location, what, error)
         if code in _REFUSED:
-            return StoreRefuses(_AWAY, reason=f"{self._location}: {_REFUSED[code]} ({code})")
-        return StorageUnavailable(_AWAY)
-
-
-_AWAY = "the server's file store does not answer; nothing was stored, try again later"
+            return StoreRefuses(AWAY, reason=f"{self._location}: {_REFUSED[code]} ({code})")
+        return StorageUnavailable(AWAY)
 
 
 def _age(written: Any, answer: Any) -> float:
