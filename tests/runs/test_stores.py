@@ -24,7 +24,7 @@ from django.db import connection
 from rest_framework.test import APIClient
 
 from metrics.services.upkeep.integrity import find_faults
-from runs.errors import StoredFileCorrupt, StoredFileMissing
+from runs.errors import StorageUnavailable, StoredFileCorrupt, StoredFileMissing
 from runs.models import Run, User
 from runs.services import sweeping
 from runs.services.files import (
@@ -42,6 +42,7 @@ from runs.services.place import judge, settle
 from runs.services.stores.chosen import the_store
 from runs.services.stores.folder import stored_path
 from runs.services.stores.location import parse_location
+from runs.services.stores.locks import database_lock
 from runs.services.sweeping import sweep
 from tests.conftest import GOOD, client_of, evaluate_all, upload
 from tests.objects import objects
@@ -221,6 +222,26 @@ def test_runs_are_evaluated_checked_backed_up_and_restored(
     assert "restored" in restore(tmp_path / "backup.tar")
     assert [found for found in find_faults() if not found.note] == []
     assert {entry.sha256 for entry in the_store().entries()} >= {run.sha256}
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(connection.vendor == "sqlite", reason="of PostgreSQL's locks")
+def test_a_submission_waits_for_a_deletion_no_longer_than_for_any_lock() -> None:
+    with database_lock(shared=False):
+
+        def submit_meanwhile() -> None:
+            with connection.cursor() as cursor:
+                cursor.execute("SET lock_timeout = 50")
+            with pytest.raises(StorageUnavailable, match="deleting a file"), database_lock(shared=True):
+                pass
+            connection.close()
+            refused.append(True)
+
+        refused: list[bool] = []
+        thread = threading.Thread(target=submit_meanwhile)
+        thread.start()
+        thread.join()
+    assert refused
 
 
 @pytest.mark.django_db(transaction=True)

@@ -8,7 +8,7 @@ import fcntl
 from collections.abc import Iterator
 
 from django.conf import settings
-from django.db import DatabaseError, InterfaceError, connection
+from django.db import DatabaseError, InterfaceError, OperationalError, connection
 
 from runs.errors import StorageUnavailable
 
@@ -40,7 +40,14 @@ def database_lock(*, shared: bool) -> Iterator[None]:
     within = connection.in_atomic_block
     kind = "_xact" if within else ""
     if shared:
-        _ask(f"pg_advisory{kind}_lock_shared")
+        try:
+            _ask(f"pg_advisory{kind}_lock_shared")
+        except OperationalError as error:
+            if "lock timeout" not in str(error):
+                raise
+            # A store that does not answer holds up the sweeper, too.
+            message = "the server's file store is deleting a file at present; nothing was stored, try again later"
+            raise StorageUnavailable(message) from error
     elif not _ask(f"pg_try_advisory{kind}_lock"):
         raise BlockingIOError(errno.EWOULDBLOCK, "files are being stored")
     if within:
