@@ -8,7 +8,7 @@ from importlib import import_module
 
 # Where each command's function is; named as text, so that none pays for what another one imports.
 _LOCAL: dict[str, str] = {
-    "eval": "evalhub.local.eval:main",
+    "eval": "evalhub.local.start:main",
     "verify-snapshot": "evalhub.local.verify_snapshot:main",
     "--version": "evalhub.version:main",
 }

@@ -9,8 +9,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from evalhub.local.files import LocalFile
 from evalhub.local.options import parse, parser
 from metrics.engine.errors import EvalHubError, MeasureError
@@ -186,7 +184,7 @@ class _Command:
 
     def _check_gains(self, file: LocalFile, judgements: Judgements) -> None:
         """Warn if gains reverse the order of levels, even without --verbose."""
-        levels = np.unique(judgements.levels).tolist()
+        levels = sorted(set(judgements.recall_base.level.tolist()))
         cautions = [caution for measure in self.measures for caution in measure.cautions(levels)]
         for request in self.requests:
             cautions += request.gains.cautions(levels, request.names[0]) if request.gains else []

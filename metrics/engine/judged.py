@@ -46,6 +46,13 @@ class RecallBase:
 
     @classmethod
     def of(cls, topics: Ints, levels: Ints, n_topics: int) -> Self:
+        top = int(levels.max(initial=0))
+        width = top - int(levels.min(initial=0)) + 1
+        if width * n_topics <= 4 * len(levels):
+            # Few levels, as almost always: counting them takes less time than sorting the documents.
+            every = np.bincount(topics * width + (top - levels))
+            cells = np.flatnonzero(every)
+            return cls(cells // width, top - cells % width, every[cells], n_topics)
         order = np.lexsort((-levels, topics))
         topics, levels = topics[order], levels[order]
         starts, sizes = _groups(topics, levels)

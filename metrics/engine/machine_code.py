@@ -11,7 +11,6 @@ import hashlib
 import os
 import re
 import stat
-import tempfile
 from collections.abc import Callable
 from functools import cache, cached_property
 from importlib import import_module
@@ -184,7 +183,8 @@ def _keep(paths: list[Path], made: bytes) -> None:
     for path in paths:
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+            # Loaded here, because a process that finds its kernels compiled does not need it.
+            with import_module("tempfile").NamedTemporaryFile(dir=path.parent, delete=False) as file:
                 file.write(hashlib.sha256(made).digest() + made)
             Path(file.name).chmod(0o644)
             Path(file.name).replace(path)

@@ -5,11 +5,9 @@ from __future__ import annotations
 import io
 import re
 import zlib
+from importlib import import_module
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, cast
-
-import zstandard
-from isal import igzip, isal_zlib
+from typing import Any, BinaryIO, Protocol
 
 from runs.errors import FileReport, FileTooLarge, InvalidFile, UnsupportedFile
 from runs.formats.limits import Limits
@@ -33,7 +31,6 @@ _ZSTANDARD_STEP = 1024
 # A gzip file ends with the size of its last member's content; where a Zstandard frame names none, it is guessed.
 _GZIP_SIZE = 4
 _USUAL_RATIO = 5
-_ERRORS: tuple[Any, ...] = (EOFError, OSError, OverflowError, zlib.error, isal_zlib.error, zstandard.ZstdError)
 
 
 class Reader(Protocol):
@@ -47,7 +44,7 @@ class _ZstandardReader:
 
     def __init__(self, raw: BinaryIO) -> None:
         self._raw = raw
-        self._decompressor = zstandard.ZstdDecompressor(max_window_size=_ZSTANDARD_WINDOW)
+        self._decompressor = import_module("zstandard").ZstdDecompressor(max_window_size=_ZSTANDARD_WINDOW)
         self._frame: Any = None
         self._rest = b""
         self._ready = io.BytesIO()
@@ -88,9 +85,10 @@ class BoundedReader:
             return b"".join(iter(lambda: self.read(_STEP), b""))
         try:
             content = self._stream.read(min(size, self._limits.bytes_out - self._given + 1))
-        except _ERRORS as error:
+        except Exception as error:
             # An error number of the system is a fault of the disk and not of the data.
-            if self._encoding == "plain" or (isinstance(error, OSError) and error.errno):
+            of_system = isinstance(error, OSError) and error.errno
+            if self._encoding == "plain" or of_system or not isinstance(error, _errors()):
                 raise
             report = FileReport()
             code = "bad_gzip" if self._encoding == "gzip" else "bad_zstd"
@@ -160,17 +158,25 @@ def content_size(raw: BinaryIO) -> int:
         raw.seek(-_GZIP_SIZE, io.SEEK_END)
         return max(size, int.from_bytes(raw.read(_GZIP_SIZE), "little"))
     if encoding == "zstd":
+        zstandard = import_module("zstandard")
         try:
-            told = zstandard.frame_content_size(start)
+            told: int = zstandard.frame_content_size(start)
         except zstandard.ZstdError:
             told = -1
         return told if told >= 0 else size * _USUAL_RATIO
     return size
 
 
+def _errors() -> tuple[type[Exception], ...]:
+    """Return what the decompressors raise. They are loaded where a file is compressed: most local ones are not."""
+    isal, zstandard = import_module("isal.isal_zlib"), import_module("zstandard")
+    return (EOFError, OSError, OverflowError, zlib.error, isal.error, zstandard.ZstdError)
+
+
 def _decompressor(raw: BinaryIO, encoding: str) -> Reader:
     if encoding == "gzip":
-        return cast(Reader, igzip.open(raw, "rb"))  # type: ignore[no-untyped-call]
+        opened: Reader = import_module("isal.igzip").open(raw, "rb")
+        return opened
     if encoding == "zstd":
         return _ZstandardReader(raw)
     return raw

@@ -76,8 +76,9 @@ def read_qrels(
     if not len(columns.line) and not reader.report.problems:
         reader.report.problem(0, "empty_qrels", "the file contains no judgements")
     judgements = _judgements(keep_rows(columns, keep), subtopics, seed)
-    values, counts = np.unique(judgements.levels, return_counts=True)
-    occurring = dict(zip(values.tolist(), counts.tolist(), strict=True))
+    base = judgements.recall_base
+    values, kind = np.unique(base.level, return_inverse=True)
+    occurring = dict(zip(values.tolist(), np.bincount(kind, base.counts).astype(int).tolist(), strict=True))
     return QrelsSummary(reader.report, judgements, reader.lines, occurring, taken)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.engine.judged import JudgedRun
+from metrics.engine.judged import JudgedRun, RecallBase
 from metrics.engine.judging import SCORE_TYPES, ScoreType, Search, judge, search
 from metrics.engine.ranking import RankedBlock, hash_spans
 from metrics.engine.search import search_compiled
@@ -75,6 +77,16 @@ def test_the_compiled_search_finds_what_the_plain_one_finds(
     if in_order:
         run = {topic: {doc: docs[doc] for doc in by_the_rule(docs)} for topic, docs in run.items()}
     assert_same_view(judged_run(qrels, run, scores, search_compiled), judged_run(qrels, run, scores))
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(-3, 4)), max_size=60), st.sampled_from([1, 1_000_000]))
+def test_recall_bases_of_few_and_of_many_levels_are_counted_alike(judged: list[tuple[int, int]], scale: int) -> None:
+    topics, levels = np.array(judged, np.int64).reshape(-1, 2).T
+    base = RecallBase.of(topics, levels * scale, 4)
+    expected = sorted(Counter(judged).items(), key=lambda item: (item[0][0], -item[0][1]))
+    found = zip(base.topic.tolist(), (base.level // scale).tolist(), base.counts.tolist(), strict=True)
+    assert list(found) == [(topic, level, count) for (topic, level), count in expected]
+    assert {column.dtype.name for column in (base.topic, base.level, base.counts)} == {"int64"}
 
 
 def test_a_stored_view_of_another_format_is_refused() -> None:
