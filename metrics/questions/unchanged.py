@@ -65,14 +65,13 @@ from runs.models import Collection, Membership, Run, Team, can_see_scores
 Reader = Callable[..., Fingerprint | None]
 # What a page shows of its reader beside the header; None if that is not known.
 Standing = Callable[..., Fingerprint | None]
-_LARGEST = 1024 * 1024
-_ALL = 16 * 1024 * 1024
+_LARGEST, _ALL = 1024 * 1024, 16 * 1024 * 1024
 _MOST_BOARDS = 256
 # What is cached with a body.
 _KEPT_HEADERS = ("Content-Type", "Content-Disposition")
 # A leaderboard that is computed faster than this is never returned from before, and no such answer is kept in a file.
 _SLOW_SECONDS = 0.1
-# With these words in its address an answer depends on its reader: a label names the run of one of the reader's teams,
+# With these words in a parameter an answer depends on its reader: a label names the run of one of the reader's teams,
 # and a view may name a label.
 _OF_READERS = ("label", "view", "own")
 _VARY = ("Accept", "Accept-Encoding", "Authorization", "Cookie")
@@ -93,6 +92,32 @@ class Body:
     def answer(self, request: HttpRequest | Request, page: bool) -> HttpResponse:
         content = with_reader(self.content, request) if page else self.content
         return HttpResponse(content, headers=self.headers)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a request asks for: `whole` is a digest of its address and its fingerprint, `key` also of its `reader`, and
+    `address` of everything but the runs. A `personal` answer belongs to one reader."""
+
+    whole: str
+    key: str
+    address: str
+    reader: Fingerprint
+    personal: bool
+
+    @classmethod
+    def of(
+        cls, request: HttpRequest | Request, fingerprint: Fingerprint, page: bool, standing: Fingerprint | None
+    ) -> Asked:
+        # Decoded: an address may write any letter as %61.
+        words = [text.casefold() for name, values in request.GET.lists() for text in (name, *values)]
+        personal = any(word in text for text in words for word in _OF_READERS) or (page and standing is None)
+        reader = _viewer(request) if personal else standing or ()
+        # Shared pages are the same under every name of the host: one that names it is not kept.
+        url = request.build_absolute_uri() if personal or not page else request.get_full_path()
+        whole = _digest(url, fingerprint)
+        settled = [part for part in fingerprint if not isinstance(part, RunGroups)]
+        return cls(whole, _digest(whole, reader), _digest(url, settled, reader), reader, personal)
 
 
 class Memory:
@@ -301,25 +326,16 @@ def _answer(
     """Return the answer that is kept, or a new one. `standing` is what a page shows of its reader, if that is known."""
     if fingerprint is None:
         return make()
-    asks = request.META.get("QUERY_STRING", "")
-    personal = any(word in asks for word in _OF_READERS) or (page and standing is None)
-    viewer = _viewer(request)
-    reader = viewer if personal else standing if page else ()
-    # Pages that are shared are the same under every name of the host: one that names it is not kept.
-    host_in_key = personal or not page
-    url = request.build_absolute_uri() if host_in_key else request.get_full_path()
-    asked, since = _digest(url, fingerprint), time.monotonic()
-    settled = [part for part in fingerprint if not isinstance(part, RunGroups)]
-    address = _digest(url, settled, reader)
-    key, age = _digest(asked, reader), 0.0
-    known = MEMORY.recall(key) or _of_all_processes(key)
+    asked, since = Asked.of(request, fingerprint, page, standing), time.monotonic()
+    whole, age = asked.whole, 0.0
+    known = MEMORY.recall(asked.key) or _of_all_processes(asked.key)
     if known is None and any(part.under_way for part in fingerprint if isinstance(part, RunGroups)):
-        earlier, age = MEMORY.lately(address) or ("", 0.0)
-        known = MEMORY.recall(_digest(earlier, reader))
-        asked = earlier if known else asked
+        earlier, age = MEMORY.lately(asked.address) or ("", 0.0)
+        known = MEMORY.recall(_digest(earlier, asked.reader))
+        whole = earlier if known else whole
     # A page with a form belongs to one browser, by its cookie.
     browser = (request.COOKIES.get(settings.CSRF_COOKIE_NAME),) if page else ()
-    tag = f'W/"{_digest(asked, viewer, browser)}"'
+    tag = f'W/"{_digest(whole, _viewer(request), browser)}"'
     if _is_known(request, tag):
         return _labelled(HttpResponseNotModified(), tag)
     if known is not None:
@@ -333,12 +349,12 @@ def _answer(
         if rendered.status_code != HTTPStatus.OK:
             return
         body = Body.of(rendered, page)
-        if not host_in_key and request.get_host().encode() in body.content:
+        if page and not asked.personal and request.get_host().encode() in body.content:
             return
-        MEMORY.keep(key, body)
-        MEMORY.keep_board(address, asked, since)
-        if time.monotonic() - since >= _SLOW_SECONDS and not (page and personal):
-            kept_answers.keep(key, json.dumps(body.headers).encode() + b"\n" + body.content)
+        MEMORY.keep(asked.key, body)
+        MEMORY.keep_board(asked.address, asked.whole, since)
+        if time.monotonic() - since >= _SLOW_SECONDS and not (page and asked.personal):
+            kept_answers.keep(asked.key, json.dumps(body.headers).encode() + b"\n" + body.content)
 
     if isinstance(response, SimpleTemplateResponse):
         response.add_post_render_callback(keep)

@@ -9,24 +9,32 @@ from typing import Any
 
 import pytest
 from django.test import Client
-from rest_framework.test import APIClient
 
 from evalhub.serving import ahead
 from evalhub.serving.ahead import PAGES, make_ahead
 from metrics.questions import unchanged
 from metrics.questions.unchanged import MEMORY
 from metrics.services.upkeep.dispatch import Dispatcher
-from runs.models import Collection, Run
+from runs.models import Collection, Run, View
 from runs.services import changes
 from runs.services.changes import mark_changed
-from tests.conftest import GOOD, evaluate_all
-from tests.web.worlds import ROLES, People, make_collection, submit_form
+from runs.services.labels import move_label
+from tests.conftest import GOOD, POOR, evaluate_all
+from tests.web.worlds import ROLES, People, make_collection, make_label, submit_form
 
 pytestmark = pytest.mark.words
 ONE = "/collections/one/"
 SHARED = (
     "board/", "comparison/", "parameters/", "parameters/importance/", "frontier/", "what-if/", "heat-map/", "orders/",
     "design/", "board/?filter=own", "comparison/?tests=randomised_tukey_hsd&resamples=5000",
+)  # fmt: skip
+
+# Addresses of pages and of the API about a run that a label names, or a saved view with one.
+LABELLED = (
+    "{one}comparison/?baseline=l%61bel:main", "{one}comparison/?%62aseline=%6cabel%3amai%6E",
+    "{one}board/?baseline=%6C%61%62%65%6C%3A%6D%61%69%6E", "{one}board/?%76iew=named",
+    "{api}comparison/?baseline=l%61bel:main", "{api}leaderboard/?%76iew=named",
+    "{api}difference/?runs={run},l%61bel:main", "{api}charts/significance.json?runs={run},l%61bel:main",
 )  # fmt: skip
 
 
@@ -242,8 +250,42 @@ def test_nothing_is_made_ahead_where_answers_are_not_kept(people: People, run: s
     assert settle() == []
 
 
-def test_addresses_that_name_labels_or_views_are_of_one_reader(people: People, run: str, kept: Path) -> None:
-    client: APIClient = people.api["participant"]
-    assert client.get("/api/v1/collections/one/leaderboard/?filter=own").status_code == 200
-    people.browsers["participant"].get(f"{ONE}what-if/?view=none")
-    assert len(list(kept.glob("*"))) <= 1
+@pytest.fixture
+def two_labels(people: People, run: str) -> None:
+    """Two teams have a label `main` for a run of their own, and the collection a view with it."""
+    make_label(run)
+    late = submit_form(people.api["other"], "one", POOR, tag="late").json()["id"]
+    evaluate_all()
+    move_label(run=Run.objects.get(pk=late), name="main", user=None)
+    named = {"code": "named", "query": "baseline=label%3Amain", "scope": View.Scope.COLLECTION}
+    View.objects.create(collection=Collection.objects.get(slug="one"), **named)
+
+
+def test_pages_that_name_labels_or_views_are_of_one_reader(
+    people: People, kept: Path, two_labels: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And so in no file: what is kept are the parts of the statistics."""
+    written: list[bytes] = []
+    monkeypatch.setattr(unchanged.kept_answers, "keep", lambda key, content: written.append(content))
+    for asked in ("board/?view=named", "board/?%76iew=named", "comparison/?baseline=label:guests/main"):
+        assert people.browsers["owner"].get(f"{ONE}{asked}").status_code == 200
+    assert not [content for content in written if b"</table>" in content]
+
+
+@pytest.mark.parametrize("path", LABELLED)
+def test_a_label_is_that_of_the_reader_however_the_address_is_encoded(
+    people: People, run: str, kept: Path, two_labels: None, path: str
+) -> None:
+    clients = people.browsers if path.startswith("{one}") else people.api
+    asked, made = path.format(one=ONE, api="/api/v1/collections/one/", run=run), {}
+    for role in ("participant", "other"):
+        MEMORY.forget()
+        for file in kept.glob("*"):
+            file.unlink()
+        answer = clients[role].get(asked)
+        assert answer.status_code == 200, answer.content
+        made[role] = shown(answer.content)
+    assert shown(clients["participant"].get(asked).content) == made["participant"]
+    MEMORY.forget()
+    assert shown(clients["participant"].get(asked).content) == made["participant"]
+    assert made["participant"].replace(b"participant", b"") != made["other"].replace(b"other", b"")
