@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
+from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
 from runs.models import AuditEvent, CampaignMember, Membership, Phase, Team, User
@@ -120,6 +121,19 @@ def test_an_extension_of_one_team_is_seen_by_it_and_the_organisers(people: Clien
     assert [(one["state"], len(one["extensions"])) for one in seen.values()] == [("open", 1), ("late", 0), ("late", 1)]
     assert seen["ann"]["yours"] == {"team": "apples", "closes_at": later.replace("+00:00", "Z"), "extended": True}
     assert seen["ann"]["extensions"][0]["notice"] == "announced after the end"
+
+
+def test_one_phase_asks_no_more_for_more_extensions_of_teams(people: Clients, clock: Clock) -> None:
+    make_campaign(people["olga"])
+    asked = []
+    for name, team in (("ann", "apples"), ("ben", "berries")):
+        assert register(people[name], team).status_code == 201
+        later = {"closes_at": (CLOSES + timedelta(days=1)).isoformat(), "reason": "storm", "team": team}
+        assert people["olga"].post(f"{PHASE}extend/", later, format="json").status_code == 200
+        with CaptureQueriesContext(connection) as captured:
+            assert people["olga"].get(PHASE).json()["extensions"][-1]["team"] == team
+        asked.append([query["sql"] for query in captured])
+    assert len(asked[1]) <= len(asked[0]), asked[1]
 
 
 @pytest.mark.queries

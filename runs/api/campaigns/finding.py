@@ -40,9 +40,10 @@ def may_organise(request: Request, body: Any, campaign: str, **_: Any) -> bool:
 
 
 def visible_phase(request: HttpRequest | Request, campaign: str, slug: str) -> Phase:
-    """Return a phase of a campaign that the user sees, with its extensions."""
+    """Return a phase of a campaign that the user sees, with its extensions and their teams."""
     # Its campaign is the one found here.
-    rows = visible_campaign(request, campaign).phases.select_related("collection").prefetch_related("extensions")
+    rows = visible_campaign(request, campaign).phases.select_related("collection")
+    rows = rows.prefetch_related("extensions__participation__team")
     phase = once(request, ("phase", campaign, slug), lambda: rows.filter(slug=slug).first())
     if phase is None:
         raise Http404(f"campaign {campaign} has no phase {slug!r}")
