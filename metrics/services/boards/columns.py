@@ -13,12 +13,13 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import QuerySet, TextField
+from django.db.models.functions import Cast
 
 from metrics.services.boards.conditions import PLAIN_KEY, Board, find_key, written
 from runs.errors import InvalidInput
 from runs.formats.parameters import Value, canonical_name, cost_leaves, flatten
-from runs.models import Run
+from runs.models import Parameter, Run
 from runs.services.labels import labels_of
 from runs.services.parameters import COST, PARAM
 
@@ -157,6 +158,17 @@ def values_of(column: ShownColumn, rows: QuerySet[Any], to_run: str) -> dict[Any
     for order, kind in enumerate(("number", "folded", "boolean")):
         having = rows.filter(**{f"{path}key": column.key_id, f"{path}{kind}__isnull": False}).order_by()
         found |= {pk: (order, value) for pk, value in having.values_list("pk", f"{path}{kind}")}
+    return found
+
+
+def values_of_key(key: int) -> dict[str, tuple[int, Any]]:
+    """Return what orders runs by a parameter or cost, by their keys as the database writes them: of ten thousand runs
+    faster than by way of their evaluations."""
+    rows = Parameter.objects.filter(key=key).annotate(name=Cast("owner__run", TextField())).order_by()
+    found: dict[str, tuple[int, Any]] = {}
+    for order, kind in enumerate(("number", "folded", "boolean")):
+        having = rows.filter(**{f"{kind}__isnull": False})
+        found |= {name: (order, value) for name, value in having.values_list("name", kind)}
     return found
 
 

@@ -13,7 +13,15 @@ from metrics.engine.cautions import Caution
 from metrics.engine.grammar import Measure
 from metrics.models import Evaluation
 from metrics.services.boards.asked import AskedBoard, BoardQuery, active_qrels
-from metrics.services.boards.columns import Arrangement, Cell, ShownColumn, arranged, read_cells, values_of
+from metrics.services.boards.columns import (
+    Arrangement,
+    Cell,
+    ShownColumn,
+    arranged,
+    read_cells,
+    values_of,
+    values_of_key,
+)
 from metrics.services.boards.roster import NOBODY, Roster
 from metrics.services.boards.states import RANKED, STALE, UNRANKED, count_states
 from metrics.services.boards.versions import ALL, BEST, Chosen, Place, Places, expected_means
@@ -220,7 +228,13 @@ def _arranged(board: AskedBoard, places: Places, others: QuerySet[Any] | None, b
     below = [] if others is None else list(others.values_list(*_OTHERS))
     # By the keys of evaluations under these judgements, of other rows by those of runs.
     names: list[Any] = [*places.keys.tolist(), *(run for run, _, _ in below)]
-    known = values_of(by.column, current, "run__") | ({} if others is None else values_of(by.column, others, ""))
+    if by.column.key_id is None:
+        known = values_of(by.column, current, "run__")
+    else:
+        of_runs, roster = values_of_key(by.column.key_id), board.roster
+        named = zip(roster.keys.tolist(), roster.names, strict=True)
+        known = {pk: of_runs[name] for pk, name in named if name in of_runs}
+    known |= {} if others is None else values_of(by.column, others, "")
     page = arranged(names, known, by.descending)[board.query.offset : board.query.offset + board.query.limit]
     shown = places[[index for index in page if index < len(places)]]
     rest = [below[index - len(places)] for index in page if index >= len(places)]
