@@ -116,8 +116,9 @@ class RunChangePage(ChangePage):
                 done = f"Label {name} names {made.tag} now."
             else:
                 label = Label.objects.filter(collection=made.collection, team=made.team, name=name).first()
-                if label:
-                    delete_label(label=label, user=user, expected=expected, note=note, origin=origin)
+                if label is None:
+                    raise Conflict(f"there is no label {name} any more", code="conflict", pointer="/label")
+                delete_label(label=label, user=user, expected=expected, note=note, origin=origin)
                 done = f"Label {name} deleted."
         except Conflict as error:
             if error.code != "label_moved":

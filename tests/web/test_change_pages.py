@@ -68,6 +68,10 @@ def test_labels_are_made_moved_and_deleted(browser: Client, submit: Any) -> None
     assert (stale.status_code, Label.objects.count()) == (409, 1)
     assert browser.post(path, {"action": "delete-label", "label": "main", "expected": second.pk}).status_code == 303
     assert not Label.objects.exists()
+    assert "Label main deleted." in text_of(page(browser, other))
+    gone = browser.post(path, {"action": "delete-label", "label": "main"})
+    assert (gone.status_code, "here is no label main any more" in gone.content.decode()) == (409, True)
+    assert "deleted" not in text_of(page(browser, path))
 
 
 def test_a_labelled_run_is_withdrawn_with_its_labels_where_asked(browser: Client, submit: Any) -> None:
