@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from django.test import Client
 from rest_framework.test import APIClient
 
 from evalhub.local import verify_snapshot
+from metrics.exports.campaigns.citations import Cited, ro_crate
 from runs.models import AuditEvent, Collection, Disclosure, Snapshot
 from runs.services.collections import disclose
 from tests.campaigns.test_pages import browser, send
@@ -260,6 +261,20 @@ def test_extensions_and_pauses_are_in_it_and_on_its_page(people: Clients, clock:
     said = text_of(browser("olga").get(f"/s/{made.json()['code']}/").content.decode())
     assert "to 2027-05-03 12:00:00 UTC, announced 5 hours before the end: power cut in Pisa" in said
     assert "Paused from 2027-04-02 12:00:00 UTC to 2027-04-02 15:00:00 UTC: a flood" in said
+
+
+@pytest.mark.parametrize("licence", ["CC-BY-4.0", ""])
+def test_an_ro_crate_describes_its_licence(licence: str) -> None:
+    site, at = "https://hub.example/", datetime(2027, 6, 1, tzinfo=UTC)
+    cited = Cited(
+        "Results", "lab", "Cup", f"{site}campaigns/cup/", 1, "ab" * 32, f"{site}s/1/", site, at, licence=licence
+    )
+    graph = {one["@id"]: one for one in json.loads(ro_crate(cited, {"a.tsv": b""}))["@graph"]}
+    said = graph["./"]["license"]
+    described = {"@id": "https://spdx.org/licenses/CC-BY-4.0", "@type": "CreativeWork", "name": "CC-BY-4.0"}
+    assert (graph[said["@id"]] == described) if licence else said.startswith("Ask the organisers")
+    pointed = {one["@id"] for one in graph.values() if one["@id"].startswith("https://spdx.org/")}
+    assert len(pointed) == bool(licence)
 
 
 @pytest.mark.sqlite

@@ -73,7 +73,7 @@ def citation_cff(cited: Cited) -> str:
         "type: dataset",
         f"title: {_quoted(cited.title)}",
         "authors:",
-        *(_cff_authors(cited)),
+        *_cff_authors(cited),
         f"version: {_quoted(str(cited.number))}",
         f"date-released: {_quoted(cited.on.date().isoformat())}",
         f"url: {_quoted(cited.address)}",
@@ -242,7 +242,8 @@ def _csl_name(name: str) -> dict[str, str]:
 
 
 def ro_crate(cited: Cited, files: Mapping[str, bytes]) -> str:
-    """Return the metadata of an RO-Crate 1.1 with these files."""
+    """Return the metadata of an RO-Crate 1.1 with these files. It has to say something of a licence: without one, whom
+    to ask."""
     parts = [
         {"@id": name, "@type": "File", "name": name, "encodingFormat": _kind(name), "contentSize": str(len(content))}
         for name, content in files.items()
@@ -251,6 +252,9 @@ def ro_crate(cited: Cited, files: Mapping[str, bytes]) -> str:
         {"@id": f"#author-{place}", "@type": "Person" if _parts(name)[1] else "Organization", "name": name}
         for place, name in enumerate(cited.people, 1)
     ] or [{"@id": "#author", "@type": "Organization", "name": cited.author}]
+    licences = (
+        [{"@id": f"{_SPDX}{cited.licence}", "@type": "CreativeWork", "name": cited.licence}] if cited.licence else []
+    )
     root = {
         "@id": "./",
         "@type": "Dataset",
@@ -261,7 +265,7 @@ def ro_crate(cited: Cited, files: Mapping[str, bytes]) -> str:
         "identifier": cited.address,
         "author": [{"@id": one["@id"]} for one in authors] if cited.people else {"@id": "#author"},
         "publisher": {"@id": "#publisher"},
-        "license": {"@id": f"{_SPDX}{cited.licence}"} if cited.licence else "Ask the organisers of the campaign.",
+        "license": {"@id": licences[0]["@id"]} if licences else "Ask the organisers of the campaign.",
         **({"copyrightNotice": cited.rights} if cited.rights else {}),
         "hasPart": [{"@id": part["@id"]} for part in parts],
     }
@@ -272,7 +276,7 @@ def ro_crate(cited: Cited, files: Mapping[str, bytes]) -> str:
         "about": {"@id": "./"},
     }
     publisher = {"@id": "#publisher", "@type": "Organization", "name": cited.publisher}
-    graph = [described, root, *authors, publisher, *parts]
+    graph = [described, root, *authors, publisher, *licences, *parts]
     return _json({"@context": "https://w3id.org/ro/crate/1.1/context", "@graph": graph})
 
 
