@@ -52,7 +52,7 @@ class SharesPage(FormPage):
                 managed = ShareLink.objects.managed_by(user)
                 link = managed.filter(key=given["key"], revoked_at=None).first()
                 if link is None:
-                    raise NotFound(f"there is no share link {given['key'][:20]!r} of yours")
+                    raise NotFound(f"there is no share link {given['key'][:20]!r} that you may revoke")
                 revoke_share(link=link, origin=origin)
                 messages.success(request._request, f"Link {link.key} revoked.")
                 return see(request, reverse("shares-page"))

@@ -173,7 +173,7 @@ class CollectionNotes(NoteList):
 
 
 class ExperimentNotes(NoteList):
-    """The notes about an experiment, latest first; POST adds one, which those may who change it."""
+    """The notes about an experiment, latest first; POST adds one, which whoever may change it may do."""
 
     kind = "experiment"
 

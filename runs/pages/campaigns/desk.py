@@ -66,10 +66,12 @@ def _add_barren_topics(request: Request, campaign: Campaign, of: PhaseCounts) ->
         act = reverse("campaign-act-page", args=[campaign.slug, "exclude-topics"])
         named = ", ".join(topics[:_NAMED]) + (", ..." if len(topics) > _NAMED else "")
         left = among - len(topics)
+        one = len(topics) == 1
         said = (
-            f"{len(topics)} of {among} topics have no relevant document ({named}) and count 0 for every run: exclude "
+            f"{len(topics)} of {among} topics {'has' if one else 'have'} no relevant document ({named}): measures such "
+            f"as AP and nDCG are 0 there for every run. Exclude {'it' if one else 'them'}"
         )
-        said += f"them, and means of such measures are {among / left:.3f} times as large" if left else "them"
+        said += f", and their means are {among / left:.3f} times as large" if left else ""
         of.problems.append((said, f"{act}?{urlencode({'phase': phase.slug})}"))
 
 
