@@ -84,8 +84,7 @@ def mark_maxima(
                         if above <= _NONE:
                             continue
                         pair = np.uint64(places[a, b])
-                        marks[tile, pair] = 1
-                        before = reached[pair]
+                        marks[tile, pair], before = 1, reached[pair]
                         for offset in range(LANES):
                             lane = part + np.uint64(offset)
                             limit = limits[tile, lane]

@@ -51,6 +51,11 @@ class ShownEntry:
     entry_page: str
     run_page: str
 
+    @property
+    def struck(self) -> bool:
+        """Return whether the entry was disqualified: its row stays, struck through."""
+        return self.entry.state == Entry.State.DISQUALIFIED
+
 
 def _fingerprint(request: HttpRequest, campaign: str, phase: str) -> Fingerprint | None:
     """Return the fingerprint of the API's leaderboard with what the page says beside it."""

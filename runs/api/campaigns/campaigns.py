@@ -17,7 +17,7 @@ from rest_framework.views import APIView
 
 from runs.api import idempotency
 from runs.api.campaigns.answers import SHAPES, agreement_answer, campaign_answer
-from runs.api.campaigns.finding import may_organise, organised_campaign, visible_campaign
+from runs.api.campaigns.finding import may_organise, organised_campaign, takes_part, visible_campaign
 from runs.api.campaigns.inputs import (
     AgreementSerializer,
     CampaignChangeSerializer,
@@ -27,7 +27,7 @@ from runs.api.campaigns.inputs import (
 from runs.api.lists import AnswerList
 from runs.api.origin import origin_of
 from runs.errors import InvalidInput
-from runs.models import Agreement, Campaign, CampaignMember, Scope, Signature, Team, User
+from runs.models import Agreement, Campaign, Scope, Signature, Team, User
 from runs.services.campaigns import clock
 from runs.services.campaigns.config import copy_campaign
 from runs.services.campaigns.managing import (
@@ -163,10 +163,6 @@ class CampaignArchive(APIView):
         return Response(_answer(request, campaign))
 
 
-def _takes_part(request: Request, body: Any, campaign: str, **_: Any) -> bool:
-    return bool(CampaignMember.objects.filter(campaign__slug=campaign, user=request.user.pk, left_at=None).exists())
-
-
 def _signed(request: Request, campaign: Campaign) -> dict[int, Any]:
     own = Signature.objects.filter(agreement__campaign=campaign, user=request.user.pk)
     return dict(own.values_list("agreement", "signed_at"))
@@ -203,7 +199,7 @@ class AgreementSign(APIView):
     scopes = {"POST": Scope.SUBMIT}
 
     @extend_schema(request=SignatureSerializer, responses=SHAPES["agreement"], parameters=[idempotency.PARAMETER])
-    @idempotency.one_act(_takes_part)
+    @idempotency.one_act(takes_part)
     def post(self, request: Request, campaign: str, agreement: str) -> Response:
         of = visible_campaign(request, campaign)
         found = of.agreements.filter(sha256=agreement).first()

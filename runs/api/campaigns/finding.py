@@ -39,6 +39,14 @@ def may_organise(request: Request, body: Any, campaign: str, **_: Any) -> bool:
     return bool(Campaign.objects.organised_by(request.user).filter(slug=campaign).exists())
 
 
+def takes_part(request: Request, body: Any, campaign: str, entrant: str = "", **_: Any) -> bool:
+    """Return whether the user, who did something in a campaign, still takes part in it: in this team, if one is
+    named."""
+    own = {"participation__team__slug": entrant} if entrant else {}
+    rows = CampaignMember.objects.filter(campaign__slug=campaign, user=request.user.pk, left_at=None)
+    return bool(rows.filter(**own).exists())
+
+
 def visible_phase(request: HttpRequest | Request, campaign: str, slug: str) -> Phase:
     """Return a phase of a campaign that the user sees, with its extensions and their teams."""
     # Its campaign is the one found here.

@@ -18,7 +18,7 @@ from rest_framework.views import APIView
 
 from runs.api import idempotency
 from runs.api.campaigns.answers import SHAPES, ParticipationInvitation, member_answer, participation_answer
-from runs.api.campaigns.finding import participations_of, visible_campaign, visible_participation
+from runs.api.campaigns.finding import participations_of, takes_part, visible_campaign, visible_participation
 from runs.api.campaigns.inputs import (
     OptionalReasonSerializer,
     ParticipationChangeSerializer,
@@ -44,11 +44,6 @@ from runs.services.teams import invite
 
 def _may_register(request: Request, body: Any, campaign: str) -> bool:
     return bool(Team.objects.led_by(request.user).filter(slug=body["team"]).exists())
-
-
-def _takes_part(request: Request, body: Any, campaign: str, entrant: str) -> bool:
-    own = {"participation__campaign__slug": campaign, "participation__team__slug": entrant, "left_at": None}
-    return bool(CampaignMember.objects.filter(**own, user=request.user.pk).exists())
 
 
 class ParticipationList(AnswerList[Participation]):
@@ -127,7 +122,7 @@ class CampaignMemberList(AnswerList[CampaignMember]):
         return self.get_paginated_response([member_answer(one, cast(Any, one).signed) for one in page])
 
     @extend_schema(request=None, responses={201: SHAPES["member"]}, parameters=[idempotency.PARAMETER])
-    @idempotency.one_act(_takes_part)
+    @idempotency.one_act(takes_part)
     def post(self, request: Request, campaign: str, entrant: str) -> Response:
         found = visible_participation(request, campaign, entrant)
         made = join(participation=found, user=cast(User, request.user), origin=origin_of(request))

@@ -15,6 +15,8 @@ from runs.pages.manage.audit import texts_of
 from runs.services.campaigns.trail import ACTIONS, events_of, subjects_of
 
 _OF_A_PAGE = 50
+# The forms of the whole trail, and how the API is asked for them.
+_FILES = (("CSV", {"format": "csv"}), ("JSON", {"limit": "200"}))
 
 
 class TrailPage(DeskPage):
@@ -46,6 +48,3 @@ class TrailPage(DeskPage):
             "teams": list(campaign.participations.select_related("team").order_by("name")),
             "actions": ACTIONS,
         }
-
-
-_FILES = (("CSV", {"format": "csv"}), ("JSON", {"limit": "200"}))
