@@ -51,7 +51,8 @@ def make_ahead(*, collection_id: int) -> int:
         for reader, name in product(_readers(found), PAGES):
             # Evaluations of the collection would make the rest useless; their end is another mark.
             moves = Evaluation.objects.filter(run__collection=found, state__in=(Job.QUEUED, Evaluation.HELD))
-            if time.monotonic() > ends or moves.exists():
+            shown = Collection.objects.filter(pk=found.pk, blind=False)
+            if time.monotonic() > ends or moves.exists() or not shown.exists():
                 break
             made += _ask(reverse(name, args=[found.slug]), reader) == HTTPStatus.OK
     except SoftTimeLimitExceeded:
@@ -66,15 +67,17 @@ def make_ahead(*, collection_id: int) -> int:
 
 def _readers(collection: Collection) -> list[Any]:
     """Return readers for whom the pages differ: somebody without an account or, where these see nothing, a member of
-    the team; and an organiser."""
+    the team, who sees nothing of a private collection; and an organiser."""
     team = Membership.objects.filter(team=collection.team, user__is_active=True)
     members = team.select_related("user").order_by("pk")
     organiser = members.filter(role=Membership.Role.OWNER).first()
     if collection.visibility == Collection.Visibility.PUBLIC:
         reader: Any = AnonymousUser()
-    else:
+    elif collection.visibility == Collection.Visibility.TEAM:
         member = members.exclude(role=Membership.Role.OWNER).first()
         reader = member and member.user
+    else:
+        reader = None
     return [one for one in (reader, organiser and organiser.user) if one is not None]
 
 
@@ -84,7 +87,9 @@ def _ask(address: str, reader: Any) -> int:
     given = {"REQUEST_METHOD": "GET", "PATH_INFO": address, "HTTP_HOST": host, "wsgi.input": io.BytesIO()}
     request: Any = WSGIRequest(given)
     request.user = reader
-    view, _, names = resolve(address)
+    # Pages mark their own name among their links.
+    request.resolver_match = resolve(address)
+    view, _, names = request.resolver_match
     own = ("making ahead", "making ahead")
     with ExitStack() as places, attention(MOST_SECONDS, bool), limited_work(lambda: own, places):
         status: int = view(request, **names).status_code

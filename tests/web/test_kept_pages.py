@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 
 from evalhub.serving import ahead
 from evalhub.serving.ahead import PAGES, make_ahead
@@ -214,6 +215,37 @@ def test_a_change_that_is_no_evaluation_marks_its_collection_too(
     with django_capture_on_commit_callbacks(execute=True):
         people.api["owner"].get("/api/v1/collections/one/")
     assert settle() == []
+
+
+@pytest.mark.parametrize(("visibility", "role"), [("public", "anonymous"), ("private", "owner")])
+def test_a_page_made_ahead_is_the_page_of_a_request(
+    people: People, run: str, kept: Path, large: None, visibility: str, role: str
+) -> None:
+    Collection.objects.update(visibility=visibility)
+    # Of a private collection the organisers alone are readers.
+    assert make_ahead(collection_id=Collection.objects.get(slug="one").pk) == len(PAGES) * len({"owner", role})
+    paths = [reverse(name, args=["one"]) for name in PAGES]
+    ahead_of_all = [shown(people.browsers[role].get(path).content) for path in paths]
+    MEMORY.forget()
+    for file in kept.glob("*"):
+        file.unlink()
+    for path, made in zip(paths, ahead_of_all, strict=True):
+        assert shown(people.browsers[role].get(path).content) == made, path
+
+
+def test_nothing_more_is_made_ahead_of_a_collection_that_becomes_blind(
+    people: People, run: str, kept: Path, large: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def hide(address: str, reader: Any) -> int:
+        Collection.objects.update(blind=True)
+        asked.append(address)
+        return 200
+
+    monkeypatch.setattr(ahead, "_ask", hide)
+    make_ahead(collection_id=Collection.objects.get(slug="one").pk)
+    assert len(asked) == 1
 
 
 def test_a_page_that_fails_ahead_loses_nothing(
