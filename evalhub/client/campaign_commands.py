@@ -62,7 +62,7 @@ def list_agreements(args: argparse.Namespace) -> int:
 def sign(args: argparse.Namespace) -> int:
     with commands.hub_of(args) as hub:
         campaign = hub.campaign(args.campaign)
-        signed = [campaign.sign(digest, args.name).raw for digest in args.agreements]
+        signed = [campaign.sign(digest, args.typed_name).raw for digest in args.agreements]
         show(args, [{name: row[name] for name in _AGREEMENT} for row in signed], hub)
     return DONE
 
@@ -72,8 +72,13 @@ def register(args: argparse.Namespace) -> int:
         raise WrongOption("--agreement signs it under --typed-name NAME; give your name")
     with commands.hub_of(args) as hub:
         asked = {"name": args.name, "affiliation": args.affiliation, "typed_name": args.typed_name}
-        made = hub.campaign(args.campaign).register(args.team, agreements=args.agreement, **asked)
+        campaign = hub.campaign(args.campaign)
+        made = campaign.register(args.team, agreements=args.agreement, **asked)
         show(args, [{name: made.raw[name] for name in _TEAM}], hub)
+        for row in campaign.agreements().rows():
+            if row["signed_at"] is None:
+                command = f"evh campaign sign {args.campaign} {row['sha256'][:12]} --typed-name NAME"
+                say(f"Not signed yet: {row['title']}; {command}")
         if made.state == "requested":
             say("The organisers accept or decline the team.")
     return DONE
@@ -220,7 +225,7 @@ def _add_people(made: Any) -> None:
     one = made("sign", sign, "sign agreements")
     one.add_argument("campaign")
     one.add_argument("agreements", nargs="+", metavar="SHA256", help="or the first 8 characters of it")
-    one.add_argument("--name", required=True, help="your name, as you would sign")
+    one.add_argument("--typed-name", "--name", required=True, metavar="NAME", help="your name, as you would sign")
 
 
 def _add_entries(made: Any) -> None:

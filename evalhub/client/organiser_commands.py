@@ -10,7 +10,7 @@ from typing import Any
 
 from . import commands
 from .commands import say, show
-from .errors import Unavailable, WrongOption
+from .errors import NotFound, Unavailable, WrongOption
 from .phases import Releases
 from .statuses import CONFLICT, DONE
 
@@ -151,7 +151,13 @@ def pull_snapshot(args: argparse.Namespace) -> int:
     """Write the archive of a snapshot that everybody sees into a file, and hold it against its SHA-256."""
     with commands.hub_of(args) as hub:
         found = hub.snapshot(args.snapshot)
-        content = hub.snapshot_archive(found.code)
+        try:
+            content = hub.snapshot_archive(found.code)
+        except NotFound as error:
+            detail = (
+                f"snapshot {found.code} is not public: its archive is there once results are released to the public"
+            )
+            raise NotFound(error.status, {"detail": detail}) from error
     sha256 = hashlib.sha256(content).hexdigest()
     if sha256 != found.archive_sha256:
         raise Unavailable(f"the archive that came has the SHA-256 {sha256}, not {found.archive_sha256}")

@@ -194,16 +194,18 @@ def test_the_commands_of_a_participant_write_what_their_schema_says(
     assert evh("ann", "show", "cup")[0][0]["phases"] == ["task"]
     (agreement,), text = evh("ann", "agreements", "cup")
     assert "No redistribution." in text
-    evh("ann", "register", "cup", "--team", "apples")
+    said = evh("ann", "register", "cup", "--team", "apples")[1]
+    assert f"evh campaign sign cup {agreement['sha256'][:12]} --typed-name NAME" in said
     assert "--typed-name" in evh("ben", "register", "cup", "--agreement", agreement["sha256"], status=2)[1]
-    evh("ben", "register", "cup", "--team", "berries", "--agreement", agreement["sha256"], "--typed-name", "Ben")
+    named = ("--team", "berries", "--agreement", agreement["sha256"], "--typed-name", "Ben")
+    assert "Not signed" not in evh("ben", "register", "cup", *named)[1]
     assert [row["team"] for row in evh("olga", "teams", "cup")[0]] == ["apples", "berries"]
     assert evh("abe", "join", "cup", "berries")[0][0]["team"] == "berries"
     clock.now = OPENS
     (tmp_path / "dense").write_text(run_of("dense"))
     enter = ("cup", "task", str(tmp_path / "dense"), "--answer", "stages=2")
     assert "evh campaign sign" in evh("ann", "enter", *enter, status=9)[1]
-    evh("ann", "sign", "cup", agreement["sha256"][:8], "--name", "Ann A.")
+    evh("ann", "sign", "cup", agreement["sha256"][:8], "--typed-name", "Ann A.")
     assert evh("ann", "enter --dry-run", *enter)[0][0]["lines"] == 5
     assert evh("ann", "enter --dry-run", *enter[:3], status=5)[0][0]["error"].endswith("an answer is required")
     (receipt,), said = evh("ann", "enter", *enter)
@@ -251,6 +253,7 @@ def test_the_commands_of_organisers_write_what_their_schema_says(
     (made,), citation = evh("olga", "snapshot make", "cup", "task", "--label", "official results")
     assert made["code"] in citation
     assert evh("olga", "snapshot list", "cup")[0] == [made]
+    assert "is not public" in evh("olga", "snapshot pull", made["code"], status=4)[1]
     # Everybody's, once the results are.
     (planned,), _ = evh("olga", "release plan", "cup", "task", "public")
     evh("olga", "release now", planned["id"])
