@@ -110,6 +110,19 @@ def test_a_release_at_once_waits_unless_it_is_forced(people: Clients, clock: Clo
     assert people["eve"].get(RELEASES).json()["count"] == 1
 
 
+def test_a_release_names_the_judgements_that_are_active(people: Clients, clock: Clock) -> None:
+    hold(people, clock)
+    olga, dark = people["olga"], Collection.objects.get(slug="dark")
+    evaluate_all()
+    planned = plan(olga, qrels=1).json()
+    dark.qrels.update(active=False)
+    refused = olga.post(f"{planned['url']}now/", {}, format="json")
+    assert code_of(refused) == (409, "release_needs_qrels")
+    assert Collection.objects.get(slug="dark").blind
+    dark.qrels.update(active=True)
+    assert olga.post(f"{planned['url']}now/", {}, format="json").status_code == 200
+
+
 def test_results_are_released_again_by_newer_judgements(people: Clients, clock: Clock) -> None:
     hold(people, clock)
     olga, ann = people["olga"], people["ann"]
