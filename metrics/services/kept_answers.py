@@ -76,6 +76,13 @@ def keep(key: str, content: bytes) -> None:
         sweep_kept()
 
 
+def forget_kept() -> None:
+    """Delete all answers: those about rows that a database no longer has may fit other rows with their keys."""
+    for path in (settings.EVALHUB_DATA / _FOLDER).glob("*"):
+        with suppress(OSError):
+            path.unlink()
+
+
 def sweep_kept() -> int:
     """Delete answers that nobody asked for during a day, then those asked for least recently beyond the limit of the
     settings. Return how many."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
@@ -165,6 +167,13 @@ def test_nothing_blind_is_kept_for_others_and_what_was_kept_is_not_shown(people:
     people.browsers["owner"].get(path)
     assert len(list(kept.glob("*"))) == files
     assert make_ahead(collection_id=Collection.objects.get(slug="one").pk) == 0
+
+
+def test_an_adopted_database_has_no_answers_of_another(people: People, run: str, kept: Path) -> None:
+    people.browsers["anonymous"].get(f"{ONE}frontier/")
+    assert list(kept.glob("*"))
+    call_command("adopt", stdout=io.StringIO(), stderr=io.StringIO())
+    assert not list(kept.glob("*"))
 
 
 # A worker, ahead of the first reader.

@@ -126,6 +126,8 @@ def test_a_page_that_names_it_changes_with_it(tmp_path: Path, monkeypatch: pytes
         sheet.write_text(text)
         digests.add(fingerprints._code.__wrapped__())
     assert len(digests) == 2
+    monkeypatch.setattr(fingerprints, "version", lambda name: "another release")
+    assert fingerprints._code.__wrapped__() not in digests
 
 
 @pytest.mark.parametrize("address", ["/", "/measures/", "/login/", "/nowhere/", "/admin/", "/api/v1/docs/"])

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,17 @@ from runs.models import (
 
 Fingerprint = tuple[Any, ...]
 _PACKAGES = ("evalhub", "runs", "metrics")
+# What computes, draws and writes answers: an older or newer one may do it otherwise, or not read what is kept.
+_LIBRARIES = (
+    "django",
+    "djangorestframework",
+    "numpy",
+    "scipy",
+    "numba",
+    "altair",
+    "vl-convert-python",
+    "markdown-it-py",
+)
 # Style sheets and scripts too: their names on a page contain a digest of their content.
 _CODE = ("*.py", "*.html", "*.css", "*.js", "*.svg")
 
@@ -169,8 +182,9 @@ def _row(row: Model) -> Fingerprint:
 
 @functools.cache
 def _code() -> str:
-    """Return a digest of code, templates and static files: another release may answer the same request differently."""
-    digest = hashlib.sha256(ENGINE_VERSION.encode())
+    """Return a digest of code, templates, static files and the releases of libraries: others may answer the same
+    request differently."""
+    digest = hashlib.sha256(f"{ENGINE_VERSION} {sys.version} {[version(name) for name in _LIBRARIES]}".encode())
     for package in _PACKAGES:
         folder = Path(apps.get_app_config(package).path)
         for path in sorted(path for pattern in _CODE for path in folder.rglob(pattern)):
