@@ -9,11 +9,11 @@ any time.
 from __future__ import annotations
 
 import hashlib
-import itertools
 import os
 import tempfile
 import time
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import zstandard
@@ -25,9 +25,28 @@ MOST_BYTES = 8 * 1024 * 1024
 KEPT_SECONDS = 24 * 3600.0
 _FOLDER = "answers"
 _CODE_BYTES = 32
-# How often a process that keeps answers deletes the surplus.
-_SWEEP_EACH = 50
-_written = itertools.count(1)
+# A process that keeps answers deletes the surplus after so many, and after so many bytes as a share of the limit.
+_SWEEP_EACH, _SWEEP_SHARE = 50, 1 / 8
+
+
+@dataclass
+class _Written:
+    """What this process has kept since it last deleted the surplus. Threads may lose a count, which delays the next
+    time."""
+
+    files: int = 0
+    size: int = 0
+
+    def is_much(self, size: int) -> bool:
+        """Count a file of this size. Return whether it is time to delete the surplus, and begin anew if so."""
+        self.files, self.size = self.files + 1, self.size + size
+        much = self.files >= _SWEEP_EACH or self.size > _SWEEP_SHARE * settings.EVALHUB_KEPT_ANSWERS_BYTES
+        if much:
+            self.files = self.size = 0
+        return much
+
+
+_written = _Written()
 
 
 def is_on() -> bool:
@@ -72,7 +91,7 @@ def keep(key: str, content: bytes) -> None:
         except OSError:
             os.unlink(name)
             raise
-    if next(_written) % _SWEEP_EACH == 0:
+    if _written.is_much(len(packed)):
         sweep_kept()
 
 

@@ -67,6 +67,13 @@ def test_the_least_recently_asked_for_go_first_and_all_after_a_day(folder: Path,
     assert sweep_kept() == 2
 
 
+def test_few_large_answers_stay_near_the_limit_too(folder: Path) -> None:
+    for name in range(30):
+        keep(str(name), os.urandom(2**18))
+        assert sum(file.stat().st_size for file in folder.iterdir()) < 1.5 * 2**20
+    assert recall("29")
+
+
 def test_nothing_is_kept_where_it_is_off_or_cannot_be_written(folder: Path, settings: Any) -> None:
     keep("large", b"x" * (kept_answers.MOST_BYTES + 1))
     settings.EVALHUB_KEPT_ANSWERS_BYTES = 0
