@@ -172,6 +172,10 @@ class OwnObjects:
     def remove(self) -> None:
         self.kill()
         shutil.rmtree(self._folder, ignore_errors=True)
+        # Its parts talk through sockets there, whatever folder it is given.
+        for port in self._ports:
+            for left in Path("/tmp").glob(f"seaweedfs-*-grpc-{port}.sock"):
+                left.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
