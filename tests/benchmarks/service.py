@@ -107,12 +107,10 @@ def time_bare() -> None:
     """Print the processor seconds that the engine takes for one run, for its file and judging and for its measures, in
     this process and thread; the medians of some rounds over the first stored runs."""
     from metrics.engine.grammar import parse_measure
-    from metrics.engine.judging import judge
-    from metrics.engine.search import search_compiled
     from metrics.models import Evaluation
     from metrics.services.values.evaluate import JUDGED, make_vector
     from runs.formats.scanning.warm_up import warm_up
-    from runs.formats.trec_run import read_run
+    from runs.formats.trec_run import judge_run
     from runs.services.files import HASH_SEED, read_stored
     from runs.services.qrels import load_judgements
 
@@ -128,11 +126,12 @@ def time_bare() -> None:
             run, begun = evaluation.run, time.process_time()
             view = read_stored(
                 run.sha256,
-                lambda opener: judge(
-                    read_run(opener, grouped=run.grouped, seed=HASH_SEED),  # noqa: B023 - called at once
+                lambda opener: judge_run(
+                    opener,
                     judgements,
-                    evaluation.scores,  # type: ignore[arg-type]  # noqa: B023
-                    search_compiled,
+                    evaluation.scores,  # type: ignore[arg-type]  # noqa: B023 - called at once
+                    grouped=run.grouped,  # noqa: B023
+                    seed=HASH_SEED,
                 ),
             )
             judged = time.process_time()

@@ -16,13 +16,12 @@ from pathlib import Path
 from metrics.engine.curves import curve, curve_measure
 from metrics.engine.grammar import parse_measure, parse_measures
 from metrics.engine.judged import JudgedRun
-from metrics.engine.judging import Judgements, judge
-from metrics.engine.search import search_compiled
+from metrics.engine.judging import Judgements
 from runs.formats.compression import open_file
 from runs.formats.limits import DEFAULT_LIMITS
 from runs.formats.scanning.warm_up import warm_up
 from runs.formats.trec_qrels import read_qrels
-from runs.formats.trec_run import check_run, read_run
+from runs.formats.trec_run import check_run, judge_run
 from tests.benchmarks.data import SETS
 
 ROUNDS = 25
@@ -67,7 +66,7 @@ def _files(name: str, folder: Path) -> tuple[Judgements, Path]:
 
 
 def _judge(judgements: Judgements, run: Path) -> JudgedRun:
-    return judge(read_run(lambda: open_file(run, DEFAULT_LIMITS)), judgements, "float64", search_compiled)
+    return judge_run(lambda: open_file(run, DEFAULT_LIMITS), judgements)
 
 
 def _evaluate(judgements: Judgements, run: Path) -> None:
