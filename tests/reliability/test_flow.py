@@ -135,8 +135,9 @@ def test_killing_the_service_leaves_no_child_and_loses_no_run(data_folder: Path)
             client.post("collections/kept/qrels/", files={"file": ("q", TEXTBOOK_QRELS)}).raise_for_status()
             url = client.post("collections/kept/runs/", files={"file": ("r", TEXTBOOK_RUN)}).json()["url"]
         supervisor.send_signal(signal.SIGKILL)
-        _, alive = psutil.wait_procs(children, timeout=10)
-        assert not alive
+        _, left = psutil.wait_procs(children, timeout=10)
+        # What has ended stays on the list until the first process of the machine takes note of it.
+        assert not [child for child in left if child.is_running() and child.status() != psutil.STATUS_ZOMBIE]
     with embedded_server(data_folder, EVALHUB_LEASE_SECONDS="3") as again, again.client() as client:
         moved = httpx.URL(url).copy_with(port=httpx.URL(again.url).port)
         assert wait_until_evaluated(client, str(moved))["state"] == "evaluated"
