@@ -147,8 +147,8 @@ class Hub:
         return self._run(self._answer(f"snapshots/{code}/"))  # type: ignore[no-any-return]
 
     def snapshot_archive(self, code: str) -> bytes:
-        """Return the archive of a snapshot that everybody sees, which `evalhub verify-snapshot` checks."""
-        return self._run(self._bytes(f"{self.url}/s/{code}.tar.zst"))  # type: ignore[no-any-return]
+        """Return the archive of a snapshot that the caller sees, which `evalhub verify-snapshot` checks."""
+        return self._run(self._bytes(f"snapshots/{code}/archive/"))  # type: ignore[no-any-return]
 
     def release_now(self, release: str, *, force: bool = False, reason: str = "") -> Answer:
         """Do a planned release of a phase at once, for good, for organisers; with `force` and a `reason` it does not

@@ -10,7 +10,7 @@ from typing import Any
 
 from . import commands
 from .commands import say, show
-from .errors import NotFound, Unavailable, WrongOption
+from .errors import Unavailable, WrongOption
 from .phases import Releases
 from .statuses import CONFLICT, DONE
 
@@ -148,16 +148,10 @@ def make_snapshot(args: argparse.Namespace) -> int:
 
 
 def pull_snapshot(args: argparse.Namespace) -> int:
-    """Write the archive of a snapshot that everybody sees into a file, and hold it against its SHA-256."""
+    """Write the archive of a snapshot into a file, and hold it against its SHA-256."""
     with commands.hub_of(args) as hub:
         found = hub.snapshot(args.snapshot)
-        try:
-            content = hub.snapshot_archive(found.code)
-        except NotFound as error:
-            detail = (
-                f"snapshot {found.code} is not public: its archive is there once results are released to the public"
-            )
-            raise NotFound(error.status, {"detail": detail}) from error
+        content = hub.snapshot_archive(found.code)
     sha256 = hashlib.sha256(content).hexdigest()
     if sha256 != found.archive_sha256:
         raise Unavailable(f"the archive that came has the SHA-256 {sha256}, not {found.archive_sha256}")
@@ -233,9 +227,7 @@ def _add_snapshots(made: Any, within: Any) -> None:
     one.add_argument("campaign")
     one.add_argument("phase", nargs="?")
     one.add_argument("--label", default="results", help="such as 'official results'")
-    one = frozen(
-        "pull", pull_snapshot, "write the archive of one that everybody sees; evalhub verify-snapshot checks it"
-    )
+    one = frozen("pull", pull_snapshot, "write the archive of one; evalhub verify-snapshot checks it")
     one.add_argument("snapshot", metavar="SHA256", help="at least 20 digits of it")
     one.add_argument("--to", metavar="FILE", help="default: CAMPAIGN-sNUMBER-CODE.tar.zst")
 

@@ -186,6 +186,7 @@ urlpatterns = [
     path("systems/<slug:team>/<str:system>/", systems.SystemDetail.as_view(), name="system"),
     path("campaigns/<slug:campaign>/snapshots/", snapshots.SnapshotList.as_view(), name="snapshots"),
     path("snapshots/<slug:snapshot>/", snapshots.SnapshotDetail.as_view(), name="snapshot"),
+    path("snapshots/<slug:snapshot>/archive/", snapshots.SnapshotArchive.as_view(), name="snapshot-archive"),
     path("snapshots/<slug:snapshot>/withdraw/", snapshots.SnapshotWithdraw.as_view(), name="snapshot-withdraw"),
     path("campaigns/<slug:campaign>/phases/<slug:phase>/packet/", results.PacketView.as_view(), name="packet"),
     path("campaigns/<slug:campaign>/phases/<slug:phase>/results/", results.ResultsView.as_view(), name="phase-results"),

@@ -5,17 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from django.conf import settings
-from django.http import Http404, HttpRequest
+from django.http import Http404, HttpRequest, HttpResponse
 from rest_framework import serializers
 from rest_framework.request import Request
 
 from runs.api.access import sees_scores
 from runs.api.parameters import KnownFields
-from runs.errors import StoredValueCorrupt
+from runs.errors import Gone, StoredValueCorrupt
 from runs.models import Collection, Snapshot
 from runs.models.campaigns import SLUG_RULE
 from runs.models.text import check_line
 from runs.services.campaigns.snapshots import CODE, snapshots_seen_by
+
+# The ending of an archive, and its content type.
+ARCHIVE, ARCHIVE_TYPE = "tar.zst", "application/zstd"
 
 
 class SnapshotSerializer(KnownFields, serializers.Serializer[Any]):
@@ -45,6 +48,27 @@ def visible_snapshot(request: HttpRequest | Request, code: str) -> Snapshot:
     for collection in Collection.objects.filter(**of, blind=True).distinct():
         sees_scores(request, collection)
     return found
+
+
+def archive_of(snapshot: Snapshot) -> bytes:
+    """Return the archive of a snapshot that `visible_snapshot` found. Raise Gone if the snapshot is withdrawn, and
+    StoredValueCorrupt for an archive that is damaged."""
+    if snapshot.withdrawn_at:
+        message = f"snapshot {snapshot.code} was withdrawn: {snapshot.withdrawn_reason}"
+        raise Gone(message, code="snapshot_withdrawn")
+    if not snapshot.has_sound_archive:
+        raise StoredValueCorrupt(f"the archive of snapshot {snapshot.code} is damaged; ask the operator for a backup")
+    return bytes(snapshot.archive)
+
+
+def as_file(snapshot: Snapshot, content: bytes, ending: str, kind: str) -> HttpResponse:
+    """Answer with a form of a snapshot as a file that is named after it."""
+    answer = HttpResponse(content, content_type=kind)
+    name = f"{snapshot.campaign.slug}-s{snapshot.number}-{snapshot.code}.{ending}"
+    answer["Content-Disposition"] = f'attachment; filename="{name}"'
+    if ending == ARCHIVE:
+        answer["X-SHA256"] = snapshot.archive_sha256
+    return answer
 
 
 def site_of(request: HttpRequest | Request) -> str:

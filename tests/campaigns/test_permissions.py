@@ -61,6 +61,7 @@ TABLE = """
 | release to more people at once | . | - | - | - | O | O | O | - |
 | make a snapshot | - | - | - | - | O | O | O | O |
 | read a snapshot | . | . | . | . | O | O | O, M | A |
+| download a snapshot | . | . | . | . | O | O | O, M | A |
 | read the trail of what was done | O | O | O | O | O | O | O | O |
 """
 STATES = ("draft", "planned", "open", "late", "closed", "teams", "participants", "public")
@@ -77,7 +78,7 @@ TRIES = {
 # What answers to those who may not: to nobody, to whom it is not shown, to others who never may, and to those who
 # may at another time.
 REFUSED = {
-    "404 404 404 404": ("see the campaign, its phases and times", "read a snapshot"),
+    "404 404 404 404": ("see the campaign, its phases and times", "read a snapshot", "download a snapshot"),
     "403 403 403 403": (
         "see on its page who takes part", "see how many entries there are", "read the leaderboard of the phase",
         "read the judgements",
@@ -247,6 +248,7 @@ ACTS: dict[str, Act] = {
     "release to more people at once": release_now,
     "make a snapshot": send("post", f"{CAMPAIGN}snapshots/", {"phase": "task", "label": "another"}),
     "read a snapshot": send("get", "{world.snapshot}"),
+    "download a snapshot": send("get", "{world.snapshot}archive/"),
     "read the trail of what was done": send("get", f"{CAMPAIGN}audit/"),
 }  # fmt: skip
 

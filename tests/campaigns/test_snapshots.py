@@ -141,11 +141,19 @@ def test_a_snapshot_is_seen_by_those_who_see_its_results(held: Clients) -> None:
     evaluate_all()
     made = make(held["olga"]).json()
     page, api = f"/s/{made['code']}/", f"/api/v1/snapshots/{made['code']}/"
+    archive, content = f"{api}archive/", archive_of(made["code"])
     web = Client()
 
     def seen() -> dict[str, bool]:
         found = {name: held[name].get(api).status_code == 200 for name in ("olga", "ann", "eve")}
         assert held["eve"].get(SNAPSHOTS).json()["count"] == int(found["eve"])
+        for name, sees in found.items():
+            # Whoever sees the snapshot has its archive, by a token alone; of the others nobody learns that it is there.
+            answer = held[name].get(archive)
+            assert answer.status_code == (200 if sees else 404)
+            assert (answer.content == content) == sees
+            assert sees or code_of(answer) == code_of(held[name].get(f"/api/v1/snapshots/{'0' * 20}/archive/"))
+        assert APIClient().get(archive).status_code == web.get(page).status_code
         return {**found, "page": web.get(page).status_code == 200}
 
     dark = Collection.objects.get(slug="dark")
@@ -299,6 +307,7 @@ def test_a_doi_is_given_once_and_a_withdrawn_snapshot_stays(held: Clients) -> No
     assert code_of(olga.post(f"{api}withdraw/", reason, format="json")) == (409, "already_withdrawn")
     web = Client()
     assert web.get(f"{page}.tar.zst").status_code == 410
+    assert code_of(olga.get(f"{api}archive/")) == (410, "snapshot_withdrawn")
     left = web.get(f"{page}.json").json()
     assert left["withdrawn"]["reason"] == reason["reason"]
     assert left["withdrawn"]["successor"] == later["sha256"]

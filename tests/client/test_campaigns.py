@@ -253,8 +253,11 @@ def test_the_commands_of_organisers_write_what_their_schema_says(
     (made,), citation = evh("olga", "snapshot make", "cup", "task", "--label", "official results")
     assert made["code"] in citation
     assert evh("olga", "snapshot list", "cup")[0] == [made]
-    assert "is not public" in evh("olga", "snapshot pull", made["code"], status=4)[1]
-    # Everybody's, once the results are.
+    # Before the results are everybody's it is the organisers' alone.
+    pull = ("snapshot pull", made["code"], "--to", str(tmp_path / "cup.tar.zst"))
+    (pulled,), _ = evh("olga", *pull)
+    assert pulled["sha256"] == hubs["olga"].snapshot(made["code"]).archive_sha256
+    assert "there is no snapshot" in evh("ann", *pull, status=4)[1]
     (planned,), _ = evh("olga", "release plan", "cup", "task", "public")
     evh("olga", "release now", planned["id"])
     (row,), _ = evh("ann", "board", "cup", "task", "-m", "AP", "--statistics", "tiers")
@@ -267,7 +270,7 @@ def test_the_commands_of_organisers_write_what_their_schema_says(
     ann.phase("more").enter(run_of("later").encode(), tag="later")
     assert [row["tag"] for row in evh("ann", "publish-entry", "cup", "more", "later")[0]] == ["later"]
     assert ann.phase("more").entries().raw["results"][0]["published"]
-    (pulled,), _ = evh("ann", "snapshot pull", made["code"], "--to", str(tmp_path / "cup.tar.zst"))
+    (pulled,), _ = evh("ann", *pull)
     assert pulled["size"] == made["archive_bytes"] == (tmp_path / "cup.tar.zst").stat().st_size
     assert evh.checked == {*AFTERWARDS, "campaign config put"}
 

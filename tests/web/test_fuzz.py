@@ -94,6 +94,7 @@ WHOLE_ANSWERS = (
     ("campaigns/cup-one/phases/task/results/", {"team": "guests", "reference": "best_of_team"}),
     ("campaigns/cup-one/snapshots/", {}),
     ("snapshots/{snapshot}/", {}),
+    ("snapshots/{snapshot}/archive/", {}),
     ("entries/{entry}/", {}),
     ("me/runs/", {}),
     ("me/runs/withdrawn/", {}),

@@ -7,6 +7,8 @@ from typing import Annotated, Any, TypedDict, cast
 
 from django.db import transaction
 from django.db.models import QuerySet
+from django.http import HttpResponse
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
 from rest_framework.request import Request
@@ -15,7 +17,15 @@ from rest_framework.views import APIView
 
 from metrics.exports.campaigns.cited import cited_of
 from metrics.exports.campaigns.making import freeze_results, keep_results
-from metrics.questions.snapshots import SnapshotSerializer, site_of, visible_snapshot
+from metrics.questions.snapshots import (
+    ARCHIVE,
+    ARCHIVE_TYPE,
+    SnapshotSerializer,
+    archive_of,
+    as_file,
+    site_of,
+    visible_snapshot,
+)
 from metrics.services.campaigns.manifest import shown_manifest
 from runs.api import idempotency
 from runs.api.campaigns.finding import organised_campaign, visible_campaign
@@ -162,6 +172,18 @@ class SnapshotDetail(APIView):
         serializer.is_valid(raise_exception=True)
         give_doi(snapshot=found, doi=serializer.validated_data["doi"], origin=origin_of(request))
         return Response(snapshot_answer(request, visible_snapshot(request, snapshot)))
+
+
+class SnapshotArchive(APIView):
+    """The archive of a snapshot, for whoever sees the snapshot: the bytes of its permanent address, which reads no
+    tokens. Its SHA-256 is in `X-SHA256`."""
+
+    problems = (410,)
+
+    @extend_schema(responses={(200, ARCHIVE_TYPE): OpenApiTypes.BINARY})
+    def get(self, request: Request, snapshot: str) -> HttpResponse:
+        found = visible_snapshot(request, snapshot)
+        return as_file(found, archive_of(found), ARCHIVE, ARCHIVE_TYPE)
 
 
 class SnapshotWithdraw(APIView):

@@ -14,9 +14,8 @@ from django.utils.cache import patch_vary_headers
 
 from metrics.exports.campaigns.citations import FORMS
 from metrics.exports.campaigns.cited import cited_of
-from metrics.questions.snapshots import site_of, visible_snapshot
+from metrics.questions.snapshots import ARCHIVE, ARCHIVE_TYPE, archive_of, as_file, site_of, visible_snapshot
 from metrics.services.campaigns.manifest import counts_of, shown_manifest
-from runs.errors import Gone, StoredValueCorrupt
 from runs.models import Snapshot
 from runs.services.campaigns.phases import notice_between
 from runs.services.campaigns.telling import said
@@ -24,7 +23,7 @@ from runs.views import page
 
 # Rows of a table on the page; the archive has all of them.
 _SHOWN = 200
-_ARCHIVE, _MANIFEST = "tar.zst", "json"
+_MANIFEST = "json"
 
 
 def _manifest(snapshot: Snapshot, site: str) -> bytes:
@@ -35,12 +34,7 @@ def _manifest(snapshot: Snapshot, site: str) -> bytes:
 
 
 def _archive(snapshot: Snapshot, site: str) -> bytes:
-    if snapshot.withdrawn_at:
-        message = f"snapshot {snapshot.code} was withdrawn: {snapshot.withdrawn_reason}"
-        raise Gone(message, code="snapshot_withdrawn")
-    if not snapshot.has_sound_archive:
-        raise StoredValueCorrupt(f"the archive of snapshot {snapshot.code} is damaged; ask the operator for a backup")
-    return bytes(snapshot.archive)
+    return archive_of(snapshot)
 
 
 def _citing(form: str) -> Callable[[Snapshot, str], bytes]:
@@ -50,7 +44,7 @@ def _citing(form: str) -> Callable[[Snapshot, str], bytes]:
 # The ending of an address: what makes the file, and its content type.
 FILES: Mapping[str, tuple[Callable[[Snapshot, str], bytes], str]] = {
     _MANIFEST: (_manifest, "application/json"),
-    _ARCHIVE: (_archive, "application/zstd"),
+    ARCHIVE: (_archive, ARCHIVE_TYPE),
     **{form: (_citing(form), kind) for form, (_, kind) in FORMS.items()},
 }
 
@@ -112,11 +106,8 @@ def snapshot_file(request: HttpRequest, snapshot: str, ending: str) -> HttpRespo
 
 def _file(request: HttpRequest, found: Snapshot, form: str) -> HttpResponse:
     make, kind = FILES[form]
-    answer = HttpResponse(make(found, site_of(request)), content_type=kind)
-    answer["Content-Disposition"] = f'attachment; filename="{found.campaign.slug}-s{found.number}-{found.code}.{form}"'
-    if form == _ARCHIVE:
-        answer["X-SHA256"] = found.archive_sha256
-    elif form == _MANIFEST and found.withdrawn_at is None:
+    answer = as_file(found, make(found, site_of(request)), form, kind)
+    if form == _MANIFEST and found.withdrawn_at is None:
         answer["X-SHA256"] = found.sha256
     return answer
 
