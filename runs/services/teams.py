@@ -19,6 +19,7 @@ from runs.models import (
 )
 from runs.services.audit import SYSTEM, Origin, record
 from runs.services.campaigns.teams import check_may_join, check_may_organise, join
+from runs.services.campaigns.telling import tell_invited
 
 MAX_TEAMS = 20
 _OWNER = Membership.Role.OWNER
@@ -64,8 +65,9 @@ def invite(
     participation: Participation | None = None,
     origin: Origin = SYSTEM,
 ) -> Invitation:
-    """Invite a user to a team, or to take part with it in a campaign, which makes them a member as well. Raise Conflict
-    for a personal team, and for a user who is a member or already invited, or cannot take part with it."""
+    """Invite a user to a team, or to take part with it in a campaign, which makes them a member as well; they are told
+    of that by mail. Raise Conflict for a personal team, and for a user who is a member or already invited, or cannot
+    take part with it."""
     user = User.objects.filter(username=username, is_active=True).first()
     if user is None:
         raise InvalidInput(f"there is no user {username!r}", code="unknown_user", pointer="/username")
@@ -81,6 +83,7 @@ def invite(
         invitation = Invitation.objects.create(team=team, user=user, **fields)
         into = {"campaign": participation.campaign.slug} if participation else {}
         record(origin, AuditEvent.Action.INVITATION_MADE, invitation, after={"role": role, **into})
+        tell_invited(invitation)
     return invitation
 
 

@@ -126,6 +126,38 @@ def test_every_act_tells_whom_it_concerns(cup: Clients, clock: Clock) -> None:
         assert sorted(row[:2] for row in told()) == sorted((event, name) for name in whom), event
 
 
+def test_who_is_invited_into_a_campaign_is_told_where_to_accept(cup: Clients) -> None:
+    ann, eve, address = cup["ann"], cup["eve"], f"{CAMPAIGN}teams/apples/invitations/"
+    open_one = "/api/v1/teams/apples/invitations/eve/"
+    assert ann.post(address, {"username": "eve"}, format="json").status_code == 201
+    assert send() == 1
+    (sent,) = mail.outbox
+    assert (sent.to, sent.subject) == (["eve@example.org"], "[Cup] you are invited to team apples")
+    for part in (
+        "ann invites you to team",
+        "(apples) as member",
+        "take part with it in Cup",
+        "//eval.example.org/account/",
+    ):
+        assert part in sent.body
+    assert told() == [("member.invited", "eve", "sent")]
+    # What is refused tells nobody, and neither do an invitation to the team alone and a link.
+    assert ann.post(address, {"username": "eve"}, format="json").status_code == 409
+    assert ann.delete(open_one).status_code == 204
+    assert ann.post("/api/v1/teams/apples/members/", {"username": "eve"}, format="json").status_code == 201
+    assert ann.delete(open_one).status_code == 204
+    assert ann.post(address, {}, format="json").status_code == 201
+    assert told() == []
+    # Without a confirmed address there is nowhere to send it; and nobody is told again and again.
+    User.objects.filter(username="eve").update(email="")
+    for _ in range(6):
+        assert ann.post(address, {"username": "eve"}, format="json").status_code == 201
+        assert ann.delete(open_one).status_code == 204
+    assert told() == [("member.invited", "eve", "no_address")] * 5
+    assert ann.post(address, {"username": "eve"}, format="json").status_code == 201
+    assert eve.post("/api/v1/invitations/apples/").status_code == 201
+
+
 def test_without_a_server_of_mail_organisers_read_what_would_have_gone_out(
     cup: Clients, clock: Clock, settings: Any
 ) -> None:  # fmt: skip

@@ -7,18 +7,21 @@ where the phase gives feedback. Who is told of an event is decided here and nowh
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, cast
 from uuid import UUID
 
 from django.conf import settings
 from django.db.models import Q
+from django.utils import timezone
 
 from runs.models import (
     Campaign,
     CampaignNotice,
     Entry,
     Extension,
+    Invitation,
+    Mail,
     Membership,
     Participation,
     Phase,
@@ -37,6 +40,9 @@ Event = Webhook.Event
 _ACCEPTED = Participation.State.ACCEPTED
 # Lines of a digest.
 _OF_DIGEST = 200
+# Mails that invite a person into a campaign, in a day: taking invitations back and making them again sends no more.
+MAX_INVITED = 5
+_INVITED = "member.invited"
 
 
 def tell(
@@ -186,6 +192,29 @@ def tell_team(participation: Participation, state: str, reason: str = "") -> Non
     tell(
         event, campaign, teams, organisers=asks, subject=subject, text=text, path=path, about={**about, "state": state}
     )
+
+
+def tell_invited(invitation: Invitation) -> None:
+    """Tell a user who is invited to take part with a team in a campaign, and nobody else: who invites, and where it is
+    accepted."""
+    user, team, participation = invitation.user, invitation.team, invitation.participation
+    if participation is None:
+        return
+    campaign = participation.campaign
+    recent = Mail.objects.filter(campaign=campaign, event=_INVITED, created_at__gt=timezone.now() - timedelta(days=1))
+    if recent.filter(recipient=user).count() >= MAX_INVITED:
+        return
+    by = f"{invitation.invited_by} invites you" if invitation.invited_by else "You are invited"
+    role = Membership.Role(invitation.role).label.lower()
+    where = f":\n{settings.EVALHUB_URL}/account/" if settings.EVALHUB_URL else "."
+    parts = (
+        f"{by} to team {team.name} ({team.slug}) as {role}, and to take part with it in {campaign.name}.",
+        f"Accept or decline this on your account page{where}",
+        "Until you accept, you do not take part.",
+        f"-- \nYou get this because an owner of the team invited your user name, {user}.",
+    )
+    subject = f"[{campaign.name}] you are invited to team {team.slug}"
+    write_mails(campaign=campaign, event=_INVITED, recipients=[user], subject=subject, text="\n\n".join(parts))
 
 
 def tell_released(release: Release) -> None:
