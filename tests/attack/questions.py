@@ -152,6 +152,7 @@ DEAREST: dict[str, str] = {
     "allowance": f"{_API}campaigns/attack/phases/task/allowance/",
     "snapshots": f"{_API}campaigns/attack/snapshots/?limit=200",
     "snapshot": f"{_API}snapshots/00000000000000000000/",
+    "snapshot-archive": f"{_API}snapshots/00000000000000000000/archive/",
     "snapshot-page": "/s/00000000000000000000/",
     "snapshot-file": "/s/00000000000000000000.tar.zst",
     "campaigns-page": "/campaigns/",
