@@ -20,7 +20,7 @@ NEEDED = $(BIN)/python -c 'import sys, tomllib; \
 	extras = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; \
 	print(*(one for name in sys.argv[1:] for one in extras[name]), sep="\n")'
 
-.PHONY: demo serve admin test quick test-services test-both chaos attack damage fuzz check audit bench docs screenshots
+.PHONY: demo serve admin test quick test-services test-both chaos objects attack damage fuzz check audit bench docs screenshots
 .PHONY: calibrate integrations image-test wheel-test client-test versions clean
 
 demo: $(VENV)/.run  ## a simulated collection, its leaderboard and its site (SERVE=0: end after the printout)
@@ -50,10 +50,14 @@ test-both: $(VENV)/.test  ## make test and make test-services, of tests that are
 integrations: $(VENV)/.test  ## the client with the real libraries, each in an environment of its own, or those of ONLY: make integrations ONLY=ranx
 	$(BIN)/python -m tests.integrations $(ONLY)
 
-chaos: $(VENV)/.test  ## the long form of the kill tests, half an hour: on SQLite, then on a PostgreSQL and a Redis of its own
+chaos: $(VENV)/.test $(VENV)/.s3  ## the long form of the kill tests, an hour: on SQLite, on a PostgreSQL and a Redis of its own, on two machines with an object store
 	$(BIN)/python -m tests.reliability.chaos --on sqlite --seed $(SEED) --submissions 2000 --kills 300 --freezes 50
 	$(BIN)/python -m tests.reliability.chaos --on services --seed $(SEED) --submissions 2000 --kills 300 --freezes 50 --redis 30 --postgres 20
 	$(BIN)/python -m tests.reliability.chaos --on services --seed $(SEED) --campaigns 10
+	$(BIN)/python -m tests.reliability.chaos --on services --files s3 --seed $(SEED) --submissions 500 --kills 60 --objects 10
+
+objects: $(VENV)/.test $(VENV)/.s3  ## the tests of servers with an object store of their own, and with two machines, or those of T
+	$(BIN)/python -m tests.reliability.on_objects --processes 2 $(or $(T),tests/reliability)
 
 attack: $(VENV)/.test  ## what others notice of slow clients, dear requests and the largest files: on SQLite, then on services of its own
 	$(BIN)/python -m tests.attack --on sqlite
@@ -136,6 +140,11 @@ $(VENV)/.check: $(VENV)/.run
 	@echo "setup: installing what the tests and the checks need"
 	@$(NEEDED) test check | $(INSTALL) --requirement /dev/stdin
 	@touch $(VENV)/.test $@
+
+$(VENV)/.s3: $(VENV)/.test
+	@echo "setup: installing the client of object stores, and one to test with"
+	@$(NEEDED) s3 s3-server | $(INSTALL) --requirement /dev/stdin
+	@touch $@
 
 $(VENV)/.docs: $(VENV)/.run
 	@echo "setup: installing what the documentation needs"
