@@ -136,10 +136,11 @@ def test_a_database_of_single_migrations_upgrades_by_the_command(restored: None)
     assert schema() == new
 
 
-@pytest.mark.parametrize(("app", "back_to"), [("runs", "0043"), ("metrics", "0006")])
-def test_the_command_reverses_migrations_and_takes_them_again(restored: None, app: str, back_to: str) -> None:
+def test_the_command_reverses_migrations_and_takes_them_again(restored: None) -> None:
     new = schema()
-    call_command("migrate", app, back_to, verbosity=0)
-    assert schema() != new
+    for app, back_to in (("metrics", "0006"), ("runs", "0043")):
+        before = schema()
+        call_command("migrate", app, back_to, verbosity=0)
+        assert schema() != before
     call_command("migrate", verbosity=0)
     assert schema() == new
