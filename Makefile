@@ -6,9 +6,9 @@ SERVE ?= 1
 BIND ?= 127.0.0.1:8000
 SEED ?= 1
 CORES := $(shell $(PYTHON) -c 'import os; print(os.cpu_count() or 1)')
-# Two more than there are cores: tests wait for servers and browsers. tests/processes.py says which tests
+# Three more than there are cores: tests wait for servers and browsers. tests/processes.py says which tests
 # stay together.
-JOBS ?= $(shell expr $(CORES) + 2)
+JOBS ?= $(shell expr $(CORES) + 3)
 TEST = $(BIN)/python -m pytest --processes $(JOBS)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # The tests start servers hundreds of times: their modules are compiled once.

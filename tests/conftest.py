@@ -75,9 +75,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     missing = [name for name in SERVICES if not os.environ.get(name)]
     if missing and os.environ.get("EVALHUB_TEST_REQUIRED"):
         raise pytest.UsageError(f"EVALHUB_TEST_REQUIRED is set, but not {' and '.join(missing)}")
-    # First the long files, which wait for servers half of their time: the others fill what these leave of the
-    # processors, and no long one ends alone.
-    items.sort(key=lambda item: place_in_order(item.path))
+    # First the files that wait for servers half of their time, and at the end the slow ones that do not:
+    # tests/processes.py takes from both ends, so that the short ones are left to the last.
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: (place_in_order(item.path), item.path in slow))
     for item in items:
         if item.path.parent.name in ("browser", "reliability"):
             item.add_marker("slow")

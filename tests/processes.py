@@ -1,7 +1,8 @@
 """Run the tests in several processes, `--processes`, which are forked when all tests are collected.
 
 To collect the tests takes as long as two thousand of them run, and here it is done once. The processes take the tests
-of one file after the other, in the order of the collection; the first process hands them out and reports.
+of one file after the other; the first process hands them out and reports. Tests of servers wait half of their time, so
+that more than half of the processes begin with these, and the others with the slow tests of everything else.
 
 With EVALHUB_TEST_ON=both, what depends on the kind of database then runs once more on the PostgreSQL of
 EVALHUB_TEST_DATABASE_URL: as a process finds no more to do on SQLite, another one takes its place.
@@ -14,7 +15,8 @@ import io
 import multiprocessing
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkProcess
@@ -36,7 +38,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @functools.cache
 def place_in_order(path: Path) -> int:
-    """The part of a run of tests that a file belongs to: of the shared servers, of servers, of the browser, others."""
+    """The part of all tests that a file belongs to: of the shared servers, of servers, of the browser, others."""
     if path.parent.name == "reliability":
         return 1 - bool(re.search(r"\b(server|embedded|separate): Server\b", path.read_text()))
     return 2 if path.parent.name == "browser" else 3
@@ -65,10 +67,16 @@ class Round:
 
     on: str
     groups: list[Group]
-    left: Iterator[int] = field(init=False)
+    left: deque[int] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.left = iter(range(len(self.groups)))
+        self.left = deque(range(len(self.groups)))
+
+    def take(self, *, last: bool) -> int | None:
+        """The number of the first group that is left, or of the last one."""
+        if not self.left:
+            return None
+        return self.left.pop() if last else self.left.popleft()
 
 
 @dataclass
@@ -97,6 +105,11 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     if session.shouldstop:
         raise session.Interrupted(session.shouldstop)
     return True
+
+
+def begins_last(session: pytest.Session, number: int) -> bool:
+    """Whether a process begins with the last groups, which wait for nobody."""
+    return number > session.config.option.processes // 2
 
 
 def _hand_out(session: pytest.Session, rounds: list[Round]) -> str:
@@ -131,7 +144,8 @@ def _hand_out(session: pytest.Session, rounds: list[Round]) -> str:
                     continue
                 if said is None:
                     stops = session.shouldfail or session.shouldstop
-                    line.send(None if stops else next(rounds[one.round].left, None))  # type: ignore[union-attr]
+                    group = None if stops else rounds[one.round].take(last=begins_last(session, one.number))
+                    line.send(group)  # type: ignore[union-attr]
                 elif isinstance(said, str):
                     one.begun = said
                 else:
@@ -161,6 +175,9 @@ def _work(session: pytest.Session, number: int, round: Round, line: Connection, 
     """Run the tests of one group after the other; for a process of its own."""
     for other in others:
         other.close()
+    if begins_last(session, number):
+        # Servers must answer in time.
+        os.nice(5)
     config: Any = session.config
     # What the processes would share otherwise: the file of captured output, the terminal, folders and databases.
     capture = config.pluginmanager.getplugin("capturemanager")
