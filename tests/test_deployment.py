@@ -65,14 +65,16 @@ def test_a_worker_alone_needs_a_broker(settings: Any) -> None:
 
 def test_the_web_command_becomes_the_server_it_starts(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """No process stays in between: a signal to the one that was started reaches the server."""
-    started: list[tuple[str, list[str]]] = []
-    monkeypatch.setattr(os, "execve", lambda path, command, environment: started.append((path, command)))
-    monkeypatch.setattr("evalhub.management.commands.web.web_environment", dict)
-    monkeypatch.delenv(processes.FIGURES_VARIABLE, raising=False)
-    call_command("web", bind="0.0.0.0:80", processes=5)
-    ((path, command),) = started
-    assert path == command[0] == sys.executable
-    assert command[1:] == ["-m", "evalhub", "web", "--bind", "0.0.0.0:80", "--processes", "5"]
+    served: list[tuple[int, str, int]] = []
+
+    def serve(bind: str, processes: int) -> int:
+        served.append((os.getpid(), bind, processes))
+        return 7
+
+    monkeypatch.setattr("evalhub.management.commands.web.load_web", lambda: serve)
+    with pytest.raises(SystemExit) as ended:
+        call_command("web", bind="0.0.0.0:80", processes=5)
+    assert (served, ended.value.code) == ([(os.getpid(), "0.0.0.0:80", 5)], 7)
 
 
 def test_every_web_server_has_a_folder_of_figures_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

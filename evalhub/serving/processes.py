@@ -1,22 +1,27 @@
-"""The commands of EvalHub's processes, which `serve`, `web` and `worker` start."""
+"""The addresses and environments of EvalHub's processes, which `serve`, `web` and `worker` start."""
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import fcntl
+import gc
 import os
 import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
-
-from django.conf import settings
 
 # prometheus_client's own name, read when it is imported: the folder where a web server's processes keep their counters.
 FIGURES_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
+# The listening socket and the processes of a web server that replaces itself.
+INHERITED = "EVALHUB_WEB_INHERITED"
 _LAST_PORT = 65_535
+# mallopt's name of MALLOC_ARENA_MAX.
+_ARENA_MAX = -8
 # A file in that folder, locked for as long as the server lives.
 _ALIVE = "alive"
 # Shared memory is not swept while the server runs, and needs no disk.
@@ -24,7 +29,7 @@ SHARED_MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: 
 
 
 def web_command(bind: str, processes: int) -> list[str]:
-    """Return `evalhub web`, which serves in the environment that `web_environment` makes."""
+    """Return `evalhub web`, which a web server becomes to serve with newer code."""
     return [sys.executable, "-m", "evalhub", "web", "--bind", bind, "--processes", str(processes)]
 
 
@@ -53,6 +58,12 @@ def web_environment() -> dict[str, str]:
     return {"MALLOC_ARENA_MAX": "2", **os.environ, FIGURES_VARIABLE: str(folder)}
 
 
+def limit_arenas() -> None:
+    """Let this process keep to the MALLOC_ARENA_MAX of its environment, which glibc read before it was there."""
+    with contextlib.suppress(AttributeError, KeyError, ValueError):
+        ctypes.CDLL(None).mallopt(_ARENA_MAX, int(os.environ["MALLOC_ARENA_MAX"]))
+
+
 def abandoned_folders() -> Iterator[Path]:
     """Yield the folders of request counters whose web server is dead."""
     for folder in Path(SHARED_MEMORY or tempfile.gettempdir()).glob("evalhub-requests-*"):
@@ -62,18 +73,36 @@ def abandoned_folders() -> Iterator[Path]:
             yield folder
 
 
-def worker_command(processes: int) -> list[str]:
-    """Return the command of a Celery worker with its dispatcher."""
-    return [
-        sys.executable,
-        # Both settings concern pickled messages, which this worker does not read. Containers run users without a name.
-        "-W", "ignore:You're running the worker", "-W", "ignore:An entry for the specified gid",
-        "-m", "celery", "--quiet", "-A", "evalhub.serving.celery", "worker", "--concurrency", str(processes),
-        "--loglevel", settings.EVALHUB_LOG_LEVEL, "--without-gossip", "--without-mingle",
-    ]  # fmt: skip
+def load_worker() -> Callable[[int], int]:
+    """Load what a worker consists of, and return the function that runs one with so many processes."""
+    # So that Celery answers SIGTERM with its soft shutdown: it waits briefly for running evaluations, and gives the
+    # rest back. Celery reads it when it is imported.
+    os.environ["REMAP_SIGTERM"] = "SIGQUIT"
+    with _nothing_collected():
+        run_worker: Callable[[int], int] = import_module("evalhub.serving.worker").run_worker
+    return run_worker
 
 
-def worker_environment() -> dict[str, str]:
-    """Return an environment in which Celery answers SIGTERM with its soft shutdown: it waits briefly for running
-    evaluations, and gives the rest back."""
-    return {**os.environ, "REMAP_SIGTERM": "SIGQUIT"}
+def load_web() -> Callable[[str, int], int]:
+    """Load what a web server consists of, and return the function that serves at an address with so many processes."""
+    # The library that counts requests reads it when it is imported. A server that replaces itself keeps its folder.
+    if INHERITED not in os.environ:
+        os.environ.update(web_environment())
+    with _nothing_collected():
+        run_web_server: Callable[[str, int], int] = import_module("evalhub.serving.web_server").run_web_server
+        import_module("evalhub.serving.wsgi")
+    return run_web_server
+
+
+@contextlib.contextmanager
+def _nothing_collected() -> Iterator[None]:
+    """Exclude from garbage collection what is loaded within: it lives as long as the process.
+
+    That saves time, now and later, and keeps the memory shared between processes after a fork.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()

@@ -1,5 +1,8 @@
-"""The supervisor of `evalhub serve` and `evalhub worker`: its child processes end with it, and are restarted when they
-end."""
+"""The supervisor of `evalhub serve` and `evalhub worker`.
+
+Its child processes are forked from it, so that all share what it has loaded (docs/decisions/0054-forked-processes.md).
+They end with it, and a worker that ends is replaced.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +12,18 @@ import fcntl
 import logging
 import os
 import signal
-import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
-from evalhub.serving.processes import web_environment, worker_environment
+from django.db import connections
 
 logger = logging.getLogger(__name__)
 
-_SET_PARENT_DEATH_SIGNAL = 1
+_SET_PARENT_DEATH_SIGNAL, _SET_NAME = 1, 15
+_STOPPING = (signal.SIGTERM, signal.SIGINT)
 _RESTART_SECONDS = 1.0
 _STOP_SECONDS = 10.0
 
@@ -39,24 +42,41 @@ def exclusive(folder: Path) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise AlreadyServed(f"another evalhub serve is using {folder}") from error
+        # Children that are still ending do not keep the next supervisor from starting.
+        os.register_at_fork(after_in_child=lock.close)
         yield
+
+
+@dataclass
+class Child:
+    """A forked process: its exit code is negative where a signal killed it, and None while it lives."""
+
+    pid: int
+    code: int | None = None
+
+    def poll(self) -> int | None:
+        if self.code is None and (ended := os.waitpid(self.pid, os.WNOHANG))[0]:
+            self.code = os.waitstatus_to_exitcode(ended[1])
+        return self.code
 
 
 class Supervisor:
     """Start the children, restart a worker that dies, and stop everything when the web server ends."""
 
-    def __init__(self, commands: dict[str, list[str]]) -> None:
-        self._commands = commands
-        self._children: dict[str, subprocess.Popen[bytes]] = {}
+    def __init__(self, parts: dict[str, Callable[[], int]]) -> None:
+        """`parts` are "worker" and, where there is one, "web": what each runs in a process of its own, to its exit
+        code. What they need is loaded before they start."""
+        self._parts = parts
+        self._children: dict[str, Child] = {}
         self._stopping = False
 
     def start(self) -> None:
-        for name in self._commands:
+        for name in self._parts:
             self._start(name)
 
     def wait(self) -> int:
         """Wait for a signal or the end of the web server. Return the exit code."""
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in _STOPPING:
             signal.signal(number, self._on_signal)
         while not self._stopping:
             time.sleep(0.2)
@@ -75,21 +95,40 @@ class Supervisor:
         self._stopping = True
         for child in self._children.values():
             if child.poll() is None:
-                child.terminate()
+                os.kill(child.pid, signal.SIGTERM)
         deadline = time.monotonic() + _STOP_SECONDS
+        while any(child.poll() is None for child in self._children.values()) and time.monotonic() < deadline:
+            time.sleep(0.02)
         for child in self._children.values():
-            try:
-                child.wait(max(0.1, deadline - time.monotonic()))
-            except subprocess.TimeoutExpired:
+            if child.poll() is None:
                 os.killpg(child.pid, signal.SIGKILL)
 
     def _start(self, name: str) -> None:
-        # Celery writes its own messages there; the important ones are in the log.
-        stdout = subprocess.DEVNULL if name == "worker" else None
-        environment = web_environment() if name == "web" else worker_environment()
-        self._children[name] = subprocess.Popen(
-            self._commands[name], env=environment, stdout=stdout, preexec_fn=partial(die_with, os.getpid())
-        )
+        # Two processes cannot share a connection, and what is not yet written would be written twice.
+        connections.close_all()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        parent = os.getpid()
+        # A signal to the new process waits until it knows what to do with it.
+        signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
+        pid = os.fork()
+        if pid:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPPING)
+            self._children[name] = Child(pid)
+            return
+        code = 1
+        try:
+            for number in _STOPPING:
+                signal.signal(number, signal.SIG_DFL)
+            die_with(parent)
+            name_process(f"evalhub {name}")
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPPING)
+            code = self._parts[name]()
+        except BaseException:
+            logger.exception("the process %s broke", name)
+        finally:
+            logging.shutdown()
+            os._exit(code)
 
     def _on_signal(self, number: int, frame: object) -> None:
         self._stopping = True
@@ -99,6 +138,13 @@ def die_with(parent: int) -> None:
     """In the child: lead a process group, and end with the supervisor, so that no child continues unnoticed."""
     os.setpgrp()
     end_with(parent)
+
+
+def name_process(name: str) -> None:
+    """Name this process in up to 15 characters, for `ps -o comm` and `top` (Linux): its command is that of the process
+    that it was forked from."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_SET_NAME, name.encode())
 
 
 def end_with(parent: int) -> None:

@@ -1,6 +1,6 @@
 """The web server: a process that listens, and others, forked from it, that serve what it has loaded.
 
-`evalhub web` becomes this server, and `evalhub serve` starts it as that. The first process starts another one for each
+`evalhub web` is this server, and `evalhub serve` forks it from itself. The first process starts another one for each
 that ends or hangs. SIGTERM and SIGINT end all of them after the requests in hand; SIGHUP replaces them by processes of
 the code that is installed then, without a moment in which nobody listens.
 """
@@ -33,9 +33,9 @@ from waitress.adjustments import Adjustments
 from evalhub.operating.request_counters import fold_ended_process
 from evalhub.serving.database_limits import limit_statements
 from evalhub.serving.front import Front
-from evalhub.serving.processes import FIGURES_VARIABLE, parse_address
+from evalhub.serving.processes import FIGURES_VARIABLE, INHERITED, limit_arenas, parse_address, web_command
 from evalhub.serving.requests import LARGE
-from evalhub.serving.supervisor import end_with
+from evalhub.serving.supervisor import end_with, name_process
 from evalhub.serving.threads import FairThreads
 from runs.errors import StorageUnavailable
 from runs.services.marker import read_marker
@@ -56,8 +56,6 @@ _SWITCH_SECONDS = 0.0005
 # What a form may hold beside its file.
 _FORM_ROOM = 1024 * 1024 + 1
 _RESTART_SECONDS = 1.0
-# The listening socket and the processes of the server that became this one by SIGHUP.
-_INHERITED = "EVALHUB_WEB_INHERITED"
 
 _log = logging.getLogger(__name__)
 
@@ -86,6 +84,8 @@ class WebServer:
 
     listening: socket.socket
     processes: int
+    # What it becomes to replace its processes.
+    command: list[str]
     # Of a server that was here before: they go on until ours serve.
     predecessors: list[int] = field(default_factory=list)
     _children: dict[int, int] = field(default_factory=dict)
@@ -169,7 +169,7 @@ class WebServer:
         """Start this program anew in this process. The listening socket and the processes stay until it serves."""
         os.set_inheritable(self.listening.fileno(), True)
         handed = ":".join(map(str, [self.listening.fileno(), *self._children]))
-        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**os.environ, _INHERITED: handed})  # noqa: S606 no shell
+        os.execve(sys.executable, self.command, {**os.environ, INHERITED: handed})  # noqa: S606 no shell
 
     def _on_stop(self, number: int, frame: object) -> None:
         self._stopping = True
@@ -266,11 +266,14 @@ def _signal(pid: int, number: signal.Signals) -> None:
 
 def run_web_server(bind: str, processes: int) -> int:
     """Serve at `bind`, HOST:PORT, until a signal; returns the exit code."""
+    name_process("evalhub web")
+    limit_arenas()
+    command = web_command(bind, processes)
     # A connection and the file of its body are two of them.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     enough = _OPEN_FILES if most == resource.RLIM_INFINITY else min(most, _OPEN_FILES)
     resource.setrlimit(resource.RLIMIT_NOFILE, (enough, most))
-    if inherited := os.environ.pop(_INHERITED, ""):
+    if inherited := os.environ.pop(INHERITED, ""):
         descriptor, *pids = map(int, inherited.split(":"))
-        return WebServer(socket.socket(fileno=descriptor), processes, pids).run()
-    return WebServer(listen(bind), processes).run()
+        return WebServer(socket.socket(fileno=descriptor), processes, command, pids).run()
+    return WebServer(listen(bind), processes, command).run()

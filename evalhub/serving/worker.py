@@ -1,13 +1,13 @@
-"""The dispatcher and other steps of a Celery worker. Every worker loads this module through CELERY_IMPORTS."""
+"""A Celery worker, its dispatcher and other steps. Every worker loads this module through CELERY_IMPORTS."""
 
 from __future__ import annotations
 
-import gc
 import logging
 import os
 import signal
 import threading
 import time
+import warnings
 from typing import Any
 from uuid import UUID
 
@@ -18,7 +18,6 @@ from django.core import checks
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, connections
 from django.db.backends.signals import connection_created
-from django.dispatch import receiver
 
 from evalhub.operating.checks import OWN_CHECKS, check_redis
 from evalhub.operating.settling import settle_redis
@@ -168,7 +167,6 @@ class PoolWatchStep(bootsteps.StartStopStep):
         return PoolWatch(worker) if settings.EVALHUB_EMBEDDED and own_group else None
 
 
-@receiver(connection_created)
 def wait_for_no_disk(connection: Any, **created: Any) -> None:
     """On SQLite, admit the next writer before a worker's data are on the disk.
 
@@ -179,10 +177,33 @@ def wait_for_no_disk(connection: Any, **created: Any) -> None:
         connection.connection.execute("PRAGMA synchronous = NORMAL")
 
 
+@signals.celeryd_init.connect
+def begin(**started: Any) -> None:
+    """Make this process a worker, before it has a connection. A supervisor loads the module and is none."""
+    connection_created.connect(wait_for_no_disk)
+
+
+def run_worker(processes: int) -> int:
+    """Run a worker with so many processes until a signal; returns the exit code."""
+    # Celery writes its own messages there; the important ones are in the log.
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
+    silence()
+    worker = app.Worker(
+        concurrency=processes, loglevel=settings.EVALHUB_LOG_LEVEL, quiet=True, without_gossip=True, without_mingle=True
+    )
+    worker.start()
+    return worker.exitcode or 0
+
+
+def silence() -> None:
+    """Warn of nothing that concerns pickled messages, which a worker does not read. Containers run users without a
+    name."""
+    for said in ("You're running the worker", "An entry for the specified gid"):
+        warnings.filterwarnings("ignore", said)
+
+
 # Before the pool forks, so that its processes share the compiled kernels.
 warm_up()
 app.steps["worker"].update({CheckStep, DispatcherStep, PoolWatchStep})
 evaluation_log.connect()
-# Loaded objects live as long as the worker: excluding them from garbage collection saves time, and keeps the memory
-# shared between the pool's processes.
-gc.freeze()

@@ -1,6 +1,5 @@
 """The web application that the web server serves."""
 
-import gc
 import os
 from importlib import import_module
 from pathlib import Path
@@ -16,9 +15,6 @@ from runs.formats.scanning.warm_up import warm_up
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalhub.settings")
 keep_key()
-# Objects loaded here live as long as the process: excluding them from garbage collection saves time, and keeps the
-# memory shared between processes after a fork.
-gc.disable()
 _django = get_wsgi_application()
 warm_up()
 # Load every view and every template before the fork, and not during a first request.
@@ -26,8 +22,6 @@ import_module(settings.ROOT_URLCONF)
 for folder in (Path(apps.get_app_config(label).path, "templates") for label in ("evalhub", "runs", "metrics")):
     for page in folder.rglob("*.html"):
         get_template(page.relative_to(folder).as_posix())
-gc.freeze()
-gc.enable()
 
 
 def application(environ: dict[str, Any], start_response: Any) -> Any:

@@ -126,11 +126,8 @@ def _own_memory(process: psutil.Process) -> int:
 
 
 def role_of(process: psutil.Process) -> str:
-    """What a process of the service is there for, by its command."""
-    words = process.cmdline()
-    if "celery" in words or "worker" in words:
-        return "worker"
-    return "supervisor" if "serve" in words else "web"
+    """What a process of the service is there for, by its name."""
+    return {"evalhub worker": "worker", "evalhub web": "web"}.get(process.name(), "supervisor")
 
 
 def _family(top: list[int]) -> list[psutil.Process]:

@@ -220,14 +220,13 @@ def _spent(server: Server) -> Counter[str]:
 
 
 def _part(process: psutil.Process) -> str:
-    command, parent = " ".join(process.cmdline()), process.parent()
+    command, parent, name = " ".join(process.cmdline()), process.parent(), process.name()
     if "postgres" in command:
         return "PostgreSQL"
     if "redis" in command:
         return "Redis"
-    if "celery" in command or " worker" in command:
-        above = " ".join(parent.cmdline()) if parent else ""
-        return "evaluating" if above == command else "dispatching"
+    if name == "evalhub worker":
+        return "evaluating" if parent and parent.name() == name else "dispatching"
     return "web"
 
 

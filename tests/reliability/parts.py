@@ -62,7 +62,7 @@ class Service:
         return found
 
     def workers(self) -> list[psutil.Process]:
-        return [process for process in self.processes() if "celery" in command_of(process)]
+        return [process for process in self.processes() if name_of(process) == "evalhub worker"]
 
     def survivors(self) -> list[psutil.Process]:
         """Every process that works on this data folder, whoever its parent is."""
@@ -121,6 +121,12 @@ def command_of(process: psutil.Process) -> str:
     return ""
 
 
+def name_of(process: psutil.Process) -> str:
+    with contextlib.suppress(psutil.Error):
+        return process.name()
+    return ""
+
+
 def environment_of(process: psutil.Process) -> dict[str, str]:
     with contextlib.suppress(psutil.Error):
         return process.environ()
@@ -130,5 +136,5 @@ def environment_of(process: psutil.Process) -> dict[str, str]:
 def is_web_child(process: psutil.Process) -> bool:
     with contextlib.suppress(psutil.Error):
         parent = process.parent()
-        return parent is not None and all("evalhub web" in command_of(one) for one in (process, parent))
+        return parent is not None and all(one.name() == "evalhub web" for one in (process, parent))
     return False

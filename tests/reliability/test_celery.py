@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from evalhub.serving.celery import app
-from evalhub.serving.supervisor import Supervisor
 from tests.reliability.rigs import installed, own_redis
 from tests.reliability.servers import ROOT, clean_environment
 
@@ -81,8 +80,20 @@ def test_the_channel_to_redis_has_the_options_that_it_was_given(tmp_path: Path) 
     assert effective["visibility_timeout"] > app.conf.task_time_limit
 
 
-def test_a_worker_of_ours_answers_sigterm_with_the_soft_shutdown() -> None:
-    script = "import os, sys; sys.exit(os.environ.get('REMAP_SIGTERM') != 'SIGQUIT')"
-    supervisor = Supervisor({"worker": [sys.executable, "-c", script]})
-    supervisor.start()
-    assert supervisor._children["worker"].wait(20) == 0
+LOADED = """
+import django
+from importlib import import_module
+django.setup()
+from evalhub.serving.processes import load_web, load_worker
+LOAD()
+print(import_module("celery.apps.worker").REMAP_SIGTERM)
+"""
+
+
+@pytest.mark.parametrize("load", ["load_worker", "(load_web(), load_worker)[1]"], ids=["alone", "beside a web server"])
+def test_a_worker_of_ours_answers_sigterm_with_the_soft_shutdown(tmp_path: Path, load: str) -> None:
+    """Celery reads the setting when it is imported: nothing may import it earlier."""
+    environment = {**clean_environment(tmp_path), "DJANGO_SETTINGS_MODULE": "evalhub.settings"}
+    command = [sys.executable, "-c", LOADED.replace("LOAD", load)]
+    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "SIGQUIT\n"

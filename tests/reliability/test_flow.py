@@ -165,7 +165,7 @@ def test_killed_pool_processes_stop_nothing(data_folder: Path) -> None:
         client.post("collections/", json={"slug": "pool", "name": "Pool"}).raise_for_status()
         client.post("collections/pool/qrels/", files={"file": ("q", TEXTBOOK_QRELS)}).raise_for_status()
         supervisor = psutil.Process(server.processes[0].pid)
-        (worker,) = (child for child in supervisor.children() if "celery" in " ".join(child.cmdline()))
+        (worker,) = (child for child in supervisor.children() if child.name() == "evalhub worker")
         for child in worker.children():
             child.kill()
         url = client.post("collections/pool/runs/", files={"file": ("r", TEXTBOOK_RUN)}).json()["url"]
@@ -178,7 +178,7 @@ def test_a_killed_worker_is_replaced_and_its_run_evaluated(data_folder: Path) ->
         client.post("collections/again/qrels/", files={"file": ("q", TEXTBOOK_QRELS)}).raise_for_status()
         deadline = time.monotonic() + 90
         processes = psutil.Process(server.processes[0].pid).children(recursive=True)
-        for process in [process for process in processes if "celery" in " ".join(process.cmdline())]:
+        for process in [process for process in processes if process.name() == "evalhub worker"]:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
         url = client.post("collections/again/runs/", files={"file": ("r", TEXTBOOK_RUN)}).json()["url"]

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from evalhub.serving import processes
-from evalhub.serving.processes import abandoned_folders, worker_command
+from evalhub.serving.processes import abandoned_folders
 from runs.services.sweeping import delete_uploads_left_behind
 from tests.reliability.servers import ROOT, Server, clean_environment, embedded_server, free_port
 
@@ -175,7 +175,7 @@ def test_backup_and_fsck_work_on_a_disk_that_became_read_only(tmp_path: Path, cl
         assert b'"late"' in tar.extractfile("rows/runs.team.jsonl").read()  # type: ignore[union-attr]
 
 
-def test_a_worker_of_a_user_without_a_name_starts_in_silence() -> None:
+def test_a_worker_of_a_user_without_a_name_starts_in_silence(tmp_path: Path) -> None:
     nameless = (
         "import grp\n"
         "def unknown(gid):\n    raise KeyError(gid)\n"
@@ -183,11 +183,11 @@ def test_a_worker_of_a_user_without_a_name_starts_in_silence() -> None:
         "from celery.platforms import check_privileges\n"
         "check_privileges(['json'])"
     )
-    command = worker_command(1)
-    options = command[1 : command.index("-m")]
     loud = run(["-W", "error", "-c", nameless])
     assert "An entry for the specified gid" in loud.stderr
-    silent = run(["-W", "error", *options, "-c", nameless])
+    silenced = f"import django; django.setup(); from evalhub.serving.worker import silence; silence()\n{nameless}"
+    environment = {**clean_environment(tmp_path), "DJANGO_SETTINGS_MODULE": "evalhub.settings"}
+    silent = run(["-W", "error", "-c", silenced], env=environment, cwd=ROOT)
     assert (silent.returncode, silent.stderr) == (0, "")
 
 

@@ -14,7 +14,7 @@ import httpx
 import psutil
 import pytest
 
-from tests.reliability.servers import FILES_URL, Server, clean_environment, free_port
+from tests.reliability.servers import FILES_URL, Server, clean_environment, embedded_server, free_port
 
 
 @pytest.fixture
@@ -74,6 +74,21 @@ def test_processes_are_replaced_while_others_are_answered(web: Server) -> None:
     killed.kill()
     until(lambda: killed not in children(web) and kept in children(web) and len(children(web)) == 2)
     assert httpx.get(f"{web.url}/healthz").status_code == 200
+
+
+def test_a_web_server_that_was_forked_replaces_itself_by_its_own_command(tmp_path: Path) -> None:
+    with embedded_server(tmp_path) as server:
+        supervisor = psutil.Process(server.processes[0].pid)
+        assert sorted(part.name() for part in supervisor.children()) == ["evalhub web", "evalhub worker"]
+        (listening,) = (part for part in supervisor.children() if part.name() == "evalhub web")
+        first = listening.children()
+        listening.send_signal(signal.SIGHUP)
+        until(lambda: not set(first) & set(listening.children()) and len(listening.children()) == 2)
+        assert listening.cmdline()[1:4] == ["-m", "evalhub", "web"]
+        assert listening.name() == "evalhub web"
+        assert httpx.get(f"{server.url}/healthz").status_code == 200
+        left = supervisor.children(recursive=True)
+    until(lambda: not any(process.is_running() for process in left))
 
 
 def test_a_process_that_keeps_much_memory_is_replaced_when_no_request_is_in_hand(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from django.core.management import CommandError, CommandParser, call_command
 from evalhub.management import command
 from evalhub.operating.checks import OWN_CHECKS
 from evalhub.operating.settling import changed_key, settle_install
-from evalhub.serving.processes import parse_address, web_command, worker_command
+from evalhub.serving.processes import load_web, load_worker, parse_address
 from evalhub.serving.secret_key import keep_key
 from evalhub.serving.supervisor import AlreadyServed, Supervisor, exclusive
 from runs.models import User
@@ -100,5 +100,12 @@ def check_address(bind: str) -> None:
 
 
 def make_supervisor(options: dict[str, Any]) -> Supervisor:
-    web = web_command(options["bind"], options["web_processes"])
-    return Supervisor({"web": web, "worker": worker_command(settings.EVALHUB_WORKER_PROCESSES)})
+    """Load web server and worker, once for all their processes, and return their supervisor."""
+    serve, evaluate = load_web(), load_worker()
+    # The worker first: the web server is ready when a dispatcher has made a round.
+    return Supervisor(
+        {
+            "worker": lambda: evaluate(settings.EVALHUB_WORKER_PROCESSES),
+            "web": lambda: serve(options["bind"], options["web_processes"]),
+        }
+    )

@@ -13,8 +13,7 @@ from django.db import InterfaceError, OperationalError
 from evalhub.management import command
 from evalhub.management.commands.serve import begin, check_address
 from evalhub.operating.checks import OWN_CHECKS
-from evalhub.serving.processes import FIGURES_VARIABLE, web_command, web_environment
-from evalhub.serving.web_server import run_web_server
+from evalhub.serving.processes import INHERITED, load_web
 
 
 class Command(command.Command):
@@ -26,14 +25,12 @@ class Command(command.Command):
         parser.add_argument("--processes", type=int, default=settings.EVALHUB_WEB_PROCESSES)
 
     def handle(self, **options: Any) -> None:
-        if FIGURES_VARIABLE in os.environ:
-            sys.exit(run_web_server(options["bind"], options["processes"]))
-        check_address(options["bind"])
-        try:
-            begin(self.stderr.write)
-        except (InterfaceError, OperationalError) as error:
-            reason = " ".join(str(error).split())
-            self.stderr.write(f"the database does not answer yet ({reason}); requests are answered when it does")
-        started = web_command(options["bind"], options["processes"])
-        # Replace this process, so that signals reach the server itself.
-        os.execve(started[0], started, web_environment())
+        # A server that replaced itself has the address, and began in order.
+        if INHERITED not in os.environ:
+            check_address(options["bind"])
+            try:
+                begin(self.stderr.write)
+            except (InterfaceError, OperationalError) as error:
+                reason = " ".join(str(error).split())
+                self.stderr.write(f"the database does not answer yet ({reason}); requests are answered when it does")
+        sys.exit(load_web()(options["bind"], options["processes"]))

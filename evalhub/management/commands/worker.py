@@ -11,7 +11,7 @@ from django.db import InterfaceError, OperationalError
 from evalhub.management import command
 from evalhub.operating.checks import OWN_CHECKS, check_redis
 from evalhub.operating.settling import settle_install, settle_redis
-from evalhub.serving.processes import worker_command
+from evalhub.serving.processes import load_worker
 from evalhub.serving.supervisor import Supervisor
 from runs.models import Install
 
@@ -38,7 +38,8 @@ class Command(command.Command):
             reason = " ".join(str(error).split())
             self.stderr.write(f"the database does not answer yet ({reason}); the worker keeps trying")
         # Celery sometimes ends when its pool or its broker is killed at a bad moment: then another one starts.
-        supervisor = Supervisor({"worker": worker_command(options["processes"])})
+        evaluate = load_worker()
+        supervisor = Supervisor({"worker": lambda: evaluate(options["processes"])})
         supervisor.start()
         try:
             supervisor.wait()
