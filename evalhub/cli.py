@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from importlib import import_module
@@ -19,6 +20,7 @@ _CLIENT = (
     "gate", "label", "labels", "campaign",
 )  # fmt: skip
 _LOCAL |= dict.fromkeys(_CLIENT, "evalhub.client.cli:main")
+_SERVERS = ("serve", "web", "worker")
 _SERVICE = "django.core.management:execute_from_command_line"
 
 _HELP = """evalhub COMMAND [options]; see evalhub COMMAND --help, evalhub --version which EvalHub this is
@@ -53,6 +55,9 @@ def main() -> None:
     if command in ("--help", "-h", "help") and len(sys.argv) < 3:
         sys.stdout.write(_HELP)
         return
+    if command in _SERVERS:
+        # Nothing of what these load first is garbage. They collect when all is loaded.
+        gc.disable()
     module, _, function = _LOCAL.get(command, _SERVICE).partition(":")
     try:
         getattr(import_module(module), function)(sys.argv)
