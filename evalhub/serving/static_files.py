@@ -72,6 +72,10 @@ class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc]
             return self.serve(plain, request)
         return _kept(request, file)
 
+    def immutable_file_test(self, path: str, url: str) -> bool:
+        """Return False: names with digests are served above. WhiteNoise would read and compress files to find out."""
+        return False
+
 
 def with_digest(name: str) -> str:
     """Return the name under which a file can be cached permanently, or the same name if there is no such file."""
