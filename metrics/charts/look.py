@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar
 
-import altair as alt
 import numpy as np
 
 from metrics.charts.text import shortened, shortened_names, width_of, wrapped
+from metrics.charts.vega import alt
 
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif"
 
@@ -102,15 +103,19 @@ class Look:
         return self.size.startswith("narrow")
 
 
-class Marks(alt.Chart):
-    """A chart whose channels are made of their own classes.
+@cache
+def _marks() -> type[alt.Chart]:
+    """Return the class of charts whose channels are made of their own classes.
 
     Altair would find the class of a channel that is given as text by hashing the schemas of all of its classes, again
     for every such channel, which takes longer than all the rest of a chart.
     """
 
-    def encode(self, *args: Any, **channels: Any) -> Any:
-        return super().encode(*args, **{name: _channel(name, value) for name, value in channels.items()})
+    class Marks(alt.Chart):
+        def encode(self, *args: Any, **channels: Any) -> Any:
+            return super().encode(*args, **{name: _channel(name, value) for name, value in channels.items()})
+
+    return Marks
 
 
 def _channel(name: str, given: Any) -> Any:
@@ -127,7 +132,7 @@ def _channel(name: str, given: Any) -> Any:
 
 def marks(rows: Iterable[dict[str, Any]]) -> Any:
     """Return a chart of these rows, still without a mark."""
-    return Marks(data(rows))
+    return _marks()(data(rows))
 
 
 class _Rows:

@@ -11,10 +11,10 @@ from html import escape
 from typing import Any
 
 import vl_convert
-from altair.utils.schemapi import debug_mode
 
 from metrics.charts.figure import Figure
 from metrics.charts.look import Look
+from metrics.charts.vega import alt
 from runs.formats.comma_separated import neutral, written
 
 _PAPER_PPI = 300
@@ -39,7 +39,7 @@ def render(figure: Figure, look: Look, form: str) -> bytes:
 def specification(figure: Figure, look: Look) -> dict[str, Any]:
     """Return the Vega-Lite specification of a chart."""
     # Checking a chart against Altair's schema takes longer than to draw it; the tests do it.
-    with debug_mode(False):
+    with alt.utils.schemapi.debug_mode(False):
         found: dict[str, Any] = figure.draw(look).to_dict(validate=False)
     return found
 

@@ -1,14 +1,24 @@
-"""Functions of SciPy's larger packages, which are loaded at their first use.
+"""Functions of SciPy, which are loaded at their first use.
 
-They take 0.2 s and load half of SciPy: too much at the start of every process, because most never compare runs.
+Its larger packages take 0.2 s and load half of SciPy, `scipy.special` a tenth, most of it to support other arrays than
+NumPy's: too much at the start of every process, because most never compare runs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from typing import TYPE_CHECKING
 
+from metrics.engine.late import Late
 from metrics.engine.ranking import Floats
+
+if TYPE_CHECKING:
+    from scipy import special
+else:
+    special = Late("scipy.special")
+
+__all__ = ["cubic_spline", "find_root", "special"]
 
 Curve = Callable[[Floats], Floats]
 

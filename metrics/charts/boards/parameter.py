@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Any
 
-import altair as alt
-
 from metrics.charts.boards.parameter_axes import (
     LENGTH,
     OTHER,
@@ -27,6 +25,7 @@ from metrics.charts.figure import Figure
 from metrics.charts.labels import names_beside
 from metrics.charts.look import Look, axis_title, dressed, marks, named_shapes, row_axis, with_legend
 from metrics.charts.text import width_of
+from metrics.charts.vega import alt
 from metrics.services.boards.columns import Cell, ShownColumn
 from metrics.services.boards.configurations import NOT_SET
 from metrics.services.boards.measured import MAX_INTERVALS, Measured, MeasuredRun

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import altair as alt
-
 from metrics.charts.figure import Figure
 from metrics.charts.look import Look, axis_title, dressed, marks, named_colours, named_dashes, whole_ticks
+from metrics.charts.vega import alt
 from metrics.services.boards.progress import CONFIDENCE, Progress
 from metrics.tables import with_minus
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import altair as alt
 import numpy as np
 
 from metrics.charts.figure import Figure
 from metrics.charts.look import Look, axis_title, dressed, marks, named_colours, named_dashes, whole_ticks, with_legend
+from metrics.charts.vega import alt
 from metrics.engine.curves import Curve
 from metrics.engine.grammar import Measure
 from metrics.engine.intervals import Band, within

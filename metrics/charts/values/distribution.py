@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import altair as alt
 import numpy as np
 
 from metrics.charts.figure import Figure
 from metrics.charts.look import Look, axis_title, dressed, marks, named_colours, named_dashes, whole_ticks
+from metrics.charts.vega import alt
 from metrics.engine.ranking import Floats
 
 _BINS = 20

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy import special
 
 from metrics.engine.errors import StatisticsError
-from metrics.engine.numerics import find_root
+from metrics.engine.numerics import find_root, special
 from metrics.engine.significance.anova import two_way
 from metrics.engine.significance.equivalence import power_of_tost
 from metrics.engine.significance.pairs import Matrix, check

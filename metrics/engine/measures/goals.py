@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from metrics.engine.judged import JudgedRun, RankedGains, sum_by_topic
 from metrics.engine.measures.ratio import ratio
 from metrics.engine.measures.weighting import DEPTH, goal_weight, scaled_gains, scaled_levels, weighted_gain
+from metrics.engine.numerics import special
 from metrics.engine.ranking import Floats
 from metrics.engine.running import before, running_product, running_sum
 
@@ -72,8 +72,7 @@ def _stretch(ranked: RankedGains, left: Floats) -> Floats:
 
 def _trigamma(values: Any) -> Any:
     """Sum of 1 / (j + x)^2 over j = 0, 1, ...; same shape."""
-    # By name, where it is needed: SciPy takes longer to load than a command over a small file takes as a whole.
-    return import_module("scipy.special").polygamma(1, values)
+    return special.polygamma(1, values)
 
 
 def bpm(

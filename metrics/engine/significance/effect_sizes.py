@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
 
-from metrics.engine.numerics import cubic_spline
+from metrics.engine.numerics import cubic_spline, special
 from metrics.engine.ranking import Floats, Ints
 from metrics.engine.significance.anova import two_way
 from metrics.engine.significance.paired_t import mean_and_error

@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-from scipy import special
 
 from metrics.engine.errors import StatisticsError
-from metrics.engine.numerics import Curve, cubic_spline
+from metrics.engine.numerics import Curve, cubic_spline, special
 from metrics.engine.ranking import Flags, Floats, Ints
 from metrics.engine.significance import CORRECTIONS
 from metrics.engine.significance.cautions import CONSTANT, FEW_FOR_SPREAD, few_topics, skewed, untested

@@ -12,9 +12,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from scipy import special
 
-from metrics.engine.numerics import Curve, cubic_spline, find_root
+from metrics.engine.numerics import Curve, cubic_spline, find_root, special
 from metrics.engine.ranking import Floats
 
 # Beyond such a range of standard normals less is left than 1e-170.
