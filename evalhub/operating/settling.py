@@ -80,6 +80,12 @@ def missing_migrations() -> list[str]:
     return [".".join(node) for node in plan if node not in applied]
 
 
+def is_current() -> bool:
+    """Return whether every migration of this code is recorded in the database, also those that replace others."""
+    applied = MigrationRecorder(connection).applied_migrations()
+    return all(node in applied for node in _loader().disk_migrations or ())
+
+
 def newest_migrations() -> set[tuple[str, str]]:
     """Return the last migration of each app that this code knows."""
     loader = _loader()

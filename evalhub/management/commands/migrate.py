@@ -11,11 +11,12 @@ from typing import Any
 
 from django.core.management import CommandError
 from django.core.management.commands import migrate
+from django.core.management.sql import emit_post_migrate_signal
 from django.db import connection
 
 from evalhub.management import command
 from evalhub.operating.checks import OWN_CHECKS
-from evalhub.operating.settling import missing_migrations, note_needs, require_known
+from evalhub.operating.settling import is_current, missing_migrations, note_needs, require_known
 from runs.services.stores.chosen import the_store
 
 # Any number that is the same in every process and not used by another lock.
@@ -36,6 +37,12 @@ class Command(command.Command, migrate.Command):
     def handle(self, *args: Any, **options: Any) -> None:
         if not options.get("app_label"):
             command.placed(require_known)
+            if not options["verbosity"] and is_current():
+                # As a server finds it at almost every start. Django would build the state of all models twice; what
+                # it does after a migration is repeated, in case the last one was interrupted there.
+                emit_post_migrate_signal(0, False, options["database"])
+                note_needs()
+                return
         super().handle(*args, **options)
         if not missing_migrations():
             note_needs()
