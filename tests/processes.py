@@ -107,11 +107,6 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     return True
 
 
-def begins_last(session: pytest.Session, number: int) -> bool:
-    """Whether a process begins with the last groups, which wait for nobody."""
-    return number > session.config.option.processes // 2
-
-
 def _hand_out(session: pytest.Session, rounds: list[Round]) -> str:
     """Give each process a group when it asks for one, and note its reports; returns which one died in what test."""
     hook, config, died = session.config.hook, session.config, ""
@@ -144,8 +139,8 @@ def _hand_out(session: pytest.Session, rounds: list[Round]) -> str:
                     continue
                 if said is None:
                     stops = session.shouldfail or session.shouldstop
-                    group = None if stops else rounds[one.round].take(last=begins_last(session, one.number))
-                    line.send(group)  # type: ignore[union-attr]
+                    last = one.number > config.option.processes // 2
+                    line.send(None if stops else rounds[one.round].take(last=last))  # type: ignore[union-attr]
                 elif isinstance(said, str):
                     one.begun = said
                 else:
@@ -175,9 +170,6 @@ def _work(session: pytest.Session, number: int, round: Round, line: Connection, 
     """Run the tests of one group after the other; for a process of its own."""
     for other in others:
         other.close()
-    if begins_last(session, number):
-        # Servers must answer in time.
-        os.nice(5)
     config: Any = session.config
     # What the processes would share otherwise: the file of captured output, the terminal, folders and databases.
     capture = config.pluginmanager.getplugin("capturemanager")
