@@ -1,13 +1,15 @@
 """EvalHub's functions as machine code: compiled once, kept as object files, and loaded without the compiler.
 
 Numba compiles them (`metrics.engine.kernel_compiler`), which takes seconds. Numba's own cache still needs all of Numba,
-half a second and 80 MB; an object file needs LLVM alone, 40 ms.
+half a second and 80 MB. An object file needs LLVM alone, 20 ms and 40 MB; one that could be linked
+(`metrics.engine.linking`) needs nothing but memory to put it in.
 """
 
 from __future__ import annotations
 
 import ctypes
 import hashlib
+import mmap
 import os
 import re
 import stat
@@ -19,11 +21,17 @@ from threading import RLock
 from typing import Any
 
 import llvmlite
-import llvmlite.binding as llvm
+
+from metrics.engine.linking import ADDRESS, GIVEN, HEAD, MAGIC
 
 # Also the folder for users who cannot write beside the code, or want other machines to find the files.
 FOLDER, PROCESSOR = "EVALHUB_KERNELS", "EVALHUB_KERNELS_CPU"
 _COMPILER = "metrics.engine.kernel_compiler"
+# Names instead of modules: a process that finds its kernels linked loads none of LLVM.
+_LLVM = "llvmlite.binding"
+# What tells processors apart, of the many things that Linux says of one.
+_PROCESSORS = Path("/proc/cpuinfo")
+_TOLD = (b"vendor_id", b"cpu family", b"model", b"stepping", b"flags")
 _ROOT = Path(__file__).parents[2]
 _IMPORT = re.compile(r"^from ((?:metrics|runs)[\w.]*) import", re.MULTILINE)
 _ARGUMENT = re.compile(r"(\w+?)(\[.*?\])?(?:, |$)")
@@ -67,12 +75,11 @@ class Kernel:
     @cached_property
     def _function(self) -> Callable[..., Any]:
         with _lock:
-            engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine())
-            engine.add_object_file(llvm.ObjectFileRef.from_data(self._object()))
-            engine.finalize_object()
+            made = self._object()
+            owner, address = _placed(made) if made.startswith(MAGIC) else _loaded(made, self.name)
         types = [kind for argument in self.arguments for kind in argument.types]
-        function: Any = ctypes.CFUNCTYPE(_C_TYPES[self.result], *types)(engine.get_function_address(self.name))
-        function.engine = engine  # owns the code
+        function: Any = ctypes.CFUNCTYPE(_C_TYPES[self.result], *types)(address)
+        function.owner = owner  # of the code
         return function  # type: ignore[no-any-return]
 
     def _object(self) -> bytes:
@@ -121,20 +128,61 @@ class Argument:
             passed += value.strides
 
 
-def target_machine() -> Any:
+def _placed(image: bytes) -> tuple[Any, int]:
+    """Put an image into memory of its own, which is never writable and executable at once. Return that memory, and
+    where in it the function is."""
+    memory = mmap.mmap(-1, len(image), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ | mmap.PROT_WRITE)
+    memory[:] = image
+    library = ctypes.CDLL(None, use_errno=True)
+    for index, name in enumerate(GIVEN):
+        place = ctypes.cast(library[name], ctypes.c_void_p).value
+        ADDRESS.pack_into(memory, HEAD.size + index * ADDRESS.size, place)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    if library.mprotect(ctypes.c_void_p(start), ctypes.c_size_t(len(image)), mmap.PROT_READ | mmap.PROT_EXEC):
+        raise RuntimeError(f"this system lets no program make code executable: {os.strerror(ctypes.get_errno())}")
+    return memory, start + HEAD.unpack_from(image)[1]
+
+
+def _loaded(made: bytes, name: str) -> tuple[Any, int]:
+    """Let LLVM load an object file. Return what owns the code, and the address of the function."""
+    llvm = import_module(_LLVM)
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine())
+    engine.add_object_file(llvm.ObjectFileRef.from_data(made))
+    engine.finalize_object()
+    return engine, engine.get_function_address(name)
+
+
+def target_machine(linked: bool = False) -> Any:
     """Return LLVM's description of this machine, or of the processor that the environment names; an engine takes
-    ownership of it."""
+    ownership of it.
+
+    For code that is `linked` every place is relative to its own; else LLVM, which loads it, finds it anywhere.
+    """
+    llvm = import_module(_LLVM)
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    name, features = _processor()
-    return llvm.Target.from_default_triple().create_target_machine(
-        cpu=name, features=features, opt=3, jit=True, codemodel="jitdefault"
-    )
+    name, features = os.environ.get(PROCESSOR), ""
+    if not name:
+        name, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+    places = {"reloc": "pic", "codemodel": "small"} if linked else {"jit": True, "codemodel": "jitdefault"}
+    return llvm.Target.from_default_triple().create_target_machine(cpu=name, features=features, opt=3, **places)
 
 
-def _processor() -> tuple[str, str]:
-    named = os.environ.get(PROCESSOR)
-    return (named, "") if named else (llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
+def _processor() -> tuple[str, ...]:
+    """Return what tells this processor from others, or the name of the one that the environment names."""
+    if named := os.environ.get(PROCESSOR):
+        return (named,)
+    try:
+        with _PROCESSORS.open("rb", buffering=0) as file:
+            # The first of many processors; what follows is made only when it is read.
+            first = file.read(8192).partition(b"\n\n")[0]
+    except OSError:
+        first = b""
+    told = [line for line in first.split(b"\n") if line.partition(b"\t")[0].rstrip() in _TOLD]
+    if len(told) == len(_TOLD):
+        return tuple(line.decode(errors="replace") for line in told)
+    llvm = import_module(_LLVM)
+    return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
 
 
 @cache
