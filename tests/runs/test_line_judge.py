@@ -57,7 +57,26 @@ def test_made_up_files_are_judged_alike(content: bytes, scores: ScoreType, limit
     assert_same(content, judgements_of(QRELS), scores, limits)
 
 
-SCORES = st.sampled_from(["3", "2.5", "2.50", "1.25000001", "1.25", "0.5", "0", "-0", "-1.5", "1e300", "9.123456789"])
+SCORES = st.sampled_from(
+    [
+        "3",
+        "2.5",
+        "2.50",
+        "1.25000001",
+        "1.25",
+        "0.5",
+        "0",
+        "-0",
+        "-1.5",
+        "1e300",
+        "9.123456789",
+        "0.12345678901234567",
+        "0.12345678901234568",
+        "12.345678901234567",
+        "1.5e-05",
+        "1e999",
+    ]
+)
 ROWS = st.lists(st.tuples(st.sampled_from(["1", "2", "topic-301", "9"]), st.sampled_from(IDS), SCORES), max_size=60)
 
 
@@ -73,7 +92,15 @@ def test_ties_missing_topics_and_unjudged_documents_are_judged_alike(
 
 
 USUAL = "".join(f"{topic} Q0 {doc} {rank} {9 - rank // 3}.5 t\n" for topic in QRELS for rank, doc in enumerate(IDS))
-CHANGES = [("", ""), ("\n", "\r\n"), (" ", "\t"), (".5 ", ".123456 "), (" t\n", f" {'t' * 80}\n")]
+CHANGES = [
+    ("", ""),
+    ("\n", "\r\n"),
+    (" ", "\t"),
+    (".5 ", ".123456 "),
+    (".5 ", ".12345678901234567 "),
+    (".5 ", "5e-1 "),
+    (" t\n", f" {'t' * 80}\n"),
+]
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -86,8 +113,9 @@ def test_usual_lines_are_judged_in_one_pass(change: tuple[str, str]) -> None:
 
 
 ODD_LINES = [
-    "1  Q0 a 1 1 t", "1 Q0 a 1 1", "1 Q0 a 1 1 t x", "#1 Q0 a 1 1 t", "", "1 Q0 a 1 1e2 t",
-    "1 Q0 a 1 12.345678901234567 t", "topic-301 Q0 z 1.5 0 t", "topic-301 Q0 z -1 0 t", "topic-301 Q0 a 99 0 t",
+    "1  Q0 a 1 1 t", "1 Q0 a 1 1", "1 Q0 a 1 1 t x", "#1 Q0 a 1 1 t", "", "1 Q0 a 1 1e999 t",
+    "1 Q0 a 1 12.345678901234567890 t", "1 Q0 a 1000000000000000 1 t",
+    "topic-301 Q0 z 1.5 0 t", "topic-301 Q0 z -1 0 t", "topic-301 Q0 a 99 0 t",
     "topic-301 Q0 z 0 0 t", "topic-301 Q0 z 99 100 t", "topic-301 Q0 z 99 0 other", "topic-301 Q0 z\x7f 99 0 t",
     "topic-301 Q0 z\x01 99 0 t", "topic-301 Q0 z 99 . t",
 ]  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any
 import numba
 import numpy as np
 from llvmlite import ir
-from numba import uint64
+from numba import float64, uint64
 from numba.extending import intrinsic
 
 from metrics.engine.ranking import FINISH, MULTIPLIER
@@ -35,6 +35,41 @@ def _trailing_zeros(_: Any, word: Any) -> Any:
 
 # How many of a word's lowest bits are zero, 64 for no bit: one instruction.
 trailing_zeros: Any = intrinsic(_trailing_zeros)
+
+
+def _leading_zeros(_: Any, word: Any) -> Any:
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 0))
+
+    return word(word), generate
+
+
+# How many of a word's highest bits are zero.
+leading_zeros: Any = intrinsic(_leading_zeros)
+
+
+def _high_product(_: Any, left: Any, right: Any) -> Any:
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        wide = ir.IntType(128)
+        product = builder.mul(*(builder.zext(argument, wide) for argument in arguments))
+        return builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), ir.IntType(64))
+
+    return uint64(left, right), generate
+
+
+# The upper half of the 128 bits of the product of two words: one instruction.
+high_product: Any = intrinsic(_high_product)
+
+
+def _as_float(_: Any, word: Any) -> Any:
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], ir.DoubleType())
+
+    return float64(word), generate
+
+
+# The double with these bits.
+as_float: Any = intrinsic(_as_float)
 
 
 def _load_word(_: Any, data: Any, position: Any) -> Any:

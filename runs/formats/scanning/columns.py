@@ -18,6 +18,10 @@ from runs.formats.limits import Limits
 FEW, EXTRA, BAD_NUMBER, SLOW_NUMBER, FRACTION = 1, 2, 4, 8, 16
 CONTROL, HASH, LONG_ID, LONG_LINE = 32, 64, 128, 256
 NEW_TOPIC, NEW_LABEL, NO_RANK, EXTRA_NUMBER = 512, 1024, 2048, 4096
+# What is no longer a rank.
+LARGEST_RANK = 10.0**15
+# Longer numbers than this are read one by one instead of in an array as wide as the longest.
+_WIDE_NUMBER = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +95,17 @@ class JudgedLines:
 # Takes bytes, how many of them are whole topics, their first line and the limits; None where the lines must be read
 # into columns, because one is wrong or unusual.
 LineJudge = Callable[[bytes, int, int, Limits], JudgedLines | None]
+
+
+def read_floats(data: Bytes, starts: Positions | Ints, ends: Positions | Ints) -> Floats:
+    """Return decimal numbers of any kind, correctly rounded."""
+    width = int((ends - starts).max())
+    if width > _WIDE_NUMBER:
+        spans = zip(starts.tolist(), ends.tolist(), strict=True)
+        return np.array([float(data[start:end].tobytes()) for start, end in spans])
+    at = starts[:, None] + np.arange(width)
+    text = np.where(at < ends[:, None], data[np.minimum(at, len(data) - 1)], 0)
+    return np.ascontiguousarray(text, np.uint8).view(f"S{width}")[:, 0].astype(np.float64)
 
 
 def find_duplicates_exactly(columns: Columns, topic_starts: Ints) -> tuple[Ints, Ints]:

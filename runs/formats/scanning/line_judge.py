@@ -51,7 +51,8 @@ def line_judge(judgements: Judgements, scores: ScoreType, checked: bool) -> Line
             return None
         rows, matched, tied, tag, tag_end = told.tolist()
         begin, end, topic_of, sizes, judged = topics[:count].T.copy()
-        squares = np.add.reduceat(np.square(row_scores[:rows]), np.cumsum(sizes) - sizes)
+        with np.errstate(over="ignore"):
+            squares = np.add.reduceat(np.square(row_scores[:rows]), np.cumsum(sizes) - sizes)
         ids = [content[start:stop] for start, stop in zip(begin.tolist(), end.tolist(), strict=True)]
         # Copies, so that only what was found stays in memory.
         rank, judgement, tie_first, tie_size = found[:, :matched].copy()

@@ -29,6 +29,7 @@ from runs.formats.scanning.columns import (
     JudgedLines,
     Layout,
     LineJudge,
+    read_floats,
 )
 from runs.formats.scanning.freed_memory import keep_freed_memory
 from runs.formats.scanning.scan import PADDING, last_topic, scan
@@ -37,8 +38,6 @@ PIECE = 1024 * 1024
 _LF = 10
 _BOM = b"\xef\xbb\xbf"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
-# Longer numbers than this are read one by one instead of in an array as wide as the longest.
-_WIDE_NUMBER = 64
 _HEADER_LINES = 10_000
 # Of a file that is in memory completely, this many rows are processed at a time.
 _ROWS_AT_ONCE = 200_000
@@ -182,7 +181,9 @@ class PieceReader:
         if (columns.notes & HASH).any():
             self._note_comments(columns)
             columns = keep_rows(columns, columns.notes & HASH == 0)
-        _read_slow_numbers(columns)
+        # Numbers of more digits than the scan reads.
+        if len(slow := np.flatnonzero(columns.notes & SLOW_NUMBER)):
+            columns.number[slow] = read_floats(columns.data, columns.spans[slow, 4], columns.spans[slow, 5])
         return columns
 
     def _note_comments(self, columns: Columns) -> None:
@@ -352,21 +353,6 @@ def _renote(columns: Columns) -> Columns:
         notes[1:][~same] |= flag
         notes[:1] |= flag
     return replace(columns, notes=notes)
-
-
-def _read_slow_numbers(columns: Columns) -> None:
-    """Read numbers beyond the kernel's exact range (many digits, exponents), correctly rounded."""
-    slow = np.flatnonzero(columns.notes & SLOW_NUMBER)
-    if not len(slow):
-        return
-    starts, ends = columns.spans[slow, 4], columns.spans[slow, 5]
-    width = int((ends - starts).max())
-    if width > _WIDE_NUMBER:
-        columns.number[slow] = [float(columns.text(row, NUMBER)) for row in slow.tolist()]
-        return
-    at = starts[:, None] + np.arange(width)
-    text = np.where(at < ends[:, None], columns.data[np.minimum(at, len(columns.data) - 1)], 0)
-    columns.number[slow] = np.ascontiguousarray(text, np.uint8).view(f"S{width}")[:, 0].astype(np.float64)
 
 
 def _why_few(line: bytes) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from math import isinf
 from typing import Self
 
 import numpy as np
@@ -23,6 +24,7 @@ from runs.formats.scanning.columns import (
     FEW,
     FRACTION,
     HASH,
+    LARGEST_RANK,
     LONG_ID,
     LONG_LINE,
     NEW_LABEL,
@@ -32,12 +34,15 @@ from runs.formats.scanning.columns import (
     Columns,
     Layout,
     find_duplicates_exactly,
+    read_floats,
 )
 
 Notes = npt.NDArray[np.int32]
 _TOPIC_MIX = np.uint64(0xD6E8FEB86659FD93)
 _THIRTY_TWO, _ALL = np.uint64(32), np.uint64(0xFFFFFFFFFFFFFFFF)
 _POWERS = 10.0 ** np.arange(23)
+# More fit into no word of the kernel's.
+_DIGITS = 19
 _LF, _CR, _HASH_SIGN, _PLUS, _MINUS, _POINT, _ZERO = 10, 13, 35, 43, 45, 46, 48
 # The kind of a byte: a part of a column, the space after it, or a byte that is refused.
 _PART, _SPACE, _CONTROL = range(3)
@@ -63,7 +68,7 @@ def scan(content: bytes, size: int, layout: Layout, first_line: int, seed: int, 
     rank = np.full(len(notes), -1, np.int64)
     if layout.rank != ABSENT:
         values, how = _numbers(lines.data, starts[:, layout.rank], ends[:, layout.rank])
-        whole = (how == 0) & (values >= 0)
+        whole = (how == 0) & (values >= 0) & (values < LARGEST_RANK)
         rank[whole] = values[whole].astype(np.int64)
         notes[~whole] |= NO_RANK
     hashes = np.empty(len(notes), np.uint64)
@@ -142,8 +147,8 @@ class _Lines:
 
 
 def _numbers(data: Bytes, starts: Positions, ends: Positions) -> tuple[Floats, Notes]:
-    """Return decimal numbers, exact where 53 bits of mantissa and a power of ten up to 22 hold them; else NaN and a
-    note."""
+    """Return decimal numbers of up to nineteen digits from the first that is not zero, correctly rounded; else NaN and
+    a note."""
     size = ends - starts
     first = data[starts]
     signed = (first == _PLUS) | (first == _MINUS)
@@ -157,11 +162,14 @@ def _numbers(data: Bytes, starts: Positions, ends: Positions) -> tuple[Floats, N
         fraction += is_digit & (points > 0)
         significant += is_digit & ((significant > 0) | (digit > 0))
         mantissa = np.where(is_digit, mantissa * 10 + digit, mantissa)
-    exact = (significant <= 15) & (fraction <= 22)
+    # A double holds both numbers, so that their quotient is rounded once.
+    exact, read = (significant <= 15) & (fraction <= 22), significant <= _DIGITS
     values = np.where(exact, mantissa / _POWERS[np.minimum(fraction, 22)], np.nan)
     values[first == _MINUS] *= -1
-    notes = np.where(exact, 0, SLOW_NUMBER) | np.where(points, FRACTION, 0)
+    notes = np.where(read, 0, SLOW_NUMBER) | np.where(points, FRACTION, 0)
     plain = (digits > 0) & (points <= 1) & (signed + digits + points == size)
+    if len(wide := np.flatnonzero(plain & read & ~exact)):
+        values[wide] = read_floats(data, starts[wide], ends[wide])
     for row in np.flatnonzero(~plain).tolist():
         values[row], notes[row] = _number(data[starts[row] : ends[row]].tobytes())
     return values, notes.astype(np.int32)
@@ -172,15 +180,10 @@ def _number(text: bytes) -> tuple[float, int]:
     match = _NUMBER.fullmatch(text)
     if not match or not (match[2] or match[4]):
         return np.nan, BAD_NUMBER
-    fraction = match[4] or b""
-    digits = (match[2] + fraction).lstrip(b"0")
-    note = FRACTION if match[3] else 0
-    if match[5]:
-        return np.nan, SLOW_NUMBER | FRACTION
-    if len(digits) > 15 or len(fraction) > 22:
-        return np.nan, note | SLOW_NUMBER
-    value = int(digits or b"0") / float(_POWERS[len(fraction)])
-    return (-value if match[1] == b"-" else value), note
+    digits = (match[2] + (match[4] or b"")).lstrip(b"0")
+    note = FRACTION if match[3] or match[5] else 0
+    value = float(text)
+    return (np.nan, note | SLOW_NUMBER) if len(digits) > _DIGITS or isinf(value) else (value, note)
 
 
 def _word(words: Hashes, starts: Positions, sizes: Positions, offset: int) -> Hashes:

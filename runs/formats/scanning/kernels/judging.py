@@ -32,8 +32,8 @@ from metrics.engine.kernels.words import (
     spaces_at,
     trailing_zeros,
 )
-from runs.formats.scanning.columns import FRACTION
-from runs.formats.scanning.kernels.decimal_numbers import UNREAD, read_any_number, read_number
+from runs.formats.scanning.columns import FRACTION, LARGEST_RANK
+from runs.formats.scanning.kernels.decimal_numbers import UNREAD, read_any_number, read_number, read_wide
 
 _LOW = np.uint64(0xFFFFFFFF)
 # So many comparisons of ids are made for one group of ties; a larger one is better sorted.
@@ -125,6 +125,8 @@ def _columns(data: Any, position: Any, blanks: Any) -> tuple[bool, Any, Any, Any
 def _number(data: Any, start: Any, end: Any) -> tuple[Any, Any]:
     value, note = read_number(data, start, end)
     if note == UNREAD:
+        value, note = read_wide(data, start, end)
+    if note == UNREAD:
         value, note = read_any_number(data, start, end)
     return value, note
 
@@ -151,7 +153,7 @@ def _read_topic(
         if strict:
             end = stop - np.uint64(data[stop - ONE] == CR)
             rank, note = _number(data, c + ONE, d)
-            if note or rank < 0 or not same_bytes(data, tag, tag_end, e + ONE, end):
+            if note or rank < 0 or rank >= LARGEST_RANK or not same_bytes(data, tag, tag_end, e + ONE, end):
                 return NONE, topic_end, position
             if a - position > id_length or c - b - ONE > id_length or stop - position > line_length:
                 return NONE, topic_end, position

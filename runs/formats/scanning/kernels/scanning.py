@@ -36,13 +36,14 @@ from runs.formats.scanning.columns import (
     EXTRA_NUMBER,
     FEW,
     HASH,
+    LARGEST_RANK,
     LONG_ID,
     LONG_LINE,
     NEW_LABEL,
     NEW_TOPIC,
     NO_RANK,
 )
-from runs.formats.scanning.kernels.decimal_numbers import UNREAD, read_any_number, read_number
+from runs.formats.scanning.kernels.decimal_numbers import UNREAD, read_any_number, read_number, read_wide
 
 
 @compiled
@@ -163,6 +164,8 @@ def scan(
             hashes[row] = hash_of(data, starts[document], ends[document], seed)
             value, how = read_number(data, starts[number], ends[number])
             if how == UNREAD:
+                value, how = read_wide(data, starts[number], ends[number])
+            if how == UNREAD:
                 value, how = read_any_number(data, starts[number], ends[number])
             numbers[row] = value
             note |= how
@@ -171,7 +174,7 @@ def scan(
                 value, how = read_number(data, starts[rank_column], ends[rank_column])
                 if how == UNREAD:
                     value, how = read_any_number(data, starts[rank_column], ends[rank_column])
-                if how or value < 0:
+                if how or value < 0 or value >= LARGEST_RANK:
                     note |= NO_RANK
                 else:
                     ranks[row] = np.int64(value)
