@@ -15,6 +15,7 @@ import pytest
 import zstandard
 
 from evalhub.local.options import parser
+from metrics.engine import kernel_compiler
 from metrics.engine.grammar import parse_measure
 from metrics.engine.trec_eval.table import ENTRIES
 from runs.formats.scanning import scan
@@ -291,13 +292,32 @@ def test_a_reader_that_has_enough_ends_it_quietly(tiny: Files) -> None:
     assert (process.wait(), said) == (141, b"")
 
 
+def test_the_process_ends_with_its_status_and_all_that_it_has_said(tiny: Files, tmp_path: Path) -> None:
+    """It ends without Python's own end, which would write what is still in its buffers."""
+    for arguments, status, said in (
+        (["-q", *tiny], 0, b""),
+        ([tiny[0], tmp_path / "absent"], 1, b"No such file"),
+        (["--nothing", *tiny], 2, b"--nothing"),
+    ):
+        process = start(*arguments)
+        out, err = process.communicate()
+        assert process.returncode == status
+        assert said in err
+        assert out.endswith(b"\n") is (status == 0)
+    with Path("/dev/full").open("wb") as full:
+        command = [sys.executable, "-m", "evalhub", "eval", *map(str, tiny)]
+        done = subprocess.run(command, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (1, b"evalhub eval: cannot write the output: No space left on device\n")
+
+
 LOADED = """
 import sys
-from evalhub.cli import main
+from evalhub.local.eval import main
 try:
-    main()
+    main(sys.argv)
 finally:
     print(sorted({name.partition(".")[0] for name in sys.modules}), file=sys.stderr)
+    print("LLVM" if "llvmlite.binding" in sys.modules else "no LLVM", file=sys.stderr)
 """
 
 
@@ -318,6 +338,8 @@ def test_neither_the_compiler_nor_the_service_is_loaded(
         cwd=ROOT, capture_output=True, text=True, check=True, env={**os.environ, **folder},
     )  # fmt: skip
     assert ("'numba'" in done.stderr) is (large and not compiled)
+    if kernel_compiler._LINKED:
+        assert ("no LLVM" in done.stderr) is not (large and not compiled)
     for name in ("django", "rest_framework", "celery", *([] if large else ["scipy", "yaml", "isal", "zstandard"])):
         assert f"'{name}'" not in done.stderr
     assert done.stdout.count("relstring") == 4
