@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
-from pathlib import Path
 from typing import BinaryIO
 
 from runs.errors import FileTooLarge
@@ -37,11 +37,11 @@ class LocalFile:
             self._opened.close()
 
     def _raw(self) -> BinaryIO:
-        path, limit = Path(self.name), self._limits.bytes_in
-        if self.name != "-" and (path.is_file() or path.is_dir() or not path.exists()):
-            return path.open("rb")
+        name, limit = self.name, self._limits.bytes_in
+        if name != "-" and (os.path.isfile(name) or os.path.isdir(name) or not os.path.exists(name)):
+            return open(name, "rb")
         if self._kept is None:
-            self._kept = _read(self.name, limit)
+            self._kept = _read(name, limit)
         if len(self._kept) > limit:
             raise FileTooLarge(f"more than {limit:,} bytes from a pipe; use a file instead")
         return io.BytesIO(self._kept)
@@ -51,5 +51,5 @@ def _read(name: str, limit: int) -> bytes:
     """Return the content of a pipe, or one byte more than the limit."""
     if name == "-":
         return sys.stdin.buffer.read(limit + 1)
-    with Path(name).open("rb") as pipe:
+    with open(name, "rb") as pipe:
         return pipe.read(limit + 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 
 from metrics.engine import ENGINE_VERSION
 from metrics.engine.measures.definition import MAX_LEVEL
@@ -10,6 +11,7 @@ from metrics.engine.trec_eval.table import VERSIONS
 from metrics.exports import EXPORTS
 from runs.formats.trec_qrels import ITERATIONS
 
+_ANY_WIDTH = 80
 _DESCRIPTION = """\
 Evaluate runs in TREC's format as trec_eval does: same options, output byte-for-byte identical. QRELS and RUN are files,
 plain or compressed with gzip or Zstandard, or - for standard input.
@@ -41,12 +43,14 @@ def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         "evalhub eval", description=_DESCRIPTION, epilog=_MEASURES, allow_abbrev=False, add_help=False,
         usage="%(prog)s [-q] [-c] [-n] [-J] [-m MEASURE] [-l N] [-M N] [-N N] [-Z FILE] [more] QRELS RUN [RUN ...]",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        # Every option is tried on a formatter, which would load what finds out how wide the terminal is.
+        formatter_class=partial(argparse.RawDescriptionHelpFormatter, width=_ANY_WIDTH),
     )  # fmt: skip
     made.add_argument("qrels", metavar="QRELS", help="judgements: topic iteration document level")
     made.add_argument("runs", metavar="RUN", nargs="+", help="runs: topic Q0 document rank score tag")
     _add_trec_eval(made)
     _add_own(made)
+    made.formatter_class = argparse.RawDescriptionHelpFormatter
     return made
 
 

@@ -8,15 +8,14 @@ half a second and 80 MB. An object file needs LLVM alone, 20 ms and 40 MB; one t
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import mmap
 import os
 import re
 import stat
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache, cached_property
 from importlib import import_module
-from pathlib import Path
 from threading import RLock
 from typing import Any
 
@@ -30,9 +29,10 @@ _COMPILER = "metrics.engine.kernel_compiler"
 # Names instead of modules: a process that finds its kernels linked loads none of LLVM.
 _LLVM = "llvmlite.binding"
 # What tells processors apart, of the many things that Linux says of one.
-_PROCESSORS = Path("/proc/cpuinfo")
+_PROCESSORS = "/proc/cpuinfo"
 _TOLD = (b"vendor_id", b"cpu family", b"model", b"stepping", b"flags")
-_ROOT = Path(__file__).parents[2]
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_ROOT = os.path.dirname(os.path.dirname(_HERE))
 _IMPORT = re.compile(r"^from ((?:metrics|runs)[\w.]*) import", re.MULTILINE)
 _ARGUMENT = re.compile(r"(\w+?)(\[.*?\])?(?:, |$)")
 _DIGEST = 32
@@ -40,6 +40,19 @@ _C_TYPES: dict[str, Any] = {
     "void": None, "int64": ctypes.c_int64, "uint64": ctypes.c_uint64, "float64": ctypes.c_double,
 }  # fmt: skip
 _lock = RLock()
+
+
+def _sha256() -> Callable[[bytes], Any]:
+    """Return Python's own SHA-256, as its module `random` does: hashlib would load OpenSSL, which takes longer than all
+    kernels."""
+    for name in ("_sha2", "_sha256", "hashlib"):
+        with suppress(ImportError):
+            found: Callable[[bytes], Any] = import_module(name).sha256
+            return found
+    raise ImportError("SHA-256")
+
+
+_digest_of = _sha256()
 
 
 class Kernel:
@@ -91,13 +104,14 @@ class Kernel:
         return made
 
     @property
-    def _paths(self) -> list[Path]:
+    def _paths(self) -> list[str]:
         digests = _digest(self.signature, *_machine()), _digest(*sources(self.module))
-        return [folder / ".".join((self.module, self.name, *digests, "o")) for folder in _folders()]
+        return [os.path.join(folder, ".".join((self.module, self.name, *digests, "o"))) for folder in _folders()]
 
 
 def _digest(*texts: str) -> str:
-    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
+    digest: str = _digest_of("\0".join(texts).encode()).hexdigest()
+    return digest[:16]
 
 
 class Argument:
@@ -173,7 +187,7 @@ def _processor() -> tuple[str, ...]:
     if named := os.environ.get(PROCESSOR):
         return (named,)
     try:
-        with _PROCESSORS.open("rb", buffering=0) as file:
+        with open(_PROCESSORS, "rb", buffering=0) as file:
             # The first of many processors; what follows is made only when it is read.
             first = file.read(8192).partition(b"\n\n")[0]
     except OSError:
@@ -197,45 +211,46 @@ def sources(module: str) -> list[str]:
     waiting = [module, _COMPILER]
     while waiting:
         if (name := waiting.pop()) not in texts:
-            texts[name] = _ROOT.joinpath(*name.split(".")).with_suffix(".py").read_text()
+            with open(os.path.join(_ROOT, *name.split(".")) + ".py", encoding="utf-8") as file:
+                texts[name] = file.read()
             waiting += _IMPORT.findall(texts[name])
     return [texts[name] for name in sorted(texts)]
 
 
 @cache
-def _folders() -> tuple[Path, ...]:
+def _folders() -> tuple[str, ...]:
     """Return the folders for object files: the named one, or else beside the code and in the user's cache."""
     if named := os.environ.get(FOLDER):
-        return (Path(named),)
-    return Path(__file__).parent / "__pycache__", Path(
-        os.environ.get("XDG_CACHE_HOME") or "~/.cache/"
-    ).expanduser() / "evalhub"
+        return (named,)
+    of_user = os.path.expanduser(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
+    return os.path.join(_HERE, "__pycache__"), os.path.join(of_user, "evalhub")
 
 
-def _content(path: Path) -> bytes | None:
+def _content(path: str) -> bytes | None:
     """Return an object file, or None if it does not exist, is truncated or altered, or another user could have put it
     there."""
     try:
-        with path.open("rb") as file:
+        with open(path, "rb") as file:
             owned = os.fstat(file.fileno())
             content = file.read()
     except OSError:
         return None
     trusted = owned.st_uid in (0, os.geteuid()) and not owned.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    sound = hashlib.sha256(content[_DIGEST:]).digest() == content[:_DIGEST]
+    sound = _digest_of(content[_DIGEST:]).digest() == content[:_DIGEST]
     return content[_DIGEST:] if trusted and sound else None
 
 
-def _keep(paths: list[Path], made: bytes) -> None:
+def _keep(paths: list[str], made: bytes) -> None:
     """Write the object file to the first writable folder; without one, the next process compiles again."""
-    for path in paths:
+    # Loaded here, because a process that finds its kernels compiled needs neither.
+    tempfile, file_path = import_module("tempfile"), import_module("pathlib").Path
+    for path in map(file_path, paths):
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # Loaded here, because a process that finds its kernels compiled does not need it.
-            with import_module("tempfile").NamedTemporaryFile(dir=path.parent, delete=False) as file:
-                file.write(hashlib.sha256(made).digest() + made)
-            Path(file.name).chmod(0o644)
-            Path(file.name).replace(path)
+            with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+                file.write(_digest_of(made).digest() + made)
+            file_path(file.name).chmod(0o644)
+            file_path(file.name).replace(path)
         except OSError:
             continue
         # The same kernel for this processor from before its sources changed.

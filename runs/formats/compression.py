@@ -6,11 +6,13 @@ import io
 import re
 import zlib
 from importlib import import_module
-from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from runs.errors import FileReport, FileTooLarge, InvalidFile, UnsupportedFile
 from runs.formats.limits import Limits
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _GZIP, _ZSTANDARD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 # Enough of a file's start to recognise its format, and the formats that are refused by it.

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
-from typing import TypeVar
+from queue import SimpleQueue
+from threading import Lock, Thread
+from typing import Any, Generic, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -16,26 +17,69 @@ Result = TypeVar("Result")
 THREADS = min(4, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
 
+class _Step(Generic[Result]):
+    """A call that another thread makes, in the context of this one."""
+
+    def __init__(self, function: Callable[..., Result], *given: Any) -> None:
+        self._call = copy_context().run, function, *given
+        self._made = Lock()
+        self._made.acquire()
+
+    def make(self) -> None:
+        run, *given = self._call
+        try:
+            self._result: Result = run(*given)
+            self._failure: BaseException | None = None
+        except BaseException as failure:
+            self._failure = failure
+        self._made.release()
+
+    def result(self) -> Result:
+        """Return what the call returns, or raise what it raises."""
+        with self._made:
+            if self._failure is not None:
+                raise self._failure
+            return self._result
+
+
 def ahead(function: Callable[[Item], Result], items: Iterator[Item], threads: int) -> Iterator[Result]:
     """Yield the results of a function that releases the interpreter's lock, in order, with some of them computed in
     advance.
 
     The items themselves are drawn in the caller's thread. If drawing one fails, the results of those before it come
-    first.
+    first. Threads of this module's own, because concurrent.futures loads what takes as long as a small file.
     """
-    waiting: deque[Future[Result]] = deque()
+    waiting: deque[_Step[Result]] = deque()
+    steps: SimpleQueue[_Step[Result] | None] = SimpleQueue()
+    workers: list[Thread] = []
     failure: Exception | None = None
-    with ThreadPoolExecutor(threads) as pool:
+
+    def work() -> None:
+        while step := steps.get():
+            step.make()
+
+    try:
         while failure is None:
             try:
-                waiting.append(pool.submit(copy_context().run, function, next(items)))
+                step = _Step(function, next(items))
             except StopIteration:
                 break
             except Exception as error:
                 failure = error
+            else:
+                waiting.append(step)
+                steps.put(step)
+                if len(workers) < threads:
+                    workers.append(Thread(target=work))
+                    workers[-1].start()
             if len(waiting) >= threads:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
+    finally:
+        for _ in workers:
+            steps.put(None)
+        for worker in workers:
+            worker.join()
     if failure is not None:
         raise failure
