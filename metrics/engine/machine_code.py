@@ -109,6 +109,8 @@ class Kernel:
         return [os.path.join(folder, ".".join((self.module, self.name, *digests, "o"))) for folder in _folders()]
 
 
+# The kernels of a module are made from the same texts.
+@cache
 def _digest(*texts: str) -> str:
     digest: str = _digest_of("\0".join(texts).encode()).hexdigest()
     return digest[:16]
