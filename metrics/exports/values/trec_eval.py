@@ -7,6 +7,9 @@ from collections.abc import Iterable, Iterator
 from metrics.engine.trec_eval.columns import Column, Value
 from metrics.exports.sheet import Sheet
 
+# Stands for a topic's id; neither ids nor values contain it.
+_TOPIC = "\0"
+
 
 def render(sheets: Iterable[Sheet], *, by_topic: bool, summary: bool) -> Iterator[str]:
     """Yield one piece for each run."""
@@ -19,14 +22,24 @@ def render(sheets: Iterable[Sheet], *, by_topic: bool, summary: bool) -> Iterato
 
 
 def _topic_lines(sheet: Sheet) -> Iterator[str]:
-    """Yield the lines of each topic, made column by column: large runs have hundreds of thousands of values."""
-    heads, columns = [], []
+    """Yield the lines of each topic: large runs have hundreds of thousands of values, so that all numbers of a topic
+    are written at once."""
+    forms, columns = [], []
     for column in sheet.columns:
-        if column.values is not None:
-            heads.append(_head(sheet, column))
-            columns.append([f"'{value}'" if isinstance(value, str) else _text(value) for value in column.values])
-    for topic, *texts in zip(sheet.topics, *columns, strict=True):
-        yield "".join([f"{head}{topic}\t{text}\n" for head, text in zip(heads, texts, strict=True) if text])
+        if column.values is None:
+            continue
+        head = _head(sheet, column)
+        if {*map(type, column.values)} == {float}:
+            forms.append(f"{head.replace('%', '%%')}{_TOPIC}\t%6.4f\n")
+            columns.append(column.values)
+        else:
+            texts = [f"'{value}'" if isinstance(value, str) else _text(value) for value in column.values]
+            forms.append("%s")
+            columns.append([f"{head}{_TOPIC}\t{text}\n" if text else "" for text in texts])
+    if columns:
+        form = "".join(forms)
+        for topic, values in zip(sheet.topics, zip(*columns, strict=True), strict=True):
+            yield (form % values).replace(_TOPIC, topic)
 
 
 def _head(sheet: Sheet, column: Column) -> str:
