@@ -20,6 +20,7 @@ from threading import RLock
 from typing import Any
 
 import llvmlite
+import numpy as np
 
 from metrics.engine.linking import ADDRESS, GIVEN, HEAD, MAGIC
 
@@ -121,6 +122,8 @@ class Argument:
 
     def __init__(self, kind: str, axes: str) -> None:
         self.kind = kind
+        # To compare types is much faster than to ask for their names.
+        self.dtype = np.dtype(kind)
         self.dimensions = axes.count(":") - axes.count("::")
         self.contiguous = "::1" in axes
         self.types: list[Any] = [ctypes.c_void_p, *[ctypes.c_int64] * self.dimensions]
@@ -136,7 +139,7 @@ class Argument:
             passed.append(value if self.kind == "float64" else int(value))
             return
         contiguous = value.flags.c_contiguous or not self.contiguous
-        if value.dtype.name != self.kind or value.ndim != self.dimensions or not contiguous:
+        if value.dtype != self.dtype or value.ndim != self.dimensions or not contiguous:
             message = f"a kernel wants {self.kind} in {self.dimensions} axes, not {value.dtype.name} {value.shape}"
             raise TypeError(message)
         passed += [value.ctypes.data, *value.shape]
