@@ -2,6 +2,7 @@
 dispatcher."""
 
 import os
+import sys
 from logging.config import dictConfig
 from typing import Any
 
@@ -15,6 +16,9 @@ os.environ.setdefault("CELERY_SKIP_CHECKS", "true")
 app = Celery("evalhub")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(["metrics"])
+# Otherwise Celery closes the connection to the database before and after each task: to open one takes PostgreSQL longer
+# than to store a run. The worker closes those that are old or broken (evalhub/serving/worker.py).
+app.conf["CELERY_DB_REUSE_MAX"] = sys.maxsize
 
 
 @signals.setup_logging.connect

@@ -16,7 +16,7 @@ from celery.worker import state
 from django.conf import settings
 from django.core import checks
 from django.core.exceptions import ImproperlyConfigured
-from django.db import DatabaseError, connections
+from django.db import DatabaseError, close_old_connections, connections
 from django.db.backends.signals import connection_created
 
 from evalhub.operating.checks import OWN_CHECKS, check_redis
@@ -167,6 +167,11 @@ class PoolWatchStep(bootsteps.StartStopStep):
         return PoolWatch(worker) if settings.EVALHUB_EMBEDDED and own_group else None
 
 
+def keep_connections(**signal: Any) -> None:
+    """Keep the connection of the task before, unless it is old or broken, as web processes do between requests."""
+    close_old_connections()
+
+
 def wait_for_no_disk(connection: Any, **created: Any) -> None:
     """On SQLite, admit the next writer before a worker's data are on the disk.
 
@@ -181,6 +186,7 @@ def wait_for_no_disk(connection: Any, **created: Any) -> None:
 def begin(**started: Any) -> None:
     """Make this process a worker, before it has a connection. A supervisor loads the module and is none."""
     connection_created.connect(wait_for_no_disk)
+    signals.task_prerun.connect(keep_connections)
 
 
 def run_worker(processes: int) -> int:

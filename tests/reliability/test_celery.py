@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from celery.fixups.django import DjangoWorkerFixup
 
 from evalhub.serving.celery import app
 from tests.reliability.rigs import installed, own_redis
@@ -39,6 +40,11 @@ from tests.reliability.servers import ROOT, clean_environment
 )
 def test_celery_has_the_settings_that_it_was_given(setting: str, value: object) -> None:
     assert getattr(app.conf, setting) == value
+
+
+def test_a_worker_keeps_its_connection_to_the_database() -> None:
+    """The setting has no place among those with Celery's prefix, and without it each task opens a connection."""
+    assert DjangoWorkerFixup(app).db_reuse_max == sys.maxsize
 
 
 SCRIPT = """

@@ -119,6 +119,16 @@ def test_a_database_that_goes_away_costs_no_attempt(rig: Rig, worker: subprocess
     assert rig.evaluation(run)["attempts"] == 1
 
 
+def test_a_connection_that_broke_between_two_runs_is_opened_again(rig: Rig, worker: subprocess.Popen[bytes]) -> None:
+    """A worker keeps its connections, and its database is started again while it has nothing to do."""
+    rig.wait_for(rig.submit(), "evaluated")
+    rig.postgres.kill()
+    rig.postgres.start()
+    run = rig.submit()
+    rig.wait_for(run, "evaluated")
+    assert rig.evaluation(run)["attempts"] == 1
+
+
 def test_a_killed_pool_process_is_replaced_and_its_run_evaluated(rig: Rig, worker: subprocess.Popen[bytes]) -> None:
     run = rig.submit()
     rig.wait_for(run, "evaluating")
