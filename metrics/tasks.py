@@ -7,11 +7,17 @@ from celery import shared_task
 from metrics.services.comparisons.stored import compare as compare_service
 from metrics.services.sessions.evaluate import evaluate_sessions as evaluate_sessions_service
 from metrics.services.values.evaluate import evaluate as evaluate_service
+from metrics.services.values.evaluate import evaluate_batch as evaluate_batch_service
 
 
 @shared_task(name="metrics.evaluate")
 def evaluate(*, evaluation_id: int) -> None:
     evaluate_service(evaluation_id=evaluation_id)
+
+
+@shared_task(name="metrics.evaluate_batch")
+def evaluate_batch(*, evaluation_ids: list[int]) -> None:
+    evaluate_batch_service(evaluation_ids=evaluation_ids)
 
 
 @shared_task(name="metrics.evaluate_sessions")

@@ -14,7 +14,8 @@ from django.db import DatabaseError
 
 from evalhub.operating.logs import begin_comparison, begin_evaluation, begin_session_evaluation
 from metrics.models import Comparison, Evaluation, Job, SessionEvaluation
-from metrics.tasks import compare, evaluate, evaluate_sessions
+from metrics.services.queue.batches import begun
+from metrics.tasks import compare, evaluate, evaluate_batch, evaluate_sessions
 
 _log = logging.getLogger("evalhub.evaluation")
 # A process of the pool works on one task at a time.
@@ -41,11 +42,18 @@ _JOBS = {
 }
 
 
+# Of the batch in hand, what was begun.
+_batch: list[int] = []
+
+
 def connect() -> None:
     """Connect to the signals of this process's evaluations and comparisons."""
     for task in (evaluate, evaluate_sessions, compare):
         signals.task_prerun.connect(_begin, sender=task)
         signals.task_postrun.connect(_end, sender=task)
+    signals.task_prerun.connect(_begin_batch, sender=evaluate_batch)
+    begun.connect(_begin_in_batch)
+    signals.task_postrun.connect(_end_batch, sender=evaluate_batch)
 
 
 def _begin(kwargs: dict[str, Any], **signal: Any) -> None:
@@ -61,6 +69,28 @@ def _end(kwargs: dict[str, Any], **signal: Any) -> None:
         key, pk = next(iter(kwargs.items()))
         with contextlib.suppress(DatabaseError):
             _log.info(_JOBS[key].noun, extra={"seconds": seconds, **_standing(_JOBS[key], pk)})
+
+
+def _begin_batch(**signal: Any) -> None:
+    _batch.clear()
+
+
+def _begin_in_batch(pk: int, **signal: Any) -> None:
+    begin_evaluation(pk)
+    _batch.append(pk)
+
+
+def _end_batch(**signal: Any) -> None:
+    """Log the state of each evaluation of a batch that was begun, if they can be read."""
+    if _batch and _log.isEnabledFor(logging.INFO):
+        columns = ("pk", "run_id", "state", "attempts", "error_code", "seconds")
+        with contextlib.suppress(DatabaseError):
+            ended = Evaluation.objects.filter(pk__in=_batch).values_list(*columns)
+            for pk, run, state, attempts, code, seconds in ended:
+                begin_evaluation(pk)
+                took = {} if seconds is None else {"seconds": round(seconds, 4)}
+                about = {"run": str(run), "state": state, "attempts": attempts, "code": code}
+                _log.info("evaluation", extra={**took, **about})
 
 
 def _standing(job: _Logged, pk: Any) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from evalhub.serving.ahead import make_ahead
 from evalhub.serving.celery import app
 from evalhub.serving.secret_key import keep_key
 from metrics.services.upkeep.dispatch import Dispatcher
-from metrics.tasks import compare, evaluate, evaluate_sessions
+from metrics.tasks import compare, evaluate, evaluate_batch, evaluate_sessions
 from runs.formats.scanning.warm_up import warm_up
 from runs.models import Install
 from runs.services.place import WrongPlace, require_place
@@ -39,6 +39,10 @@ _GIVE_BACK_SECONDS = 1.0
 
 def publish(evaluation_id: int) -> None:
     evaluate.apply_async(kwargs={"evaluation_id": evaluation_id})
+
+
+def publish_batch(evaluation_ids: list[int]) -> None:
+    evaluate_batch.apply_async(kwargs={"evaluation_ids": evaluation_ids})
 
 
 def publish_sessions(session_evaluation_id: int) -> None:
@@ -106,6 +110,7 @@ class DispatcherStep(bootsteps.StartStopStep):
         return Dispatcher(
             publish,
             waiting,
+            publish_batch=publish_batch,
             publish_sessions=publish_sessions,
             publish_comparison=publish_comparison,
             publish_ahead=publish_ahead,

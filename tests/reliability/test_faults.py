@@ -218,6 +218,42 @@ def test_an_evaluation_that_takes_all_memory_is_nobody_elses_fate(rig: Rig) -> N
     assert (evaluation["error_code"], evaluation["attempts"]) == ("evaluation_crashed", 3)
 
 
+def test_a_greedy_run_in_a_batch_is_nobody_elses_fate(rig: Rig, worker: subprocess.Popen[bytes]) -> None:
+    """It takes the others of its batch with it once, and is alone from then on."""
+    signal_all(worker, signal.SIGSTOP)
+    try:
+        runs = [rig.submit() for _ in range(4)]
+        greedy = rig.submit("greedy")
+        runs += [rig.submit() for _ in range(15)]
+        with rig.worker():
+            for run in runs:
+                rig.wait_for(run, "evaluated", 60)
+            rig.wait_for(greedy, "failed", 60)
+    finally:
+        signal_all(worker, signal.SIGCONT)
+    evaluation = rig.evaluation(greedy)
+    assert (evaluation["error_code"], evaluation["attempts"]) == ("evaluation_crashed", 3)
+    assert {rig.evaluation(run)["attempts"] for run in runs} == {1, 2}
+
+
+def test_a_worker_told_to_end_in_a_batch_gives_back_what_is_left(rig: Rig, worker: subprocess.Popen[bytes]) -> None:
+    signal_all(worker, signal.SIGSTOP)
+    try:
+        runs = [rig.submit() for _ in range(8)]
+        with rig.worker(slow=300) as ending:
+            rig.wait_for(runs[0], "evaluating")
+            ending.terminate()
+            rig.wait_for(runs[0], "queued")
+            told = [rig.evaluation(run) for run in runs]
+            ending.wait(20)
+    finally:
+        signal_all(worker, signal.SIGCONT)
+    # Released, and not expired: that would have left the attempts counted.
+    assert {(one["state"], one["attempts"]) for one in told} == {("queued", 0)}
+    for run in runs:
+        rig.wait_for(run, "evaluated")
+
+
 def test_everything_is_as_it_must_be_afterwards(rig: Rig) -> None:
     assert rig.server.manage("fsck").endswith("fsck: 0 faults\n")
     with rig.worker():

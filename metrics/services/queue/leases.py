@@ -46,11 +46,19 @@ Work = Callable[[Lease, threading.Event], bool]
 def work_on(pk: Any, kind: type[Job], work: Work) -> bool:
     """Do the work of one queued job and return whether this call finished it. A second call does nothing."""
     lease = patiently(lambda: claim(pk, kind))
-    if lease is None:
-        return False
+    done = False
+    if lease is not None:
+        with closing(lease), heartbeat(lease) as lost:
+            done = work(lease, lost)
+    return done
+
+
+@contextlib.contextmanager
+def closing(lease: Lease) -> Iterator[None]:
+    """Close the job or give it back however the work in this block fails. Only the end of the process is raised."""
+    kind = lease.kind
     try:
-        with _heartbeat(lease) as lost:
-            return work(lease, lost)
+        yield
     except LeaseLost:
         logger.warning("%s: lease_lost, its results are dropped", lease)
     except SystemExit:
@@ -72,7 +80,6 @@ def work_on(pk: Any, kind: type[Job], work: Work) -> bool:
     except Exception:
         logger.exception("%s failed", lease)
         _give_up_or_retry(lease)
-    return False
 
 
 def evaluate_leased(
@@ -88,14 +95,22 @@ def evaluate_leased(
 
     def work(lease: Lease, lost: threading.Event) -> bool:
         evaluation = kind._default_manager.select_related(*related).defer(*unread).get(pk=lease.pk)
-        if evaluation.submission.deleted_at:
-            drop(lease, kind.withdrawn_code())
+        if dropped(lease, evaluation):
             return False
-        evaluation.submission.check_sound()
         outcome = compute(evaluation, lost)
         return patiently(lambda: store(lease, outcome))
 
     return work_on(pk, kind, work)
+
+
+def dropped(lease: Lease, evaluation: SubmissionEvaluation) -> bool:
+    """Drop an evaluation whose run or session set was withdrawn and return whether it was. Raise StoredValueCorrupt if
+    the row of the submission is damaged."""
+    if evaluation.submission.deleted_at:
+        drop(lease, evaluation.withdrawn_code())
+        return True
+    evaluation.submission.check_sound()
+    return False
 
 
 def patiently(call: Callable[[], T]) -> T:
@@ -131,10 +146,10 @@ def _give_up_or_retry(lease: Lease) -> None:
 
 
 @contextlib.contextmanager
-def _heartbeat(lease: Lease) -> Iterator[threading.Event]:
-    """Renew the lease from a thread while the work lasts, and set the event if the lease was lost."""
+def heartbeat(*leases: Lease) -> Iterator[threading.Event]:
+    """Renew leases under one token from a thread while the work lasts, and set the event if all of them were lost."""
     done, lost = threading.Event(), threading.Event()
-    thread = threading.Thread(target=_beat_until, args=(lease, done, lost), name="heartbeat", daemon=True)
+    thread = threading.Thread(target=_beat_until, args=(leases, done, lost), name="heartbeat", daemon=True)
     thread.start()
     try:
         yield lost
@@ -143,15 +158,15 @@ def _heartbeat(lease: Lease) -> Iterator[threading.Event]:
         thread.join()
 
 
-def _beat_until(lease: Lease, done: threading.Event, lost: threading.Event) -> None:
+def _beat_until(leases: tuple[Lease, ...], done: threading.Event, lost: threading.Event) -> None:
     try:
         while not done.wait(settings.EVALHUB_LEASE_SECONDS / 3):
             try:
-                if not beat(lease):
+                if not beat(*leases):
                     lost.set()
                     return
             except DatabaseError as error:
-                logger.warning("%s: no heartbeat (%s)", lease, error)
+                logger.warning("%s: no heartbeat (%s)", leases[0], error)
                 connections.close_all()
     finally:
         connections.close_all()

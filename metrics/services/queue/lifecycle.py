@@ -7,6 +7,7 @@ this call made the change, 0 that another one did. Times are the database's, so 
 from __future__ import annotations
 
 import uuid
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
@@ -58,9 +59,30 @@ def _claiming(kind: type[Job], seconds: float) -> PreparedUpdate:
     return PreparedUpdate(make)
 
 
-def beat(lease: Lease) -> bool:
-    """Extend a lease and return whether it was still held."""
-    return bool(_held(lease).update(lease_until=_from_now(settings.EVALHUB_LEASE_SECONDS)))
+def claim_together(pks: Collection[Any], kind: type[Job] = Evaluation) -> list[Lease]:
+    """Take those of these queued jobs that are available and were never tried, under one token. Return their leases, in
+    this order.
+
+    A job that was tried may be why its worker died: it is claimed alone, so that it takes no other one with it again.
+    """
+    token = uuid.uuid4()
+    leased = {"attempts": 1, "lease_token": token, "lease_until": _from_now(settings.EVALHUB_LEASE_SECONDS)}
+    queued = _rows(kind).filter(is_due(), pk__in=pks, state=kind.QUEUED, attempts=0)
+    if not queued.update(state=kind.HELD, since=Now(), **leased):
+        return []
+    held = set(_rows(kind).filter(pk__in=pks, lease_token=token).values_list("pk", flat=True))
+    return [Lease(pk, token, kind) for pk in pks if pk in held]
+
+
+def beat(*leases: Lease) -> bool:
+    """Extend leases under one token and return whether any of them was still held."""
+    until, held = {"lease_until": _from_now(settings.EVALHUB_LEASE_SECONDS)}, _held(*leases)
+    if len(leases) == 1:
+        return bool(held.update(**until))
+    with transaction.atomic():
+        # Those that are being finished need no lease any more: to wait for them here could be for ever.
+        free = list(held.select_for_update(skip_locked=True).values_list("pk", flat=True))
+        return bool(free and held.filter(pk__in=free).update(**until)) or bool(held.exists())
 
 
 def note(lease: Lease, **changes: Any) -> bool:
@@ -105,6 +127,15 @@ def release(lease: Lease, *, delay: float, burn: bool, code: str = "", message: 
     return _leave(lease, lease.kind.QUEUED, error_code=code, traceback=traceback[-20_000:], **changes)
 
 
+def give_back(leases: Sequence[Lease], *, begun: bool) -> int:
+    """Return those of these jobs to the queue that are still held, which have one token; an attempt counts where the
+    work was `begun`. Return how many."""
+    if not leases:
+        return 0
+    uncounted = {} if begun else {"attempts": F("attempts") - 1}
+    return _requeue(_held(*leases), **uncounted)
+
+
 def drop(lease: Lease, code: str) -> bool:
     """Close the evaluation of a run or session set that was withdrawn while the evaluation waited."""
     return _leave(lease, SubmissionEvaluation.State.CANCELLED, error_code=code)
@@ -142,8 +173,9 @@ def queue_interrupted() -> int:
     return sum(_requeue(_rows(kind).filter(state=kind.HELD)) for kind in JOBS)
 
 
-def _requeue(held: QuerySet[Any]) -> int:
-    return held.update(state=Job.QUEUED, since=Now(), lease_token=None, lease_until=None, dispatched_at=None)
+def _requeue(held: QuerySet[Any], **changes: Any) -> int:
+    free = {"lease_token": None, "lease_until": None, "dispatched_at": None}
+    return held.update(state=Job.QUEUED, since=Now(), **free, **changes)
 
 
 def due_jobs(again_after: float, kind: type[Job] = Evaluation) -> QuerySet[Any]:
@@ -229,8 +261,9 @@ def _rows(kind: type[Job]) -> QuerySet[Any]:
     return kind._default_manager.all()
 
 
-def _held(lease: Lease) -> Any:
-    return _rows(lease.kind).filter(pk=lease.pk, state=lease.kind.HELD, lease_token=lease.token)
+def _held(lease: Lease, *others: Lease) -> Any:
+    pks = {"pk__in": [lease.pk, *(one.pk for one in others)]} if others else {"pk": lease.pk}
+    return _rows(lease.kind).filter(**pks, state=lease.kind.HELD, lease_token=lease.token)
 
 
 def _leave(lease: Lease, state: str, **changes: Any) -> bool:

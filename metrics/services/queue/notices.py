@@ -21,8 +21,8 @@ from runs.services.webhooks.events import comparison_compared, evaluations_done,
 _OF_COLLECTION = ("slug", "blind", "shown_to", "visibility", "team")
 
 
-# Of the run of an evaluation; asked at the end of each.
-_ENTRIES = Prepared(lambda pk: Entry.objects.filter(run__evaluations=pk).order_by().values_list("pk")[:1])
+# Of the runs of evaluations; asked at their end.
+_ENTRIES = Prepared(lambda *pks: Entry.objects.filter(run__evaluations__in=pks).order_by().values_list("pk")[:1])
 
 
 def announce_ended(kind: type[Job], pks: Iterable[Any]) -> None:
@@ -45,7 +45,7 @@ def announce_ended(kind: type[Job], pks: Iterable[Any]) -> None:
 
 def _tell_entered(pks: list[Any]) -> None:
     """Tell of the evaluations of runs that are entered in campaigns, which few are."""
-    if not any(_ENTRIES.rows(pk) for pk in pks):
+    if not pks or not _ENTRIES.rows(*pks):
         return
     entered = Evaluation.objects.counting().live().filter(pk__in=pks, run__entries__isnull=False)
     ended = entered.filter(state__in=(Evaluation.State.EVALUATED, Evaluation.State.FAILED)).distinct()

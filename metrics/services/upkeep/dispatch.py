@@ -6,6 +6,7 @@ import logging
 import random
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,7 @@ from metrics.models import JOBS, Comparison, Evaluation, Job, SessionEvaluation
 from metrics.services import kept_answers
 from metrics.services.campaigns.releasing import release_due
 from metrics.services.comparisons.stored import sweep_comparisons
+from metrics.services.queue.batches import TOGETHER, in_batches
 from metrics.services.queue.lifecycle import any_due, forget_dispatch, kinds_due, reap_expired, take_due, under_way
 from metrics.services.queue.notices import announce_done
 from metrics.services.queue.queueing import queue_missing
@@ -49,6 +51,8 @@ MOMENT_SECONDS, MAIL_SECONDS, DIGEST_SECONDS = 15.0, 2.0, 300.0
 # How often collections are looked for whose evaluations have settled.
 AHEAD_SECONDS = 2.0
 BATCH = 50
+# Of evaluations this many batches.
+BATCHES = 5
 # At most this many messages are in the broker; the rest of a long queue stays in the database.
 MESSAGES = 100
 
@@ -79,7 +83,8 @@ class Step:
 class Dispatcher(threading.Thread):
     """Publish due jobs every 30 ms, return expired leases to the queue, and sweep every hour, until stopped.
 
-    `waiting` returns how many messages the broker holds.
+    `waiting` returns how many messages the broker holds, and `publish_batch` sends one message for a list of
+    evaluations; without it each has its own.
     """
 
     def __init__(
@@ -87,6 +92,7 @@ class Dispatcher(threading.Thread):
         publish: Publish,
         waiting: Callable[[], int] = _no_message,
         *,
+        publish_batch: Publish | None = None,
         publish_sessions: Publish = _nobody,
         publish_comparison: Publish = _nobody,
         publish_ahead: Publish = _nobody,
@@ -103,10 +109,15 @@ class Dispatcher(threading.Thread):
         def publishing(name: str, kind: type[Job], call: Callable[[], int]) -> Step:
             return Step(name, 0.0, lambda: call() if kind in self._due else 0, sends=True)
 
+        def evaluations() -> int:
+            if publish_batch is None:
+                return publish_due(publish, waiting)
+            return publish_batches(publish, publish_batch, waiting)
+
         self._steps = (
             self._reaping,
             Step("looking for what is due", 0.0, self._look),
-            publishing("publishing", Evaluation, lambda: publish_due(publish, waiting)),
+            publishing("publishing", Evaluation, evaluations),
             publishing(
                 "publishing sessions",
                 SessionEvaluation,
@@ -232,6 +243,30 @@ def publish_due(
             forget_dispatch(due[sent:], kind)
             raise
     return len(due)
+
+
+def publish_batches(publish: Publish, publish_batch: Publish, waiting: Callable[[], int] = _no_message) -> int:
+    """Publish due evaluations in batches, as many as the broker has room for; one that is alone goes by `publish`."""
+    again_after = settings.EVALHUB_LEASE_SECONDS
+    if not any_due(again_after, Evaluation):
+        return 0
+    room = MESSAGES - waiting()
+    due = take_due(min(BATCHES, room) * TOGETHER, again_after) if room > 0 else []
+    batches = in_batches(due)
+    # Those that are alone may be more than there is room for.
+    unsent = deque(batches)
+    try:
+        while unsent and len(batches) - len(unsent) < room:
+            pks = unsent[0]
+            if len(pks) == 1:
+                publish(pks[0])
+            else:
+                publish_batch(pks)
+            unsent.popleft()
+    finally:
+        if unsent:
+            forget_dispatch([pk for pks in unsent for pk in pks])
+    return len(due) - sum(map(len, unsent))
 
 
 def publish_comparisons(publish: Publish, waiting: Callable[[], int] = _no_message) -> int:

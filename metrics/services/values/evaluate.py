@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import zstandard
 from django.db import transaction
@@ -14,9 +15,11 @@ from metrics.engine.grammar import Measure, parse_measure
 from metrics.engine.judged import JudgedRun
 from metrics.engine.known import mark_known
 from metrics.models import Evaluation, JudgedView, MetricVector
+from metrics.services.queue.batches import Batch
 from metrics.services.queue.leases import evaluate_leased
 from metrics.services.queue.lifecycle import Lease, LeaseLost, finish
 from metrics.services.queue.notices import announce_ended
+from metrics.services.values.storing import insert, seal_vectors
 from runs.digests import digest_of_depth
 from runs.formats.trec_run import judge_run
 from runs.services.changes import mark_changed
@@ -34,21 +37,29 @@ _UNREAD = (
 )  # fmt: skip
 
 
+_VIEW = ("evaluation_id", "content", "digest")
+_VECTOR = ("evaluation_id", "measure", "mean", "topics", "content", "digest", "mean_digest")
+
+
 @dataclass(frozen=True)
 class Outcome:
     """The result of evaluating a run."""
 
-    evaluation: Evaluation
-    view: JudgedRun
-    stored: JudgedView
+    collection: int
+    view: JudgedView
     vectors: list[MetricVector]
-    files: str
-    seconds: float
+    # The columns of the evaluation itself.
+    told: dict[str, int | float | str]
 
 
 def evaluate(*, evaluation_id: int) -> bool:
     """Evaluate one queued run and return whether this call finished it. A second call does nothing."""
     return evaluate_leased(evaluation_id, Evaluation, ("run__collection", "qrels"), _compute, _store, _UNREAD)
+
+
+def evaluate_batch(*, evaluation_ids: list[int]) -> int:
+    """Evaluate queued runs that were never tried, and return how many this call finished."""
+    return Batch(Evaluation, ("run__collection", "qrels"), _compute, _store_together, _UNREAD).work(evaluation_ids)
 
 
 def _compute(evaluation: Evaluation, lost: threading.Event) -> Outcome:
@@ -72,11 +83,19 @@ def _compute(evaluation: Evaluation, lost: threading.Event) -> Outcome:
     for name in dict.fromkeys([*run.collection.measures, JUDGED.name]):
         if lost.is_set():
             raise LeaseLost
-        vector = make_vector(evaluation.pk, parse_measure(name, run.collection.documents), view)
-        vectors.append(vector.seal(evaluation.qrels_id))
+        vectors.append(make_vector(evaluation.pk, parse_measure(name, run.collection.documents), view))
+    seal_vectors(vectors, evaluation.qrels_id)
     content = zstandard.compress(view.to_bytes())
     stored = JudgedView(evaluation_id=evaluation.pk, content=content).seal(evaluation.qrels_id)
-    return Outcome(evaluation, view, stored, vectors, "".join(run.files), time.perf_counter() - start)
+    files, depth = "".join(run.files), judged_depth(view)
+    told: dict[str, int | float | str] = {
+        "topics_answered": int((view.num_ret > 0).sum()),
+        "judged_files": files,
+        "judged_depth": depth,
+        "depth_digest": digest_of_depth(evaluation.pk, evaluation.qrels_id, files, depth),
+        "seconds": time.perf_counter() - start,
+    }
+    return Outcome(run.collection_id, stored, vectors, told)
 
 
 def make_vector(evaluation_id: int, measure: Measure, view: JudgedRun) -> MetricVector:
@@ -89,22 +108,31 @@ def make_vector(evaluation_id: int, measure: Measure, view: JudgedRun) -> Metric
 
 def _store(lease: Lease, outcome: Outcome) -> bool:
     """Save the results in one transaction. A worker that lost its lease writes nothing."""
-    depth = judged_depth(outcome.view)
-    told = {
-        "topics_answered": int((outcome.view.num_ret > 0).sum()),
-        "judged_files": outcome.files,
-        "judged_depth": depth,
-        "depth_digest": digest_of_depth(lease.pk, outcome.evaluation.qrels_id, outcome.files, depth),
-    }
-    with transaction.atomic():
-        if not finish(lease, seconds=outcome.seconds, **told):
-            raise LeaseLost
-        stored = MetricVector.objects.filter(evaluation_id=lease.pk)
-        stored._raw_delete(stored.db)
-        JudgedView.objects.bulk_create(
-            [outcome.stored], update_conflicts=True, unique_fields=["evaluation"], update_fields=["content", "digest"]
-        )
-        MetricVector.objects.bulk_create(outcome.vectors)
-        announce_ended(Evaluation, [lease.pk])
-    mark_changed(outcome.evaluation.run.collection_id)
+    if not _store_together([(lease, outcome)]):
+        raise LeaseLost
     return True
+
+
+def _store_together(outcomes: list[tuple[Lease, Outcome]]) -> list[Lease]:
+    """Save the results of several in one transaction, without those whose lease was lost. Return the leases of the
+    others."""
+    with transaction.atomic():
+        # In one order everywhere, so that two workers never wait for each other's rows.
+        ordered = sorted(outcomes, key=lambda one: one[0].pk)
+        saved = [(lease, outcome) for lease, outcome in ordered if finish(lease, **outcome.told)]
+        if not saved:
+            return []
+        pks = [lease.pk for lease, _ in saved]
+        for rows in (MetricVector.objects.filter(evaluation_id__in=pks), JudgedView.objects.filter(pk__in=pks)):
+            # Of an earlier time that it was evaluated, which few were.
+            rows._raw_delete(rows.db)
+        insert(JudgedView, _VIEW, [_values(outcome.view, _VIEW) for _, outcome in saved])
+        insert(MetricVector, _VECTOR, [_values(one, _VECTOR) for _, outcome in saved for one in outcome.vectors])
+        announce_ended(Evaluation, pks)
+    for collection in {outcome.collection for _, outcome in saved}:
+        mark_changed(collection)
+    return [lease for lease, _ in saved]
+
+
+def _values(row: JudgedView | MetricVector, columns: tuple[str, ...]) -> list[Any]:
+    return [getattr(row, name) for name in columns]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextvars import copy_context
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
 from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Any, Generic, TypeVar
@@ -14,7 +15,21 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 # On a machine with many cores a file uses only a few, because other files need the rest.
-THREADS = min(4, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+THREADS = min(4, CORES)
+
+
+_limit: ContextVar[int] = ContextVar("threads of a file", default=THREADS)
+
+
+@contextmanager
+def few_threads(most: int) -> Iterator[None]:
+    """Use at most so many threads for a file within this block: other processes use the other cores."""
+    token = _limit.set(most)
+    try:
+        yield
+    finally:
+        _limit.reset(token)
 
 
 class _Step(Generic[Result]):
@@ -49,6 +64,11 @@ def ahead(function: Callable[[Item], Result], items: Iterator[Item], threads: in
     The items themselves are drawn in the caller's thread. If drawing one fails, the results of those before it come
     first. Threads of this module's own, because concurrent.futures loads what takes as long as a small file.
     """
+    threads = min(threads, _limit.get())
+    if threads == 1:
+        # A thread that only waits for another one costs more than it gains.
+        yield from map(function, items)
+        return
     waiting: deque[_Step[Result]] = deque()
     steps: SimpleQueue[_Step[Result] | None] = SimpleQueue()
     workers: list[Thread] = []
