@@ -139,7 +139,8 @@ def _hand_out(session: pytest.Session, rounds: list[Round]) -> str:
                     continue
                 if said is None:
                     stops = session.shouldfail or session.shouldstop
-                    last = one.number > config.option.processes // 2
+                    # Of a later round, which has no servers, all begin with the slow tests.
+                    last = one.round > 0 or one.number > config.option.processes // 2
                     line.send(None if stops else rounds[one.round].take(last=last))  # type: ignore[union-attr]
                 elif isinstance(said, str):
                     one.begun = said
