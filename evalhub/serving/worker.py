@@ -107,7 +107,7 @@ class DispatcherStep(bootsteps.StartStopStep):
     requires = ("celery.worker.components:Pool",)
 
     def create(self, worker: Any) -> Any:
-        return Dispatcher(
+        dispatcher = Dispatcher(
             publish,
             waiting,
             publish_batch=publish_batch,
@@ -115,6 +115,9 @@ class DispatcherStep(bootsteps.StartStopStep):
             publish_comparison=publish_comparison,
             publish_ahead=publish_ahead,
         )
+        # The pool forks a new process for each that has ended.
+        os.register_at_fork(before=dispatcher.rest, after_in_parent=dispatcher.go_on, after_in_child=dispatcher.go_on)
+        return dispatcher
 
 
 class PoolWatch(threading.Thread):

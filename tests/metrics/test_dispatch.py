@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -107,6 +108,41 @@ def test_a_dead_broker_does_not_stop_the_reaper(queue: list[int], monkeypatch: p
 
     steps(monkeypatch, publish_due=refuse).round()
     assert Evaluation.objects.get(pk=queue[0]).state == "queued"
+
+
+def test_no_process_is_forked_in_the_middle_of_a_round(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would have the locks of SQLite that this thread holds, and wait for them for ever."""
+    begun, leave, forking, forked = (threading.Event() for _ in range(4))
+
+    def look(*arguments: object) -> set[Any]:
+        begun.set()
+        assert leave.wait(10)
+        return set()
+
+    dispatcher = steps(monkeypatch, kinds_due=look, ROUND_SECONDS=0.001)
+    monkeypatch.setattr(dispatcher, "_steps", dispatcher._steps[1:2])
+    monkeypatch.setattr(dispatcher._notes, "note", lambda: None)
+
+    def fork() -> None:
+        dispatcher.rest()
+        forking.set()
+        assert forked.wait(10)
+        dispatcher.go_on()
+
+    dispatcher.start()
+    assert begun.wait(10)
+    thread = threading.Thread(target=fork)
+    thread.start()
+    assert not forking.wait(0.05)
+    leave.set()
+    assert forking.wait(10)
+    begun.clear()
+    assert not begun.wait(0.05)
+    forked.set()
+    assert begun.wait(10)
+    thread.join()
+    dispatcher.stop()
+    assert not dispatcher.is_alive()
 
 
 def test_after_an_outage_living_workers_renew_their_leases_before_the_reaper_comes(

@@ -8,6 +8,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,6 +51,8 @@ SENDING_SECONDS = 0.5
 MOMENT_SECONDS, MAIL_SECONDS, DIGEST_SECONDS = 15.0, 2.0, 300.0
 # How often collections are looked for whose evaluations have settled.
 AHEAD_SECONDS = 2.0
+# How long a process that is forked waits for the round under way.
+REST_SECONDS = 10.0
 BATCH = 50
 # Of evaluations this many batches.
 BATCHES = 5
@@ -99,6 +102,8 @@ class Dispatcher(threading.Thread):
     ) -> None:
         super().__init__(name="dispatcher", daemon=True)
         self._stopped = threading.Event()
+        # Held by each round, and while a process is forked.
+        self._at_work = threading.RLock()
         self._notes = RoundNotes()
         # By the step that meets it.
         self._troubles: dict[str, str] = {}
@@ -139,14 +144,28 @@ class Dispatcher(threading.Thread):
 
     def run(self) -> None:
         while not self._stopped.wait(ROUND_SECONDS):
-            # Otherwise a connection that a restart of the database broke would stay broken.
-            close_old_connections()
-            self.round()
+            with self._at_work:
+                # Otherwise a connection that a restart of the database broke would stay broken.
+                close_old_connections()
+                self.round()
         connections.close_all()
 
     def stop(self) -> None:
         self._stopped.set()
         self.join(timeout=5)
+
+    def rest(self) -> None:
+        """Wait for the end of the round under way, and let none begin before `go_on`, because a process is forked.
+
+        A process that is forked while this thread is within SQLite has its locks, which nobody there releases: it waits
+        for ever, or finds the database locked for ever.
+        """
+        self._at_work.acquire(timeout=REST_SECONDS)
+
+    def go_on(self) -> None:
+        """Let rounds begin again; where `rest` waited in vain, do nothing."""
+        with suppress(RuntimeError):
+            self._at_work.release()
 
     def round(self) -> None:
         """Run every step that is due; a step that fails does not stop the others."""
