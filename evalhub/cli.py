@@ -7,6 +7,8 @@ import os
 import sys
 from importlib import import_module
 
+from evalhub.frames import call_with_room
+
 # Where each command's function is; named as text, so that none pays for what another one imports.
 _LOCAL: dict[str, str] = {
     "eval": "evalhub.local.start:main",
@@ -60,7 +62,7 @@ def main() -> None:
         gc.disable()
     module, _, function = _LOCAL.get(command, _SERVICE).partition(":")
     try:
-        getattr(import_module(module), function)(sys.argv)
+        call_with_room(lambda: getattr(import_module(module), function)(sys.argv))
     except Exception as error:
         if sentence := _sentence(error):
             sys.exit(sentence)

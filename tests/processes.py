@@ -10,7 +10,6 @@ EVALHUB_TEST_DATABASE_URL: as a process finds no more to do on SQLite, another o
 
 from __future__ import annotations
 
-import functools
 import io
 import multiprocessing
 import os
@@ -18,6 +17,7 @@ import re
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cache, partial
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkProcess
 from pathlib import Path
@@ -26,6 +26,8 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.db import connections
+
+from evalhub.frames import call_with_room
 
 Group = list[pytest.Item]
 # What asks a database: the engine and the commands on files do not, and servers are tested on both as it is.
@@ -36,7 +38,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--processes", type=int, default=1, help="how many processes run the tests")
 
 
-@functools.cache
+@cache
 def place_in_order(path: Path) -> int:
     """The part of all tests that a file belongs to: of the shared servers, of servers, of the browser, others."""
     if path.parent.name == "reliability":
@@ -115,7 +117,7 @@ def _hand_out(session: pytest.Session, rounds: list[Round]) -> str:
     def start(number: int, turn: int) -> None:
         line, far = multiprocessing.Pipe()
         made = multiprocessing.get_context("fork").Process(
-            target=_work, args=(session, number, rounds[turn], far, [*running, line])
+            target=call_with_room, args=(partial(_work, session, number, rounds[turn], far, [*running, line]),)
         )
         made.start()
         far.close()
