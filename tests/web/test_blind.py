@@ -56,6 +56,8 @@ MASKS = (
     (re.compile(r"(?<![0-9a-f])[0-9a-f]{20}(?![0-9a-f])"), "<code>"),
     (re.compile(r"world-\w"), "<world>"),
     (re.compile(r'csrfmiddlewaretoken" value="\w+'), "<csrf>"),
+    # How long it is until then, in days and hours.
+    (re.compile(r'(data-until="[^"]*"><span\s*>[^<]*</span> <b>)[^<]*'), r"\1<time>"),
 )
 EVERYWHERE_THE_SAME = ("schema", "api-docs", "measures", "measure", "measures-page", "measure-page", "vega-script")
 DIFFER_WHERE_OPEN = {
