@@ -15,12 +15,12 @@ from metrics.questions.boards import board_query, standings_query
 from metrics.questions.parameters import choice_in
 from metrics.services.boards.fingerprints import Fingerprint, of_boards, of_filter
 from metrics.services.campaigns.boards import OFFICIAL, VIEWS, PhaseQuery, Reader
-from metrics.services.prepared import Prepared
 from runs.api.access import once, sees_scores
 from runs.api.campaigns.finding import participation_of, visible_phase
 from runs.api.parameters import text_of
 from runs.errors import Blind, InvalidInput
 from runs.models import Entry, Phase, Release, can_see_scores, sees_board
+from runs.models.prepared import Prepared
 from runs.services.campaigns import clock
 from runs.services.campaigns.managing import is_organiser
 from runs.services.campaigns.names import hides

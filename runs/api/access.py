@@ -30,15 +30,35 @@ from runs.models import (
     Team,
     Topic,
     can_see_scores,
+    disclosure,
 )
 from runs.models.collections import exists_for
 from runs.models.disclosure import in_team_of
+from runs.models.prepared import PreparedRows
+from runs.models.readers import reader_of
 from runs.models.submissions import seen_by
 from runs.services.campaigns.reads import note_values_read
 from runs.services.experiments import check_may_change
 
 Made = TypeVar("Made", Run, SessionSet)
 Found = TypeVar("Found")
+
+# Nearly every request asks one of these.
+_COLLECTION = PreparedRows(
+    lambda user, slug: Collection.objects.visible_to(user).select_related("team").filter(slug=slug).order_by()
+)
+_MANAGED = PreparedRows(lambda user, pk: Collection.objects.managed_by(user).filter(pk=pk).order_by().only("pk"))
+
+
+def _submissions(model: type[Made]) -> PreparedRows[Made]:
+    return PreparedRows(
+        lambda user, at, pk: (
+            model.objects.select_related("team", "collection").filter(seen_by(user, at=at), pk=pk).order_by()
+        )
+    )
+
+
+_SUBMISSIONS: dict[type[Any], PreparedRows[Any]] = {model: _submissions(model) for model in (Run, SessionSet)}
 
 
 def collections_of(user: Any) -> QuerySet[Collection]:
@@ -65,10 +85,7 @@ def collections_of(user: Any) -> QuerySet[Collection]:
 
 
 def visible_collection(request: HttpRequest | Request, slug: str) -> Collection:
-    seen = Collection.objects.visible_to
-    found = once(
-        request, ("collection", slug), lambda: seen(request.user).select_related("team").filter(slug=slug).first()
-    )
+    found = once(request, ("collection", slug), lambda: _COLLECTION.first(reader_of(request.user), slug))
     if found is None:
         raise Http404(f"there is no collection {slug!r}")
     return found
@@ -146,17 +163,15 @@ def _counted(found: Any, user: Any) -> Collection:
 def managed_collection(request: Request, slug: str) -> Collection:
     """Return a collection of which the user is an organiser. Raise NotAllowed if the user may only see it."""
     found = visible_collection(request, slug)
-    if not Collection.objects.managed_by(request.user).filter(pk=found.pk).exists():
+    if not _MANAGED.first(reader_of(request.user), found.pk):
         raise NotAllowed(f"only owners of team {found.team} can do this with collection {slug}")
     return found
 
 
 def visible(request: HttpRequest | Request, model: type[Made], pk: UUID) -> Made:
     """Return a run or session set that the user may see; StoredValueCorrupt where its row is damaged."""
-    seen = model.objects.visible_to
-    found = once(
-        request, (model, pk), lambda: seen(request.user).select_related("team", "collection").filter(pk=pk).first()
-    )
+    seen = cast(PreparedRows[Made], _SUBMISSIONS[model])
+    found = once(request, (model, pk), lambda: seen.first(reader_of(request.user), disclosure.now(), pk))
     if found is None:
         raise Http404(f"there is no {model.noun()} {pk}")
     found.check_sound()

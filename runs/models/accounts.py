@@ -18,6 +18,7 @@ from django.utils import timezone
 from django.utils.text import slugify
 
 from runs.models.checked import StoredJSON
+from runs.models.prepared import PreparedRows
 from runs.models.text import check_line
 
 
@@ -209,8 +210,8 @@ class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
         prefix, _, rest = text.partition("_")
         key, _, secret = rest.partition("_")
         # Every request of the API asks this: the simplest question, of which Python looks at the row.
-        found = self.select_related("user").filter(key=key).order_by() if prefix == "evh" else ()
-        token = next((one for one in found if one.is_usable), None)
+        found = _TOKEN.first(key) if prefix == "evh" else None
+        token = found if found and found.is_usable else None
         known = token.digest if token else digest_of_secret("")
         same = hmac.compare_digest(known, digest_of_secret(secret))
         return token if token and same else None
@@ -245,6 +246,9 @@ class ApiToken(models.Model):
         """Whether it is neither revoked nor expired, and its user may still log in: the condition of `usable`."""
         alive = self.expires_at is None or self.expires_at > timezone.now()
         return alive and self.revoked_at is None and self.user.is_active
+
+
+_TOKEN = PreparedRows(lambda key: ApiToken.objects.select_related("user").filter(key=key).order_by())
 
 
 def digest_of_secret(secret: str) -> str:

@@ -18,7 +18,9 @@ from runs.formats.trec_qrels import IGNORE, ROUND, SUBTOPIC
 from runs.models import disclosure
 from runs.models.accounts import Team, User
 from runs.models.checked import StoredJSON, TopicIds
-from runs.models.disclosure import Disclosure, by_reader, in_team_of, is_staff, led_by, sees_everything
+from runs.models.disclosure import Disclosure, by_reader, in_team_of, led_by, sees_everything
+from runs.models.prepared import PreparedRows
+from runs.models.readers import is_staff, reader_of
 from runs.models.text import check_line, check_text
 
 DEFAULT_MEASURES = (
@@ -194,7 +196,10 @@ class Collection(models.Model):
     @property
     def active_qrels(self) -> Qrels | None:
         """The judgements that count; None until a version is activated."""
-        return self.qrels.filter(active=True).first()
+        found = _ACTIVE.first(self.pk)
+        if found:
+            found.collection = self
+        return found
 
 
 def document_address(collection: Collection, doc_id: str) -> str:
@@ -206,7 +211,12 @@ def can_see_scores(viewer: Any, collection: Collection) -> bool:
     """Return whether the viewer may see everything that depends on the collection's judgements, by the rule of
     `runs.models.disclosure.sees_everything`."""
     open_to_all = not (collection.blind or collection.veiled)
-    return open_to_all or Collection.objects.scored_for(viewer).filter(pk=collection.pk).exists()
+    return open_to_all or _SCORED.first(reader_of(viewer), disclosure.now(), collection.pk) is not None
+
+
+_SCORED = PreparedRows(
+    lambda viewer, at, pk: Collection.objects.filter(sees_everything(viewer, at=at), pk=pk).order_by().only("pk")
+)
 
 
 class Topic(models.Model):
@@ -297,3 +307,6 @@ class Qrels(models.Model):
 
     def digest_of_topic_ids(self, topic_ids: object) -> int:
         return digest_of_json((self.collection_id, self.version, self.sha256), topic_ids)
+
+
+_ACTIVE = PreparedRows(lambda collection: Qrels.objects.filter(collection=collection, active=True).order_by())

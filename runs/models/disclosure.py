@@ -7,7 +7,6 @@ them: only the results of a team in a phase, at the addresses that ask for it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache, wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -19,6 +18,7 @@ from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
 from runs.models.accounts import Team
+from runs.models.readers import is_staff, reader_of
 
 if TYPE_CHECKING:
     from runs.models.campaigns import Phase
@@ -36,19 +36,6 @@ class Disclosure(models.IntegerChoices):
     PUBLIC = 3, "public"
 
 
-def is_staff(user: Any) -> bool:
-    return bool(user.is_authenticated and user.is_staff)
-
-
-@dataclass(frozen=True)
-class Reader:
-    """What a condition on rows has to know of the user who asks."""
-
-    pk: Any
-    is_authenticated: bool
-    is_staff: bool
-
-
 def by_reader(condition: Condition) -> Condition:
     """Make a condition once for each user and each path to the rows that it is about, and keep it: to make one takes
     longer than to ask the database with it. It depends on nothing else: not on a clock."""
@@ -56,7 +43,7 @@ def by_reader(condition: Condition) -> Condition:
 
     @wraps(condition)
     def made(user: Any, of: str = "") -> Q:
-        return kept(Reader(user.pk, user.is_authenticated, is_staff(user)), of)
+        return kept(reader_of(user), of)
 
     return cast(Condition, made)
 
@@ -79,17 +66,18 @@ def led_by(user: Any, of: str = "") -> Q:
     return Q(**{f"{of}team__in": _written(Team.objects.led_by(user).values("pk")) if user.is_authenticated else ()})
 
 
-def sees_everything(user: Any, of: str = "") -> Q:
+def sees_everything(user: Any, of: str = "", at: datetime | None = None) -> Q:
     """Return the condition of collections of which the user sees everything that depends on their judgements: public
     ones, those of which the user is an organiser, and those that are shown to participants, of whom the user is one:
     a member of an accepted team of a campaign with a phase on the collection. As long as names of teams are hidden that
     the general addresses would show, these open to organisers alone. For staff there is no condition.
 
-    `of` is the path from the rows that are asked for to their collection, as in "collection__".
+    `of` is the path from the rows that are asked for to their collection, as in "collection__"; `at` is the time,
+    now unless another is given.
     """
     if is_staff(user):
         return Q()
-    named = Q(**{f"{of}veiled_until": None}) | Q(**{f"{of}veiled_until__lte": now()})
+    named = Q(**{f"{of}veiled_until": None}) | Q(**{f"{of}veiled_until__lte": at or now()})
     disclosed = named & _disclosed_to(user, of)
     return disclosed | led_by(user, of) if user.is_authenticated else disclosed
 

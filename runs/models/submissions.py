@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from datetime import datetime
 from typing import Any, ClassVar, Self, TypeVar
 
 from django.db import models
@@ -14,21 +15,22 @@ from runs.errors import StoredValueCorrupt
 from runs.models.accounts import Team, User
 from runs.models.checked import StoredJSON
 from runs.models.collections import Collection, exists_for
-from runs.models.disclosure import in_team_of, is_staff, sees_everything
+from runs.models.disclosure import in_team_of, sees_everything
+from runs.models.readers import is_staff
 from runs.models.text import check_text
 
 M_co = TypeVar("M_co", bound=models.Model, covariant=True)
 
 
-def seen_by(user: Any, of: str = "") -> Q:
+def seen_by(user: Any, of: str = "", at: datetime | None = None) -> Q:
     """Return the rule of `visible_to` as a condition on rows whose path to a submission is `of`: where each has one, a
-    database looks at that one instead of collecting all that the user sees."""
-    return Q(**{f"{of}deleted_at": None}) & exists_for(user, f"{of}collection__") & unveiled(user, of)
+    database looks at that one instead of collecting all that the user sees. It is about the time `at`, or now."""
+    return Q(**{f"{of}deleted_at": None}) & exists_for(user, f"{of}collection__") & unveiled(user, of, at)
 
 
-def unveiled(user: Any, of: str = "") -> Q:
+def unveiled(user: Any, of: str = "", at: datetime | None = None) -> Q:
     """Return the rule of `unveiled_for` as a condition on such rows."""
-    return Q() if is_staff(user) else sees_everything(user, f"{of}collection__") | in_team_of(user, of)
+    return Q() if is_staff(user) else sees_everything(user, f"{of}collection__", at) | in_team_of(user, of)
 
 
 class SubmissionQuerySet(models.QuerySet[M_co]):

@@ -22,7 +22,6 @@ from metrics.models import Comparison, Evaluation
 from metrics.services.boards.asked import AskedBoard, BoardQuery, active_qrels
 from metrics.services.boards.filter import asks_for
 from metrics.services.boards.groups import read_groups
-from metrics.services.prepared import Prepared
 from runs.models import (
     Artifact,
     Collection,
@@ -35,6 +34,7 @@ from runs.models import (
     Topic,
     View,
 )
+from runs.models.prepared import Prepared
 
 Fingerprint = tuple[Any, ...]
 _PACKAGES = ("evalhub", "runs", "metrics")

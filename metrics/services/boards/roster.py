@@ -23,10 +23,10 @@ from metrics.engine import ENGINE_VERSION
 from metrics.engine.ranking import Ints
 from metrics.models import Evaluation
 from metrics.services.boards.groups import read_groups
-from metrics.services.prepared import Prepared
 from metrics.services.queue.damage import check_files
 from metrics.services.snapshots import is_isolated, once_in_snapshot
 from runs.models import Collection, Qrels
+from runs.models.prepared import Prepared
 
 # Runs in all that is remembered: 100 bytes each of a roster, 24 of an order.
 _MOST_RUNS, _MOST_ORDERED = 100_000, 400_000

@@ -19,8 +19,8 @@ from django.db.models import DateTimeField, ExpressionWrapper, F, Q, QuerySet
 from django.db.models.functions import Now
 
 from metrics.models import JOBS, Evaluation, Job, SubmissionEvaluation
-from metrics.services.prepared import PreparedUpdate
 from metrics.services.queue.notices import announce_ended
+from runs.models.prepared import PreparedUpdate
 
 MAX_ATTEMPTS = 3
 # The longest delay of a job that is given back to the queue, in seconds.

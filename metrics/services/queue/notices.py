@@ -10,8 +10,8 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from metrics.models import EVALUATIONS, Comparison, Evaluation, Job
-from metrics.services.prepared import Prepared
 from runs.models import Collection, Entry, Qrels, Team, UnannouncedEvaluations
+from runs.models.prepared import Prepared
 from runs.services.campaigns.entries import OUR_FAULT
 from runs.services.campaigns.telling import tell_evaluated
 from runs.services.webhooks.events import comparison_compared, evaluations_done, submission_ended
