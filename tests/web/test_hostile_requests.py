@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
 
 from runs.api.parameters import parameters_read
 from tests.web.test_matrix import MATRIX, PAGES, parameters_of, patterns
@@ -51,7 +51,8 @@ def requests_to(name: str, turn: Iterator[int]) -> Iterator[dict[str, Any]]:
     """Some of everything, by turns, so that each comes up at many addresses."""
     methods = list(MATRIX[name])
     if "GET" in methods:
-        for _ in range(2):
+        # No header reaches the database.
+        for _ in range(2 if connection.vendor == "sqlite" else 0):
             yield {"method": "GET", "headers": HEADERS[next(turn) % len(HEADERS)]}
         for parameter in read_by(name):
             yield {"method": "GET", "query_params": {parameter: VALUES[next(turn) % len(VALUES)]}}
