@@ -10,9 +10,9 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, expect
 
 from tests.browser.site import ADMIN, PASSWORD, Site
-from tests.browser.visits import PHONE, address, faults_of_access, session, visitor, watched
+from tests.browser.visits import PHONE, address, faults_of_access, reader, session, visitor, watched
 
-__all__ = ["session", "visitor"]
+__all__ = ["reader", "session", "visitor"]
 
 OPEN = (
     "home", "leaderboard", "leaderboard-columns", "parameters", "comparison", "two-runs", "long-comparison",
@@ -59,10 +59,10 @@ SIDEWAYS = """() => [...document.querySelectorAll(".scroll, pre")]
 
 @pytest.mark.parametrize("name", [*OPEN, *TOPICS, *STUDIES, *OWN])
 def test_a_page_is_accessible_fits_a_phone_and_is_silent(
-    session: BrowserContext, visitor: BrowserContext, site: Site, name: str
+    session: BrowserContext, reader: BrowserContext, site: Site, name: str
 ) -> None:
     """On a desk in light colours, and on a phone in dark ones: to load a page is what takes the time."""
-    with watched(session if name in OWN else visitor, site) as seen:
+    with watched(session if name in OWN else reader, site) as seen:
         page = seen.page
         page.emulate_media(color_scheme="light")
         page.goto(address(site, name), wait_until="networkidle")
@@ -80,10 +80,10 @@ def test_a_page_is_accessible_fits_a_phone_and_is_silent(
 
 @pytest.mark.parametrize("name", [*MORE, *MORE_OWN])
 def test_another_page_is_accessible_fits_a_phone_and_is_silent(
-    session: BrowserContext, visitor: BrowserContext, site: Site, name: str
+    session: BrowserContext, reader: BrowserContext, site: Site, name: str
 ) -> None:
     """Loaded once, on a desk in dark colours, which becomes as narrow as a phone; without charts."""
-    with watched(session if name in MORE_OWN else visitor, site) as seen:
+    with watched(session if name in MORE_OWN else reader, site) as seen:
         page = seen.page
         page.route("**/charts/**", lambda route: route.fulfill(content_type="image/svg+xml", body=NO_CHART))
         page.emulate_media(color_scheme="dark")

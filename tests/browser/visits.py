@@ -38,9 +38,10 @@ class Watched:
 
 @contextmanager
 def watched(context: BrowserContext, site: Site) -> Iterator[Watched]:
-    """A page in which nothing may go wrong."""
+    """A page in which nothing may go wrong. Pages that stay open take a browser's time."""
     seen = Watched(context.new_page(), urlsplit(site.url).netloc)
     yield seen
+    seen.page.close()
     assert seen.faults == [], seen.faults
 
 
@@ -54,6 +55,14 @@ def session(chromium: Browser, site: Site) -> Iterator[BrowserContext]:
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("main").get_by_role("button", name="Log in").click()
     expect(page.get_by_role("heading", name="Your tokens")).to_be_visible()
+    yield context
+    context.close()
+
+
+@pytest.fixture(scope="module")
+def reader(chromium: Browser, site: Site) -> Iterator[BrowserContext]:
+    """Somebody who looks at one page after the other, and leaves nothing behind."""
+    context = chromium.new_context(base_url=site.url)
     yield context
     context.close()
 
