@@ -29,9 +29,11 @@ Only `evalhub.problems` turns one into an HTTP status.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
+from functools import cached_property
 
 from metrics.engine.errors import EvalHubError
+from metrics.engine.records import frozen, mutable
 
 PROBLEMS_SHOWN = 50
 # How many lines a warning names; all of them are counted.
@@ -157,7 +159,7 @@ class ClientLeft(LeftOff):
         super().__init__("the client closed the connection before the answer was ready")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Problem:
     """One thing wrong or odd in a file; `line` is 1-based, 0 where it concerns the whole file."""
 
@@ -166,7 +168,7 @@ class Problem:
     message: str
 
 
-@dataclass(slots=True)
+@mutable
 class ProblemKind:
     """All problems or warnings of one kind in a file: their number, and the first lines; no lines if it is about the
     whole file.
@@ -185,7 +187,7 @@ class ProblemKind:
         return min(self.lines, default=0)
 
 
-@dataclass(slots=True)
+@mutable
 class FileReport:
     """Problems and warnings of one file: the first 50 problems, one entry for each kind of warning, and a count for
     every code. `read_to` is the line where the reading was stopped; 0 where the file was read to its end."""
@@ -194,7 +196,11 @@ class FileReport:
     warnings: list[ProblemKind] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
     read_to: int = 0
-    _kinds: dict[tuple[str, str], ProblemKind] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @cached_property
+    def _kinds(self) -> dict[tuple[str, str], ProblemKind]:
+        """The warnings by code and kind."""
+        return {}
 
     @property
     def problem_counts(self) -> dict[str, int]:
@@ -239,7 +245,8 @@ class FileReport:
     def drop_warnings(self, code: str) -> None:
         """Take back the warnings of a code."""
         self.warnings = [warning for warning in self.warnings if warning.code != code]
-        self._kinds = {key: found for key, found in self._kinds.items() if key[0] != code}
+        for key in [key for key in self._kinds if key[0] == code]:
+            del self._kinds[key]
         self.counts.pop(code, None)
 
     def count_more(self, code: str, count: int) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from metrics.engine.records import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Caution:
     """Something a reader of the result must know: a stable code and a sentence."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import cached_property
 from typing import Any, Self, TypeVar
 
@@ -12,6 +12,7 @@ import numpy as np
 from metrics.engine.gains import GainMap
 from metrics.engine.packing import pack, unpack
 from metrics.engine.ranking import Flags, Floats, Ints
+from metrics.engine.records import frozen
 from metrics.engine.running import place, running_sum
 from metrics.engine.subtopics import Coverage, Subtopics
 
@@ -32,7 +33,7 @@ def _groups(topic: Ints, key: Ints) -> tuple[Ints, Ints]:
     return starts, np.diff(np.append(starts, len(topic)))
 
 
-@dataclass(frozen=True)
+@frozen
 class RecallBase:
     """The number of documents of each topic at each level: rows sorted by topic, then by level descending.
 
@@ -63,7 +64,7 @@ class RecallBase:
         return np.bincount(self.topic[chosen], self.counts[chosen], self.n_topics).astype(np.int64)
 
 
-@dataclass(frozen=True)
+@frozen
 class Known:
     """What the user of a run knew and expected before the search.
 
@@ -76,7 +77,7 @@ class Known:
     expected: Ints
 
 
-@dataclass(frozen=True)
+@frozen
 class RankedGains:
     """Documents with a gain, sorted by topic and rank, which the measures of cumulated gain sum."""
 
@@ -113,7 +114,7 @@ class RankedGains:
         return np.where(same_topic, np.append(self.gain, 0.0)[row], 0.0)
 
 
-@dataclass(frozen=True)
+@frozen
 class Relevant:
     """The relevant documents a run retrieved: topic, rank, and how many were found up to and including this one."""
 
@@ -131,7 +132,7 @@ class Relevant:
         return np.bincount(self.topic[np.flatnonzero(self.rank <= limit)], minlength=self.n_topics)
 
 
-@dataclass(frozen=True)
+@frozen
 class JudgedRun:
     """The judged part of a run. Topics are in the qrels' order; rows are sorted by topic and rank.
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from metrics.engine.judged import JudgedRun, Known, RecallBase
 from metrics.engine.judging import Judgements
 from metrics.engine.ranking import RankedBlock
+from metrics.engine.records import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KnownDocuments:
     """The documents a user knew, and how many relevant ones were expected.
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from metrics.engine.records import frozen
 
 Bytes = npt.NDArray[np.uint8]
 Ints = npt.NDArray[np.int64]
@@ -22,7 +23,7 @@ FINISH = np.uint64(0xC2B2AE3D27D4EB4F)
 _SHIFT = np.uint64(32)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RankedBlock:
     """Complete topics of a run, rows in file order, doc ids as spans of `data`.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Self
 
@@ -11,12 +11,13 @@ import numpy.typing as npt
 
 from metrics.engine.judged import RankedGains
 from metrics.engine.ranking import Floats, Ints
+from metrics.engine.records import frozen
 from metrics.engine.running import before, running_sum
 
 Matrix = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@frozen
 class Steps:
     """From the rank of a row on, its topic has the row's value; before its first row a topic has 0.
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from metrics.engine.records import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Limits:
     """Upper bounds of an uploaded file. The defaults admit an MS-MARCO-sized run and little more.
 

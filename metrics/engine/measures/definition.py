@@ -6,13 +6,14 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import Any
 
 from metrics.engine.errors import MeasureError
 from metrics.engine.gains import EXP, LINEAR, GainMap
 from metrics.engine.ranking import Floats
+from metrics.engine.records import frozen
 from metrics.engine.spelling import closest
 
 MAX_CUTOFF = 1_000_000
@@ -40,7 +41,7 @@ class Aggregate(Enum):
     GEOMETRIC = "geometric mean"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Parameter:
     """One parameter of a measure: `read` converts its text to a value or raises MeasureError."""
 
@@ -56,7 +57,7 @@ class Parameter:
         return f"{self.name}={show(value)}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MeasureDefinition:
     """One line of the MEASURES table. `compute(judged_run, cutoff=..., **parameters)` gives shape (topics,)."""
 

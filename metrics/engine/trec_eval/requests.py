@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from metrics.engine.errors import MeasureError
 from metrics.engine.gains import GainMap
 from metrics.engine.grammar import Measure, parse_measure
 from metrics.engine.measures.definition import MAX_CUTOFF
+from metrics.engine.records import frozen
 from metrics.engine.trec_eval.table import ENTRIES, GROUPS, NICKNAMES, PREFERENCES, TABLE, Entry, Takes, Version
 
 # As the C library reads a whole number: what follows it is cut off.
@@ -18,7 +19,7 @@ _NUMBER = re.compile(r"\s*[+-]?([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,2
 _LEVEL = re.compile(r"\+?[0-9]{1,9}")
 
 
-@dataclass(frozen=True)
+@frozen
 class Request:
     """A measure of the table with its parameters; `written` is what its name ends in, where it is not each number."""
 

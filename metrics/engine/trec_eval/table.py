@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
+
+from metrics.engine.records import frozen
 
 Version = Literal["10", "9.0.8"]
 VERSIONS: tuple[Version, ...] = ("10", "9.0.8")
@@ -32,7 +33,7 @@ class Figure(Enum):
     NONE = "no line"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Entry:
     """One measure of trec_eval; `default` are its parameters if the name is given alone.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from metrics.engine.judging import JudgedBlock
 from metrics.engine.ranking import Bytes, Floats, Hashes, Ints, Positions
+from metrics.engine.records import frozen
 from runs.formats.limits import Limits
 
 # The notes of a scan on a row. A row without a note is valid.
@@ -24,7 +25,7 @@ LARGEST_RANK = 10.0**15
 _WIDE_NUMBER = 64
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Layout:
     """Which column is which, 0-based; ABSENT for a column the format lacks. `columns` is how many a line needs.
 
@@ -50,7 +51,7 @@ QRELS = Layout(columns=4, topic=0, document=2, number=3, label=1, rank=ABSENT)
 KNOWN = Layout(columns=3, topic=0, document=1, number=2, label=1, rank=ABSENT, ambiguous_comments=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Columns:
     """The rows of a piece of a file: spans into `data`, one entry per line that is not blank.
 
@@ -78,7 +79,7 @@ class Columns:
         return self.data[start:end].tobytes()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JudgedLines:
     """Whole lines of a run of which there is nothing to report, judged while they were scanned.
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from metrics.engine.judging import JudgedBlock, Judgements, ScoreType
 from metrics.engine.machine_code import Kernel
 from metrics.engine.ranking import Bytes, Hashes, Ints, hash_spans
+from metrics.engine.records import frozen
 from runs.formats.limits import Limits
 from runs.formats.scanning.columns import JudgedLines, LineJudge
 
@@ -64,7 +63,7 @@ def line_judge(judgements: Judgements, scores: ScoreType, checked: bool) -> Line
     return judge
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Tables:
     """Hash tables: one of the topics, and in one array, from `places` on, one of the documents of each topic."""
 

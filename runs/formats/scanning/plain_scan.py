@@ -6,7 +6,7 @@ Loading the kernel takes longer than reading a small file this way; `scan` choos
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import isinf
 from typing import Self
 
@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from metrics.engine.ranking import FINISH, MULTIPLIER, WORD, Bytes, Flags, Floats, Hashes, Ints, Positions
+from metrics.engine.records import frozen
 from runs.formats.limits import Limits
 from runs.formats.scanning.columns import (
     ABSENT,
@@ -79,7 +80,7 @@ def scan(content: bytes, size: int, layout: Layout, first_line: int, seed: int, 
     return replace(columns, hashes=_hash(words, spans[:, 2], spans[:, 3], seed))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Lines:
     """The lines that are not blank. A column begins at `starts` and ends before `ends`, over all lines.
 
