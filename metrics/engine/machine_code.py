@@ -216,10 +216,17 @@ def sources(module: str) -> list[str]:
     waiting = [module, _COMPILER]
     while waiting:
         if (name := waiting.pop()) not in texts:
-            with open(os.path.join(_ROOT, *name.split(".")) + ".py", encoding="utf-8") as file:
-                texts[name] = file.read()
-            waiting += _IMPORT.findall(texts[name])
+            texts[name], imported = _source(name)
+            waiting += imported
     return [texts[name] for name in sorted(texts)]
+
+
+@cache
+def _source(module: str) -> tuple[str, list[str]]:
+    """Return the text of a module, and which EvalHub modules it imports."""
+    with open(os.path.join(_ROOT, *module.split(".")) + ".py", encoding="utf-8") as file:
+        text = file.read()
+    return text, _IMPORT.findall(text)
 
 
 @cache

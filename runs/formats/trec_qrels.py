@@ -13,7 +13,8 @@ from metrics.engine.records import mutable
 from metrics.engine.subtopics import Subtopics
 from runs.errors import PROBLEMS_SHOWN, FileReport
 from runs.formats.limits import DEFAULT_LIMITS, Limits
-from runs.formats.scanning.columns import EXTRA_NUMBER, FRACTION, NEW_LABEL, NEW_TOPIC, QRELS, Columns
+from runs.formats.scanning.columns import QRELS, Columns
+from runs.formats.scanning.notes import EXTRA_NUMBER, FRACTION, NEW_LABEL, NEW_TOPIC
 from runs.formats.scanning.pieces import (
     DOCUMENT,
     LABEL,

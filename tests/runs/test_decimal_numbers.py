@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from runs.formats.limits import Limits
 from runs.formats.scanning import kernel, scan
-from runs.formats.scanning.columns import BAD_NUMBER, CHECKED_RUN, FRACTION, SLOW_NUMBER, Columns
+from runs.formats.scanning.columns import CHECKED_RUN, Columns
+from runs.formats.scanning.notes import BAD_NUMBER, FRACTION, SLOW_NUMBER
 from tests.readers import of_a_reader
 
 

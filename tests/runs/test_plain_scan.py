@@ -16,7 +16,8 @@ from metrics.engine.ranking import Ints
 from runs.formats.compression import in_memory
 from runs.formats.limits import Limits
 from runs.formats.scanning import kernel, plain_scan, scan
-from runs.formats.scanning.columns import CHECKED_RUN, KNOWN, NEW_TOPIC, QRELS, RUN, Columns, Layout
+from runs.formats.scanning.columns import CHECKED_RUN, KNOWN, QRELS, RUN, Columns, Layout
+from runs.formats.scanning.notes import NEW_TOPIC
 from runs.formats.trec_run import check_run
 from tests.readers import of_a_reader
 from tests.runs.run_files import NUMBERS

@@ -14,13 +14,8 @@ from metrics.engine.judging import JudgedBlock
 from metrics.engine.ranking import Bytes, Floats, Hashes, Ints, Positions
 from metrics.engine.records import frozen
 from runs.formats.limits import Limits
+from runs.formats.scanning.notes import ABSENT
 
-# The notes of a scan on a row. A row without a note is valid.
-FEW, EXTRA, BAD_NUMBER, SLOW_NUMBER, FRACTION = 1, 2, 4, 8, 16
-CONTROL, HASH, LONG_ID, LONG_LINE = 32, 64, 128, 256
-NEW_TOPIC, NEW_LABEL, NO_RANK, EXTRA_NUMBER = 512, 1024, 2048, 4096
-# What is no longer a rank.
-LARGEST_RANK = 10.0**15
 # Longer numbers than this are read one by one instead of in an array as wide as the longest.
 _WIDE_NUMBER = 64
 
@@ -41,7 +36,6 @@ class Layout:
     ambiguous_comments: bool = True
 
 
-ABSENT = 8
 RUN = Layout(columns=6, topic=0, document=2, number=4, label=5, rank=3)
 # The columns that judging reads of a run that was checked before: neither its ranks nor its tags.
 CHECKED_RUN = replace(RUN, label=ABSENT, rank=ABSENT)
@@ -56,7 +50,7 @@ class Columns:
     """The rows of a piece of a file: spans into `data`, one entry per line that is not blank.
 
     `label` is a run's tag or a qrels' iteration; `number` is the score or level (NaN where it is noted as slow or
-    bad); `rank` is -1 where the column holds no whole number; `notes` holds the flags above.
+    bad); `rank` is -1 where the column holds no whole number; `notes` holds those of `runs.formats.scanning.notes`.
     """
 
     data: Bytes

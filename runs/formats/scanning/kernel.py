@@ -7,7 +7,8 @@ import numpy as np
 from metrics.engine.machine_code import Kernel
 from metrics.engine.ranking import Ints
 from runs.formats.limits import Limits
-from runs.formats.scanning.columns import ABSENT, Columns, Layout, find_duplicates_exactly
+from runs.formats.scanning.columns import Columns, Layout, find_duplicates_exactly
+from runs.formats.scanning.notes import ABSENT
 
 _MODULE = "runs.formats.scanning.kernels.scanning"
 _SCAN = Kernel(

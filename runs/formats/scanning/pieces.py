@@ -15,7 +15,9 @@ from runs.errors import PROBLEMS_SHOWN, FileReport, FileTooLarge
 from runs.formats.compression import Reader
 from runs.formats.limits import Limits
 from runs.formats.scanning.ahead import THREADS, ahead
-from runs.formats.scanning.columns import (
+from runs.formats.scanning.columns import Columns, JudgedLines, Layout, LineJudge, read_floats
+from runs.formats.scanning.freed_memory import keep_freed_memory
+from runs.formats.scanning.notes import (
     BAD_NUMBER,
     CONTROL,
     EXTRA,
@@ -26,13 +28,7 @@ from runs.formats.scanning.columns import (
     NEW_LABEL,
     NEW_TOPIC,
     SLOW_NUMBER,
-    Columns,
-    JudgedLines,
-    Layout,
-    LineJudge,
-    read_floats,
 )
-from runs.formats.scanning.freed_memory import keep_freed_memory
 from runs.formats.scanning.scan import PADDING, last_topic, scan
 
 PIECE = 1024 * 1024

@@ -16,7 +16,8 @@ import numpy.typing as npt
 from metrics.engine.ranking import FINISH, MULTIPLIER, WORD, Bytes, Flags, Floats, Hashes, Ints, Positions
 from metrics.engine.records import frozen
 from runs.formats.limits import Limits
-from runs.formats.scanning.columns import (
+from runs.formats.scanning.columns import Columns, Layout, find_duplicates_exactly, read_floats
+from runs.formats.scanning.notes import (
     ABSENT,
     BAD_NUMBER,
     CONTROL,
@@ -32,10 +33,6 @@ from runs.formats.scanning.columns import (
     NEW_TOPIC,
     NO_RANK,
     SLOW_NUMBER,
-    Columns,
-    Layout,
-    find_duplicates_exactly,
-    read_floats,
 )
 
 Notes = npt.NDArray[np.int32]

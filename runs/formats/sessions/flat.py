@@ -20,7 +20,8 @@ from metrics.engine.ranking import Flags, Ints, spans_equal
 from metrics.engine.sessions.blocks import Query, Session, SessionBlock
 from runs.errors import PROBLEMS_SHOWN, FileReport, FileTooLarge
 from runs.formats.limits import Limits
-from runs.formats.scanning.columns import NEW_TOPIC, Columns, Layout
+from runs.formats.scanning.columns import Columns, Layout
+from runs.formats.scanning.notes import NEW_TOPIC
 from runs.formats.scanning.pieces import (
     DOCUMENT,
     LABEL,

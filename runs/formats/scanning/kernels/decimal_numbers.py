@@ -32,7 +32,7 @@ from metrics.engine.kernels.words import (
     load_word,
     trailing_zeros,
 )
-from runs.formats.scanning.columns import BAD_NUMBER, FRACTION, SLOW_NUMBER
+from runs.formats.scanning.notes import BAD_NUMBER, FRACTION, SLOW_NUMBER
 
 UNREAD = 1 << 30
 _POWERS = 10.0 ** np.arange(23)

@@ -32,8 +32,8 @@ from metrics.engine.kernels.words import (
     spaces_at,
     trailing_zeros,
 )
-from runs.formats.scanning.columns import FRACTION, LARGEST_RANK
 from runs.formats.scanning.kernels.decimal_numbers import UNREAD, read_any_number, read_number, read_wide
+from runs.formats.scanning.notes import FRACTION, LARGEST_RANK
 
 _LOW = np.uint64(0xFFFFFFFF)
 # So many comparisons of ids are made for one group of ties; a larger one is better sorted.

@@ -28,7 +28,8 @@ from metrics.engine.kernels.words import (
     same_span,
     trailing_zeros,
 )
-from runs.formats.scanning.columns import (
+from runs.formats.scanning.kernels.decimal_numbers import UNREAD, read_any_number, read_number, read_wide
+from runs.formats.scanning.notes import (
     ABSENT,
     BAD_NUMBER,
     CONTROL,
@@ -43,7 +44,6 @@ from runs.formats.scanning.columns import (
     NEW_TOPIC,
     NO_RANK,
 )
-from runs.formats.scanning.kernels.decimal_numbers import UNREAD, read_any_number, read_number, read_wide
 
 
 @compiled
