@@ -26,6 +26,7 @@ from metrics.exports.sheet import Sheet
 from runs.errors import FileReport, InvalidFile
 from runs.formats.known_documents import read_known
 from runs.formats.limits import Limits
+from runs.formats.scanning.ahead import THREADS, few_threads
 from runs.formats.scanning.scan import plain_for
 from runs.formats.trec_qrels import QrelsSummary, read_qrels
 from runs.formats.trec_run import check_and_judge
@@ -33,6 +34,8 @@ from runs.formats.zscores import read_zscores
 
 _FAILED, _WRONG_USE, _INTERRUPTED, _PIPE_CLOSED = 1, 2, 130, 141
 _SCORES: dict[Version, ScoreType] = {"10": "float64", "9.0.8": "float32"}
+# Below this a second thread takes more time, and memory of its own, than it saves.
+_SMALL = 8 * 1024**2
 # Only the user names these files: of the service's limits only those of memory apply.
 _LIMITS = Limits(
     bytes_in=8 * 1024**3, bytes_out=64 * 1024**3, lines=1_000_000_000, topics=10_000_000,
@@ -88,7 +91,8 @@ class _Command:
         names = [options.qrels, *options.runs, *filter(None, [options.scale, options.known])]
         files = {name: LocalFile(name, _LIMITS) for name in names}
         try:
-            with plain_for(sum(self._size(file) for file in files.values())):
+            size = sum(self._size(file) for file in files.values())
+            with plain_for(size), few_threads(1 if size < _SMALL else THREADS):
                 self._write(files)
         finally:
             for file in files.values():
