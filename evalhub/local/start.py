@@ -7,6 +7,8 @@ import os
 import sys
 from importlib import import_module
 
+from runs.formats.scanning.memory import use_large_pages
+
 # Modules make objects that stay: looking through them for garbage takes a tenth of the time of a small file.
 _OBJECTS = 50_000
 
@@ -16,6 +18,7 @@ def main(argv: list[str]) -> None:
     # No measure multiplies matrices, and the threads that OpenBLAS starts when it is loaded take 20 to 40 ms.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     gc.set_threshold(_OBJECTS)
+    use_large_pages()
     try:
         import_module("evalhub.local.eval").main(argv)
     except SystemExit as stop:

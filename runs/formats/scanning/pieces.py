@@ -16,7 +16,7 @@ from runs.formats.compression import Reader
 from runs.formats.limits import Limits
 from runs.formats.scanning.ahead import THREADS, ahead
 from runs.formats.scanning.columns import Columns, JudgedLines, Layout, LineJudge, read_floats
-from runs.formats.scanning.freed_memory import keep_freed_memory
+from runs.formats.scanning.memory import keep_freed_memory
 from runs.formats.scanning.notes import (
     BAD_NUMBER,
     CONTROL,
