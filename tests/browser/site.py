@@ -66,7 +66,7 @@ class Site:
             "comparison-kinds": "/collections/open/comparison/?tests=conover&tests=tukey_hsd&measures=AP,RR",
             "comparison-curves": "/collections/open/comparison/?curve=DCG&ranks=5,10,20&interp=interval&rel=2",
             "two-runs": f"/collections/open/comparison/?runs={run}&runs={other}&topic={self.topic}",
-            "long-comparison": "/collections/open/comparison/?tests=randomised_tukey_hsd&resamples=10000000",
+            "long-comparison": "/collections/open/comparison/?tests=randomised_tukey_hsd&resamples=5000000",
             "stored-comparison": f"/comparisons/{self.comparison}/",
             "no-comparison": "/collections/empty/comparison/",
             "blind-comparison": "/collections/blind/comparison/",
