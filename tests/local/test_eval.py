@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -15,7 +16,7 @@ import pytest
 import zstandard
 
 from evalhub.local.options import parser
-from metrics.engine import kernel_compiler
+from metrics.engine import kernel_compiler, machine_code
 from metrics.engine.grammar import parse_measure
 from metrics.engine.trec_eval.table import ENTRIES
 from runs.formats.scanning import scan
@@ -325,6 +326,15 @@ finally:
 """
 
 
+def all_kernels_but(name: str, folder: Path) -> Path:
+    """A folder with all compiled kernels but one: to compile that one takes a fifth of the time of all."""
+    for known in machine_code._folders():
+        for path in Path(known).glob("*.o"):
+            if f".{name}." not in path.name:
+                shutil.copy(path, folder)
+    return folder
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("large", [True, False])
 @pytest.mark.parametrize("compiled", [True, False])
@@ -336,7 +346,7 @@ def test_neither_the_compiler_nor_the_service_is_loaded(
     if large:
         run.write_text(RUN + f"# {'-' * 8000}\n" * (scan.PLAIN_BYTES // 8000))
     warm_up()
-    folder = {} if compiled else {"EVALHUB_KERNELS": str(tmp_path / "kernels")}
+    folder = {} if compiled else {"EVALHUB_KERNELS": str(all_kernels_but("judging.fill", tmp_path))}
     done = subprocess.run(
         [sys.executable, "-c", LOADED, "eval", "-c", "-q", "-m", "all_trec", qrels, run],
         cwd=ROOT, capture_output=True, text=True, check=True, env={**os.environ, **folder},
