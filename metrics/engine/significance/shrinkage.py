@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -93,6 +94,7 @@ def hold_the_best(chances: Floats, confidence: float) -> int:
     return int(np.searchsorted(held, confidence - ROUNDING)) + 1
 
 
+@lru_cache(1024)
 def largest_of(many: int) -> float:
     """Return the expected largest of so many standard normal values."""
     above = special.ndtr(_GRID) ** many
