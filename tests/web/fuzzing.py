@@ -18,7 +18,7 @@ from typing import Any
 import schemathesis
 from django.apps import apps
 from django.core.signals import request_finished, request_started
-from django.db import close_old_connections, transaction
+from django.db import close_old_connections, connection, transaction
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from schemathesis import Case, GenerationMode, Response
@@ -139,7 +139,9 @@ class Fuzzer:
         for component in self.schema.raw_schema["components"]["schemas"].values():
             if "properties" in component:
                 component["additionalProperties"] = False
-        self.counted = [model for model in apps.get_models() if model.__name__ in COUNTED]
+        tables = [model._meta.db_table for model in apps.get_models() if model.__name__ in COUNTED]
+        # Asked twice for most requests: one statement takes a tenth of the time of fourteen.
+        self.counting = "SELECT " + ", ".join(f'(SELECT COUNT(*) FROM "{table}")' for table in tables)
 
     def run(self, cases: int, first: int = 1) -> Tally:
         strategies = [self.schema.as_strategy(generation_mode=mode) for mode in MODES]
@@ -177,7 +179,7 @@ class Fuzzer:
             transaction.set_rollback(True)
         self.tally.faults += [f"{fault}\n    {_said(case, role)}" for fault in faults]
 
-    def _faults(self, case: Case, answer: Response, before: list[int]) -> Any:
+    def _faults(self, case: Case, answer: Response, before: tuple[int, ...]) -> Any:
         if str(answer.status_code) not in case.operation.definition.raw["responses"]:
             yield f"{answer.status_code} is not in the description"
         if answer.status_code >= _SERVER_ERROR:
@@ -202,8 +204,11 @@ class Fuzzer:
             if status >= _SERVER_ERROR:
                 yield f"afterwards {path} answers {status}"
 
-    def _counts(self) -> list[int]:
-        return [model._default_manager.count() for model in self.counted]
+    def _counts(self) -> tuple[int, ...]:
+        with connection.cursor() as cursor:
+            cursor.execute(self.counting)
+            counts: tuple[int, ...] = cursor.fetchone()
+        return counts
 
 
 def _faults_of_a_problem(answer: Response) -> Any:
