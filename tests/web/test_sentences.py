@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import wraps
 from html import unescape
 from inspect import CO_NEWLOCALS
 from pathlib import Path
-from types import CodeType, FrameType
+from types import CodeType, FrameType, FunctionType
 from typing import Any
 from urllib.parse import parse_qsl
 
 import numpy as np
 import pytest
 from django.test import Client
+from django.urls import get_resolver
 from django.utils import timezone
 
 from metrics.engine.grammar import parse_measure
@@ -191,9 +193,13 @@ def without_rankings(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, name, lambda *_: None)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def traced() -> Iterator[None]:
-    """Note which lines of the modules run."""
+    """Note which lines of the modules run.
+
+    Calls are heard of beneath the functions of these modules alone, wherever they have been imported: to hear of every
+    call takes as long as the page itself.
+    """
 
     def note(frame: FrameType, event: str, _: Any) -> Any:
         RUN[frame.f_code.co_filename].add(frame.f_lineno)
@@ -202,10 +208,26 @@ def traced() -> Iterator[None]:
     def call(frame: FrameType, event: str, argument: Any) -> Any:
         return note(frame, event, argument) if frame.f_code.co_filename in RUN else None
 
-    before = sys.gettrace()
-    sys.settrace(call)
-    yield
-    sys.settrace(before)
+    def tracing(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def run(*arguments: Any, **named: Any) -> Any:
+            before = sys.gettrace()
+            sys.settrace(call)
+            try:
+                return function(*arguments, **named)
+            finally:
+                sys.settrace(before)
+
+        return run
+
+    # All pages are imported before.
+    assert get_resolver().url_patterns
+    with pytest.MonkeyPatch.context() as patch:
+        for module in [module for name, module in sys.modules.items() if name.startswith(("metrics.", "runs."))]:
+            for name, function in list(vars(module).items()):
+                if isinstance(function, FunctionType) and function.__code__.co_filename in RUN:
+                    patch.setattr(module, name, tracing(function))
+        yield
 
 
 @pytest.mark.parametrize(("page", "example"), EXAMPLES, ids=str)
