@@ -37,13 +37,29 @@ def refused(done: subprocess.CompletedProcess[str], says: str) -> None:
     assert "Traceback" not in done.stderr
 
 
+def in_store(data: Path, statement: str) -> str:
+    """Run a statement about the `store` of a data folder, which needs no database, and return what it prints."""
+    script = f"""
+import django
+django.setup()
+from pathlib import Path
+from runs.services.stores.chosen import the_store
+store = the_store()
+{statement}
+"""
+    environment = {**clean_environment(data), "DJANGO_SETTINGS_MODULE": "evalhub.settings"}
+    command = [sys.executable, "-c", script]
+    return subprocess.run(command, env=environment, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
 def test_a_lost_database_is_not_begun_anew(tmp_path: Path) -> None:
-    stored = tmp_path / "files" / "ab" / ("ab" * 32)
-    stored.parent.mkdir(parents=True)
-    stored.touch()
+    data, upload, sha256 = tmp_path / "data", tmp_path / "upload", "ab" * 32
+    upload.write_bytes(b"1 Q0 d 1 1.0 tag\n")
+    in_store(data, f"store.add(Path({str(upload)!r}), {sha256!r})")
     for command in (["migrate"], ["serve", "--bind", f"127.0.0.1:{free_port()}"], ["sweep"]):
-        refused(evalhub(tmp_path, *command), "there is no database")
-    assert (stored.exists(), (tmp_path / "evalhub.sqlite3").exists()) == (True, False)
+        refused(evalhub(data, *command), "there is no database")
+    assert in_store(data, f"print(store.has({sha256!r}))") == "True\n"
+    assert not (data / "evalhub.sqlite3").exists()
 
 
 def test_two_migrations_at_once_are_one_after_the_other(tmp_path: Path) -> None:
