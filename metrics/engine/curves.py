@@ -16,7 +16,7 @@ from metrics.engine.judged import JudgedRun
 from metrics.engine.measures.cumulated_gain import Discount, Ideal, Norm, best_gains, discount
 from metrics.engine.measures.ratio import ratio
 from metrics.engine.ranking import Floats
-from metrics.engine.steps import Matrix, Steps, on_the_same_rows
+from metrics.engine.steps import Matrix, SameRows, Steps, same_rows
 
 MAX_DEPTH = 1000
 MAX_CURVES = 20
@@ -145,15 +145,21 @@ def _dcg_curve(run: JudgedRun, depth: int, gains: GainMap, dis: Discount, b: flo
 
 
 def _ncg_curve(run: JudgedRun, depth: int, gains: GainMap, ideal: Ideal, norm: Norm) -> Curve:
-    return _normalised(*_raw_and_ideal(run, depth, gains, ideal), norm)
+    return _normalised(*_raw_and_ideal(run, depth, gains, ideal), norm, _same_rows(run, depth, gains, ideal))
 
 
 def _ndcg_curve(run: JudgedRun, depth: int, gains: GainMap, dis: Discount, b: float, ideal: Ideal, norm: Norm) -> Curve:
-    return _normalised(*_raw_and_ideal(run, depth, gains, ideal, (dis, b)), norm)
+    raw_and_ideal = _raw_and_ideal(run, depth, gains, ideal, (dis, b))
+    return _normalised(*raw_and_ideal, norm, _same_rows(run, depth, gains, ideal))
 
 
-def _normalised(raw: Steps, ideal: Steps, norm: Norm = "topic") -> Curve:
-    above, below = on_the_same_rows(raw, ideal)
+def _same_rows(run: JudgedRun, depth: int, gains: GainMap, ideal: Ideal) -> SameRows:
+    """Return the rows of a curve and its ideal, which are those of every discount."""
+    return run.once(("same rows", depth, gains, ideal), lambda: same_rows(*_raw_and_ideal(run, depth, gains, ideal)))
+
+
+def _normalised(raw: Steps, ideal: Steps, norm: Norm, rows: SameRows) -> Curve:
+    above, below = rows.of(raw, ideal)
     topics = ideal.topic[ideal.rank == 1]
     ones = np.ones(len(topics))
     perfect = replace(ideal, topic=topics, rank=np.ones(len(topics), np.int64), value=ones)
@@ -175,7 +181,9 @@ def _found(run: JudgedRun, depth: int, rel: int) -> tuple[Steps, Steps]:
 
 def _precision_curve(run: JudgedRun, depth: int, rel: int, relative: bool) -> Curve:
     found, most = _found(run, depth, rel)
-    return _normalised(found, most) if relative else Curve(found, most, worth=1.0 / np.arange(1, depth + 1))
+    if relative:
+        return _normalised(found, most, "topic", same_rows(found, most))
+    return Curve(found, most, worth=1.0 / np.arange(1, depth + 1))
 
 
 def _recall_curve(run: JudgedRun, depth: int, rel: int) -> Curve:

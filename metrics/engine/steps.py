@@ -65,34 +65,44 @@ class Steps:
         return np.cumsum(dense, axis=1, out=dense)
 
 
-def on_the_same_rows(actual: Steps, ideal: Steps) -> tuple[Steps, Steps]:
-    """Return both with a row where either has one. The ideal's rows are at ranks 1, 2, 3, ... of a topic, without a
-    gap.
+@frozen
+class SameRows:
+    """Rows where an actual or an ideal step function has one, sorted by topic and rank, and the rows of both that give
+    the values there.
 
-    The actual rows at these ranks change the value reached there; the later ones follow, topic by topic.
+    Shapes: one entry per row in each. `actual` counts its rows from 1: 0 is none yet.
+    """
+
+    topic: Ints
+    rank: Ints
+    actual: Ints
+    ideal: Ints
+
+    def of(self, actual: Steps, ideal: Steps) -> tuple[Steps, Steps]:
+        """Return both on these rows, whatever their values."""
+        reached = np.append(0.0, actual.value)[self.actual]
+        joined = Steps(self.topic, self.rank, reached, actual.n_topics, actual.depth)
+        return joined, joined.with_value(ideal.value[self.ideal])
+
+
+def same_rows(actual: Steps, ideal: Steps) -> SameRows:
+    """Return the rows of both. The ideal's rows are at ranks 1, 2, 3, ... of a topic, without a gap, and every topic of
+    actual rows has some.
+
+    An actual row is one of these, or follows the last of its topic.
     """
     size = np.bincount(ideal.topic, minlength=ideal.n_topics)
     end = np.cumsum(size)
     inside = actual.rank <= size[actual.topic]
     early, late = np.flatnonzero(inside), np.flatnonzero(~inside)
-    moved = np.zeros(len(ideal.rank))
-    moved[(end - size)[actual.topic[early]] + actual.rank[early] - 1] = actual.change[early]
-    order = _interleaved(len(ideal.rank), end[actual.topic[late]])
-    topic = np.concatenate([ideal.topic, actual.topic[late]])[order]
-    rank = np.concatenate([ideal.rank, actual.rank[late]])[order]
-    reached = np.concatenate([running_sum(ideal.topic, moved), actual.value[late]])[order]
-    best = np.concatenate([ideal.value, ideal.value[end[actual.topic[late]] - 1]])[order]
-    joined = Steps(topic, rank, reached, actual.n_topics, actual.depth)
-    return joined, joined.with_value(best)
-
-
-def _interleaved(length: int, after: Ints) -> Ints:
-    """Return the order that puts new rows, numbered from `length` on, each after the given number of old ones; `after`
-    ascends."""
-    place = after + np.arange(len(after))
-    order = np.empty(length + len(after), np.int64)
-    old = np.ones(len(order), np.bool_)
-    old[place] = False
-    order[place] = np.arange(length, len(order))
-    order[old] = np.arange(length)
-    return order
+    following = end[actual.topic[late]] + np.arange(len(late))
+    is_ideal = np.ones(len(ideal.rank) + len(late), np.bool_)
+    is_ideal[following] = False
+    of_ideal = np.cumsum(is_ideal) - 1
+    topic, rank = ideal.topic[of_ideal], ideal.rank[of_ideal]
+    rank[following] = actual.rank[late]
+    is_actual = ~is_ideal
+    is_actual[np.flatnonzero(is_ideal)[(end - size)[actual.topic[early]] + actual.rank[early] - 1]] = True
+    seen = np.cumsum(is_actual)
+    earlier = np.searchsorted(actual.topic, np.arange(actual.n_topics))[topic]
+    return SameRows(topic, rank, np.where(seen > earlier, seen, 0), of_ideal)
