@@ -60,6 +60,8 @@ def main() -> None:
     if command in _SERVERS:
         # Nothing of what these load first is garbage. They collect when all is loaded.
         gc.disable()
+        # A curve or a comparison of many runs takes a dozen arrays of a megabyte, again and again.
+        import_module("runs.formats.scanning.memory").keep_freed_memory()
     module, _, function = _LOCAL.get(command, _SERVICE).partition(":")
     try:
         call_with_room(lambda: getattr(import_module(module), function)(sys.argv))

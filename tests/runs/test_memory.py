@@ -28,6 +28,25 @@ thread.start()
 thread.join()
 print(open("/proc/self/smaps").read())
 """
+# 40 MB in ten arrays, as a curve of 250 topics has them.
+_SERVED = """
+import resource, sys
+import numpy as np
+from evalhub import cli
+
+def served(argv):
+    faults = []
+    for _ in range(6):
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        [np.ones(500_000) for _ in range(10)]
+        faults.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+    print(faults[0], sum(faults[1:]))
+
+sys.modules["served"] = sys.modules["__main__"]
+cli._SERVICE = "served:served"
+sys.argv = ["evalhub", "worker"]
+cli.main()
+"""
 
 
 def _mappings(smaps: str) -> list[tuple[range, set[str]]]:
@@ -54,6 +73,14 @@ def test_what_is_allocated_next_has_large_pages_in_every_thread() -> None:
     assert sum(map(len, large)) >= 32 * 1024**2
     for middle in (int(own), int(threads)):
         assert any(middle in places for places in large)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the memory of Linux")
+def test_a_server_uses_what_it_has_freed() -> None:
+    done = subprocess.run([sys.executable, "-c", _SERVED], cwd=ROOT, capture_output=True, text=True, check=True)
+    first, later = map(int, done.stdout.split())
+    assert first > 100
+    assert later < first
 
 
 def test_another_c_library_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
