@@ -88,7 +88,7 @@ class RankedGains:
 
     def within(self, cutoff: int | None) -> Self:
         """Return the documents at ranks 1..cutoff."""
-        if cutoff is None:
+        if cutoff is None or self.rank.max(initial=0) <= cutoff:
             return self
         rows = np.flatnonzero(self.rank <= cutoff)
         return replace(self, topic=self.topic[rows], rank=self.rank[rows], gain=self.gain[rows])
