@@ -9,17 +9,19 @@ from functools import cache
 # The names of GNU's mallopt(3), and of Linux's madvise(2); another C library has its own habits.
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -2, -3, -8
 _HUGE_PAGES = 14
-_KEPT, _LARGE = 64 * 1024 * 1024, 8 * 1024 * 1024
-# How much the heap grows at once by itself, and how much of it is given large pages.
-_STEP, _IN_LARGE_PAGES = 128 * 1024, 32 * 1024 * 1024
+# The second is the most that GNU's library accepts.
+_KEPT, _LARGE = 64 * 1024 * 1024, 32 * 1024 * 1024
+# How much the heap grows at once by itself, and how much of it is given large pages, by which request.
+_STEP, _IN_LARGE_PAGES, _REQUEST = 128 * 1024, 32 * 1024 * 1024, 4 * 1024 * 1024
 
 
 @cache
 def keep_freed_memory() -> None:
     """Keep up to 64 MB of freed memory for later use instead of returning it to the system.
 
-    A piece of a file and its columns are a few arrays of a megabyte. If they are returned to the system and requested
-    again, every page of them causes a fault, which takes more than half of the time of a scan.
+    A piece of a file and its columns are a few arrays of a megabyte, those of judgements some of ten. If they are
+    returned to the system and requested again, every page of them causes a fault, which takes more than half of the
+    time of a scan.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
@@ -42,7 +44,7 @@ def use_large_pages() -> None:
     # What is allocated and freed here makes the heap grow, and stays at its end for what comes.
     start = library.sbrk(0)
     library.mallopt(_TOP_PAD, _IN_LARGE_PAGES)
-    library.free(ctypes.c_void_p(library.malloc(ctypes.c_size_t(_LARGE // 2))))
+    library.free(ctypes.c_void_p(library.malloc(ctypes.c_size_t(_REQUEST))))
     library.mallopt(_TOP_PAD, _STEP)
     end = library.sbrk(0)
     start += -start % mmap.PAGESIZE
