@@ -86,9 +86,12 @@ def read_qrels(
 
 def _check(reader: PieceReader, columns: Columns) -> Flags:
     number = columns.number
-    number[columns.notes & FRACTION != 0] = np.nan
+    if columns.noted(FRACTION):
+        number[columns.notes & FRACTION != 0] = np.nan
     with np.errstate(invalid="ignore"):
-        number[np.abs(number) > MAX_LEVEL] = np.nan
+        beyond = np.abs(number) > MAX_LEVEL
+    if beyond.any():
+        number[beyond] = np.nan
     good: Flags = reader.check_rows(columns, _LEVEL, "bad_level")
     five = good & (columns.notes & EXTRA_NUMBER != 0)
     say = "a number follows the level: which of the two is the level? Four columns are needed: topic 0 document level"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -71,6 +72,19 @@ class Columns:
         """Return the bytes of column 0 topic, 1 document, 2 number or 3 label of a row."""
         start, end = self.spans[row, 2 * column : 2 * column + 2].tolist()
         return self.data[start:end].tobytes()
+
+    def texts(self, rows: Ints, column: int) -> list[bytes]:
+        """Return the bytes of one of these columns of each of some rows."""
+        data, spans = self.data.data, self.spans[rows, 2 * column : 2 * column + 2].tolist()
+        return [data[start:end].tobytes() for start, end in spans]
+
+    def noted(self, kinds: int) -> bool:
+        """Return whether any row has a note of one of these kinds."""
+        return bool(self._every_note & kinds)
+
+    @cached_property
+    def _every_note(self) -> int:
+        return int(np.bitwise_or.reduce(self.notes))
 
 
 @frozen

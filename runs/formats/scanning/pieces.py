@@ -41,6 +41,8 @@ _ROWS_AT_ONCE = 200_000
 _STRETCH = 1024 * 1024
 _CONTROLS = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 TOPIC, DOCUMENT, NUMBER, LABEL = range(4)
+# What is wrong with a line that has all of its columns.
+_WRONG = CONTROL | LONG_LINE | LONG_ID
 # Held while judgements, or a run whose topics are interleaved, are read completely. That takes up to a gigabyte, and
 # otherwise every thread of a web process could take one.
 WHOLE_FILE = threading.Lock()
@@ -124,7 +126,7 @@ class PieceReader:
         wanted = usual
         while not ended:
             content, size, ended = _fill(guard, rest, max(wanted, len(rest) + 1))
-            self._check_room(content, size)
+            self._check_room(size, guard.ends + 1 - line)
             cut = size if ended else last_topic(content, size)
             if cut or ended:
                 self._check_text(content, cut, line)
@@ -138,11 +140,9 @@ class PieceReader:
                 rest, wanted = content[:size], min(2 * size, self.limits.bytes_at_once + 1)
         self.lines = guard.lines
 
-    def _check_room(self, content: bytes, size: int) -> None:
+    def _check_room(self, size: int, lines: int) -> None:
         limits = self.limits
-        # A line has at least one byte, so shorter pieces need no counting.
-        long = size > limits.lines_at_once and content.count(b"\n", 0, size) > limits.lines_at_once
-        if long or size > limits.bytes_at_once:
+        if lines > limits.lines_at_once or size > limits.bytes_at_once:
             message = (
                 f"more than {limits.bytes_at_once:,} bytes or {limits.lines_at_once:,} lines belong together; "
                 "the lines of a topic must follow each other in a file of this size"
@@ -175,11 +175,12 @@ class PieceReader:
             self.report.problem(line, "undecodable_bytes", message)
 
     def _rows(self, columns: Columns) -> Columns:
-        if (columns.notes & HASH).any():
+        if columns.noted(HASH):
             self._note_comments(columns)
             columns = keep_rows(columns, columns.notes & HASH == 0)
         # Numbers of more digits than the scan reads.
-        if len(slow := np.flatnonzero(columns.notes & SLOW_NUMBER)):
+        if columns.noted(SLOW_NUMBER):
+            slow = np.flatnonzero(columns.notes & SLOW_NUMBER != 0)
             columns.number[slow] = read_floats(columns.data, columns.spans[slow, 4], columns.spans[slow, 5])
         return columns
 
@@ -196,6 +197,8 @@ class PieceReader:
 
     def check_rows(self, columns: Columns, number: str, code: str) -> Flags:
         """Report the problems of each row. Return which rows are valid."""
+        if not columns.noted(FEW | _WRONG) and np.isfinite(columns.number).all():
+            return np.ones(len(columns.line), np.bool_)
         notes = columns.notes
         few = notes & FEW != 0
         names = f"a line needs {self.layout.columns} columns separated by spaces or tabs"
@@ -207,6 +210,8 @@ class PieceReader:
 
     def check_text(self, columns: Columns) -> Flags:
         """Report control characters, long lines and long ids. Return which rows have none."""
+        if not columns.noted(_WRONG):
+            return np.ones(len(columns.line), np.bool_)
         notes = columns.notes
         controls = notes & CONTROL != 0
         self._add_explained(
@@ -216,7 +221,7 @@ class PieceReader:
         self.add(columns.line[notes & LONG_LINE != 0], "line_too_long", long_line)
         long_id = f"a topic_id or doc_id has more than {self.limits.id_length} bytes"
         self.add(columns.line[notes & LONG_ID != 0], "id_too_long", long_id)
-        good: Flags = notes & (CONTROL | LONG_LINE | LONG_ID) == 0
+        good: Flags = notes & _WRONG == 0
         return good
 
     def _add_explained(
@@ -238,6 +243,8 @@ class PieceReader:
         self.count_rest(code, len(rows))
 
     def warn_extra_columns(self, columns: Columns) -> None:
+        if not columns.noted(EXTRA):
+            return
         extra = columns.line[columns.notes & EXTRA != 0]
         say = f"columns after the first {self.layout.columns} are ignored"
         self.add(extra, "extra_columns", say, warn=True)
@@ -265,10 +272,10 @@ def ensure_grouped(topic_ids: list[bytes], seen: set[bytes]) -> None:
 
 def group_by_topic(columns: Columns) -> Columns:
     """Return rows grouped by topic, topics in order of first appearance, with the order within a topic kept."""
-    topics = numbered(columns, TOPIC)
-    if (topics[1:] >= topics[:-1]).all():
+    numbers = _numbers(columns, TOPIC, _starts(columns, TOPIC))
+    if (numbers[1:] > numbers[:-1]).all():
         return columns
-    return _renote(columns.take(np.argsort(topics, kind="stable")))
+    return _renote(columns.take(np.argsort(numbered(columns, TOPIC), kind="stable")))
 
 
 def topics_together(columns: Columns) -> Iterator[Columns]:
@@ -286,15 +293,24 @@ def topics_together(columns: Columns) -> Iterator[Columns]:
 
 def numbered(columns: Columns, column: int) -> Ints:
     """Return for each row the number of its topic or label, in order of first appearance."""
-    starts = np.flatnonzero(columns.notes & (NEW_TOPIC if column == TOPIC else NEW_LABEL))
+    starts = _starts(columns, column)
+    return np.repeat(_numbers(columns, column, starts), np.diff(np.append(starts, len(columns.line))))
+
+
+def _starts(columns: Columns, column: int) -> Ints:
+    """Return the rows at which the topic or label changes."""
+    return np.flatnonzero(columns.notes & (NEW_TOPIC if column == TOPIC else NEW_LABEL) != 0)
+
+
+def _numbers(columns: Columns, column: int, starts: Ints) -> Ints:
+    """Return for each row at which the topic or label changes its number, in order of first appearance."""
     first: dict[bytes, int] = {}
     numbers = np.empty(len(starts), np.int64)
     # If topics are interleaved every row begins one: as Python numbers all of them would fill the memory.
     for begin in range(0, len(starts), _ROWS_AT_ONCE):
-        rows = starts[begin : begin + _ROWS_AT_ONCE].tolist()
-        texts = (columns.text(row, column) for row in rows)
-        numbers[begin : begin + len(rows)] = [first.setdefault(text, len(first)) for text in texts]
-    return np.repeat(numbers, np.diff(np.append(starts, len(columns.line))))
+        texts = columns.texts(starts[begin : begin + _ROWS_AT_ONCE], column)
+        numbers[begin : begin + len(texts)] = [first.setdefault(text, len(first)) for text in texts]
+    return numbers
 
 
 def keep_rows(columns: Columns, good: Flags) -> Columns:
@@ -304,8 +320,8 @@ def keep_rows(columns: Columns, good: Flags) -> Columns:
 
 def topic_segments(columns: Columns) -> tuple[list[bytes], Ints]:
     """Return the topics of a piece, and the row at which each starts with the number of rows at the end."""
-    starts = np.flatnonzero(columns.notes & NEW_TOPIC)
-    return [columns.text(row, TOPIC) for row in starts.tolist()], np.append(starts, len(columns.line))
+    starts = _starts(columns, TOPIC)
+    return columns.texts(starts, TOPIC), np.append(starts, len(columns.line))
 
 
 def _fill(guard: _Guard, rest: bytes, wanted: int) -> tuple[bytes, int, bool]:
