@@ -5,16 +5,20 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from dataclasses import fields
 from itertools import groupby
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from metrics.engine.ranking import hash_spans
 from runs.errors import InvalidFile
-from runs.formats.scanning.columns import RUN
+from runs.formats.scanning import kernel
+from runs.formats.scanning.ahead import few_threads
+from runs.formats.scanning.columns import CHECKED_RUN, QRELS, RUN, Columns, Layout
 from runs.formats.scanning.kernel import scan
 from runs.formats.scanning.scan import PADDING
 from tests.readers import of_a_reader
@@ -151,6 +155,18 @@ def test_any_bytes_are_read_or_refused_and_never_raise_anything_else(
     tiny_pieces(size)
     found = problems(b"\n".join(lines), tag="t")
     assert found or rows_of(b"\n".join(lines))
+
+
+@of_a_reader
+@given(content=file(), part=st.sampled_from([1, 20, 60]), layout=st.sampled_from([RUN, CHECKED_RUN, QRELS]))
+def test_parts_that_are_scanned_at_the_same_time_are_scanned_as_one(content: bytes, part: int, layout: Layout) -> None:
+    given = content + PADDING, len(content), layout, 3, 7, LIMITS
+    expected = scan(*given)
+    with pytest.MonkeyPatch.context() as patch, few_threads(3):
+        patch.setattr(kernel, "_LARGE", part)
+        found = scan(*given)
+    for one in fields(Columns):
+        assert np.array_equal(getattr(found, one.name), getattr(expected, one.name), equal_nan=one.name == "number")
 
 
 @pytest.mark.slow

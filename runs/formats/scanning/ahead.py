@@ -32,6 +32,11 @@ def few_threads(most: int) -> Iterator[None]:
         _limit.reset(token)
 
 
+def most_threads() -> int:
+    """Return how many threads a file may use here."""
+    return _limit.get()
+
+
 class _Step(Generic[Result]):
     """A call that another thread makes, in the context of this one."""
 

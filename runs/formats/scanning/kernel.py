@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import accumulate, pairwise
+
 import numpy as np
 
 from metrics.engine.machine_code import Kernel
 from metrics.engine.ranking import Ints
 from runs.formats.limits import Limits
+from runs.formats.scanning.ahead import ahead, most_threads
 from runs.formats.scanning.columns import Columns, Layout, find_duplicates_exactly
-from runs.formats.scanning.notes import ABSENT
+from runs.formats.scanning.notes import ABSENT, NEW_LABEL, NEW_TOPIC
 
 _MODULE = "runs.formats.scanning.kernels.scanning"
 _SCAN = Kernel(
     _MODULE,
     "scan",
-    "uint64(uint8[::1], uint64[::1], uint64, uint64, uint64, uint64[::1], int64, uint64, uint64, uint64, uint64[::1], "
-    "uint64[::1], int32[::1], int32[::1], int32[:, ::1], uint64[::1], float64[::1], int64[::1])",
+    "uint64(uint8[::1], uint64[::1], uint64, uint64, uint64, uint64, uint64[::1], int64, uint64, uint64, uint64, "
+    "uint64[::1], uint64[::1], int32[::1], int32[::1], int32[:, ::1], uint64[::1], float64[::1], int64[::1])",
 )
 _LAST_TOPIC = Kernel(_MODULE, "last_topic", "uint64(uint8[::1], uint64)")
 _DUPLICATES = Kernel(
@@ -26,23 +30,71 @@ _DUPLICATES = Kernel(
 KERNELS = (_SCAN, _LAST_TOPIC, _DUPLICATES)
 _BLOCK = 64
 _SPACE, _LF, _DELETE = 32, 10, b"\x7f"
+# What a thread scans in a millisecond or two.
+_LARGE = 2 * 1024 * 1024
+# Of the columns of a row.
+_TOPIC, _LABEL = 0, 3
 
 
 def scan(content: bytes, size: int, layout: Layout, first_line: int, seed: int, limits: Limits) -> Columns:
-    """Return the columns of whole lines, the first `size` bytes, with padding somewhere after them."""
+    """Return the columns of whole lines, the first `size` bytes, with padding somewhere after them.
+
+    Large parts of them are scanned at the same time, each into rows of its own.
+    """
     data = np.frombuffer(content, np.uint8)
     blanks = np.packbits(data[: len(data) - len(data) % _BLOCK] <= _SPACE, bitorder="little").view("<u8")
-    lines = int(np.count_nonzero(data[:size] == _LF)) + 1
-    line, notes = np.empty(lines, np.int32), np.empty(lines, np.int32)
-    spans, hashes = np.empty((lines, 8), np.int32), np.empty(lines, np.uint64)
-    number, rank = np.empty(lines, np.float64), np.empty(lines, np.int64)
+    parts = list(_parts(content, size))
+    lines = [int(np.count_nonzero(data[begin:end] == _LF)) for begin, end in parts]
+    # The last one may lack its newline.
+    lines[-1] += 1
+    room, starts = sum(lines), [0, *accumulate(lines)]
+    line, notes = np.empty(room, np.int32), np.empty(room, np.int32)
+    spans, hashes = np.empty((room, 8), np.int32), np.empty(room, np.uint64)
+    number, rank = np.empty(room, np.float64), np.empty(room, np.int64)
     places = np.array([layout.topic, layout.document, layout.number, layout.label, layout.rank], np.uint64)
-    rows = _SCAN(
-        data, blanks, size, _DELETE in content, layout.columns, places, first_line, seed, limits.id_length,
-        limits.line_length, *np.zeros((2, ABSENT + 1), np.uint64),
-        line, notes, spans, hashes, number, rank,
-    )  # fmt: skip
-    return Columns(data, line, notes, spans, hashes, number, rank).take(slice(rows))
+    deletes = _DELETE in content
+
+    def scan_part(part: int) -> int:
+        """Return the number of rows, which is less than that of lines where some are blank."""
+        own = slice(starts[part], starts[part + 1])
+        rows: int = _SCAN(
+            data, blanks, *parts[part], deletes, layout.columns, places, first_line + starts[part], seed,
+            limits.id_length, limits.line_length, *np.zeros((2, ABSENT + 1), np.uint64),
+            line[own], notes[own], spans[own], hashes[own], number[own], rank[own],
+        )  # fmt: skip
+        return rows
+
+    found = list(ahead(scan_part, iter(range(len(parts))), len(parts)))
+    columns = Columns(data, line, notes, spans, hashes, number, rank)
+    return columns.take(slice(found[0])) if len(parts) == 1 else _joined(columns, starts, found)
+
+
+def _parts(content: bytes, size: int) -> Iterator[tuple[int, int]]:
+    """Yield where each part of some lines begins and ends: one for each thread, if they are large."""
+    number = max(1, min(most_threads(), size // _LARGE))
+    begin = 0
+    for part in range(1, number):
+        end = content.find(b"\n", max(begin, part * size // number), size) + 1
+        if end:
+            yield begin, end
+            begin = end
+    yield begin, size
+
+
+def _joined(columns: Columns, starts: list[int], found: list[int]) -> Columns:
+    """Return the rows of parts that were scanned into rows of their own, of which `found` are used."""
+    if any(rows < end - start for rows, (start, end) in zip(found[:-1], pairwise(starts[:-1]), strict=True)):
+        used = [np.arange(start, start + rows) for start, rows in zip(starts, found, strict=False)]
+        columns = columns.take(np.concatenate(used))
+    else:
+        columns = columns.take(slice(starts[-2] + found[-1]))
+    for row in accumulate(found[:-1]):
+        # The first row of a part seems to have another topic and label than none.
+        if 0 < row < len(columns.notes):
+            for note, column in ((NEW_TOPIC, _TOPIC), (NEW_LABEL, _LABEL)):
+                if columns.text(row - 1, column) == columns.text(row, column):
+                    columns.notes[row] &= ~note
+    return columns
 
 
 def last_topic(content: bytes, size: int) -> int:

@@ -136,14 +136,15 @@ def _put_spans(spans: Any, row: Any, starts: Any, ends: Any, places: Any) -> Non
 
 @compiled
 def scan(
-    data: Any, blanks: Any, size: Any, deletes: Any, columns: Any, places: Any, first_line: Any, seed: Any,
+    data: Any, blanks: Any, begin: Any, end: Any, deletes: Any, columns: Any, places: Any, first_line: Any, seed: Any,
     id_length: Any, line_length: Any, starts: Any, ends: Any,
     line: Any, notes: Any, spans: Any, hashes: Any, numbers: Any, ranks: Any,
 ) -> Any:  # fmt: skip
     topic, document, number, label, rank_column = places[0], places[1], places[2], places[3], places[4]
     topic_start, topic_end, label_start, label_end = NONE, NONE, NONE, NONE
-    position, row, current, block, left = NONE, NONE, first_line, NONE, blanks[0]
-    while position < size:
+    position, row, current, block = begin, NONE, first_line, begin >> SIX
+    left = blanks[block] & (ALL << (begin & SIXTY_THREE))
+    while position < end:
         count, note = columns, 0
         usual, block, left, stop = _split_usual(data, blanks, block, left, position, starts, ends, columns)
         if not usual:
