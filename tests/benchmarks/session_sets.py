@@ -35,6 +35,7 @@ def measure_session_sets() -> None:
     try:
         with tempfile.TemporaryDirectory() as folder:
             settings.EVALHUB_DATA = Path(folder)
+            import_module("runs.services.place").settle()
             _measure()
     finally:
         runner.teardown_databases(databases)
