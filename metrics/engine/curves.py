@@ -145,20 +145,23 @@ def _dcg_curve(run: JudgedRun, depth: int, gains: GainMap, dis: Discount, b: flo
 
 
 def _ncg_curve(run: JudgedRun, depth: int, gains: GainMap, ideal: Ideal, norm: Norm) -> Curve:
-    return _normalised(*_raw_and_ideal(run, depth, gains, ideal), norm, _same_rows(run, depth, gains, ideal))
+    return _normalised_gains(run, depth, gains, ideal, norm)
 
 
 def _ndcg_curve(run: JudgedRun, depth: int, gains: GainMap, dis: Discount, b: float, ideal: Ideal, norm: Norm) -> Curve:
-    raw_and_ideal = _raw_and_ideal(run, depth, gains, ideal, (dis, b))
-    return _normalised(*raw_and_ideal, norm, _same_rows(run, depth, gains, ideal))
+    return _normalised_gains(run, depth, gains, ideal, norm, (dis, b))
 
 
-def _same_rows(run: JudgedRun, depth: int, gains: GainMap, ideal: Ideal) -> SameRows:
-    """Return the rows of a curve and its ideal, which are those of every discount."""
-    return run.once(("same rows", depth, gains, ideal), lambda: same_rows(*_raw_and_ideal(run, depth, gains, ideal)))
+def _normalised_gains(
+    run: JudgedRun, depth: int, gains: GainMap, ideal: Ideal, norm: Norm, by: tuple[Discount, float] | None = None
+) -> Curve:
+    raw, best = _raw_and_ideal(run, depth, gains, ideal, by)
+    # A discount changes values, and not the ranks at which they change.
+    rows = run.once(("same rows", depth, gains, ideal), lambda: same_rows(raw, best))
+    return _normalised(raw, best, rows, norm)
 
 
-def _normalised(raw: Steps, ideal: Steps, norm: Norm, rows: SameRows) -> Curve:
+def _normalised(raw: Steps, ideal: Steps, rows: SameRows, norm: Norm = "topic") -> Curve:
     above, below = rows.of(raw, ideal)
     topics = ideal.topic[ideal.rank == 1]
     ones = np.ones(len(topics))
@@ -182,7 +185,7 @@ def _found(run: JudgedRun, depth: int, rel: int) -> tuple[Steps, Steps]:
 def _precision_curve(run: JudgedRun, depth: int, rel: int, relative: bool) -> Curve:
     found, most = _found(run, depth, rel)
     if relative:
-        return _normalised(found, most, "topic", same_rows(found, most))
+        return _normalised(found, most, same_rows(found, most))
     return Curve(found, most, worth=1.0 / np.arange(1, depth + 1))
 
 
