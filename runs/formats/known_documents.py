@@ -21,9 +21,9 @@ from metrics.engine.ranking import Flags, RankedBlock, spans_equal
 from metrics.engine.records import mutable
 from runs.errors import PROBLEMS_SHOWN, FileReport
 from runs.formats.limits import DEFAULT_LIMITS, Limits
-from runs.formats.scanning.columns import KNOWN, Columns
+from runs.formats.scanning.columns import DOCUMENT, KNOWN, TOPIC, Columns
 from runs.formats.scanning.notes import EXTRA, FEW, FRACTION
-from runs.formats.scanning.pieces import DOCUMENT, TOPIC, Opener, PieceReader, group_by_topic, keep_rows, topic_segments
+from runs.formats.scanning.pieces import Opener, PieceReader, group_by_topic, keep_rows, topic_segments
 from runs.formats.scanning.scan import find_duplicates
 
 KNOWN_BYTES = 64 * 1024 * 1024

@@ -13,18 +13,9 @@ from metrics.engine.records import mutable
 from metrics.engine.subtopics import Subtopics
 from runs.errors import PROBLEMS_SHOWN, FileReport
 from runs.formats.limits import DEFAULT_LIMITS, Limits
-from runs.formats.scanning.columns import QRELS, Columns
+from runs.formats.scanning.columns import DOCUMENT, LABEL, QRELS, Columns
 from runs.formats.scanning.notes import EXTRA_NUMBER, FRACTION, NEW_LABEL, NEW_TOPIC
-from runs.formats.scanning.pieces import (
-    DOCUMENT,
-    LABEL,
-    Opener,
-    PieceReader,
-    group_by_topic,
-    keep_rows,
-    numbered,
-    topic_segments,
-)
+from runs.formats.scanning.pieces import Opener, PieceReader, group_by_topic, keep_rows, numbered, topic_segments
 from runs.formats.scanning.scan import find_duplicates
 
 # The possible uses of the second column.

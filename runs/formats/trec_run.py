@@ -16,12 +16,9 @@ from metrics.engine.ranking import Flags, Floats, Ints, RankedBlock
 from metrics.engine.records import mutable
 from runs.errors import LINES_NAMED, PROBLEMS_SHOWN, FileReport
 from runs.formats.limits import DEFAULT_LIMITS, Limits
-from runs.formats.scanning.columns import CHECKED_RUN, RUN, Columns, JudgedLines, LineJudge
+from runs.formats.scanning.columns import CHECKED_RUN, DOCUMENT, LABEL, RUN, TOPIC, Columns, JudgedLines, LineJudge
 from runs.formats.scanning.notes import NEW_LABEL
 from runs.formats.scanning.pieces import (
-    DOCUMENT,
-    LABEL,
-    TOPIC,
     WHOLE_FILE,
     Opener,
     PieceReader,

@@ -17,6 +17,8 @@ from metrics.engine.records import frozen
 from runs.formats.limits import Limits
 from runs.formats.scanning.notes import ABSENT
 
+# The columns of a row that have a span.
+TOPIC, DOCUMENT, NUMBER, LABEL = range(4)
 # Longer numbers than this are read one by one instead of in an array as wide as the longest.
 _WIDE_NUMBER = 64
 
@@ -69,12 +71,12 @@ class Columns:
         )  # fmt: skip
 
     def text(self, row: int, column: int) -> bytes:
-        """Return the bytes of column 0 topic, 1 document, 2 number or 3 label of a row."""
+        """Return the bytes of TOPIC, DOCUMENT, NUMBER or LABEL of a row."""
         start, end = self.spans[row, 2 * column : 2 * column + 2].tolist()
         return self.data[start:end].tobytes()
 
     def texts(self, rows: Ints, column: int) -> list[bytes]:
-        """Return the bytes of one of these columns of each of some rows."""
+        """Return the bytes of one of these columns, of each of some rows."""
         data, spans = self.data.data, self.spans[rows, 2 * column : 2 * column + 2].tolist()
         return [data[start:end].tobytes() for start, end in spans]
 

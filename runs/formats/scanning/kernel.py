@@ -11,7 +11,7 @@ from metrics.engine.machine_code import Kernel
 from metrics.engine.ranking import Ints
 from runs.formats.limits import Limits
 from runs.formats.scanning.ahead import ahead, most_threads
-from runs.formats.scanning.columns import Columns, Layout, find_duplicates_exactly
+from runs.formats.scanning.columns import LABEL, TOPIC, Columns, Layout, find_duplicates_exactly
 from runs.formats.scanning.notes import ABSENT, NEW_LABEL, NEW_TOPIC
 
 _MODULE = "runs.formats.scanning.kernels.scanning"
@@ -32,8 +32,6 @@ _BLOCK = 64
 _SPACE, _LF, _DELETE = 32, 10, b"\x7f"
 # What a thread scans in a millisecond or two.
 _LARGE = 2 * 1024 * 1024
-# Of the columns of a row.
-_TOPIC, _LABEL = 0, 3
 
 
 def scan(content: bytes, size: int, layout: Layout, first_line: int, seed: int, limits: Limits) -> Columns:
@@ -91,7 +89,7 @@ def _joined(columns: Columns, starts: list[int], found: list[int]) -> Columns:
     for row in accumulate(found[:-1]):
         # The first row of a part seems to have another topic and label than none.
         if 0 < row < len(columns.notes):
-            for note, column in ((NEW_TOPIC, _TOPIC), (NEW_LABEL, _LABEL)):
+            for note, column in ((NEW_TOPIC, TOPIC), (NEW_LABEL, LABEL)):
                 if columns.text(row - 1, column) == columns.text(row, column):
                     columns.notes[row] &= ~note
     return columns

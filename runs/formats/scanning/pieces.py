@@ -15,7 +15,16 @@ from runs.errors import PROBLEMS_SHOWN, FileReport, FileTooLarge
 from runs.formats.compression import Reader
 from runs.formats.limits import Limits
 from runs.formats.scanning.ahead import THREADS, ahead
-from runs.formats.scanning.columns import Columns, JudgedLines, Layout, LineJudge, read_floats
+from runs.formats.scanning.columns import (
+    LABEL,
+    NUMBER,
+    TOPIC,
+    Columns,
+    JudgedLines,
+    Layout,
+    LineJudge,
+    read_floats,
+)
 from runs.formats.scanning.memory import keep_freed_memory
 from runs.formats.scanning.notes import (
     BAD_NUMBER,
@@ -40,7 +49,6 @@ _HEADER_LINES = 10_000
 _ROWS_AT_ONCE = 200_000
 _STRETCH = 1024 * 1024
 _CONTROLS = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
-TOPIC, DOCUMENT, NUMBER, LABEL = range(4)
 # What is wrong with a line that has all of its columns.
 _WRONG = CONTROL | LONG_LINE | LONG_ID
 # Held while judgements, or a run whose topics are interleaved, are read completely. That takes up to a gigabyte, and

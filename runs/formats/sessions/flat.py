@@ -20,19 +20,9 @@ from metrics.engine.ranking import Flags, Ints, spans_equal
 from metrics.engine.sessions.blocks import Query, Session, SessionBlock
 from runs.errors import PROBLEMS_SHOWN, FileReport, FileTooLarge
 from runs.formats.limits import Limits
-from runs.formats.scanning.columns import Columns, Layout
+from runs.formats.scanning.columns import DOCUMENT, LABEL, TOPIC, Columns, Layout
 from runs.formats.scanning.notes import NEW_TOPIC
-from runs.formats.scanning.pieces import (
-    DOCUMENT,
-    LABEL,
-    TOPIC,
-    Opener,
-    PieceReader,
-    ensure_grouped,
-    group_by_topic,
-    keep_rows,
-    topic_segments,
-)
+from runs.formats.scanning.pieces import Opener, PieceReader, ensure_grouped, group_by_topic, keep_rows, topic_segments
 from runs.formats.scanning.scan import find_duplicates
 from runs.formats.sessions.listing import MAX_RANK
 
