@@ -17,7 +17,7 @@ _STEP, _IN_LARGE_PAGES, _REQUEST = 128 * 1024, 32 * 1024 * 1024, 4 * 1024 * 1024
 
 @cache
 def keep_freed_memory() -> None:
-    """Keep up to 64 MB of freed memory for later use instead of returning it to the system.
+    """Keep 64 MB of freed memory for later use, of however much is freed, instead of returning all to the system.
 
     A piece of a file and its columns are a few arrays of a megabyte, those of judgements some of ten. If they are
     returned to the system and requested again, every page of them causes a fault, which takes more than half of the
@@ -26,6 +26,7 @@ def keep_freed_memory() -> None:
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         mallopt(_TRIM_THRESHOLD, _KEPT)
+        mallopt(_TOP_PAD, _KEPT)
         mallopt(_MMAP_THRESHOLD, _LARGE)
 
 
