@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from metrics.engine.judged import JudgedRun
 from metrics.engine.judging import SCORE_TYPES, Judgements, ScoreType, judge
 from runs.errors import FileTooLarge, InvalidFile
+from runs.formats import trec_run
 from runs.formats.compression import in_memory
 from runs.formats.limits import Limits
 from runs.formats.scanning import line_judge, scan
 from runs.formats.trec_qrels import read_qrels
-from runs.formats.trec_run import check_and_judge, judge_run, use_run
+from runs.formats.trec_run import check_and_judge, check_run, judge_run, use_run
 from tests.engine.build import judgements_of
 from tests.readers import of_a_reader
 from tests.runs.run_files import LIMITS, small_pieces
@@ -39,8 +40,20 @@ def told(read: object) -> object:
     return summary, [each.tolist() if isinstance(each, np.ndarray) else None for each in arrays]
 
 
+def checked(content: bytes, limits: Limits) -> object:
+    """The report that an upload gets, or its error."""
+    try:
+        return check_run(lambda: in_memory(content, limits), limits=limits, seed=97)
+    except (InvalidFile, FileTooLarge) as error:
+        return type(error), error.code, getattr(error, "report", None)
+
+
 def assert_same(content: bytes, judgements: Judgements, scores: ScoreType, limits: Limits = LIMITS) -> None:
     opener = lambda: in_memory(content, limits)  # noqa: E731
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trec_run, "judge_beside", lambda *_: None)
+        by_columns = checked(content, limits)
+    assert checked(content, limits) == by_columns
     plainly = told(lambda: use_run(opener, lambda blocks: judge(blocks, judgements, scores), limits=limits, seed=97))
     assert told(lambda: check_and_judge(opener, judgements, scores, limits=limits, seed=97)) == plainly
     if not isinstance(plainly, tuple) or not hasattr(plainly[0], "report") or plainly[0].report.problems:

@@ -18,7 +18,7 @@ from runs.formats.limits import Limits
 from runs.formats.scanning import kernel, plain_scan, scan
 from runs.formats.scanning.columns import CHECKED_RUN, KNOWN, QRELS, RUN, Columns, Layout
 from runs.formats.scanning.notes import NEW_TOPIC
-from runs.formats.trec_run import check_run
+from runs.formats.trec_run import use_run
 from tests.readers import of_a_reader
 from tests.runs.run_files import NUMBERS
 from tests.runs.test_trec_run_properties import file
@@ -165,5 +165,5 @@ def test_a_command_with_little_to_read_does_not_wait_for_the_compiler(
     used, content = scanners(monkeypatch), b"1 Q0 a 1 1 t\n"
     monkeypatch.setattr(Kernel, "compiled", compiled)
     with scan.plain_for(size) if size is not None else nullcontext():
-        check_run(lambda: in_memory(content, LIMITS))
+        use_run(lambda: in_memory(content, LIMITS), list)
     assert used == [expected]
