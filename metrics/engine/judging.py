@@ -60,6 +60,14 @@ class Judgements:
     def topic_index(self) -> dict[bytes, int]:
         return {topic_id: index for index, topic_id in enumerate(self.topic_ids)}
 
+    @property
+    def short_spans(self) -> tuple[Positions, Positions]:
+        """Return where each document begins and ends in `data`, of which a kernel reads the first 2 GB."""
+        if len(self.data) > np.iinfo(np.int32).max:
+            raise ValueError("the document ids of the judgements have more than 2 GB")
+        starts, ends = (np.ascontiguousarray(each, np.int32) for each in (self.doc_starts, self.doc_ends))
+        return starts, ends
+
     @cached_property
     def recall_base(self) -> RecallBase:
         return RecallBase.of(self.topics, self.levels, len(self.topic_ids))

@@ -6,7 +6,7 @@ import numpy as np
 
 from metrics.engine.judging import Found, Judgements
 from metrics.engine.machine_code import Kernel
-from metrics.engine.ranking import Floats, Ints, RankedBlock
+from metrics.engine.ranking import Floats, Ints, Positions, RankedBlock
 
 _MODULE = "metrics.engine.kernels.searching"
 _FILL = Kernel(_MODULE, "fill", "void(int64[::1], uint64[::1], int64[::1], int64[::1])")
@@ -15,7 +15,7 @@ _SEARCH = {
         _MODULE,
         "search",
         f"uint64(uint8[::1], int64[::1], {scores}[::1], int32[:], int32[:], uint64[::1], int64[::1], uint8[::1], "
-        "int64[::1], int64[::1], uint64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], "
+        "int32[::1], int32[::1], uint64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], "
         "uint8[::1])",
     )
     for scores in ("float64", "float32")
@@ -41,7 +41,7 @@ def search_compiled(block: RankedBlock, scores: Floats, judgements: Judgements, 
     return Found(rows, found, (first, size) if descends[0] else None)
 
 
-def _tables(judgements: Judgements) -> tuple[Ints, Ints, Ints, Ints]:
+def _tables(judgements: Judgements) -> tuple[Ints, Ints, Positions, Positions]:
     """Return a hash table of its judgements for every topic, at most half full, so that one topic's stays in the cache;
     and where the documents begin and end."""
     sizes = np.bincount(judgements.topics, minlength=len(judgements.topic_ids))
@@ -49,5 +49,4 @@ def _tables(judgements: Judgements) -> tuple[Ints, Ints, Ints, Ints]:
     places = np.append(0, np.cumsum(room))
     table = np.full(places[-1], _FREE, np.int64)
     _FILL(judgements.topics, judgements.doc_hashes, table, places)
-    starts, ends = (np.ascontiguousarray(column, np.int64) for column in (judgements.doc_starts, judgements.doc_ends))
-    return table, places, starts, ends
+    return table, places, *judgements.short_spans

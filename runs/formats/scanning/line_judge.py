@@ -6,7 +6,7 @@ import numpy as np
 
 from metrics.engine.judging import JudgedBlock, Judgements, ScoreType
 from metrics.engine.machine_code import Kernel
-from metrics.engine.ranking import Bytes, Hashes, Ints, hash_spans
+from metrics.engine.ranking import Bytes, Hashes, Ints, Positions, hash_spans
 from metrics.engine.records import frozen
 from runs.formats.limits import Limits
 from runs.formats.scanning.columns import JudgedLines, LineJudge
@@ -17,8 +17,8 @@ _JUDGE = Kernel(
     _MODULE,
     "judge",
     "uint64(uint8[::1], uint64, uint64, uint64, uint64, uint64, uint64, "
-    "uint64[::1], uint8[::1], int64[::1], int64[::1], "
-    "uint64[::1], uint64[::1], uint8[::1], int64[::1], int64[::1], "
+    "uint64[::1], uint8[::1], int32[::1], int32[::1], "
+    "uint64[::1], uint64[::1], uint8[::1], int32[::1], int32[::1], "
     "uint64[::1], uint64[::1], uint64[::1], uint64[::1], int32[::1], float64[::1], "
     "float64[::1], int64[:, ::1], int64[::1], int64[::1], float64[::1], int64[::1], int64[::1], int64[::1])",
 )
@@ -69,23 +69,22 @@ class _Tables:
 
     topics: Hashes
     topic_data: Bytes
-    topic_starts: Ints
-    topic_ends: Ints
+    topic_starts: Positions
+    topic_ends: Positions
     documents: Hashes
     places: Hashes
-    starts: Ints
-    ends: Ints
+    starts: Positions
+    ends: Positions
 
     @classmethod
     def of(cls, judgements: Judgements) -> _Tables:
         text = b"".join(judgements.topic_ids)
-        topic_ends = np.cumsum([0, *map(len, judgements.topic_ids)])
+        topic_ends = np.cumsum([0, *map(len, judgements.topic_ids)], dtype=np.int32)
         topic_data, topic_starts, topic_ends = np.frombuffer(text, np.uint8), topic_ends[:-1], topic_ends[1:]
         hashes = hash_spans(topic_data, topic_starts, topic_ends, judgements.seed)
         topics, _ = _filled(np.zeros(len(hashes), np.int64), hashes, 1)
         documents, places = _filled(judgements.topics, judgements.doc_hashes, len(judgements.topic_ids))
-        starts, ends = (np.ascontiguousarray(each, np.int64) for each in (judgements.doc_starts, judgements.doc_ends))
-        return cls(topics, topic_data, topic_starts, topic_ends, documents, places, starts, ends)
+        return cls(topics, topic_data, topic_starts, topic_ends, documents, places, *judgements.short_spans)
 
 
 def _filled(groups: Ints, hashes: Hashes, count: int) -> tuple[Hashes, Hashes]:

@@ -170,8 +170,8 @@ def scan(
                 value, how = read_any_number(data, starts[number], ends[number])
             numbers[row] = value
             note |= how
-            ranks[row] = -1
             if rank_column != ABSENT:
+                ranks[row] = -1
                 value, how = read_number(data, starts[rank_column], ends[rank_column])
                 if how == UNREAD:
                     value, how = read_any_number(data, starts[rank_column], ends[rank_column])
