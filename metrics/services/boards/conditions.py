@@ -26,7 +26,7 @@ MEASURE = "measure"
 SPACES = (PARAM, COST, MEASURE)
 # Numbers are equal that agree in 12 digits.
 _CLOSE = 5e-12
-_KINDS = ("number", "folded", "boolean")
+KINDS = ("number", "folded", "boolean")
 _NOUNS = {PARAM: "parameter", COST: "cost"}
 _NAMED, _COMPARED = 8, 60
 _ISO_DATE = "^[0-9]{4}-[0-9]{2}-[0-9]{2}"
@@ -62,11 +62,12 @@ def written(space: str, key: str) -> str:
 @dataclass(frozen=True)
 class Board:
     """What conditions are about: a collection and the runs in it that the reader sees; the evaluations whose means
-    count, None where the reader may not see them."""
+    count, None where the reader may not see them. `found` are the keys that were looked for, by space and name."""
 
     collection: Collection
     runs: QuerySet[Run]
     evaluations: QuerySet[Evaluation] | None = None
+    found: dict[tuple[str, str], ParameterKey] = field(default_factory=dict, compare=False)
 
 
 def visible_board(collection: Collection, reader: Any, qrels: Qrels | None = None, scores: str | None = None) -> Board:
@@ -81,19 +82,22 @@ def visible_keys(board: Board, space: str | None = None) -> QuerySet[ParameterKe
     """Return the keys that a run of the reader's has."""
     keys = ParameterKey.objects.filter(collection=board.collection)
     own = _of(board.runs).filter(key=OuterRef("pk"))
-    there = (Exists(own.filter(**{f"{kind}__isnull": False})) for kind in _KINDS)
+    there = (Exists(own.filter(**{f"{kind}__isnull": False})) for kind in KINDS)
     return (keys.filter(space=space) if space else keys).filter(reduce(or_, (Q(one) for one in there)))
 
 
 def find_key(board: Board, space: str, name: str, where: str) -> ParameterKey:
     """Return a key that a visible run has. Raise InvalidInput with near names otherwise; `where` begins the message."""
+    if known := board.found.get((space, name)):
+        return known
     # Which kinds there are at all is read from the beginning of three indexes; a database that looks for a kind that
     # is not there among the runs of a reader may look through all of them.
     own = Parameter.objects.filter(key=OuterRef("pk")).order_by()
-    there = {f"any_{kind}": Exists(own.filter(**{f"{kind}__isnull": False})) for kind in _KINDS}
+    there = {f"any_{kind}": Exists(own.filter(**{f"{kind}__isnull": False})) for kind in KINDS}
     key = ParameterKey.objects.filter(collection=board.collection, space=space, name=name).annotate(**there).first()
-    kinds = [kind for kind in _KINDS if getattr(key, f"any_{kind}", False)]
+    kinds = [kind for kind in KINDS if getattr(key, f"any_{kind}", False)]
     if key and any(_rows(key.pk, kind, board.runs).exists() for kind in kinds):
+        board.found[space, name] = key
         return key
     raise InvalidInput(f"{where}{_unknown(board, space, name)}", code="bad_filter", pointer="filter")
 
@@ -167,7 +171,7 @@ def question(condition: Condition, evaluations: QuerySet[Evaluation] | None) -> 
     keys = condition.key_ids
     rows = Parameter.objects.filter(key=keys[0]) if len(keys) == 1 else Parameter.objects.filter(key__in=keys)
     if condition.sign in ("", "!="):
-        there = reduce(or_, (_having(rows.filter(**{f"{kind}__isnull": False})) for kind in _KINDS))
+        there = reduce(or_, (_having(rows.filter(**{f"{kind}__isnull": False})) for kind in KINDS))
         return there & ~_equal(condition.values, rows) if condition.sign else there
     if condition.sign == "=":
         return _equal(condition.values, rows)

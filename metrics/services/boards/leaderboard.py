@@ -229,13 +229,14 @@ def _arranged(board: AskedBoard, places: Places, others: QuerySet[Any] | None, b
     # By the keys of evaluations under these judgements, of other rows by those of runs.
     names: list[Any] = [*places.keys.tolist(), *(run for run, _, _ in below)]
     if by.column.key_id is None:
-        known = values_of(by.column, current, "run__")
+        values = values_of(by.column, current, "run__")
     else:
-        of_runs, roster = values_of_key(by.column.key_id), board.roster
-        named = zip(roster.keys.tolist(), roster.names, strict=True)
-        known = {pk: of_runs[name] for pk, name in named if name in of_runs}
-    known |= {} if others is None else values_of(by.column, others, "")
-    page = arranged(names, known, by.descending)[board.query.offset : board.query.offset + board.query.limit]
+        keys, runs = board.roster.keys.tolist(), board.roster.names
+        of_runs = values_of_key(by.column.key_id)
+        values = [dict(zip(keys, map(kind.get, runs), strict=True)) if kind else {} for kind in of_runs]
+    if others is not None:
+        values = [one | more for one, more in zip(values, values_of(by.column, others, ""), strict=True)]
+    page = arranged(names, values, by.descending)[board.query.offset : board.query.offset + board.query.limit]
     shown = places[[index for index in page if index < len(places)]]
     rest = [below[index - len(places)] for index in page if index >= len(places)]
     rows = {row.evaluation.pk if row.current else row.run.pk: row for row in _rows(board, shown, rest)}
