@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -119,6 +120,17 @@ def test_equal_hashes_do_not_make_documents_equal(search: Search) -> None:
         data, [b"1"], np.array([0, 3]), np.array([3.0, 2.0, 1.0]), starts, starts + 1, np.full(3, 5, np.uint64)
     )
     assert judge([block], judgements, search=search).level.tolist() == [0, 1, 2]
+
+
+def test_more_than_two_gigabytes_of_judged_ids_are_refused() -> None:
+    judgements = judgements_of({"1": {"a": 1}})
+    block = RankedBlock(
+        judgements.data, [b"1"], np.array([0, 1]), np.ones(1), *judgements.short_spans, judgements.doc_hashes
+    )
+    assert judge([block], judgements, search=search_compiled).level.tolist() == [1]
+    many = replace(judgements, data=np.broadcast_to(np.uint8(97), 2**31))
+    with pytest.raises(ValueError, match="more than 2 GB"):
+        judge([block], many, search=search_compiled)
 
 
 def test_hashes_depend_on_the_seed() -> None:

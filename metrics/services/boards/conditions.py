@@ -62,7 +62,7 @@ def written(space: str, key: str) -> str:
 @dataclass(frozen=True)
 class Board:
     """What conditions are about: a collection and the runs in it that the reader sees; the evaluations whose means
-    count, None where the reader may not see them. `found` are the keys that were looked for, by space and name."""
+    count, None where the reader may not see them. `found` has the keys that were found before, by space and name."""
 
     collection: Collection
     runs: QuerySet[Run]
