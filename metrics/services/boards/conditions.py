@@ -62,12 +62,11 @@ def written(space: str, key: str) -> str:
 @dataclass(frozen=True)
 class Board:
     """What conditions are about: a collection and the runs in it that the reader sees; the evaluations whose means
-    count, None where the reader may not see them. `found` has the keys that were found before, by space and name."""
+    count, None where the reader may not see them."""
 
     collection: Collection
     runs: QuerySet[Run]
     evaluations: QuerySet[Evaluation] | None = None
-    found: dict[tuple[str, str], ParameterKey] = field(default_factory=dict, compare=False)
 
 
 def visible_board(collection: Collection, reader: Any, qrels: Qrels | None = None, scores: str | None = None) -> Board:
@@ -88,8 +87,6 @@ def visible_keys(board: Board, space: str | None = None) -> QuerySet[ParameterKe
 
 def find_key(board: Board, space: str, name: str, where: str) -> ParameterKey:
     """Return a key that a visible run has. Raise InvalidInput with near names otherwise; `where` begins the message."""
-    if known := board.found.get((space, name)):
-        return known
     # Which kinds there are at all is read from the beginning of three indexes; a database that looks for a kind that
     # is not there among the runs of a reader may look through all of them.
     own = Parameter.objects.filter(key=OuterRef("pk")).order_by()
@@ -97,7 +94,6 @@ def find_key(board: Board, space: str, name: str, where: str) -> ParameterKey:
     key = ParameterKey.objects.filter(collection=board.collection, space=space, name=name).annotate(**there).first()
     kinds = [kind for kind in KINDS if getattr(key, f"any_{kind}", False)]
     if key and any(_rows(key.pk, kind, board.runs).exists() for kind in kinds):
-        board.found[space, name] = key
         return key
     raise InvalidInput(f"{where}{_unknown(board, space, name)}", code="bad_filter", pointer="filter")
 
