@@ -97,13 +97,16 @@ def measure_upload() -> None:
         with run.open("rb") as source, gzip.open(compressed, "wb", 6) as target:
             shutil.copyfileobj(source, target)
         judgements = read_qrels(lambda: open_file(qrels, DEFAULT_LIMITS)).judgements
-        seconds: dict[str, list[float]] = {"ours": [], "peer": []}
+        seconds: dict[str, list[float]] = {"ours": [], "check": [], "peer": []}
         for _ in range(9):
             seconds["ours"].append(_seconds(lambda: _upload(judgements, compressed)))
+            seconds["check"].append(_seconds(lambda: check_run(lambda: open_file(compressed, DEFAULT_LIMITS))))
             if binary := os.environ.get("TREC_EVAL"):
                 seconds["peer"].append(_seconds(lambda: _shell(binary, qrels, compressed, plain)))
         ours = statistics.median(seconds["ours"])
-        print(f"upload of {compressed.stat().st_size / 1e6:.1f} MB of gz, checked and evaluated: {1000 * ours:.0f} ms")
+        size, check = compressed.stat().st_size / 1e6, statistics.median(seconds["check"])
+        print(f"upload of {size:.1f} MB of gz, checked and evaluated: {1000 * ours:.0f} ms")
+        print(f"the check alone: {1000 * check:.0f} ms")
         if seconds["peer"]:
             peer = statistics.median(seconds["peer"])
             print(f"gzip -dc, then trec_eval: {1000 * peer:.0f} ms, {peer / ours:.1f} times as long")
