@@ -108,7 +108,7 @@ def check_run(
     """Read a run to its end and report all problems and warnings; `tag` is the one that the submission names, if
     any."""
     try:
-        # Lines with nothing to report are read much faster by what judges them, here by no judgements.
+        # What judges lines with nothing to report reads them faster than the scan; here it has nothing to judge by.
         return _RunCheck(limits, seed, tag, grouped=True).run(open_run, judge_beside(_no_judgements(seed), "float64"))
     except TopicsInterleaved:
         with WHOLE_FILE:

@@ -16,7 +16,7 @@ from runs.errors import FileTooLarge, InvalidFile
 from runs.formats import trec_run
 from runs.formats.compression import in_memory
 from runs.formats.limits import Limits
-from runs.formats.scanning import line_judge, scan
+from runs.formats.scanning import line_judge, pieces, scan
 from runs.formats.trec_qrels import read_qrels
 from runs.formats.trec_run import check_and_judge, check_run, judge_run, use_run
 from tests.engine.build import judgements_of
@@ -123,6 +123,16 @@ def test_usual_lines_are_judged_in_one_pass(change: tuple[str, str]) -> None:
     found = judged(content + scan.PADDING, len(content), 1, LIMITS)
     assert found is not None
     assert (found.lines, found.tied, found.block.judged.tolist()) == (30, 27, [5, 2, 2])
+
+
+def test_an_upload_of_usual_lines_is_not_scanned_into_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    scanned: list[int] = []
+    monkeypatch.setattr(pieces, "scan", lambda *given: scanned.append(given[1]) or scan.scan(*given))
+    assert check_run(lambda: in_memory(USUAL.encode(), LIMITS)).documents == 30
+    assert not scanned
+    odd = f"{USUAL}# a comment\n".encode()
+    assert check_run(lambda: in_memory(odd, LIMITS)).documents == 30
+    assert scanned == [len(odd)]
 
 
 ODD_LINES = [
