@@ -62,7 +62,8 @@ class Judgements:
 
     @property
     def short_spans(self) -> tuple[Positions, Positions]:
-        """Return where each document begins and ends in `data`, of which a kernel reads the first 2 GB."""
+        """Return where each document begins and ends in `data` in the four bytes that kernels read. Raise ValueError if
+        `data` has more than 2 GB."""
         if len(self.data) > np.iinfo(np.int32).max:
             raise ValueError("the document ids of the judgements have more than 2 GB")
         starts, ends = (np.ascontiguousarray(each, np.int32) for each in (self.doc_starts, self.doc_ends))

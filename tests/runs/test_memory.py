@@ -28,7 +28,7 @@ thread.start()
 thread.join()
 print(open("/proc/self/smaps").read())
 """
-# So many arrays of 4 MB: ten has a curve of 250 topics.
+# With the number of arrays of 4 MB; a curve of 250 topics has ten.
 _SERVED = """
 import resource, sys
 import numpy as np

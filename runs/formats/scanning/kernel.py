@@ -48,7 +48,8 @@ def scan(content: bytes, size: int, layout: Layout, first_line: int, seed: int, 
     room, starts = sum(lines), [0, *accumulate(lines)]
     line, notes = np.empty(room, np.int32), np.empty(room, np.int32)
     spans, hashes = np.empty((room, 8), np.int32), np.empty(room, np.uint64)
-    number, rank = np.empty(room, np.float64), np.empty(room if layout.rank != ABSENT else 0, np.int64)
+    number, ranked = np.empty(room, np.float64), layout.rank != ABSENT
+    rank = np.empty(room if ranked else 0, np.int64)
     places = np.array([layout.topic, layout.document, layout.number, layout.label, layout.rank], np.uint64)
     deletes = _DELETE in content
 
@@ -63,10 +64,8 @@ def scan(content: bytes, size: int, layout: Layout, first_line: int, seed: int, 
         return rows
 
     found = list(ahead(scan_part, iter(range(len(parts))), len(parts)))
-    if layout.rank == ABSENT:
-        # One number for all rows takes no memory.
-        rank = np.broadcast_to(np.int64(-1), room)
-    columns = Columns(data, line, notes, spans, hashes, number, rank)
+    # One number for all rows takes no memory.
+    columns = Columns(data, line, notes, spans, hashes, number, rank if ranked else np.broadcast_to(np.int64(-1), room))
     return columns.take(slice(found[0])) if len(parts) == 1 else _joined(columns, starts, found)
 
 
