@@ -13,26 +13,18 @@ import numpy as np
 
 from metrics.engine.kernels.words import (
     CR,
-    HASH_SIGN,
-    LF,
     NONE,
     ONE,
-    SIXTY_FOUR,
-    SPACE,
-    TAB,
     THREE,
     TWO,
-    blanks_at,
     compiled,
     hash_of,
     inlined,
     is_greater,
     same_bytes,
     same_span,
-    spaces_at,
-    trailing_zeros,
 )
-from runs.formats.scanning.kernels.decimal_numbers import UNREAD, read_any_number, read_number, read_wide
+from runs.formats.scanning.kernels.usual_lines import six_columns, usual_number
 from runs.formats.scanning.notes import FRACTION, LARGEST_RANK
 
 _LOW = np.uint64(0xFFFFFFFF)
@@ -71,67 +63,6 @@ def _find(
 
 
 @compiled
-def _far_blanks(data: Any, position: Any, blanks: Any) -> bool:
-    """Whether a line's first six blanks stand apart, five of them spaces or tabs; puts how far away they are into
-    `blanks`."""
-    count, offset, before = NONE, NONE, ~NONE
-    while count < len(blanks):
-        left = blanks_at(data, position + offset)
-        while left != NONE and count < len(blanks):
-            place = offset + trailing_zeros(left)
-            left &= left - ONE
-            if place == before + ONE:
-                return False
-            blanks[count], before = place, place
-            count += ONE
-            byte = data[position + place]
-            if byte != SPACE and byte != TAB:
-                return bool(count == len(blanks))
-        offset += SIXTY_FOUR
-    return True
-
-
-@inlined
-def _columns(data: Any, position: Any, blanks: Any) -> tuple[bool, Any, Any, Any, Any, Any, Any]:
-    """Whether a line is usual; where its first five columns end, and the newline."""
-    marks = blanks_at(data, position)
-    a = trailing_zeros(marks)
-    left = marks & (marks - ONE)
-    b = trailing_zeros(left)
-    left &= left - ONE
-    c = trailing_zeros(left)
-    left &= left - ONE
-    d = trailing_zeros(left)
-    left &= left - ONE
-    e = trailing_zeros(left)
-    left &= left - ONE
-    f = trailing_zeros(left)
-    usual = left != NONE
-    if usual:
-        # Neither an empty column nor another blank than a space before the last one.
-        odd = (marks & (marks >> ONE)) | (marks ^ spaces_at(data, position)) | (marks & ONE)
-        usual = (odd & ((ONE << f) - ONE)) == NONE
-    if not usual:
-        usual = _far_blanks(data, position, blanks)
-        a, b, c, d, e, f = blanks[0], blanks[1], blanks[2], blanks[3], blanks[4], blanks[5]
-    a, b, c, d, e, f = position + a, position + b, position + c, position + d, position + e, position + f
-    if usual and data[f] != LF:
-        usual = data[f] == CR and data[f + ONE] == LF
-        f += ONE
-    return usual and data[position] != HASH_SIGN, a, b, c, d, e, f
-
-
-@inlined
-def _number(data: Any, start: Any, end: Any) -> tuple[Any, Any]:
-    value, note = read_number(data, start, end)
-    if note == UNREAD:
-        value, note = read_wide(data, start, end)
-    if note == UNREAD:
-        value, note = read_any_number(data, start, end)
-    return value, note
-
-
-@compiled
 def _read_topic(
     data: Any, position: Any, size: Any, seed: Any, blanks: Any, strict: Any, id_length: Any, line_length: Any,
     tag: Any, tag_end: Any, starts: Any, ends: Any, hashes: Any, scores: Any, first: Any, ranks: Any,
@@ -140,19 +71,19 @@ def _read_topic(
     line. Scores go to `first` and after it."""
     topic, topic_end, rows = position, NONE, NONE
     while position < size:
-        usual, a, b, c, d, e, stop = _columns(data, position, blanks)
+        usual, a, b, c, d, e, stop = six_columns(data, position, blanks)
         if not usual:
             return NONE, topic_end, position
         if rows == NONE:
             topic_end = a
         elif not same_bytes(data, topic, topic_end, position, a):
             return rows, topic_end, position
-        value, note = _number(data, d + ONE, e)
+        value, note = usual_number(data, d + ONE, e)
         if note & ~FRACTION:
             return NONE, topic_end, position
         if strict:
             end = stop - np.uint64(data[stop - ONE] == CR)
-            rank, note = _number(data, c + ONE, d)
+            rank, note = usual_number(data, c + ONE, d)
             if note or rank < 0 or rank >= LARGEST_RANK or not same_bytes(data, tag, tag_end, e + ONE, end):
                 return NONE, topic_end, position
             if a - position > id_length or c - b - ONE > id_length or stop - position > line_length:
@@ -270,7 +201,7 @@ def judge(
     end.
     """
     position, row, found, topic, tied = NONE, NONE, NONE, NONE, 0
-    usual, _, _, _, _, tag, tag_end = _columns(data, position, blanks)
+    usual, _, _, _, _, tag, tag_end = six_columns(data, position, blanks)
     if not usual:
         return NONE
     tag, tag_end = tag + ONE, tag_end - np.uint64(data[tag_end - ONE] == CR)
