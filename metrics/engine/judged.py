@@ -51,7 +51,10 @@ class RecallBase:
         width = top - int(levels.min(initial=0)) + 1
         if width * n_topics <= 4 * len(levels):
             # Few levels, as almost always: counting them takes less time than sorting the documents.
-            every = np.bincount(topics * width + (top - levels))
+            cell = topics * width
+            cell += top
+            cell -= levels
+            every = np.bincount(cell)
             cells = np.flatnonzero(every)
             return cls(cells // width, top - cells % width, every[cells], n_topics)
         order = np.lexsort((-levels, topics))
