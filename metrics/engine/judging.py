@@ -60,6 +60,12 @@ class Judgements:
     def topic_index(self) -> dict[bytes, int]:
         return {topic_id: index for index, topic_id in enumerate(self.topic_ids)}
 
+    @cached_property
+    def topic_starts(self) -> Ints:
+        """Return the first row of each topic, and the number of rows at the end."""
+        starts: Ints = np.searchsorted(self.topics, np.arange(len(self.topic_ids) + 1))
+        return starts
+
     @property
     def short_spans(self) -> tuple[Positions, Positions]:
         """Return where each document begins and ends in `data` in the four bytes that kernels read. Raise ValueError if

@@ -16,7 +16,7 @@ from runs.formats.limits import DEFAULT_LIMITS, Limits
 from runs.formats.scanning.columns import DOCUMENT, LABEL, QRELS, Columns
 from runs.formats.scanning.notes import EXTRA_NUMBER, FRACTION, NEW_LABEL, NEW_TOPIC
 from runs.formats.scanning.pieces import Opener, PieceReader, group_by_topic, keep_rows, numbered, topic_segments
-from runs.formats.scanning.scan import find_duplicates
+from runs.formats.scanning.scan import find_duplicates, judgements_beside
 
 # The possible uses of the second column.
 SUBTOPIC, ROUND, IGNORE = ITERATIONS = ("subtopic", "round", "ignore")
@@ -55,7 +55,25 @@ def read_qrels(
     previous judgements had some; otherwise they are ignored.
     """
     reader = PieceReader(QRELS, limits, seed)
-    (columns,) = reader.read(open_qrels(), whole=True)
+    (read,) = reader.read_usual(open_qrels(), judgements_beside(seed), whole=True)
+    if isinstance(read, Judgements):
+        # Of usual lines nothing is to report, and they have one iteration.
+        reader.check_topics(len(read.topic_ids))
+        return _summary(reader, read, iteration or (SUBTOPIC if had_subtopics else IGNORE))
+    return _summary(reader, *_of_columns(reader, read, iteration, had_subtopics))
+
+
+def _summary(reader: PieceReader, judgements: Judgements, iteration: str) -> QrelsSummary:
+    base = judgements.recall_base
+    values, kind = np.unique(base.level, return_inverse=True)
+    occurring = dict(zip(values.tolist(), np.bincount(kind, base.counts).astype(int).tolist(), strict=True))
+    return QrelsSummary(reader.report, judgements, reader.lines, occurring, iteration)
+
+
+def _of_columns(
+    reader: PieceReader, columns: Columns, iteration: str | None, had_subtopics: bool
+) -> tuple[Judgements, str]:
+    """Return the judgements of some lines, and the use of their second column; report problems and warnings."""
     good = _check(reader, columns)
     columns = group_by_topic(keep_rows(columns, good))
     topic_ids, starts = topic_segments(columns)
@@ -68,11 +86,7 @@ def read_qrels(
     keep = _merge_repeated(reader, columns, first, second, same)
     if not len(columns.line) and not reader.report.problems:
         reader.report.problem(0, "empty_qrels", "the file contains no judgements")
-    judgements = _judgements(keep_rows(columns, keep), subtopics, seed)
-    base = judgements.recall_base
-    values, kind = np.unique(base.level, return_inverse=True)
-    occurring = dict(zip(values.tolist(), np.bincount(kind, base.counts).astype(int).tolist(), strict=True))
-    return QrelsSummary(reader.report, judgements, reader.lines, occurring, taken)
+    return _judgements(keep_rows(columns, keep), subtopics, reader.seed), taken
 
 
 def _check(reader: PieceReader, columns: Columns) -> Flags:

@@ -85,7 +85,7 @@ def _judged_blocks(
     open_run: Opener, line_judge: LineJudge, limits: Limits, seed: int
 ) -> Iterator[RankedBlock | JudgedBlock]:
     reader, seen = PieceReader(CHECKED_RUN, limits, seed), set[bytes]()
-    for piece in reader.read_judged(open_run(), line_judge):
+    for piece in reader.read_usual(open_run(), line_judge):
         if isinstance(piece, JudgedLines):
             ensure_grouped(piece.block.topic_ids, seen)
             yield piece.block
@@ -196,7 +196,7 @@ class _RunCheck:
 
     def judged_blocks(self, open_run: Opener, line_judge: LineJudge) -> Iterator[RankedBlock | JudgedBlock]:
         """Yield the same of a run with grouped topics, judged already where there is nothing to report."""
-        for piece in self.reader.read_judged(open_run(), line_judge):
+        for piece in self.reader.read_usual(open_run(), line_judge):
             if isinstance(piece, JudgedLines):
                 block = piece.block
                 self._note_tag(piece.tag, piece.first_line)

@@ -15,7 +15,7 @@ import pytest
 from metrics.engine import machine_code
 from metrics.engine.linking import MAGIC, Unlinkable, link
 from metrics.engine.machine_code import target_machine
-from runs.formats.scanning import kernel, line_judge
+from runs.formats.scanning import judgement_lines, kernel, line_judge
 from tests.engine.test_machine_code import LINKED, ROOT
 
 FUNCTIONS = """
@@ -98,7 +98,7 @@ def test_every_kernel_is_linked_and_loaded_without_llvm(tmp_path: Path) -> None:
         "print([name for name in sys.modules if name.startswith(('llvmlite.binding', 'numba'))])"
     )
     # Compiled already: by the tests before this one, or by `make`.
-    for each in (*kernel.KERNELS, *line_judge.KERNELS):
+    for each in (*kernel.KERNELS, *line_judge.KERNELS, *judgement_lines.KERNELS):
         each.load()
         assert each._object().startswith(MAGIC)
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

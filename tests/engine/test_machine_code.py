@@ -16,12 +16,13 @@ from metrics.engine.agreement import standings
 from metrics.engine.linking import Unlinkable
 from metrics.engine.machine_code import FOLDER, Kernel, sources
 from metrics.engine.significance import moments, pair_pass
-from runs.formats.scanning import kernel, line_judge
+from runs.formats.scanning import judgement_lines, kernel, line_judge
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 KERNELS = [
     *kernel.KERNELS,
     *line_judge.KERNELS,
+    *judgement_lines.KERNELS,
     *search.KERNELS,
     *pair_pass.KERNELS,
     *moments.KERNELS,

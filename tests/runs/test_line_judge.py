@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -164,7 +164,7 @@ def test_large_groups_of_ties_and_topics_over_pieces_are_judged_alike(monkeypatc
 def test_documents_that_share_a_hash_are_told_apart() -> None:
     judgements = judgements_of(QRELS)
     last = len(QRELS["1"]) - 1
-    judgements.doc_hashes[:] = judgements.doc_hashes[last]
+    judgements = replace(judgements, doc_hashes=np.full_like(judgements.doc_hashes, judgements.doc_hashes[last]))
     found = judge_run(lambda: in_memory(USUAL.encode(), LIMITS), judgements, seed=97)
     assert found.judgement.tolist() == [last]
 

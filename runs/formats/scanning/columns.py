@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from metrics.engine.judging import JudgedBlock
+from metrics.engine.judging import JudgedBlock, Judgements
 from metrics.engine.ranking import Bytes, Floats, Hashes, Ints, Positions
 from metrics.engine.records import frozen
 from runs.formats.limits import Limits
@@ -106,6 +106,8 @@ class JudgedLines:
 # Takes bytes, how many of them are whole topics, their first line and the limits; None where the lines must be read
 # into columns, because one is wrong or unusual.
 LineJudge = Callable[[bytes, int, int, Limits], JudgedLines | None]
+# The same of judgements.
+JudgementReader = Callable[[bytes, int, int, Limits], Judgements | None]
 
 
 def read_floats(data: Bytes, starts: Positions | Ints, ends: Positions | Ints) -> Floats:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import accumulate, pairwise
 
 import numpy as np
@@ -41,10 +40,7 @@ def scan(content: bytes, size: int, layout: Layout, first_line: int, seed: int, 
     """
     data = np.frombuffer(content, np.uint8)
     blanks = np.packbits(data[: len(data) - len(data) % _BLOCK] <= _SPACE, bitorder="little").view("<u8")
-    parts = list(_parts(content, size))
-    lines = [int(np.count_nonzero(data[begin:end] == _LF)) for begin, end in parts]
-    # The last one may lack its newline.
-    lines[-1] += 1
+    parts, lines = large_parts(content, size)
     room, starts = sum(lines), [0, *accumulate(lines)]
     line, notes = np.empty(room, np.int32), np.empty(room, np.int32)
     spans, hashes = np.empty((room, 8), np.int32), np.empty(room, np.uint64)
@@ -69,16 +65,21 @@ def scan(content: bytes, size: int, layout: Layout, first_line: int, seed: int, 
     return columns.take(slice(found[0])) if len(parts) == 1 else _joined(columns, starts, found)
 
 
-def _parts(content: bytes, size: int) -> Iterator[tuple[int, int]]:
-    """Yield where each part of some lines begins and ends: one for each thread, if they are large."""
-    number = max(1, min(most_threads(), size // _LARGE))
-    begin = 0
+def large_parts(content: bytes, size: int) -> tuple[list[tuple[int, int]], list[int]]:
+    """Return where each part of some lines begins and ends, one for each thread if they are large, and how many lines
+    it has."""
+    number, parts, begin = max(1, min(most_threads(), size // _LARGE)), list[tuple[int, int]](), 0
     for part in range(1, number):
         end = content.find(b"\n", max(begin, part * size // number), size) + 1
         if end:
-            yield begin, end
+            parts.append((begin, end))
             begin = end
-    yield begin, size
+    parts.append((begin, size))
+    data = np.frombuffer(content, np.uint8)
+    lines = [int(np.count_nonzero(data[begin:end] == _LF)) for begin, end in parts]
+    # The last one may lack its newline.
+    lines[-1] += content[size - 1] != _LF
+    return parts, lines
 
 
 def _joined(columns: Columns, starts: list[int], found: list[int]) -> Columns:

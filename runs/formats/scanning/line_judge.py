@@ -12,7 +12,7 @@ from runs.formats.limits import Limits
 from runs.formats.scanning.columns import JudgedLines, LineJudge
 
 _MODULE = "runs.formats.scanning.kernels.judging"
-_FILL = Kernel(_MODULE, "fill", "void(int64[::1], uint64[::1], uint64[::1], uint64[::1])")
+_FILL = Kernel(_MODULE, "fill", "uint64(int64[::1], uint64[::1], uint64[::1], uint64[::1], uint64)")
 _JUDGE = Kernel(
     _MODULE,
     "judge",
@@ -63,6 +63,15 @@ def line_judge(judgements: Judgements, scores: ScoreType, checked: bool) -> Line
     return judge
 
 
+def are_distinct(judgements: Judgements) -> bool:
+    """Return whether no two documents of a topic have the same hash, and so none is judged twice. It takes the tables
+    that judging takes, which are kept."""
+    tables = _Tables.of(judgements, once=True)
+    if tables.whole:
+        judgements.derived("lines", lambda _: tables)
+    return tables.whole
+
+
 @frozen
 class _Tables:
     """Hash tables: one of the topics, and in one array, from `places` on, one of the documents of each topic."""
@@ -75,24 +84,25 @@ class _Tables:
     places: Hashes
     starts: Positions
     ends: Positions
+    whole: bool
 
     @classmethod
-    def of(cls, judgements: Judgements) -> _Tables:
+    def of(cls, judgements: Judgements, once: bool = False) -> _Tables:
+        """Return the tables of some judgements; with `once` they are not whole if a topic has a hash twice."""
         text = b"".join(judgements.topic_ids)
         topic_ends = np.cumsum([0, *map(len, judgements.topic_ids)], dtype=np.int32)
         topic_data, topic_starts, topic_ends = np.frombuffer(text, np.uint8), topic_ends[:-1], topic_ends[1:]
         hashes = hash_spans(topic_data, topic_starts, topic_ends, judgements.seed)
-        topics, _ = _filled(np.zeros(len(hashes), np.int64), hashes, 1)
-        documents, places = _filled(judgements.topics, judgements.doc_hashes, len(judgements.topic_ids))
-        return cls(topics, topic_data, topic_starts, topic_ends, documents, places, *judgements.short_spans)
+        topics, _, _ = _filled(np.array([0, len(hashes)]), hashes, once=False)
+        documents, places, whole = _filled(judgements.topic_starts, judgements.doc_hashes, once)
+        return cls(topics, topic_data, topic_starts, topic_ends, documents, places, *judgements.short_spans, whole)
 
 
-def _filled(groups: Ints, hashes: Hashes, count: int) -> tuple[Hashes, Hashes]:
-    """Return a table for each group of hashes, at most half full, so that one table stays in the cache; and where each
-    begins."""
-    sizes = np.bincount(groups, minlength=count)
-    room = 2 ** np.ceil(np.log2(np.maximum(2 * sizes, 2))).astype(np.int64)
+def _filled(starts: Ints, hashes: Hashes, once: bool) -> tuple[Hashes, Hashes, bool]:
+    """Return a table for each group of hashes, at most half full, so that one table stays in the cache; where each
+    begins; and whether all hashes are in them: with `once`, not if one is twice in a group."""
+    room = 2 ** np.ceil(np.log2(np.maximum(2 * np.diff(starts), 2))).astype(np.int64)
     places = np.append(0, np.cumsum(room)).astype(np.uint64)
     table = np.zeros(int(places[-1]), np.uint64)
-    _FILL(groups, hashes, table, places)
-    return table, places
+    whole = _FILL(starts, hashes, table, places, once)
+    return table, places, bool(whole)

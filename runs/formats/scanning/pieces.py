@@ -6,6 +6,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import field, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -15,16 +16,7 @@ from runs.errors import PROBLEMS_SHOWN, FileReport, FileTooLarge
 from runs.formats.compression import Reader
 from runs.formats.limits import Limits
 from runs.formats.scanning.ahead import THREADS, ahead
-from runs.formats.scanning.columns import (
-    LABEL,
-    NUMBER,
-    TOPIC,
-    Columns,
-    JudgedLines,
-    Layout,
-    LineJudge,
-    read_floats,
-)
+from runs.formats.scanning.columns import LABEL, NUMBER, TOPIC, Columns, Layout, read_floats
 from runs.formats.scanning.memory import keep_freed_memory
 from runs.formats.scanning.notes import (
     BAD_NUMBER,
@@ -39,6 +31,8 @@ from runs.formats.scanning.notes import (
     SLOW_NUMBER,
 )
 from runs.formats.scanning.scan import PADDING, last_topic, scan
+
+T = TypeVar("T")
 
 PIECE = 1024 * 1024
 _LF = 10
@@ -111,14 +105,17 @@ class PieceReader:
         for columns in ahead(self._scan, self._pieces(stream, whole), THREADS):
             yield self._rows(columns)
 
-    def read_judged(self, stream: Reader, judge: LineJudge) -> Iterator[Columns | JudgedLines]:
-        """Yield the same of a run with grouped topics, judged already where the lines of a piece are usual."""
+    def read_usual(
+        self, stream: Reader, take: Callable[[bytes, int, int, Limits], T | None], whole: bool = False
+    ) -> Iterator[Columns | T]:
+        """Yield the same, but what `take` returns of a piece instead of its rows: it takes bytes, how many of them are
+        whole topics, their first line and the limits, and returns None where the lines are not usual."""
 
-        def judged(piece: tuple[bytes, int, int]) -> Columns | JudgedLines:
+        def taken(piece: tuple[bytes, int, int]) -> Columns | T:
             content, size, line = piece
-            return judge(content, size, line, self.limits) or self._scan(piece)
+            return take(content, size, line, self.limits) or self._scan(piece)
 
-        for each in ahead(judged, self._pieces(stream, whole=False), THREADS):
+        for each in ahead(taken, self._pieces(stream, whole), THREADS):
             yield self._rows(each) if isinstance(each, Columns) else each
 
     def _scan(self, piece: tuple[bytes, int, int]) -> Columns:

@@ -15,14 +15,14 @@ from typing import Any
 from metrics.engine.judging import Judgements, ScoreType, Search, search
 from metrics.engine.ranking import Ints
 from runs.formats.limits import Limits
-from runs.formats.scanning.columns import Columns, Layout, LineJudge
+from runs.formats.scanning.columns import Columns, JudgementReader, Layout, LineJudge
 
 # Compiling once takes seconds, in which the plain scan reads some hundred MB.
 PLAIN_BYTES = 32 * 1024 * 1024
 # Names instead of modules, so that using one does not load the other.
 _KERNEL, _PLAIN = "runs.formats.scanning.kernel", "runs.formats.scanning.plain_scan"
 _COMPILED_SEARCH = "metrics.engine.search"
-_LINE_JUDGE = "runs.formats.scanning.line_judge"
+_LINE_JUDGE, _JUDGEMENT_LINES = "runs.formats.scanning.line_judge", "runs.formats.scanning.judgement_lines"
 # Every line then ends in a newline, and the last columns may be read many bytes at a time.
 PADDING = b"\n" * 128
 _chosen = ContextVar("scan", default=_KERNEL)
@@ -32,7 +32,8 @@ _chosen = ContextVar("scan", default=_KERNEL)
 def plain_for(size: int) -> Iterator[None]:
     """Scan with plain NumPy inside, if the kernels are not compiled yet and there are no more than PLAIN_BYTES to
     read."""
-    kernels = (kernel for name in (_KERNEL, _LINE_JUDGE, _COMPILED_SEARCH) for kernel in import_module(name).KERNELS)
+    modules = (_KERNEL, _LINE_JUDGE, _JUDGEMENT_LINES, _COMPILED_SEARCH)
+    kernels = (kernel for name in modules for kernel in import_module(name).KERNELS)
     plain = size <= PLAIN_BYTES and not all(kernel.compiled for kernel in kernels)
     token = _chosen.set(_PLAIN if plain else _KERNEL)
     try:
@@ -80,6 +81,18 @@ def judge_beside(judgements: Judgements, scores: ScoreType, checked: bool = Fals
         return None
     judge: LineJudge = import_module(_LINE_JUDGE).line_judge(judgements, scores, checked)
     return judge
+
+
+def judgements_beside(seed: int) -> JudgementReader:
+    """Return what reads judgements without columns; beside the plain scan it takes no lines."""
+    if _chosen.get() != _KERNEL:
+        return _take_none
+    reader: JudgementReader = import_module(_JUDGEMENT_LINES).judgement_reader(seed)
+    return reader
+
+
+def _take_none(content: bytes, size: int, first_line: int, limits: Limits) -> None:
+    """Leave all lines to the scan."""
 
 
 def _code() -> Any:

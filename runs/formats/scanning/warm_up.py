@@ -5,11 +5,11 @@ from __future__ import annotations
 from metrics.engine import search
 from metrics.engine.agreement import standings
 from metrics.engine.significance import moments, pair_pass
-from runs.formats.scanning import kernel, line_judge
+from runs.formats.scanning import judgement_lines, kernel, line_judge
 
 
 def warm_up() -> None:
     """Make every kernel ready to be called."""
-    for module in (kernel, line_judge, search, pair_pass, moments, standings):
+    for module in (kernel, line_judge, judgement_lines, search, pair_pass, moments, standings):
         for each in module.KERNELS:
             each.load()

@@ -33,15 +33,22 @@ _COMPARISONS = np.uint64(1 << 14)
 
 
 @compiled
-def fill(topics: Any, hashes: Any, table: Any, places: Any) -> None:
-    """Put each row into the part of the table that is its topic's: half of its hash, and its number from 1 on."""
-    for row in range(len(topics)):
-        begin = places[topics[row]]
-        mask = places[topics[row] + 1] - begin - ONE
-        slot = hashes[row] & mask
-        while table[begin + slot] != NONE:
-            slot = (slot + ONE) & mask
-        table[begin + slot] = (hashes[row] & ~_LOW) | np.uint64(row + 1)
+def fill(starts: Any, hashes: Any, table: Any, places: Any, once: Any) -> Any:
+    """Put each row into the part of the table that is its topic's: half of its hash, and its number from 1 on. With
+    `once`, stop where a topic has a hash twice, and return 0. The rows of a topic are those from one of `starts` on."""
+    for topic in range(len(starts) - 1):
+        begin = places[topic]
+        mask = places[topic + 1] - begin - ONE
+        for row in range(starts[topic], starts[topic + 1]):
+            slot = hashes[row] & mask
+            entry = table[begin + slot]
+            while entry != NONE:
+                if once and (entry ^ hashes[row]) <= _LOW and hashes[(entry & _LOW) - ONE] == hashes[row]:
+                    return NONE
+                slot = (slot + ONE) & mask
+                entry = table[begin + slot]
+            table[begin + slot] = (hashes[row] & ~_LOW) | np.uint64(row + 1)
+    return ONE
 
 
 @inlined

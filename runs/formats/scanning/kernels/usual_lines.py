@@ -56,6 +56,29 @@ def _newline(data: Any, position: Any, usual: Any, last: Any) -> tuple[bool, Any
 
 
 @inlined
+def four_columns(data: Any, position: Any, blanks: Any) -> tuple[bool, Any, Any, Any, Any]:
+    """Whether a line of four columns is usual; where its first three end, and the newline. `blanks` has four places."""
+    marks = blanks_at(data, position)
+    a = trailing_zeros(marks)
+    left = marks & (marks - ONE)
+    b = trailing_zeros(left)
+    left &= left - ONE
+    c = trailing_zeros(left)
+    left &= left - ONE
+    d = trailing_zeros(left)
+    usual = left != NONE
+    if usual:
+        # Neither an empty column nor another blank than a space before the last one.
+        odd = (marks & (marks >> ONE)) | (marks ^ spaces_at(data, position)) | (marks & ONE)
+        usual = (odd & ((ONE << d) - ONE)) == NONE
+    if not usual:
+        usual = _far_blanks(data, position, blanks)
+        a, b, c, d = blanks[0], blanks[1], blanks[2], blanks[3]
+    usual, d = _newline(data, position, usual, position + d)
+    return usual, position + a, position + b, position + c, d
+
+
+@inlined
 def six_columns(data: Any, position: Any, blanks: Any) -> tuple[bool, Any, Any, Any, Any, Any, Any]:
     """Whether a line of six columns is usual; where its first five end, and the newline. `blanks` has six places."""
     marks = blanks_at(data, position)
@@ -72,7 +95,6 @@ def six_columns(data: Any, position: Any, blanks: Any) -> tuple[bool, Any, Any, 
     f = trailing_zeros(left)
     usual = left != NONE
     if usual:
-        # Neither an empty column nor another blank than a space before the last one.
         odd = (marks & (marks >> ONE)) | (marks ^ spaces_at(data, position)) | (marks & ONE)
         usual = (odd & ((ONE << f) - ONE)) == NONE
     if not usual:
