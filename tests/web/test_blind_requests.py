@@ -94,7 +94,7 @@ def answered(client: Any, name: str, method: str, path: str, body: dict[str, Any
     with transaction.atomic():
         status, headers, text = seen(getattr(client, method.lower())(path, body, **form))
         transaction.set_rollback(True)
-    return status, [(header, drawn(value)) for header, value in headers if header != "Content-Length"], drawn(text)
+    return status, [(header, drawn(value)) for header, value in headers], drawn(text)
 
 
 def sent(people: People, slug: str) -> Iterator[tuple[str, Any]]:
