@@ -4,7 +4,7 @@ from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
 from metrics.api import charts, evaluations, measures, shares
-from metrics.api.boards import citation, configurations, frontier, importance, saved_views, systems, what_if
+from metrics.api.boards import citation, configurations, frontier, importance, parameters, saved_views, systems, what_if
 from metrics.api.boards import views as boards
 from metrics.api.campaigns import boards as phase_boards
 from metrics.api.campaigns import releases, results, snapshots
@@ -103,6 +103,7 @@ urlpatterns = [
         configurations.ConfigurationsExport.as_view(),
         name="configurations-export",
     ),
+    path("collections/<slug:collection>/parameters/", parameters.ParameterList.as_view(), name="parameters"),
     path("collections/<slug:collection>/importance/", importance.ImportanceView.as_view(), name="importance"),
     path(
         "collections/<slug:collection>/importance/export/<sheet_export:kind>/",

@@ -66,7 +66,6 @@ urlpatterns = [
     path(_COLLECTION + "qrels/<int:version>/file/", views.QrelsFile.as_view(), name="qrels-file"),
     path(_COLLECTION + "runs/", submissions.RunList.as_view(), name="runs"),
     path(_COLLECTION + "runs/metadata/", edits.RunsMetadata.as_view(), name="runs-metadata"),
-    path(_COLLECTION + "parameters/", keys.ParameterList.as_view(), name="parameters"),
     path(_COLLECTION + "parameters/<space:space>/<path:parameter>/", keys.ParameterDetail.as_view(), name="parameter"),
     path(_COLLECTION + "configurations/", configurations.ConfigurationsView.as_view(), name="configurations"),
     path(_COLLECTION + "labels/", labels.LabelList.as_view(), name="labels"),

@@ -67,7 +67,7 @@ ENDPOINTS = {
     "collections/small/curves/?measures=nDCG,CG,P,R&readings=true&ranks=1,3": 8,
     "collections/small/curves/?filter=good": 13,
     "collections/small/precision-recall/?rel=all": 8,
-    "collections/small/parameters/": 7,
+    "collections/small/parameters/": 8,
     "collections/small/configurations/?filter=good OR poor&baseline={run}": 6,
     "collections/small/configurations/export/csv/": 9,
     "runs/?id={run},{other}": 4,

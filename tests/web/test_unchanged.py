@@ -25,10 +25,12 @@ PATHS = (
     "/api/v1/collections/one/charts/significance.json", "/api/v1/collections/one/charts/precision-recall.json",
     "/api/v1/collections/one/curves/?readings=true", "/api/v1/collections/one/precision-recall/",
     "/api/v1/collections/one/difference/?runs={run},{other}", "/api/v1/runs/{run}/values/",
+    "/api/v1/collections/one/parameters/", "/api/v1/collections/one/parameters/?q=k&limit=1",
     "/api/v1/runs/{run}/curve/", "/api/v1/runs/{run}/precision-recall/", "/api/v1/measures/", "/api/v1/measures/AP/",
     "/collections/one/", "/collections/one/board/", "/collections/one/comparison/", "/runs/{run}/", "/measures/",
 )  # fmt: skip
 BOARD, PAGE, VALUES = PATHS[0], "/collections/one/", "/api/v1/runs/{run}/values/"
+PARAMETERS = "/api/v1/collections/one/parameters/"
 
 
 def client_for(people: People, path: str, role: str = "participant") -> Any:
@@ -132,6 +134,31 @@ def test_every_change_of_a_board_changes_its_tag(people: People, run: str) -> No
             MEMORY.forget()
             assert shown(ask(people, path)) == shown(answer), (name, path)
             tags[path] = answer["ETag"]
+
+
+def test_every_change_of_parameters_changes_the_tag_of_their_list(people: People, run: str) -> None:
+    def patch(role: str, path: str, **told: Any) -> None:
+        assert people.api[role].patch(f"/api/v1/{path}", told, format="json").status_code == 200
+
+    known = ask(people, PARAMETERS)
+    assert known.json()["runs"] == 2
+    changes: dict[str, Callable[[], object]] = {
+        "another value": lambda: patch("participant", f"runs/{run}/", metadata={"k1": 1.2}),
+        "another parameter": lambda: patch("participant", f"runs/{run}/", metadata={"b": 0.4}),
+        "a note": lambda: patch("owner", "collections/one/parameters/param/k1/", note="saturation"),
+        "a run without any": lambda: submit_one(people),
+        "a run deleted": lambda: delete_one(people),
+    }
+    for name, make in changes.items():
+        make()
+        answer = ask(people, PARAMETERS, known=known["ETag"])
+        assert answer.status_code == 200, name
+        MEMORY.forget()
+        assert ask(people, PARAMETERS).content == answer.content != known.content, name
+        assert ask(people, PARAMETERS, "owner").content == answer.content, name
+        known = answer
+    Collection.objects.update(blind=True)
+    assert "ETag" not in ask(people, PARAMETERS)
 
 
 def test_every_change_of_a_run_changes_the_tag_of_its_values(people: People, run: str) -> None:
