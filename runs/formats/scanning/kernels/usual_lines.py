@@ -47,6 +47,22 @@ def _far_blanks(data: Any, position: Any, blanks: Any) -> bool:
 
 
 @inlined
+def _next_blank(left: Any) -> tuple[Any, Any]:
+    """Where the first of some marked blanks is, 64 if none is marked, and the marks of the others."""
+    return trailing_zeros(left), left & (left - ONE)
+
+
+@inlined
+def _are_apart(data: Any, position: Any, marks: Any, last: Any) -> Any:
+    """Whether a line's last column ends at `last`, within 64 bytes, and a space alone stands between the columns."""
+    usual = last < SIXTY_FOUR
+    if usual:
+        odd = (marks & (marks >> ONE)) | (marks ^ spaces_at(data, position)) | (marks & ONE)
+        usual = (odd & ((ONE << last) - ONE)) == NONE
+    return usual
+
+
+@inlined
 def _newline(data: Any, position: Any, usual: Any, last: Any) -> tuple[bool, Any]:
     """Whether a line is usual whose columns are, and the last of which ends at `last`; where its newline is."""
     if usual and data[last] != LF:
@@ -59,18 +75,11 @@ def _newline(data: Any, position: Any, usual: Any, last: Any) -> tuple[bool, Any
 def four_columns(data: Any, position: Any, blanks: Any) -> tuple[bool, Any, Any, Any, Any]:
     """Whether a line of four columns is usual; where its first three end, and the newline. `blanks` has four places."""
     marks = blanks_at(data, position)
-    a = trailing_zeros(marks)
-    left = marks & (marks - ONE)
-    b = trailing_zeros(left)
-    left &= left - ONE
-    c = trailing_zeros(left)
-    left &= left - ONE
-    d = trailing_zeros(left)
-    usual = left != NONE
-    if usual:
-        # Neither an empty column nor another blank than a space before the last one.
-        odd = (marks & (marks >> ONE)) | (marks ^ spaces_at(data, position)) | (marks & ONE)
-        usual = (odd & ((ONE << d) - ONE)) == NONE
+    a, left = _next_blank(marks)
+    b, left = _next_blank(left)
+    c, left = _next_blank(left)
+    d, left = _next_blank(left)
+    usual = _are_apart(data, position, marks, d)
     if not usual:
         usual = _far_blanks(data, position, blanks)
         a, b, c, d = blanks[0], blanks[1], blanks[2], blanks[3]
@@ -82,21 +91,13 @@ def four_columns(data: Any, position: Any, blanks: Any) -> tuple[bool, Any, Any,
 def six_columns(data: Any, position: Any, blanks: Any) -> tuple[bool, Any, Any, Any, Any, Any, Any]:
     """Whether a line of six columns is usual; where its first five end, and the newline. `blanks` has six places."""
     marks = blanks_at(data, position)
-    a = trailing_zeros(marks)
-    left = marks & (marks - ONE)
-    b = trailing_zeros(left)
-    left &= left - ONE
-    c = trailing_zeros(left)
-    left &= left - ONE
-    d = trailing_zeros(left)
-    left &= left - ONE
-    e = trailing_zeros(left)
-    left &= left - ONE
-    f = trailing_zeros(left)
-    usual = left != NONE
-    if usual:
-        odd = (marks & (marks >> ONE)) | (marks ^ spaces_at(data, position)) | (marks & ONE)
-        usual = (odd & ((ONE << f) - ONE)) == NONE
+    a, left = _next_blank(marks)
+    b, left = _next_blank(left)
+    c, left = _next_blank(left)
+    d, left = _next_blank(left)
+    e, left = _next_blank(left)
+    f, left = _next_blank(left)
+    usual = _are_apart(data, position, marks, f)
     if not usual:
         usual = _far_blanks(data, position, blanks)
         a, b, c, d, e, f = blanks[0], blanks[1], blanks[2], blanks[3], blanks[4], blanks[5]
