@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runs.errors import FileTooLarge, InvalidFile
+from runs.errors import FileTooLarge, InvalidFile, UnsupportedFile
 from runs.formats.compression import in_memory
 from runs.formats.limits import Limits
 from runs.formats.scanning import pieces
@@ -40,6 +40,8 @@ def rows_of(content: str | bytes, limits: Limits = LIMITS) -> Rows:
 def problems(content: str | bytes, limits: Limits = LIMITS, tag: str | None = None) -> list[tuple[int, str]]:
     try:
         report = check(content, limits, tag).report
+    except UnsupportedFile as error:
+        return [(0, error.code)]
     except InvalidFile as error:
         report = error.report
     return sorted({(problem.line, problem.code) for problem in report.problems})

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from runs.errors import FileTooLarge, InvalidFile
+from runs.errors import FileTooLarge, InvalidFile, UnsupportedFile
 from runs.formats.compression import in_memory
 from runs.formats.limits import Limits
 from runs.formats.scanning import pieces
@@ -43,6 +43,8 @@ def levels_of(content: str | bytes) -> dict[str, dict[str, int]]:
 def problems(content: str | bytes, limits: Limits = LIMITS) -> list[tuple[int, str]]:
     try:
         report = read(content, limits).report
+    except UnsupportedFile as error:
+        return [(0, error.code)]
     except InvalidFile as error:
         report = error.report
     return sorted({(problem.line, problem.code) for problem in report.problems})
@@ -205,6 +207,7 @@ PARTS = st.sampled_from(
 
 
 @of_a_reader
+@example(b"PK\x03\x04")
 @given(st.binary(max_size=60) | st.lists(PARTS, max_size=40).map(b"".join))
 def test_any_bytes_are_read_or_refused_alike_by_both_scans(content: bytes) -> None:
     found = problems(content)

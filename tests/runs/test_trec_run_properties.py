@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from metrics.engine.ranking import hash_spans
@@ -148,6 +148,7 @@ def test_every_file_is_read_as_a_plain_reader_reads_it(
 
 
 @of_a_reader
+@example([b"PK\x03\x04"], 50)
 @given(st.lists(st.binary(max_size=40) | st.text(max_size=30).map(str.encode), max_size=12), st.sampled_from([3, 50]))
 def test_any_bytes_are_read_or_refused_and_never_raise_anything_else(
     tiny_pieces: Callable[[int], None], lines: list[bytes], size: int
