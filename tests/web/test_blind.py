@@ -407,10 +407,11 @@ def test_an_owner_made_now_is_an_organiser_now(people: People, blind: str) -> No
 def test_endpoints_of_values_find_their_objects_where_blindness_is_checked() -> None:
     """What is computed depends on the judgements: metrics.api has no use for the finders that do not check.
 
-    Configurations are parameters, which readers of a blind collection see too; it leaves out the means by itself.
+    Parameters and configurations were given by those who submitted: readers of a blind collection see them too, each of
+    the runs that they see. Both leave out the means by themselves.
     """
-    checked = {name for name in MODULES if name.startswith("metrics.api")} - {"metrics.api.boards.configurations"}
-    for module in checked:
+    given = {"metrics.api.boards.configurations", "metrics.api.boards.parameters"}
+    for module in {name for name in MODULES if name.startswith("metrics.api")} - given:
         for node, _ in imports(MODULES[module]):
             names = {alias.name for alias in node.names}  # type: ignore[attr-defined]
             assert not names & {"visible_collection", "visible_run", "counted_collection"}, module
