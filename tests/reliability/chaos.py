@@ -54,7 +54,7 @@ TRY_LATER = (502, 503, 507)
 
 @dataclass
 class Goals:
-    """When to end: after so many seconds, or when there was enough of everything."""
+    """When to end: after so many seconds, and when there was enough of everything."""
 
     seconds: float = 0.0
     submissions: int = 0
@@ -159,11 +159,14 @@ class Chaos:
                     self.tally.accepted[tag] = (self._send(client, name, tag), name)
                 except TimeoutError as error:
                     self.tally.unexpected.append(str(error))
+                    self._ended.set()
                 time.sleep(self._pause)
 
     @property
     def _pause(self) -> float:
-        return 0.1 if len(self.tally.accepted) < (self.goals.submissions or 10**9) else 1.0
+        """Slower when there are enough, where only faults are waited for."""
+        enough = self.goals.submissions and len(self.tally.accepted) >= self.goals.submissions
+        return 1.0 if enough and not self.goals.seconds else 0.1
 
     def _send(self, client: httpx.Client, name: str, tag: str) -> str:
         """Send until it is accepted, as a careful client does: with one key for all attempts."""
@@ -186,7 +189,7 @@ class Chaos:
 
     def _break_things(self) -> None:
         end = time.monotonic() + self.goals.seconds
-        while kinds := self._wanted(end):
+        while not self._ended.is_set() and (kinds := self._wanted(end)):
             self.service.revive()
             kind = self.random.choice(kinds)
             if kind in self.service.others:
@@ -200,8 +203,8 @@ class Chaos:
     def _wanted(self, end: float) -> list[str]:
         """Kinds of faults to choose from, more of what there was too little of; none when it is enough."""
         servers = self.service.others
-        if self.goals.seconds:
-            return ["kills"] * 5 + ["freezes"] * 2 + servers if time.monotonic() < end else []
+        if time.monotonic() < end:
+            return ["kills"] * 5 + ["freezes"] * 2 + servers
         kinds = [kind for kind in ("kills", "freezes", *servers) if self.tally.faults[kind] < getattr(self.goals, kind)]
         waiting = len(self.tally.accepted) < self.goals.submissions
         more = ["kills"] * 4 if "kills" in kinds else []
