@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from django.db import connection
+from django.db.models import TextField
+from django.db.models.functions import Cast
+from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
 from metrics.engine.grammar import parse_measure
 from metrics.models import Evaluation, MetricVector
 from metrics.services.boards import roster
 from metrics.services.boards.asked import AskedBoard, BoardQuery, active_qrels
+from metrics.services.boards.columns import ShownColumn, arranged, places_of
 from metrics.services.boards.roster import Recent
 from metrics.services.snapshots import once_in_snapshot, one_snapshot
 from metrics.services.values.judged_views import stored_means
-from runs.models import Collection, Run, User
+from runs.models import Collection, ParameterKey, Run, User
+from runs.services.parameters import PARAM, store_parameters
 from tests.metrics.boards import add_runs, add_version, make_board, make_run, simulated
 
 
@@ -97,3 +103,28 @@ def test_another_name_of_a_team_and_each_withdrawal_are_noticed(alice: User, ano
     Run.objects.filter(pk=first.pk).update(deleted_at=None)
     look()
     assert len(set(seen)) == len(seen)
+
+
+def test_remembered_places_of_parameters_follow_every_change(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(roster, "is_isolated", lambda: True)
+    board = make_board(alice.personal_team, {"AP": simulated(4, 10)})
+    runs = list(Run.objects.order_by("tag"))
+
+    def order_with(*given: object) -> list[int]:
+        for run, k in zip(runs, given, strict=True):
+            run.metadata = {} if k is None else {"k": k}
+        store_parameters(board, runs)
+        key = ParameterKey.objects.get(collection=board, name="k")
+        column = ShownColumn(PARAM, "k", key_id=key.pk)
+        names = list(named.order_by("tag").values_list("name", flat=True))
+        asked = [arranged(names, places_of(column, board), descending=False) for _ in range(2)]
+        assert asked[0] == asked[1]
+        return asked[0]
+
+    named = Run.objects.annotate(name=Cast("pk", TextField()))
+    assert order_with(3, 1, 2, 1) == [1, 3, 2, 0]
+    assert order_with(3, 4, 2, 1) == [3, 2, 0, 1]
+    assert order_with("b", True, None, 7) == [3, 0, 1, 2]
+    with CaptureQueriesContext(connection) as asked:
+        places_of(ShownColumn(PARAM, "k", key_id=ParameterKey.objects.get(name="k").pk), board)
+    assert not any('"runs_parameter"' in query["sql"] for query in asked)

@@ -13,13 +13,16 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import QuerySet, TextField
+import numpy as np
+from django.db.models import TextField
 from django.db.models.functions import Cast
 
 from metrics.services.boards.conditions import KINDS, PLAIN_KEY, Board, find_key, written
+from metrics.services.boards.groups import read_parameter_sets
+from metrics.services.boards.roster import Recent
 from runs.errors import InvalidInput
 from runs.formats.parameters import Value, canonical_name, cost_leaves, flatten
-from runs.models import Parameter, Run
+from runs.models import Collection, Label, Parameter, Run
 from runs.services.labels import labels_of
 from runs.services.parameters import COST, PARAM
 
@@ -30,7 +33,11 @@ _COLUMN = re.compile(
     rf'(?P<space>{PARAM}|{COST}):(?:"(?P<phrase>[^"]+)"|(?P<key>{PLAIN_KEY.pattern}))|(?P<plain>{SUBMITTED}|{LABEL})'
 )
 
+# Runs in all orders that are remembered, of 200 bytes each.
+_MOST_PLACES = 100_000
+
 Cell = Value | datetime | None
+_PLACES = Recent[Mapping[str, int]](_MOST_PLACES)
 
 
 @dataclass(frozen=True)
@@ -133,45 +140,50 @@ def read_cells(columns: Iterable[ShownColumn], runs: Iterable[UUID]) -> dict[UUI
     return found
 
 
-def arranged(names: list[Any], values: Sequence[Mapping[Any, Any]], descending: bool) -> list[int]:
-    """Return the places of rows, whose names are in the order of their ranks, in the order of their values.
+def arranged(names: Sequence[str], places: Mapping[str, int], descending: bool) -> list[int]:
+    """Return the order of runs, named in the order of their ranks, by the places of their values (`places_of`): equal
+    ones stay in the order of their ranks, and those without a value come last, both ways."""
+    found = np.fromiter((places.get(name, -1) for name in names), np.int64, len(names))
+    order: list[int] = np.argsort(
+        np.where(found < 0, len(places), -found if descending else found), kind="stable"
+    ).tolist()
+    return order
 
-    `values` are those of each kind, such as numbers, texts and booleans. The first kind comes before the next one, in
-    the other direction after it; rows without a value come last.
+
+def places_of(column: ShownColumn, collection: Collection) -> Mapping[str, int]:
+    """Return the place of each run's value among all of the collection, by the run's key as the database writes it.
+    Equal values share a place; numbers come before texts, and texts before booleans.
+
+    Those of a parameter or cost are remembered by each process until one of any run changes.
     """
-    order, without = list[int](), list(range(len(names)))
-    # Only values of one kind are compared with each other: pairs of kind and value take several times as long.
-    for kind in filter(None, reversed(values) if descending else values):
-        own: list[Any] = [kind.get(name) for name in names]
-        # Both ways equal ones stay in the order of their ranks.
-        having = [place for place in without if own[place] is not None]
-        order += sorted(having, key=own.__getitem__, reverse=descending)
-        without = [place for place in without if own[place] is None]
-    return order + without
-
-
-def values_of(column: ShownColumn, rows: QuerySet[Any], to_run: str) -> list[dict[Any, Any]]:
-    """Return what orders runs, or their evaluations, by their keys, for each kind of value; `to_run` leads from these
-    to the run."""
+    if column.key_id is not None:
+        key, seen = column.key_id, read_parameter_sets(collection.pk)
+        return _PLACES.of((key, seen), lambda: _in_order(_values_of_key(key)), len)
     if column.space == LABEL:
-        labelled = rows.filter(**{f"{to_run}labels__isnull": False}).order_by(f"-{to_run}labels__name")
+        labels = Label.objects.filter(collection=collection).order_by("-name")
         # The first of several names is the last one read.
-        return [dict(labelled.values_list("pk", f"{to_run}labels__name"))]
-    if column.key_id is None:
-        return [dict(rows.order_by().values_list("pk", f"{to_run}created_at"))]
-    path = f"{to_run}parameter_set__parameters__"
-    found = []
-    for kind in KINDS:
-        having = rows.filter(**{f"{path}key": column.key_id, f"{path}{kind}__isnull": False}).order_by()
-        found.append(dict(having.values_list("pk", f"{path}{kind}")))
-    return found
+        return _in_order([dict(labels.annotate(run_name=Cast("run", TextField())).values_list("run_name", "name"))])
+    runs = Run.objects.filter(collection=collection).annotate(name=Cast("pk", TextField())).order_by()
+    return _in_order([dict(runs.values_list("name", "created_at"))])
 
 
-def values_of_key(key: int) -> list[dict[str, Any]]:
-    """Return what orders runs by a parameter or cost, by their keys as the database writes them: of ten thousand runs
-    faster than by way of their evaluations."""
+def _values_of_key(key: int) -> list[dict[str, Any]]:
+    """Return the values of a parameter or cost, of each kind: of ten thousand runs faster than by way of their
+    evaluations."""
     rows = Parameter.objects.filter(key=key).annotate(name=Cast("owner__run", TextField())).order_by()
     return [dict(rows.filter(**{f"{kind}__isnull": False}).values_list("name", kind)) for kind in KINDS]
+
+
+def _in_order(values: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """Return the places of values. Only those of one kind are compared with each other."""
+    found: dict[str, int] = {}
+    first = 0
+    for kind in values:
+        distinct = sorted(set(kind.values()))
+        place = dict(zip(distinct, range(first, first + len(distinct)), strict=True))
+        found |= {name: place[value] for name, value in kind.items()}
+        first += len(distinct)
+    return found
 
 
 def shown_value(value: Cell) -> str:

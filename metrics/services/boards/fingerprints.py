@@ -21,13 +21,12 @@ from metrics.engine import ENGINE_VERSION
 from metrics.models import Comparison, Evaluation
 from metrics.services.boards.asked import AskedBoard, BoardQuery, active_qrels
 from metrics.services.boards.filter import asks_for
-from metrics.services.boards.groups import read_groups
+from metrics.services.boards.groups import read_groups, read_parameter_sets
 from runs.models import (
     Artifact,
     Collection,
     Label,
     ParameterKey,
-    ParameterSet,
     Qrels,
     Run,
     SessionSet,
@@ -95,9 +94,8 @@ def of_filter(collection: Collection, query: BoardQuery) -> Fingerprint:
 
 
 def of_parameters(collection: Collection) -> Fingerprint:
-    """Return the fingerprint of all parameters: every change of a run's replaces its set by one with another key."""
-    sets = ParameterSet.objects.filter(run__collection=collection).order_by()
-    return tuple(sets.aggregate(Count("pk"), Max("pk"), Sum("pk")).values())
+    """Return the fingerprint of all parameters."""
+    return read_parameter_sets(collection.pk)
 
 
 def of_views(collection: Collection) -> Fingerprint:

@@ -6,15 +6,17 @@ milliseconds.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from django.db import connection
+from django.db.models import Count, Max, Sum
 
 from metrics.models import Evaluation
 from metrics.services.snapshots import once_in_snapshot
-from runs.models import Qrels, Run, Team
+from runs.models import ParameterSet, Qrels, Run, Team
 
 _MOVING = {"queued", "evaluating"}
 # Runs are only added, withdrawn and restored, each time at a later moment: who of them is live follows from the counts
@@ -62,3 +64,11 @@ def read_groups(collection: int) -> RunGroups:
             return RunGroups.of(cursor.fetchall())
 
     return once_in_snapshot(("groups", collection), read)
+
+
+def read_parameter_sets(collection: int) -> tuple[Any, ...]:
+    """Return what tells the parameters of a collection's runs from those before any change: a change replaces a run's
+    set by one with another key. In a snapshot, with one query however often."""
+    sets = ParameterSet.objects.filter(run__collection=collection).order_by()
+    read = functools.partial(sets.aggregate, Count("pk"), Max("pk"), Sum("pk"))
+    return tuple(once_in_snapshot(("parameter_sets", collection), read).values())

@@ -7,7 +7,8 @@ from typing import Any
 from uuid import UUID
 
 import numpy as np
-from django.db.models import Case, QuerySet, Value, When
+from django.db.models import Case, QuerySet, TextField, Value, When
+from django.db.models.functions import Cast
 
 from metrics.engine.cautions import Caution
 from metrics.engine.grammar import Measure
@@ -18,9 +19,8 @@ from metrics.services.boards.columns import (
     Cell,
     ShownColumn,
     arranged,
+    places_of,
     read_cells,
-    values_of,
-    values_of_key,
 )
 from metrics.services.boards.roster import NOBODY, Roster
 from metrics.services.boards.states import RANKED, STALE, UNRANKED, count_states
@@ -224,23 +224,16 @@ def _places(board: AskedBoard) -> Places:
 
 def _arranged(board: AskedBoard, places: Places, others: QuerySet[Any] | None, by: Arrangement) -> list[Row]:
     """Return the rows of the page in the order of a column instead of that of the ranks."""
-    current = Evaluation.objects.current(board.qrels, board.scores).evaluated()
-    below = [] if others is None else list(others.values_list(*_OTHERS))
-    # By the keys of evaluations under these judgements, of other rows by those of runs.
-    names: list[Any] = [*places.keys.tolist(), *(run for run, _, _ in below)]
-    if by.column.key_id is None:
-        values = values_of(by.column, current, "run__")
-    else:
-        keys, runs = board.roster.keys.tolist(), board.roster.names
-        of_runs = values_of_key(by.column.key_id)
-        values = [dict(zip(keys, map(kind.get, runs), strict=True)) if kind else {} for kind in of_runs]
-    if others is not None:
-        values = [one | more for one, more in zip(values, values_of(by.column, others, ""), strict=True)]
-    page = arranged(names, values, by.descending)[board.query.offset : board.query.offset + board.query.limit]
+    named = () if others is None else others.annotate(name=Cast("pk", TextField())).values_list("name", *_OTHERS)
+    below = list(named)
+    run_of = dict(zip(board.roster.keys.tolist(), board.roster.names, strict=True))
+    names = [*map(run_of.__getitem__, places.keys.tolist()), *(name for name, *_ in below)]
+    order = arranged(names, places_of(by.column, board.collection), by.descending)
+    page = order[board.query.offset : board.query.offset + board.query.limit]
     shown = places[[index for index in page if index < len(places)]]
-    rest = [below[index - len(places)] for index in page if index >= len(places)]
-    rows = {row.evaluation.pk if row.current else row.run.pk: row for row in _rows(board, shown, rest)}
-    return [rows[names[index]] for index in page]
+    rest = [below[index - len(places)][1:] for index in page if index >= len(places)]
+    rows = {row.run.pk: row for row in _rows(board, shown, rest)}
+    return [rows[UUID(names[index])] for index in page]
 
 
 def _rows(board: AskedBoard, page: list[Place], others: list[tuple[UUID, str, int | None]]) -> list[Row]:
