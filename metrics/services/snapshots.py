@@ -18,7 +18,10 @@ _TRIES = 3
 T = TypeVar("T")
 # What was read in the open snapshot, by what it is.
 _READ: ContextVar[dict[Hashable, Any] | None] = ContextVar("read", default=None)
-_ISOLATED = "isolated"
+# The key of what was read before in the same state of the database.
+_BEFORE = "before"
+# More than this of one state is forgotten.
+_MOST = 100
 
 
 @contextmanager
@@ -69,11 +72,25 @@ def once_in_snapshot(key: Hashable, read: Callable[[], T]) -> T:
     return found
 
 
+def once_until_changed(key: Hashable, read: Callable[[], T]) -> T:
+    """Return the result of `read`, called once for each key until anything in the database changes: another snapshot of
+    this thread gets it, too. It must depend on what is stored alone, neither on the reader nor on the time."""
+    known = _READ.get() or {}
+    if _BEFORE not in known:
+        return once_in_snapshot(key, read)
+    before: dict[Hashable, T] = known[_BEFORE]
+    if key not in before:
+        if len(before) >= _MOST:
+            before.clear()
+        before[key] = read()
+    return before[key]
+
+
 def is_isolated() -> bool:
     """Return whether a snapshot is open whose readings are as of one committed moment: those of a transaction that
     was open before may be of several, or of what is never committed."""
     known = _READ.get()
-    return known is not None and _ISOLATED in known
+    return known is not None and _BEFORE in known
 
 
 @contextmanager
@@ -87,7 +104,12 @@ def _reading() -> Iterator[None]:
         if connection.vendor == "postgresql":
             stack.enter_context(transaction.atomic())
             with connection.cursor() as cursor:
-                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                # Two snapshots of the same name see the same rows. A server that was restored counts anew.
+                cursor.execute(
+                    "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY;"
+                    "SELECT pg_current_snapshot()::text, pg_postmaster_start_time()::text"
+                )
+                state = cursor.fetchone()
         else:
             # EvalHub's transactions take SQLite's write lock immediately; a deferred one reads what its first query
             # saw.
@@ -97,7 +119,19 @@ def _reading() -> Iterator[None]:
                 stack.enter_context(transaction.atomic())
             finally:
                 connection.transaction_mode = usual
+            with connection.cursor() as cursor:
+                # The first number changes with the commits of others, the second one with what this connection writes.
+                (version,) = cursor.execute("PRAGMA data_version").fetchone()
+            state = connection.connection, version, connection.connection.total_changes
         known = _READ.get()
         if known is not None:
-            known[_ISOLATED] = True
+            known[_BEFORE] = _read_before(connection, state)
         yield
+
+
+def _read_before(connection: Any, state: tuple[Any, ...]) -> dict[Hashable, Any]:
+    """Return what was read through this connection, which is of one thread, in the same state of its database."""
+    last: tuple[Any, dict[Hashable, Any]] = connection.__dict__.get("read_before", (None, {}))
+    if last[0] != state:
+        last = connection.__dict__["read_before"] = state, {}
+    return last[1]

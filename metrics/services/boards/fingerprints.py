@@ -22,6 +22,7 @@ from metrics.models import Comparison, Evaluation
 from metrics.services.boards.asked import AskedBoard, BoardQuery, active_qrels
 from metrics.services.boards.filter import asks_for
 from metrics.services.boards.groups import read_groups, read_parameter_sets
+from metrics.services.snapshots import once_until_changed
 from runs.models import (
     Artifact,
     Collection,
@@ -61,7 +62,7 @@ def of_boards(collection: Collection) -> Fingerprint:
 
 def _of_active(collection: Collection) -> Fingerprint:
     """Return the fingerprint of the active version and of the labels."""
-    for known in _ACTIVE.rows(collection.pk):
+    for known in once_until_changed(("active", collection.pk), lambda: _ACTIVE.rows(collection.pk)):
         return known
     return tuple(collection.labels.aggregate(Count("pk"), Max("moved_at")).values())
 

@@ -15,7 +15,7 @@ from django.db import connection
 from django.db.models import Count, Max, Sum
 
 from metrics.models import Evaluation
-from metrics.services.snapshots import once_in_snapshot
+from metrics.services.snapshots import once_until_changed
 from runs.models import ParameterSet, Qrels, Run, Team
 
 _MOVING = {"queued", "evaluating"}
@@ -56,19 +56,20 @@ class RunGroups:
 
 
 def read_groups(collection: int) -> RunGroups:
-    """Return what the runs and evaluations of a collection are now: in a snapshot, with one query however often."""
+    """Return what the runs and evaluations of a collection are now: in a snapshot with one query, or none if nothing in
+    the database has changed since another one."""
 
     def read() -> RunGroups:
         with connection.cursor() as cursor:
             cursor.execute(_SQL, [collection] * 3)
             return RunGroups.of(cursor.fetchall())
 
-    return once_in_snapshot(("groups", collection), read)
+    return once_until_changed(("groups", collection), read)
 
 
 def read_parameter_sets(collection: int) -> tuple[Any, ...]:
     """Return what tells the parameters of a collection's runs from those before any change: a change replaces a run's
-    set by one with another key. In a snapshot, with one query however often."""
+    set by one with another key."""
     sets = ParameterSet.objects.filter(run__collection=collection).order_by()
     read = functools.partial(sets.aggregate, Count("pk"), Max("pk"), Sum("pk"))
-    return tuple(once_in_snapshot(("parameter_sets", collection), read).values())
+    return tuple(once_until_changed(("parameter_sets", collection), read).values())
