@@ -11,7 +11,7 @@ from functools import reduce
 from operator import or_
 from typing import Any
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Substr
 
 from metrics.engine.errors import MeasureError
@@ -87,15 +87,25 @@ def visible_keys(board: Board, space: str | None = None) -> QuerySet[ParameterKe
 
 def find_key(board: Board, space: str, name: str, where: str) -> ParameterKey:
     """Return a key that a visible run has. Raise InvalidInput with near names otherwise; `where` begins the message."""
-    # Which kinds there are at all is read from the beginning of three indexes; a database that looks for a kind that
-    # is not there among the runs of a reader may look through all of them.
-    own = Parameter.objects.filter(key=OuterRef("pk")).order_by()
-    there = {f"any_{kind}": Exists(own.filter(**{f"{kind}__isnull": False})) for kind in KINDS}
-    key = ParameterKey.objects.filter(collection=board.collection, space=space, name=name).annotate(**there).first()
-    kinds = [kind for kind in KINDS if getattr(key, f"any_{kind}", False)]
-    if key and any(_rows(key.pk, kind, board.runs).exists() for kind in kinds):
+    # Which kinds there are at all is read from the beginning of three indexes, for which a database must be asked for
+    # the first one.
+    own = Parameter.objects.filter(key=OuterRef("pk"))
+    first = {f"first_{kind}": Subquery(_having_kind(own, kind).values("pk")[:1]) for kind in KINDS}
+    key = ParameterKey.objects.filter(collection=board.collection, space=space, name=name).annotate(**first).first()
+    if key and any(getattr(key, f"first_{kind}") and _is_seen(board, key.pk, kind) for kind in KINDS):
         return key
     raise InvalidInput(f"{where}{_unknown(board, space, name)}", code="bad_filter", pointer="filter")
+
+
+def _is_seen(board: Board, key: int, kind: str) -> bool:
+    """Return whether a visible run has a value of this kind. Mostly the one with the first value is visible; a database
+    that is asked for any may look through all of them."""
+    first = _having_kind(Parameter.objects.filter(key=key), kind).values("owner__run")[:1]
+    return board.runs.filter(pk__in=first).exists() or _rows(key, kind, board.runs).exists()
+
+
+def _having_kind(rows: QuerySet[Parameter], kind: str) -> QuerySet[Parameter]:
+    return rows.filter(**{f"{kind}__isnull": False}).order_by(kind)
 
 
 def _rows(key: int, kind: str, runs: QuerySet[Run]) -> QuerySet[Parameter]:
@@ -133,7 +143,7 @@ def bound(condition: Condition, board: Board) -> Condition:
     name = canonical_name(condition.key) if condition.space == PARAM else condition.key
     key = find_key(board, condition.space, name, where)
     numeric = condition.sign in ("<", "<=", ">", ">=", "..") and not isinstance(condition.values[0], date)
-    if numeric and not _rows(key.pk, "number", board.runs).exists():
+    if numeric and not _is_seen(board, key.pk, "number"):
         texts = _rows(key.pk, "folded", board.runs).count()
         booleans = _rows(key.pk, "boolean", board.runs).count()
         kind = "text" if not booleans else "true or false" if not texts else "text, true or false"
