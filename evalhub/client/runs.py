@@ -17,7 +17,7 @@ from .sources import read_as_it_is
 
 LABEL = "label:"
 ON_THE_WAY = ("queued", "evaluating")
-_FIRST_LOOK, _LONGEST_PAUSE = 0.2, 5.0
+_FIRST_LOOK, _LONGEST_PAUSE, _LONGER = 0.05, 5.0, 1.5
 _AT_ONCE = 200
 _SAY_AFTER = 10.0
 _log = logging.getLogger("evalhub_client")
@@ -263,7 +263,7 @@ def wait_for(hub: Any, runs: Sequence[Submission], timeout: float) -> Steps[None
             said = True
         # A hint of one second is the server's least: shorter waits are worth a look.
         delay = hint if hint > 1 else pause
-        pause = min(2 * pause, _LONGEST_PAUSE)
+        pause = min(_LONGER * pause, _LONGEST_PAUSE)
         if waiting and waited + delay > timeout:
             raise TimedOut(waiting, timeout)
         if waiting:

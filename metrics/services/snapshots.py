@@ -86,6 +86,13 @@ def once_until_changed(key: Hashable, read: Callable[[], T]) -> T:
     return before[key]
 
 
+def state_of_database() -> tuple[Any, ...] | None:
+    """Return what is another one once anything has been committed, or None in an open transaction."""
+    connection: Any = transaction.get_connection()
+    connection.ensure_connection()
+    return None if connection.in_atomic_block else _STATES[connection.vendor](connection)
+
+
 def is_isolated() -> bool:
     """Return whether a snapshot is open whose readings are as of one committed moment: those of a transaction that
     was open before may be of several, or of what is never committed."""
@@ -103,13 +110,7 @@ def _reading() -> Iterator[None]:
     with ExitStack() as stack:
         if connection.vendor == "postgresql":
             stack.enter_context(transaction.atomic())
-            with connection.cursor() as cursor:
-                # Two snapshots of the same name see the same rows. A server that was restored counts anew.
-                cursor.execute(
-                    "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY;"
-                    "SELECT pg_current_snapshot()::text, pg_postmaster_start_time()::text"
-                )
-                state = cursor.fetchone()
+            state = _state_of_postgresql(connection, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY;")
         else:
             # EvalHub's transactions take SQLite's write lock immediately; a deferred one reads what its first query
             # saw.
@@ -119,10 +120,7 @@ def _reading() -> Iterator[None]:
                 stack.enter_context(transaction.atomic())
             finally:
                 connection.transaction_mode = usual
-            with connection.cursor() as cursor:
-                # The first number changes with the commits of others, the second one with what this connection writes.
-                (version,) = cursor.execute("PRAGMA data_version").fetchone()
-            state = connection.connection, version, connection.connection.total_changes
+            state = _state_of_sqlite(connection)
         known = _READ.get()
         if known is not None:
             known[_BEFORE] = _read_before(connection, state)
@@ -135,3 +133,22 @@ def _read_before(connection: Any, state: tuple[Any, ...]) -> dict[Hashable, Any]
     if last[0] != state:
         last = connection.__dict__["read_before"] = state, {}
     return last[1]
+
+
+def _state_of_postgresql(connection: Any, before: str = "") -> tuple[Any, ...]:
+    # Two snapshots of the same name see the same rows. A server that was restored counts anew.
+    asked = "SELECT pg_current_snapshot()::text, pg_postmaster_start_time()::text"
+    with connection.cursor() as cursor:
+        cursor.execute(before + asked)
+        found: tuple[Any, ...] = cursor.fetchone()
+    return found
+
+
+def _state_of_sqlite(connection: Any) -> tuple[Any, ...]:
+    # The version changes with the commits of others, and the other number with what this connection writes.
+    with connection.cursor() as cursor:
+        (version,) = cursor.execute("PRAGMA data_version").fetchone()
+    return connection.connection, version, connection.connection.total_changes
+
+
+_STATES = {"postgresql": _state_of_postgresql, "sqlite": _state_of_sqlite}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+from collections import defaultdict
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -20,7 +21,7 @@ from metrics.services.queue import lifecycle
 from metrics.services.queue.queueing import queue_missing
 from metrics.services.upkeep import dispatch
 from metrics.services.upkeep.dispatch import MESSAGES, Dispatcher, publish_due
-from runs.models import Run
+from runs.models import Run, User
 from tests.conftest import GOOD, POOR, upload
 
 RUNS = "collections/small/runs/"
@@ -119,7 +120,7 @@ def test_no_process_is_forked_in_the_middle_of_a_round(db: None, monkeypatch: py
         assert leave.wait(10)
         return set()
 
-    dispatcher = steps(monkeypatch, kinds_due=look, ROUND_SECONDS=0.001)
+    dispatcher = steps(monkeypatch, kinds_due=look, ROUND_SECONDS=defaultdict(lambda: 0.001), LOOK_SECONDS=0.0)
     monkeypatch.setattr(dispatcher, "_steps", dispatcher._steps[1:2])
     monkeypatch.setattr(dispatcher._notes, "note", lambda: None)
 
@@ -143,6 +144,31 @@ def test_no_process_is_forked_in_the_middle_of_a_round(db: None, monkeypatch: py
     thread.join()
     dispatcher.stop()
     assert not dispatcher.is_alive()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_is_due_is_looked_for_after_each_change_and_now_and_then(
+    alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[object] = []
+
+    def look(*arguments: object) -> set[Any]:
+        looked.append(arguments)
+        return set()
+
+    def rounds_after(change: Callable[[], object]) -> int:
+        change()
+        before = len(looked)
+        for _ in range(3):
+            dispatcher.round()
+        return len(looked) - before
+
+    dispatcher = steps(monkeypatch, kinds_due=look, LOOK_SECONDS=3600.0)
+    monkeypatch.setattr(dispatcher, "_steps", dispatcher._steps[1:2])
+    assert rounds_after(lambda: None) == 1
+    assert rounds_after(lambda: None) == 0
+    assert rounds_after(lambda: User.objects.update(first_name="Alice")) == 1
+    assert rounds_after(lambda: setattr(dispatcher, "_enough", 0.0)) == 1
 
 
 def test_after_an_outage_living_workers_renew_their_leases_before_the_reaper_comes(

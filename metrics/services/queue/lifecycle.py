@@ -189,8 +189,7 @@ def any_due(again_after: float, kind: type[Job]) -> bool:
 
 
 def kinds_due(again_after: float, kinds: tuple[type[Job], ...] = JOBS) -> set[type[Job]]:
-    """Return the kinds of which `due_jobs` would find any, from one query: every dispatcher asks thirty times a
-    second."""
+    """Return the kinds of which `due_jobs` would find any, from one query: every dispatcher asks after each change."""
     with connection.cursor() as cursor:
         cursor.execute(*_due_statement(connection.vendor, again_after, kinds))
         return {kind for kind, due in zip(kinds, cursor.fetchone(), strict=True) if due}
