@@ -99,9 +99,13 @@ def find_key(board: Board, space: str, name: str, where: str) -> ParameterKey:
 
 def _is_seen(board: Board, key: int, kind: str) -> bool:
     """Return whether a visible run has a value of this kind. Mostly the one with the first value is visible; a database
-    that is asked for any may look through all of them."""
+    that is asked for any may look through all of them. Where runs are hidden, nobody learns from the time that it takes
+    whose value is the first."""
+    collection, any_of_them = board.collection, _rows(key, kind, board.runs)
+    if collection.blind or collection.veiled:
+        return any_of_them.exists()
     first = _having_kind(Parameter.objects.filter(key=key), kind).values("owner__run")[:1]
-    return board.runs.filter(pk__in=first).exists() or _rows(key, kind, board.runs).exists()
+    return board.runs.filter(pk__in=first).exists() or any_of_them.exists()
 
 
 def _having_kind(rows: QuerySet[Parameter], kind: str) -> QuerySet[Parameter]:
