@@ -116,16 +116,18 @@ def _handler(store: Objects) -> type[BaseHTTPRequestHandler]:
             self.send(status, f"<Error><Code>{code}</Code><Message>{code}</Message></Error>".encode())
 
         def send(self, status: int, content: bytes = b"", headers: dict[str, str] | None = None) -> None:
+            cut = None
+            if self.command != "HEAD":
+                # Before the client can have this answer: a test may then have the next one cut off.
+                cut, store.cut = store.cut, None
             self.send_response(status)
             for name, value in (headers or {}).items():
                 self.send_header(name, value)
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
-            if self.command == "HEAD":
-                return
-            if store.cut is not None:
-                content, store.cut, self.close_connection = content[: store.cut], None, True
-            self.wfile.write(content)
+            if self.command != "HEAD":
+                self.close_connection = self.close_connection or cut is not None
+                self.wfile.write(content[:cut])
 
     return Handler
 
