@@ -37,17 +37,17 @@ def web_server(folder: Path, **settings: str) -> Iterator[Server]:
 def test_requests_fail_in_time_while_postgres_is_silent_and_work_afterwards(tmp_path: Path) -> None:
     with own_postgres() as postgres, contextlib.closing(Proxy(postgres.port)) as network:
         url = postgres.url.replace(f":{postgres.port}/", f":{network.port}/")
-        limits = {"EVALHUB_STATEMENT_SECONDS": "2", "EVALHUB_DATABASE_SILENCE_SECONDS": "2"}
-        with web_server(tmp_path, EVALHUB_DATABASE_URL=url, **limits) as server, ThreadPoolExecutor(8) as pool:
+        limits = {"EVALHUB_STATEMENT_SECONDS": "4", "EVALHUB_DATABASE_SILENCE_SECONDS": "4"}
+        with web_server(tmp_path, EVALHUB_DATABASE_URL=url, **limits) as server, ThreadPoolExecutor(4) as pool:
             address = f"{server.url}/api/v1/collections/"
             assert httpx.get(address).status_code == 200
             network.cut.set()
-            asked = [pool.submit(httpx.get, address, timeout=60) for _ in range(8)]
+            asked = [pool.submit(httpx.get, address, timeout=60) for _ in range(4)]
             time.sleep(0.5)
-            for _ in range(5):
-                start = time.monotonic()
+            for _ in range(2):
                 assert httpx.get(f"{server.url}/healthz", timeout=10).status_code == 200
-                assert time.monotonic() - start < 1.0
+            # It waits for none of them.
+            assert not any(one.done() for one in asked)
             answers = [one.result() for one in asked]
             assert {(answer.status_code, answer.json()["code"]) for answer in answers} == {
                 (503, "database_unavailable")
