@@ -86,13 +86,9 @@ def judge_beside(judgements: Judgements, scores: ScoreType, checked: bool = Fals
 def judgements_beside(seed: int) -> JudgementReader:
     """Return what reads judgements without columns; beside the plain scan it takes no lines."""
     if _chosen.get() != _KERNEL:
-        return _take_none
+        return lambda *_: None
     reader: JudgementReader = import_module(_JUDGEMENT_LINES).judgement_reader(seed)
     return reader
-
-
-def _take_none(content: bytes, size: int, first_line: int, limits: Limits) -> None:
-    """Leave all lines to the scan."""
 
 
 def _code() -> Any:
