@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections import defaultdict
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -120,7 +119,7 @@ def test_no_process_is_forked_in_the_middle_of_a_round(db: None, monkeypatch: py
         assert leave.wait(10)
         return set()
 
-    dispatcher = steps(monkeypatch, kinds_due=look, ROUND_SECONDS=defaultdict(lambda: 0.001), LOOK_SECONDS=0.0)
+    dispatcher = steps(monkeypatch, kinds_due=look, ROUND_SECONDS=0.001, LOOK_SECONDS=0.0)
     monkeypatch.setattr(dispatcher, "_steps", dispatcher._steps[1:2])
     monkeypatch.setattr(dispatcher._notes, "note", lambda: None)
 

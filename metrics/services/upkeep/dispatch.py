@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
-from django.db import DatabaseError, close_old_connections, connection, connections
+from django.db import DatabaseError, close_old_connections, connections
 
 from metrics.models import JOBS, Comparison, Evaluation, Job, SessionEvaluation
 from metrics.services import kept_answers
@@ -36,8 +36,8 @@ from runs.services.webhooks.sending import Sender
 
 logger = logging.getLogger(__name__)
 
-# How often a dispatcher asks whether anything has changed: PostgreSQL is asked by many, and SQLite answers in no time.
-ROUND_SECONDS = {"sqlite": 0.01, "postgresql": 0.02}
+# How often a dispatcher asks whether anything in the database has changed.
+ROUND_SECONDS = 0.02
 # How often due jobs are looked for where nothing in the database has changed: some become due as time passes.
 LOOK_SECONDS = 0.3
 REAP_SECONDS = 1.5
@@ -88,7 +88,7 @@ class Step:
 
 
 class Dispatcher(threading.Thread):
-    """Publish due jobs within 10 or 20 ms, return expired leases to the queue, and sweep every hour, until stopped.
+    """Publish due jobs within 20 ms, return expired leases to the queue, and sweep every hour, until stopped.
 
     `waiting` returns how many messages the broker holds, and `publish_batch` sends one message for a list of
     evaluations; without it each has its own.
@@ -150,7 +150,7 @@ class Dispatcher(threading.Thread):
         )
 
     def run(self) -> None:
-        while not self._stopped.wait(ROUND_SECONDS[connection.vendor]):
+        while not self._stopped.wait(ROUND_SECONDS):
             with self._at_work:
                 # Otherwise a connection that a restart of the database broke would stay broken.
                 close_old_connections()
