@@ -19,7 +19,7 @@ from runs.services.place import WrongPlace, require_place, settle
 
 # Older code works on a newer database as long as it knows these migrations. A migration that the previous release
 # cannot work with is added here with the release that brings it.
-NEEDS = ("runs.0012_install", "runs.0024_artifacts")
+NEEDS = ("runs.0012_install", "runs.0024_artifacts", "metrics.0012_store_compressed_as_it_is")
 _REDIS_KEY = "evalhub:install"
 
 

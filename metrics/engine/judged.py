@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Self, TypeVar
 
@@ -13,10 +13,12 @@ from metrics.engine.gains import GainMap
 from metrics.engine.packing import pack, unpack
 from metrics.engine.ranking import Flags, Floats, Ints
 from metrics.engine.records import frozen
+from metrics.engine.row_columns import COLUMNS, grow, shrink
 from metrics.engine.running import place, running_sum
 from metrics.engine.subtopics import Coverage, Subtopics
 
-_FORMAT = 1
+# Of stored views; those of the first format, whose rows have all their columns, are still read.
+_FORMAT, _FIRST = 2, 1
 _T = TypeVar("_T")
 
 
@@ -326,10 +328,11 @@ class JudgedRun:
 
     def to_bytes(self) -> bytes:
         """Return a compact form to store; `from_bytes` gives an equal JudgedRun back."""
-        return pack(_FORMAT, {"n_topics": self.n_topics}, self._arrays())
+        return pack(_FORMAT, {"n_topics": self.n_topics}, self._arrays(), planes=True)
 
     def _arrays(self) -> list[tuple[str, Any]]:
-        parts = [(f.name, getattr(self, f.name)) for f in fields(self) if f.name not in _NESTED]
+        parts = list(shrink({name: getattr(self, name) for name in COLUMNS}, self.n_topics).items())
+        parts += [(name, getattr(self, name)) for name in _TOPICS]
         parts += _named("base", self.recall_base, _BASE)
         if self.known:
             parts += [("known_rows", self.known.rows), ("known_expected", self.known.expected)]
@@ -341,7 +344,9 @@ class JudgedRun:
     @classmethod
     def from_bytes(cls, stored: bytes) -> Self:
         """Return the JudgedRun that `to_bytes` wrote. Raise ValueError if the bytes have another format."""
-        header, arrays = unpack(stored, _FORMAT, "judged view")
+        header, arrays = unpack(stored, (_FIRST, _FORMAT), "judged view")
+        if header["format"] != _FIRST:
+            arrays |= grow(arrays)
         n_topics, known, subtopics = header["n_topics"], None, None
         recall_base = _take_base(arrays, "base", n_topics)
         if "known_rows" in arrays:
@@ -352,8 +357,8 @@ class JudgedRun:
         return cls(**arrays, recall_base=recall_base, known=known, subtopics=subtopics)
 
 
-# Parts of a view that have arrays of their own, in their order.
-_NESTED = ("recall_base", "known", "subtopics")
+# The columns of a view's topics, and those of its parts.
+_TOPICS = ("num_ret", "squared_scores")
 _BASE = ("topic", "level", "counts")
 _SUBTOPICS = ("topic", "judgement", "subtopic", "level")
 

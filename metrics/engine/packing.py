@@ -3,7 +3,7 @@ them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from importlib import import_module
 from typing import Any
 
@@ -12,37 +12,65 @@ import numpy as np
 _HEADER = 8
 # JSON is loaded where views are stored: a command that evaluates files does without.
 _JSON = "json"
+_NARROW = [(kind, np.iinfo(kind).min, np.iinfo(kind).max) for kind in (np.int8, np.int16, np.int32)]
 
 
-def pack(format: int, numbers: dict[str, int], arrays: Iterable[tuple[str, Any]]) -> bytes:
-    """Return a compact form of some numbers and arrays, which `unpack` reads."""
+def pack(format: int, numbers: dict[str, int], arrays: Iterable[tuple[str, Any]], *, planes: bool = False) -> bytes:
+    """Return a compact form of some numbers and arrays, which `unpack` reads.
+
+    In `planes` the first bytes of all numbers come before their second ones: like bytes are together, and compress
+    better and faster.
+    """
     narrow = [(name, _smallest(array)) for name, array in arrays]
     shapes = [(name, array.dtype.str, len(array)) for name, array in narrow]
+    numbers = {**numbers, "planes": 1} if planes else numbers
     header: bytes = import_module(_JSON).dumps({"format": format, **numbers, "arrays": shapes}).encode()
-    return len(header).to_bytes(_HEADER, "little") + header + b"".join(array.tobytes() for _, array in narrow)
+    bodies = [(_in_planes(array) if planes else array).tobytes() for _, array in narrow]
+    return len(header).to_bytes(_HEADER, "little") + header + b"".join(bodies)
 
 
-def unpack(stored: bytes, format: int, what: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the header and the arrays, int64 or float64, that `pack` wrote. Raise ValueError if they have another
-    format."""
+def unpack(stored: bytes, formats: Collection[int], what: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the header and the arrays, int64 or float64, that `pack` wrote. Raise ValueError if they have a format
+    that is none of these."""
     size = int.from_bytes(stored[:_HEADER], "little")
     header = import_module(_JSON).loads(stored[_HEADER : _HEADER + size])
-    if header["format"] != format:
-        raise ValueError(f"{what} of format {header['format']}, this engine reads {format}")
+    if header["format"] not in formats:
+        raise ValueError(f"{what} of format {header['format']}, this engine reads {max(formats)}")
+    planes = header.pop("planes", 0)
     arrays: dict[str, Any] = {}
     offset = _HEADER + size
     for name, dtype, length in header.pop("arrays"):
         array = np.frombuffer(stored, dtype, length, offset)
         offset += array.nbytes
+        if planes:
+            array = _from_planes(array)
         arrays[name] = array.astype(np.float64 if array.dtype.kind == "f" else np.int64)
     return header, arrays
+
+
+def _in_planes(array: Any) -> Any:
+    return array.view(np.uint8).reshape(-1, array.itemsize).T if array.itemsize > 1 else array
+
+
+def _from_planes(array: Any) -> Any:
+    if array.itemsize == 1:
+        return array
+    planes = array.view(np.uint8).reshape(array.itemsize, -1)
+    numbers = np.empty(planes.shape[::-1], np.uint8)
+    # Plane by plane: a transposed copy takes three times as long.
+    for place, plane in enumerate(planes):
+        numbers[:, place] = plane
+    return numbers.view(array.dtype)[:, 0]
 
 
 def _smallest(array: Any) -> Any:
     """Return the same numbers in the narrowest integer type that holds them; floats stay as they are."""
     if array.dtype.kind == "f":
         return array
-    for narrow in (np.int8, np.int16, np.int32):
-        if array.size == 0 or (np.iinfo(narrow).min <= array.min() and array.max() <= np.iinfo(narrow).max):
+    if array.size == 0:
+        return array.astype(np.int8)
+    low, high = int(array.min()), int(array.max())
+    for narrow, least, most in _NARROW:
+        if least <= low and high <= most:
             return array.astype(narrow)
     return array

@@ -174,7 +174,7 @@ class JudgedSessions:
     @classmethod
     def from_bytes(cls, stored: bytes) -> Self:
         """Return the view that `to_bytes` wrote; ValueError where the bytes are of another format."""
-        header, arrays = unpack(stored, _FORMAT, "judged view of sessions")
+        header, arrays = unpack(stored, (_FORMAT,), "judged view of sessions")
         arrays["query"] = np.cumsum(arrays["query"])
         topic, level, counts = (arrays.pop(f"base_{name}") for name in _BASE)
         base = RecallBase(topic, level, counts, header["n_topics"])
