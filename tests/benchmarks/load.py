@@ -101,6 +101,8 @@ def board_server() -> Iterator[Server]:
         try:
             server.manage("migrate", "--verbosity", "0")
             server.manage("shell", "-c", f"from tests.benchmarks.board import fill; fill({STORED})")
+            # Its rows name files that nobody has stored.
+            server.manage("adopt")
             server.start("evalhub", "web", "--bind", f"127.0.0.1:{port}", "--processes", "2")
             server.wait()
             yield server
