@@ -16,7 +16,7 @@ from metrics.engine.records import frozen
 
 COLUMNS = ("topic", "rank", "level", "judgement", "score", "tie_first", "tie_size")
 # Numbers of digits after the point that are tried, and how many scores tell whether all are worth trying.
-_DECIMALS = (0, 2, 3, 4, 5, 6, 8)
+_DECIMALS = (0, 1, 2, 3, 4, 5, 6, 7, 8)
 _TRIED = 16
 # All whole numbers up to this one are floats.
 _EXACT = 2.0**53
@@ -89,8 +89,9 @@ def grow(arrays: dict[str, Any]) -> dict[str, Any]:
 
 
 def _shrink_scores(score: Floats, topics: _Topics) -> dict[str, Any]:
+    some = score[:_TRIED].tolist()
     for decimals in _DECIMALS:
-        if _as_whole(score[:_TRIED], decimals) is not None and (whole := _as_whole(score, decimals)) is not None:
+        if all(round(one, decimals) == one for one in some) and (whole := _as_whole(score, decimals)) is not None:
             first, added = topics.steps(whole)
             return {"score_decimals": np.array([decimals]), "score_first": first, "score_added": added}
     return {"score": score}
