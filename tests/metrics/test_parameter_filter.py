@@ -12,6 +12,7 @@ import pytest
 from django.contrib.auth.models import AnonymousUser
 
 from metrics.services.boards.matching import matching_runs
+from metrics.services.snapshots import one_snapshot
 from runs.errors import InvalidInput
 from runs.models import Collection, Run, User
 from runs.services.parameters import store_parameters
@@ -122,6 +123,32 @@ def test_types_are_kept_apart(board: Collection) -> None:
     assert found(board, "-param:k=1") == ["run-none", "run-text", "run-true"]
     assert found(board, "-param:k") == ["run-none"]
     assert found(board, "has:parameters") == ["run-number", "run-text", "run-true"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_is_remembered_of_a_parameter_follows_every_change(board: Collection) -> None:
+    def ask(text: str) -> list[str]:
+        # As every request does: what it asks is remembered until anything is committed.
+        with one_snapshot():
+            return found(board, text)
+
+    def change(metadata: dict[str, Any]) -> None:
+        Run.objects.filter(pk=run.pk).update(metadata=metadata)
+        run.refresh_from_db()
+        store_parameters(board, [run])
+
+    with pytest.raises(InvalidInput, match="no run here has a parameter k"):
+        ask("param:k=1")
+    store(board, {"run": {"k": 1}})
+    run = Run.objects.get(tag="run")
+    assert ask("param:k=1") == ask("param:k=1") == ["run"]
+    change({"k": "one"})
+    assert ask("param:k=one") == ["run"]
+    with pytest.raises(InvalidInput, match="the only value of k is text"):
+        ask("param:k>1")
+    change({})
+    with pytest.raises(InvalidInput, match="no run here has a parameter k"):
+        ask("param:k=one")
 
 
 def test_names_may_have_dots_and_blanks(board: Collection) -> None:

@@ -214,6 +214,9 @@ class AskedBoard:
             sort,
             query.among,
         )
-        # A database takes longer to put ten thousand of them in order.
+        return once_in_snapshot(("shown", *key), self._read_shown_names)
+
+    def _read_shown_names(self) -> list[str]:
         names = self.shown.order_by().annotate(name=Cast("pk", TextField())).values_list("name", flat=True)
-        return once_in_snapshot(("shown", *key), lambda: sorted(names))
+        # A database takes longer to put ten thousand of them in order.
+        return sorted(names)

@@ -17,6 +17,7 @@ from django.db.models.functions import Substr
 from metrics.engine.errors import MeasureError
 from metrics.engine.grammar import name_in_collection
 from metrics.models import Evaluation, MetricVector
+from metrics.services.snapshots import once_until_changed
 from runs.errors import InvalidInput
 from runs.formats.parameters import canonical_name, fold
 from runs.models import Collection, Parameter, ParameterKey, Qrels, Run
@@ -87,14 +88,20 @@ def visible_keys(board: Board, space: str | None = None) -> QuerySet[ParameterKe
 
 def find_key(board: Board, space: str, name: str, where: str) -> ParameterKey:
     """Return a key that a visible run has. Raise InvalidInput with near names otherwise; `where` begins the message."""
+    asked = ("key", board.collection.pk, space, name)
+    key = once_until_changed(asked, lambda: _key_with_kinds(board.collection, space, name))
+    if key and any(getattr(key, f"first_{kind}") and _is_seen(board, key.pk, kind) for kind in KINDS):
+        return key
+    raise InvalidInput(f"{where}{_unknown(board, space, name)}", code="bad_filter", pointer="filter")
+
+
+def _key_with_kinds(collection: Collection, space: str, name: str) -> ParameterKey | None:
+    """Return a key with the first parameter of each kind that any run has."""
     # Which kinds there are at all is read from the beginning of three indexes, for which a database must be asked for
     # the first one.
     own = Parameter.objects.filter(key=OuterRef("pk"))
     first = {f"first_{kind}": Subquery(_having_kind(own, kind).values("pk")[:1]) for kind in KINDS}
-    key = ParameterKey.objects.filter(collection=board.collection, space=space, name=name).annotate(**first).first()
-    if key and any(getattr(key, f"first_{kind}") and _is_seen(board, key.pk, kind) for kind in KINDS):
-        return key
-    raise InvalidInput(f"{where}{_unknown(board, space, name)}", code="bad_filter", pointer="filter")
+    return ParameterKey.objects.filter(collection=collection, space=space, name=name).annotate(**first).first()
 
 
 def _is_seen(board: Board, key: int, kind: str) -> bool:
