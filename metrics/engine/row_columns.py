@@ -111,7 +111,7 @@ def _as_whole(score: Floats, decimals: int) -> Ints | None:
     """Return the scores as multiples of the last of so many digits, or None if these do not give the same bits: a zero
     with a sign, for example, has none."""
     unit = 10.0**decimals
-    # The largest scores exceed all floats.
+    # A very large score, multiplied, is infinite.
     with np.errstate(over="ignore"):
         rounded = np.rint(score * unit)
     if np.abs(rounded).max(initial=0) > _EXACT:
