@@ -10,15 +10,13 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 from metrics.engine.gains import GainMap
-from metrics.engine.packing import pack, unpack
+from metrics.engine.packing import FIRST, pack, unpack
 from metrics.engine.ranking import Flags, Floats, Ints
 from metrics.engine.records import frozen
 from metrics.engine.row_columns import COLUMNS, grow, shrink
 from metrics.engine.running import place, running_sum
 from metrics.engine.subtopics import Coverage, Subtopics
 
-# Of stored views; those of the first format, whose rows have all their columns, are still read.
-_FORMAT, _FIRST = 2, 1
 _T = TypeVar("_T")
 
 
@@ -328,7 +326,7 @@ class JudgedRun:
 
     def to_bytes(self) -> bytes:
         """Return a compact form to store; `from_bytes` gives an equal JudgedRun back."""
-        return pack(_FORMAT, {"n_topics": self.n_topics}, self._arrays(), planes=True)
+        return pack({"n_topics": self.n_topics}, self._arrays())
 
     def _arrays(self) -> list[tuple[str, Any]]:
         parts = list(shrink({name: getattr(self, name) for name in COLUMNS}, self.n_topics).items())
@@ -343,9 +341,10 @@ class JudgedRun:
 
     @classmethod
     def from_bytes(cls, stored: bytes) -> Self:
-        """Return the JudgedRun that `to_bytes` wrote. Raise ValueError if the bytes have another format."""
-        header, arrays = unpack(stored, (_FIRST, _FORMAT), "judged view")
-        if header["format"] != _FIRST:
+        """Return the JudgedRun that `to_bytes` wrote. Raise ValueError if the bytes are of a later version."""
+        header, arrays = unpack(stored, "judged view")
+        # In the first format rows have all of their columns.
+        if header["format"] != FIRST:
             arrays |= grow(arrays)
         n_topics, known, subtopics = header["n_topics"], None, None
         recall_base = _take_base(arrays, "base", n_topics)

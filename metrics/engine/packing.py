@@ -3,53 +3,46 @@ them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
+# In the first format the bytes of each number are together. In this one the first bytes of all numbers of an array come
+# before their second ones: like bytes are together, and compress better and faster.
+FIRST, FORMAT = 1, 2
 _HEADER = 8
 # JSON is loaded where views are stored: a command that evaluates files does without.
 _JSON = "json"
 _NARROW = [(kind, np.iinfo(kind).min, np.iinfo(kind).max) for kind in (np.int8, np.int16, np.int32)]
 
 
-def pack(format: int, numbers: dict[str, int], arrays: Iterable[tuple[str, Any]], *, planes: bool = False) -> bytes:
-    """Return a compact form of some numbers and arrays, which `unpack` reads.
-
-    In `planes` the first bytes of all numbers come before their second ones: like bytes are together, and compress
-    better and faster.
-    """
+def pack(numbers: dict[str, int], arrays: Iterable[tuple[str, Any]]) -> bytes:
+    """Return a compact form of some numbers and arrays, which `unpack` reads."""
     narrow = [(name, _smallest(array)) for name, array in arrays]
     shapes = [(name, array.dtype.str, len(array)) for name, array in narrow]
-    numbers = {**numbers, "planes": 1} if planes else numbers
-    header: bytes = import_module(_JSON).dumps({"format": format, **numbers, "arrays": shapes}).encode()
-    bodies = [(_in_planes(array) if planes else array).tobytes() for _, array in narrow]
-    return len(header).to_bytes(_HEADER, "little") + header + b"".join(bodies)
+    header: bytes = import_module(_JSON).dumps({"format": FORMAT, **numbers, "arrays": shapes}).encode()
+    planes = [array.view(np.uint8).reshape(-1, array.itemsize).T.tobytes() for _, array in narrow]
+    return len(header).to_bytes(_HEADER, "little") + header + b"".join(planes)
 
 
-def unpack(stored: bytes, formats: Collection[int], what: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the header and the arrays, int64 or float64, that `pack` wrote. Raise ValueError if they have a format
-    that is none of these."""
+def unpack(stored: bytes, what: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the header, with its `format`, and the arrays, int64 or float64, that `pack` wrote. Raise ValueError if
+    they are of a later version."""
     size = int.from_bytes(stored[:_HEADER], "little")
     header = import_module(_JSON).loads(stored[_HEADER : _HEADER + size])
-    if header["format"] not in formats:
-        raise ValueError(f"{what} of format {header['format']}, this engine reads {max(formats)}")
-    planes = header.pop("planes", 0)
+    if header["format"] not in (FIRST, FORMAT):
+        raise ValueError(f"{what} of format {header['format']}, this engine reads up to {FORMAT}")
     arrays: dict[str, Any] = {}
     offset = _HEADER + size
     for name, dtype, length in header.pop("arrays"):
         array = np.frombuffer(stored, dtype, length, offset)
         offset += array.nbytes
-        if planes:
+        if header["format"] != FIRST:
             array = _from_planes(array)
         arrays[name] = array.astype(np.float64 if array.dtype.kind == "f" else np.int64)
     return header, arrays
-
-
-def _in_planes(array: Any) -> Any:
-    return array.view(np.uint8).reshape(-1, array.itemsize).T if array.itemsize > 1 else array
 
 
 def _from_planes(array: Any) -> Any:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from metrics.engine.judged import JudgedRun
 from metrics.engine.judging import Judgements, ScoreType, Search, judge, search
@@ -64,3 +66,10 @@ def ranked(*levels: int, recall_base: Mapping[str, int] | None = None) -> Judged
     """One topic whose documents at ranks 1, 2, ... have these levels; `recall_base` adds what was not retrieved."""
     qrels = {f"d{rank}": level for rank, level in enumerate(levels, 1)} | dict(recall_base or {})
     return judged_run({"1": qrels}, {"1": {f"d{rank}": -float(rank) for rank in range(1, len(levels) + 1)}})
+
+
+def first_format(n_topics: int, arrays: Mapping[str, Any]) -> bytes:
+    """A stored view as the first format has it: the bytes of each number together."""
+    shapes = [(name, array.dtype.str, len(array)) for name, array in arrays.items()]
+    header = json.dumps({"format": 1, "n_topics": n_topics, "arrays": shapes}).encode()
+    return len(header).to_bytes(8, "little") + header + b"".join(array.tobytes() for array in arrays.values())

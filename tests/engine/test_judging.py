@@ -91,8 +91,8 @@ def test_recall_bases_of_few_and_of_many_levels_are_counted_alike(judged: list[t
 
 
 def test_a_stored_view_of_another_format_is_refused() -> None:
-    stored = judged_run({"1": {"a": 1}}, {"1": {"a": 1.0}}).to_bytes().replace(b'"format": 2', b'"format": 9')
-    with pytest.raises(ValueError, match="format 9"):
+    stored = judged_run({"1": {"a": 1}}, {"1": {"a": 1.0}}).to_bytes().replace(b'"format": 2', b'"format": 3')
+    with pytest.raises(ValueError, match="format 3"):
         JudgedRun.from_bytes(stored)
 
 

@@ -13,12 +13,14 @@ from hypothesis import strategies as st
 
 from metrics.engine.errors import MeasureError
 from metrics.engine.gains import LINEAR, GainMap
+from metrics.engine.packing import unpack
 from metrics.engine.sessions.figures import FIGURES, normalised_figure, raw_figure
 from metrics.engine.sessions.grammar import parse_session_measure, session_values
 from metrics.engine.sessions.judged import JudgedSessions
 from metrics.engine.sessions.settings import Setting
 from metrics.engine.sessions.vectors import ideal_vectors, normalised_vectors, session_vectors, stretches
 from tests.engine import naive_sessions as naive
+from tests.engine.build import first_format
 from tests.engine.session_build import Record, judged_sessions, session
 
 QRELS = {"t": {"a": 3, "b": 1, "x": 0, "c": 2}}
@@ -268,9 +270,16 @@ def test_the_stored_form_and_a_part_of_a_view_give_the_same(
     np.testing.assert_array_equal(raw_figure(view.take(chosen), setting), raw_figure(view, setting)[chosen])
 
 
+def test_views_of_the_first_format_are_read() -> None:
+    view = judged_sessions([SESSION], QRELS)
+    header, arrays = unpack(view.to_bytes(), "view")
+    assert header["format"] == 2
+    assert JudgedSessions.from_bytes(first_format(header["n_topics"], arrays)).to_bytes() == view.to_bytes()
+
+
 def test_a_view_of_another_format_is_refused() -> None:
-    content = judged_sessions([SESSION], QRELS).to_bytes().replace(b'"format": 1', b'"format": 9')
-    with pytest.raises(ValueError, match="format 9"):
+    content = judged_sessions([SESSION], QRELS).to_bytes().replace(b'"format": 2', b'"format": 3')
+    with pytest.raises(ValueError, match="format 3"):
         JudgedSessions.from_bytes(content)
 
 

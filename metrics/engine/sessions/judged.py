@@ -15,7 +15,6 @@ from metrics.engine.packing import pack, unpack
 from metrics.engine.ranking import Flags, Ints
 from metrics.engine.subtopics import Subtopics
 
-_FORMAT = 1
 _KEPT = 12
 # Rows and queries that are computed with at once.
 _HELD = 1 << 20
@@ -169,12 +168,12 @@ class JudgedSessions:
             arrays += [(f"subtopics_{name}", getattr(self.subtopics, name)) for name in _SUBTOPICS]
         if self.known:
             arrays += [(f"known_{name}", getattr(self.known, name)) for name in _KNOWN]
-        return pack(_FORMAT, {"n_topics": self.recall_base.n_topics}, arrays)
+        return pack({"n_topics": self.recall_base.n_topics}, arrays)
 
     @classmethod
     def from_bytes(cls, stored: bytes) -> Self:
-        """Return the view that `to_bytes` wrote; ValueError where the bytes are of another format."""
-        header, arrays = unpack(stored, (_FORMAT,), "judged view of sessions")
+        """Return the view that `to_bytes` wrote; ValueError where the bytes are of a later version."""
+        header, arrays = unpack(stored, "judged view of sessions")
         arrays["query"] = np.cumsum(arrays["query"])
         topic, level, counts = (arrays.pop(f"base_{name}") for name in _BASE)
         base = RecallBase(topic, level, counts, header["n_topics"])
