@@ -14,7 +14,16 @@ from runs.errors import StorageUnavailable
 _log = logging.getLogger(__name__)
 _SOON, _LATER = 5, 60
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-_BROKEN = (errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.ESTALE, errno.ENODEV, errno.ENXIO, errno.ENOTCONN)
+_BROKEN = (
+    errno.EROFS,
+    errno.EACCES,
+    errno.EPERM,
+    errno.EIO,
+    errno.ESTALE,
+    errno.ENODEV,
+    errno.ENXIO,
+    errno.ENOTCONN,
+)
 # What SQLite and PostgreSQL say in such a case.
 _FULL_DATABASE = ("disk is full", "No space left on device")
 _READ_ONLY = ("read-only transaction", "readonly database")
@@ -35,12 +44,20 @@ class Away:
     wait: int = _SOON
 
 
-_STORAGE_FULL = Away(507, "storage_full", "the server's storage is full; nothing was stored, try again later", _LATER)
+_STORAGE_FULL = Away(
+    507, "storage_full", "the server's storage is full; nothing was stored, try again later", _LATER
+)
 STORAGE_BROKEN = Away(
-    503, "storage_unavailable", "the server's storage cannot be used; nothing was stored, try again later", _LATER
+    503,
+    "storage_unavailable",
+    "the server's storage cannot be used; nothing was stored, try again later",
+    _LATER,
 )
 _DATABASE_READ_ONLY = Away(
-    503, "database_read_only", "the database takes no changes at present; nothing was stored, try again later", _LATER
+    503,
+    "database_read_only",
+    "the database takes no changes at present; nothing was stored, try again later",
+    _LATER,
 )
 _MIGRATIONS_MISSING = Away(
     503,
@@ -48,8 +65,12 @@ _MIGRATIONS_MISSING = Away(
     "the database was not migrated to this version; the operator runs evalhub migrate",
     _LATER,
 )
-_DATABASE_SILENT = Away(503, "database_unavailable", "the database does not answer; try again in a moment")
-_QUERY_TOO_LONG = Away(503, "query_too_long", "this answer takes the database too long; try a smaller one, or later")
+_DATABASE_SILENT = Away(
+    503, "database_unavailable", "the database does not answer; try again in a moment"
+)
+_QUERY_TOO_LONG = Away(
+    503, "query_too_long", "this answer takes the database too long; try a smaller one, or later"
+)
 _SHUTTING_DOWN = Away(503, "shutting_down", "the server is being restarted; try again in a moment")
 
 
@@ -65,7 +86,11 @@ def away(error: BaseException | None) -> Away | None:
     if isinstance(error, DatabaseError | InterfaceError):
         return _of_database(error)
     # Of a connection it is the client who is away.
-    if isinstance(error, OSError) and error.errno in _BROKEN and not isinstance(error, UnreadablePostError):
+    if (
+        isinstance(error, OSError)
+        and error.errno in _BROKEN
+        and not isinstance(error, UnreadablePostError)
+    ):
         _log.error("the storage cannot be used", exc_info=error)
         return STORAGE_BROKEN
     return None
@@ -73,7 +98,9 @@ def away(error: BaseException | None) -> Away | None:
 
 def is_full(error: BaseException) -> bool:
     """Return whether a disk, a quota or the database has no room left."""
-    return getattr(error, "errno", None) in _FULL or any(text in str(error) for text in _FULL_DATABASE)
+    return getattr(error, "errno", None) in _FULL or any(
+        text in str(error) for text in _FULL_DATABASE
+    )
 
 
 def is_read_only(error: BaseException) -> bool:

@@ -81,7 +81,11 @@ def _sentence(error: Exception) -> str | None:
         return damaged_database(text)
     if import_module("evalhub.away").is_full(error):
         return f"evalhub: no space is left on the disk ({text}). Free some, then run the command again."
-    return _of_database(error, text) if isinstance(error, db.DatabaseError | db.InterfaceError) else None
+    return (
+        _of_database(error, text)
+        if isinstance(error, db.DatabaseError | db.InterfaceError)
+        else None
+    )
 
 
 def _of_database(error: Exception, text: str) -> str | None:

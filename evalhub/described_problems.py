@@ -112,9 +112,13 @@ class Described(AutoSchema):
         if operation:
             self.resolve_serializer(shape(Problem), "response")
             for status in sorted({*problems_of(self.view, self.method, operation)}):
-                operation["responses"].setdefault(str(status), {"$ref": f"#/components/responses/{_name(status)}"})
+                operation["responses"].setdefault(
+                    str(status), {"$ref": f"#/components/responses/{_name(status)}"}
+                )
             if getattr(getattr(self.view, self.method.lower(), None), "unchanged", False):
-                operation["responses"]["304"] = {"description": "what If-None-Match names is the present answer"}
+                operation["responses"]["304"] = {
+                    "description": "what If-None-Match names is the present answer"
+                }
         return operation
 
 
@@ -171,7 +175,9 @@ def _answer(status: int) -> dict[str, Any]:
         "content": {PROBLEM_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
     }
     if status in _WAITS:
-        described["headers"] = {"Retry-After": {"schema": {"type": "integer"}, "description": "seconds to wait"}}
+        described["headers"] = {
+            "Retry-After": {"schema": {"type": "integer"}, "description": "seconds to wait"}
+        }
     return described
 
 

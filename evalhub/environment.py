@@ -17,7 +17,13 @@ from runs.services.stores.location import Location, parse_location
 N = TypeVar("N", int, float)
 
 # Read elsewhere: by the kernels, and by the tests.
-_OTHERS = {"EVALHUB_KERNELS", "EVALHUB_KERNELS_CPU", "EVALHUB_REAL_DATA", "EVALHUB_VERSION", "EVALHUB_TOKEN"}
+_OTHERS = {
+    "EVALHUB_KERNELS",
+    "EVALHUB_KERNELS_CPU",
+    "EVALHUB_REAL_DATA",
+    "EVALHUB_VERSION",
+    "EVALHUB_TOKEN",
+}
 _TESTS = "EVALHUB_TEST_"
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
 
@@ -61,22 +67,34 @@ class Environment(environ.Env):  # type: ignore[misc]
         try:
             return tuple(ip_network(text) for text in self._parts(var))
         except ValueError as error:
-            raise ImproperlyConfigured(f"{var}: {error}; write networks such as 10.0.0.0/8,fd00::/8") from error
+            raise ImproperlyConfigured(
+                f"{var}: {error}; write networks such as 10.0.0.0/8,fd00::/8"
+            ) from error
 
     def ports(self, var: str, default: Any = ()) -> Any:
         """Return numbers of ports, separated by commas."""
         texts = self._parts(var)
-        if not all(text.isascii() and text.isdecimal() and 0 < int(text[:6]) < 2**16 for text in texts):
-            raise ImproperlyConfigured(f"{var} has numbers of ports from 1 to 65535, such as 443,8443")
+        if not all(
+            text.isascii() and text.isdecimal() and 0 < int(text[:6]) < 2**16 for text in texts
+        ):
+            raise ImproperlyConfigured(
+                f"{var} has numbers of ports from 1 to 65535, such as 443,8443"
+            )
         return tuple(map(int, texts)) or default
 
     def _parts(self, var: str) -> list[str]:
-        return [text.strip() for text in str(self.get_value(var, default="")).split(",") if text.strip()]
+        return [
+            text.strip() for text in str(self.get_value(var, default="")).split(",") if text.strip()
+        ]
 
     def misspelt(self) -> Iterator[tuple[str, str]]:
         """Yield the names that nothing reads, each with the one that was probably meant, or nothing."""
         for name in sorted(os.environ):
-            if name.startswith("EVALHUB_") and name not in self.known and not name.startswith(_TESTS):
+            if (
+                name.startswith("EVALHUB_")
+                and name not in self.known
+                and not name.startswith(_TESTS)
+            ):
                 near = difflib.get_close_matches(name, self.known, n=1, cutoff=0.85)
                 yield name, near[0] if near else ""
 
@@ -99,7 +117,9 @@ def mail_settings(url: str, sender: str) -> tuple[str, int, str, str, bool, bool
     if not parts.hostname:
         raise ImproperlyConfigured("EVALHUB_MAIL_URL names no host")
     if "@" not in sender or any(sign in sender for sign in "\r\n"):
-        raise ImproperlyConfigured("EVALHUB_MAIL_FROM is the sender of mails, such as evalhub@example.org")
+        raise ImproperlyConfigured(
+            "EVALHUB_MAIL_FROM is the sender of mails, such as evalhub@example.org"
+        )
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
     return parts.hostname, port, user, password, parts.scheme == "smtp+tls", parts.scheme == "smtps"
 

@@ -58,7 +58,9 @@ def problem_response(error: Exception, context: dict[str, Any]) -> Response | No
         status = next(_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS)
         waits = error.wait if isinstance(error, errors.LimitReached | errors.Unavailable) else None
         headers = None if waits is None else {"Retry-After": _whole_seconds(waits)}
-        return _response(problem(status, error.code, error.message, _entries(error)), context, headers)
+        return _response(
+            problem(status, error.code, error.message, _entries(error)), context, headers
+        )
     if isinstance(error, RequestDataTooBig):
         limit = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
         message = f"the body is larger than the limit of {limit:,} bytes for anything but files"
@@ -66,12 +68,20 @@ def problem_response(error: Exception, context: dict[str, Any]) -> Response | No
     if isinstance(error, RecursionError | OverflowError | DataError):
         # JSON too deep to decode, a date without its UTC: only what a client sends goes so far, and it is logged.
         _log.warning("%s refused", context.get("request"), exc_info=error)
-        return _response(problem(400, "out_of_range", "a value is nested too deeply or out of range"), context)
-    if isinstance(error, OSError | DatabaseError | InterfaceError | RuntimeError | errors.StorageUnavailable):
+        return _response(
+            problem(400, "out_of_range", "a value is nested too deeply or out of range"), context
+        )
+    if isinstance(
+        error, OSError | DatabaseError | InterfaceError | RuntimeError | errors.StorageUnavailable
+    ):
         return _unavailable(error, context)
     if isinstance(error, Http404 | PermissionDenied):
         missing = isinstance(error, Http404)
-        told = (404, "not_found", "not found") if missing else (403, "not_allowed", "permission denied")
+        told = (
+            (404, "not_found", "not found")
+            if missing
+            else (403, "not_allowed", "permission denied")
+        )
         return _response(problem(*told[:2], str(error) or told[2]), context)
     return _rest_framework(error, context) if isinstance(error, exceptions.APIException) else None
 
@@ -80,17 +90,24 @@ def _unavailable(error: Exception, context: dict[str, Any]) -> Response | None:
     """A full storage, a silent database or client, a server that ends: nothing was stored, trying again may help."""
     unreadable = _NO_TEXT in str(error)
     if unreadable or errors.says_damaged(error):
-        _log.error("what is stored is damaged; evalhub fsck names it, and what can still be read", exc_info=error)
+        _log.error(
+            "what is stored is damaged; evalhub fsck names it, and what can still be read",
+            exc_info=error,
+        )
         code = errors.StoredValueCorrupt.code if unreadable else "database_damaged"
         what = "a stored text" if unreadable else "the database"
         message = f"{what} is damaged, and nothing is shown of it; the operator finds where with evalhub fsck"
         return _response(problem(500, code, message), context)
     if isinstance(error, UnreadablePostError):
-        return _response(problem(408, "body_too_slow", "the request body did not arrive in time"), context)
+        return _response(
+            problem(408, "body_too_slow", "the request body did not arrive in time"), context
+        )
     told = away(error)
     if told is None:
         return None
-    return _response(problem(told.status, told.code, told.detail), context, {"Retry-After": str(told.wait)})
+    return _response(
+        problem(told.status, told.code, told.detail), context, {"Retry-After": str(told.wait)}
+    )
 
 
 def _rest_framework(error: exceptions.APIException, context: dict[str, Any]) -> Response:
@@ -101,10 +118,14 @@ def _rest_framework(error: exceptions.APIException, context: dict[str, Any]) -> 
         headers["Retry-After"] = _whole_seconds(wait)
     if isinstance(error, exceptions.ValidationError):
         entries = list(_fields(error.get_full_details(), ""))
-        body = problem(400, "invalid", "; ".join(_sentence(entry) for entry in entries[:3]), entries)
+        body = problem(
+            400, "invalid", "; ".join(_sentence(entry) for entry in entries[:3]), entries
+        )
     else:
         code = error.get_codes()
-        body = problem(error.status_code, code if isinstance(code, str) else "invalid", str(error.detail))
+        body = problem(
+            error.status_code, code if isinstance(code, str) else "invalid", str(error.detail)
+        )
     return _response(body, context, headers)
 
 
@@ -116,17 +137,27 @@ def _fields(details: Any, pointer: str) -> Iterator[dict[str, Any]]:
     """Yield the leaves of DRF's nested validation errors, each with a JSON pointer to its field."""
     if isinstance(details, dict) and set(details) == {"message", "code"}:
         # Filters refuse an empty value without a code.
-        yield {"pointer": pointer, "code": details["code"] or "invalid", "detail": str(details["message"])}
+        yield {
+            "pointer": pointer,
+            "code": details["code"] or "invalid",
+            "detail": str(details["message"]),
+        }
     elif isinstance(details, dict):
         for name, inner in details.items():
-            yield from _fields(inner, pointer if name == "non_field_errors" else f"{pointer}/{name}")
+            yield from _fields(
+                inner, pointer if name == "non_field_errors" else f"{pointer}/{name}"
+            )
     else:
         for inner in details:
             yield from _fields(inner, pointer)
 
 
 def _sentence(entry: dict[str, Any]) -> str:
-    return f"{entry['pointer'].lstrip('/')}: {entry['detail']}" if entry["pointer"] else str(entry["detail"])
+    return (
+        f"{entry['pointer'].lstrip('/')}: {entry['detail']}"
+        if entry["pointer"]
+        else str(entry["detail"])
+    )
 
 
 def _entries(error: EvalHubError) -> list[dict[str, Any]]:
@@ -148,7 +179,9 @@ def _entries(error: EvalHubError) -> list[dict[str, Any]]:
     return [{**where, "code": error.code, "detail": error.message}] if where else []
 
 
-def problem(status: int, code: str, detail: str, entries: list[dict[str, Any]] | None = None) -> dict[str, Any]:
+def problem(
+    status: int, code: str, detail: str, entries: list[dict[str, Any]] | None = None
+) -> dict[str, Any]:
     """Return problem details of RFC 9457, without their instance."""
     return {
         "type": f"urn:evalhub:problem:{code}",
@@ -158,11 +191,17 @@ def problem(status: int, code: str, detail: str, entries: list[dict[str, Any]] |
         "detail": detail,
         "errors": entries or [],
         # What the operator needs to find the reason; what the client did wrong is told in full, and always alike.
-        **({"request_id": current_request_id()} if status >= HTTPStatus.INTERNAL_SERVER_ERROR else {}),
+        **(
+            {"request_id": current_request_id()}
+            if status >= HTTPStatus.INTERNAL_SERVER_ERROR
+            else {}
+        ),
     }
 
 
-def _response(body: dict[str, Any], context: dict[str, Any], headers: dict[str, str] | None = None) -> Response:
+def _response(
+    body: dict[str, Any], context: dict[str, Any], headers: dict[str, str] | None = None
+) -> Response:
     request = context.get("request")
     body["instance"] = request.path if request is not None else ""
     return Response(body, body["status"], headers=headers, content_type=PROBLEM_TYPE)
@@ -189,8 +228,17 @@ def _error_page(status: int, code: str, detail: str) -> Any:
             body = {**problem(status, code, detail), "instance": request.path}
             return JsonResponse(body, status=status, content_type=PROBLEM_TYPE)
         # Whoever reports what broke can say which request it was: its id leads to the lines of the log.
-        broke = {"request_id": current_request_id()} if status >= HTTPStatus.INTERNAL_SERVER_ERROR else {}
-        return render(request, "evalhub/error.html", {"status": status, "detail": detail, **broke}, status=status)
+        broke = (
+            {"request_id": current_request_id()}
+            if status >= HTTPStatus.INTERNAL_SERVER_ERROR
+            else {}
+        )
+        return render(
+            request,
+            "evalhub/error.html",
+            {"status": status, "detail": detail, **broke},
+            status=status,
+        )
 
     return view
 
@@ -212,8 +260,12 @@ def bad_request(request: HttpRequest, exception: Exception | None = None) -> Htt
 
 forbidden = _error_page(403, "not_allowed", "permission denied")
 not_found = _error_page(404, "not_found", "page not found")
-too_many_requests = _error_page(429, "throttled", "too many requests from this address; try again later")
-token_in_address = _error_page(400, "token_in_address", "send the token in the Authorization header, not in the URL")
+too_many_requests = _error_page(
+    429, "throttled", "too many requests from this address; try again later"
+)
+token_in_address = _error_page(
+    400, "token_in_address", "send the token in the Authorization header, not in the URL"
+)
 _broken = _error_page(500, "server_error", "internal error; the administrator can see the details")
 
 

@@ -50,7 +50,9 @@ class SchemaView(_Refusing, SpectacularAPIView):
                 _MADE[kind] = content, made.headers["Content-Disposition"]
         content, disposition = _MADE[kind]
         charset = f"; charset={renderer.charset}" if renderer.charset else ""
-        return HttpResponse(content, f"{kind}{charset}", headers={"Content-Disposition": disposition})
+        return HttpResponse(
+            content, f"{kind}{charset}", headers={"Content-Disposition": disposition}
+        )
 
     def get_format_suffix(self, **kwargs: Any) -> str | None:
         asked: str | None = self.request.query_params.get("format")

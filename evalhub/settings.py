@@ -32,8 +32,14 @@ def _database(url: str, data: Path, patience: int, silence: int) -> dict[str, An
     if not url:
         return _sqlite(data / "evalhub.sqlite3", patience)
     if not url.startswith(("postgres://", "postgresql://")):
-        raise ImproperlyConfigured("EVALHUB_DATABASE_URL must begin with postgres://; leave it unset for SQLite")
-    config: dict[str, Any] = {**Environment.db_url_config(url), "CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}
+        raise ImproperlyConfigured(
+            "EVALHUB_DATABASE_URL must begin with postgres://; leave it unset for SQLite"
+        )
+    config: dict[str, Any] = {
+        **Environment.db_url_config(url),
+        "CONN_MAX_AGE": 60,
+        "CONN_HEALTH_CHECKS": True,
+    }
     # A server that does not even refuse would hold a request for two minutes, a network that went silent for a quarter
     # of an hour.
     limits = {
@@ -48,12 +54,15 @@ def _database(url: str, data: Path, patience: int, silence: int) -> dict[str, An
 
 
 def _sqlite(path: Path, patience: int) -> dict[str, Any]:
-    pragmas = (
-        f"PRAGMA journal_mode=WAL;PRAGMA synchronous=FULL;PRAGMA foreign_keys=ON;PRAGMA busy_timeout={patience * 1000};"
-    )
+    pragmas = f"PRAGMA journal_mode=WAL;PRAGMA synchronous=FULL;PRAGMA foreign_keys=ON;PRAGMA busy_timeout={patience * 1000};"
     options = {"timeout": patience, "transaction_mode": "IMMEDIATE", "init_command": pragmas}
     # Opening it takes as long as a third of a submission: the pragmas, the schema, and a cache that is empty again.
-    return {"ENGINE": "evalhub.serving.sqlite", "NAME": path, "CONN_MAX_AGE": 60, "OPTIONS": options}
+    return {
+        "ENGINE": "evalhub.serving.sqlite",
+        "NAME": path,
+        "CONN_MAX_AGE": 60,
+        "OPTIONS": options,
+    }
 
 
 DEBUG = env.bool("EVALHUB_DEBUG", default=False)
@@ -109,7 +118,9 @@ EMAIL_TIMEOUT = 15
 if EVALHUB_SECRET_KEY and len(EVALHUB_SECRET_KEY) < 32:
     raise ImproperlyConfigured("EVALHUB_SECRET_KEY needs at least 32 characters")
 if EVALHUB_DATABASE_URL and not EVALHUB_SECRET_KEY:
-    raise ImproperlyConfigured("EVALHUB_SECRET_KEY must be set beside EVALHUB_DATABASE_URL: all processes share it")
+    raise ImproperlyConfigured(
+        "EVALHUB_SECRET_KEY must be set beside EVALHUB_DATABASE_URL: all processes share it"
+    )
 if EVALHUB_REDIS_URL and not EVALHUB_REDIS_URL.startswith(("redis://", "rediss://", "unix://")):
     raise ImproperlyConfigured("EVALHUB_REDIS_URL must begin with redis://, rediss:// or unix://")
 if EVALHUB_URL and not EVALHUB_URL.startswith(("https://", "http://")):
@@ -126,14 +137,19 @@ SECRET_KEY = EVALHUB_SECRET_KEY or read_key(EVALHUB_DATA) or new_key()
 ALLOWED_HOSTS = env.list("EVALHUB_ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("EVALHUB_TRUSTED_ORIGINS", default=[])
 DATABASES = {
-    "default": _database(EVALHUB_DATABASE_URL, EVALHUB_DATA, EVALHUB_LOCK_SECONDS, EVALHUB_DATABASE_SILENCE_SECONDS),
+    "default": _database(
+        EVALHUB_DATABASE_URL, EVALHUB_DATA, EVALHUB_LOCK_SECONDS, EVALHUB_DATABASE_SILENCE_SECONDS
+    ),
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 AUTH_USER_MODEL = "runs.User"
 # Long passwords matter more than odd characters.
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
-    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {
+        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
+        "OPTIONS": {"min_length": 10},
+    },
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
 
@@ -180,7 +196,12 @@ TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
         "OPTIONS": {
-            "loaders": [("django.template.loaders.cached.Loader", ["evalhub.serving.template_sources.Loader"])],
+            "loaders": [
+                (
+                    "django.template.loaders.cached.Loader",
+                    ["evalhub.serving.template_sources.Loader"],
+                )
+            ],
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
@@ -328,12 +349,23 @@ CELERY_BROKER_TRANSPORT_OPTIONS = (
 LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {name: {"()": f"evalhub.operating.logs.{made.__name__}"} for name, made in FORMATTERS.items()},
+    "formatters": {
+        name: {"()": f"evalhub.operating.logs.{made.__name__}"} for name, made in FORMATTERS.items()
+    },
     "filters": {
         "context": {"()": "evalhub.operating.logs.ContextFilter"},
         "no_probes": {"()": "evalhub.operating.logs.NoProbes"},
     },
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": EVALHUB_LOG_FORMAT, "filters": ["context"]}},
-    "loggers": {"waitress.queue": {"level": "ERROR"}, "django.request": {"level": "ERROR", "filters": ["no_probes"]}},
+    "handlers": {
+        "stderr": {
+            "class": "logging.StreamHandler",
+            "formatter": EVALHUB_LOG_FORMAT,
+            "filters": ["context"],
+        }
+    },
+    "loggers": {
+        "waitress.queue": {"level": "ERROR"},
+        "django.request": {"level": "ERROR", "filters": ["no_probes"]},
+    },
     "root": {"handlers": ["stderr"], "level": EVALHUB_LOG_LEVEL},
 }

@@ -23,7 +23,9 @@ urlpatterns = [
         "login/",
         checked(
             reads("next", fields=("next", "username", "password"))(
-                LoginView.as_view(template_name="evalhub/login.html", http_method_names=["get", "head", "post"])
+                LoginView.as_view(
+                    template_name="evalhub/login.html", http_method_names=["get", "head", "post"]
+                )
             )
         ),
         name="login",

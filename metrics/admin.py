@@ -11,7 +11,11 @@ from django.http import HttpRequest, HttpResponse
 
 from metrics.models import Comparison, DispatcherRound, Evaluation, Job, SessionEvaluation
 from metrics.services.queue.rounds import ALIVE_SECONDS
-from metrics.services.upkeep.repeating import cancel_comparison, repeat_comparison, repeat_evaluation
+from metrics.services.upkeep.repeating import (
+    cancel_comparison,
+    repeat_comparison,
+    repeat_evaluation,
+)
 from runs.admin.parts import ReadOnlyAdmin
 from runs.services.audit import Origin
 
@@ -53,7 +57,9 @@ class EvaluationsAdmin(JobAdmin):
 
     @admin.action(description="Retry failed ones", permissions=["alter"])
     def try_failed_again(self, request: HttpRequest, chosen: QuerySet[Any]) -> HttpResponse | None:
-        return self.carry_out(request, chosen.filter(state=Job.FAILED), _repeat, done="Queued again")
+        return self.carry_out(
+            request, chosen.filter(state=Job.FAILED), _repeat, done="Queued again"
+        )
 
     @admin.action(description="Evaluate again", permissions=["alter"])
     def repeat(self, request: HttpRequest, chosen: QuerySet[Any]) -> HttpResponse | None:
@@ -72,8 +78,21 @@ class EvaluationAdmin(EvaluationsAdmin):
         "engine_version",
     )  # fmt: skip
     list_select_related = ("run__team", "run__collection", "qrels__collection")
-    list_filter = ("state", "error_code", "qrels__active", "scores", "engine_version", "run__collection")
-    search_fields = ("run__tag", "run__team__slug", "run__collection__slug", "error_code", "error_message")
+    list_filter = (
+        "state",
+        "error_code",
+        "qrels__active",
+        "scores",
+        "engine_version",
+        "run__collection",
+    )
+    search_fields = (
+        "run__tag",
+        "run__team__slug",
+        "run__collection__slug",
+        "error_code",
+        "error_message",
+    )
 
     @admin.display(ordering="run__collection__slug")
     def collection(self, evaluation: Evaluation) -> str:
@@ -120,12 +139,16 @@ class ComparisonAdmin(JobAdmin):
         return f"{100 * comparison.progress:.0f}%"
 
     @admin.action(description="Retry failed ones", permissions=["alter"])
-    def try_failed_again(self, request: HttpRequest, chosen: QuerySet[Comparison]) -> HttpResponse | None:
+    def try_failed_again(
+        self, request: HttpRequest, chosen: QuerySet[Comparison]
+    ) -> HttpResponse | None:
         return self.carry_out(request, chosen, _try_again, done="Queued again")
 
     @admin.action(description="Cancel", permissions=["alter"])
     def cancel(self, request: HttpRequest, chosen: QuerySet[Comparison]) -> HttpResponse | None:
-        question = "Cancel these comparisons? Users who wait for one are told, and can request it again."
+        question = (
+            "Cancel these comparisons? Users who wait for one are told, and can request it again."
+        )
         return self.carry_out(request, chosen, _cancel, done="Cancelled", question=question)
 
 

@@ -13,7 +13,13 @@ from django.utils import timezone
 
 from metrics.engine import ENGINE_VERSION
 from metrics.engine.ranking import Floats
-from runs.digests import digest_of_bytes, digest_of_json, digest_of_vector, digests_of_means, measure_seed
+from runs.digests import (
+    digest_of_bytes,
+    digest_of_json,
+    digest_of_vector,
+    digests_of_means,
+    measure_seed,
+)
 from runs.models import Collection, Qrels, Run, SessionSet, Submission, scored_in
 from runs.models.checked import ReadableJSON
 
@@ -57,7 +63,9 @@ def lease_exactly_while(held: str, name: str) -> models.CheckConstraint:
 
 def queue_of(held: str, name: str) -> models.Index:
     """Index the jobs that wait or are under way: what dispatchers and workers look through."""
-    return models.Index(fields=("state", "created_at"), condition=Q(state__in=("queued", held)), name=name)
+    return models.Index(
+        fields=("state", "created_at"), condition=Q(state__in=("queued", held)), name=name
+    )
 
 
 class SubmissionEvaluationQuerySet(models.QuerySet[E_co]):
@@ -71,7 +79,9 @@ class SubmissionEvaluationQuerySet(models.QuerySet[E_co]):
         """
         kind = self.model
         way_of = F(f"{kind.OF.KEY}__{kind.OF.WAY}") if way is None else way
-        return self.filter(judgements or kind.JUDGEMENTS, engine_version=ENGINE_VERSION, **{kind.WAY: way_of})
+        return self.filter(
+            judgements or kind.JUDGEMENTS, engine_version=ENGINE_VERSION, **{kind.WAY: way_of}
+        )
 
     def live(self) -> Self:
         """Return the evaluations of submissions that are not withdrawn."""
@@ -125,7 +135,9 @@ class SubmissionEvaluation(Job):
     def is_stale(self) -> bool:
         """Return whether other judgements or another engine version are current now: `counting()` for a loaded row,
         which was found by the way that its reader requested."""
-        return not (self.qrels is None or self.qrels.active) or self.engine_version != ENGINE_VERSION
+        return (
+            not (self.qrels is None or self.qrels.active) or self.engine_version != ENGINE_VERSION
+        )
 
     @property
     def submission(self) -> Run | SessionSet:
@@ -151,7 +163,9 @@ class Evaluation(SubmissionEvaluation):
     qrels = models.ForeignKey(Qrels, on_delete=models.CASCADE, related_name="evaluations")
     scores = models.CharField(max_length=10, choices=Collection.Scores.choices)
     topics_answered = models.IntegerField(null=True)
-    judged_depth = models.IntegerField(null=True, help_text="every document of the ranks 1 to this one is judged")
+    judged_depth = models.IntegerField(
+        null=True, help_text="every document of the ranks 1 to this one is judged"
+    )
     depth_digest = models.BigIntegerField(null=True)
 
     objects = EvaluationQuerySet.as_manager()
@@ -159,7 +173,8 @@ class Evaluation(SubmissionEvaluation):
     class Meta:
         constraints = (
             models.UniqueConstraint(
-                fields=("qrels", "scores", "engine_version", "run"), name="one_evaluation_per_identity"
+                fields=("qrels", "scores", "engine_version", "run"),
+                name="one_evaluation_per_identity",
             ),
             lease_exactly_while("evaluating", "lease_exactly_while_evaluating"),
         )
@@ -167,7 +182,10 @@ class Evaluation(SubmissionEvaluation):
             queue_of("evaluating", "queue"),
             # What a scrape and the fingerprint of a leaderboard count, from the index alone: rows are wide and many.
             models.Index(fields=("state", "error_code", "attempts", "seconds"), name="figures"),
-            models.Index(fields=("qrels", "scores", "engine_version", "state", "since", "id"), name="states_of_board"),
+            models.Index(
+                fields=("qrels", "scores", "engine_version", "state", "since", "id"),
+                name="states_of_board",
+            ),
         )
 
     def __str__(self) -> str:
@@ -177,7 +195,9 @@ class Evaluation(SubmissionEvaluation):
 class JudgedView(models.Model):
     """The judged view of an evaluation's run, compressed: every other measure is computed from it."""
 
-    evaluation = models.OneToOneField(Evaluation, on_delete=models.CASCADE, primary_key=True, related_name="view")
+    evaluation = models.OneToOneField(
+        Evaluation, on_delete=models.CASCADE, primary_key=True, related_name="view"
+    )
     content = models.BinaryField()
     digest = models.BigIntegerField(null=True)
 
@@ -202,17 +222,26 @@ class MetricVector(models.Model):
 
     evaluation = models.ForeignKey(Evaluation, on_delete=models.CASCADE, related_name="vectors")
     measure = models.CharField(max_length=200)
-    mean = models.FloatField(null=True, help_text="over the topics with a value; the sum for counts")
+    mean = models.FloatField(
+        null=True, help_text="over the topics with a value; the sum for counts"
+    )
     topics = models.IntegerField(help_text="topics with a value")
     content = models.BinaryField()
     digest = models.BigIntegerField(null=True, help_text="of the values")
     mean_digest = models.BigIntegerField(null=True, help_text="of the mean and its topics")
 
     class Meta:
-        constraints = (models.UniqueConstraint(fields=("evaluation", "measure"), name="one_vector_per_measure"),)
+        constraints = (
+            models.UniqueConstraint(
+                fields=("evaluation", "measure"), name="one_vector_per_measure"
+            ),
+        )
         # A leaderboard reads these columns of hundreds of evaluations: from the index alone, never the vectors.
         indexes = (
-            models.Index(fields=("measure", "evaluation", "mean", "topics", "mean_digest"), name="means_and_digests"),
+            models.Index(
+                fields=("measure", "evaluation", "mean", "topics", "mean_digest"),
+                name="means_and_digests",
+            ),
         )
 
     def __str__(self) -> str:
@@ -229,14 +258,19 @@ class MetricVector(models.Model):
 
     def is_sound(self, qrels: int) -> bool:
         """Return whether both are unchanged; those without a digest, of an earlier release's worker, are accepted."""
-        return self.digest in (None, self._digest(qrels)) and self.mean_digest in (None, self._mean_digest(qrels))
+        return self.digest in (None, self._digest(qrels)) and self.mean_digest in (
+            None,
+            self._mean_digest(qrels),
+        )
 
     def _digest(self, qrels: int) -> int:
         return digest_of_vector(self.evaluation_id, qrels, self.measure, self.content)
 
     def _mean_digest(self, qrels: int) -> int:
         seed = measure_seed(self.measure)
-        return int(digests_of_means([self.evaluation_id], [qrels], [seed], [self.mean], [self.topics])[0])
+        return int(
+            digests_of_means([self.evaluation_id], [qrels], [seed], [self.mean], [self.topics])[0]
+        )
 
 
 class SessionEvaluationQuerySet(SubmissionEvaluationQuerySet["SessionEvaluation"]):
@@ -254,8 +288,12 @@ class SessionEvaluation(SubmissionEvaluation):
     JUDGEMENTS = Q(qrels__active=True) | Q(qrels=None)
     FILES = F("session_set__sha256")
 
-    session_set = models.ForeignKey(SessionSet, on_delete=models.CASCADE, related_name="evaluations")
-    qrels = models.ForeignKey(Qrels, null=True, on_delete=models.CASCADE, related_name="session_evaluations")
+    session_set = models.ForeignKey(
+        SessionSet, on_delete=models.CASCADE, related_name="evaluations"
+    )
+    qrels = models.ForeignKey(
+        Qrels, null=True, on_delete=models.CASCADE, related_name="session_evaluations"
+    )
     judged_by = models.CharField(max_length=10, choices=SessionSet.JudgedBy.choices)
     sessions_judged = models.IntegerField(null=True)
     means = ReadableJSON(default=dict)
@@ -276,7 +314,8 @@ class SessionEvaluation(SubmissionEvaluation):
                 name="one_evaluation_by_own_judgements",
             ),
             models.CheckConstraint(
-                condition=Q(judged_by="own", qrels=None) | (~Q(judged_by="own") & Q(qrels__isnull=False)),
+                condition=Q(judged_by="own", qrels=None)
+                | (~Q(judged_by="own") & Q(qrels__isnull=False)),
                 name="qrels_unless_own_judgements",
             ),
             lease_exactly_while("evaluating", "lease_exactly_while_evaluating_sessions"),
@@ -292,7 +331,10 @@ class SessionEvaluation(SubmissionEvaluation):
     def has_sound_means(self) -> bool:
         """Return whether its means are unchanged; means without a digest, of an earlier release's worker, are
         accepted."""
-        return self.means is not None and self.means_digest in (None, self.digest_of_means(self.means))
+        return self.means is not None and self.means_digest in (
+            None,
+            self.digest_of_means(self.means),
+        )
 
 
 class SessionView(models.Model):
@@ -319,7 +361,9 @@ class SessionView(models.Model):
         return self.digest in (None, self._digest(qrels))
 
     def _digest(self, qrels: int | None) -> int:
-        return digest_of_bytes(("session view", self.evaluation_id, qrels), self.content, self.sessions)
+        return digest_of_bytes(
+            ("session view", self.evaluation_id, qrels), self.content, self.sessions
+        )
 
 
 class ComparisonQuerySet(models.QuerySet["Comparison"]):
@@ -364,7 +408,8 @@ class Comparison(Job):
         constraints = (
             lease_exactly_while("comparing", "lease_exactly_while_comparing"),
             models.CheckConstraint(
-                condition=Q(state="compared", content__isnull=False) | (~Q(state="compared") & Q(content=None)),
+                condition=Q(state="compared", content__isnull=False)
+                | (~Q(state="compared") & Q(content=None)),
                 name="content_exactly_when_compared",
             ),
         )
@@ -393,8 +438,12 @@ class DispatcherRound(models.Model):
 
     worker = models.CharField(max_length=200, primary_key=True)
     at = models.DateTimeField()
-    failed = models.BigIntegerField(default=0, help_text="rounds that failed since the worker started")
-    trouble = models.CharField(max_length=30, blank=True, db_default="", help_text="why it cannot send, as a code")
+    failed = models.BigIntegerField(
+        default=0, help_text="rounds that failed since the worker started"
+    )
+    trouble = models.CharField(
+        max_length=30, blank=True, db_default="", help_text="why it cannot send, as a code"
+    )
 
     def __str__(self) -> str:
         return self.worker

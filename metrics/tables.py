@@ -78,9 +78,15 @@ class Paging:
 
 def columns_of(measures: list[Measure], sort: Measure | None, descending: bool) -> list[Column]:
     now, other = ("descending", "asc") if descending else ("ascending", "desc")
-    titles = {measure: "" if aggregated(measure) == "means" else aggregated(measure) for measure in measures}
+    titles = {
+        measure: "" if aggregated(measure) == "means" else aggregated(measure)
+        for measure in measures
+    }
     return [
-        Column(m.name, now, other, titles[m]) if m == sort else Column(m.name, "", "desc", titles[m]) for m in measures
+        Column(m.name, now, other, titles[m])
+        if m == sort
+        else Column(m.name, "", "desc", titles[m])
+        for m in measures
     ]
 
 
@@ -99,7 +105,9 @@ def mean_cell(measure: Measure, mean: Mean, judged: int, best: Mean | None = Non
     value, topics = mean
     note = f"{topics} of {judged} topics have a value" if topics != judged else ""
     text = figure(measure, value)
-    return Cell(text, best is not None and (text, topics) == (figure(measure, best[0]), best[1]), note)
+    return Cell(
+        text, best is not None and (text, topics) == (figure(measure, best[0]), best[1]), note
+    )
 
 
 def best_means(rows: Iterable[Row], measures: list[Measure]) -> dict[str, Mean]:
@@ -110,7 +118,9 @@ def best_means(rows: Iterable[Row], measures: list[Measure]) -> dict[str, Mean]:
     for measure in measures:
         sign = -1.0 if measure.definition.lower_is_better else 1.0
         means = [
-            (topics, sign * mean) for mean, topics in (row.values[measure.name] for row in ranked) if mean is not None
+            (topics, sign * mean)
+            for mean, topics in (row.values[measure.name] for row in ranked)
+            if mean is not None
         ]
         if means:
             topics, mean = max(means)
@@ -120,7 +130,11 @@ def best_means(rows: Iterable[Row], measures: list[Measure]) -> dict[str, Mean]:
 
 def aggregated(measure: Measure) -> str:
     """Return in words what the values of a measure on a leaderboard are."""
-    return "pooled ratios of averaged vectors" if measure.pools else f"{measure.definition.aggregate.value}s"
+    return (
+        "pooled ratios of averaged vectors"
+        if measure.pools
+        else f"{measure.definition.aggregate.value}s"
+    )
 
 
 @dataclass(frozen=True)
@@ -133,7 +147,9 @@ class TopicLine:
     page: str = ""
 
 
-def topic_lines(values: RunValues, sort: Measure | None, descending: bool, shown: slice) -> list[TopicLine]:
+def topic_lines(
+    values: RunValues, sort: Measure | None, descending: bool, shown: slice
+) -> list[TopicLine]:
     """A run's values topic by topic, in the order of the judgements or by one measure; those without a value last.
 
     Of all lines in that order only those `shown` are made.
@@ -144,7 +160,10 @@ def topic_lines(values: RunValues, sort: Measure | None, descending: bool, shown
         order.sort(key=lambda index: (math.isnan(column[index]), sign * column[index]))
     columns = [(measure, values.vectors[measure.name].tolist()) for measure in values.measures]
     return [
-        TopicLine(values.topic_ids[index], [Cell(figure(measure, column[index])) for measure, column in columns])
+        TopicLine(
+            values.topic_ids[index],
+            [Cell(figure(measure, column[index])) for measure, column in columns],
+        )
         for index in order[shown]
     ]
 
@@ -180,7 +199,9 @@ def level_lines(collection: Collection, qrels: Qrels | None) -> list[tuple[str, 
     """Return the levels, highest first, with their meanings and numbers of judgements."""
     counts = qrels.levels if qrels else {}
     levels = sorted({*counts, *collection.level_labels}, key=_level_order, reverse=True)
-    return [(level, str(collection.level_labels.get(level, "")), counts.get(level)) for level in levels]
+    return [
+        (level, str(collection.level_labels.get(level, "")), counts.get(level)) for level in levels
+    ]
 
 
 def _level_order(level: str) -> tuple[bool, int, str]:

@@ -36,7 +36,9 @@ def digest_of_bytes(owner: tuple[object, ...], *contents: bytes | memoryview[int
     return digest
 
 
-def digest_of_vector(evaluation: int, qrels: int, measure: str, content: bytes | memoryview[int]) -> int:
+def digest_of_vector(
+    evaluation: int, qrels: int, measure: str, content: bytes | memoryview[int]
+) -> int:
     """Return the digest of the values of one measure."""
     return digest_of_bytes(("vector", evaluation, qrels, measure), content)
 
@@ -72,7 +74,12 @@ def digests_of_means(
     # SQLite does not keep the sign of a zero.
     values = np.array(means, np.float64) + 0.0
     values[np.isnan(values)] = np.nan
-    for word in (np.array(evaluations, np.int64), np.array(qrels, np.int64), values, np.array(topics, np.int64)):
+    for word in (
+        np.array(evaluations, np.int64),
+        np.array(qrels, np.int64),
+        values,
+        np.array(topics, np.int64),
+    ):
         state = (state ^ word.view(np.uint64)) * _FACTOR
         state ^= state >> _HALF
     return state.view(np.int64)

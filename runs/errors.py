@@ -57,7 +57,12 @@ class FileTooLarge(EvalHubError):
 
 
 # As SQLite and PostgreSQL say that a page of theirs is not what it was.
-_DAMAGED_DATABASE = ("malformed", "file is not a database", "invalid page in block", "could not read block")
+_DAMAGED_DATABASE = (
+    "malformed",
+    "file is not a database",
+    "invalid page in block",
+    "could not read block",
+)
 
 
 def says_damaged(error: Exception) -> bool:
@@ -111,7 +116,9 @@ class Blind(NotAllowed):
     code = "blind"
 
     def __init__(self) -> None:
-        super().__init__("the judgements of this collection are blind until the organisers release them")
+        super().__init__(
+            "the judgements of this collection are blind until the organisers release them"
+        )
 
 
 class ChangedMeanwhile(EvalHubError):
@@ -217,7 +224,9 @@ class FileReport:
         """The listed problems, those with the same code and message together."""
         listed: dict[tuple[str, str], ProblemKind] = {}
         for problem in self.problems:
-            entry = listed.setdefault((problem.code, problem.message), ProblemKind(problem.code, problem.message))
+            entry = listed.setdefault(
+                (problem.code, problem.message), ProblemKind(problem.code, problem.message)
+            )
             entry.count += 1
             if problem.line and len(entry.lines) < LINES_NAMED:
                 entry.lines.append(problem.line)
@@ -228,7 +237,9 @@ class FileReport:
         if len(self.problems) < PROBLEMS_SHOWN:
             self.problems.append(Problem(line, code, message))
 
-    def warning(self, line: int, code: str, message: str, count: int = 1, *, kind: str = "") -> None:
+    def warning(
+        self, line: int, code: str, message: str, count: int = 1, *, kind: str = ""
+    ) -> None:
         """Warn of something. The message is that of the first warning of its code, or of its code and `kind`."""
         self.counts[code] = self.counts.get(code, 0) + count
         found = self._kinds.get((code, kind))
@@ -279,7 +290,11 @@ class InvalidFile(EvalHubError):
         first, total = report.problems[0], report.problem_count
         where = f"line {first.line}: " if first.line else ""
         listed = len(report.problems)
-        more = f"; {total:,} problems in total, the first {listed} are listed" if total > listed else ""
+        more = (
+            f"; {total:,} problems in total, the first {listed} are listed"
+            if total > listed
+            else ""
+        )
         if report.read_to:
             more = f"; after {total:,} problems the file was read no further than line {report.read_to:,}"
         super().__init__(f"{where}{first.message}{more}", code=first.code)

@@ -50,7 +50,12 @@ def error_page(request: HttpRequest, error: Exception) -> HttpResponse:
     """Answer an error with a page. Errors without an answer in the API are raised again."""
     answer = answer_of_the_api(error)
     status, detail, code = answer.status_code, answer.data["detail"], answer.data["code"]
-    page = render(request, "evalhub/error.html", {"status": status, "detail": detail, "code": code}, status=status)
+    page = render(
+        request,
+        "evalhub/error.html",
+        {"status": status, "detail": detail, "code": code},
+        status=status,
+    )
     if wait := answer.headers.get("Retry-After"):
         page["Retry-After"] = wait
     return page
@@ -77,7 +82,14 @@ def checked(view: View) -> View:
 
     @wraps(view)
     def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        known = [*names, *(name for name in request.GET if numbered and re.fullmatch(rf"{numbered}[0-9]+", name))]
+        known = [
+            *names,
+            *(
+                name
+                for name in request.GET
+                if numbered and re.fullmatch(rf"{numbered}[0-9]+", name)
+            ),
+        ]
         refused = list(refusals(request.GET, known))
         if request.method not in ("GET", "HEAD"):
             if fields and not refused:
@@ -161,9 +173,17 @@ def _own_work(request: HttpRequest, collections: list[Collection]) -> dict[str, 
     known = statuses(runs, user)
     led = set(Collection.objects.managed_by(user).values_list("pk", flat=True))
     unjudged = [one for one in collections if one.pk in led and not one.active_version]  # type: ignore[attr-defined]
-    members = CampaignMember.objects.filter(user=user.pk, left_at=None, campaign__state=Campaign.State.PUBLISHED)
-    members = members.select_related("participation__campaign", "participation__team").order_by("-campaign__created_at")
-    organised = Campaign.objects.filter(led_by(user)).exclude(state=Campaign.State.ARCHIVED).order_by("-created_at")
+    members = CampaignMember.objects.filter(
+        user=user.pk, left_at=None, campaign__state=Campaign.State.PUBLISHED
+    )
+    members = members.select_related("participation__campaign", "participation__team").order_by(
+        "-campaign__created_at"
+    )
+    organised = (
+        Campaign.objects.filter(led_by(user))
+        .exclude(state=Campaign.State.ARCHIVED)
+        .order_by("-created_at")
+    )
     return {
         "organised": list(organised[:_CAMPAIGNS_SHOWN]),
         "taking_part": [one.participation for one in members[:_CAMPAIGNS_SHOWN]],

@@ -47,7 +47,11 @@ collect_ignore = ["integrations"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--first-cases", action="store_true", help="run the first case only of a test that has several")
+    parser.addoption(
+        "--first-cases",
+        action="store_true",
+        help="run the first case only of a test that has several",
+    )
 
 
 def pytest_configure() -> None:
@@ -105,7 +109,9 @@ def pytest_collection_finish() -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if tried:
-        terminalreporter.write_line(f"readers: {tried.total():,} examples of {len(tried)} properties")
+        terminalreporter.write_line(
+            f"readers: {tried.total():,} examples of {len(tried)} properties"
+        )
 
 
 @pytest.fixture(scope="session")
@@ -223,17 +229,27 @@ SESSIONS = """\
 """
 
 
-def upload(client: APIClient, path: str, content: str | bytes, method: str = "post", **query: Any) -> Any:
+def upload(
+    client: APIClient, path: str, content: str | bytes, method: str = "post", **query: Any
+) -> Any:
     """Send a file as the body of a request to a path below /api/v1/."""
     body = content.encode() if isinstance(content, str) else content
     send = getattr(client, method)
-    return send(f"/api/v1/{path}", body, content_type="text/plain", query_params={k: str(v) for k, v in query.items()})
+    return send(
+        f"/api/v1/{path}",
+        body,
+        content_type="text/plain",
+        query_params={k: str(v) for k, v in query.items()},
+    )
 
 
 @pytest.fixture
 def fills(db: None, own_data_folder: Path, request: pytest.FixtureRequest) -> Fills:
     """Fill the database of this test as an earlier test did, unless this one patches code or settings."""
-    return Fills(own_data_folder, repeat=not {"monkeypatch", "settings"} & {*signature(request.function).parameters})
+    return Fills(
+        own_data_folder,
+        repeat=not {"monkeypatch", "settings"} & {*signature(request.function).parameters},
+    )
 
 
 @pytest.fixture
@@ -241,7 +257,10 @@ def collection(api: APIClient, fills: Fills) -> str:
     """A public collection of Alice's with three judged topics; returns its slug."""
 
     def make() -> str:
-        answer = api.post("/api/v1/collections/", {"slug": "small", "name": "Small", "measures": ["nDCG@10", "AP"]})
+        answer = api.post(
+            "/api/v1/collections/",
+            {"slug": "small", "name": "Small", "measures": ["nDCG@10", "AP"]},
+        )
         assert answer.status_code == 201, answer.content
         assert upload(api, "collections/small/qrels/", QRELS).status_code == 201
         return "small"
@@ -258,7 +277,9 @@ def evaluate_all() -> int:
 
 def evaluate_all_sessions() -> int:
     """The same of session sets alone."""
-    queued = SessionEvaluation.objects.filter(state=Evaluation.State.QUEUED).order_by("created_at", "pk")
+    queued = SessionEvaluation.objects.filter(state=Evaluation.State.QUEUED).order_by(
+        "created_at", "pk"
+    )
     return sum(evaluate_sessions(evaluation_id=pk) for pk in queued.values_list("pk", flat=True))
 
 

@@ -13,7 +13,9 @@ import tempfile
 
 _KEPT = ("EVALHUB_TEST_", "EVALHUB_REAL_DATA")
 
-for name in [name for name in os.environ if name.startswith("EVALHUB_") and not name.startswith(_KEPT)]:
+for name in [
+    name for name in os.environ if name.startswith("EVALHUB_") and not name.startswith(_KEPT)
+]:
     del os.environ[name]
 
 _data = tempfile.mkdtemp(prefix="evalhub-tests-")

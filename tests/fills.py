@@ -54,7 +54,9 @@ class Fills:
         """Do what `make` does, and return a copy of what it returns; `name` tells it from every other fill."""
         if self._repeat and not self._done:
             with connection.cursor() as cursor:
-                keys = cursor.execute("SELECT name, seq FROM sqlite_sequence ORDER BY name").fetchall()
+                keys = cursor.execute(
+                    "SELECT name, seq FROM sqlite_sequence ORDER BY name"
+                ).fetchall()
             self._done = (*keys, *User.objects.order_by("pk").values_list("pk", "username"))
         elif self._repeat:
             self._repeat = connection.connection.total_changes == self._changes
@@ -72,7 +74,9 @@ class Fills:
     def _record(self, make: Callable[[], Any]) -> Filled:
         statements = []
 
-        def note(execute: Callable[..., Any], sql: str, params: Any, many: bool, context: dict[str, Any]) -> Any:
+        def note(
+            execute: Callable[..., Any], sql: str, params: Any, many: bool, context: dict[str, Any]
+        ) -> Any:
             if not sql.startswith("SELECT"):
                 statements.append((sql, params, many))
             return execute(sql, params, many, context)
@@ -80,7 +84,9 @@ class Fills:
         before = self._files()
         with connection.execute_wrapper(note):
             returned = make()
-        files = {path: content for path, content in self._files().items() if before.get(path) != content}
+        files = {
+            path: content for path, content in self._files().items() if before.get(path) != content
+        }
         return Filled(statements, files, returned)
 
     def _files(self) -> dict[Path, bytes]:

@@ -105,17 +105,27 @@ def _handler(store: Objects) -> type[BaseHTTPRequestHandler]:
                 f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(store.stored[key][1]))}</LastModified></Contents>"
                 for key in shown
             )
-            token = f"<NextContinuationToken>{escape(shown[-1])}</NextContinuationToken>" if more else ""
+            token = (
+                f"<NextContinuationToken>{escape(shown[-1])}</NextContinuationToken>"
+                if more
+                else ""
+            )
             truncated = f"<IsTruncated>{str(more).lower()}</IsTruncated>"
-            self.send(200, f"<ListBucketResult>{truncated}{token}{rows}</ListBucketResult>".encode())
+            self.send(
+                200, f"<ListBucketResult>{truncated}{token}{rows}</ListBucketResult>".encode()
+            )
 
         def refuse(self, status: int, code: str) -> None:
             if not status:
                 self.close_connection = True
                 return
-            self.send(status, f"<Error><Code>{code}</Code><Message>{code}</Message></Error>".encode())
+            self.send(
+                status, f"<Error><Code>{code}</Code><Message>{code}</Message></Error>".encode()
+            )
 
-        def send(self, status: int, content: bytes = b"", headers: dict[str, str] | None = None) -> None:
+        def send(
+            self, status: int, content: bytes = b"", headers: dict[str, str] | None = None
+        ) -> None:
             cut = None
             if self.command != "HEAD":
                 # Before the client can have this answer: a test may then have the next one cut off.

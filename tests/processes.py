@@ -49,7 +49,11 @@ def place_in_order(path: Path) -> int:
 def asks_the_database(item: pytest.Item) -> bool:
     """Whether a test depends on the kind of database: what a page says does not, and every page is asked by others."""
     has = item.get_closest_marker
-    if item.path.parent.name not in FOLDERS or has("sqlite") or (has("words") and not has("queries")):
+    if (
+        item.path.parent.name not in FOLDERS
+        or has("sqlite")
+        or (has("words") and not has("queries"))
+    ):
         return False
     return bool(item.get_closest_marker("django_db")) or "db" in getattr(item, "fixturenames", ())
 
@@ -117,7 +121,8 @@ def _hand_out(session: pytest.Session, rounds: list[Round]) -> str:
     def start(number: int, turn: int) -> None:
         line, far = multiprocessing.Pipe()
         made = multiprocessing.get_context("fork").Process(
-            target=call_with_room, args=(partial(_work, session, number, rounds[turn], far, [*running, line]),)
+            target=call_with_room,
+            args=(partial(_work, session, number, rounds[turn], far, [*running, line]),),
         )
         made.start()
         far.close()
@@ -135,7 +140,9 @@ def _hand_out(session: pytest.Session, rounds: list[Round]) -> str:
                     one.process.join()
                     del running[line]
                     if one.process.exitcode:
-                        died = f"a process of tests ended with {one.process.exitcode} in {one.begun}"
+                        died = (
+                            f"a process of tests ended with {one.process.exitcode} in {one.begun}"
+                        )
                     elif one.round + 1 < len(rounds):
                         start(one.number, one.round + 1)
                     continue
@@ -166,10 +173,14 @@ class Reports:
         if report.when == "call" or not report.passed:
             if connections["default"].vendor != "sqlite":
                 report.nodeid += " on PostgreSQL"
-            self._line.send(self._config.hook.pytest_report_to_serializable(config=self._config, report=report))
+            self._line.send(
+                self._config.hook.pytest_report_to_serializable(config=self._config, report=report)
+            )
 
 
-def _work(session: pytest.Session, number: int, round: Round, line: Connection, others: list[Connection]) -> None:
+def _work(
+    session: pytest.Session, number: int, round: Round, line: Connection, others: list[Connection]
+) -> None:
     """Run the tests of one group after the other; for a process of its own."""
     for other in others:
         other.close()

@@ -33,4 +33,6 @@ def of_a_reader(test: _Test) -> _Test:
         inner(*args, **kwargs)
 
     test.hypothesis.inner_test = counted  # type: ignore[attr-defined]
-    return settings(max_examples=int(EXAMPLES or 6 * settings().max_examples))(pytest.mark.reader(test))
+    return settings(max_examples=int(EXAMPLES or 6 * settings().max_examples))(
+        pytest.mark.reader(test)
+    )

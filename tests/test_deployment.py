@@ -34,12 +34,16 @@ PRODUCTION = {
 def manage(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("EVALHUB_")}
     command = [sys.executable, "-W", "error", "manage.py", *arguments]
-    return subprocess.run(command, env={**kept, **environment}, cwd=ROOT, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, env={**kept, **environment}, cwd=ROOT, capture_output=True, text=True, check=False
+    )
 
 
 @pytest.mark.slow
 def test_djangos_deployment_checks_are_clean(tmp_path: Path) -> None:
-    done = manage("check", "--deploy", "--fail-level", "WARNING", EVALHUB_DATA=str(tmp_path), **PRODUCTION)
+    done = manage(
+        "check", "--deploy", "--fail-level", "WARNING", EVALHUB_DATA=str(tmp_path), **PRODUCTION
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert "no issues (0 silenced)" in done.stdout
 
@@ -52,7 +56,9 @@ def test_djangos_deployment_checks_are_clean(tmp_path: Path) -> None:
         ("EVALHUB_LOG_FORMAT", "xml", "line or json"),
     ],
 )
-def test_a_setting_that_means_nothing_is_refused(tmp_path: Path, name: str, value: str, says: str) -> None:
+def test_a_setting_that_means_nothing_is_refused(
+    tmp_path: Path, name: str, value: str, says: str
+) -> None:
     done = manage("check", EVALHUB_DATA=str(tmp_path), **{name: value})
     assert done.returncode != 0
     assert says in done.stderr
@@ -63,7 +69,9 @@ def test_a_worker_alone_needs_a_broker(settings: Any) -> None:
         call_command("worker")
 
 
-def test_the_web_command_becomes_the_server_it_starts(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_web_command_becomes_the_server_it_starts(
+    db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """No process stays in between: a signal to the one that was started reaches the server."""
     served: list[tuple[int, str, int]] = []
 
@@ -77,7 +85,9 @@ def test_the_web_command_becomes_the_server_it_starts(db: None, monkeypatch: pyt
     assert (served, ended.value.code) == ([(os.getpid(), "0.0.0.0:80", 5)], 7)
 
 
-def test_every_web_server_has_a_folder_of_figures_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_every_web_server_has_a_folder_of_figures_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     memory = tmp_path / "memory"
     memory.mkdir()
     monkeypatch.setattr(processes, "SHARED_MEMORY", str(memory))
@@ -96,13 +106,17 @@ def test_a_worker_is_well_while_its_own_dispatcher_goes_round(db: None) -> None:
     call_command("check_worker")
 
 
-def test_an_embedded_worker_finishes_what_it_has_in_hand_and_then_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_embedded_worker_finishes_what_it_has_in_hand_and_then_ends_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     in_hand, killed = ["second", "first"], []
     pool = SimpleNamespace(_pool=SimpleNamespace(_pool=[]))
     watch = worker.PoolWatch(SimpleNamespace(pool=pool))
     asked = SimpleNamespace(should_stop=0, should_terminate=None, reserved_requests=in_hand)
     monkeypatch.setattr(worker, "state", asked)
     monkeypatch.setattr(worker.time, "sleep", lambda seconds: in_hand and in_hand.pop())
-    monkeypatch.setattr(worker.os, "killpg", lambda group, number: killed.append((group, number, list(in_hand))))
+    monkeypatch.setattr(
+        worker.os, "killpg", lambda group, number: killed.append((group, number, list(in_hand)))
+    )
     watch.run()
     assert killed == [(0, signal.SIGKILL, [])]

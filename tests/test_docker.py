@@ -27,7 +27,9 @@ def test_the_example_names_every_variable_that_the_file_asks_for() -> None:
 
 
 def test_every_setting_in_the_file_is_one_that_is_read() -> None:
-    read = set(re.findall(r'env\.\w+\(\s*"(EVALHUB_\w+)"', (ROOT / "evalhub/settings.py").read_text()))
+    read = set(
+        re.findall(r'env\.\w+\(\s*"(EVALHUB_\w+)"', (ROOT / "evalhub/settings.py").read_text())
+    )
     for name in OURS:
         assert SERVICES[name]["environment"].keys() <= read
 
@@ -41,10 +43,17 @@ def test_redis_keeps_its_messages_and_refuses_instead_of_dropping() -> None:
 
 
 def test_nothing_starts_before_what_it_needs() -> None:
-    migrated, healthy = {"condition": "service_completed_successfully"}, {"condition": "service_healthy"}
+    migrated, healthy = (
+        {"condition": "service_completed_successfully"},
+        {"condition": "service_healthy"},
+    )
     assert SERVICES["migrate"]["depends_on"] == {"postgres": healthy}
     assert SERVICES["web"]["depends_on"] == {"migrate": migrated, "postgres": healthy}
-    assert SERVICES["worker"]["depends_on"] == {"migrate": migrated, "postgres": healthy, "redis": healthy}
+    assert SERVICES["worker"]["depends_on"] == {
+        "migrate": migrated,
+        "postgres": healthy,
+        "redis": healthy,
+    }
 
 
 @pytest.mark.parametrize("name", list(SERVICES))
@@ -68,7 +77,11 @@ def test_our_processes_have_no_rights_and_share_the_data(name: str) -> None:
 
 
 def test_every_volume_is_named_and_only_the_web_server_listens() -> None:
-    mounted = {volume.split(":")[0] for service in SERVICES.values() for volume in service.get("volumes", ())}
+    mounted = {
+        volume.split(":")[0]
+        for service in SERVICES.values()
+        for volume in service.get("volumes", ())
+    }
     assert mounted == set(COMPOSE["volumes"])
     assert [name for name, service in SERVICES.items() if "ports" in service] == ["web"]
     assert SERVICES["web"]["ports"] == ["127.0.0.1:8000:8000"]
@@ -82,7 +95,10 @@ def test_images_are_pinned_to_a_version(image: str) -> None:
 def test_the_image_is_built_in_two_stages_from_a_pinned_base_and_runs_as_nobody() -> None:
     steps = dockerfile()
     assert re.fullmatch(r"PYTHON_IMAGE=python:3\.\d+\.\d+-slim-\w+", steps[0][1])
-    assert [rest for word, rest in steps if word == "FROM"] == ["${PYTHON_IMAGE} AS build", "${PYTHON_IMAGE}"]
+    assert [rest for word, rest in steps if word == "FROM"] == [
+        "${PYTHON_IMAGE} AS build",
+        "${PYTHON_IMAGE}",
+    ]
     last = steps[[i for i, (word, _) in enumerate(steps) if word == "FROM"][-1] :]
     words = dict(last)
     assert words["USER"] == "10001:10001"
@@ -96,7 +112,9 @@ def test_the_build_is_given_no_more_than_it_copies() -> None:
     lines = path_of("Dockerfile.dockerignore").read_text().splitlines()
     assert lines[0] == "**"
     given = {line[1:] for line in lines if line.startswith("!")}
-    copied = {rest.split()[-2] for word, rest in dockerfile() if word == "COPY" and "--from" not in rest}
+    copied = {
+        rest.split()[-2] for word, rest in dockerfile() if word == "COPY" and "--from" not in rest
+    }
     assert given == copied
     assert "docker/.env" in (ROOT / ".gitignore").read_text().splitlines()
 

@@ -38,9 +38,13 @@ def test_the_reference_of_session_measures_is_made_from_the_docstrings() -> None
 
 
 def test_every_setting_that_is_read_is_documented_and_the_other_way_round() -> None:
-    read = set(re.findall(r'env\.\w+\(\s*"(EVALHUB_\w+)"', (ROOT / "evalhub/settings.py").read_text()))
+    read = set(
+        re.findall(r'env\.\w+\(\s*"(EVALHUB_\w+)"', (ROOT / "evalhub/settings.py").read_text())
+    )
     read |= {machine_code.FOLDER, machine_code.PROCESSOR}
-    table = re.findall(r"^\| `(EVALHUB_\w+)`", (ROOT / "docs/settings.md").read_text(), re.MULTILINE)
+    table = re.findall(
+        r"^\| `(EVALHUB_\w+)`", (ROOT / "docs/settings.md").read_text(), re.MULTILINE
+    )
     assert read == set(table)
 
 
@@ -52,11 +56,17 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
 
 def test_every_decision_has_a_date_and_a_line_in_the_index() -> None:
     folder = ROOT / "docs/decisions"
-    listed = dict(re.findall(r"^\| \[\d{4}\]\((.+?)\) \| (.+) \|$", (folder / "README.md").read_text(), re.MULTILINE))
+    listed = dict(
+        re.findall(
+            r"^\| \[\d{4}\]\((.+?)\) \| (.+) \|$", (folder / "README.md").read_text(), re.MULTILINE
+        )
+    )
     found = {}
     for page in sorted(folder.glob("[0-9]*.md")):
         title, _, status, *_ = page.read_text().split("\n")
-        assert re.fullmatch(r"(Accepted|Replaced by \[\d{4}\]\(.+\)), \d{4}-\d\d-\d\d\.", status), page.name
+        assert re.fullmatch(r"(Accepted|Replaced by \[\d{4}\]\(.+\)), \d{4}-\d\d-\d\d\.", status), (
+            page.name
+        )
         found[page.name] = title.removeprefix("# ")
     assert listed == found
 
@@ -86,7 +96,11 @@ def codes_in_the_source() -> set[str]:
             text = path.read_text()
             codes |= set(re.findall(r'\b(?:error_)?code="([a-z_]+)"', text))
             codes |= set(re.findall(r'^    code = "([a-z_]+)"', text, re.MULTILINE))
-            codes |= set(re.findall(r'\.(?:problem|warning|add)\([^"()]*(?:\([^()]*\)[^"()]*)*, "([a-z_]+)"', text))
+            codes |= set(
+                re.findall(
+                    r'\.(?:problem|warning|add)\([^"()]*(?:\([^()]*\)[^"()]*)*, "([a-z_]+)"', text
+                )
+            )
     return codes - {"error", "invalid_file"}
 
 
@@ -105,7 +119,9 @@ def figures() -> set[str]:
     count_request("none", "GET", 200, 0.1)
     upload_folder()
     families = list(text_string_to_metric_families(exposition()[0].decode()))
-    return {f"{family.name}_total" if family.type == "counter" else family.name for family in families}
+    return {
+        f"{family.name}_total" if family.type == "counter" else family.name for family in families
+    }
 
 
 def test_every_figure_is_in_the_runbook_and_the_other_way_round(db: None) -> None:
@@ -114,8 +130,12 @@ def test_every_figure_is_in_the_runbook_and_the_other_way_round(db: None) -> Non
 
 
 def test_the_alarms_ask_for_figures_that_exist_and_each_has_its_advice(db: None) -> None:
-    blocks = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", RUNBOOK, re.DOTALL)]
-    (rules,) = [group["rules"] for block in blocks if "groups" in block for group in block["groups"]]
+    blocks = [
+        yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", RUNBOOK, re.DOTALL)
+    ]
+    (rules,) = [
+        group["rules"] for block in blocks if "groups" in block for group in block["groups"]
+    ]
     known = figures()
     for rule in rules:
         asked = set(re.findall(r"evalhub_\w+", rule["expr"]))
@@ -136,4 +156,6 @@ def test_every_test_that_the_cases_name_exists() -> None:
     named = set(re.findall(r"`(test_\w+)`", text))
     assert {name for name in named if f"def {name}(" not in written} == set()
     cases = re.findall(r"^\| ([FBA]\d+) \|", text, re.MULTILINE)
-    assert cases == [f"{kind}{n}" for kind, last in (("F", 41), ("B", 32), ("A", 33)) for n in range(1, last + 1)]
+    assert cases == [
+        f"{kind}{n}" for kind, last in (("F", 41), ("B", 32), ("A", 33)) for n in range(1, last + 1)
+    ]

@@ -49,11 +49,19 @@ def expressions() -> Iterator[Expression]:
     """Those of module constants, with the methods that the module calls; those written where they are used."""
     for module, tree in MODULES.items():
         constants = _constants(module, tree)
-        compiled = {inner for node in tree.body if isinstance(node, _ASSIGNED) for inner in ast.walk(node)}
+        compiled = {
+            inner for node in tree.body if isinstance(node, _ASSIGNED) for inner in ast.walk(node)
+        }
         for name, pattern in constants.items():
-            yield Expression(f"{module}.{name}", pattern, _methods_called(tree, name.partition("[")[0]))
+            yield Expression(
+                f"{module}.{name}", pattern, _methods_called(tree, name.partition("[")[0])
+            )
         for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and node not in compiled and (found := _written_here(node)):
+            if (
+                isinstance(node, ast.Call)
+                and node not in compiled
+                and (found := _written_here(node))
+            ):
                 method, text = found
                 yield Expression(f"{module}:{node.lineno}", re.compile(text), (method,))
 
@@ -70,12 +78,20 @@ def _constants(module: str, tree: ast.Module) -> dict[str, re.Pattern[Any]]:
             except NameError:
                 value = getattr(importlib.import_module(module), name)
             several = value.items() if isinstance(value, dict) else [("", value)]
-            found |= {f"{name}[{key}]" if key else name: one for key, one in several if isinstance(one, re.Pattern)}
+            found |= {
+                f"{name}[{key}]" if key else name: one
+                for key, one in several
+                if isinstance(one, re.Pattern)
+            }
     return found
 
 
 def _compiles(node: ast.AST) -> bool:
-    called = (inner for inner in ast.walk(node) if isinstance(inner, ast.Attribute) and inner.attr == "compile")
+    called = (
+        inner
+        for inner in ast.walk(node)
+        if isinstance(inner, ast.Attribute) and inner.attr == "compile"
+    )
     return any(ast.unparse(one) == "re.compile" for one in called)
 
 
@@ -84,14 +100,18 @@ def _methods_called(tree: ast.Module, name: str) -> tuple[str, ...]:
     called = {
         node.attr
         for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute) and node.attr in METHODS and ast.unparse(node.value) == name
+        if isinstance(node, ast.Attribute)
+        and node.attr in METHODS
+        and ast.unparse(node.value) == name
     }
     return tuple(sorted(called)) or ("match",)
 
 
 def _written_here(call: ast.Call) -> tuple[str, str | bytes] | None:
     """The method and the expression of `re.method(expression, ...)` or of a validator; what varies in it is one x."""
-    called = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    called = (
+        call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    )
     if called not in (*METHODS, "compile", *VALIDATORS):
         return None
     function = ast.unparse(call.func)
@@ -111,7 +131,9 @@ def _written_here(call: ast.Call) -> tuple[str, str | bytes] | None:
 
 # What in an expression may stand for a character; the rest of it says how often and in what order. Names of groups and
 # numbers of repetitions are taken for characters as well: that tells more of them apart than needed.
-ATOM = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]|\\(?:x..|u.{4}|U.{8}|[0-7]+|.)|[^\\()?*+|^$\[]", re.DOTALL)
+ATOM = re.compile(
+    r"\[\^?\]?(?:\\.|[^\]\\])*\]|\\(?:x..|u.{4}|U.{8}|[0-7]+|.)|[^\\()?*+|^$\[]", re.DOTALL
+)
 REPEATED = re.compile(r"\\[1-9]|\(\?P=|\(\?\(")
 
 
@@ -123,7 +145,10 @@ def seen_as(expression: re.Pattern[Any], pattern: str) -> Callable[[str], Hashab
     flags = expression.flags & (re.IGNORECASE | re.ASCII | re.DOTALL)
     if isinstance(expression.pattern, bytes):
         flags |= re.ASCII
-    compiled = [re.compile(kind if len(kind) > 1 or kind == "." else re.escape(kind), flags) for kind in sorted(kinds)]
+    compiled = [
+        re.compile(kind if len(kind) > 1 or kind == "." else re.escape(kind), flags)
+        for kind in sorted(kinds)
+    ]
     return lambda text: tuple(tuple(bool(kind.fullmatch(one)) for kind in compiled) for one in text)
 
 
@@ -223,7 +248,9 @@ def test_no_expression_is_slow_on_hostile_input(expression: Expression) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("pattern", "method"), [(r"[,\s]+(?![^()]*\))", "split"), (r"\w+=", "search")])
+@pytest.mark.parametrize(
+    ("pattern", "method"), [(r"[,\s]+(?![^()]*\))", "split"), (r"\w+=", "search")]
+)
 def test_slow_expressions_are_found(pattern: str, method: str) -> None:
     with limited(LIMIT_SECONDS):
         found = worst(Expression("slow", re.compile(pattern), (method,)), None)

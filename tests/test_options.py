@@ -16,11 +16,18 @@ def test_a_command_takes_its_options_by_their_whole_names(name: str) -> None:
     command = load_command_class("evalhub", name)
     assert isinstance(command, Command)
     parser = command.create_parser("evalhub", name)
-    long = [option for action in parser._actions for option in action.option_strings if option.startswith("--")]
+    long = [
+        option
+        for action in parser._actions
+        for option in action.option_strings
+        if option.startswith("--")
+    ]
     wrong = [option[:-1] for option in long if option[:-1] not in (*long, "-")]
     assert len(wrong) > 5
     for option in (*wrong, "--nonsense"):
-        _, unread = parser.parse_known_args([option, *("x" for action in parser._actions if not action.option_strings)])
+        _, unread = parser.parse_known_args(
+            [option, *("x" for action in parser._actions if not action.option_strings)]
+        )
         assert option in unread, option
         with pytest.raises(CommandError):
             parser.parse_args([option])

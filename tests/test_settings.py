@@ -24,7 +24,12 @@ def read_settings(**environment: str) -> tuple[str, str]:
     """The data folder and the key, as another process has them that reads the settings."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("EVALHUB_")}
     done = subprocess.run(
-        [sys.executable, "-c", READ], env={**kept, **environment}, cwd=ROOT, capture_output=True, text=True, check=True
+        [sys.executable, "-c", READ],
+        env={**kept, **environment},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     folder, key = done.stdout.splitlines()
     return folder, key
@@ -55,12 +60,18 @@ def test_commands_that_ask_nothing_of_the_data_leave_no_trace(tmp_path: Path) ->
     assert not folder.exists()
 
 
-def test_the_key_that_a_web_server_keeps_is_that_of_every_later_process(settings: Any, tmp_path: Path) -> None:
+def test_the_key_that_a_web_server_keeps_is_that_of_every_later_process(
+    settings: Any, tmp_path: Path
+) -> None:
     settings.EVALHUB_SECRET_KEY, settings.EVALHUB_DATA = "", tmp_path / "own"
     first = settings.SECRET_KEY
     keep_key()
     kept = tmp_path / "own" / "secret.key"
-    assert (kept.read_text(), settings.SECRET_KEY, kept.stat().st_mode & 0o777) == (first, first, 0o600)
+    assert (kept.read_text(), settings.SECRET_KEY, kept.stat().st_mode & 0o777) == (
+        first,
+        first,
+        0o600,
+    )
     settings.SECRET_KEY = "made-by-another-process-at-the-same-time"
     keep_key()
     assert first == settings.SECRET_KEY
@@ -100,13 +111,23 @@ def test_a_damaged_key_is_refused_with_what_to_do(settings: Any, content: bytes)
     ("name", "value", "says"),
     [
         ("EVALHUB_HTTPS", "maybe", "EVALHUB_HTTPS=maybe is neither true nor false"),
-        ("EVALHUB_MAX_UPLOAD_MB", "-5", "EVALHUB_MAX_UPLOAD_MB=-5 is not a whole number of at least 1"),
-        ("EVALHUB_WORKER_PROCESSES", "0", "EVALHUB_WORKER_PROCESSES=0 is not a whole number of at least 1"),
+        (
+            "EVALHUB_MAX_UPLOAD_MB",
+            "-5",
+            "EVALHUB_MAX_UPLOAD_MB=-5 is not a whole number of at least 1",
+        ),
+        (
+            "EVALHUB_WORKER_PROCESSES",
+            "0",
+            "EVALHUB_WORKER_PROCESSES=0 is not a whole number of at least 1",
+        ),
         ("EVALHUB_WEB_PROCESSES", "two", "EVALHUB_WEB_PROCESSES=two is not a whole number"),
         ("EVALHUB_BOARD_SECONDS", "nan", "EVALHUB_BOARD_SECONDS=nan is not a number of at least 0"),
     ],
 )
-def test_a_value_that_means_nothing_is_refused_by_name(tmp_path: Path, name: str, value: str, says: str) -> None:
+def test_a_value_that_means_nothing_is_refused_by_name(
+    tmp_path: Path, name: str, value: str, says: str
+) -> None:
     environment = {**os.environ, "EVALHUB_DATA": str(tmp_path), name: value}
     done = subprocess.run([sys.executable, "-m", "evalhub", "fsck"], env=environment, cwd=ROOT, capture_output=True,
                           text=True, check=False)  # fmt: skip
@@ -118,7 +139,11 @@ def test_networks_and_ports_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     name, read = "EVALHUB_WEBHOOK_ALLOW", module.env
     assert (read.networks(name), read.ports(name, default=(443,))) == ((), (443,))
     monkeypatch.setenv(name, " 10.0.0.0/8, fd00::/8,127.0.0.1 ")
-    assert [str(network) for network in read.networks(name)] == ["10.0.0.0/8", "fd00::/8", "127.0.0.1/32"]
+    assert [str(network) for network in read.networks(name)] == [
+        "10.0.0.0/8",
+        "fd00::/8",
+        "127.0.0.1/32",
+    ]
     monkeypatch.setenv(name, "443, 8443")
     assert read.ports(name) == (443, 8443)
     for value, says in (("10.0.0.1/8", "has host bits set"), ("lab", "write networks such as")):
@@ -132,12 +157,23 @@ def test_networks_and_ports_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_misspelt_variable_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("EVALHUB_ALOWED_HOSTS", "EVALHUB_COFFEE", "EVALHUB_TEST_ANYTHING", "EVALHUB_HTTPS", "EVALHUB_KERNELS"):
+    for name in (
+        "EVALHUB_ALOWED_HOSTS",
+        "EVALHUB_COFFEE",
+        "EVALHUB_TEST_ANYTHING",
+        "EVALHUB_HTTPS",
+        "EVALHUB_KERNELS",
+    ):
         monkeypatch.setenv(name, "1")
-    assert dict(module.env.misspelt()) == {"EVALHUB_ALOWED_HOSTS": "EVALHUB_ALLOWED_HOSTS", "EVALHUB_COFFEE": ""}
+    assert dict(module.env.misspelt()) == {
+        "EVALHUB_ALOWED_HOSTS": "EVALHUB_ALLOWED_HOSTS",
+        "EVALHUB_COFFEE": "",
+    }
     assert [message.id for message in check_names()] == ["evalhub.W009"] * 2
 
 
 def test_every_documented_variable_is_known() -> None:
-    documented = re.findall(r"^\| `(EVALHUB_\w+)` \|", (ROOT / "docs/settings.md").read_text(), re.MULTILINE)
+    documented = re.findall(
+        r"^\| `(EVALHUB_\w+)` \|", (ROOT / "docs/settings.md").read_text(), re.MULTILINE
+    )
     assert set(documented) <= module.env.known

@@ -20,11 +20,20 @@ def test_every_number_of_the_page_comes_from_its_command(real_data: Path, tmp_pa
     """The commands are one session: later ones read the files of earlier ones."""
     for folder in ("robust03", "trec-covid-round1"):
         (tmp_path / folder).symlink_to(real_data / folder)
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+    }
     assert len(COMMANDS) > 10
     for command in COMMANDS:
         line, _, expected = command.partition("\n")
         done = subprocess.run(
-            line, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+            line,
+            shell=True,
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
         )
         assert done.stdout == expected, line

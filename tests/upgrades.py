@@ -15,7 +15,9 @@ class OneByOne(MigrationLoader):
     def load_disk(self) -> None:
         super().load_disk()
         found = self.disk_migrations or {}
-        self.disk_migrations = {node: migration for node, migration in found.items() if not migration.replaces}
+        self.disk_migrations = {
+            node: migration for node, migration in found.items() if not migration.replaces
+        }
 
 
 def upgrades() -> MigrationExecutor:
@@ -25,4 +27,8 @@ def upgrades() -> MigrationExecutor:
 
 
 def newest(*apps: str) -> list[Node]:
-    return [node for node in upgrades().loader.graph.leaf_nodes() if node[0] in (apps or ("runs", "metrics"))]
+    return [
+        node
+        for node in upgrades().loader.graph.leaf_nodes()
+        if node[0] in (apps or ("runs", "metrics"))
+    ]

@@ -24,7 +24,11 @@ from .statuses import DONE
 def login(args: argparse.Namespace) -> int:
     """Ask for a token without showing it, see whose it is, and keep it in the file of profiles."""
     profile = profile_of(args.profile)
-    url = checked_url(args.url, insecure=args.insecure) if args.url else read_config(profile=args.profile).url
+    url = (
+        checked_url(args.url, insecure=args.insecure)
+        if args.url
+        else read_config(profile=args.profile).url
+    )
     if args.token_file:
         token = read_config(url=url, token_file=args.token_file).token
     elif sys.stdin.isatty():
@@ -33,14 +37,18 @@ def login(args: argparse.Namespace) -> int:
     else:
         token = sys.stdin.readline().strip()
     if not token:
-        raise WrongOption("no token was given; create one on the page of your tokens, and paste it when asked")
+        raise WrongOption(
+            "no token was given; create one on the page of your tokens, and paste it when asked"
+        )
     with Hub(Config(url, token, profile)) as hub:
         me = hub.me()
     values = {"url": url, "token": token, "insecure": "true" if args.insecure else ""}
     path = write_profile(profile, values)
     teams = ", ".join(f"{team['slug']} ({team['role']})" for team in me.teams)
     scopes, expires = ", ".join(me.token["scopes"]), me.token["expires_at"] or "never"
-    say(f"Logged in to {url} as {me.username}. Teams: {teams}. Scopes: {scopes}. Expires: {expires}. Kept in {path}.")
+    say(
+        f"Logged in to {url} as {me.username}. Teams: {teams}. Scopes: {scopes}. Expires: {expires}. Kept in {path}."
+    )
     for name in ("EVH_URL", "EVH_TOKEN"):
         if os.environ.get(name):
             say(f"{name} is set and comes before the profile; unset it to use what was kept.")
@@ -52,11 +60,15 @@ def logout(args: argparse.Namespace) -> int:
     profile = profile_of(args.profile)
     if args.revoke:
         # That of the profile: a token of the environment is another one.
-        kept = read_config(profile=profile, environment={**os.environ, "EVH_TOKEN": "", "EVALHUB_TOKEN": ""})
+        kept = read_config(
+            profile=profile, environment={**os.environ, "EVH_TOKEN": "", "EVALHUB_TOKEN": ""}
+        )
         with Hub(kept) as hub:
             hub.request("DELETE", f"tokens/{hub.me().token['key']}/")
     path = write_profile(profile, {"token": ""})
-    say(f"The token of profile {profile} is {'revoked and ' if args.revoke else ''}gone from {path}.")
+    say(
+        f"The token of profile {profile} is {'revoked and ' if args.revoke else ''}gone from {path}."
+    )
     return DONE
 
 
@@ -66,7 +78,13 @@ def whoami(args: argparse.Namespace) -> int:
         token = me.token or {}
         teams = " ".join(f"{team['slug']}:{team['role']}" for team in me.teams)
         scopes = " ".join(token.get("scopes", []))
-        row = {"url": hub.url, "user": me.username, "teams": teams, "token": token.get("key"), "scopes": scopes}
+        row = {
+            "url": hub.url,
+            "user": me.username,
+            "teams": teams,
+            "token": token.get("key"),
+            "scopes": scopes,
+        }
         show(args, [{**row, "expires_at": token.get("expires_at")}], hub, upright=True)
     return DONE
 
@@ -92,7 +110,9 @@ def api(args: argparse.Namespace) -> int:
         files[name] = sys.stdin.buffer.read() if text == "@-" else Path(text[1:])
     body = None
     if args.input:
-        text = sys.stdin.read() if args.input == "-" else Path(args.input).read_text(encoding="utf-8")
+        text = (
+            sys.stdin.read() if args.input == "-" else Path(args.input).read_text(encoding="utf-8")
+        )
         try:
             body = json.loads(text)
         except ValueError as error:
@@ -124,7 +144,9 @@ def mcp(args: argparse.Namespace) -> int:
     except ImportError as error:
         if error.name != "mcp":
             raise
-        raise EvalHubError("evh mcp needs another library: pip install 'evalhub-client[mcp]'") from error
+        raise EvalHubError(
+            "evh mcp needs another library: pip install 'evalhub-client[mcp]'"
+        ) from error
     config = read_config(url=args.url, profile=args.profile, token_file=args.token_file)
     # Somebody waits for each answer.
     with Hub(config, retry_for=20.0) as hub:

@@ -40,9 +40,14 @@ class Agreement(Listed):
         """Return a line for each difference, or one that says that there is none."""
         rows = self.rows()
         if not self.differences:
-            runs, measures = len({row["run"] for row in rows}), len({row["measure"] for row in rows})
+            runs, measures = (
+                len({row["run"] for row in rows}),
+                len({row["measure"] for row in rows}),
+            )
             return f"{runs} runs and {measures} measures: every value is EvalHub's."
-        return "\n".join(f"{row['run']}, {row['measure']}: {row['reason']}" for row in self.differences)
+        return "\n".join(
+            f"{row['run']}, {row['measure']}: {row['reason']}" for row in self.differences
+        )
 
 
 def beside(
@@ -61,11 +66,17 @@ def beside(
     ours, mean = values.of(measure), values.raw["means"][measure]["mean"]
     known = {topic: _value(value) for topic, value in theirs.by_topic.items()}
     common = [topic for topic in known if topic in ours]
-    apart = [abs(known[topic] - ours[topic]) for topic in common if None not in (known[topic], ours[topic])]  # type: ignore[operator]
+    apart = [
+        abs(known[topic] - ours[topic])
+        for topic in common
+        if None not in (known[topic], ours[topic])
+    ]  # type: ignore[operator]
     differing = [topic for topic in common if not agree(known[topic], ours[topic])]
     reasons = _of_topics(known, values, measure, differing, explain)
     if not (differing and _digits(known, ours)):
-        reasons += _of_means(_value(theirs.mean), mean, known, ours, values.raw["means"][measure]["aggregate"])
+        reasons += _of_means(
+            _value(theirs.mean), mean, known, ours, values.raw["means"][measure]["aggregate"]
+        )
     return {
         "run": run,
         "measure": name,
@@ -100,8 +111,14 @@ def _of_topics(
     ours = values.of(measure)
     if digits := _digits(known, ours):
         return [f"values there are rounded to {digits} decimals"] if differing else []
-    undefined = {topic["topic_id"]: topic.get("undefined", {}).get(measure) for topic in values.raw["topics"]}
-    told = explain([topic for topic in differing if None not in (known[topic], ours[topic])]) if explain else {}
+    undefined = {
+        topic["topic_id"]: topic.get("undefined", {}).get(measure) for topic in values.raw["topics"]
+    }
+    told = (
+        explain([topic for topic in differing if None not in (known[topic], ours[topic])])
+        if explain
+        else {}
+    )
     grouped: dict[str, list[str]] = {}
     for topic in differing:
         if ours[topic] is None:
@@ -114,7 +131,9 @@ def _of_topics(
     reasons = [f"{_topics(topics)}: {why}" for why, topics in grouped.items() if why]
     if unknown := grouped.get(""):
         first = unknown[0]
-        reasons.append(f"{_topics(unknown)}: {UNEXPLAINED}; {first} has {known[first]} there, {ours[first]} here")
+        reasons.append(
+            f"{_topics(unknown)}: {UNEXPLAINED}; {first} has {known[first]} there, {ours[first]} here"
+        )
     return reasons
 
 
@@ -135,21 +154,29 @@ def _of_means(
     counted = [topic for topic, value in known.items() if value is not None]
     total = sum(value for value in known.values() if value is not None)
     averages = {"sum": total, "mean": total / len(counted)} if counted else {}
-    if not any(agree(theirs, number) for number in averages.values()) and (digits := _decimals([theirs], [mean])):
+    if not any(agree(theirs, number) for number in averages.values()) and (
+        digits := _decimals([theirs], [mean])
+    ):
         return [f"the mean there is rounded to {digits} decimals"]
     if not known:
         return ["only means are known there, so that no topic can be compared"]
     outside = [topic for topic in counted if topic not in ours]
-    left_out = [topic for topic, value in ours.items() if value is not None and topic not in counted]
+    left_out = [
+        topic for topic, value in ours.items() if value is not None and topic not in counted
+    ]
     reasons = []
     if outside:
         reasons.append(f"{_topics(outside)}: in the mean there, not judged here")
     if left_out:
         shared = [value for topic in counted if (value := ours.get(topic)) is not None]
         over = f", over which EvalHub's mean is {sum(shared) / len(shared):.6g}" if shared else ""
-        reasons.append(f"the mean there is over {len(counted)} topics{over}, here over {len(counted) + len(left_out)}")
+        reasons.append(
+            f"the mean there is over {len(counted)} topics{over}, here over {len(counted) + len(left_out)}"
+        )
     if not reasons:
-        others = [how for how, number in averages.items() if agree(theirs, number) and how != aggregate]
+        others = [
+            how for how, number in averages.items() if agree(theirs, number) and how != aggregate
+        ]
         reasons += [f"it is the {how} over topics there, the {aggregate} here" for how in others]
     return reasons
 

@@ -31,7 +31,9 @@ class Answer:
         try:
             return self.raw[name]
         except KeyError:
-            raise AttributeError(f"the answer has no {name!r}; it has {', '.join(self.raw)}") from None
+            raise AttributeError(
+                f"the answer has no {name!r}; it has {', '.join(self.raw)}"
+            ) from None
 
     def rows(self) -> list[dict[str, Any]]:
         return [self.raw]
@@ -62,7 +64,9 @@ class _Drawn(Answer):
 
     _first_chart = ""
 
-    def __init__(self, raw: dict[str, Any], page: str = "", charts: Callable[..., Chart] | None = None) -> None:
+    def __init__(
+        self, raw: dict[str, Any], page: str = "", charts: Callable[..., Chart] | None = None
+    ) -> None:
         super().__init__(raw, page)
         self._charts = charts
 
@@ -94,7 +98,9 @@ class Drawn(Placed):
 
     _first_chart = ""
 
-    def __init__(self, raw: dict[str, Any], page: str = "", charts: Callable[..., Any] | None = None) -> None:
+    def __init__(
+        self, raw: dict[str, Any], page: str = "", charts: Callable[..., Any] | None = None
+    ) -> None:
         super().__init__(raw, page)
         self._charts = charts
 
@@ -166,7 +172,14 @@ class Coverage(Answer):
             if measure != RETRIEVED and mean["aggregate"] == "mean":
                 values = [topic[measure] for topic in answered if topic[measure] is not None]
                 of_answered = math.fsum(values) / len(values) if values else None
-                rows.append({"measure": measure, "mean": mean["mean"], "mean_of_answered": of_answered, **counts})
+                rows.append(
+                    {
+                        "measure": measure,
+                        "mean": mean["mean"],
+                        "mean_of_answered": of_answered,
+                        **counts,
+                    }
+                )
         return rows
 
     def __str__(self) -> str:
@@ -186,7 +199,9 @@ class Board(Drawn):
     def source(self) -> str:
         parts = [super().source(), f"{self.raw.get('ranked')} ranked runs"]
         if made := self.raw.get("statistics"):
-            parts.append(f"{made['test']} test of {made['measure']}, {made['correction'] or 'no further'} correction")
+            parts.append(
+                f"{made['test']} test of {made['measure']}, {made['correction'] or 'no further'} correction"
+            )
         return ", ".join(parts)
 
     def rows(self) -> list[dict[str, Any]]:
@@ -202,7 +217,11 @@ class Board(Drawn):
             shown = ("difference", "low", "high", "p_adjusted", "mark")
             flat |= {name: standing["baseline"][name] for name in shown}
         covered = row["coverage"]
-        flat |= {"answered": covered["answered"], "judged": covered["judged"], "judged_at_10": row["judged_at_10"]}
+        flat |= {
+            "answered": covered["answered"],
+            "judged": covered["judged"],
+            "judged_at_10": row["judged_at_10"],
+        }
         return {**flat, "state": row["state"], "code": row["code"], "id": row["run"]["id"]}
 
 
@@ -212,8 +231,15 @@ class Comparison(Drawn):
     _first_chart = "significance"
 
     def source(self) -> str:
-        parts = [super().source(), f"tests {', '.join(self.raw.get('tests', []))}", f"alpha {self.raw.get('alpha')}"]
-        parts += [f"{measure['topics']['used']} topics of {measure['measure']}" for measure in self.raw["measures"]]
+        parts = [
+            super().source(),
+            f"tests {', '.join(self.raw.get('tests', []))}",
+            f"alpha {self.raw.get('alpha')}",
+        ]
+        parts += [
+            f"{measure['topics']['used']} topics of {measure['measure']}"
+            for measure in self.raw["measures"]
+        ]
         return ", ".join(part for part in parts if part)
 
     def rows(self) -> list[dict[str, Any]]:
@@ -222,11 +248,18 @@ class Comparison(Drawn):
         for measure in self.raw["measures"]:
             for pair in measure["pairs"]:
                 a, b = (names.get(pair[one], pair[one]) for one in ("a", "b"))
-                first = {"measure": measure["measure"], "a": a, "b": b, "difference": pair["difference"]}
+                first = {
+                    "measure": measure["measure"],
+                    "a": a,
+                    "b": b,
+                    "difference": pair["difference"],
+                }
                 last = {name: pair[name] for name in ("wins", "ties", "losses")}
                 for test, verdict in pair["tests"].items():
                     shown = ("low", "high", "p_value", "p_adjusted", "verdict", "withheld")
-                    rows.append({**first, "test": test, **{name: verdict[name] for name in shown}, **last})
+                    rows.append(
+                        {**first, "test": test, **{name: verdict[name] for name in shown}, **last}
+                    )
         return rows
 
 
@@ -266,7 +299,9 @@ class SessionValues(Answer):
 
     def rows(self) -> list[dict[str, Any]]:
         names = ("number", "session_id", "topic_id", "searcher", "system", "queries")
-        return [{**{name: row[name] for name in names}, **row["values"]} for row in self.raw["sessions"]]
+        return [
+            {**{name: row[name] for name in names}, **row["values"]} for row in self.raw["sessions"]
+        ]
 
 
 class SessionBoard(Placed):
@@ -276,7 +311,14 @@ class SessionBoard(Placed):
         rows = []
         for row in self.raw["results"]:
             made = row["session_set"]
-            flat = {"rank": row["rank"], "team": made["team"], "tag": made["tag"], "system": row["system"]}
+            flat = {
+                "rank": row["rank"],
+                "team": made["team"],
+                "tag": made["tag"],
+                "system": row["system"],
+            }
             flat |= {measure: value["mean"] for measure, value in row["values"].items()}
-            rows.append({**flat, "sessions": row["sessions"], "code": row["code"], "id": made["id"]})
+            rows.append(
+                {**flat, "sessions": row["sessions"], "code": row["code"], "id": made["id"]}
+            )
         return rows

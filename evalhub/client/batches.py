@@ -39,9 +39,15 @@ class Batch(Generic[Made]):
     unsent: dict[str, EvalHubError] = field(default_factory=dict)
 
     def rows(self) -> list[dict[str, Any]]:
-        rows = [{"tag": run.tag, "state": run.state, "id": run.raw["id"], "error": ""} for run in self.runs]
+        rows = [
+            {"tag": run.tag, "state": run.state, "id": run.raw["id"], "error": ""}
+            for run in self.runs
+        ]
         for state, errors in (("refused", self.refused), ("unsent", self.unsent)):
-            rows += [{"tag": path, "state": state, "id": "", "error": str(error)} for path, error in errors.items()]
+            rows += [
+                {"tag": path, "state": state, "id": "", "error": str(error)}
+                for path, error in errors.items()
+            ]
         return rows
 
 
@@ -90,12 +96,18 @@ def files_of(sources: str | Path | Iterable[str | Path]) -> list[Path]:
     for one in given:
         path = Path(one)
         if path.is_dir():
-            inside = [inner for inner in path.iterdir() if inner.is_file() and not inner.name.startswith(_HIDDEN)]
+            inside = [
+                inner
+                for inner in path.iterdir()
+                if inner.is_file() and not inner.name.startswith(_HIDDEN)
+            ]
             found += sorted(inside)
         elif path.is_file():
             found.append(path)
         else:
-            matched = sorted(Path(name) for name in glob.glob(str(one)))  # an absolute pattern works, too
+            matched = sorted(
+                Path(name) for name in glob.glob(str(one))
+            )  # an absolute pattern works, too
             if not matched:
                 raise BadSource(f"{one}: there is no such file")
             found += [path for path in matched if path.is_file()]
@@ -105,7 +117,9 @@ def files_of(sources: str | Path | Iterable[str | Path]) -> list[Path]:
 def check_files(files: list[Path]) -> None:
     """Raise BadSource for files that are no runs, and for several that would get one tag."""
     if strange := [str(path) for path in files if not is_run(path)]:
-        raise BadSource(f"nothing was sent, as the first line of these is not that of a run: {', '.join(strange)}")
+        raise BadSource(
+            f"nothing was sent, as the first line of these is not that of a run: {', '.join(strange)}"
+        )
     tags: dict[str, list[str]] = {}
     for path in files:
         tags.setdefault(tag_of_file(path), []).append(str(path))
@@ -167,7 +181,9 @@ def _sent(collection: Any, path: Path, how: dict[str, Any], notes: Journal) -> S
     """Return the run of a file: that of the journal, or what comes of sending it with the key of the journal."""
     source, hub = read_source(path), collection._hub
     content = source.sha256 or [path.stat().st_size, path.stat().st_mtime_ns]
-    identity = json.dumps([hub.url, collection.slug, how["team"], how["fields"], str(path.resolve()), content])
+    identity = json.dumps(
+        [hub.url, collection.slug, how["team"], how["fields"], str(path.resolve()), content]
+    )
     known = notes.find(identity)
     if "run" in known:
         found: Run = hub.run_class(hub, known["run"])
@@ -177,5 +193,8 @@ def _sent(collection: Any, path: Path, how: dict[str, Any], notes: Journal) -> S
     if "key" not in known:
         notes.note(identity, key=key)
     run: Run = yield from submitted(collection, source, key=key, **how)
-    notes.note(identity, run={name: run.raw[name] for name in ("id", "collection", "team", "tag", "status")})
+    notes.note(
+        identity,
+        run={name: run.raw[name] for name in ("id", "collection", "team", "tag", "status")},
+    )
     return run

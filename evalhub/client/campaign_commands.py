@@ -11,7 +11,16 @@ from .commands import metadata_in, say, show
 from .errors import BadFile, BadSource, WrongOption
 from .statuses import DONE, REFUSED
 
-_LISTED = ("slug", "name", "team", "state", "registration", "registration_closes_at", "your_team", "organiser")
+_LISTED = (
+    "slug",
+    "name",
+    "team",
+    "state",
+    "registration",
+    "registration_closes_at",
+    "your_team",
+    "organiser",
+)
 _TEAM = ("team", "name", "affiliation", "state", "members", "requested_at", "accepted_at")
 _AGREEMENT = ("sha256", "title", "required_of", "signed_at")
 _CHECKED = ("tag", "lines", "topics", "documents")
@@ -28,9 +37,22 @@ def show_campaign(args: argparse.Namespace) -> int:
     """Show a campaign; its guidelines are for people."""
     with commands.hub_of(args) as hub:
         found = hub.campaign(args.campaign).info()
-        names = (*_LISTED, "summary", "guidelines_sha256", "contact", "max_team_size", "tag_scope", "created_at")
+        names = (
+            *_LISTED,
+            "summary",
+            "guidelines_sha256",
+            "contact",
+            "max_team_size",
+            "tag_scope",
+            "created_at",
+        )
         phases = [one["phase"] for one in found.phases]
-        show(args, [{**{name: found.raw[name] for name in names}, "phases": phases}], hub, upright=True)
+        show(
+            args,
+            [{**{name: found.raw[name] for name in names}, "phases": phases}],
+            hub,
+            upright=True,
+        )
         if found.guidelines and not args.quiet:
             say(found.guidelines)
     return DONE
@@ -77,7 +99,9 @@ def register(args: argparse.Namespace) -> int:
         show(args, [{name: made.raw[name] for name in _TEAM}], hub)
         for row in campaign.agreements().rows():
             if row["signed_at"] is None:
-                command = f"evh campaign sign {args.campaign} {row['sha256'][:12]} --typed-name NAME"
+                command = (
+                    f"evh campaign sign {args.campaign} {row['sha256'][:12]} --typed-name NAME"
+                )
                 say(f"Not signed yet: {row['title']}; {command}")
         if made.state == "requested":
             say("The organisers accept or decline the team.")
@@ -101,8 +125,17 @@ def list_teams(args: argparse.Namespace) -> int:
 def enter(args: argparse.Namespace) -> int:
     """Say how much time there is, enter a run and write its receipt."""
     how: dict[str, Any] = {"tag": args.tag, "run_type": args.run_type, "priority": args.priority}
-    how |= {"answers": _answers_in(args.answer), "description": args.description, "metadata": metadata_in(args.meta)}
-    how |= {"on_behalf_of": args.on_behalf_of, "reason": args.reason, "role": args.role, "label": args.label}
+    how |= {
+        "answers": _answers_in(args.answer),
+        "description": args.description,
+        "metadata": metadata_in(args.meta),
+    }
+    how |= {
+        "on_behalf_of": args.on_behalf_of,
+        "reason": args.reason,
+        "role": args.role,
+        "label": args.label,
+    }
     with commands.hub_of(args) as hub:
         phase = hub.campaign(args.campaign).phase(args.phase)
         if args.dry_run:
@@ -114,12 +147,20 @@ def enter(args: argparse.Namespace) -> int:
         show(args, made.rows(), hub, upright=True)
         counts = made.warnings["counts"]
         if counts and not args.quiet:
-            say("Warnings: " + ", ".join(f"{count} {code}" for code, count in sorted(counts.items())))
+            say(
+                "Warnings: "
+                + ", ".join(f"{count} {code}" for code, count in sorted(counts.items()))
+            )
     return DONE
 
 
 def _check(args: argparse.Namespace, hub: Any, phase: Any, how: dict[str, Any]) -> int:
-    row: dict[str, Any] = {"file": args.file, **dict.fromkeys(_CHECKED), "warnings": None, "error": None}
+    row: dict[str, Any] = {
+        "file": args.file,
+        **dict.fromkeys(_CHECKED),
+        "warnings": None,
+        "error": None,
+    }
     try:
         found = phase.enter(args.file, dry_run=True, **how)
     except (BadFile, BadSource) as error:
@@ -138,7 +179,9 @@ def _answers_in(pairs: list[str]) -> dict[str, Any]:
     for pair in pairs:
         name, sign, text = pair.partition("=")
         if not sign or not name:
-            raise WrongOption(f"--answer {pair}: write it as K=V, where K is a field of the phase's form")
+            raise WrongOption(
+                f"--answer {pair}: write it as K=V, where K is a field of the phase's form"
+            )
         try:
             value = json.loads(text)
         except ValueError:
@@ -187,7 +230,9 @@ def board(args: argparse.Namespace) -> int:
     asked = {name: getattr(args, name) for name in names}
     with commands.hub_of(args) as hub:
         phase = hub.campaign(args.campaign).phase(args.phase)
-        found = phase.leaderboard(*args.measure, rows=args.limit, statistics=args.statistics, **asked)
+        found = phase.leaderboard(
+            *args.measure, rows=args.limit, statistics=args.statistics, **asked
+        )
         show(args, found.rows(), hub)
         if found.provisional:
             say("Some runs are still to be evaluated; ranks may change.")
@@ -196,7 +241,10 @@ def board(args: argparse.Namespace) -> int:
 
 def add_commands(add: Any, within: Any) -> None:
     """Add `evh campaign ...` to the parser."""
-    made = within(add("campaign", list_campaigns, "campaigns: take part in them and enter runs"), list_campaigns)
+    made = within(
+        add("campaign", list_campaigns, "campaigns: take part in them and enter runs"),
+        list_campaigns,
+    )
     made("list", list_campaigns, "list those that you see")
     for name, function, does in (
         ("show", show_campaign, "what a campaign says"),
@@ -218,14 +266,20 @@ def _add_people(made: Any) -> None:
     one.add_argument("--affiliation", default="")
     one.add_argument("--agreement", action="append", default=[], metavar="SHA256",
                      help="one that you sign, or the first 8 characters of it; may be repeated")  # fmt: skip
-    one.add_argument("--typed-name", default="", metavar="NAME", help="your name, under the agreements")
+    one.add_argument(
+        "--typed-name", default="", metavar="NAME", help="your name, under the agreements"
+    )
     one = made("join", join, "take part in a team of which you are a member")
     one.add_argument("campaign")
     one.add_argument("team")
     one = made("sign", sign, "sign agreements")
     one.add_argument("campaign")
-    one.add_argument("agreements", nargs="+", metavar="SHA256", help="or the first 8 characters of it")
-    one.add_argument("--typed-name", "--name", required=True, metavar="NAME", help="your name, as you would sign")
+    one.add_argument(
+        "agreements", nargs="+", metavar="SHA256", help="or the first 8 characters of it"
+    )
+    one.add_argument(
+        "--typed-name", "--name", required=True, metavar="NAME", help="your name, as you would sign"
+    )
 
 
 def _add_entries(made: Any) -> None:
@@ -235,12 +289,22 @@ def _add_entries(made: Any) -> None:
     one.add_argument("file", metavar="FILE")
     one.add_argument("--tag", help="default: that of the file, or the file's name")
     one.add_argument("--run-type", default="", help="one of the phase's, such as automatic")
-    one.add_argument("--answer", action="append", default=[], metavar="K=V", help="to the form; may be repeated")
+    one.add_argument(
+        "--answer", action="append", default=[], metavar="K=V", help="to the form; may be repeated"
+    )
     one.add_argument("--priority", type=int, help="default: the next one")
     one.add_argument("--description", default="")
-    one.add_argument("--meta", action="append", default=[], metavar="K=V", help="metadata, or auto; may be repeated")
+    one.add_argument(
+        "--meta",
+        action="append",
+        default=[],
+        metavar="K=V",
+        help="metadata, or auto; may be repeated",
+    )
     one.add_argument("--dry-run", action="store_true", help="only check the file")
-    one.add_argument("--on-behalf-of", metavar="TEAM", help="for organisers, with --reason; also after the end")
+    one.add_argument(
+        "--on-behalf-of", metavar="TEAM", help="for organisers, with --reason; also after the end"
+    )
     one.add_argument("--reason", default="", help="why organisers enter for a team")
     one.add_argument("--role", default="", choices=("", "competing", "baseline", "out_of_competition"),
                      help="others than competing are for organisers")  # fmt: skip
@@ -248,8 +312,16 @@ def _add_entries(made: Any) -> None:
     for name, function, does in (
         ("entries", list_entries, "the entries of your team, as an organiser all"),
         ("allowance", allowance, "what your team may still enter"),
-        ("withdraw", withdraw, "withdraw an entry: its slot is free again, its attempt stays counted"),
-        ("publish-entry", publish_entry, "show an entry of a phase of kind afterwards to others, permanently"),
+        (
+            "withdraw",
+            withdraw,
+            "withdraw an entry: its slot is free again, its attempt stays counted",
+        ),
+        (
+            "publish-entry",
+            publish_entry,
+            "show an entry of a phase of kind afterwards to others, permanently",
+        ),
         ("priorities", priorities, "order the entries of your team"),
     ):
         one = made(name, function, does)
@@ -263,14 +335,24 @@ def _add_entries(made: Any) -> None:
         elif name == "publish-entry":
             one.add_argument("entry", metavar="TAG", help="or its id")
         elif name == "priorities":
-            one.add_argument("tags", nargs="+", metavar="TAG", help="all tags, the most wanted first")
+            one.add_argument(
+                "tags", nargs="+", metavar="TAG", help="all tags, the most wanted first"
+            )
     one = made("board", board, "the leaderboard of a phase")
     one.add_argument("campaign")
     one.add_argument("phase")
-    one.add_argument("-m", "--measure", action="append", default=[], help="a measure; may be repeated")
-    one.add_argument("--view", choices=("official", "all", "late", "afterwards"), help="default: official")
+    one.add_argument(
+        "-m", "--measure", action="append", default=[], help="a measure; may be repeated"
+    )
+    one.add_argument(
+        "--view", choices=("official", "all", "late", "afterwards"), help="default: official"
+    )
     one.add_argument("--run-type", help="rows of this type alone")
-    one.add_argument("--role", choices=("competing", "baseline", "out_of_competition"), help="rows of this role alone")
+    one.add_argument(
+        "--role",
+        choices=("competing", "baseline", "out_of_competition"),
+        help="rows of this role alone",
+    )
     one.add_argument("--filter", help="rows that it selects alone, once you see the runs")
     one.add_argument("--sort", help="the measure that ranks")
     one.add_argument("--statistics", help="tiers, intervals, ranks or all")

@@ -105,7 +105,11 @@ class Campaign:
 
     def add_agreement(self, title: str, text: str, *, required_of: str = "each_member") -> Answer:
         """Add an agreement, for organisers: it is signed by `each_member`, or by `one_owner` of each team."""
-        call = Call("POST", f"{self.path}agreements/", json={"title": title, "text": text, "required_of": required_of})
+        call = Call(
+            "POST",
+            f"{self.path}agreements/",
+            json={"title": title, "text": text, "required_of": required_of},
+        )
         return self._hub._run(self._hub._told(call))  # type: ignore[no-any-return]
 
     def sign(self, agreement: str, typed_name: str) -> Answer:
@@ -171,7 +175,11 @@ class Campaign:
 
     def notify(self, title: str, text: str, *, audience: str = "teams") -> Answer:
         """Post a notice to `teams` or `public`, for organisers; the accepted teams get it by mail."""
-        call = Call("POST", f"{self.path}notices/", json={"title": title, "text": text, "audience": audience})
+        call = Call(
+            "POST",
+            f"{self.path}notices/",
+            json={"title": title, "text": text, "audience": audience},
+        )
         return self._hub._run(self._hub._told(call))  # type: ignore[no-any-return]
 
     def outbox(self, rows: int | None = None) -> Listed:
@@ -179,7 +187,13 @@ class Campaign:
         return self._hub._run(self._outbox(rows))  # type: ignore[no-any-return]
 
     def _outbox(self, rows: int | None) -> Steps[Listed]:
-        return Listed((yield from self._hub._pages(f"{self.path}outbox/", {"limit": min(rows or 200, 200)}, rows)))
+        return Listed(
+            (
+                yield from self._hub._pages(
+                    f"{self.path}outbox/", {"limit": min(rows or 200, 200)}, rows
+                )
+            )
+        )
 
     def _phases(self) -> Steps[Phases]:
         return Phases((yield from self._hub._pages(f"{self.path}phases/", {"limit": 200})))
@@ -190,7 +204,13 @@ class Campaign:
             call = Call("PUT", path, params, json=given)
         else:
             # JSON is YAML, too.
-            call = Call("PUT", path, params, content=read_as_it_is(given, "config"), content_type="application/yaml")
+            call = Call(
+                "PUT",
+                path,
+                params,
+                content=read_as_it_is(given, "config"),
+                content_type="application/yaml",
+            )
         return ConfigChanges((yield from self._hub._ask(call)).json(), "changes")
 
     def _made_phase(self, call: Call) -> Steps[PhaseInfo]:
@@ -198,15 +218,23 @@ class Campaign:
 
     def _left(self, team: str, username: str, reason: str) -> Steps[None]:
         query = {"reason": reason} if reason else {}
-        yield from self._hub._ask(Call("DELETE", f"{self.path}teams/{team}/members/{username}/", query))
+        yield from self._hub._ask(
+            Call("DELETE", f"{self.path}teams/{team}/members/{username}/", query)
+        )
 
     def _signed(self, agreement: str, typed_name: str) -> Steps[Answer]:
         listed = (yield from self._hub._listed(f"{self.path}agreements/")).rows()
-        found = [one["sha256"] for one in listed if len(agreement) >= _DIGITS and one["sha256"].startswith(agreement)]
+        found = [
+            one["sha256"]
+            for one in listed
+            if len(agreement) >= _DIGITS and one["sha256"].startswith(agreement)
+        ]
         if len(found) > 1:
             raise Ambiguous(f"several agreements begin with {agreement!r}; give more of the digest")
         if not found:
             detail = f"campaign {self.slug} has no agreement {agreement!r}; give at least 8 characters of its digest"
             raise NotFound(404, {"code": "not_found", "detail": detail})
-        call = Call("POST", f"{self.path}agreements/{found[0]}/sign/", json={"typed_name": typed_name})
+        call = Call(
+            "POST", f"{self.path}agreements/{found[0]}/sign/", json={"typed_name": typed_name}
+        )
         return (yield from self._hub._told(call))  # type: ignore[no-any-return]

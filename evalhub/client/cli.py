@@ -56,7 +56,9 @@ class Parser(argparse.ArgumentParser):
     def refuse(self, unknown: list[str]) -> NoReturn:
         """End with the arguments that no option takes."""
         options = [option for action in self._actions for option in action.option_strings]
-        near = suggestion(unknown[0].partition("=")[0], options) if unknown[0].startswith("-") else ""
+        near = (
+            suggestion(unknown[0].partition("=")[0], options) if unknown[0].startswith("-") else ""
+        )
         self.error(f"unknown arguments: {' '.join(unknown)}{near}")
 
 
@@ -64,29 +66,49 @@ def _common(default: Any = None) -> Parser:
     """Return the options of every command; those after a command within a command must not reset the ones before."""
     options: dict[str, Any] = {"default": default} if default else {}
     common = Parser(add_help=False)
-    common.add_argument("--url", help="address of the server, instead of the configured one", **options)
+    common.add_argument(
+        "--url", help="address of the server, instead of the configured one", **options
+    )
     common.add_argument("--profile", help="profile of the configuration", **options)
-    common.add_argument("--token-file", metavar="FILE", help="file with the token, instead of the kept one", **options)
-    common.add_argument("--format", help=f"{', '.join(FORMATS)}, or with fields: 'json(tag,AP)'", **options)
+    common.add_argument(
+        "--token-file",
+        metavar="FILE",
+        help="file with the token, instead of the kept one",
+        **options,
+    )
+    common.add_argument(
+        "--format", help=f"{', '.join(FORMATS)}, or with fields: 'json(tag,AP)'", **options
+    )
     common.add_argument("-q", "--quiet", action="store_true", help="print ids only", **options)
-    common.add_argument("-v", "--verbose", action="store_true", help="print each request, not the token", **options)
+    common.add_argument(
+        "-v", "--verbose", action="store_true", help="print each request, not the token", **options
+    )
     return common
 
 
 def parser() -> Parser:
     """Return the parser of all commands; each has its `function`, and the `parser` that knows its options."""
     common = _common()
-    top = Parser(prog="evh", description="Submit runs to EvalHub and read what came of them.", epilog=_EPILOG)
+    top = Parser(
+        prog="evh", description="Submit runs to EvalHub and read what came of them.", epilog=_EPILOG
+    )
     top.add_argument("--version", action="version", version=f"evalhub-client {VERSION}")
     adders = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     def add(name: str, run: Any, help: str, *, measures: bool = False, of: bool = False) -> Parser:
-        made = adders.add_parser(name, help=help, description=f"{help[0].upper()}{help[1:]}.", parents=[common])
+        made = adders.add_parser(
+            name, help=help, description=f"{help[0].upper()}{help[1:]}.", parents=[common]
+        )
         made.set_defaults(function=run, parser=made)
         if measures:
             _measures(made)
         if of:
-            made.add_argument("-c", "--collection", default="", help="the collection of runs that are named by tag")
+            made.add_argument(
+                "-c",
+                "--collection",
+                default="",
+                help="the collection of runs that are named by tag",
+            )
         return made
 
     _add_accounts(add)
@@ -104,7 +126,11 @@ def parser() -> Parser:
 
 def _measures(made: argparse.ArgumentParser) -> None:
     made.add_argument(
-        "-m", "--measure", action="append", default=[], help="a measure, such as nDCG@10; may be repeated"
+        "-m",
+        "--measure",
+        action="append",
+        default=[],
+        help="a measure, such as nDCG@10; may be repeated",
     )
 
 
@@ -123,57 +149,105 @@ def _within(made: Parser, run: Any) -> Any:
 
 
 def _add_accounts(add: Any) -> None:
-    made = add("login", account_commands.login, "keep a token, which is requested or read from standard input")
-    made.add_argument("--insecure", action="store_true", help="send the token to this address over plain http")
+    made = add(
+        "login",
+        account_commands.login,
+        "keep a token, which is requested or read from standard input",
+    )
+    made.add_argument(
+        "--insecure", action="store_true", help="send the token to this address over plain http"
+    )
     made = add("logout", account_commands.logout, "forget the token")
     made.add_argument("--revoke", action="store_true", help="revoke it, too")
     add("whoami", account_commands.whoami, "say whose token it is and what it may do")
     made = add("api", account_commands.api, "send any request")
     made.add_argument("method")
     made.add_argument("path", help="below /api/v1/")
-    made.add_argument("-f", "--field", action="append", default=[], metavar="K=V", help="a parameter or field")
-    made.add_argument("-F", "--file", action="append", default=[], metavar="K=@FILE", help="a file of a form")
-    made.add_argument("--input", default="", metavar="FILE", help="a body of JSON; - is standard input")
+    made.add_argument(
+        "-f", "--field", action="append", default=[], metavar="K=V", help="a parameter or field"
+    )
+    made.add_argument(
+        "-F", "--file", action="append", default=[], metavar="K=@FILE", help="a file of a form"
+    )
+    made.add_argument(
+        "--input", default="", metavar="FILE", help="a body of JSON; - is standard input"
+    )
     made.add_argument("--key", default="", help="idempotency key, with which a POST is sent again")
     made = add("open", account_commands.open_page, "open the page of a collection or run", of=True)
     made.add_argument("name", help="a collection, an id of a run, or its tag with -c")
-    made = add("mcp", account_commands.mcp, "a server of the Model Context Protocol over standard input and output")
-    made.add_argument("--allow-submit", action="store_true", help="with a tool that submits files of this folder")
-    made = add("completion", lambda args: completion.write(args.shell, parser()), "print what completes commands")
+    made = add(
+        "mcp",
+        account_commands.mcp,
+        "a server of the Model Context Protocol over standard input and output",
+    )
+    made.add_argument(
+        "--allow-submit", action="store_true", help="with a tool that submits files of this folder"
+    )
+    made = add(
+        "completion",
+        lambda args: completion.write(args.shell, parser()),
+        "print what completes commands",
+    )
     made.add_argument("shell", choices=completion.SHELLS)
 
 
 def _add_collections(add: Any) -> None:
     within = _within(
-        add("collections", collection_commands.list_collections, "list, show, create or import collections"),
+        add(
+            "collections",
+            collection_commands.list_collections,
+            "list, show, create or import collections",
+        ),
         collection_commands.list_collections,
     )
     within("list", collection_commands.list_collections, "list those that you can see")
     within("show", collection_commands.show_collection, "show one").add_argument("collection")
-    made = within("import", collection_commands.import_collection, "make or complete one of topics and judgements")
+    made = within(
+        "import",
+        collection_commands.import_collection,
+        "make or complete one of topics and judgements",
+    )
     made.add_argument("collection")
-    made.add_argument("--ir-datasets", required=True, metavar="ID", help="the dataset; its documents are not read")
-    made.add_argument("--team", help="of a new collection; default: the configured one, or your own")
-    made.add_argument("--visibility", choices=("public", "team", "private"), help="of a new collection")
+    made.add_argument(
+        "--ir-datasets", required=True, metavar="ID", help="the dataset; its documents are not read"
+    )
+    made.add_argument(
+        "--team", help="of a new collection; default: the configured one, or your own"
+    )
+    made.add_argument(
+        "--visibility", choices=("public", "team", "private"), help="of a new collection"
+    )
     made = within("create", collection_commands.create_collection, "create one")
     made.add_argument("collection", help="its short name, as in addresses")
     made.add_argument("--team", help="default: the configured one, or your own")
     made.add_argument("--name", help="default: its short name")
     made.add_argument("--description", default="")
     made.add_argument("--visibility", choices=("public", "team", "private"), help="default: public")
-    made.add_argument("--blind", action="store_true", help="judgements and values are shown when they are released")
+    made.add_argument(
+        "--blind",
+        action="store_true",
+        help="judgements and values are shown when they are released",
+    )
     made.add_argument("--daily-submissions", type=int, metavar="N", help="of each team")
     made.add_argument("--documents", type=int, metavar="N", help="size of the document collection")
     _measures(made)
-    made = add("topics", collection_commands.list_topics, "list, upload or download topics; which are difficult")
+    made = add(
+        "topics",
+        collection_commands.list_topics,
+        "list, upload or download topics; which are difficult",
+    )
     made.add_argument("collection")
     within = _within(made, collection_commands.list_topics)
     within("list", collection_commands.list_topics, "list them")
     study_commands.add_topics(within)
-    made = within("upload", collection_commands.upload_topics, "replace the topics by those of a file")
+    made = within(
+        "upload", collection_commands.upload_topics, "replace the topics by those of a file"
+    )
     made.add_argument("file")
     made.add_argument(
-        "--topic-format", choices=("trec-sgml", "trec-xml", "jsonl", "tsv"), help="default: what it looks like"
+        "--topic-format",
+        choices=("trec-sgml", "trec-xml", "jsonl", "tsv"),
+        help="default: what it looks like",
     )
     made.add_argument("--dry-run", action="store_true", help="only check the file")
     made = within("pull", collection_commands.pull_topics, "write them as lines of JSON")
@@ -181,7 +255,9 @@ def _add_collections(add: Any) -> None:
 
 
 def _add_judgements(add: Any) -> None:
-    made = add("qrels", collection_commands.list_qrels, "list, upload, activate or download judgements")
+    made = add(
+        "qrels", collection_commands.list_qrels, "list, upload, activate or download judgements"
+    )
     made.add_argument("collection")
     within = _within(made, collection_commands.list_qrels)
     within("list", collection_commands.list_qrels, "list the versions")
@@ -189,10 +265,18 @@ def _add_judgements(add: Any) -> None:
     made.add_argument("file")
     made.add_argument("--keep-active", action="store_true", help="do not activate it")
     made.add_argument("--note", default="")
-    made.add_argument("--keyed-by", choices=("topic", "query"), help="of sessions: the second column is a query")
-    made.add_argument("--iteration", choices=("subtopic", "round", "ignore"), help="what the second column means")
+    made.add_argument(
+        "--keyed-by", choices=("topic", "query"), help="of sessions: the second column is a query"
+    )
+    made.add_argument(
+        "--iteration", choices=("subtopic", "round", "ignore"), help="what the second column means"
+    )
     made.add_argument("--dry-run", action="store_true", help="only check the file")
-    made = within("activate", collection_commands.activate_qrels, "activate a version: every run is evaluated again")
+    made = within(
+        "activate",
+        collection_commands.activate_qrels,
+        "activate a version: every run is evaluated again",
+    )
     made.add_argument("version", type=int)
     made = within("pull", collection_commands.pull_qrels, "write a version into a file")
     made.add_argument("version", type=int, nargs="?", help="default: the active one")
@@ -200,7 +284,11 @@ def _add_judgements(add: Any) -> None:
 
 
 def _add_sessions(add: Any) -> None:
-    made = add("sessions", collection_commands.list_sessions, "session sets: list, submit, values, leaderboard")
+    made = add(
+        "sessions",
+        collection_commands.list_sessions,
+        "session sets: list, submit, values, leaderboard",
+    )
     made.add_argument("collection")
     within = _within(made, collection_commands.list_sessions)
     within("list", collection_commands.list_sessions, "list the session sets and their states")
@@ -211,17 +299,29 @@ def _add_sessions(add: Any) -> None:
     made.add_argument("--log-format", help="default: what it looks like")
     made.add_argument("--judged-by", choices=("topic", "session", "query", "own"))
     made.add_argument("--description", default="")
-    made.add_argument("--meta", action="append", default=[], metavar="K=V", help="metadata, or auto; may be repeated")
+    made.add_argument(
+        "--meta",
+        action="append",
+        default=[],
+        metavar="K=V",
+        help="metadata, or auto; may be repeated",
+    )
     made.add_argument("--dry-run", action="store_true", help="only check the file")
     made.add_argument("--wait", action="store_true", help="wait for the evaluation")
     made.add_argument("--timeout", type=float, default=3600.0, help="seconds to wait")
-    made = within("values", collection_commands.session_values, "means of a session set, or its values by session")
+    made = within(
+        "values",
+        collection_commands.session_values,
+        "means of a session set, or its values by session",
+    )
     made.add_argument("set", help="id, tag or team/tag")
     _measures(made)
     made.add_argument("--per-session", action="store_true")
     for name in ("system", "topic", "searcher"):
         made.add_argument(f"--{name}", help=f"only sessions of this {name}")
-    made = within("leaderboard", collection_commands.session_leaderboard, "the systems by their means")
+    made = within(
+        "leaderboard", collection_commands.session_leaderboard, "the systems by their means"
+    )
     _measures(made)
     made.add_argument("--judged-by", choices=("topic", "session", "query", "own"))
     made.add_argument("--sort", help="the measure that ranks")
@@ -229,13 +329,26 @@ def _add_sessions(add: Any) -> None:
 
 
 def _add_runs(add: Any) -> None:
-    made = add("submit", prediction_commands.submit, "submit run files, those of a folder, or predictions of a library")
-    made.add_argument("collection", help="with --from mteb the folder; with --from st left out where one is configured")
+    made = add(
+        "submit",
+        prediction_commands.submit,
+        "submit run files, those of a folder, or predictions of a library",
+    )
+    made.add_argument(
+        "collection",
+        help="with --from mteb the folder; with --from st left out where one is configured",
+    )
     made.add_argument("files", nargs="*", metavar="FILE")
     made.add_argument("--from", dest="library", choices=("mteb", "st"), help="FILE holds predictions of MTEB or of"
                       " sentence-transformers")  # fmt: skip
-    made.add_argument("--collections", metavar="TOML", help='with --from mteb: lines such as SciFact = "scifact"')
-    made.add_argument("--drop-identical", action="store_true", help="leave out documents with the id of their topic")
+    made.add_argument(
+        "--collections", metavar="TOML", help='with --from mteb: lines such as SciFact = "scifact"'
+    )
+    made.add_argument(
+        "--drop-identical",
+        action="store_true",
+        help="leave out documents with the id of their topic",
+    )
     made.add_argument("--tag", help="of one run; default: that of the file, or the file's name")
     made.add_argument("--team", help="default: the configured one, or your own")
     made.add_argument("--description", default="")
@@ -246,16 +359,27 @@ def _add_runs(add: Any) -> None:
     made.add_argument("--timeout", type=float, default=3600.0, help="seconds to wait")
     made.add_argument("--dry-run", action="store_true", help="only check the files")
     made.add_argument("--parallel", type=int, default=4, help="files sent at once")
-    made.add_argument("--system", help="one run becomes the next version of this system, called after it: splade-v4")
+    made.add_argument(
+        "--system",
+        help="one run becomes the next version of this system, called after it: splade-v4",
+    )
     made.add_argument("--if-taken", choices=("fail", "skip", "suffix", "version"), default="fail",
                       help="another run has the tag")  # fmt: skip
-    made.add_argument("--wait-for-quota", action="store_true", help="where it is used up, go on at midnight UTC")
-    made.add_argument("--follow", action="store_true", help="go on with files that appear in the folder")
-    made.add_argument("--journal", default=".evh-journal.jsonl", help="what was sent, for the next call")
+    made.add_argument(
+        "--wait-for-quota", action="store_true", help="where it is used up, go on at midnight UTC"
+    )
+    made.add_argument(
+        "--follow", action="store_true", help="go on with files that appear in the folder"
+    )
+    made.add_argument(
+        "--journal", default=".evh-journal.jsonl", help="what was sent, for the next call"
+    )
     made.add_argument("--stop", action="store_true", help="stop at the first file that is refused")
     made.add_argument("--label", help="let a label of the team name the run as it is submitted, with --wait once it"
                       " is evaluated; with --follow the latest one")  # fmt: skip
-    made.add_argument("--experiment", help="of the team, by its short name or id: the runs are put into it")
+    made.add_argument(
+        "--experiment", help="of the team, by its short name or id: the runs are put into it"
+    )
     for name, run, does in (
         ("status", commands.status, "the states of runs, or of all of a collection"),
         ("watch", commands.watch, "follow the states until no run is on its way"),
@@ -269,14 +393,23 @@ def _add_runs(add: Any) -> None:
             made.add_argument("runs", nargs="*", metavar="RUN", help=f"{_RUN}, or a collection")
             made.add_argument("--team", help="runs of this team only")
         if name == "watch":
-            made.add_argument("--timeout", type=float, default=float("inf"), help="seconds to wait; default: no end")
+            made.add_argument(
+                "--timeout",
+                type=float,
+                default=float("inf"),
+                help="seconds to wait; default: no end",
+            )
 
 
 def _add_results(add: Any) -> None:
-    made = add("values", commands.values, "means of a run, or its values by topic", measures=True, of=True)
+    made = add(
+        "values", commands.values, "means of a run, or its values by topic", measures=True, of=True
+    )
     made.add_argument("run", metavar="RUN", help=_RUN)
     made.add_argument("--per-topic", action="store_true")
-    made = add("leaderboard", commands.leaderboard, "the leaderboard of a collection", measures=True)
+    made = add(
+        "leaderboard", commands.leaderboard, "the leaderboard of a collection", measures=True
+    )
     made.add_argument("collection", nargs="?", help="default: the configured one")
     made.add_argument("--filter", help="as in the field above the leaderboard: 'bm25 team:lab'")
     made.add_argument("--sort", help="the measure that ranks")
@@ -287,9 +420,13 @@ def _add_results(add: Any) -> None:
     made.add_argument("collection")
     made.add_argument("runs", nargs="*", metavar="RUN", help=f"{_RUN}; default: all")
     made.add_argument("--baseline", metavar="RUN")
-    made.add_argument("--test", action="append", default=[], help="a significance test; may be repeated")
+    made.add_argument(
+        "--test", action="append", default=[], help="a significance test; may be repeated"
+    )
     made.add_argument("--correction", help="of p for several pairs: holm, bonferroni, ...")
-    made.add_argument("--timeout", type=float, default=600.0, help="seconds to wait for a long comparison")
+    made.add_argument(
+        "--timeout", type=float, default=600.0, help="seconds to wait for a long comparison"
+    )
     made = add("diff", commands.diff, "two runs topic by topic")
     made.add_argument("collection")
     made.add_argument("a", metavar="RUN")
@@ -306,27 +443,40 @@ def _add_gate(add: Any) -> None:
     made = add("gate", gate_commands.gate, "fail if a run is worse than a baseline")
     made.add_argument("collection")
     made.add_argument("run", metavar="RUN", help="id, address, tag, team/tag, label:name")
-    made.add_argument("--baseline", metavar="RUN", help="the same, or previous: the run of the same tag before it")
+    made.add_argument(
+        "--baseline", metavar="RUN", help="the same, or previous: the run of the same tag before it"
+    )
     made.add_argument("--rule", action="append", required=True, metavar="RULE",
                       help="'nDCG@10 no-worse-than 0.01' (or 2%%), 'AP no-significant-drop', 'AP no-drop', "
                       "'AP at-least 0.3'; may be repeated")  # fmt: skip
     made.add_argument("--test", choices=TESTS, default="paired_t")
     made.add_argument("--alpha", type=float, default=0.05, help="level of a verdict, default 0.05")
-    made.add_argument("--undecided", choices=("warn", "fail"), default="warn", help="fail: status 11")
     made.add_argument(
-        "--no-baseline", choices=("fail", "pass"), default="fail", help="there is no such run or label yet"
+        "--undecided", choices=("warn", "fail"), default="warn", help="fail: status 11"
     )
-    made.add_argument("--promote", metavar="LABEL", help="let this label name the run if all rules are fine")
+    made.add_argument(
+        "--no-baseline",
+        choices=("fail", "pass"),
+        default="fail",
+        help="there is no such run or label yet",
+    )
+    made.add_argument(
+        "--promote", metavar="LABEL", help="let this label name the run if all rules are fine"
+    )
     made.add_argument("--junit", metavar="FILE", help="write JUnit XML")
     made.add_argument("--markdown", metavar="FILE", help="write Markdown; - is standard output")
-    made.add_argument("--timeout", type=float, default=600.0, help="seconds to wait for evaluations")
+    made.add_argument(
+        "--timeout", type=float, default=600.0, help="seconds to wait for evaluations"
+    )
     made = add("labels", gate_commands.labels, "the labels of a collection")
     made.add_argument("collection")
     made = add("label", gate_commands.label, "let a label name a run, or delete it")
     made.add_argument("collection")
     made.add_argument("name")
     made.add_argument("run", metavar="RUN", nargs="?", help="a run of your team")
-    made.add_argument("--expected", metavar="ID", help="only if it names this run now; none: only if it is new")
+    made.add_argument(
+        "--expected", metavar="ID", help="only if it names this run now; none: only if it is new"
+    )
     made.add_argument("--note", default="", help="why, for the label's history")
     made.add_argument("--delete", action="store_true")
     made.add_argument("--team", help="whose label is deleted, if several of your teams have it")
@@ -352,7 +502,9 @@ def run(arguments: list[str]) -> int:
     except EvalHubError as error:
         code = getattr(error, "code", "")
         # The tag of an entry may be taken, too, and `evh campaign enter` has no such option.
-        helps = "" if code == "tag_taken" and not hasattr(args, "if_taken") else _ADVICE.get(code, "")
+        helps = (
+            "" if code == "tag_taken" and not hasattr(args, "if_taken") else _ADVICE.get(code, "")
+        )
         sys.stderr.write(f"evh: {error}{helps}\n")
         return status_of(error)
     except BrokenPipeError:

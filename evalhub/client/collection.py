@@ -125,9 +125,19 @@ class Collection(Studied):
         where the team's quota is used up. `drop_identical` leaves out documents that have the id of their topic, as
         BEIR does, and notes their number in the metadata; else there is a warning.
         """
-        fields = {"description": description, "metadata": metadata_of(metadata), "dry_run": dry_run, "system": system}
+        fields = {
+            "description": description,
+            "metadata": metadata_of(metadata),
+            "dry_run": dry_run,
+            "system": system,
+        }
         fields |= {"experiment": experiment, "label": label, **named_in(lineage)}
-        how: dict[str, Any] = {"team": team, "fields": fields, "key": key, "if_taken": _checked(if_taken)}
+        how: dict[str, Any] = {
+            "team": team,
+            "fields": fields,
+            "key": key,
+            "if_taken": _checked(if_taken),
+        }
         how |= {"wait_for_quota": wait_for_quota, "drop_identical": drop_identical}
         return self._hub._run(submitted(self, source, tag=tag, known=known, **how))
 
@@ -157,7 +167,12 @@ class Collection(Studied):
         fields |= {"experiment": experiment} if experiment else {}
         how: dict[str, Any] = {"team": team or self._hub.config.team or None, "fields": fields}
         how |= {"if_taken": _checked(if_taken), "wait_for_quota": wait_for_quota}
-        options: dict[str, Any] = {"parallel": parallel, "journal": journal, "wait": timeout, "stop": stop}
+        options: dict[str, Any] = {
+            "parallel": parallel,
+            "journal": journal,
+            "wait": timeout,
+            "stop": stop,
+        }
         return self._hub._run(submit_batch(self, files_of(sources), how, **options))  # type: ignore[no-any-return]
 
     def run(self, name: str, team: str | None = None) -> Run:
@@ -203,7 +218,9 @@ class Collection(Studied):
         """Return the labels that you see: `team`, `name`, `run`."""
         return self._hub._run(self._labels(filters))  # type: ignore[no-any-return]
 
-    def label(self, name: str, run: str | Run, *, expected: str | None = ANY, note: str = "") -> Answer:
+    def label(
+        self, name: str, run: str | Run, *, expected: str | None = ANY, note: str = ""
+    ) -> Answer:
         """Let a label name a run of your team. With `expected`, the id that it should name now or None for a new label,
         it is moved only if that is so; otherwise Conflict with the code `label_moved`."""
         fields = {"note": note, **({} if expected is ANY else {"expected": expected})}
@@ -213,7 +230,9 @@ class Collection(Studied):
         """Delete a label of your team."""
         return self._hub._run(self._unlabelled(name, team))  # type: ignore[no-any-return]
 
-    def difference(self, a: str | Run, b: str | Run, measure: Any = None, **parameters: Any) -> Difference:
+    def difference(
+        self, a: str | Run, b: str | Run, measure: Any = None, **parameters: Any
+    ) -> Difference:
         """Return two runs topic by topic."""
         return self._hub._run(self._difference([a, b], measure, parameters))  # type: ignore[no-any-return]
 
@@ -239,10 +258,18 @@ class Collection(Studied):
         The second column is an iteration, or with `keyed_by="query"` the number of a session's query; `iteration` says
         what it means: subtopic, round or ignore.
         """
-        form = {"activate": activate, "note": note, "keyed_by": keyed_by, "iteration": iteration, "dry_run": dry_run}
+        form = {
+            "activate": activate,
+            "note": note,
+            "keyed_by": keyed_by,
+            "iteration": iteration,
+            "dry_run": dry_run,
+        }
         return self._hub._run(self._uploaded("POST", "qrels/", source, form))  # type: ignore[no-any-return]
 
-    def upload_topics(self, source: Any, *, format: str | None = None, dry_run: bool = False) -> Answer:
+    def upload_topics(
+        self, source: Any, *, format: str | None = None, dry_run: bool = False
+    ) -> Answer:
         """Replace the topics by those of a file, a path or bytes; `dry_run` only checks it.
 
         `format` is recognised, or one of trec-sgml, trec-xml, jsonl, tsv.
@@ -274,7 +301,9 @@ class Collection(Studied):
         listed = yield from self._hub._pages(f"{self.path}runs/", {"limit": 200, **filters})
         return [self._hub.run_class(self._hub, raw) for raw in listed["results"]]
 
-    def _leaderboard(self, measures: Sequence[Any], rows: int | None, parameters: dict[str, Any]) -> Steps[Board]:
+    def _leaderboard(
+        self, measures: Sequence[Any], rows: int | None, parameters: dict[str, Any]
+    ) -> Steps[Board]:
         asked = {"limit": min(rows or 200, 200), **parameters}
         if measures:
             asked["measures"] = ",".join(map(str, measures))
@@ -295,14 +324,18 @@ class Collection(Studied):
     def _ids(self, runs: Iterable[str | Run]) -> Steps[list[str]]:
         return (yield from ids_of(self._hub, runs, self.slug))
 
-    def _compared(self, runs: Sequence[str | Run], parameters: dict[str, Any], timeout: float) -> Steps[Comparison]:
+    def _compared(
+        self, runs: Sequence[str | Run], parameters: dict[str, Any], timeout: float
+    ) -> Steps[Comparison]:
         asked = {name: value for name, value in parameters.items() if value is not None}
         if runs:
             asked["runs"] = yield from self._ids(runs)
         if asked.get("baseline"):
             asked["baseline"] = (yield from self._ids([asked["baseline"]]))[0]
         if len(runs) > _IN_ADDRESS:
-            body = {name: as_list(value) if name in _LISTS else value for name, value in asked.items()}
+            body = {
+                name: as_list(value) if name in _LISTS else value for name, value in asked.items()
+            }
             response = yield from self._hub._ask(
                 Call("POST", f"{self.path}comparison/", json=body, key=uuid.uuid4().hex)
             )
@@ -313,10 +346,14 @@ class Collection(Studied):
         while "measures" not in found:
             status = found["comparison"]
             if status["state"] == "failed":
-                raise EvalHubError(f"the comparison failed: {status['error_code']}: {status['error_message']}")
+                raise EvalHubError(
+                    f"the comparison failed: {status['error_code']}: {status['error_message']}"
+                )
             if waited >= timeout:
                 raise TimedOut(
-                    [], timeout, f"the comparison is not made after {timeout:g} s; {status['url']} has it later"
+                    [],
+                    timeout,
+                    f"the comparison is not made after {timeout:g} s; {status['url']} has it later",
                 )
             if waited or status["state"] != "compared":
                 yield Pause(1.0)
@@ -325,18 +362,26 @@ class Collection(Studied):
         if stored := found.get("comparison"):
             # What a worker has made has a page and charts of its own.
             path = f"comparisons/{stored['id']}/"
-            return Comparison(found, f"{self._hub.url}/{path}", partial(self._hub._drawn, f"{path}charts/"))
+            return Comparison(
+                found, f"{self._hub.url}/{path}", partial(self._hub._drawn, f"{path}charts/")
+            )
         kept = {name: value for name, value in parameters_of(asked).items() if name not in _PAGING}
-        return Comparison(found, f"{self.page}comparison/?{urlencode(kept)}", partial(self.chart, **kept))
+        return Comparison(
+            found, f"{self.page}comparison/?{urlencode(kept)}", partial(self.chart, **kept)
+        )
 
-    def _difference(self, runs: Sequence[str | Run], measure: Any, parameters: dict[str, Any]) -> Steps[Difference]:
+    def _difference(
+        self, runs: Sequence[str | Run], measure: Any, parameters: dict[str, Any]
+    ) -> Steps[Difference]:
         asked = {"runs": ",".join((yield from self._ids(runs))), **parameters}
         if measure:
             asked["measure"] = measure
         return Difference((yield from self._hub._json(f"{self.path}difference/", asked)))
 
     def _labels(self, filters: dict[str, Any]) -> Steps[Listed]:
-        return Listed((yield from self._hub._pages(f"{self.path}labels/", {"limit": 200, **filters})))
+        return Listed(
+            (yield from self._hub._pages(f"{self.path}labels/", {"limit": 200, **filters}))
+        )
 
     def _labelled(self, name: str, run: str | Run, fields: dict[str, Any]) -> Steps[Answer]:
         if not _LABEL.fullmatch(name):
@@ -351,11 +396,18 @@ class Collection(Studied):
         asked = {"team": team} if team else {}
         yield from self._hub._ask(Call("DELETE", f"{self.path}labels/{name}/", asked))
 
-    def _uploaded(self, method: str, address: str, given: Any, form: dict[str, Any]) -> Steps[Answer]:
-        sent = {name: str(value).lower() if isinstance(value, bool) else value for name, value in form.items()}
+    def _uploaded(
+        self, method: str, address: str, given: Any, form: dict[str, Any]
+    ) -> Steps[Answer]:
+        sent = {
+            name: str(value).lower() if isinstance(value, bool) else value
+            for name, value in form.items()
+        }
         fields = {name: value for name, value in sent.items() if value}
         key = uuid.uuid4().hex if method == "POST" else ""
-        call = Call(method, self.path + address, fields=fields, files={"file": read_file(given)}, key=key)
+        call = Call(
+            method, self.path + address, fields=fields, files={"file": read_file(given)}, key=key
+        )
         return Answer((yield from self._hub._ask(call)).json())
 
 
@@ -379,7 +431,13 @@ class Qrels:
         return self._hub._run(self._activated())  # type: ignore[no-any-return]
 
     def _activated(self) -> Steps[Answer]:
-        return Answer((yield from self._hub._ask(Call("POST", f"{self._path}activate/", key=uuid.uuid4().hex))).json())
+        return Answer(
+            (
+                yield from self._hub._ask(
+                    Call("POST", f"{self._path}activate/", key=uuid.uuid4().hex)
+                )
+            ).json()
+        )
 
 
 def _checked(if_taken: str) -> str:

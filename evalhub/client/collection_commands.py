@@ -18,7 +18,17 @@ from .runs import Run
 from .statuses import DONE
 
 _LISTED = ("slug", "name", "team", "visibility", "blind", "active_qrels", "topics", "runs")
-_VERSION = ("version", "active", "judgements", "topics", "keyed_by", "iteration", "note", "created_at", "sha256")
+_VERSION = (
+    "version",
+    "active",
+    "judgements",
+    "topics",
+    "keyed_by",
+    "iteration",
+    "note",
+    "created_at",
+    "sha256",
+)
 # What becomes the name of a file: nothing that leads out of the folder.
 _SAFE = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
 
@@ -38,13 +48,25 @@ def show_collection(args: argparse.Namespace) -> int:
 def import_collection(args: argparse.Namespace) -> int:
     with commands.hub_of(args) as hub:
         how = {"team": args.team or hub.config.team or None, "visibility": args.visibility}
-        show(args, [ir_datasets.import_collection(hub, args.collection, args.ir_datasets, **how)], hub)
+        show(
+            args,
+            [ir_datasets.import_collection(hub, args.collection, args.ir_datasets, **how)],
+            hub,
+        )
     return DONE
 
 
 def create_collection(args: argparse.Namespace) -> int:
-    fields: dict[str, Any] = {"visibility": args.visibility, "documents": args.documents, "measures": args.measure}
-    fields |= {"description": args.description, "daily_submissions": args.daily_submissions, "blind": args.blind}
+    fields: dict[str, Any] = {
+        "visibility": args.visibility,
+        "documents": args.documents,
+        "measures": args.measure,
+    }
+    fields |= {
+        "description": args.description,
+        "daily_submissions": args.daily_submissions,
+        "blind": args.blind,
+    }
     with commands.hub_of(args) as hub:
         fields["team"] = args.team or hub.config.team
         sent = {name: value for name, value in fields.items() if value}
@@ -63,12 +85,24 @@ def list_qrels(args: argparse.Namespace) -> int:
 
 def upload_qrels(args: argparse.Namespace) -> int:
     with commands.hub_of(args) as hub:
-        how = {"note": args.note, "keyed_by": args.keyed_by, "iteration": args.iteration, "dry_run": args.dry_run}
-        found = hub.collection(args.collection).upload_qrels(Path(args.file), activate=not args.keep_active, **how)
+        how = {
+            "note": args.note,
+            "keyed_by": args.keyed_by,
+            "iteration": args.iteration,
+            "dry_run": args.dry_run,
+        }
+        found = hub.collection(args.collection).upload_qrels(
+            Path(args.file), activate=not args.keep_active, **how
+        )
         if args.dry_run:
             show(
                 args,
-                [{"file": args.file, **{name: found.raw[name] for name in ("sha256", "iteration", "counts")}}],
+                [
+                    {
+                        "file": args.file,
+                        **{name: found.raw[name] for name in ("sha256", "iteration", "counts")},
+                    }
+                ],
                 hub,
             )
             _warn(found.raw["warnings"])
@@ -90,7 +124,12 @@ def pull_qrels(args: argparse.Namespace) -> int:
         collection = hub.collection(args.collection)
         version = args.version or collection.info().active_qrels
         if not version:
-            raise NotFound(404, {"detail": f"collection {args.collection} shows no active judgements; name a version"})
+            raise NotFound(
+                404,
+                {
+                    "detail": f"collection {args.collection} shows no active judgements; name a version"
+                },
+            )
         _write(args.to, collection.qrels(version).file())
     return DONE
 
@@ -106,7 +145,11 @@ def upload_topics(args: argparse.Namespace) -> int:
     with commands.hub_of(args) as hub:
         how = {"format": args.topic_format, "dry_run": args.dry_run}
         found = hub.collection(args.collection).upload_topics(Path(args.file), **how)
-        show(args, [{"file": args.file, "format": found.raw["format"], "topics": found.raw["topics"]}], hub)
+        show(
+            args,
+            [{"file": args.file, "format": found.raw["format"], "topics": found.raw["topics"]}],
+            hub,
+        )
         _warn(found.raw["warnings"].get("warnings", []))
     return DONE
 
@@ -119,15 +162,28 @@ def pull_topics(args: argparse.Namespace) -> int:
 
 def list_sessions(args: argparse.Namespace) -> int:
     with commands.hub_of(args) as hub:
-        show(args, [row for made in hub.collection(args.collection).sessions.all() for row in made.rows()], hub)
+        show(
+            args,
+            [row for made in hub.collection(args.collection).sessions.all() for row in made.rows()],
+            hub,
+        )
     return DONE
 
 
 def submit_sessions(args: argparse.Namespace) -> int:
     with commands.hub_of(args) as hub:
         sessions = hub.collection(args.collection).sessions
-        how = {"tag": args.tag, "team": args.team, "format": args.log_format, "judged_by": args.judged_by}
-        how |= {"description": args.description, "metadata": metadata_in(args.meta), "dry_run": args.dry_run}
+        how = {
+            "tag": args.tag,
+            "team": args.team,
+            "format": args.log_format,
+            "judged_by": args.judged_by,
+        }
+        how |= {
+            "description": args.description,
+            "metadata": metadata_in(args.meta),
+            "dry_run": args.dry_run,
+        }
         found = sessions.submit(Path(args.file), **how)
         if args.dry_run:
             names = ("tag", "format", "sessions", "queries", "topics", "searchers", "systems")
@@ -141,7 +197,9 @@ def submit_sessions(args: argparse.Namespace) -> int:
 
 def session_values(args: argparse.Namespace) -> int:
     selected = {
-        name: getattr(args, name) for name in ("system", "topic", "searcher") if getattr(args, name) is not None
+        name: getattr(args, name)
+        for name in ("system", "topic", "searcher")
+        if getattr(args, name) is not None
     }
     with commands.hub_of(args) as hub:
         found = hub.collection(args.collection).sessions.values(args.set, *args.measure, **selected)
@@ -153,7 +211,9 @@ def session_values(args: argparse.Namespace) -> int:
 def session_leaderboard(args: argparse.Namespace) -> int:
     with commands.hub_of(args) as hub:
         asked = {"judged_by": args.judged_by, "sort": args.sort}
-        found = hub.collection(args.collection).sessions.leaderboard(*args.measure, rows=args.limit, **asked)
+        found = hub.collection(args.collection).sessions.leaderboard(
+            *args.measure, rows=args.limit, **asked
+        )
         show(args, found.rows(), hub)
     return DONE
 
@@ -164,18 +224,28 @@ def pull(args: argparse.Namespace) -> int:
     with commands.hub_of(args) as hub:
         collection = hub.collection(args.collection or hub.config.collection)
         runs = [collection.run(name) for name in args.runs] or collection.runs()
-        manifest: dict[str, Any] = {"url": hub.url, "collection": collection.info().raw, "runs": [], "files": {}}
+        manifest: dict[str, Any] = {
+            "url": hub.url,
+            "collection": collection.info().raw,
+            "runs": [],
+            "files": {},
+        }
 
         def keep(name: str, content: bytes) -> None:
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-            manifest["files"][name] = {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+            manifest["files"][name] = {
+                "size": len(content),
+                "sha256": hashlib.sha256(content).hexdigest(),
+            }
 
         folder.mkdir(parents=True, exist_ok=True)
         for run in runs:
             if not _SAFE.fullmatch(run.team) or not _SAFE.fullmatch(run.tag):
-                raise EvalHubError(f"{run.team}/{run.tag} is not a name for a file; nothing more was written")
+                raise EvalHubError(
+                    f"{run.team}/{run.tag} is not a name for a file; nothing more was written"
+                )
             _keep_run(run, f"runs/{run.team}/{run.tag}", keep)
             manifest["runs"].append(run.raw)
         if manifest["collection"]["topics"]:
@@ -184,14 +254,18 @@ def pull(args: argparse.Namespace) -> int:
         if version:
             keep(f"qrels-{version}.qrels", collection.qrels(version).file())
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=2), encoding="utf-8")
-    say(f"{len(runs)} runs and {len(manifest['files'])} files are in {folder}; manifest.json lists them.")
+    say(
+        f"{len(runs)} runs and {len(manifest['files'])} files are in {folder}; manifest.json lists them."
+    )
     return DONE
 
 
 def _keep_run(run: Run, name: str, keep: Any) -> None:
     content = run.file()
     if hashlib.sha256(content).hexdigest() != run.sha256:
-        raise EvalHubError(f"run {run.team}/{run.tag} arrived damaged: its SHA-256 is not {run.sha256}")
+        raise EvalHubError(
+            f"run {run.team}/{run.tag} arrived damaged: its SHA-256 is not {run.sha256}"
+        )
     keep(f"{name}.run", content)
     if run.known_sha256:
         keep(f"{name}.known", run.known())
@@ -204,7 +278,9 @@ def _keep_run(run: Run, name: str, keep: Any) -> None:
 
 def _topic_lines(topics: Answer) -> bytes:
     """Return topics as lines of JSON, in the form in which they can be uploaded."""
-    lines = [{"_id": row["topic_id"], "title": row["title"], **row["fields"]} for row in topics.rows()]
+    lines = [
+        {"_id": row["topic_id"], "title": row["title"], **row["fields"]} for row in topics.rows()
+    ]
     return "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines).encode()
 
 

@@ -42,12 +42,18 @@ def hub_of(args: argparse.Namespace) -> Hub:
 
 
 def show(
-    args: argparse.Namespace, rows: list[dict[str, Any]], hub: Hub | None = None, *, upright: bool = False
+    args: argparse.Namespace,
+    rows: list[dict[str, Any]],
+    hub: Hub | None = None,
+    *,
+    upright: bool = False,
 ) -> None:
     """Write rows in the format that is asked for: a table on a terminal, columns with tabs in a pipe; or their ids."""
     if args.quiet:
         names = ("id", "slug", "version", "tag", "topic_id", "measure", "name", "path")
-        sys.stdout.write("".join(f"{next((row[name] for name in names if name in row), '')}\n" for row in rows))
+        sys.stdout.write(
+            "".join(f"{next((row[name] for name in names if name in row), '')}\n" for row in rows)
+        )
         return
     asked = args.format or (hub.config.format if hub else "")
     asked = asked or ("table" if sys.stdout.isatty() else "tsv")
@@ -95,7 +101,9 @@ def submit(args: argparse.Namespace) -> int:
         if args.follow:
             for name in ("tag", "known", "dry_run", "system"):
                 if getattr(args, name):
-                    raise WrongOption(f"--follow submits files as they appear; leave --{name.replace('_', '-')} out")
+                    raise WrongOption(
+                        f"--follow submits files as they appear; leave --{name.replace('_', '-')} out"
+                    )
             return _follow(args, hub, collection, how)
         files = files_of(args.files)
         for name in ("tag", "known", "label", "system"):
@@ -104,22 +112,38 @@ def submit(args: argparse.Namespace) -> int:
         if args.dry_run:
             if len(files) > 1:
                 check_files(files)
-            how |= {"tag": args.tag, "known": args.known, "system": args.system, "label": args.label}
+            how |= {
+                "tag": args.tag,
+                "known": args.known,
+                "system": args.system,
+                "label": args.label,
+            }
             return dry_run(args, hub, [(str(path), collection, path, how) for path in files])
         runs: list[Run] = []
         errors: dict[str, EvalHubError] = {}
         with progress(hub, len(files), args.quiet):
             if len(files) == 1:
-                how |= {"tag": args.tag, "known": args.known, "system": args.system, "label": label_at_once(args)}
+                how |= {
+                    "tag": args.tag,
+                    "known": args.known,
+                    "system": args.system,
+                    "label": label_at_once(args),
+                }
                 runs.append(collection.submit(files[0], **how))
             else:
-                sending: dict[str, Any] = {"parallel": args.parallel, "journal": args.journal, "stop": args.stop}
+                sending: dict[str, Any] = {
+                    "parallel": args.parallel,
+                    "journal": args.journal,
+                    "stop": args.stop,
+                }
                 batch = collection.submit_all(files, **how, **sending, timeout=0.0)
                 runs, errors = batch.runs, {**batch.refused, **batch.unsent}
         return wait_and_report(args, hub, runs, errors)
 
 
-def wait_and_report(args: argparse.Namespace, hub: Hub, runs: list[Run], errors: dict[str, EvalHubError]) -> int:
+def wait_and_report(
+    args: argparse.Namespace, hub: Hub, runs: list[Run], errors: dict[str, EvalHubError]
+) -> int:
     """Wait for what was submitted if that is asked for, and write what came of it."""
     # Of a server that is away nothing more is asked: what was sent is listed.
     waits = args.wait and not any(isinstance(error, Unavailable) for error in errors.values())
@@ -147,12 +171,19 @@ def _label(args: argparse.Namespace, hub: Hub, runs: list[Run]) -> None:
             hub.collection(run.collection).label(args.label, run)
 
 
-def dry_run(args: argparse.Namespace, hub: Hub, sending: list[tuple[str, Any, Any, dict[str, Any]]]) -> int:
+def dry_run(
+    args: argparse.Namespace, hub: Hub, sending: list[tuple[str, Any, Any, dict[str, Any]]]
+) -> int:
     """Check runs, each a name, a collection, a source and options, and write a row for each."""
     rows, errors = [], []
     for name, collection, source, how in sending:
         names = ("tag", "lines", "topics", "documents")
-        row: dict[str, Any] = {"file": name, **dict.fromkeys(names), "warnings": None, "error": None}
+        row: dict[str, Any] = {
+            "file": name,
+            **dict.fromkeys(names),
+            "warnings": None,
+            "error": None,
+        }
         try:
             found = collection.submit(source, dry_run=True, **how)
         except (BadFile, BadSource) as error:
@@ -167,7 +198,12 @@ def dry_run(args: argparse.Namespace, hub: Hub, sending: list[tuple[str, Any, An
 
 
 def _report(
-    args: argparse.Namespace, hub: Hub, runs: list[Run], errors: dict[str, EvalHubError], *, means: bool
+    args: argparse.Namespace,
+    hub: Hub,
+    runs: list[Run],
+    errors: dict[str, EvalHubError],
+    *,
+    means: bool,
 ) -> int:
     """Write a row for each run, with its means where it is evaluated; the worst that happened is the status."""
     figures = _figures(hub, runs) if means and not args.quiet else {}
@@ -183,9 +219,18 @@ def _report(
         say(text if text.startswith(f"{Path(path).name}:") else f"{path}: {text}")
     if len(runs) + len(errors) > 1 and not args.quiet:
         there = sum(run.there for run in runs)
-        counts = {"sent": len(runs) - there, "already there": there, "refused or not sent": len(errors)}
-        states = {state: sum(run.state == state for run in runs) for state in dict.fromkeys(run.state for run in runs)}
-        counted = ", ".join(f"{count} {what}" for what, count in {**counts, **states}.items() if count)
+        counts = {
+            "sent": len(runs) - there,
+            "already there": there,
+            "refused or not sent": len(errors),
+        }
+        states = {
+            state: sum(run.state == state for run in runs)
+            for state in dict.fromkeys(run.state for run in runs)
+        }
+        counted = ", ".join(
+            f"{count} {what}" for what, count in {**counts, **states}.items() if count
+        )
         say(f"{len(runs) + len(errors)} files: {counted}.")
     if errors:
         return worst_of(errors.values())
@@ -227,7 +272,9 @@ def _follow(args: argparse.Namespace, hub: Hub, collection: Any, how: dict[str, 
     done: set[Path] = set()
     say("Waiting for files; Ctrl-C ends this.")
     while True:
-        found = [path for one in args.files for path in (files_of(one) if Path(one).exists() else [])]
+        found = [
+            path for one in args.files for path in (files_of(one) if Path(one).exists() else [])
+        ]
         now = {path: path.stat().st_size for path in found if path not in done}
         for path in [path for path, size in now.items() if size and sizes.get(path) == size]:
             done.add(path)
@@ -289,8 +336,14 @@ def watch(args: argparse.Namespace) -> int:
             counts: dict[str, int] = {}
             for run in runs:
                 counts[run.state] = counts.get(run.state, 0) + 1
-            summary = ", ".join(f"{count} {state}" for state, count in sorted(counts.items())) or "no runs"
-            rows = [{name: run.rows()[0][name] for name in ("team", "tag", "state", "position")} for run in runs]
+            summary = (
+                ", ".join(f"{count} {state}" for state, count in sorted(counts.items()))
+                or "no runs"
+            )
+            rows = [
+                {name: run.rows()[0][name] for name in ("team", "tag", "state", "position")}
+                for run in runs
+            ]
             # What is on its way comes first: a screen may be too small for all.
             rows.sort(key=lambda row: row["state"] not in ON_THE_WAY)
             table.show(rendered(rows, "table"), summary)
@@ -324,7 +377,12 @@ def values(args: argparse.Namespace) -> int:
 
 def leaderboard(args: argparse.Namespace) -> int:
     with hub_of(args) as hub:
-        asked = {"filter": args.filter, "baseline": args.baseline, "statistics": args.statistics, "sort": args.sort}
+        asked = {
+            "filter": args.filter,
+            "baseline": args.baseline,
+            "statistics": args.statistics,
+            "sort": args.sort,
+        }
         board = hub.collection(args.collection).leaderboard(*args.measure, rows=args.limit, **asked)
         show(args, board.rows(), hub)
         if board.provisional:
@@ -334,7 +392,12 @@ def leaderboard(args: argparse.Namespace) -> int:
 
 def compare(args: argparse.Namespace) -> int:
     with hub_of(args) as hub:
-        asked = {"measures": args.measure, "tests": args.test, "baseline": args.baseline, "correction": args.correction}
+        asked = {
+            "measures": args.measure,
+            "tests": args.test,
+            "baseline": args.baseline,
+            "correction": args.correction,
+        }
         kept = {name: value for name, value in asked.items() if value}
         found = hub.collection(args.collection).compare(*args.runs, timeout=args.timeout, **kept)
         show(args, found.rows(), hub)
@@ -345,7 +408,11 @@ def compare(args: argparse.Namespace) -> int:
 
 def diff(args: argparse.Namespace) -> int:
     with hub_of(args) as hub:
-        found = hub.collection(args.collection).difference(args.a, args.b, args.measure, order=args.order)
+        found = hub.collection(args.collection).difference(
+            args.a, args.b, args.measure, order=args.order
+        )
         show(args, found.rows(), hub)
-        say(f"{args.a}: {found.wins} wins, {found.ties} ties, {found.losses} losses against {args.b}")
+        say(
+            f"{args.a}: {found.wins} wins, {found.ties} ties, {found.losses} losses against {args.b}"
+        )
     return DONE

@@ -35,8 +35,12 @@ def write(shell: str, top: argparse.ArgumentParser) -> int:
             lines += [f"{seen} -a '{' '.join(plain)}'"] if plain else []
         sys.stdout.write("\n".join(lines) + "\n")
         return 0
-    cases = "\n".join(f'            {command}) words="{" ".join(words)}" ;;' for command, words in found.items())
-    sys.stdout.write((_ZSH if shell == "zsh" else "") + _BASH.format(commands=" ".join(found), cases=cases))
+    cases = "\n".join(
+        f'            {command}) words="{" ".join(words)}" ;;' for command, words in found.items()
+    )
+    sys.stdout.write(
+        (_ZSH if shell == "zsh" else "") + _BASH.format(commands=" ".join(found), cases=cases)
+    )
     return 0
 
 

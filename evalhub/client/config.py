@@ -44,8 +44,14 @@ def config_file(environment: Mapping[str, str] = os.environ, platform: str = sys
     if named := environment.get("EVH_CONFIG"):
         return Path(named)
     if platform == "win32":
-        return Path(environment.get("APPDATA") or Path.home() / "AppData" / "Roaming") / "evh" / "config.ini"
-    return Path(environment.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "evh" / "config.ini"
+        return (
+            Path(environment.get("APPDATA") or Path.home() / "AppData" / "Roaming")
+            / "evh"
+            / "config.ini"
+        )
+    return (
+        Path(environment.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "evh" / "config.ini"
+    )
 
 
 def read_config(
@@ -75,7 +81,11 @@ def read_config(
         return environment.get(f"EVH_{name.upper()}") or shared.get(name) or own.get(name, "")
 
     found = (
-        url or environment.get("EVH_URL") or environment.get("EVALHUB_URL") or shared.get("url") or own.get("url", "")
+        url
+        or environment.get("EVH_URL")
+        or environment.get("EVALHUB_URL")
+        or shared.get("url")
+        or own.get("url", "")
     )
     if not found:
         raise BadConfig("no server is known; run evh login --url https://HOST, or set EVH_URL")
@@ -89,7 +99,9 @@ def read_config(
     given = given or other
     known = same_host(address, own.get("url", ""))
     if given and not token and found == shared.get("url") and not known:
-        raise BadConfig(f"the address {found} comes from .evh.ini alone; set EVH_URL to send your token there")
+        raise BadConfig(
+            f"the address {found} comes from .evh.ini alone; set EVH_URL to send your token there"
+        )
     secret = token or given
     if not secret and known:
         secret = own.get("token", "") or _asked(own.get("token_command", ""))
@@ -108,7 +120,9 @@ def checked_url(text: str, *, insecure: bool = False) -> str:
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise BadConfig(f"{text!r} is not the address of a server; write it as https://HOST")
     if parts.scheme == "http" and parts.hostname not in _LOCAL_HOSTS and not insecure:
-        raise BadConfig(f"{text} would send the token unencrypted; use https, or insecure = true in the profile")
+        raise BadConfig(
+            f"{text} would send the token unencrypted; use https, or insecure = true in the profile"
+        )
     return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/').removesuffix(_API)}"
 
 
@@ -143,7 +157,9 @@ def _profiles(path: Path) -> ConfigParser:
         with path.open(encoding="utf-8") as file:
             kept.read_file(file)
             if os.name == "posix" and stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
-                sys.stderr.write(f"evh: others can read {path}, which may hold a token; chmod 600 it\n")
+                sys.stderr.write(
+                    f"evh: others can read {path}, which may hold a token; chmod 600 it\n"
+                )
     except FileNotFoundError:
         pass
     except (Error, UnicodeDecodeError) as error:

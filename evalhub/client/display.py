@@ -32,17 +32,26 @@ def table_html(rows: Sequence[dict[str, Any]], source: str, page: str = "") -> s
     """
     shown = rows[:SHOWN]
     names = list(dict.fromkeys(name for row in shown for name in row))
-    numbers = {name for name in names if any(isinstance(row.get(name), int | float) for row in shown)}
+    numbers = {
+        name for name in names if any(isinstance(row.get(name), int | float) for row in shown)
+    }
     styles = {name: _CELL.format(side="right" if name in numbers else "left") for name in names}
     head = "".join(f'<th style="{styles[name]}">{escape(name)}</th>' for name in names)
     body, tier = "", None
     for row in shown:
         line = _TIER if tier is not None and row.get("tier") not in (None, tier) else ""
         tier = row.get("tier", tier)
-        cells = (f'<td style="{styles[name]}{line}">{escape(text_of(row.get(name)))}</td>' for name in names)
+        cells = (
+            f'<td style="{styles[name]}{line}">{escape(text_of(row.get(name)))}</td>'
+            for name in names
+        )
         body += f"<tr>{''.join(cells)}</tr>"
     more = f" ({len(rows) - len(shown)} more rows)" if len(rows) > len(shown) else ""
-    link = f' <a href="{escape(page)}">{escape(page)}</a>' if page.startswith(("http://", "https://")) else ""
+    link = (
+        f' <a href="{escape(page)}">{escape(page)}</a>'
+        if page.startswith(("http://", "https://"))
+        else ""
+    )
     foot = f"<small>{escape(source)}{more}{link}</small>"
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{foot}"
 
@@ -60,7 +69,9 @@ class Chart:
         """Write it into a file, whose ending is its format."""
         path = Path(path)
         if path.suffix != f".{self.form}":
-            raise BadSource(f"{path}: this chart is {self.form}; ask for another format, as in chart(name, 'pdf')")
+            raise BadSource(
+                f"{path}: this chart is {self.form}; ask for another format, as in chart(name, 'pdf')"
+            )
         path.write_bytes(self.content)
         return path
 

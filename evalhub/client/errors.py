@@ -78,14 +78,18 @@ class TimedOut(EvalHubError):
     def __init__(self, runs: list[Any], seconds: float, message: str = "") -> None:
         names = ", ".join(run.tag for run in runs[:LISTED])
         more = f" and {len(runs) - LISTED} more" if len(runs) > LISTED else ""
-        super().__init__(message or f"not evaluated after {seconds:g} s: {names}{more}; the evaluation goes on")
+        super().__init__(
+            message or f"not evaluated after {seconds:g} s: {names}{more}; the evaluation goes on"
+        )
         self.runs, self.run = runs, runs[0] if runs else None
 
 
 class Refused(EvalHubError):
     """The server's refusal, as its problem details tell it."""
 
-    def __init__(self, status: int, body: dict[str, Any], wait: float | None = None, source: str = "") -> None:
+    def __init__(
+        self, status: int, body: dict[str, Any], wait: float | None = None, source: str = ""
+    ) -> None:
         self.status = status
         self.code = str(body.get("code", ""))
         self.detail = str(body.get("detail", "")) or f"the server answered {status}"
@@ -155,7 +159,10 @@ class BadFile(Refused):
 
     def __str__(self) -> str:
         listed = [entry for entry in self.errors if entry.get("line")]
-        lines = [f"{self.source}:{entry['line']}: {entry['code']}: {entry['detail']}" for entry in listed[:LISTED]]
+        lines = [
+            f"{self.source}:{entry['line']}: {entry['code']}: {entry['detail']}"
+            for entry in listed[:LISTED]
+        ]
         more = [f"and {len(listed) - LISTED} more"] if len(listed) > LISTED else []
         return "\n".join([*lines, *more]) or f"{self.source}: {self.detail}".removeprefix(": ")
 
@@ -190,7 +197,9 @@ def error_of(response: httpx.Response, source: str = "") -> Refused | Unavailabl
         return Unavailable(f"{said}{told}", status)
     if status < 400:
         where = response.headers.get("Location", "")
-        return Unavailable(f"the server sends elsewhere ({where}); use that address in the configuration", status)
+        return Unavailable(
+            f"the server sends elsewhere ({where}); use that address in the configuration", status
+        )
     kind = _CODES.get(code) or _KINDS.get(status, Refused)
     return kind(status, body, seconds_of(response), source)
 

@@ -30,7 +30,9 @@ def show_experiment(args: argparse.Namespace) -> int:
 def create_experiment(args: argparse.Namespace) -> int:
     fields = {"name": args.name or args.experiment, "goal": args.goal, "team": args.team}
     with commands.hub_of(args) as hub:
-        made = hub.create_experiment(args.experiment, **{name: value for name, value in fields.items() if value})
+        made = hub.create_experiment(
+            args.experiment, **{name: value for name, value in fields.items() if value}
+        )
         commands.show(args, made.rows(), hub)
         commands.say(made.page)
     return DONE
@@ -85,7 +87,10 @@ def add_commands(add: Any, within: Any, run: str) -> None:
     created.add_argument("--name", help="default: its short name")
     created.add_argument("--goal", default="")
     created.add_argument("--team", help="default: the configured one, or your own")
-    for name, function, does in (("add", add_runs, "put runs into one"), ("remove", remove_runs, "take runs out")):
+    for name, function, does in (
+        ("add", add_runs, "put runs into one"),
+        ("remove", remove_runs, "take runs out"),
+    ):
         changed = made(name, function, does)
         changed.add_argument("experiment", help=named)
         changed.add_argument("runs", nargs="+", metavar="RUN", help=run)

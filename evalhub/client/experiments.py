@@ -57,7 +57,9 @@ class Experiment(Answer):
     def _path(self) -> str:
         return f"experiments/{self.raw['id']}/"
 
-    def _changed(self, add: Iterable[str | Run] = (), remove: Iterable[str | Run] = ()) -> Steps[Experiment]:
+    def _changed(
+        self, add: Iterable[str | Run] = (), remove: Iterable[str | Run] = ()
+    ) -> Steps[Experiment]:
         sent = {}
         for name, runs in (("add", add), ("remove", remove)):
             sent[name] = yield from ids_of(self._hub, runs)
@@ -81,7 +83,9 @@ def ids_of(hub: Any, runs: Iterable[str | Run], collection: str = "") -> Steps[l
     found = []
     for run in runs:
         if isinstance(run, str):
-            run = run_id_in(run) or (yield from find_run(hub, collection or hub.config.collection, run))
+            run = run_id_in(run) or (
+                yield from find_run(hub, collection or hub.config.collection, run)
+            )
         found.append(run if isinstance(run, str) else str(run.id))
     return found
 
@@ -110,7 +114,9 @@ def find_experiment(hub: Any, name: str) -> Steps[Experiment]:
     return hub.experiment_class(hub, raw)  # type: ignore[no-any-return]
 
 
-def create_experiment(hub: Any, fields: dict[str, Any], runs: Iterable[str | Run]) -> Steps[Experiment]:
+def create_experiment(
+    hub: Any, fields: dict[str, Any], runs: Iterable[str | Run]
+) -> Steps[Experiment]:
     """Create an experiment of these runs."""
     sent = {"team": hub.config.team, **fields, "runs": (yield from ids_of(hub, runs))}
     kept = {name: value for name, value in sent.items() if value}

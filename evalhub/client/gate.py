@@ -50,7 +50,9 @@ class Question:
     timeout: float = 600.0
 
 
-def question_of(rules: str | Rule | Iterable[str | Rule], test: str, alpha: float, timeout: float) -> Question:
+def question_of(
+    rules: str | Rule | Iterable[str | Rule], test: str, alpha: float, timeout: float
+) -> Question:
     """Return the question; BadRule for a rule that is none, ValueError for another test or level."""
     given = [rules] if isinstance(rules, str | Rule) else list(rules)
     if not given:
@@ -63,11 +65,20 @@ def question_of(rules: str | Rule | Iterable[str | Rule], test: str, alpha: floa
 
 
 def gate(
-    collection: Any, run: str | Run, baseline: str | Run | None, asked: Question, *, no_baseline: str = "fail"
+    collection: Any,
+    run: str | Run,
+    baseline: str | Run | None,
+    asked: Question,
+    *,
+    no_baseline: str = "fail",
 ) -> Steps[Verdict]:
     """Return the verdict. NotFound where there is no such baseline, unless `no_baseline` is `pass`: the first run of
     all has none."""
-    candidate = run if isinstance(run, Run) else (yield from find_run(collection._hub, collection.slug, run))
+    candidate = (
+        run
+        if isinstance(run, Run)
+        else (yield from find_run(collection._hub, collection.slug, run))
+    )
     if baseline is None and any(rule.kind != AT_LEAST for rule in asked.rules):
         raise BadRule("every rule but at-least needs a baseline; name one, such as label:main")
     other, notes = None, []
@@ -167,9 +178,13 @@ def _results(
     for rule in asked.rules:
         if rule.kind == AT_LEAST:
             known = yield from collection._hub._json(f"measures/{quote(rule.measure, safe='')}/")
-            body = yield from collection._hub._json(f"runs/{candidate.id}/values/", {"measures": rule.measure})
+            body = yield from collection._hub._json(
+                f"runs/{candidate.id}/values/", {"measures": rule.measure}
+            )
             (mean,) = body["means"].values()
-            results.append(decide_least(rule, mean["mean"], mean["topics"], known["lower_is_better"]))
+            results.append(
+                decide_least(rule, mean["mean"], mean["topics"], known["lower_is_better"])
+            )
         elif baseline is None:
             results.append(Result(rule, FINE, "there is nothing to be worse than yet"))
             continue
@@ -188,7 +203,11 @@ def _results(
                 "correction": "none",
             }
             try:
-                body = (yield from collection._compared([candidate, baseline], parameters, asked.timeout)).raw
+                body = (
+                    yield from collection._compared(
+                        [candidate, baseline], parameters, asked.timeout
+                    )
+                ).raw
             except Refused as error:
                 if error.code != "too_few_topics":
                     raise
@@ -199,15 +218,23 @@ def _results(
     return results, read_under or {(candidate.status["qrels"], "")}
 
 
-def _find_worst(collection: Any, candidate: Run, baseline: Run, results: list[Result]) -> Steps[None]:
+def _find_worst(
+    collection: Any, candidate: Run, baseline: Run, results: list[Result]
+) -> Steps[None]:
     """Add to each result the topics that lost most, with their texts where these may be read."""
     texts: dict[str, str] | None = None
     for result in results:
         if result.d is None or not result.n:
             continue
-        difference = yield from collection._difference([candidate, baseline], result.rule.measure, {})
+        difference = yield from collection._difference(
+            [candidate, baseline], result.rule.measure, {}
+        )
         turn = -1 if result.lower_is_better else 1
-        lost = [(turn * topic["difference"], topic) for topic in difference.topics if topic["difference"] is not None]
+        lost = [
+            (turn * topic["difference"], topic)
+            for topic in difference.topics
+            if topic["difference"] is not None
+        ]
         lost = sorted((pair for pair in lost if pair[0] < 0), key=lambda pair: pair[0])[:_WORST]
         if lost and texts is None:
             texts = yield from _texts(collection)
@@ -220,7 +247,9 @@ def _find_worst(collection: Any, candidate: Run, baseline: Run, results: list[Re
 
 def _texts(collection: Any) -> Steps[dict[str, str]]:
     try:
-        listed = yield from collection._hub._pages(f"{collection.path}topics/", {"limit": 200}, _TOPICS_READ)
+        listed = yield from collection._hub._pages(
+            f"{collection.path}topics/", {"limit": 200}, _TOPICS_READ
+        )
     except Refused:
         return {}
     return {topic["topic_id"]: topic["title"] for topic in listed["results"]}

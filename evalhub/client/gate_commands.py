@@ -19,10 +19,17 @@ WORSE, UNDECIDED = 10, 11
 def gate(args: argparse.Namespace) -> int:
     """Hold a run against a baseline; the exit status is the verdict."""
     if not 0 < args.alpha < 0.5:
-        raise BadRule(f"--alpha {args.alpha:g} is not a level; it is between 0 and 0.5, usually 0.05")
+        raise BadRule(
+            f"--alpha {args.alpha:g} is not a level; it is between 0 and 0.5, usually 0.05"
+        )
     with commands.hub_of(args) as hub:
         collection = hub.collection(args.collection)
-        options = {"test": args.test, "alpha": args.alpha, "timeout": args.timeout, "no_baseline": args.no_baseline}
+        options = {
+            "test": args.test,
+            "alpha": args.alpha,
+            "timeout": args.timeout,
+            "no_baseline": args.no_baseline,
+        }
         verdict = collection.gate(args.run, args.baseline, args.rule, **options)
         if args.junit:
             text = verdict.junit(undecided_fails=args.undecided == "fail")
@@ -73,6 +80,12 @@ def label(args: argparse.Namespace) -> int:
         if args.delete:
             collection.unlabel(args.name, args.team)
             return DONE
-        expected = {} if args.expected is None else {"expected": None if args.expected == "none" else args.expected}
-        commands.show(args, collection.label(args.name, args.run, note=args.note, **expected).rows(), hub)
+        expected = (
+            {}
+            if args.expected is None
+            else {"expected": None if args.expected == "none" else args.expected}
+        )
+        commands.show(
+            args, collection.label(args.name, args.run, note=args.note, **expected).rows(), hub
+        )
     return DONE

@@ -68,14 +68,19 @@ class Step:
 
     @property
     def tag(self) -> str:
-        ref = self.environment.get("GITHUB_HEAD_REF") or self.environment.get("GITHUB_REF_NAME") or "run"
+        ref = (
+            self.environment.get("GITHUB_HEAD_REF")
+            or self.environment.get("GITHUB_REF_NAME")
+            or "run"
+        )
         return f"{_NO_TAG.sub('-', ref).strip('-')[:50] or 'run'}-{self.commit[:7]}"
 
     @property
     def metadata(self) -> dict[str, Any]:
         known = {
             "commit": self.commit,
-            "ref": self.environment.get("GITHUB_HEAD_REF") or self.environment.get("GITHUB_REF_NAME"),
+            "ref": self.environment.get("GITHUB_HEAD_REF")
+            or self.environment.get("GITHUB_REF_NAME"),
             "repository": self.environment.get("GITHUB_REPOSITORY"),
             "actor": self.environment.get("GITHUB_ACTOR"),
             "pull_request": (self.pull_request or {}).get("number"),
@@ -93,7 +98,10 @@ class Step:
         sys.stdout.write(text.replace("::", ": :") + "\n")
 
     def output(self, **values: str) -> None:
-        self._append("GITHUB_OUTPUT", "".join(f"{name}={' '.join(text.split())}\n" for name, text in values.items()))
+        self._append(
+            "GITHUB_OUTPUT",
+            "".join(f"{name}={' '.join(text.split())}\n" for name, text in values.items()),
+        )
 
     def summary(self, markdown: str) -> None:
         self._append("GITHUB_STEP_SUMMARY", markdown)
@@ -116,8 +124,12 @@ def run_step(step: Step, transport: Any = None, github: Any = None) -> int:
         return 1 if fails else 0
     try:
         if not token:
-            raise BadConfig("the input token is empty; give it a secret of the repository that holds a token")
-        config = read_config(url=step.input("url") or None, token=token, environment=step.environment)
+            raise BadConfig(
+                "the input token is empty; give it a secret of the repository that holds a token"
+            )
+        config = read_config(
+            url=step.input("url") or None, token=token, environment=step.environment
+        )
         with Hub(config, transport=transport) as hub:
             verdict = _gated(step, hub)
     except (EvalHubError, ValueError) as error:
@@ -142,11 +154,17 @@ def _gated(step: Step, hub: Hub) -> Verdict:
     pattern = step.input("run")
     files = sorted(name for name in glob.glob(pattern, recursive=True) if Path(name).is_file())
     if len(files) != 1:
-        found = f"it matches {len(files)} files: {', '.join(files[:5])}" if files else "no file matches it"
+        found = (
+            f"it matches {len(files)} files: {', '.join(files[:5])}"
+            if files
+            else "no file matches it"
+        )
         raise BadSource(f"run: {pattern!r} is to name one run file; {found}")
     collection = hub.collection(step.input("collection"))
     team = step.input("team") or None
-    run = collection.submit(files[0], tag=step.tag, team=team, metadata=step.metadata, if_taken="suffix")
+    run = collection.submit(
+        files[0], tag=step.tag, team=team, metadata=step.metadata, if_taken="suffix"
+    )
     baseline = step.input("baseline") or None
     rules = [line.strip() for line in step.input("rules").splitlines() if line.strip()]
     verdict: Verdict = collection.gate(
@@ -172,28 +190,38 @@ def _gated(step: Step, hub: Hub) -> Verdict:
 
 def _comment(step: Step, marker: str, markdown: str, transport: Any) -> None:
     """Keep one comment on the pull request up to date; what goes wrong with it is a warning."""
-    repository, number = step.environment.get("GITHUB_REPOSITORY", ""), (step.pull_request or {})["number"]
+    repository, number = (
+        step.environment.get("GITHUB_REPOSITORY", ""),
+        (step.pull_request or {})["number"],
+    )
     token = step.input("github-token") or step.environment.get("GITHUB_TOKEN", "")
     body = {"body": f"{marker}\n{markdown}"}
     issues = f"/repos/{repository}/issues"
     headers = {"Authorization": f"Bearer {token}", "Accept": "application/vnd.github+json"}
     base = step.environment.get("GITHUB_API_URL") or _API
     try:
-        with httpx.Client(base_url=base, headers=headers, timeout=30.0, transport=transport) as client:
+        with httpx.Client(
+            base_url=base, headers=headers, timeout=30.0, transport=transport
+        ) as client:
             for known in _comments(client, f"{issues}/{number}/comments", marker):
                 # Whoever may write comments may write the marker: only an own one can be changed.
                 if client.patch(f"{issues}/comments/{known}", json=body).is_success:
                     return
             client.post(f"{issues}/{number}/comments", json=body).raise_for_status()
     except httpx.HTTPError as error:
-        step.tell("warning", f"the comment was not written: {error}; it needs the permission pull-requests: write")
+        step.tell(
+            "warning",
+            f"the comment was not written: {error}; it needs the permission pull-requests: write",
+        )
 
 
 def _comments(client: httpx.Client, address: str, marker: str) -> list[int]:
     """Return the ids of the comments that begin with the marker."""
     found: list[int] = []
     for page in range(1, _MOST_PAGES + 1):
-        answer = client.get(address, params={"per_page": _PAGE, "page": page}).raise_for_status().json()
+        answer = (
+            client.get(address, params={"per_page": _PAGE, "page": page}).raise_for_status().json()
+        )
         found += [one["id"] for one in answer if (one.get("body") or "").startswith(marker)]
         if len(answer) < _PAGE:
             break

@@ -40,7 +40,12 @@ class Hub:
     campaign_class, phase_class = Campaign, Phase
 
     def __init__(
-        self, config: Config, *, timeout: float = 30.0, retry_for: float = 300.0, transport: Any = None
+        self,
+        config: Config,
+        *,
+        timeout: float = 30.0,
+        retry_for: float = 300.0,
+        transport: Any = None,
     ) -> None:
         self.config, self.url, self.retry_for = config, config.url, retry_for
         self._options: dict[str, Any] = {
@@ -109,7 +114,9 @@ class Hub:
         """
         named = slug or self.config.collection
         if not named:
-            raise Ambiguous("no collection is named, and none is configured; name one, or set EVH_COLLECTION")
+            raise Ambiguous(
+                "no collection is named, and none is configured; name one, or set EVH_COLLECTION"
+            )
         return self.collection_class(self, named)
 
     def create_collection(self, slug: str, *, name: str = "", **fields: Any) -> Collection:
@@ -130,7 +137,9 @@ class Hub:
         """Return an experiment with its runs by its id, `slug` or `team/slug`."""
         return self._run(find_experiment(self, name))  # type: ignore[no-any-return]
 
-    def create_experiment(self, slug: str, *, runs: Iterable[str | Run] = (), **fields: Any) -> Experiment:
+    def create_experiment(
+        self, slug: str, *, runs: Iterable[str | Run] = (), **fields: Any
+    ) -> Experiment:
         """Make an experiment of runs: `name`, `goal`, `team`, `visibility`."""
         return self._run(create_experiment(self, {"slug": slug, **fields}, runs))  # type: ignore[no-any-return]
 
@@ -185,7 +194,9 @@ class Hub:
         if not address.endswith("/") and "." not in address.rpartition("/")[2]:
             address += "/"
         sources = {name: read_file(file) for name, file in (files or {}).items()}
-        call = Call(method.upper(), address + mark + query, params or {}, json, fields or {}, sources, key)
+        call = Call(
+            method.upper(), address + mark + query, params or {}, json, fields or {}, sources, key
+        )
         return self._run(self._ask(call))  # type: ignore[no-any-return]
 
     def _run(self, steps: Steps[Any]) -> Any:
@@ -197,7 +208,10 @@ class Hub:
         except NotFound as error:
             # Of the collections that the caller sees, the name that was meant.
             if error.detail.startswith("there is no collection"):
-                slugs = [row["slug"] for row in (yield from self._pages("collections/", {"limit": 200}))["results"]]
+                slugs = [
+                    row["slug"]
+                    for row in (yield from self._pages("collections/", {"limit": 200}))["results"]
+                ]
                 raise error.meant(call.path.split("/")[1], slugs) from None
             raise
 
@@ -209,10 +223,17 @@ class Hub:
         least = response.headers.get("X-Evalhub-Least-Client", "")
         if not self._warned and _numbers(least) > _numbers(VERSION):
             self._warned = True
-            _log.warning("the server at %s serves evalhub-client %s and newer; this is %s", self.url, least, VERSION)
+            _log.warning(
+                "the server at %s serves evalhub-client %s and newer; this is %s",
+                self.url,
+                least,
+                VERSION,
+            )
 
     def _json(self, path: str, params: dict[str, Any] | None = None) -> Steps[dict[str, Any]]:
-        body: dict[str, Any] = (yield from self._ask(Call("GET", path, parameters_of(params or {})))).json()
+        body: dict[str, Any] = (
+            yield from self._ask(Call("GET", path, parameters_of(params or {})))
+        ).json()
         return body
 
     def _answer(self, path: str, params: dict[str, Any] | None = None) -> Steps[Answer]:
@@ -258,12 +279,17 @@ class Hub:
         of = team or self.config.team
         if not of:
             found = [
-                one["team"] for one in (yield from self._pages("systems/", {"slug": slug, "limit": 200}))["results"]
+                one["team"]
+                for one in (yield from self._pages("systems/", {"slug": slug, "limit": 200}))[
+                    "results"
+                ]
             ]
             own = {one["slug"] for one in (yield from self._json("me/"))["teams"]}
             named = [one for one in found if one in own] or found
             if len(named) > 1:
-                raise Ambiguous(f"teams {', '.join(named)} have a system {slug!r}; name one with team=")
+                raise Ambiguous(
+                    f"teams {', '.join(named)} have a system {slug!r}; name one with team="
+                )
             if not named:
                 raise NotFound(404, {"code": "not_found", "detail": f"there is no system {slug!r}"})
             of = named[0]
@@ -276,10 +302,14 @@ class Hub:
     def _cancelled(self, release: str) -> Steps[None]:
         yield from self._ask(Call("DELETE", f"releases/{release}/"))
 
-    def _made_campaign(self, fields: dict[str, Any], asked: dict[str, Any] | None = None) -> Steps[Campaign]:
+    def _made_campaign(
+        self, fields: dict[str, Any], asked: dict[str, Any] | None = None
+    ) -> Steps[Campaign]:
         sent = {"team": self.config.team, **fields}
         kept = {name: value for name, value in sent.items() if value not in ("", {})}
-        yield from self._ask(Call("POST", "campaigns/", asked or {}, json=kept, key=uuid.uuid4().hex))
+        yield from self._ask(
+            Call("POST", "campaigns/", asked or {}, json=kept, key=uuid.uuid4().hex)
+        )
         return self.campaign_class(self, fields["slug"])
 
 

@@ -33,19 +33,25 @@ def import_collection(
     try:
         topics = _topics_of(dataset) if dataset.has_queries() else b""
         qrels, iteration = _qrels_of(dataset, dataset_id) if dataset.has_qrels() else (b"", "")
-        labels = {str(level): str(text) for level, text in (dataset.qrels_defs() if qrels else {}).items()}
+        labels = {
+            str(level): str(text) for level, text in (dataset.qrels_defs() if qrels else {}).items()
+        }
     except BadSource:
         raise
     except Exception as error:  # a download that fails, a file that its user is to provide, a licence not agreed to
         raise BadSource(f"ir_datasets cannot read {dataset_id}: {error}") from error
     if not topics and not qrels:
-        raise BadSource(f"{dataset_id} has neither topics nor judgements; one of the datasets below it may have them")
+        raise BadSource(
+            f"{dataset_id} has neither topics nor judgements; one of the datasets below it may have them"
+        )
     collection = hub.collection(slug)
     try:
         known = collection.info().raw
     except NotFound:
         fields = {"team": team, "visibility": visibility}
-        hub.create_collection(slug, name=dataset_id, **{name: value for name, value in fields.items() if value})
+        hub.create_collection(
+            slug, name=dataset_id, **{name: value for name, value in fields.items() if value}
+        )
         known = {"description": "", "level_labels": {}}
     digest, uploaded = hashlib.sha256(topics).hexdigest(), []
     if topics and digest not in known["description"]:
@@ -61,8 +67,17 @@ def import_collection(
     changed |= {"level_labels": labels} if labels and not known["level_labels"] else {}
     if any(known[name] != value for name, value in changed.items()):
         hub.request("PATCH", collection.path, json=changed)
-    counts = {"topics": topics.count(b"\n"), "judgements": qrels.count(b"\n"), "iteration": iteration}
-    return {"collection": slug, "ir_datasets": dataset_id, **counts, "uploaded": " and ".join(uploaded) or "nothing"}
+    counts = {
+        "topics": topics.count(b"\n"),
+        "judgements": qrels.count(b"\n"),
+        "iteration": iteration,
+    }
+    return {
+        "collection": slug,
+        "ir_datasets": dataset_id,
+        **counts,
+        "uploaded": " and ".join(uploaded) or "nothing",
+    }
 
 
 def _about(dataset: Any, dataset_id: str, digest: str) -> str:
@@ -81,11 +96,15 @@ def _load(dataset_id: str) -> Any:
     try:
         library = import_module("ir_datasets")
     except ImportError as error:
-        raise BadSource(f"install ir_datasets to import from it: pip install ir-datasets ({error})") from error
+        raise BadSource(
+            f"install ir_datasets to import from it: pip install ir-datasets ({error})"
+        ) from error
     try:
         return library.load(dataset_id)
     except KeyError as error:
-        raise BadSource(f"ir_datasets has no dataset {dataset_id!r}; ir_datasets list shows their names") from error
+        raise BadSource(
+            f"ir_datasets has no dataset {dataset_id!r}; ir_datasets list shows their names"
+        ) from error
 
 
 def _topics_of(dataset: Any) -> bytes:
@@ -97,7 +116,9 @@ def _topics_of(dataset: Any) -> bytes:
         texts = [value for value in record.values() if isinstance(value, str)]
         title = query.default_text() if hasattr(query, "default_text") else next(iter(texts), "")
         rest = {name: value for name, value in record.items() if value not in (None, title, "", [])}
-        lines.append(json.dumps({"_id": topic_id, "title": title, **rest}, ensure_ascii=False) + "\n")
+        lines.append(
+            json.dumps({"_id": topic_id, "title": title, **rest}, ensure_ascii=False) + "\n"
+        )
     return "".join(lines).encode()
 
 
@@ -119,7 +140,9 @@ def _qrels_of(dataset: Any, dataset_id: str) -> tuple[bytes, str]:
             f"the judgements of {dataset_id} are a sample with probabilities, which EvalHub does not evaluate"
         )
     if "relevance" not in fields:
-        raise BadSource(f"the judgements of {dataset_id} have no relevance; they have {', '.join(fields)}")
+        raise BadSource(
+            f"the judgements of {dataset_id} have no relevance; they have {', '.join(fields)}"
+        )
     column = next((name for name in ("subtopic_id", "iteration") if name in fields), "")
     iteration = "subtopic" if column == "subtopic_id" else "ignore"
     if column == "iteration" and dataset_id.startswith(_ROUNDS):

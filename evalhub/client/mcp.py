@@ -41,10 +41,26 @@ class Tools:
         """List the test collections: short name, team, number of topics and runs, version of the judgements, and
         whether they are blind. `search` keeps those with this text in their names."""
         rows = self._hub.collections().rows()
-        found = [row for row in rows if search.casefold() in f"{row['slug']} {row['name']}".casefold()]
-        names = ("slug", "name", "team", "visibility", "blind", "active_qrels", "topics", "runs", "measures")
+        found = [
+            row for row in rows if search.casefold() in f"{row['slug']} {row['name']}".casefold()
+        ]
+        names = (
+            "slug",
+            "name",
+            "team",
+            "visibility",
+            "blind",
+            "active_qrels",
+            "topics",
+            "runs",
+            "measures",
+        )
         page = [{name: row[name] for name in names} for row in found[:_MOST_ROWS]]
-        return {"count": len(found), "collections": page, "source": f"the collections of {self._hub.url}"}
+        return {
+            "count": len(found),
+            "collections": page,
+            "source": f"the collections of {self._hub.url}",
+        }
 
     def leaderboard(
         self,
@@ -58,7 +74,11 @@ class Tools:
         """Rank the runs of a collection by their means; the first measure decides. `filter` keeps runs, such as
         `bm25 team:lab`, without changing ranks. `baseline` (a tag or id) tests every run against that one, `tiers`
         shows which runs differ significantly. `coverage` and `judged_at_10` say how far means can be trusted."""
-        asked = {"filter": filter or None, "baseline": baseline or None, "statistics": statistics or None}
+        asked = {
+            "filter": filter or None,
+            "baseline": baseline or None,
+            "statistics": statistics or None,
+        }
         place = self._place(collection)
         found = place.leaderboard(*(measures or []), rows=max(1, min(limit, _MOST_ROWS)), **asked)
         return self._page(found, place.page)
@@ -75,7 +95,12 @@ class Tools:
         """Compare runs (tags, `team/tag` or ids) with a significance test: mean differences, intervals, p corrected
         over all pairs, effect sizes. Tests: paired_t (default), wilcoxon, sign, randomisation, bootstrap, and others.
         `verdict` says better or worse where there is a verdict, `withheld` why there is none."""
-        asked = {"measures": measures, "baseline": baseline or None, "tests": tests, "correction": correction or None}
+        asked = {
+            "measures": measures,
+            "baseline": baseline or None,
+            "tests": tests,
+            "correction": correction or None,
+        }
         given = {name: value for name, value in asked.items() if value}
         place = self._place(collection)
         found = place.compare(*runs, limit=_MOST_ROWS, timeout=60.0, **given)
@@ -103,14 +128,20 @@ class Tools:
         raw = {**found.raw, "topics": shown, "topics_in_all": len(topics)}
         return self._page(Answer(raw), f"{self._hub.url}/runs/{found.run}/")
 
-    def difference(self, collection: str, a: str, b: str, measure: str = "", limit: int = 20) -> dict[str, Any]:
+    def difference(
+        self, collection: str, a: str, b: str, measure: str = "", limit: int = 20
+    ) -> dict[str, Any]:
         """Compare two runs topic by topic, the largest difference first, whichever of them is better there. Wins,
         ties, losses and topics without a value are counted."""
         place = self._place(collection)
         found = place.difference(a, b, measure or None)
         # Sorted stably: topics that differ equally, and those without a value at the end, keep their order.
         topics = sorted(found.raw["topics"], key=lambda topic: -abs(topic["difference"] or 0.0))
-        raw = {**found.raw, "topics": topics[: max(1, min(limit, _MOST_ROWS))], "topics_in_all": len(topics)}
+        raw = {
+            **found.raw,
+            "topics": topics[: max(1, min(limit, _MOST_ROWS))],
+            "topics_in_all": len(topics),
+        }
         return self._page(Answer(raw), place.page)
 
     def explain_measure(self, measure: str) -> dict[str, Any]:
@@ -129,7 +160,12 @@ class Tools:
     ) -> dict[str, Any]:
         """Say what the topics of a collection can show: the smallest difference of means that a test finds, how many
         topics a given difference takes, and how often fewer topics would swap two runs."""
-        asked = {"measures": measures or None, "differences": differences or None, "alpha": alpha, "power": power}
+        asked = {
+            "measures": measures or None,
+            "differences": differences or None,
+            "alpha": alpha,
+            "power": power,
+        }
         place = self._place(collection)
         raw = self._hub.request("GET", f"{place.path}design/", params=parameters_of(asked)).json()
         for measure in raw["measures"]:
@@ -138,7 +174,9 @@ class Tools:
                 power_found.pop("curve", None)
         return self._page(Answer(raw), place.page)
 
-    def submit(self, collection: str, path: str, tag: str = "", description: str = "") -> dict[str, Any]:
+    def submit(
+        self, collection: str, path: str, tag: str = "", description: str = ""
+    ) -> dict[str, Any]:
         """Submit a run file of this folder and wait for its means. A file with problems is refused line by line, and
         nothing is stored."""
         file = (self._folder / path).resolve()
@@ -147,12 +185,19 @@ class Tools:
         place = self._place(collection)
         run = place.submit(file, tag=tag or None, description=description).wait(60)
         means = {} if run.state == "received" else dict(run.means())
-        return {**run.raw, "means": means, "source": f"collection {run.collection}", "page": run.page}
+        return {
+            **run.raw,
+            "means": means,
+            "source": f"collection {run.collection}",
+            "page": run.page,
+        }
 
     def _place(self, collection: str) -> Collection:
         """Return a collection, whose short name becomes a part of an address."""
         if not _SLUG.fullmatch(collection):
-            raise BadSource(f"{collection!r} is not the short name of a collection; list_collections has them")
+            raise BadSource(
+                f"{collection!r} is not the short name of a collection; list_collections has them"
+            )
         return self._hub.collection(collection)
 
     def _page(self, answer: Answer, page: str) -> dict[str, Any]:
@@ -183,6 +228,8 @@ def server(hub: Hub, *, allow_submit: bool = False, folder: Path | None = None) 
     ):  # fmt: skip
         made.add_tool(_telling(tool), annotations=reading)
     if allow_submit:
-        writing = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True)
+        writing = ToolAnnotations(
+            read_only_hint=False, destructive_hint=False, idempotent_hint=True
+        )
         made.add_tool(_telling(tools.submit), annotations=writing)
     return made

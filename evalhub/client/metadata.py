@@ -50,7 +50,10 @@ def gather_metadata(arguments: Sequence[str] | None = None) -> dict[str, Any]:
         found["packages"] = packages
     commit = _git("rev-parse", "HEAD")
     if commit:
-        found |= {"git_commit": commit, "git_dirty": bool(_git("status", "--porcelain", "--untracked-files=no"))}
+        found |= {
+            "git_commit": commit,
+            "git_dirty": bool(_git("status", "--porcelain", "--untracked-files=no")),
+        }
     return {**found, "command": command_line(sys.argv if arguments is None else arguments)}
 
 
@@ -72,7 +75,13 @@ def command_line(arguments: Sequence[str]) -> str:
 
 def _git(*arguments: str) -> str:
     try:
-        done = subprocess.run(["git", *arguments], capture_output=True, text=True, timeout=10, check=True)  # noqa: S603, S607
+        done = subprocess.run(  # noqa: S603
+            ["git", *arguments],  # noqa: S607
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=True,
+        )
     except (OSError, subprocess.SubprocessError):
         return ""
     return done.stdout.strip()

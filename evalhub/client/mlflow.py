@@ -23,7 +23,9 @@ _REFUSED = re.compile(r"[^\w.\-/ ]+", re.ASCII)
 _LONGEST = 250
 
 
-def log(run: Run, measures: Sequence[str] = (), prefix: str = "", *, step: int | None = None) -> dict[str, float]:
+def log(
+    run: Run, measures: Sequence[str] = (), prefix: str = "", *, step: int | None = None
+) -> dict[str, float]:
     """Log the means, the coverage and Judged@10 as metrics, and what identifies them as tags; return the metrics.
 
     MLflow refuses `@`, `(` and `=` in names: nDCG@10 becomes nDCG_at_10, and the tag `evalhub.measure.nDCG_at_10`
@@ -35,7 +37,9 @@ def log(run: Run, measures: Sequence[str] = (), prefix: str = "", *, step: int |
     for measure in found.numbers:
         name = metric_name(measure, prefix)
         if name in named:
-            raise BadSource(f"{named[name]} and {measure} would both be {name} in MLflow; log them with two prefixes")
+            raise BadSource(
+                f"{named[name]} and {measure} would both be {name} in MLflow; log them with two prefixes"
+            )
         named[name] = measure
     metrics = {name: found.numbers[measure] for name, measure in named.items()}
     tags = found.about | {f"evalhub.measure.{name}": measure for name, measure in named.items()}
@@ -50,6 +54,10 @@ def metric_name(measure: str, prefix: str = "") -> str:
     """Return the name that a measure has in MLflow; BadSource for one that MLflow would refuse."""
     # Several letters that follow each other, as in "=2)@5", become one "_".
     name = prefix + re.sub("__+", "_", _REFUSED.sub("_", measure.replace("@", "_at_"))).strip("_")
-    if len(name) > _LONGEST or name.startswith("/") or any(part in ("", ".", "..") for part in name.split("/")):
+    if (
+        len(name) > _LONGEST
+        or name.startswith("/")
+        or any(part in ("", ".", "..") for part in name.split("/"))
+    ):
         raise BadSource(f"MLflow takes no metric {name!r}; use another prefix")
     return name

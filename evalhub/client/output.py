@@ -32,7 +32,9 @@ def rendered(rows: list[dict[str, Any]], asked: str, *, upright: bool = False) -
         wanted = names_in(match[2])
         if unknown := [name for name in wanted if rows and name not in names]:
             near = suggestion(unknown[0], names)
-            raise BadFormat(f"there is no field {', '.join(unknown)}; the fields are {', '.join(names)}{near}")
+            raise BadFormat(
+                f"there is no field {', '.join(unknown)}; the fields are {', '.join(names)}{near}"
+            )
         names = wanted
     kept = [{name: row.get(name) for name in names} for row in rows]
     if match[1] == "json":
@@ -41,7 +43,9 @@ def rendered(rows: list[dict[str, Any]], asked: str, *, upright: bool = False) -
         return "".join(json.dumps(row, default=str) + "\n" for row in kept)
     if match[1] == "table" and upright:
         width = max(map(len, names), default=0)
-        lines = [f"{name.ljust(width)}  {text_of(_cell(row[name]))}" for row in kept for name in names]
+        lines = [
+            f"{name.ljust(width)}  {text_of(_cell(row[name]))}" for row in kept for name in names
+        ]
         return "".join(f"{line.rstrip()}\n" for line in lines)
     if match[1] == "table":
         return _table(names, kept)
@@ -58,7 +62,9 @@ def check_format(asked: str) -> re.Match[str]:
     if match and match[1] in FORMATS:
         return match
     near = suggestion(match[1] if match else asked, FORMATS)
-    raise BadFormat(f"unknown format {asked!r}; use {', '.join(FORMATS)}, or name fields, as in 'json(tag,AP)'{near}")
+    raise BadFormat(
+        f"unknown format {asked!r}; use {', '.join(FORMATS)}, or name fields, as in 'json(tag,AP)'{near}"
+    )
 
 
 def names_in(text: str) -> list[str]:
@@ -87,7 +93,9 @@ def _table(names: list[str], rows: list[dict[str, Any]]) -> str:
     if not rows:
         return ""
     cells = [[text_of(_cell(row[name])) for name in names] for row in rows]
-    widths = [max(len(name), *(len(row[index]) for row in cells)) for index, name in enumerate(names)]
+    widths = [
+        max(len(name), *(len(row[index]) for row in cells)) for index, name in enumerate(names)
+    ]
     right = [any(isinstance(row[name], int | float) for row in rows) for name in names]
     lines = [
         "  ".join(

@@ -16,8 +16,30 @@ from .runs import Run, run_id_in
 from .sending import Call, Steps, parameters_of
 from .sources import read_source
 
-_SHOWN = ("phase", "name", "kind", "collection", "state", "opens_at", "closes_at", "late_closes_at", "zone")
-_OF_ENTRY = ("number", "team", "tag", "state", "late", "role", "run_type", "priority", "arrived_at", "run_sha256", "id")
+_SHOWN = (
+    "phase",
+    "name",
+    "kind",
+    "collection",
+    "state",
+    "opens_at",
+    "closes_at",
+    "late_closes_at",
+    "zone",
+)
+_OF_ENTRY = (
+    "number",
+    "team",
+    "tag",
+    "state",
+    "late",
+    "role",
+    "run_type",
+    "priority",
+    "arrived_at",
+    "run_sha256",
+    "id",
+)
 _OF_RELEASE = (
     "audience", "state", "planned_at", "done_at", "waits_for", "qrels", "with_run_files", "entries", "note", "id",
 )  # fmt: skip
@@ -34,7 +56,13 @@ class PhaseInfo(Answer):
         return str(own["closes_at"])
 
     def rows(self) -> list[dict[str, Any]]:
-        return [{**{name: self.raw[name] for name in _SHOWN}, "closes_at": self.closes, **self.raw["limits"]}]
+        return [
+            {
+                **{name: self.raw[name] for name in _SHOWN},
+                "closes_at": self.closes,
+                **self.raw["limits"],
+            }
+        ]
 
     def countdown(self) -> str:
         """Say how long an entry is in time yet, by the clock of the server, and what has to arrive until when."""
@@ -80,7 +108,10 @@ class Entry(Answer):
 
     def rows(self) -> list[dict[str, Any]]:
         left = self.raw.get("allowance") or {}
-        return [{name: self.raw[name] for name in _OF_ENTRY} | {name: left[name] for name in _LEFT if name in left}]
+        return [
+            {name: self.raw[name] for name in _OF_ENTRY}
+            | {name: left[name] for name in _LEFT if name in left}
+        ]
 
 
 class Entries(Listed):
@@ -108,9 +139,16 @@ class Phase:
         """Change it, for organisers."""
         return self._hub._run(self._told(Call("PATCH", self.path, json=fields)))  # type: ignore[no-any-return]
 
-    def extend(self, closes_at: str, reason: str, *, zone: str | None = None, team: str | None = None) -> PhaseInfo:
+    def extend(
+        self, closes_at: str, reason: str, *, zone: str | None = None, team: str | None = None
+    ) -> PhaseInfo:
         """Let it close later, for all or for one team, for organisers: a time with offset, or a day and its zone."""
-        sent = {"closes_at": closes_at, "reason": reason, "team": team, **({"zone": zone} if zone else {})}
+        sent = {
+            "closes_at": closes_at,
+            "reason": reason,
+            "team": team,
+            **({"zone": zone} if zone else {}),
+        }
         return self._hub._run(self._told(Call("POST", f"{self.path}extend/", json=sent)))  # type: ignore[no-any-return]
 
     def pause(self, reason: str) -> PhaseInfo:
@@ -185,10 +223,25 @@ class Phase:
         the same key: it is entered once, and in time if its first try arrived in time. BadFile lists what is wrong with
         the file, Conflict says why the phase does not take it, QuotaExceeded that no attempt is left.
         """
-        form = {"run_type": run_type, "description": description, "on_behalf_of": on_behalf_of, "reason": reason}
-        fields: dict[str, Any] = {**form, "role": role, "label": label, "priority": priority, "answers": answers or {}}
+        form = {
+            "run_type": run_type,
+            "description": description,
+            "on_behalf_of": on_behalf_of,
+            "reason": reason,
+        }
+        fields: dict[str, Any] = {
+            **form,
+            "role": role,
+            "label": label,
+            "priority": priority,
+            "answers": answers or {},
+        }
         kept = {name: value for name, value in fields.items() if value not in ("", None, {})}
-        return self._hub._run(self._entered(source, tag, kept, metadata_of(metadata), dry_run, key or uuid.uuid4().hex))
+        return self._hub._run(
+            self._entered(
+                source, tag, kept, metadata_of(metadata), dry_run, key or uuid.uuid4().hex
+            )
+        )
 
     def entries(self) -> Entries:
         """Return the entries of the caller's team, of an organiser those of all teams."""
@@ -228,7 +281,9 @@ class Phase:
     def release(self, audience: str, at: str | None = None, **fields: Any) -> Answer:
         """Plan a release to `teams`, `participants` or `public`, for organisers: at a time, or until `release_now`;
         `zone`, `qrels`, `with_run_files`, `note`."""
-        call = Call("POST", f"{self.path}releases/", json={"audience": audience, "at": at, **fields})
+        call = Call(
+            "POST", f"{self.path}releases/", json={"audience": audience, "at": at, **fields}
+        )
         return self._hub._run(self._hub._told(call))  # type: ignore[no-any-return]
 
     def packet(self, team: str | None = None) -> bytes:
@@ -259,7 +314,13 @@ class Phase:
         return Entries((yield from self._hub._pages(f"{self.path}entries/", {"limit": 200})))
 
     def _entered(
-        self, given: Any, tag: str | None, fields: dict[str, Any], metadata: Any, dry_run: bool, key: str
+        self,
+        given: Any,
+        tag: str | None,
+        fields: dict[str, Any],
+        metadata: Any,
+        dry_run: bool,
+        key: str,
     ) -> Steps[Any]:
         path = f"{self.path}entries/"
         if isinstance(given, Run):
@@ -268,7 +329,10 @@ class Phase:
             return Entry((yield from self._hub._ask(call)).json())
         source = read_source(given, tag)
         sent = {**fields, "tag": source.tag, "metadata": metadata, "dry_run": dry_run or None}
-        form = {name: json.dumps(value) if isinstance(value, dict) else value for name, value in sent.items()}
+        form = {
+            name: json.dumps(value) if isinstance(value, dict) else value
+            for name, value in sent.items()
+        }
         call = Call("POST", path, fields=parameters_of(form), files={"file": source}, key=key)
         found = (yield from self._hub._ask(call)).json()
         return Check(found) if dry_run else Entry(found)
@@ -280,7 +344,13 @@ class Phase:
 
     def _published(self, entry: str | Entry) -> Steps[Entry]:
         found = yield from self._id(entry)
-        return Entry((yield from self._hub._ask(Call("PATCH", f"entries/{found}/", json={"published": True}))).json())
+        return Entry(
+            (
+                yield from self._hub._ask(
+                    Call("PATCH", f"entries/{found}/", json={"published": True})
+                )
+            ).json()
+        )
 
     def _id(self, entry: str | Entry) -> Steps[str]:
         """Return the id of an entry, which is given by its tag, its id or as it was returned."""
@@ -293,7 +363,9 @@ class Phase:
         for one in listed:
             if one["tag"] == tag:
                 return str(one["id"])
-        missing = NotFound(404, {"code": "not_found", "detail": f"phase {self.slug} has no entry {tag!r} of yours"})
+        missing = NotFound(
+            404, {"code": "not_found", "detail": f"phase {self.slug} has no entry {tag!r} of yours"}
+        )
         raise missing.meant(tag, [one["tag"] for one in listed])
 
 

@@ -19,7 +19,9 @@ def submit(args: argparse.Namespace) -> int:
         with commands.hub_of(args) as hub:
             return _submit_predictions(args, hub, commands.said_of(args))
     if args.collections or args.drop_identical:
-        raise WrongOption("--collections and --drop-identical are for predictions, with --from mteb or --from st")
+        raise WrongOption(
+            "--collections and --drop-identical are for predictions, with --from mteb or --from st"
+        )
     if not args.files:
         raise WrongOption("name the files or folders to submit: evh submit C FILE...")
     return commands.submit(args)
@@ -39,7 +41,9 @@ def _predictions_of(args: argparse.Namespace, hub: Hub) -> list[Prediction]:
     if args.files:
         slug, path = args.collection, args.files[0]
     if len(args.files) > 1 or not slug or not args.tag:
-        raise WrongOption("write evh submit C --from st FILE --tag MODEL: the file does not say whose rankings it has")
+        raise WrongOption(
+            "write evh submit C --from st FILE --tag MODEL: the file does not say whose rankings it has"
+        )
     return [Prediction(path, slug, args.tag, read_sentence_transformers(path), {})]
 
 
@@ -51,7 +55,12 @@ def _submit_predictions(args: argparse.Namespace, hub: Hub, how: dict[str, Any])
         raise WrongOption(f"--label is of one run, and these are {len(predictions)}")
     sending = []
     for one in predictions:
-        about = {**how, "tag": one.tag, "drop_identical": args.drop_identical, "label": label_at_once(args)}
+        about = {
+            **how,
+            "tag": one.tag,
+            "drop_identical": args.drop_identical,
+            "label": label_at_once(args),
+        }
         about["metadata"] = {**one.metadata, **how["metadata"]}
         sending.append((one.name, hub.collection(one.collection), one.results, about))
     if args.dry_run:

@@ -43,7 +43,9 @@ def read_sentence_transformers(path: str | Path) -> Results:
             ranking = {str(result["corpus_id"]): result["score"] for result in record["results"]}
         except (ValueError, KeyError, TypeError) as error:
             shape = "query_id and results, each with corpus_id and score"
-            raise BadSource(f"{path}:{number}: a line of predictions has {shape}: {error!r}") from error
+            raise BadSource(
+                f"{path}:{number}: a line of predictions has {shape}: {error!r}"
+            ) from error
         if topic in results:
             raise BadSource(f"{path}:{number}: query {topic} is there twice")
         results[topic] = ranking
@@ -58,14 +60,18 @@ def read_map(path: str | Path) -> dict[str, str]:
         try:
             toml = import_module("tomli")
         except ImportError as error:
-            raise BadSource(f"{path} can be read with Python 3.11, or where tomli is installed") from error
+            raise BadSource(
+                f"{path} can be read with Python 3.11, or where tomli is installed"
+            ) from error
     try:
         found: dict[str, str] = toml.loads(_text_of(path))
     except ValueError as error:
         raise BadSource(f"{path} is not TOML: {error}") from error
     for task, collection in found.items():
         if not isinstance(collection, str):
-            raise BadSource(f'{path}: {task} is not the name of a collection; write {task} = "collection"')
+            raise BadSource(
+                f'{path}: {task} is not the name of a collection; write {task} = "collection"'
+            )
     return found
 
 
@@ -89,15 +95,21 @@ def read_mteb(
             names.setdefault(path.parent, []).append(part)
             for name in (name for name in collections if f"{part}/".startswith(f"{name}/")):
                 about |= {"mteb_task": task, "mteb_subset": subset, "mteb_split": split}
-                made.append(Prediction(name, collections[name], tag or _tag_of(about, path), results, about))
+                made.append(
+                    Prediction(name, collections[name], tag or _tag_of(about, path), results, about)
+                )
                 met.add(part)
     if not names:
-        raise BadSource(f"{folder} has no file *{_OF_MTEB}; mteb.evaluate(..., prediction_folder=...) writes them")
+        raise BadSource(
+            f"{folder} has no file *{_OF_MTEB}; mteb.evaluate(..., prediction_folder=...) writes them"
+        )
     for inner, parts in names.items():
         for name in collections:
             meant = [part for part in parts if f"{part}/".startswith(f"{name}/")]
             if len(meant) > 1:
-                raise BadSource(f"{name} means several runs in {inner}: {', '.join(meant)}; name each of them")
+                raise BadSource(
+                    f"{name} means several runs in {inner}: {', '.join(meant)}; name each of them"
+                )
     if missing := sorted(set(collections) - {prediction.name for prediction in made}):
         known = ", ".join(sorted({part for parts in names.values() for part in parts}))
         raise BadSource(f"{folder} has no predictions of {', '.join(missing)}; it has {known}")
@@ -114,7 +126,9 @@ def _parts_of(path: Path) -> Iterator[tuple[str, str, dict[str, Any], Results]]:
             for split, results in splits.items():
                 yield subset, split, dict(about), results
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise BadSource(f"{path} is not a file of predictions as MTEB 2 writes them: {error!r}") from error
+        raise BadSource(
+            f"{path} is not a file of predictions as MTEB 2 writes them: {error!r}"
+        ) from error
 
 
 def _tag_of(about: dict[str, Any], path: Path) -> str:

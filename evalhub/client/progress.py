@@ -61,7 +61,9 @@ def wanted(out: TextIO, environment: Mapping[str, str] = os.environ) -> bool:
 
 
 @contextmanager
-def progress(hub: Any, files: int, quiet: bool = False, out: TextIO | None = None) -> Iterator[None]:
+def progress(
+    hub: Any, files: int, quiet: bool = False, out: TextIO | None = None
+) -> Iterator[None]:
     """Show what a server is sent while this lasts."""
     out = out or sys.stderr
     if quiet or not wanted(out):
@@ -69,7 +71,10 @@ def progress(hub: Any, files: int, quiet: bool = False, out: TextIO | None = Non
         return
     try:
         if find_spec("rich"):
-            shown, console = import_module("rich.progress"), import_module("rich.console").Console(file=out)
+            shown, console = (
+                import_module("rich.progress"),
+                import_module("rich.console").Console(file=out),
+            )
             columns = (
                 shown.TextColumn("{task.description}", markup=False),
                 shown.BarColumn(),

@@ -37,7 +37,9 @@ class EvalHub:
     def __init__(self, hub: Hub, tag: str) -> None:
         self.hub, self.tag = hub, tag
 
-    def submit(self, collection: str, source: Any, *, tag: str | None = None, **options: Any) -> Run:
+    def submit(
+        self, collection: str, source: Any, *, tag: str | None = None, **options: Any
+    ) -> Run:
         """Submit a run as `Collection.submit` does. Its tag is that of the test, if none is given; a run of the tag
         with another file gets a number behind it."""
         found: Run = self.hub.collection(collection).submit(
@@ -52,7 +54,11 @@ class EvalHub:
         return self.assert_gate(run, baseline, f"{measure} {NO_WORSE} {margin}", **options)
 
     def assert_gate(
-        self, run: Run, baseline: str | Run | None, rules: str | Rule | Iterable[str | Rule], **options: Any
+        self,
+        run: Run,
+        baseline: str | Run | None,
+        rules: str | Rule | Iterable[str | Rule],
+        **options: Any,
     ) -> Verdict:
         """Fail with the table of the verdict if a run is worse under one of the rules; warn where it is undecided."""
         verdict = self.hub.collection(run.collection).gate(run, baseline, rules, **options)
@@ -81,7 +87,9 @@ def _evalhub_hub(request: pytest.FixtureRequest) -> Iterator[Hub]:
 @pytest.fixture
 def evalhub(request: pytest.FixtureRequest, _evalhub_hub: Hub) -> EvalHub:
     """The server of EVH_URL, with assertions about runs."""
-    return EvalHub(_evalhub_hub, tag_of_test(request.node.nodeid, os.environ.get("PYTEST_XDIST_WORKER", "")))
+    return EvalHub(
+        _evalhub_hub, tag_of_test(request.node.nodeid, os.environ.get("PYTEST_XDIST_WORKER", ""))
+    )
 
 
 def tag_of_test(node: str, worker: str) -> str:

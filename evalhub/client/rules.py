@@ -20,7 +20,12 @@ from typing import Any
 
 from .errors import BadRule, EvalHubError
 
-NO_WORSE, NO_SIGNIFICANT_DROP, NO_DROP, AT_LEAST = "no-worse-than", "no-significant-drop", "no-drop", "at-least"
+NO_WORSE, NO_SIGNIFICANT_DROP, NO_DROP, AT_LEAST = (
+    "no-worse-than",
+    "no-significant-drop",
+    "no-drop",
+    "at-least",
+)
 FINE, WORSE, UNDECIDED = "fine", "worse", "undecided"
 # With fewer topics neither an interval nor a p says anything.
 LEAST_TOPICS = 10
@@ -75,7 +80,9 @@ def parse_rule(text: str | Rule) -> Rule:
     if not math.isfinite(number) or (kind != AT_LEAST and number <= 0):
         raise BadRule(f"{text!r}: a margin is a number above 0; for none, write no-drop")
     if relative and (kind == AT_LEAST or number >= 1):
-        raise BadRule(f"{text!r}: {'at-least takes a number' if kind == AT_LEAST else 'a share is below 100%'}")
+        raise BadRule(
+            f"{text!r}: {'at-least takes a number' if kind == AT_LEAST else 'a share is below 100%'}"
+        )
     return Rule(measure, kind, number, relative)
 
 
@@ -103,8 +110,17 @@ class Result:
     lower_is_better: bool = False
 
     def raw(self) -> dict[str, Any]:
-        told = {name: value for name, value in vars(self).items() if name not in ("rule", "lower_is_better")}
-        return {"rule": str(self.rule), "measure": self.rule.measure, "kind": self.rule.kind, **told}
+        told = {
+            name: value
+            for name, value in vars(self).items()
+            if name not in ("rule", "lower_is_better")
+        }
+        return {
+            "rule": str(self.rule),
+            "measure": self.rule.measure,
+            "kind": self.rule.kind,
+            **told,
+        }
 
     def caution(self, code: str, message: str) -> None:
         self.cautions.append({"code": code, "message": message})
@@ -113,7 +129,9 @@ class Result:
 def read_pair(rule: Rule, compared: dict[str, Any], candidate: str, test: str) -> Result:
     """Return the numbers of a rule from one measure of the server's comparison of two runs; `decide` comes after."""
     if "lower_is_better" not in compared:
-        raise EvalHubError("this server is too old for a gate: its version/ does not have the feature gate")
+        raise EvalHubError(
+            "this server is too old for a gate: its version/ does not have the feature gate"
+        )
     (pair,) = compared["pairs"]
     told = pair["tests"][test]
     # The server subtracts in the order of the means.
@@ -121,7 +139,9 @@ def read_pair(rule: Rule, compared: dict[str, Any], candidate: str, test: str) -
     ends = [None if told[end] is None else turn * told[end] for end in ("low", "high")]
     low, high = ends if turn > 0 else reversed(ends)
     means = {mean["run"]: mean["mean"] for mean in compared["means"]}
-    result = Result(rule, d=turn * pair["difference"], low=low, high=high, n=compared["topics"]["used"])
+    result = Result(
+        rule, d=turn * pair["difference"], low=low, high=high, n=compared["topics"]["used"]
+    )
     result.p_value, result.detectable = told["p_value"], pair["detectable"]
     result.lower_is_better = compared["lower_is_better"]
     result.candidate_mean = means.pop(candidate)
@@ -134,19 +154,29 @@ def read_pair(rule: Rule, compared: dict[str, Any], candidate: str, test: str) -
         # n' = ceil(((t(1 - alpha) + t(power)) s_d / MARGIN)^2), from what n topics detect.
         result.topics_needed = math.ceil(result.n * (result.detectable / result.margin) ** 2 - 1e-9)
     if left := compared["topics"]["left_out"]:
-        result.caution("topics_left_out", f"{left} topics have no value of one of the runs and do not count")
+        result.caution(
+            "topics_left_out", f"{left} topics have no value of one of the runs and do not count"
+        )
     if pair["deviation"] == 0:
         # Without spread there is no interval: d alone decides.
         result.low = result.high = result.d
-        result.caution("constant_difference", "the difference is the same on every topic; it alone decides")
+        result.caution(
+            "constant_difference", "the difference is the same on every topic; it alone decides"
+        )
     return result
 
 
 def decide(results: list[Result], alpha: float) -> None:
     """Give each result its verdict. p of the rules about significance are corrected over all of them, by Holm."""
-    about_p = [result for result in results if result.rule.kind == NO_SIGNIFICANT_DROP and result.d is not None]
+    about_p = [
+        result
+        for result in results
+        if result.rule.kind == NO_SIGNIFICANT_DROP and result.d is not None
+    ]
     # A difference without spread is certain, none at all is none.
-    values = [(float(not result.d) if result.p_value is None else result.p_value) for result in about_p]
+    values = [
+        (float(not result.d) if result.p_value is None else result.p_value) for result in about_p
+    ]
     for result, adjusted in zip(about_p, holm(values), strict=True):
         result.p_adjusted = adjusted
     for result in results:
@@ -154,7 +184,11 @@ def decide(results: list[Result], alpha: float) -> None:
             continue
         if result.rule.kind == NO_DROP:
             worse = result.d < -ROUNDING
-            _say(result, WORSE if worse else FINE, "the mean is lower" if worse else "the mean is not lower")
+            _say(
+                result,
+                WORSE if worse else FINE,
+                "the mean is lower" if worse else "the mean is not lower",
+            )
         elif result.n < LEAST_TOPICS:
             _say(result, UNDECIDED, f"{result.n} topics are too few: {LEAST_TOPICS} at least")
             result.caution("few_topics", result.reason)
@@ -171,19 +205,29 @@ def _say(result: Result, verdict: str, reason: str) -> None:
 def _decide_margin(result: Result) -> None:
     d, low, high, margin = result.d, result.low, result.high, result.margin
     if not margin:
-        _say(result, UNDECIDED, "the baseline's mean is 0, and no share of it is a margin; give an absolute one")
+        _say(
+            result,
+            UNDECIDED,
+            "the baseline's mean is 0, and no share of it is a margin; give an absolute one",
+        )
     elif d is None or low is None or high is None:
         _say(result, UNDECIDED, "the test gives no interval")
     elif low == high:
         worse = d < -margin - ROUNDING
-        _say(result, WORSE if worse else FINE, f"every topic differs by {d:+.4f}, margin {margin:.4f}")
+        _say(
+            result,
+            WORSE if worse else FINE,
+            f"every topic differs by {d:+.4f}, margin {margin:.4f}",
+        )
     elif high < -margin:
         _say(result, WORSE, f"{d:+.4f}, worse by {-high:.4f} at least, margin {margin:.4f}")
     elif low > -margin:
         bound = f"better by {low:.4f} at least" if low > 0 else f"worse by {-low:.4f} at most"
         _say(result, FINE, f"{d:+.4f}, {bound}, margin {margin:.4f}")
     else:
-        _say(result, UNDECIDED, f"{d:+.4f}, between {low:+.4f} and {high:+.4f}, margin {margin:.4f}")
+        _say(
+            result, UNDECIDED, f"{d:+.4f}, between {low:+.4f} and {high:+.4f}, margin {margin:.4f}"
+        )
         needed = result.topics_needed or 0
         more = f"where there is no difference, {needed:,} topics would decide in 8 of 10 cases"
         if needed <= result.n:
@@ -196,7 +240,11 @@ def _decide_significance(result: Result, alpha: float) -> None:
     worse = d < -ROUNDING and p is not None and p < alpha
     told = "no p" if p is None else "p < 0.0001" if p < 0.0001 else f"p = {p:.4f}"
     _say(result, WORSE if worse else FINE, f"{d:+.4f}, {told} corrected")
-    if result.detectable is not None and result.margin is not None and result.detectable > result.margin:
+    if (
+        result.detectable is not None
+        and result.margin is not None
+        and result.detectable > result.margin
+    ):
         message = (
             f"these {result.n} topics show a drop of {result.detectable:.4f} in 8 of 10 cases, and smaller ones less "
             f"often: a drop of {result.margin:.4f} may pass"
@@ -213,7 +261,11 @@ def decide_least(rule: Rule, mean: float | None, topics: int, lower_is_better: b
     else:
         worse = mean > least + ROUNDING if lower_is_better else mean < least - ROUNDING
         bound = "most" if lower_is_better else "least"
-        _say(result, WORSE if worse else FINE, f"the mean is {mean:.4f}, required at {bound} {least:.4f}")
+        _say(
+            result,
+            WORSE if worse else FINE,
+            f"the mean is {mean:.4f}, required at {bound} {least:.4f}",
+        )
     return result
 
 

@@ -164,7 +164,13 @@ class Run(Submission):
         source = read_as_it_is(given, name)
         fields = {"name": name} if name else {}
         # What is attached already is not attached again.
-        call = Call("POST", f"{self._path}artifacts/", fields=fields, files={"file": source}, key=uuid.uuid4().hex)
+        call = Call(
+            "POST",
+            f"{self._path}artifacts/",
+            fields=fields,
+            files={"file": source},
+            key=uuid.uuid4().hex,
+        )
         return Answer((yield from self._hub._ask(call)).json())
 
     def notes(self) -> Listed:
@@ -236,9 +242,16 @@ def states_of(hub: Any, made: Sequence[Submission]) -> Steps[float]:
     runs = [one for one in made if one._kind == "runs"]
     for first in range(0, len(runs), _AT_ONCE):
         asked = runs[first : first + _AT_ONCE]
-        response = yield from hub._ask(Call("GET", "runs/", {"id": ",".join(run.raw["id"] for run in asked)}))
+        response = yield from hub._ask(
+            Call("GET", "runs/", {"id": ",".join(run.raw["id"] for run in asked)})
+        )
         states = {state.pop("id"): state for state in response.json()["runs"]}
-        gone = {"state": "cancelled", "code": "run_deleted", "reason": "the run was withdrawn", "queue": None}
+        gone = {
+            "state": "cancelled",
+            "code": "run_deleted",
+            "reason": "the run was withdrawn",
+            "queue": None,
+        }
         for run in asked:
             run.raw["status"] = {**run.raw["status"], **states.get(run.raw["id"], gone)}
         hint = max(hint, seconds_of(response) or 0.0)
@@ -257,9 +270,16 @@ def wait_for(hub: Any, runs: Sequence[Submission], timeout: float) -> Steps[None
         hint = yield from states_of(hub, waiting)
         waiting = [run for run in waiting if run.state in ON_THE_WAY]
         waited = time.monotonic() - start
-        nobody = [run for run in waiting if (run.raw["status"]["queue"] or {}).get("waits_for") == "no_worker_alive"]
+        nobody = [
+            run
+            for run in waiting
+            if (run.raw["status"]["queue"] or {}).get("waits_for") == "no_worker_alive"
+        ]
         if nobody and waited > _SAY_AFTER and not said:
-            _log.warning("no worker is alive to evaluate %s; tell the operator. Still waiting.", nobody[0].tag)
+            _log.warning(
+                "no worker is alive to evaluate %s; tell the operator. Still waiting.",
+                nobody[0].tag,
+            )
             said = True
         # A hint of one second is the server's least: shorter waits are worth a look.
         delay = hint if hint > 1 else pause
@@ -277,7 +297,9 @@ def find_run(hub: Any, collection: str, name: str, team: str | None = None) -> S
     if found:
         return hub.run_class(hub, (yield from hub._json(f"runs/{found}/")))  # type: ignore[no-any-return]
     if not collection:
-        raise Ambiguous(f"{name!r} is not an id; name the collection of this tag, on the command line with -c")
+        raise Ambiguous(
+            f"{name!r} is not an id; name the collection of this tag, on the command line with -c"
+        )
     if name.startswith(LABEL):
         return (yield from _labelled(hub, collection, name.removeprefix(LABEL), team))
     slug, _, tag = name.rpartition("/")
@@ -286,7 +308,9 @@ def find_run(hub: Any, collection: str, name: str, team: str | None = None) -> S
     listed = yield from hub._pages(f"collections/{collection}/runs/", asked)
     runs: list[Run] = [hub.run_class(hub, raw) for raw in listed["results"] if raw["tag"] == tag]
     if not runs:
-        missing = NotFound(404, {"code": "not_found", "detail": f"collection {collection} has no run {name!r}"})
+        missing = NotFound(
+            404, {"code": "not_found", "detail": f"collection {collection} has no run {name!r}"}
+        )
         listed = yield from hub._pages(f"collections/{collection}/runs/", {"limit": 200}, 200)
         raise missing.meant(tag, [raw["tag"] for raw in listed["results"]])
     if len(runs) > 1:
@@ -306,7 +330,9 @@ def _labelled(hub: Any, collection: str, name: str, team: str | None) -> Steps[R
         own = {one["slug"] for one in (yield from hub._json("me/"))["teams"]}
         found = [one for one in found if one["team"] in own] or found
     if not found:
-        raise NotFound(404, {"code": "not_found", "detail": f"collection {collection} has no label {name!r}"})
+        raise NotFound(
+            404, {"code": "not_found", "detail": f"collection {collection} has no label {name!r}"}
+        )
     if len(found) > 1:
         teams = ", ".join(f"{LABEL}{one['team']}/{label}" for one in found)
         raise Ambiguous(f"several teams have a label {label!r}; name one of {teams}")
@@ -318,4 +344,8 @@ def run_id_in(name: str) -> str:
     parts = [part for part in name.partition("?")[0].split("/") if part]
     text = parts[parts.index("runs") + 1] if "runs" in parts[:-1] else name
     digits = text.replace("-", "")
-    return text if len(text) == 36 and len(digits) == 32 and set(digits.lower()) <= set("0123456789abcdef") else ""
+    return (
+        text
+        if len(text) == 36 and len(digits) == 32 and set(digits.lower()) <= set("0123456789abcdef")
+        else ""
+    )

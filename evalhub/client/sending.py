@@ -111,7 +111,9 @@ def parameters_of(given: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def send(call: Call, retry_for: float, heard: Callable[[httpx.Response, float], None]) -> Steps[httpx.Response]:
+def send(
+    call: Call, retry_for: float, heard: Callable[[httpx.Response, float], None]
+) -> Steps[httpx.Response]:
     """Send a request until it is answered, for at most `retry_for` seconds; the error of the last try otherwise.
 
     Between tries it waits a random time that grows, or as long as the server asks for. `heard` is told of each answer
@@ -148,7 +150,11 @@ def _may_repeat(call: Call, failed: Refused | Unavailable, tries: int) -> bool:
         return failed.code in _PASSING or (failed.status == 408 and call.repeatable)
     if not call.repeatable:
         return False
-    return failed.status is None or failed.status in _AGAIN or (failed.status == 500 and tries <= _TWICE)
+    return (
+        failed.status is None
+        or failed.status in _AGAIN
+        or (failed.status == 500 and tries <= _TWICE)
+    )
 
 
 def _arguments(call: Call, stack: ExitStack, watcher: Watcher | None) -> dict[str, Any]:

@@ -36,14 +36,20 @@ class _HubEvaluator:
     are those of `Collection.submit`, such as `team`, `metadata` and `drop_identical`.
     """
 
-    def __init__(self, inner: Any, collection: str, *, name: str = "", hub: Hub | None = None, **options: Any) -> None:
+    def __init__(
+        self, inner: Any, collection: str, *, name: str = "", hub: Hub | None = None, **options: Any
+    ) -> None:
         super().__init__()
         if not hasattr(inner, "write_predictions"):
-            raise TypeError(f"inner is an InformationRetrievalEvaluator, which ranks documents, not {inner!r}")
+            raise TypeError(
+                f"inner is an InformationRetrievalEvaluator, which ranks documents, not {inner!r}"
+            )
         self.inner, self._name, self._options = inner, name, options
         self.runs: list[Run] = []
         self.greater_is_better = inner.greater_is_better
-        self._collection = (hub or connect(timeout=_SECONDS, retry_for=_SECONDS)).collection(collection)
+        self._collection = (hub or connect(timeout=_SECONDS, retry_for=_SECONDS)).collection(
+            collection
+        )
         self._failed = False
 
     @property
@@ -52,7 +58,13 @@ class _HubEvaluator:
         return text
 
     def __call__(
-        self, model: Any, output_path: str | None = None, epoch: float = -1, steps: int = -1, *args: Any, **more: Any
+        self,
+        model: Any,
+        output_path: str | None = None,
+        epoch: float = -1,
+        steps: int = -1,
+        *args: Any,
+        **more: Any,
     ) -> Any:
         try:
             folder = TemporaryDirectory(prefix="evh-", ignore_cleanup_errors=True)
@@ -85,21 +97,35 @@ class _HubEvaluator:
     def _submit(self, pattern: Path, model: Any, epoch: float, steps: int) -> None:
         """Submit the rankings of every score function; their names are part of the tag where there are several."""
         known = getattr(model, "model_card_data", None)
-        called = self._name or getattr(known, "model_name", "") or getattr(known, "base_model", "") or "model"
+        called = (
+            self._name
+            or getattr(known, "model_name", "")
+            or getattr(known, "base_model", "")
+            or "model"
+        )
         about = {"model": called, "epoch": epoch, "steps": steps}
         names = self.inner.score_function_names
         for name in names:
             results = read_sentence_transformers(pattern.with_name(f"{pattern.stem}_{name}.jsonl"))
-            parts = [*([] if epoch == -1 else [f"{epoch:g}"]), *([] if steps == -1 else [str(steps)])]
+            parts = [
+                *([] if epoch == -1 else [f"{epoch:g}"]),
+                *([] if steps == -1 else [str(steps)]),
+            ]
             end = "".join(f"-{part}" for part in [*parts, *([name] if len(names) > 1 else [])])
             options = {"if_taken": "suffix", **self._options}
-            options["metadata"] = {**about, "score_function": name, **(options.get("metadata") or {})}
+            options["metadata"] = {
+                **about,
+                "score_function": name,
+                **(options.get("metadata") or {}),
+            }
             tag = tag_of_name(called)[: 64 - len(end)] + end
             self.runs.append(self._collection.submit(results, tag=tag, **options))
 
     def _note(self, error: Exception) -> None:
         if not self._failed:
-            _log.warning("the evaluation was not sent to EvalHub, and later failures are not told: %s", error)
+            _log.warning(
+                "the evaluation was not sent to EvalHub, and later failures are not told: %s", error
+            )
         self._failed = True
 
 
@@ -112,6 +138,8 @@ def __getattr__(name: str) -> Any:
     except ImportError:  # before version 6
         library = import_module("sentence_transformers.evaluation")
     base = library.SentenceEvaluator
-    made = type(name, (_HubEvaluator, base), {"__module__": __name__, "__doc__": _HubEvaluator.__doc__})
+    made = type(
+        name, (_HubEvaluator, base), {"__module__": __name__, "__doc__": _HubEvaluator.__doc__}
+    )
     globals()[name] = made
     return made

@@ -34,7 +34,9 @@ class SessionSet(Submission):
 
     def _values(self, measures: tuple[str, ...], selection: dict[str, Any]) -> Steps[SessionValues]:
         asked = {**({"measures": list(measures)} if measures else {}), "limit": 10_000, **selection}
-        return SessionValues((yield from self._hub._pages(f"{self._path}values/", asked, None, "sessions")))
+        return SessionValues(
+            (yield from self._hub._pages(f"{self._path}values/", asked, None, "sessions"))
+        )
 
 
 class Sessions:
@@ -89,7 +91,13 @@ class Sessions:
     ) -> Any:
         """Submit a session log (a path, bytes or a file) and return the set as it was received, or a Check with
         `dry_run`. `format` is recognised; `judged_by` is topic, session, query or own."""
-        form = {"tag": tag, "team": team, "format": format, "judged_by": judged_by, "description": description}
+        form = {
+            "tag": tag,
+            "team": team,
+            "format": format,
+            "judged_by": judged_by,
+            "description": description,
+        }
         return self._hub._run(self._submitted(source, form, metadata_of(metadata), dry_run, key))
 
     def all(self, **filters: Any) -> list[SessionSet]:
@@ -104,12 +112,19 @@ class Sessions:
         """Return the values of a session set by its id, `tag` or `team/tag`."""
         return self._hub._run(self._values_of(name, measures, selection))  # type: ignore[no-any-return]
 
-    def leaderboard(self, *measures: str, rows: int | None = None, **parameters: Any) -> SessionBoard:
+    def leaderboard(
+        self, *measures: str, rows: int | None = None, **parameters: Any
+    ) -> SessionBoard:
         """Return the leaderboard of systems: `judged_by`, `statistics`, `baseline`, `sort`, ..."""
         return self._hub._run(self._leaderboard(measures, rows, parameters))  # type: ignore[no-any-return]
 
     def _submitted(
-        self, given: Any, form: dict[str, Any], metadata: dict[str, Any] | None, dry_run: bool, key: str | None
+        self,
+        given: Any,
+        form: dict[str, Any],
+        metadata: dict[str, Any] | None,
+        dry_run: bool,
+        key: str | None,
     ) -> Steps[Any]:
         fields = {name: str(value) for name, value in form.items() if value}
         fields.setdefault("team", self._hub.config.team)
@@ -119,9 +134,17 @@ class Sessions:
             fields["dry_run"] = "true"
         kept = {name: value for name, value in fields.items() if value}
         response = yield from self._hub._ask(
-            Call("POST", self.path, fields=kept, files={"file": read_file(given)}, key=key or uuid.uuid4().hex)
+            Call(
+                "POST",
+                self.path,
+                fields=kept,
+                files={"file": read_file(given)},
+                key=key or uuid.uuid4().hex,
+            )
         )
-        return Check(response.json()) if dry_run else self._hub.set_class(self._hub, response.json())
+        return (
+            Check(response.json()) if dry_run else self._hub.set_class(self._hub, response.json())
+        )
 
     def _listed(self, filters: dict[str, Any]) -> Steps[list[SessionSet]]:
         listed = yield from self._hub._pages(self.path, {"limit": 200, **filters})
@@ -129,22 +152,35 @@ class Sessions:
 
     def _found(self, name: str) -> Steps[SessionSet]:
         if found := run_id_in(name):
-            return self._hub.set_class(self._hub, (yield from self._hub._json(f"session-sets/{found}/")))  # type: ignore[no-any-return]
+            return self._hub.set_class(
+                self._hub, (yield from self._hub._json(f"session-sets/{found}/"))
+            )  # type: ignore[no-any-return]
         team, _, tag = name.rpartition("/")
         everything = yield from self._listed({"team": team} if team else {})
         for made in everything:
             if made.tag == tag:
                 return made
-        missing = NotFound(404, {"code": "not_found", "detail": f"collection {self.slug} has no session set {name!r}"})
+        missing = NotFound(
+            404,
+            {"code": "not_found", "detail": f"collection {self.slug} has no session set {name!r}"},
+        )
         raise missing.meant(tag, [made.tag for made in everything])
 
-    def _values_of(self, name: str, measures: tuple[str, ...], selection: dict[str, Any]) -> Steps[SessionValues]:
+    def _values_of(
+        self, name: str, measures: tuple[str, ...], selection: dict[str, Any]
+    ) -> Steps[SessionValues]:
         made = yield from self._found(name)
         return (yield from made._values(measures, selection))
 
     def _leaderboard(
         self, measures: tuple[str, ...], rows: int | None, parameters: dict[str, Any]
     ) -> Steps[SessionBoard]:
-        asked = {**({"measures": list(measures)} if measures else {}), "limit": min(rows or 200, 200), **parameters}
-        body = yield from self._hub._pages(f"collections/{self.slug}/session-leaderboard/", asked, rows)
+        asked = {
+            **({"measures": list(measures)} if measures else {}),
+            "limit": min(rows or 200, 200),
+            **parameters,
+        }
+        body = yield from self._hub._pages(
+            f"collections/{self.slug}/session-leaderboard/", asked, rows
+        )
         return SessionBoard(body, f"{self._hub.url}/collections/{self.slug}/sessions/")

@@ -25,7 +25,9 @@ from typing import IO, Any, cast
 from .errors import BadSource
 
 # What programs write as the tag of every run, in lower case; none of these says which run it is.
-GENERIC = frozenset(("pyterrier", "anserini", "pyserini", "faiss", "run", "test", "standard", "q0", "0", "ranx"))
+GENERIC = frozenset(
+    ("pyterrier", "anserini", "pyserini", "faiss", "run", "test", "standard", "q0", "0", "ranx")
+)
 # Files of ranx; of these only the second is read with it.
 _RANX = (".json", ".lz4", ".parquet")
 _ENDINGS = (".gz", ".zst", ".run", ".res", ".txt", ".trec", *_RANX)
@@ -91,7 +93,9 @@ def read_source(given: Any, tag: str | None = None, *, drop_identical: bool = Fa
             given = path
     plain = isinstance(given, bytes | bytearray | memoryview | Path) or hasattr(given, "read")
     if plain and drop_identical:
-        raise BadSource("drop_identical is for results that are a dictionary, a table or rows, not for a run file")
+        raise BadSource(
+            "drop_identical is for results that are a dictionary, a table or rows, not for a run file"
+        )
     if isinstance(given, Path):
         with given.open("rb") as file:
             return _of_bytes(file, given.name, tag)
@@ -108,7 +112,9 @@ def _of_results(given: Any, tag: str | None, named: str | None, drop_identical: 
         given = given.to_dict()
     name = tag or named or ""
     if not name or name.lower() in GENERIC:
-        raise BadSource("a run that comes without a file has no name; give it a tag, as in submit(results, tag='bm25')")
+        raise BadSource(
+            "a run that comes without a file has no name; give it a tag, as in submit(results, tag='bm25')"
+        )
     results = by_topic(given)
     identical = tuple(topic for topic, ranking in results.items() if topic in ranking)
     if drop_identical:
@@ -116,7 +122,9 @@ def _of_results(given: Any, tag: str | None, named: str | None, drop_identical: 
             del results[topic][topic]
         if not any(results.values()):
             raise BadSource("no document is left: each has the id of its topic")
-    source = _of_bytes(io.BytesIO("".join(six_columns(results, name)).encode()), f"{name}.run", name)
+    source = _of_bytes(
+        io.BytesIO("".join(six_columns(results, name)).encode()), f"{name}.run", name
+    )
     return replace(source, identical=identical, dropped=drop_identical)
 
 
@@ -127,11 +135,15 @@ def _of_ranx(path: Path) -> Any:
             return json.loads(path.read_bytes())
         except ValueError as error:
             raise BadSource(f"{path} is not the JSON of a run: {error}") from error
-    needed, kind = ("pandas", "read_parquet") if path.suffix.lower() == ".parquet" else ("ranx", "Run")
+    needed, kind = (
+        ("pandas", "read_parquet") if path.suffix.lower() == ".parquet" else ("ranx", "Run")
+    )
     try:
         reader = getattr(import_module(needed), kind)
     except ImportError as error:
-        raise BadSource(f"{path} can be read where {needed} is installed: pip install {needed} ({error})") from error
+        raise BadSource(
+            f"{path} can be read where {needed} is installed: pip install {needed} ({error})"
+        ) from error
     try:
         return reader.from_file(str(path)) if needed == "ranx" else reader(path)
     except Exception as error:  # whatever the readers raise
@@ -140,8 +152,12 @@ def _of_ranx(path: Path) -> Any:
 
 def read_file(given: Any) -> Source:
     """Return what is to be sent of judgements, topics, session logs: a path, bytes or a file; BadSource for others."""
-    if not isinstance(given, str | os.PathLike | bytes | bytearray | memoryview) and not hasattr(given, "read"):
-        raise BadSource(f"a {type(given).__name__} is not a file; give a path, bytes or an open file")
+    if not isinstance(given, str | os.PathLike | bytes | bytearray | memoryview) and not hasattr(
+        given, "read"
+    ):
+        raise BadSource(
+            f"a {type(given).__name__} is not a file; give a path, bytes or an open file"
+        )
     if not isinstance(given, str | os.PathLike):
         return read_source(given)
     if not Path(given).is_file():
@@ -164,9 +180,13 @@ def read_as_it_is(given: Any, name: str | None = None) -> Source:
         name = name or Path(str(getattr(given, "name", ""))).name
         given = given.read()
     if not isinstance(given, bytes | bytearray | memoryview):
-        raise BadSource(f"a {type(given).__name__} is not a file; give a path, bytes or a file opened in binary mode")
+        raise BadSource(
+            f"a {type(given).__name__} is not a file; give a path, bytes or a file opened in binary mode"
+        )
     if not name:
-        raise BadSource("bytes have no name; say what the file is called, as in attach(content, 'config.yaml')")
+        raise BadSource(
+            "bytes have no name; say what the file is called, as in attach(content, 'config.yaml')"
+        )
     return Source(name, io.BytesIO(given), "", hashlib.sha256(given).hexdigest())
 
 
@@ -276,23 +296,34 @@ def by_topic(given: Any) -> dict[str, dict[str, float]]:
     """Return a dictionary, a table or scored documents as {topic: {document: score}}; BadSource for what is none."""
     if isinstance(given, Mapping):
         rows: Iterable[tuple[Any, Any, Any]] = (
-            (topic, document, score) for topic, ranking in given.items() for document, score in _ranking(topic, ranking)
+            (topic, document, score)
+            for topic, ranking in given.items()
+            for document, score in _ranking(topic, ranking)
         )
     elif hasattr(given, "columns"):
-        rows = zip(*(list(given[_column(given, names)]) for names in (_TOPIC, _DOCUMENT, ("score",))), strict=True)
+        rows = zip(
+            *(list(given[_column(given, names)]) for names in (_TOPIC, _DOCUMENT, ("score",))),
+            strict=True,
+        )
     elif isinstance(given, Iterable):
         rows = (_triple(row) for row in given)
     else:
-        raise BadSource(f"a {type(given).__name__} is not a run; give a path, bytes, a dictionary, a table or rows")
+        raise BadSource(
+            f"a {type(given).__name__} is not a run; give a path, bytes, a dictionary, a table or rows"
+        )
     found: dict[str, dict[str, float]] = {}
     for topic, document, score in rows:
         topic, document = str(topic), str(document)
         if not topic or not document or _ILL.search(topic + document):
-            raise BadSource(f"topic {topic!r}, document {document!r}: an id is empty or has white space")
+            raise BadSource(
+                f"topic {topic!r}, document {document!r}: an id is empty or has white space"
+            )
         try:
             value = float(score)
         except (TypeError, ValueError):
-            raise BadSource(f"topic {topic}, document {document}: the score {score!r} is not a number") from None
+            raise BadSource(
+                f"topic {topic}, document {document}: the score {score!r} is not a number"
+            ) from None
         if not math.isfinite(value):
             raise BadSource(f"topic {topic}, document {document}: the score is {value}")
         ranking = found.setdefault(topic, {})
@@ -306,7 +337,9 @@ def by_topic(given: Any) -> dict[str, dict[str, float]]:
 
 def _ranking(topic: Any, ranking: Any) -> Iterable[tuple[Any, Any]]:
     if not isinstance(ranking, Mapping):
-        raise BadSource(f"topic {topic}: {type(ranking).__name__} is not a dictionary of scores by document")
+        raise BadSource(
+            f"topic {topic}: {type(ranking).__name__} is not a dictionary of scores by document"
+        )
     return ranking.items()
 
 
@@ -314,7 +347,9 @@ def _column(table: Any, names: tuple[str, ...]) -> str:
     for name in names:
         if name in table.columns:
             return name
-    raise BadSource(f"the table has no column {' or '.join(names)}; it has {', '.join(map(str, table.columns))}")
+    raise BadSource(
+        f"the table has no column {' or '.join(names)}; it has {', '.join(map(str, table.columns))}"
+    )
 
 
 def _triple(row: Any) -> tuple[Any, Any, Any]:

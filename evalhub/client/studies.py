@@ -44,7 +44,9 @@ class Configurations(Placed):
                 for one in changes[change]:
                     values = {ends: one["value"]} if ends else one
                     row = {"run": names[changes["run"]], "name": one["name"], "change": change}
-                    rows.append({**row, "before": values.get("before"), "after": values.get("after")})
+                    rows.append(
+                        {**row, "before": values.get("before"), "after": values.get("after")}
+                    )
         return rows
 
 
@@ -54,7 +56,10 @@ class Difficulty(Drawn):
     _first_chart = "heat-map"
 
     def rows(self) -> list[dict[str, Any]]:
-        return [{"topic_id": one["topic_id"], "title": one["title"], **one["numbers"]} for one in self.raw["results"]]
+        return [
+            {"topic_id": one["topic_id"], "title": one["title"], **one["numbers"]}
+            for one in self.raw["results"]
+        ]
 
 
 class Topic(Placed):
@@ -90,7 +95,9 @@ class Importance(Drawn):
             first = {name: one[name] for name in shown}
             for level in one["levels"]:
                 ends = {"value": level["value"], "from": level["low"], "to": level["high"]}
-                rows.append({**first, **ends, **{name: level[name] for name in ("others", "runs", "mean")}})
+                rows.append(
+                    {**first, **ends, **{name: level[name] for name in ("others", "runs", "mean")}}
+                )
         return rows
 
 
@@ -100,12 +107,22 @@ class Frontier(Drawn):
     _first_chart = "frontier"
 
     def rows(self) -> list[dict[str, Any]]:
-        names = {one["run"]["id"]: f"{one['run']['team']}/{one['run']['tag']}" for one in self.raw["results"]}
+        names = {
+            one["run"]["id"]: f"{one['run']['team']}/{one['run']['tag']}"
+            for one in self.raw["results"]
+        }
         rows = []
         for one in self.raw["results"]:
             row = {"team": one["run"]["team"], "tag": one["run"]["tag"], "mean": one["mean"]}
-            row |= {"cost": one["cost"]["value"], **{name: one["cost"][name] for name in ("low", "high", "n")}}
-            row |= {"hardware": one["hardware"], "status": one["status"], "by": names.get(one["by"], one["by"])}
+            row |= {
+                "cost": one["cost"]["value"],
+                **{name: one["cost"][name] for name in ("low", "high", "n")},
+            }
+            row |= {
+                "hardware": one["hardware"],
+                "status": one["status"],
+                "by": names.get(one["by"], one["by"]),
+            }
             rows.append({**row, "p_adjusted": one["p_adjusted"], "id": one["run"]["id"]})
         return rows
 
@@ -137,14 +154,18 @@ class Studied:
         asked = {"runs": as_list(runs), "baseline": baseline, "filter": filter}
         return self._hub._run(self._configurations(asked))  # type: ignore[no-any-return]
 
-    def difficulty(self, measure: Any = None, rows: int | None = None, **parameters: Any) -> Difficulty:
+    def difficulty(
+        self, measure: Any = None, rows: int | None = None, **parameters: Any
+    ) -> Difficulty:
         """Return the judged topics with what the runs reach on each: all, or the first `rows`.
 
         `sort` is difficulty, spread, disagreement, best or topic; `order` is desc or asc.
         """
         return self._hub._run(self._difficulty(measure, rows, parameters))  # type: ignore[no-any-return]
 
-    def topic(self, topic: str, measure: Any = None, rows: int | None = None, **parameters: Any) -> Topic:
+    def topic(
+        self, topic: str, measure: Any = None, rows: int | None = None, **parameters: Any
+    ) -> Topic:
         """Return a topic with its text, its judgements by level and what all runs, or the best `rows`, reach on it."""
         return self._hub._run(self._topic(topic, measure, rows, parameters))  # type: ignore[no-any-return]
 
@@ -165,7 +186,9 @@ class Studied:
         body = yield from self._hub._json(f"{self.path}parameters/", asked)
         # Servers of earlier releases count the rows and give no address of the next page.
         while len(body["results"]) < body["count"]:
-            page = yield from self._hub._json(f"{self.path}parameters/", {**asked, "offset": len(body["results"])})
+            page = yield from self._hub._json(
+                f"{self.path}parameters/", {**asked, "offset": len(body["results"])}
+            )
             if not page["results"]:
                 break
             body["results"] += page["results"]
@@ -176,22 +199,34 @@ class Studied:
         found = yield from self._hub._json(f"{self.path}configurations/", asked)
         return Configurations(found, self._page_of("configurations/", asked))
 
-    def _difficulty(self, measure: Any, rows: int | None, parameters: dict[str, Any]) -> Steps[Difficulty]:
+    def _difficulty(
+        self, measure: Any, rows: int | None, parameters: dict[str, Any]
+    ) -> Steps[Difficulty]:
         asked = _given({"measure": measure, **parameters})
         page = {"limit": min(rows or _ROWS_OF_A_PAGE, _ROWS_OF_A_PAGE), **asked}
         found = yield from self._hub._pages(f"{self.path}difficulty/", page, rows)
         drawn = {name: asked[name] for name in ("measure", "scores") if name in asked}
         return Difficulty(found, self._page_of("topics/", asked), partial(self.chart, **drawn))
 
-    def _topic(self, topic: str, measure: Any, rows: int | None, parameters: dict[str, Any]) -> Steps[Topic]:
-        asked = {"limit": min(rows or _ROWS_OF_A_PAGE, _ROWS_OF_A_PAGE), "topic": topic, "measure": measure}
-        found = yield from self._hub._pages(f"{self.path}topic/", _given({**asked, **parameters}), rows)
+    def _topic(
+        self, topic: str, measure: Any, rows: int | None, parameters: dict[str, Any]
+    ) -> Steps[Topic]:
+        asked = {
+            "limit": min(rows or _ROWS_OF_A_PAGE, _ROWS_OF_A_PAGE),
+            "topic": topic,
+            "measure": measure,
+        }
+        found = yield from self._hub._pages(
+            f"{self.path}topic/", _given({**asked, **parameters}), rows
+        )
         return Topic(found, self._page_of("topics/", _given({"topic": topic, "measure": measure})))
 
     def _importance(self, parameters: dict[str, Any]) -> Steps[Importance]:
         asked = yield from self._named(parameters)
         found = yield from self._hub._json(f"{self.path}importance/", asked)
-        return Importance(found, self._page_of("parameters/importance/", asked), partial(self.chart, **asked))
+        return Importance(
+            found, self._page_of("parameters/importance/", asked), partial(self.chart, **asked)
+        )
 
     def _frontier(self, parameters: dict[str, Any]) -> Steps[Frontier]:
         asked = yield from self._named(parameters)

@@ -17,7 +17,9 @@ _SORTS = ("difficulty", "spread", "disagreement", "best", "topic")
 def parameters(args: argparse.Namespace) -> int:
     """List the parameters and costs of runs; `values` has the most frequent ones."""
     with commands.hub_of(args) as hub:
-        found = hub.collection(args.collection).parameters(args.name or "", filter=args.filter or "")
+        found = hub.collection(args.collection).parameters(
+            args.name or "", filter=args.filter or ""
+        )
         rows = [{name: row[name] for name in _KEY} for row in found.rows()]
         for row in rows:
             row["values"] = [value["value"] for value in row["values"]]
@@ -54,7 +56,9 @@ def show_topic(args: argparse.Namespace) -> int:
         found = hub.collection(args.collection).topic(args.topic, args.measure, args.limit)
         show(args, found.rows(), hub)
         title = f": {found.title}" if found.title else ""
-        say(f"Topic {found.topic_id}{title}. {found.judged} documents are judged, {found.relevant} relevant.")
+        say(
+            f"Topic {found.topic_id}{title}. {found.judged} documents are judged, {found.relevant} relevant."
+        )
         _warn(found)
     return DONE
 
@@ -73,7 +77,11 @@ def importance(args: argparse.Namespace) -> int:
 
 def frontier(args: argparse.Namespace) -> int:
     with commands.hub_of(args) as hub:
-        chosen: dict[str, Any] = {"runs": args.runs or None, "filter": args.filter, "across": args.across or None}
+        chosen: dict[str, Any] = {
+            "runs": args.runs or None,
+            "filter": args.filter,
+            "across": args.across or None,
+        }
         found = hub.collection(args.collection).frontier(args.measure, args.cost, **chosen)
         show(args, found.rows(), hub)
         _warn(found)
@@ -100,7 +108,9 @@ def add_topics(within: Any) -> None:
 
 def add_commands(add: Any, run: str) -> None:
     """Add the commands to the parser; `run` says how a run is named."""
-    made = add("parameters", parameters, "the parameters and costs of runs, with the values that occur")
+    made = add(
+        "parameters", parameters, "the parameters and costs of runs, with the values that occur"
+    )
     made.add_argument("collection", nargs="?", help="default: the configured one")
     made.add_argument("--name", metavar="TEXT", help="those with this in their name")
     made.add_argument("--filter", help="of the runs that a filter of the leaderboard selects")
@@ -112,14 +122,29 @@ def add_commands(add: Any, run: str) -> None:
         made = add(name, function, does)
         made.add_argument("collection")
         made.add_argument("runs", nargs="*", metavar="RUN", help=f"{run}; default: all")
-        made.add_argument("--filter", help="the runs that a filter of the leaderboard selects: 'param:bm25.k1>0.9'")
+        made.add_argument(
+            "--filter",
+            help="the runs that a filter of the leaderboard selects: 'param:bm25.k1>0.9'",
+        )
         if name == "configurations":
-            made.add_argument("--baseline", metavar="RUN", help="the first one, which the others are held against")
-            made.add_argument("--changes", action="store_true", help="list what changed in each run since the baseline")
+            made.add_argument(
+                "--baseline", metavar="RUN", help="the first one, which the others are held against"
+            )
+            made.add_argument(
+                "--changes",
+                action="store_true",
+                help="list what changed in each run since the baseline",
+            )
         else:
             made.add_argument("-m", "--measure", help="default: the collection's first")
         if name == "importance":
-            made.add_argument("--levels", action="store_true", help="the parameters that go with the measure")
+            made.add_argument(
+                "--levels", action="store_true", help="the parameters that go with the measure"
+            )
         if name == "frontier":
-            made.add_argument("--cost", help="such as latency_ms; default: the one that most runs have")
-            made.add_argument("--across", action="store_true", help="compare runs on different hardware, too")
+            made.add_argument(
+                "--cost", help="such as latency_ms; default: the one that most runs have"
+            )
+            made.add_argument(
+                "--across", action="store_true", help="compare runs on different hardware, too"
+            )

@@ -60,7 +60,12 @@ def submitted(
         try:
             response = yield from collection._hub._ask(call)
         except Conflict as error:
-            if error.code != "tag_taken" or if_taken != "suffix" or base is None or number >= _MOST_SUFFIXES:
+            if (
+                error.code != "tag_taken"
+                or if_taken != "suffix"
+                or base is None
+                or number >= _MOST_SUFFIXES
+            ):
                 raise
             number, key = number + 1, uuid.uuid4().hex
         except QuotaExceeded as error:
@@ -80,12 +85,19 @@ def submitted(
 def named_in(lineage: dict[str, Any] | None) -> dict[str, Any]:
     """Return the parents and links that a caller gives. Raise ValueError for anything else."""
     if others := (lineage or {}).keys() - set(_LINEAGE):
-        raise ValueError(f"lineage has {' and '.join(_LINEAGE)}, not {', '.join(sorted(map(str, others)))}")
+        raise ValueError(
+            f"lineage has {' and '.join(_LINEAGE)}, not {', '.join(sorted(map(str, others)))}"
+        )
     return dict(lineage or {})
 
 
 def _submission(
-    path: str, files: dict[str, Source], tag: str | None, team: str | None, fields: dict[str, Any], key: str
+    path: str,
+    files: dict[str, Source],
+    tag: str | None,
+    team: str | None,
+    fields: dict[str, Any],
+    key: str,
 ) -> Call:
     """Describe the request that submits a run."""
     names = ("description", "experiment", "system", "label", "if_taken")
@@ -102,7 +114,13 @@ def _submission(
 def _with_identical(fields: dict[str, Any], source: Source) -> dict[str, Any]:
     """Return fields that say how many documents of their topic's own id were left out; warn of those that were not."""
     if source.dropped:
-        return {**fields, "metadata": {**(fields.get("metadata") or {}), "dropped_identical": len(source.identical)}}
+        return {
+            **fields,
+            "metadata": {
+                **(fields.get("metadata") or {}),
+                "dropped_identical": len(source.identical),
+            },
+        }
     if source.identical:
         _log.warning(
             "%d topics retrieve the document of their own id, such as %s: BEIR leaves these documents out of its "

@@ -38,7 +38,17 @@ class Verdict(Answer):
         return bool(self.raw["verdict"] == UNDECIDED)
 
     def rows(self) -> list[dict[str, Any]]:
-        shown = ("rule", "verdict", "d", "low", "high", "n", "p_adjusted", "topics_needed", "reason")
+        shown = (
+            "rule",
+            "verdict",
+            "d",
+            "low",
+            "high",
+            "n",
+            "p_adjusted",
+            "topics_needed",
+            "reason",
+        )
         return [{name: rule[name] for name in shown} for rule in self.raw["rules"]]
 
     @property
@@ -61,7 +71,9 @@ class Verdict(Answer):
     def lines(self) -> list[str]:
         """Return the verdict as sentences for a terminal."""
         against = f" against {_name(self.raw['baseline'])}" if self.raw["baseline"] else ""
-        told = [f"{self.raw['verdict']}: {_name(self.raw['candidate'])}{against}, qrels v{self.raw['qrels']}"]
+        told = [
+            f"{self.raw['verdict']}: {_name(self.raw['candidate'])}{against}, qrels v{self.raw['qrels']}"
+        ]
         for rule in self.raw["rules"]:
             told.append(f"  {rule['verdict']}: {rule['rule']}: {rule['reason']}")
             told += [f"    {caution['code']}: {caution['message']}" for caution in rule["cautions"]]
@@ -74,21 +86,40 @@ class Verdict(Answer):
         candidate, baseline = self.raw["candidate"], self.raw["baseline"]
         against = f" against {_link(baseline)}" if baseline else ""
         out = [f"### {_MARKS[self.raw['verdict']]}: {_link(candidate)}{against}", ""]
-        out += ["| rule | verdict | difference | interval | topics | |", "| --- | --- | ---: | --- | ---: | --- |"]
+        out += [
+            "| rule | verdict | difference | interval | topics | |",
+            "| --- | --- | ---: | --- | ---: | --- |",
+        ]
         for rule in self.raw["rules"]:
             interval = "" if rule["low"] is None else f"{rule['low']:+.4f} to {rule['high']:+.4f}"
             d = "" if rule["d"] is None else f"{rule['d']:+.4f}"
-            cells = (plain(rule["rule"]), _MARKS[rule["verdict"]], d, interval, str(rule["n"]), plain(rule["reason"]))
+            cells = (
+                plain(rule["rule"]),
+                _MARKS[rule["verdict"]],
+                d,
+                interval,
+                str(rule["n"]),
+                plain(rule["reason"]),
+            )
             out.append(f"| {' | '.join(cells)} |")
         for rule in self.raw["rules"]:
             if rule["worst_topics"]:
                 out += ["", f"Lost most, {plain(rule['measure'])}:", ""]
-                out += ["| topic | | baseline | candidate | difference |", "| --- | --- | ---: | ---: | ---: |"]
+                out += [
+                    "| topic | | baseline | candidate | difference |",
+                    "| --- | --- | ---: | ---: | ---: |",
+                ]
                 out += [_topic_line(topic) for topic in rule["worst_topics"]]
             out += [f"\n{plain(caution['message'])}" for caution in rule["cautions"]]
-        foot = [self.tried, self.advice, f"collection {self.raw['collection']}, qrels v{self.raw['qrels']}"]
+        foot = [
+            self.tried,
+            self.advice,
+            f"collection {self.raw['collection']}, qrels v{self.raw['qrels']}",
+        ]
         out += ["", *(plain(note) + "\n" for note in self.raw["notes"])]
-        out.append(f"{'; '.join(plain(text) for text in foot if text)}. [All numbers]({self.raw['url']})")
+        out.append(
+            f"{'; '.join(plain(text) for text in foot if text)}. [All numbers]({self.raw['url']})"
+        )
         return "\n".join(out) + "\n"
 
     def junit(self, *, undecided_fails: bool = False) -> str:
@@ -111,7 +142,9 @@ class Verdict(Answer):
 
 def ordinal(number: int) -> str:
     """Return 1st, 2nd, 3rd, 11th, 137th."""
-    ending = "th" if 10 <= number % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    ending = (
+        "th" if 10 <= number % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    )
     return f"{number:,}{ending}"
 
 

@@ -29,5 +29,7 @@ def log(run: Run, measures: Sequence[str] = (), prefix: str = "") -> dict[str, f
     found = tracked(run, measures)
     numbers = {f"{prefix}{name}": value for name, value in found.numbers.items()}
     active.summary.update(numbers)
-    active.config.update({f"{prefix}{name}": value for name, value in found.about.items()}, allow_val_change=True)
+    active.config.update(
+        {f"{prefix}{name}": value for name, value in found.about.items()}, allow_val_change=True
+    )
     return numbers

@@ -54,7 +54,9 @@ def verify(
     if not any(same):
         raise BadSignature("no signature of the request is that of this secret")
     if abs(clock() - int(stamp)) > tolerance:
-        raise BadSignature(f"the request was signed more than {tolerance:g} s ago, or ahead of this clock")
+        raise BadSignature(
+            f"the request was signed more than {tolerance:g} s ago, or ahead of this clock"
+        )
     try:
         event = json.loads(content)
     except ValueError as error:

@@ -69,7 +69,9 @@ def _parse_and_run(arguments: list[str]) -> int:
     except SystemExit as stop:
         return int(stop.code or 0)
     except MeasureError as error:
-        more = "\nevalhub eval --help describes the names" if error.code == MeasureError.code else ""
+        more = (
+            "\nevalhub eval --help describes the names" if error.code == MeasureError.code else ""
+        )
         _say(f"{parser().format_usage()}evalhub eval: error: {error.message}{more}")
         return _WRONG_USE
     return _Command(options, requests, measures).run()
@@ -118,7 +120,9 @@ class _Command:
         self._check_gains(files[options.qrels], judgements)
         found = (self._sheet(files[name], judgements, scale, known) for name in options.runs)
         sheets = (sheet for sheet in found if sheet)
-        for text in EXPORTS[options.format](sheets, by_topic=options.by_topic, summary=options.summary):
+        for text in EXPORTS[options.format](
+            sheets, by_topic=options.by_topic, summary=options.summary
+        ):
             # One write may take only a part of the text, as under PYTHONUNBUFFERED.
             rest = memoryview(text.encode())
             while rest:
@@ -126,7 +130,9 @@ class _Command:
 
     def _judgements(self, file: LocalFile) -> Judgements | None:
         with self._reported(file):
-            summary = read_qrels(file.open, iteration=self.options.iteration, limits=_LIMITS, seed=self.seed)
+            summary = read_qrels(
+                file.open, iteration=self.options.iteration, limits=_LIMITS, seed=self.seed
+            )
             self._check(file, summary.report)
             self._check_subtopics(file, summary)
             return summary.judgements
@@ -136,14 +142,20 @@ class _Command:
         with self._reported(file):
             summary = read_known(file.open, limits=_LIMITS, seed=self.seed)
             self._check(file, summary.report)
-            if judgements and not any(topic.encode() in judgements.topic_index for topic in summary.topics):
+            if judgements and not any(
+                topic.encode() in judgements.topic_index for topic in summary.topics
+            ):
                 other = _other_case(summary.topics, judgements.topic_ids, "in the file")
                 _say(f"{file.name}: warning: none of its topics has judgements{other}")
             return summary.known
         return None
 
     def _sheet(
-        self, file: LocalFile, judgements: Judgements, scale: Scale | None, known: KnownDocuments | None
+        self,
+        file: LocalFile,
+        judgements: Judgements,
+        scale: Scale | None,
+        known: KnownDocuments | None,
     ) -> Sheet | None:
         with self._reported(file):
             summary, view = check_and_judge(
@@ -152,7 +164,9 @@ class _Command:
             self._check(file, summary.report)
             if known:
                 view = mark_known(view, judgements, known)
-            answers = Answers(view, judgements.topic_ids, summary.tag or "", self._settings(), scale)
+            answers = Answers(
+                view, judgements.topic_ids, summary.tag or "", self._settings(), scale
+            )
             self._check_topics(file, answers, summary.topics)
             topics = [judgements.topic_ids[topic].decode() for topic in answers.shown.tolist()]
             return Sheet(file.name, topics, self._columns(file, answers), scale is not None)
@@ -161,7 +175,9 @@ class _Command:
     def _columns(self, file: LocalFile, answers: Answers) -> list[Column]:
         """Return the columns of every measure; one that fails is reported and left out."""
         found: list[Column] = []
-        each: list[tuple[str, list[Request], list[Measure]]] = [(one.entry.name, [one], []) for one in self.requests]
+        each: list[tuple[str, list[Request], list[Measure]]] = [
+            (one.entry.name, [one], []) for one in self.requests
+        ]
         each += [(measure.name, [], [measure]) for measure in self.measures]
         for name, requests, measures in each:
             try:
@@ -177,15 +193,24 @@ class _Command:
     def _settings(self) -> Settings:
         options = self.options
         return Settings(
-            options.compat, options.level, options.depth, options.judged_only, options.complete, options.documents
+            options.compat,
+            options.level,
+            options.depth,
+            options.judged_only,
+            options.complete,
+            options.documents,
         )
 
     def _check(self, file: LocalFile, report: FileReport) -> None:
         report.check()
         if self.options.verbose:
             for warning in report.warnings:
-                more = f"; {warning.count:,} in total" if warning.count > 1 and warning.lines else ""
-                _say(f"{_place(file.name, warning.line)}: warning: {warning.code}: {warning.message}{more}")
+                more = (
+                    f"; {warning.count:,} in total" if warning.count > 1 and warning.lines else ""
+                )
+                _say(
+                    f"{_place(file.name, warning.line)}: warning: {warning.code}: {warning.message}{more}"
+                )
 
     def _check_gains(self, file: LocalFile, judgements: Judgements) -> None:
         """Warn if gains reverse the order of levels, even without --verbose."""
@@ -198,21 +223,29 @@ class _Command:
 
     def _check_subtopics(self, file: LocalFile, qrels: QrelsSummary) -> None:
         """Warn if measures of subtopics are used with judgements without any, even without --verbose."""
-        names = ", ".join(measure.name for measure in self.measures if measure.definition.name in OF_SUBTOPICS)
+        names = ", ".join(
+            measure.name for measure in self.measures if measure.definition.name in OF_SUBTOPICS
+        )
         if names and qrels.judgements.subtopics is None:
-            _say(f"{file.name}: warning: no subtopics for {names}: each topic is its only one; see --iteration")
+            _say(
+                f"{file.name}: warning: no subtopics for {names}: each topic is its only one; see --iteration"
+            )
 
     def _check_topics(self, file: LocalFile, answers: Answers, topics: Iterable[str]) -> None:
         """Refuse a run without a judged topic, and warn about topics that are left out, even without --verbose."""
         if not answers.answered.any():
-            problem = f"none of the run's topics has judgements{_other_case(topics, answers.topic_ids)}"
+            problem = (
+                f"none of the run's topics has judgements{_other_case(topics, answers.topic_ids)}"
+            )
             if not len(answers.shown):
                 raise EvalHubError(problem)
             _say(f"{file.name}: warning: {problem}")
         missing = len(answers.topic_ids) - int(answers.answered.sum())
         if missing and not self.options.complete:
             total = len(answers.topic_ids)
-            _say(f"{file.name}: warning: {missing} of {total} judged topics have no results and are left out; see -c")
+            _say(
+                f"{file.name}: warning: {missing} of {total} judged topics have no results and are left out; see -c"
+            )
 
     @contextmanager
     def _reported(self, file: LocalFile) -> Iterator[None]:
@@ -234,17 +267,30 @@ def _missing_values(column: Column) -> str:
     """Return a sentence on the topics without a value, and the reasons."""
     topics = column.defined + sum(column.undefined.values())
     over = (
-        f"is over {column.defined} of {topics} topics" if column.defined else f"has no value for any of {topics} topics"
+        f"is over {column.defined} of {topics} topics"
+        if column.defined
+        else f"has no value for any of {topics} topics"
     )
-    reasons = "; ".join(f"{REASONS[reason]} ({count})" for reason, count in column.undefined.items())
+    reasons = "; ".join(
+        f"{REASONS[reason]} ({count})" for reason, count in column.undefined.items()
+    )
     return f"{column.name} {over}: {reasons}"
 
 
 def _other_case(topics: Iterable[str], judged: list[bytes], where: str = "in the run") -> str:
     """Return a note on a pair of topics that differ in case only, if there is one."""
-    known = {topic_id.decode(errors="replace").casefold(): topic_id.decode(errors="replace") for topic_id in judged}
-    pair = next(((topic, known[topic.casefold()]) for topic in topics if topic.casefold() in known), None)
-    return f"; the ids differ in case: {pair[0]!r} {where}, {pair[1]!r} in the judgements" if pair else ""
+    known = {
+        topic_id.decode(errors="replace").casefold(): topic_id.decode(errors="replace")
+        for topic_id in judged
+    }
+    pair = next(
+        ((topic, known[topic.casefold()]) for topic in topics if topic.casefold() in known), None
+    )
+    return (
+        f"; the ids differ in case: {pair[0]!r} {where}, {pair[1]!r} in the judgements"
+        if pair
+        else ""
+    )
 
 
 def _say_problems(name: str, report: FileReport) -> None:

@@ -38,7 +38,9 @@ class LocalFile:
 
     def _raw(self) -> BinaryIO:
         name, limit = self.name, self._limits.bytes_in
-        if name != "-" and (os.path.isfile(name) or os.path.isdir(name) or not os.path.exists(name)):
+        if name != "-" and (
+            os.path.isfile(name) or os.path.isdir(name) or not os.path.exists(name)
+        ):
             return open(name, "rb")
         if self._kept is None:
             self._kept = _read(name, limit)

@@ -47,7 +47,9 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=partial(argparse.RawDescriptionHelpFormatter, width=_ANY_WIDTH),
     )  # fmt: skip
     made.add_argument("qrels", metavar="QRELS", help="judgements: topic iteration document level")
-    made.add_argument("runs", metavar="RUN", nargs="+", help="runs: topic Q0 document rank score tag")
+    made.add_argument(
+        "runs", metavar="RUN", nargs="+", help="runs: topic Q0 document rank score tag"
+    )
     _add_trec_eval(made)
     _add_own(made)
     made.formatter_class = argparse.RawDescriptionHelpFormatter
@@ -64,13 +66,32 @@ def _add_trec_eval(to: argparse.ArgumentParser) -> None:
         version=f"evalhub eval, engine {ENGINE_VERSION}",
         help="show the version and exit",
     )
-    add("-q", "--query_eval_wanted", action="store_true", dest="by_topic", help="also print the values of each topic")
-    add("-m", "--measure", action="append", metavar="MEASURE", dest="measures", help="a measure, see below")
+    add(
+        "-q",
+        "--query_eval_wanted",
+        action="store_true",
+        dest="by_topic",
+        help="also print the values of each topic",
+    )
+    add(
+        "-m",
+        "--measure",
+        action="append",
+        metavar="MEASURE",
+        dest="measures",
+        help="a measure, see below",
+    )
     add("-c", "--complete_rel_info_wanted", action="store_true", dest="complete",
         help="average over all topics of QRELS; one without results counts 0 instead of being left out")  # fmt: skip
     add("-l", "--level_for_rel", type=_number(0, MAX_LEVEL), default=1, metavar="N", dest="level",
         help="lowest level that counts as relevant (default 1)")  # fmt: skip
-    add("-n", "--nosummary", action="store_false", dest="summary", help="print no values over all topics")
+    add(
+        "-n",
+        "--nosummary",
+        action="store_false",
+        dest="summary",
+        help="print no values over all topics",
+    )
     add("-J", "--Judged_docs_only", action="store_true", dest="judged_only",
         help="leave unjudged documents out before ranking")  # fmt: skip
     add("-M", "--Max_retrieved_per_topic", type=_number(1, 10**9), metavar="N", dest="depth",
@@ -79,7 +100,10 @@ def _add_trec_eval(to: argparse.ArgumentParser) -> None:
         help="number of documents in the collection, for measures that need it")  # fmt: skip
     add("-Z", "--Zscore", metavar="FILE", dest="scale",
         help="deviations from the means in FILE: topic measure mean deviation")  # fmt: skip
-    for flags, known in ((("-R", "--Rel_info_format"), "qrels"), (("-T", "--Results_format"), "trec_results")):
+    for flags, known in (
+        (("-R", "--Rel_info_format"), "qrels"),
+        (("-T", "--Results_format"), "trec_results"),
+    ):
         add(*flags, choices=[known], help=argparse.SUPPRESS)
     add("-o", "--Output_old_results_format", action="store_true", help=argparse.SUPPRESS)
 
@@ -96,7 +120,11 @@ def _add_own(to: argparse.ArgumentParser) -> None:
     add("--known", metavar="FILE",
         help="documents that the user knew before the search, 'topic document' or 'topic expected N' in each line, for "
         "Coverage, Novelty, RelativeRecall and RecallEffort")  # fmt: skip
-    add("--verbose", action="store_true", help="also print warnings about the files to standard error")
+    add(
+        "--verbose",
+        action="store_true",
+        help="also print warnings about the files to standard error",
+    )
 
 
 class _number:  # noqa: N801 - argparse names a type by its class in messages
@@ -106,6 +134,13 @@ class _number:  # noqa: N801 - argparse names a type by its class in messages
         self._low, self._high = low, high
 
     def __call__(self, text: str) -> int:
-        if text.isascii() and text.isdigit() and len(text) <= 15 and self._low <= int(text) <= self._high:
+        if (
+            text.isascii()
+            and text.isdigit()
+            and len(text) <= 15
+            and self._low <= int(text) <= self._high
+        ):
             return int(text)
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {self._low} to {self._high}")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a whole number from {self._low} to {self._high}"
+        )

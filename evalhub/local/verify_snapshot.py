@@ -29,10 +29,13 @@ _BESIDE = {
 def main(argv: list[str]) -> None:
     """Run the command; always ends in SystemExit: 0 if the archive is sound, 1 if it is not, 2 for wrong use."""
     parser = argparse.ArgumentParser(
-        prog="evalhub verify-snapshot", description="Check every file of a snapshot's archive against its digests."
+        prog="evalhub verify-snapshot",
+        description="Check every file of a snapshot's archive against its digests.",
     )
     parser.add_argument("file", type=Path, help="the archive, as it was downloaded: .tar.zst")
-    parser.add_argument("--sha256", help="that of the manifest, as the paper cites it; the first digits are enough")
+    parser.add_argument(
+        "--sha256", help="that of the manifest, as the paper cites it; the first digits are enough"
+    )
     options = parser.parse_args(argv[2:])
     try:
         content = options.file.read_bytes()
@@ -109,7 +112,9 @@ def problems(files: dict[str, bytes], cited: str = "") -> Iterator[str]:
 def _named(text: bytes) -> dict[str, str] | None:
     """Return the SHA-256 of each file that a manifest names."""
     try:
-        return {str(name): str(about["sha256"]) for name, about in json.loads(text)["files"].items()}
+        return {
+            str(name): str(about["sha256"]) for name, about in json.loads(text)["files"].items()
+        }
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 

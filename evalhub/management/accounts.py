@@ -14,13 +14,17 @@ from runs.services.audit import SYSTEM, record
 from runs.services.tokens import issue_token
 
 
-def create_account(name: str, *, scopes: Iterable[str], administrator: bool = False) -> tuple[str, str]:
+def create_account(
+    name: str, *, scopes: Iterable[str], administrator: bool = False
+) -> tuple[str, str]:
     """Create a user with a personal team. Return the password and the text of a token with these scopes.
 
     Raise CommandError if the name is taken, or the administration would refuse it.
     """
     if User.objects.filter(username=name).exists():
-        raise CommandError(f"there is a user {name!r} already; evalhub create_token {name} creates another token")
+        raise CommandError(
+            f"there is a user {name!r} already; evalhub create_token {name} creates another token"
+        )
     try:
         User._meta.get_field("username").clean(name, None)
     except ValidationError as error:

@@ -44,7 +44,11 @@ def placed(look: Callable[[], T]) -> T:
 def _unreachable(error: StorageUnavailable) -> CommandError:
     if isinstance(error, StoreRefuses):
         return CommandError(f"the file store {error.reason}; {_CHECK_FILES}")
-    said = error.message if the_store().noun in error.message else f"{the_store().name}: {error.message}"
+    said = (
+        error.message
+        if the_store().noun in error.message
+        else f"{the_store().name}: {error.message}"
+    )
     return CommandError(f"{the_store().name} does not answer" if error.message == AWAY else said)
 
 

@@ -55,7 +55,11 @@ LEFT_OUT = frozenset(
     }
 )
 # The faults of a stored file: lists of the manifest, and their words.
-LACKING = {"missing": "is missing", "unreadable": "cannot be read", "altered": "no longer has its SHA-256"}
+LACKING = {
+    "missing": "is missing",
+    "unreadable": "cannot be read",
+    "altered": "no longer has its SHA-256",
+}
 _BATCH = 100
 # The beginning and end of the name of an unfinished backup, and the age from which an unlocked one belongs to a killed
 # process.
@@ -68,9 +72,17 @@ Model = type[models.Model]
 def saved_models() -> list[Model]:
     """Return every model of every app, including those of many-to-many relations, each after the ones to which it
     points."""
-    every = [model for model in apps.get_models(include_auto_created=True) if model._meta.label_lower not in LEFT_OUT]
+    every = [
+        model
+        for model in apps.get_models(include_auto_created=True)
+        if model._meta.label_lower not in LEFT_OUT
+    ]
     graph = {
-        model: {field.related_model for field in columns(model) if field.related_model not in (None, model)}
+        model: {
+            field.related_model
+            for field in columns(model)
+            if field.related_model not in (None, model)
+        }
         for model in every
     }
     return list(TopologicalSorter(cast(dict[Model, set[Model]], graph)).static_order())
@@ -86,7 +98,9 @@ def rows_member(model: Model) -> str:
 
 def schema() -> list[str]:
     """Return the applied migrations, to which a backup's rows belong."""
-    return sorted(f"{app}.{name}" for app, name in MigrationRecorder(connection).applied_migrations())
+    return sorted(
+        f"{app}.{name}" for app, name in MigrationRecorder(connection).applied_migrations()
+    )
 
 
 def write_backup(target: Path) -> dict[str, Any]:
@@ -97,12 +111,18 @@ def write_backup(target: Path) -> dict[str, Any]:
     """
     for part in _parts_of_the_killed(target.parent):
         part.unlink(missing_ok=True)
-    with tempfile.NamedTemporaryFile(dir=target.parent, prefix=_PART[0], suffix=_PART[1], delete=False) as file:
+    with tempfile.NamedTemporaryFile(
+        dir=target.parent, prefix=_PART[0], suffix=_PART[1], delete=False
+    ) as file:
         try:
             # Held for as long as this process lives.
             fcntl.flock(file, fcntl.LOCK_EX)
             # The sweeper waits, so that no file is deleted that a row of this moment names.
-            with storing(), one_snapshot(), tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar:
+            with (
+                storing(),
+                one_snapshot(),
+                tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar,
+            ):
                 manifest = _Writer(tar, target.parent).write()
             file.flush()
             os.fsync(file.fileno())

@@ -34,7 +34,9 @@ class BoundedWork:
             ):
                 response: Any = self.get_response(request)
             if response.streaming and work.placed:
-                response.streaming_content = _Held(response.streaming_content, waiting, places.pop_all())
+                response.streaming_content = _Held(
+                    response.streaming_content, waiting, places.pop_all()
+                )
             return cast(HttpResponse, response)
 
 

@@ -46,12 +46,18 @@ def check_database(**options: Any) -> Messages:
         hint = "set EVALHUB_DATABASE_URL to a PostgreSQL, or leave EVALHUB_REDIS_URL unset"
         near = urlsplit(settings.EVALHUB_REDIS_URL).hostname in _LOCAL_HOSTS
         found.append(
-            checks.Warning(text, hint, id="evalhub.W001") if near else checks.Error(text, hint, id="evalhub.E001")
+            checks.Warning(text, hint, id="evalhub.W001")
+            if near
+            else checks.Error(text, hint, id="evalhub.E001")
         )
     kind = file_system(settings.EVALHUB_DATA)
     if kind.startswith(_NETWORK):
-        text = f"the SQLite database is in {settings.EVALHUB_DATA}, on a network file system ({kind})"
-        hint = "set EVALHUB_DATA to a folder on a local disk, or EVALHUB_DATABASE_URL to a PostgreSQL"
+        text = (
+            f"the SQLite database is in {settings.EVALHUB_DATA}, on a network file system ({kind})"
+        )
+        hint = (
+            "set EVALHUB_DATA to a folder on a local disk, or EVALHUB_DATABASE_URL to a PostgreSQL"
+        )
         found.append(checks.Error(text, hint, id="evalhub.E002"))
     return found
 
@@ -72,7 +78,10 @@ def check_data_folder(**options: Any) -> Messages:
 def check_files(**options: Any) -> Messages:
     """Check that the client of an object store is installed."""
     if settings.EVALHUB_FILES and not is_installed():
-        text, hint = "EVALHUB_FILES_URL needs a library that is not installed", "pip install botocore"
+        text, hint = (
+            "EVALHUB_FILES_URL needs a library that is not installed",
+            "pip install botocore",
+        )
         return [checks.Error(text, hint, id="evalhub.E014")]
     return []
 
@@ -83,7 +92,9 @@ def check_names(**options: Any) -> Messages:
     return [
         checks.Warning(
             f"nothing reads the environment variable {name}",
-            f"did you mean {near}?" if near else "docs/settings.md lists the names; take it out if it is not needed",
+            f"did you mean {near}?"
+            if near
+            else "docs/settings.md lists the names; take it out if it is not needed",
             id="evalhub.W009",
         )
         for name, near in env.misspelt()
@@ -95,7 +106,10 @@ def check_mail(**options: Any) -> Messages:
     """Warn of mails whose links and ids name no host."""
     if not settings.EVALHUB_MAIL_URL or settings.EVALHUB_URL:
         return []
-    text, hint = "mails have no link, and ids without a host", "set EVALHUB_URL, such as https://eval.example.org"
+    text, hint = (
+        "mails have no link, and ids without a host",
+        "set EVALHUB_URL, such as https://eval.example.org",
+    )
     return [checks.Warning(text, hint, id="evalhub.W013")]
 
 
@@ -106,7 +120,10 @@ def check_webhooks(**options: Any) -> Messages:
         return []
     found: Messages = []
     if not settings.EVALHUB_URL:
-        text, hint = "links in webhooks have no host", "set EVALHUB_URL, such as https://eval.example.org"
+        text, hint = (
+            "links in webhooks have no host",
+            "set EVALHUB_URL, such as https://eval.example.org",
+        )
         found.append(checks.Warning(text, hint, id="evalhub.W011"))
     if any(_METADATA in network for network in settings.EVALHUB_WEBHOOK_ALLOW):
         text = f"EVALHUB_WEBHOOK_ALLOW permits {_METADATA}, where clouds keep the credentials of this machine"
@@ -129,17 +146,29 @@ def check_redis(url: str) -> Messages:
     """Check that Redis does not evict messages, which would silently delay runs. Checked when a worker starts."""
     # Only a worker checks Redis: no other command loads the client for it.
     redis = import_module("redis")
-    client = redis.Redis.from_url(url, socket_timeout=3, socket_connect_timeout=3, decode_responses=True)
+    client = redis.Redis.from_url(
+        url, socket_timeout=3, socket_connect_timeout=3, decode_responses=True
+    )
     try:
         limits: Any = client.config_get("maxmemory", "maxmemory-policy", "appendonly", "save")
     except redis.AuthenticationError as error:
         text = f"Redis refuses the user or password of EVALHUB_REDIS_URL: {error}"
-        return [checks.Warning(text, "correct one of the two; the worker keeps trying", id="evalhub.W010")]
+        return [
+            checks.Warning(
+                text, "correct one of the two; the worker keeps trying", id="evalhub.W010"
+            )
+        ]
     except redis.ConnectionError as error:
-        return [checks.Warning(f"Redis does not answer yet: {error}", "the worker keeps trying", id="evalhub.W005")]
+        return [
+            checks.Warning(
+                f"Redis does not answer yet: {error}", "the worker keeps trying", id="evalhub.W005"
+            )
+        ]
     except redis.RedisError as error:
         hint = "make sure that its maxmemory-policy is noeviction"
-        return [checks.Warning(f"Redis does not show its settings: {error}", hint, id="evalhub.W006")]
+        return [
+            checks.Warning(f"Redis does not show its settings: {error}", hint, id="evalhub.W006")
+        ]
     finally:
         client.close()
     return [*_check_eviction(limits), *_check_persistence(limits)]
@@ -150,7 +179,9 @@ def _check_eviction(limits: dict[str, str]) -> Messages:
     text = f"Redis has maxmemory-policy {policy}"
     hint = "set it to noeviction: a full Redis then refuses messages, and they are sent again"
     if policy.startswith("allkeys"):
-        return [checks.Error(f"{text}: it silently evicts queued messages", hint, id="evalhub.E007")]
+        return [
+            checks.Error(f"{text}: it silently evicts queued messages", hint, id="evalhub.E007")
+        ]
     if policy != "noeviction":
         return [checks.Warning(text, hint, id="evalhub.W007")]
     return []

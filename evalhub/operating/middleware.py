@@ -87,7 +87,9 @@ class NoBodyForHead:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response: Any = self.get_response(request)
-        if not response.streaming and (response.content or response.status_code not in _WITHOUT_BODY):
+        if not response.streaming and (
+            response.content or response.status_code not in _WITHOUT_BODY
+        ):
             response.setdefault("Content-Length", str(len(response.content)))
         if request.method == "HEAD":
             # A file that was opened for the body is closed with the answer.
@@ -118,7 +120,12 @@ class FinalSlash:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         path = request.path_info
-        if request.method not in _READING and not path.endswith("/") and not _has_view(path) and _has_view(f"{path}/"):
+        if (
+            request.method not in _READING
+            and not path.endswith("/")
+            and not _has_view(path)
+            and _has_view(f"{path}/")
+        ):
             request.path, request.path_info = f"{request.path}/", f"{path}/"
             request.META["PATH_INFO"] = request.path_info
         return self.get_response(request)
@@ -218,7 +225,14 @@ class SecretOfShareLink:
 
 
 # The addresses to which passwords are sent.
-_PASSWORDS = (settings.LOGIN_URL, "/account/", "/first-account/", "/join/", "/admin/login/", "/admin/password_change/")
+_PASSWORDS = (
+    settings.LOGIN_URL,
+    "/account/",
+    "/first-account/",
+    "/join/",
+    "/admin/login/",
+    "/admin/password_change/",
+)
 
 
 class AddressRate:

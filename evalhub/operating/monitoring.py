@@ -11,7 +11,12 @@ from django.conf import settings
 from django.db import DatabaseError
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
-from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.metrics_core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
 from prometheus_client.registry import Collector
 
 from evalhub.operating.request_counters import request_figures
@@ -44,7 +49,9 @@ class DatabaseFigures(Collector):
         yield from _dispatcher_figures(figures)
         overdue = "Deliveries that have been due for a minute and are not being sent"
         yield _gauge("webhook_deliveries_overdue", overdue, figures.deliveries_overdue)
-        yield _gauge("webhooks_disabled", "Webhooks that the service has disabled", figures.webhooks_disabled)
+        yield _gauge(
+            "webhooks_disabled", "Webhooks that the service has disabled", figures.webhooks_disabled
+        )
 
 
 class DiskFigures(Collector):
@@ -61,38 +68,71 @@ def _evaluation_figures(figures: Figures) -> Iterator[Metric]:
     yield _labelled("evaluations", "Evaluations by state", "state", dict(figures.states))
     yield _labelled("evaluation_attempts", "Attempts spent on the evaluations now in a state", "state",
                     dict(figures.attempts))  # fmt: skip
-    yield _labelled("evaluations_failed", "Failed evaluations by reason", "code", dict(figures.failed))
-    yield _labelled("session_evaluations", "Evaluations of session sets by state", "state", dict(figures.sessions))
-    yield _labelled("comparisons", "Stored comparisons by state", "state", dict(figures.comparisons))
+    yield _labelled(
+        "evaluations_failed", "Failed evaluations by reason", "code", dict(figures.failed)
+    )
+    yield _labelled(
+        "session_evaluations",
+        "Evaluations of session sets by state",
+        "state",
+        dict(figures.sessions),
+    )
+    yield _labelled(
+        "comparisons", "Stored comparisons by state", "state", dict(figures.comparisons)
+    )
     counts = [sum(figures.classes[: i + 1]) for i in range(len(figures.classes))]
     buckets = list(zip([*map(str, SECONDS), "+Inf"], map(float, counts), strict=True))
-    seconds = HistogramMetricFamily("evalhub_evaluation_seconds", "Seconds that each finished evaluation took")
+    seconds = HistogramMetricFamily(
+        "evalhub_evaluation_seconds", "Seconds that each finished evaluation took"
+    )
     seconds.add_metric([], buckets, figures.seconds)
     yield seconds
 
 
 def _queue_figures(figures: Figures) -> Iterator[Metric]:
     queue = figures.queue
-    yield _gauge("queue_oldest_seconds", "How long the oldest queued evaluation waits; 0 for none", queue.oldest)
+    yield _gauge(
+        "queue_oldest_seconds",
+        "How long the oldest queued evaluation waits; 0 for none",
+        queue.oldest,
+    )
     yield _gauge("queue_delayed", "Queued evaluations that wait to be tried again", queue.delayed)
     yield _gauge(
-        "queue_dispatched", "Evaluations sent to a worker in the last minute, or held by one", queue.dispatched
+        "queue_dispatched",
+        "Evaluations sent to a worker in the last minute, or held by one",
+        queue.dispatched,
     )
-    yield _gauge("queue_undispatched", "Evaluations that are due and were not sent to a worker", queue.undispatched)
+    yield _gauge(
+        "queue_undispatched",
+        "Evaluations that are due and were not sent to a worker",
+        queue.undispatched,
+    )
     yield _gauge("leases", "Evaluations that a worker holds", figures.states["evaluating"])
-    yield _gauge("expired_leases", "Evaluations whose worker stopped sending heartbeats", queue.expired_leases)
+    yield _gauge(
+        "expired_leases",
+        "Evaluations whose worker stopped sending heartbeats",
+        queue.expired_leases,
+    )
 
 
 def _dispatcher_figures(figures: Figures) -> Iterator[Metric]:
     alive = sum(last.alive for last in figures.rounds)
-    yield _gauge("dispatchers", "Workers whose dispatcher completed a round in the last 30 s", alive)
-    yield _gauge("dispatcher_round_age_seconds", "Since the last round of any dispatcher", figures.round_age)
+    yield _gauge(
+        "dispatchers", "Workers whose dispatcher completed a round in the last 30 s", alive
+    )
+    yield _gauge(
+        "dispatcher_round_age_seconds", "Since the last round of any dispatcher", figures.round_age
+    )
     silent = sum(last.alive and bool(last.trouble) for last in figures.rounds)
     yield _gauge(
-        "dispatchers_without_broker", "Those of them that cannot send messages: is Redis away or full?", silent
+        "dispatchers_without_broker",
+        "Those of them that cannot send messages: is Redis away or full?",
+        silent,
     )
     failed = CounterMetricFamily(
-        "evalhub_dispatcher_failed_rounds", "Rounds that failed since the worker started", labels=["worker"]
+        "evalhub_dispatcher_failed_rounds",
+        "Rounds that failed since the worker started",
+        labels=["worker"],
     )
     for last in figures.rounds:
         failed.add_metric([last.worker], last.failed)

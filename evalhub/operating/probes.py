@@ -68,7 +68,9 @@ def metrics(request: HttpRequest) -> HttpResponse:
         return _fresh(HttpResponse("EVALHUB_METRICS_TOKEN is not set\n", "text/plain", 404))
     given = request.headers.get("Authorization", "")
     if not hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
-        refused = HttpResponse("the token in EVALHUB_METRICS_TOKEN is required\n", "text/plain", 401)
+        refused = HttpResponse(
+            "the token in EVALHUB_METRICS_TOKEN is required\n", "text/plain", 401
+        )
         refused["WWW-Authenticate"] = "Bearer"
         return _fresh(refused)
     content, content_type = exposition()
@@ -76,7 +78,11 @@ def metrics(request: HttpRequest) -> HttpResponse:
 
 
 # By path. Answered by the middleware, before hosts and TLS are looked at, and listed with the URLs.
-PROBES: dict[str, Callable[[HttpRequest], HttpResponse]] = {"healthz": healthz, "readyz": readyz, "metrics": metrics}
+PROBES: dict[str, Callable[[HttpRequest], HttpResponse]] = {
+    "healthz": healthz,
+    "readyz": readyz,
+    "metrics": metrics,
+}
 
 
 @dataclass(frozen=True)
@@ -102,7 +108,9 @@ class Standing:
                 return
             self._known = codes
         if reasons:
-            _log.warning("not ready: %s", "; ".join(reason.cause or reason.detail for reason in reasons))
+            _log.warning(
+                "not ready: %s", "; ".join(reason.cause or reason.detail for reason in reasons)
+            )
         else:
             _log.warning("ready again")
 
@@ -121,7 +129,11 @@ def _reasons() -> Iterator[Reason]:
     except StorageUnavailable as error:
         yield Reason(error.code, error.message)
     except OSError as error:
-        code, what = ("storage_full", "is full") if is_full(error) else ("storage_unavailable", "cannot be written to")
+        code, what = (
+            ("storage_full", "is full")
+            if is_full(error)
+            else ("storage_unavailable", "cannot be written to")
+        )
         yield Reason(code, f"the data folder {what}: {error.strerror}", str(error))
     except DatabaseError:
         # It was told above.
@@ -132,12 +144,16 @@ def _database_reasons() -> Iterator[Reason]:
     applied = MigrationRecorder(connection).applied_migrations()
     missing = sorted(".".join(name) for name in newest_migrations() - applied.keys())
     if _read_only():
-        yield Reason("database_read_only", "the database takes no changes: is it a standby, or its disk read-only?")
+        yield Reason(
+            "database_read_only",
+            "the database takes no changes: is it a standby, or its disk read-only?",
+        )
     if missing:
         yield Reason("migrations_missing", f"evalhub migrate has not applied {', '.join(missing)}")
     elif not any(last.alive for last in last_rounds()):
         yield Reason(
-            "no_dispatcher_round", f"no worker's dispatcher completed a round in the last {ALIVE_SECONDS:.0f} s"
+            "no_dispatcher_round",
+            f"no worker's dispatcher completed a round in the last {ALIVE_SECONDS:.0f} s",
         )
 
 
@@ -156,7 +172,10 @@ def _warnings() -> Iterator[dict[str, str]]:
     alive = [last for last in last_rounds() if last.alive]
     for trouble, what in _TROUBLES.items():
         if silent := sum(last.trouble == trouble for last in alive):
-            yield _reason(trouble, f"{what}: {silent} of {len(alive)} workers cannot send what is due; it waits")
+            yield _reason(
+                trouble,
+                f"{what}: {silent} of {len(alive)} workers cannot send what is due; it waits",
+            )
     if queue.stuck:
         yield _reason("undispatched", "evaluations are due, but none has been sent for a minute")
     if queue.expired_leases:

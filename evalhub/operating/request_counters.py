@@ -32,7 +32,9 @@ _requests = Histogram(
 def count_request(view: str, method: str, status: int, seconds: float) -> None:
     """Count a request and its seconds. A request that cannot be counted is answered nevertheless."""
     try:
-        _requests.labels(view, method if method in _METHODS else "other", str(status)).observe(seconds)
+        _requests.labels(view, method if method in _METHODS else "other", str(status)).observe(
+            seconds
+        )
     except OSError as error:
         _log.warning("a request was not counted: %s", error)
 

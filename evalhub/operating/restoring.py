@@ -90,13 +90,19 @@ class Backup:
         if not isinstance(self.manifest, dict) or "format" not in self.manifest:
             raise BadBackup("is not a backup: its manifest names no format")
         if self.manifest["format"] not in (1, FORMAT):
-            raise BadBackup(f"has format {self.manifest['format']}; this version reads formats 1 and {FORMAT}")
+            raise BadBackup(
+                f"has format {self.manifest['format']}; this version reads formats 1 and {FORMAT}"
+            )
         # Backups of format 1 have no SHA-256: only this much is checked.
         kinds = {"made_at": str, "database": str, "schema": list, "rows": dict, "members": dict}
         whole = all(isinstance(self.manifest.get(key), kind) for key, kind in kinds.items())
-        sealed = self.manifest["format"] == 1 or self.manifest.get("sha256") == manifest_digest(self.manifest)
+        sealed = self.manifest["format"] == 1 or self.manifest.get("sha256") == manifest_digest(
+            self.manifest
+        )
         if not (whole and sealed):
-            raise BadBackup("is damaged: its manifest is not the one that was written; take another backup")
+            raise BadBackup(
+                "is damaged: its manifest is not the one that was written; take another backup"
+            )
         datetime.fromisoformat(self.manifest["made_at"])
 
     def open(self, name: str) -> BinaryIO:
@@ -112,12 +118,18 @@ class Backup:
     @property
     def files(self) -> list[str]:
         """Return the SHA-256 of every stored file."""
-        return [name.partition("/")[2] for name in self.manifest["members"] if name.startswith("files/")]
+        return [
+            name.partition("/")[2] for name in self.manifest["members"] if name.startswith("files/")
+        ]
 
     @property
     def lacking(self) -> dict[str, str]:
         """Return the SHA-256 of the stored files that were lost before the backup was made, and the fault of each."""
-        return {sha256: what for state, what in LACKING.items() for sha256 in self.manifest.get(state, [])}
+        return {
+            sha256: what
+            for state, what in LACKING.items()
+            for sha256 in self.manifest.get(state, [])
+        }
 
     def faults(self) -> Iterator[Fault]:
         """Yield all faults: every member is compared with the manifest, every file with its name."""
@@ -195,8 +207,13 @@ def install(backup: Backup, lost: Collection[str] = ()) -> int:
 
 
 def _check_fit(backup: Backup) -> None:
-    if any(model.objects.exists() for model in (stored.User, stored.Team, stored.Collection, stored.Run)):
-        raise BadBackup("this installation is not empty; restore into a new database and a new data folder")
+    if any(
+        model.objects.exists()
+        for model in (stored.User, stored.Team, stored.Collection, stored.Run)
+    ):
+        raise BadBackup(
+            "this installation is not empty; restore into a new database and a new data folder"
+        )
     theirs, ours = set(backup.manifest["schema"]), set(schema())
     if theirs != ours:
         other = ", ".join(sorted(theirs ^ ours))
@@ -221,7 +238,9 @@ def _install_rows(backup: Backup, model: Model) -> None:
     model._base_manager.bulk_create(rows)
     count = model._base_manager.count()
     if count != backup.manifest["rows"][label]:
-        raise BadBackup(f"{label}: {count} rows were restored, {backup.manifest['rows'][label]} are in the manifest")
+        raise BadBackup(
+            f"{label}: {count} rows were restored, {backup.manifest['rows'][label]} are in the manifest"
+        )
 
 
 def decode_row(model: Model, values: dict[str, Any]) -> models.Model:
@@ -247,5 +266,9 @@ def describe(backup: Backup) -> str:
     elif minutes < 120:
         age = f"{minutes:.0f} minutes old"
     else:
-        age = f"{minutes / 60:.0f} hours old" if minutes < 48 * 60 else f"{minutes / 60 / 24:.0f} days old"
+        age = (
+            f"{minutes / 60:.0f} hours old"
+            if minutes < 48 * 60
+            else f"{minutes / 60 / 24:.0f} days old"
+        )
     return f"{rows:,} rows and {len(backup.files):,} files of {manifest['database']}, {age}"

@@ -96,7 +96,9 @@ def unknown_migrations() -> list[str]:
     """Return the migrations of EvalHub's apps that the database has and this code does not know."""
     known = _loader().disk_migrations or {}
     applied = MigrationRecorder(connection).applied_migrations()
-    return sorted(".".join(node) for node in applied if node[0] in ("runs", "metrics") and node not in known)
+    return sorted(
+        ".".join(node) for node in applied if node[0] in ("runs", "metrics") and node not in known
+    )
 
 
 @functools.cache
@@ -110,7 +112,9 @@ def settle_redis(install: UUID, *, replace: bool = False) -> None:
     next time."""
     # Imported here because it takes half a second to load, and most commands do not need it.
     redis = import_module("redis")
-    client = redis.Redis.from_url(settings.EVALHUB_REDIS_URL, socket_timeout=3, socket_connect_timeout=3)
+    client = redis.Redis.from_url(
+        settings.EVALHUB_REDIS_URL, socket_timeout=3, socket_connect_timeout=3
+    )
     found = str(install)
     # Redis is unavailable, or its user may not read this key: Celery reports what it lacks.
     with contextlib.suppress(redis.RedisError), contextlib.closing(client):

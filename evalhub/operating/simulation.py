@@ -13,7 +13,18 @@ from metrics.engine.ranking import Floats, Ints
 
 _LEVELS = (0, 1, 2, 3)
 _SHARES = (0.62, 0.2, 0.12, 0.06)
-_SUBJECTS = ("solar", "river", "railway", "glass", "orchard", "harbour", "violin", "granite", "lantern", "meadow")
+_SUBJECTS = (
+    "solar",
+    "river",
+    "railway",
+    "glass",
+    "orchard",
+    "harbour",
+    "violin",
+    "granite",
+    "lantern",
+    "meadow",
+)
 _MATTERS = ("history", "prices", "repair", "safety", "design")
 _WORDS = ("overview", "causes", "since 1950", "in Europe", "statistics")
 _NAMES = (
@@ -38,7 +49,9 @@ class Simulated:
     sessions: str
 
 
-def simulate_collection(*, topics: int = 50, pool: int = 400, judged: int = 150, depth: int = 200) -> Simulated:
+def simulate_collection(
+    *, topics: int = 50, pool: int = 400, judged: int = 150, depth: int = 200
+) -> Simulated:
     """Return the same simulated collection every time.
 
     A system scores a document by its skill x the level + noise of its own and noise that all systems share, so that
@@ -52,10 +65,20 @@ def simulate_collection(*, topics: int = 50, pool: int = 400, judged: int = 150,
     ease = rng.uniform(0.4, 1.4, (topics, 1))
     skills = np.linspace(0.15, 1.6, len(_NAMES))
     runs = {
-        name: _run(name, topic_ids, ease * skill * levels + shared + rng.normal(0, 1.0, levels.shape), depth)
+        name: _run(
+            name,
+            topic_ids,
+            ease * skill * levels + shared + rng.normal(0, 1.0, levels.shape),
+            depth,
+        )
         for name, skill in zip(_NAMES, skills.tolist(), strict=True)
     }
-    return Simulated(_topics(topic_ids), _qrels(topic_ids, levels[:, :judged]), runs, _sessions(topic_ids, levels))
+    return Simulated(
+        _topics(topic_ids),
+        _qrels(topic_ids, levels[:, :judged]),
+        runs,
+        _sessions(topic_ids, levels),
+    )
 
 
 def _sessions(topic_ids: list[str], levels: Ints) -> str:
@@ -77,7 +100,9 @@ def _sessions(topic_ids: list[str], levels: Ints) -> str:
     return "".join(lines)
 
 
-def _queries(topic: int, levels: Ints, skill: float, rng: np.random.Generator) -> list[dict[str, Any]]:
+def _queries(
+    topic: int, levels: Ints, skill: float, rng: np.random.Generator
+) -> list[dict[str, Any]]:
     """Simulate queries, each better than the last, until one lists enough relevant documents."""
     title, queries = _titles()[topic % len(_titles())], []
     for number in range(1, _MOST_QUERIES + 1):
@@ -101,7 +126,8 @@ def _doc_id(topic: int, document: int) -> str:
 def _topics(topic_ids: list[str]) -> str:
     titles = _titles()
     lines = [
-        json.dumps({"_id": topic_id, "text": titles[index % len(titles)]}) for index, topic_id in enumerate(topic_ids)
+        json.dumps({"_id": topic_id, "text": titles[index % len(titles)]})
+        for index, topic_id in enumerate(topic_ids)
     ]
     return "\n".join(lines) + "\n"
 

@@ -33,7 +33,14 @@ logger = logging.getLogger(__name__)
 # Answers about fewer runs are made while their reader waits.
 LEAST_RUNS = 200
 # The leaderboard with its statistics first: its page asks for it.
-PAGES = ("board-piece", "comparison-page", "parameters-page", "frontier-page", "importance-page", "what-if-page")
+PAGES = (
+    "board-piece",
+    "comparison-page",
+    "parameters-page",
+    "frontier-page",
+    "importance-page",
+    "what-if-page",
+)
 MOST_SECONDS = 20.0
 
 
@@ -50,7 +57,9 @@ def make_ahead(*, collection_id: int) -> int:
     try:
         for reader, name in product(_readers(found), PAGES):
             # Evaluations of the collection would make the rest useless; their end is another mark.
-            moves = Evaluation.objects.filter(run__collection=found, state__in=(Job.QUEUED, Evaluation.HELD))
+            moves = Evaluation.objects.filter(
+                run__collection=found, state__in=(Job.QUEUED, Evaluation.HELD)
+            )
             shown = Collection.objects.filter(pk=found.pk, blind=False)
             if time.monotonic() > ends or moves.exists() or not shown.exists():
                 break
@@ -83,8 +92,17 @@ def _readers(collection: Collection) -> list[Any]:
 
 def _ask(address: str, reader: Any) -> int:
     """Ask for a page and return its status."""
-    host = urlsplit(settings.EVALHUB_URL).netloc or settings.ALLOWED_HOSTS[0].lstrip(".*") or "localhost"
-    given = {"REQUEST_METHOD": "GET", "PATH_INFO": address, "HTTP_HOST": host, "wsgi.input": io.BytesIO()}
+    host = (
+        urlsplit(settings.EVALHUB_URL).netloc
+        or settings.ALLOWED_HOSTS[0].lstrip(".*")
+        or "localhost"
+    )
+    given = {
+        "REQUEST_METHOD": "GET",
+        "PATH_INFO": address,
+        "HTTP_HOST": host,
+        "wsgi.input": io.BytesIO(),
+    }
     request: Any = WSGIRequest(given)
     request.user = reader
     # Pages mark their own name among their links.

@@ -39,7 +39,9 @@ def wait_for_postgres(connection: Any) -> None:
     """
     connecting = connection.status not in (extensions.STATUS_READY, extensions.STATUS_BEGIN)
     silence = settings.EVALHUB_DATABASE_SILENCE_SECONDS
-    deadline = time.monotonic() + (silence if connecting else settings.EVALHUB_STATEMENT_SECONDS + silence)
+    deadline = time.monotonic() + (
+        silence if connecting else settings.EVALHUB_STATEMENT_SECONDS + silence
+    )
     while (state := connection.poll()) != extensions.POLL_OK:
         events = select.POLLIN if state == extensions.POLL_READ else select.POLLOUT
         waiting = select.poll()
@@ -59,7 +61,9 @@ def limit_sqlite(connection: Any, **created: Any) -> None:
         began[0] = time.monotonic()
         return execute(sql, params, many, context)
 
-    connection.execute_wrappers[:] = [one for one in connection.execute_wrappers if one.__name__ != note.__name__]
+    connection.execute_wrappers[:] = [
+        one for one in connection.execute_wrappers if one.__name__ != note.__name__
+    ]
     connection.execute_wrappers.append(note)
     connection.connection.set_progress_handler(
         lambda: time.monotonic() - began[0] > settings.EVALHUB_STATEMENT_SECONDS, _STEPS

@@ -95,7 +95,11 @@ def _end_batch(**signal: Any) -> None:
 
 def _standing(job: _Logged, pk: Any) -> dict[str, Any]:
     about = [job.about] if job.about else []
-    row = job.kind._default_manager.filter(pk=pk).values(*about, "state", "attempts", "error_code").first()
+    row = (
+        job.kind._default_manager.filter(pk=pk)
+        .values(*about, "state", "attempts", "error_code")
+        .first()
+    )
     if row is None:
         return {}
     named = {name.removesuffix("_id"): str(row[name]) for name in about}

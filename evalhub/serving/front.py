@@ -25,7 +25,14 @@ from waitress.channel import HTTPChannel
 from waitress.server import TcpWSGIServer
 from waitress.task import WSGITask
 
-from evalhub.serving.requests import LARGE, AliveTask, Refusal, RefusalTask, Request, too_many_transfers
+from evalhub.serving.requests import (
+    LARGE,
+    AliveTask,
+    Refusal,
+    RefusalTask,
+    Request,
+    too_many_transfers,
+)
 from evalhub.serving.threads import FairThreads
 from runs.api.origin import network_of, sender_in
 
@@ -124,7 +131,12 @@ class Connection(HTTPChannel):  # type: ignore[misc]
 
     def service(self) -> None:
         request = self.requests[0]
-        if not request.error and not request.counted and not request.asks_alive and not self.server.may_transfer(self):
+        if (
+            not request.error
+            and not request.counted
+            and not request.asks_alive
+            and not self.server.may_transfer(self)
+        ):
             request.error = too_many_transfers()
         self.task_class = AliveTask if request.asks_alive else WSGITask
         self.served, self.lingers = True, bool(request.error)
@@ -203,7 +215,10 @@ class Connection(HTTPChannel):  # type: ignore[misc]
         if self.total_outbufs_len:
             return (3, float(self.sent))
         if self.request is not None:
-            return (2 if self.request.headers_finished else 1, self.came / max(now - self.began, 0.001))
+            return (
+                2 if self.request.headers_finished else 1,
+                self.came / max(now - self.began, 0.001),
+            )
         return (0, self.last_moment)
 
 
@@ -212,7 +227,9 @@ class Front(TcpWSGIServer):  # type: ignore[misc]
 
     channel_class = Connection
 
-    def __init__(self, listening: socket.socket, application: Any, adj: Any, threads: FairThreads) -> None:
+    def __init__(
+        self, listening: socket.socket, application: Any, adj: Any, threads: FairThreads
+    ) -> None:
         self._io_thread = 0
         self._own: list[Connection] = []
         # One thread for probes: they are answered even while all others wait for a database.
@@ -225,7 +242,14 @@ class Front(TcpWSGIServer):  # type: ignore[misc]
         self.beat: Callable[[], None] = lambda: None
         sockinfo = (listening.family, listening.type, listening.proto, listening.getsockname())
         super().__init__(
-            application, {}, True, listening, dispatcher=threads, adj=adj, bind_socket=False, sockinfo=sockinfo
+            application,
+            {},
+            True,
+            listening,
+            dispatcher=threads,
+            adj=adj,
+            bind_socket=False,
+            sockinfo=sockinfo,
         )
 
     # Connections
@@ -292,10 +316,13 @@ class Front(TcpWSGIServer):  # type: ignore[misc]
     def may_transfer(self, channel: Connection) -> bool:
         """Return whether the client of a connection has fewer large transfers than an address may have."""
         others = (
-            one for one in [*self.active_channels.values()] if one is not channel and one.client == channel.client
+            one
+            for one in [*self.active_channels.values()]
+            if one is not channel and one.client == channel.client
         )
         transfers = sum(
-            one.total_outbufs_len > LARGE or (one.request is not None and one.request.counted) for one in others
+            one.total_outbufs_len > LARGE or (one.request is not None and one.request.counted)
+            for one in others
         )
         return bool(transfers < settings.EVALHUB_ADDRESS_TRANSFERS)
 

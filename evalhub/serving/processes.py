@@ -37,7 +37,9 @@ def parse_address(bind: str) -> tuple[str, int]:
     """Return host and port of HOST:PORT, [IPv6]:PORT or :PORT. Raise ValueError for anything else."""
     found = re.fullmatch(r"(?:\[([0-9a-fA-F:.%]+)\]|([^:/\[\]]*)):([0-9]{1,5})", bind)
     if not found or int(found[3]) > _LAST_PORT:
-        raise ValueError(f"{bind} is not an address; write HOST:PORT, such as 127.0.0.1:8000 or [::1]:8000")
+        raise ValueError(
+            f"{bind} is not an address; write HOST:PORT, such as 127.0.0.1:8000 or [::1]:8000"
+        )
     return found[1] or found[2] or "0.0.0.0", int(found[3])  # noqa: S104 as it says
 
 
@@ -89,7 +91,9 @@ def load_web() -> Callable[[str, int], int]:
     if INHERITED not in os.environ:
         os.environ.update(web_environment())
     with _nothing_collected():
-        run_web_server: Callable[[str, int], int] = import_module("evalhub.serving.web_server").run_web_server
+        run_web_server: Callable[[str, int], int] = import_module(
+            "evalhub.serving.web_server"
+        ).run_web_server
         import_module("evalhub.serving.wsgi")
     return run_web_server
 

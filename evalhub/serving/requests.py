@@ -42,7 +42,12 @@ class Refusal:
 
 
 # Of what waitress refuses by itself.
-_NAMES = {400: "bad_request", 413: "file_too_large", 431: "headers_too_large", 501: "not_implemented"}
+_NAMES = {
+    400: "bad_request",
+    413: "file_too_large",
+    431: "headers_too_large",
+    501: "not_implemented",
+}
 
 
 def too_large() -> Refusal:
@@ -79,9 +84,15 @@ class Request(HTTPRequestParser):  # type: ignore[misc]
         if self.empty:
             return None
         if len(self.request_uri) > LONGEST_ADDRESS:
-            return Refusal(414, "address_too_long", f"an address has at most {LONGEST_ADDRESS:,} characters")
+            return Refusal(
+                414, "address_too_long", f"an address has at most {LONGEST_ADDRESS:,} characters"
+            )
         if self.large and not ("AUTHORIZATION" in self.headers or "COOKIE" in self.headers):
-            return Refusal(401, "not_authenticated", "a body of more than a megabyte needs a token or a session")
+            return Refusal(
+                401,
+                "not_authenticated",
+                "a body of more than a megabyte needs a token or a session",
+            )
         return None
 
     @property

@@ -43,7 +43,10 @@ def keep_key() -> None:
     if not (folder / _NAME).exists():
         folder.mkdir(parents=True, exist_ok=True)
         # Written aside and linked: if several processes start at once, all use the key of the first one.
-        with tempfile.NamedTemporaryFile("w", dir=folder) as file, contextlib.suppress(FileExistsError):
+        with (
+            tempfile.NamedTemporaryFile("w", dir=folder) as file,
+            contextlib.suppress(FileExistsError),
+        ):
             file.write(settings.SECRET_KEY)
             file.flush()
             # A power cut must not leave an empty key.

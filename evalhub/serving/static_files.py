@@ -94,7 +94,10 @@ def find_file(name: str) -> StaticFile | None:
 
 def read_file(path: Path) -> StaticFile:
     """Return a file with its digest, compressed if it is text."""
-    content, content_type = path.read_bytes(), mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+    content, content_type = (
+        path.read_bytes(),
+        mimetypes.guess_type(path.name)[0] or "application/octet-stream",
+    )
     digest = hashlib.sha256(content).hexdigest()[:_DIGEST]
     if not content_type.startswith(_TEXT):
         return StaticFile(content, None, content_type, digest)

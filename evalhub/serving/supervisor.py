@@ -97,7 +97,10 @@ class Supervisor:
             if child.poll() is None:
                 os.kill(child.pid, signal.SIGTERM)
         deadline = time.monotonic() + _STOP_SECONDS
-        while any(child.poll() is None for child in self._children.values()) and time.monotonic() < deadline:
+        while (
+            any(child.poll() is None for child in self._children.values())
+            and time.monotonic() < deadline
+        ):
             time.sleep(0.02)
         for child in self._children.values():
             if child.poll() is None:

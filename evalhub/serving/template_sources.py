@@ -26,8 +26,15 @@ class Loader(app_directories.Loader):
 
 def own_templates() -> list[tuple[str, Path]]:
     """Return name and path of each template of EvalHub."""
-    folders = [Path(apps.get_app_config(label).path, "templates") for label in ("evalhub", "runs", "metrics")]
-    return [(page.relative_to(folder).as_posix(), page) for folder in folders for page in folder.rglob("*.html")]
+    folders = [
+        Path(apps.get_app_config(label).path, "templates")
+        for label in ("evalhub", "runs", "metrics")
+    ]
+    return [
+        (page.relative_to(folder).as_posix(), page)
+        for folder in folders
+        for page in folder.rglob("*.html")
+    ]
 
 
 def read_templates() -> None:

@@ -29,7 +29,9 @@ class FairThreads:
     interface is that of waitress's task dispatcher, as far as its server uses it.
     """
 
-    def __init__(self, name: str, count: int, share: int, tell: Callable[[int], None] | None = None) -> None:
+    def __init__(
+        self, name: str, count: int, share: int, tell: Callable[[int], None] | None = None
+    ) -> None:
         self._share = share
         self._tell = tell
         self._changed = threading.Condition()
@@ -38,7 +40,9 @@ class FairThreads:
         self._running: Counter[str] = Counter()
         self.busy = 0
         for number in range(count):
-            threading.Thread(target=call_with_room, args=(self._work,), name=f"{name}-{number}", daemon=True).start()
+            threading.Thread(
+                target=call_with_room, args=(self._work,), name=f"{name}-{number}", daemon=True
+            ).start()
 
     def add_task(self, task: Task) -> None:
         with self._changed:

@@ -33,7 +33,13 @@ from waitress.adjustments import Adjustments
 from evalhub.operating.request_counters import fold_ended_process
 from evalhub.serving.database_limits import limit_statements
 from evalhub.serving.front import Front
-from evalhub.serving.processes import FIGURES_VARIABLE, INHERITED, limit_arenas, parse_address, web_command
+from evalhub.serving.processes import (
+    FIGURES_VARIABLE,
+    INHERITED,
+    limit_arenas,
+    parse_address,
+    web_command,
+)
 from evalhub.serving.requests import LARGE
 from evalhub.serving.supervisor import end_with, name_process
 from evalhub.serving.threads import FairThreads
@@ -150,7 +156,9 @@ class WebServer:
             self._fork(number)
         for pid, number in self._children.items():
             if time.monotonic() - self._shared.beats[number] > _HUNG_SECONDS:
-                _log.error("a web process has been silent for %d s; starting another one", _HUNG_SECONDS)
+                _log.error(
+                    "a web process has been silent for %d s; starting another one", _HUNG_SECONDS
+                )
                 _signal(pid, signal.SIGKILL)
 
     def _end(self) -> None:
@@ -212,15 +220,23 @@ def serve(number: int, listening: socket.socket, application: Any, shared: Share
     def tell(busy: int) -> None:
         loads[number] = busy
 
-    server = Front(listening, application, adjustments(listening), FairThreads("web", THREADS, SHARE, tell))
+    server = Front(
+        listening, application, adjustments(listening), FairThreads("web", THREADS, SHARE, tell)
+    )
     most = _MOST_REQUESTS + random.randrange(_SPREAD)  # noqa: S311 nothing secret
     parent = os.getppid()
 
     def beat() -> None:
         shared.beats[number] = time.monotonic()
         # Reading the largest files leaves several hundred megabytes behind.
-        grown = settings.EVALHUB_WEB_MEMORY_MB and server.at_rest and _own_megabytes() > settings.EVALHUB_WEB_MEMORY_MB
-        server.stopping = server.stopping or server.answered > most or os.getppid() != parent or bool(grown)
+        grown = (
+            settings.EVALHUB_WEB_MEMORY_MB
+            and server.at_rest
+            and _own_megabytes() > settings.EVALHUB_WEB_MEMORY_MB
+        )
+        server.stopping = (
+            server.stopping or server.answered > most or os.getppid() != parent or bool(grown)
+        )
 
     def stop(signal_number: int, frame: object) -> None:
         server.stopping = True

@@ -116,7 +116,11 @@ class DispatcherStep(bootsteps.StartStopStep):
             publish_ahead=publish_ahead,
         )
         # The pool forks a new process for each that has ended.
-        os.register_at_fork(before=dispatcher.rest, after_in_parent=dispatcher.go_on, after_in_child=dispatcher.go_on)
+        os.register_at_fork(
+            before=dispatcher.rest,
+            after_in_parent=dispatcher.go_on,
+            after_in_child=dispatcher.go_on,
+        )
         return dispatcher
 
 
@@ -136,9 +140,17 @@ class PoolWatch(threading.Thread):
         signals.worker_shutting_down.connect(self._end)
 
     def run(self) -> None:
-        while state.should_stop is None and state.should_terminate is None and not self._ending.wait(_WATCH_SECONDS):
+        while (
+            state.should_stop is None
+            and state.should_terminate is None
+            and not self._ending.wait(_WATCH_SECONDS)
+        ):
             self._seen.update({process.pid: process for process in self._pool._pool._pool})
-            ended = {pid: process.exitcode for pid, process in self._seen.items() if process.exitcode is not None}
+            ended = {
+                pid: process.exitcode
+                for pid, process in self._seen.items()
+                if process.exitcode is not None
+            }
             if any(code < 0 for code in ended.values()) and not self._ending.is_set():
                 logger.error("a pool process was killed; the worker ends to be started anew")
                 os.killpg(0, signal.SIGKILL)
@@ -204,7 +216,11 @@ def run_worker(processes: int) -> int:
         os.dup2(nowhere.fileno(), 1)
     silence()
     worker = app.Worker(
-        concurrency=processes, loglevel=settings.EVALHUB_LOG_LEVEL, quiet=True, without_gossip=True, without_mingle=True
+        concurrency=processes,
+        loglevel=settings.EVALHUB_LOG_LEVEL,
+        quiet=True,
+        without_gossip=True,
+        without_mingle=True,
     )
     worker.start()
     return worker.exitcode or 0

@@ -26,6 +26,8 @@ def application(environ: dict[str, Any], start_response: Any) -> Any:
     Python has codecs, such as zlib, that raise on any text, and Django would apply them before a view could answer.
     """
     content_type, _, parameters = environ.get("CONTENT_TYPE", "").partition(";")
-    kept = [part for part in parameters.split(";") if not part.strip().lower().startswith("charset")]
+    kept = [
+        part for part in parameters.split(";") if not part.strip().lower().startswith("charset")
+    ]
     environ["CONTENT_TYPE"] = ";".join([content_type, *kept]).rstrip(";")
     return _django(environ, start_response)

@@ -53,7 +53,8 @@ CHART_PARAMETERS = (
     parameter("live", "true: with what only a pointer can use, for json", OpenApiTypes.BOOL),
 )
 CHART_RESPONSES = {
-    (200, form.content_type.partition(";")[0]): OpenApiResponse(OpenApiTypes.BINARY) for form in FORMATS.values()
+    (200, form.content_type.partition(";")[0]): OpenApiResponse(OpenApiTypes.BINARY)
+    for form in FORMATS.values()
 }
 _OF_A_RUN = (*CHART_PARAMETERS, SCORES, VERSION)
 
@@ -100,7 +101,11 @@ def _of_collection(request: Request, collection: str, chart: str, form: str) -> 
         return of_explained(request, collection)
     if chart in ("parameter", "parallel"):
         return of_measured_runs(request, collection)
-    return of_chosen_runs(request, collection) if chart in TOGETHER_CHARTS else of_collection(request, collection)
+    return (
+        of_chosen_runs(request, collection)
+        if chart in TOGETHER_CHARTS
+        else of_collection(request, collection)
+    )
 
 
 class CollectionChart(APIView):
@@ -123,11 +128,17 @@ class CollectionChart(APIView):
         query = query_of(request, found)
         look = look_in(query)
         # The leaderboard changes with every run: a chart is cached only with the tag of the leaderboard.
-        return picture(None, form, look, found, lambda: COLLECTION_CHARTS[chart](found, query, request.user))
+        return picture(
+            None, form, look, found, lambda: COLLECTION_CHARTS[chart](found, query, request.user)
+        )
 
 
 def check_chart(
-    request: Request, reads: Reads, chart: str, form: str, others: tuple[OpenApiParameter, ...] = CHART_PARAMETERS
+    request: Request,
+    reads: Reads,
+    chart: str,
+    form: str,
+    others: tuple[OpenApiParameter, ...] = CHART_PARAMETERS,
 ) -> None:
     """Raise Http404 for an unknown chart or format, and InvalidInput for a parameter that only other charts read."""
     if chart not in reads or form not in FORMATS:
@@ -145,7 +156,9 @@ def look_in(query: Mapping[str, str]) -> Look:
     )
 
 
-def picture(key: str | None, form: str, look: Look, collection: Collection, make: Callable[[], Figure]) -> HttpResponse:
+def picture(
+    key: str | None, form: str, look: Look, collection: Collection, make: Callable[[], Figure]
+) -> HttpResponse:
     """Return the answer with a chart. With a key it is cached for a while, here and by the browser."""
     content, name = (cache.get(key) if key else None) or (None, "")
     if content is None:
@@ -157,11 +170,15 @@ def picture(key: str | None, form: str, look: Look, collection: Collection, make
             cache.set(key, (content, name), _KEPT_SECONDS)
     response = HttpResponse(content, content_type=FORMATS[form].content_type)
     # Pages show it, too: only the table is always a file.
-    response["Content-Disposition"] = f'{"attachment" if form == "csv" else "inline"}; filename="{name}"'
+    response["Content-Disposition"] = (
+        f'{"attachment" if form == "csv" else "inline"}; filename="{name}"'
+    )
     patch_cache_control(response, private=True, max_age=_KEPT_SECONDS if key else 0)
     return response
 
 
-def chart_key(evaluation: Evaluation | SessionEvaluation, name: str, query: Mapping[str, str]) -> str:
+def chart_key(
+    evaluation: Evaluation | SessionEvaluation, name: str, query: Mapping[str, str]
+) -> str:
     asked = repr((type(evaluation).__name__, evaluation.pk, name, sorted(query.items())))
     return f"picture:{hashlib.sha256(asked.encode()).hexdigest()}"

@@ -18,7 +18,13 @@ from metrics.questions.parameters import query_of, scores_in
 from metrics.services.boards.asked import active_qrels
 from metrics.services.boards.evaluating import read_progress
 from metrics.services.queue.queueing import queue_evaluation, queue_evaluations
-from runs.api.access import check_scores, managed_collection, owned_run, scored_collection, scored_run
+from runs.api.access import (
+    check_scores,
+    managed_collection,
+    owned_run,
+    scored_collection,
+    scored_run,
+)
 from runs.api.fields import ChoiceField
 from runs.api.parameters import KnownFields
 from runs.api.shapes import OneOf, shape
@@ -90,7 +96,10 @@ class RunEvaluations(APIView):
         check_scores(request, found.collection, values=False)
         evaluation = queue_evaluation(found, _new_scores(request))
         if evaluation is None:
-            raise NotFound(f"collection {found.collection} has no active judgements yet", code="no_active_qrels")
+            raise NotFound(
+                f"collection {found.collection} has no active judgements yet",
+                code="no_active_qrels",
+            )
         return Response(evaluation_answer(evaluation), status.HTTP_202_ACCEPTED)
 
 

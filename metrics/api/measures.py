@@ -37,7 +37,9 @@ class Measure(TypedDict):
     range: str
     source: str
     elsewhere: str
-    undefined: NotRequired[Annotated[str, "where a topic has no value; left out where every topic has one"]]
+    undefined: NotRequired[
+        Annotated[str, "where a topic has no value; left out where every topic has one"]
+    ]
     cutoff: str
     default_cutoff: Annotated[int | None, "of an optional cutoff that is left out"]
     aggregate: str
@@ -64,7 +66,9 @@ class MeasureList(generics.GenericAPIView[Any]):
     @unchanged(of_measures)
     def get(self, request: Request) -> Response:
         query = query_of(request)
-        found = search_measures(query.get("search", ""), cast(Of | None, choice_in(query, "of", tuple(OF))))
+        found = search_measures(
+            query.get("search", ""), cast(Of | None, choice_in(query, "of", tuple(OF)))
+        )
         return Response([_measure(definition) for definition in found])
 
 
@@ -94,7 +98,10 @@ def _measure(definition: MeasureDefinition) -> Measure:
         curve=definition.name in CURVES or definition.name in VECTORS,
         aliases=list(definition.aliases),
         trec_eval=definition.trec_eval,
-        parameters=[Parameter(name=p.name, default=show(p.default), text=p.text) for p in definition.parameters],
+        parameters=[
+            Parameter(name=p.name, default=show(p.default), text=p.text)
+            for p in definition.parameters
+        ],
     )
     if "undefined" in sections:
         answer["undefined"] = sections["undefined"]

@@ -68,7 +68,9 @@ class ShareLinkSerializer(KnownFields, serializers.Serializer[Any]):
 
     answered = NewShareLink
     kind = ChoiceField(choices=models.ShareLink.Kind.choices)
-    collection = serializers.CharField(max_length=64, required=False, help_text="of a leaderboard or comparison")
+    collection = serializers.CharField(
+        max_length=64, required=False, help_text="of a leaderboard or comparison"
+    )
     run = serializers.UUIDField(required=False, help_text="of kind run")
     comparison = serializers.UUIDField(required=False, help_text="of kind comparison: a stored one")
     query = serializers.CharField(
@@ -77,7 +79,9 @@ class ShareLinkSerializer(KnownFields, serializers.Serializer[Any]):
         allow_blank=True,
         help_text="the query string of the leaderboard or comparison; of a run its measures",
     )
-    expires_at = serializers.DateTimeField(required=False, help_text="default: in 30 days; at most 366 days away")
+    expires_at = serializers.DateTimeField(
+        required=False, help_text="default: in 30 days; at most 366 days away"
+    )
 
 
 class ShareLinkFilter(django_filters.FilterSet):  # type: ignore[misc]

@@ -4,7 +4,16 @@ from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
 from metrics.api import charts, evaluations, measures, shares
-from metrics.api.boards import citation, configurations, frontier, importance, parameters, saved_views, systems, what_if
+from metrics.api.boards import (
+    citation,
+    configurations,
+    frontier,
+    importance,
+    parameters,
+    saved_views,
+    systems,
+    what_if,
+)
 from metrics.api.boards import views as boards
 from metrics.api.campaigns import boards as phase_boards
 from metrics.api.campaigns import releases, results, snapshots
@@ -13,7 +22,15 @@ from metrics.api.comparisons import views as comparisons
 from metrics.api.sessions import boards as session_boards
 from metrics.api.sessions import charts as session_charts
 from metrics.api.sessions import views as sessions
-from metrics.api.values import curves, curves_together, differences, matrix, rankings, topics, values
+from metrics.api.values import (
+    curves,
+    curves_together,
+    differences,
+    matrix,
+    rankings,
+    topics,
+    values,
+)
 from metrics.exports.boards import EXPORTS as BOARD_EXPORTS
 from metrics.exports.boards.explanations import SHEET_EXPORTS
 from metrics.exports.comparisons import EXPORTS
@@ -68,24 +85,38 @@ register_converter(SessionExportConverter, "session_export")
 _SET = "session-sets/<uuid:session_set>/"
 
 urlpatterns = [
-    path("collections/<slug:collection>/leaderboard/", boards.LeaderboardView.as_view(), name="leaderboard"),
+    path(
+        "collections/<slug:collection>/leaderboard/",
+        boards.LeaderboardView.as_view(),
+        name="leaderboard",
+    ),
     path(
         "collections/<slug:collection>/leaderboard/export/<board_export:kind>/",
         boards.LeaderboardExport.as_view(),
         name="leaderboard-export",
     ),
-    path("collections/<slug:collection>/citation/", citation.CitationView.as_view(), name="citation"),
+    path(
+        "collections/<slug:collection>/citation/", citation.CitationView.as_view(), name="citation"
+    ),
     path("collections/<slug:collection>/views/", saved_views.ViewList.as_view(), name="views"),
     path("views/<slug:code>/", saved_views.ViewDetail.as_view(), name="view"),
     path("shares/", shares.ShareLinkList.as_view(), name="shares"),
     path("shares/<slug:share>/", shares.ShareLinkDetail.as_view(), name="share"),
-    path("collections/<slug:collection>/comparison/", comparisons.ComparisonView.as_view(), name="comparison"),
+    path(
+        "collections/<slug:collection>/comparison/",
+        comparisons.ComparisonView.as_view(),
+        name="comparison",
+    ),
     path(
         "collections/<slug:collection>/comparison/export/<export:kind>/",
         comparisons.ComparisonExport.as_view(),
         name="comparison-export",
     ),
-    path("comparisons/<uuid:comparison>/", comparisons.StoredComparisonView.as_view(), name="stored-comparison"),
+    path(
+        "comparisons/<uuid:comparison>/",
+        comparisons.StoredComparisonView.as_view(),
+        name="stored-comparison",
+    ),
     path(
         "comparisons/<uuid:comparison>/export/<export:kind>/",
         comparisons.StoredComparisonExport.as_view(),
@@ -96,28 +127,46 @@ urlpatterns = [
         comparisons.StoredComparisonChart.as_view(),
         name="stored-comparison-chart",
     ),
-    path("collections/<slug:collection>/difference/", differences.DifferenceView.as_view(), name="difference"),
+    path(
+        "collections/<slug:collection>/difference/",
+        differences.DifferenceView.as_view(),
+        name="difference",
+    ),
     path("collections/<slug:collection>/what-if/", what_if.WhatIfView.as_view(), name="what-if"),
     path(
         "collections/<slug:collection>/configurations/export/csv/",
         configurations.ConfigurationsExport.as_view(),
         name="configurations-export",
     ),
-    path("collections/<slug:collection>/parameters/", parameters.ParameterList.as_view(), name="parameters"),
-    path("collections/<slug:collection>/importance/", importance.ImportanceView.as_view(), name="importance"),
+    path(
+        "collections/<slug:collection>/parameters/",
+        parameters.ParameterList.as_view(),
+        name="parameters",
+    ),
+    path(
+        "collections/<slug:collection>/importance/",
+        importance.ImportanceView.as_view(),
+        name="importance",
+    ),
     path(
         "collections/<slug:collection>/importance/export/<sheet_export:kind>/",
         importance.ImportanceExport.as_view(),
         name="importance-export",
     ),
-    path("collections/<slug:collection>/frontier/", frontier.FrontierView.as_view(), name="frontier"),
+    path(
+        "collections/<slug:collection>/frontier/", frontier.FrontierView.as_view(), name="frontier"
+    ),
     path(
         "collections/<slug:collection>/frontier/export/<sheet_export:kind>/",
         frontier.FrontierExport.as_view(),
         name="frontier-export",
     ),
     path("collections/<slug:collection>/orders/", orders.OrdersView.as_view(), name="orders"),
-    path("collections/<slug:collection>/judgements/", judgements.JudgementsView.as_view(), name="judgements"),
+    path(
+        "collections/<slug:collection>/judgements/",
+        judgements.JudgementsView.as_view(),
+        name="judgements",
+    ),
     path("collections/<slug:collection>/design/", design.DesignView.as_view(), name="design"),
     path(
         "collections/<slug:collection>/charts/<slug:chart>.<slug:form>",
@@ -134,16 +183,32 @@ urlpatterns = [
         curves_together.CollectionPrecisionRecallView.as_view(),
         name="collection-precision-recall",
     ),
-    path("collections/<slug:collection>/values/", matrix.CollectionValuesView.as_view(), name="collection-values"),
+    path(
+        "collections/<slug:collection>/values/",
+        matrix.CollectionValuesView.as_view(),
+        name="collection-values",
+    ),
     path(
         "collections/<slug:collection>/values/export/<matrix_export:kind>/",
         matrix.CollectionValuesExport.as_view(),
         name="collection-values-export",
     ),
-    path("collections/<slug:collection>/difficulty/", topics.DifficultyView.as_view(), name="difficulty"),
-    path("collections/<slug:collection>/heat-map/export/csv/", topics.HeatMapExport.as_view(), name="heat-map-export"),
+    path(
+        "collections/<slug:collection>/difficulty/",
+        topics.DifficultyView.as_view(),
+        name="difficulty",
+    ),
+    path(
+        "collections/<slug:collection>/heat-map/export/csv/",
+        topics.HeatMapExport.as_view(),
+        name="heat-map-export",
+    ),
     path("collections/<slug:collection>/topic/", topics.TopicView.as_view(), name="topic"),
-    path("collections/<slug:collection>/evaluations/", evaluations.CollectionEvaluations.as_view(), name="evaluations"),
+    path(
+        "collections/<slug:collection>/evaluations/",
+        evaluations.CollectionEvaluations.as_view(),
+        name="evaluations",
+    ),
     path("runs/<uuid:run>/values/", values.RunValuesView.as_view(), name="run-values"),
     path(
         "runs/<uuid:run>/values/export/<run_value_export:kind>/",
@@ -151,10 +216,20 @@ urlpatterns = [
         name="run-values-export",
     ),
     path("runs/<uuid:run>/curve/", curves.RunCurveView.as_view(), name="run-curve"),
-    path("runs/<uuid:run>/precision-recall/", curves.PrecisionRecallView.as_view(), name="run-precision-recall"),
+    path(
+        "runs/<uuid:run>/precision-recall/",
+        curves.PrecisionRecallView.as_view(),
+        name="run-precision-recall",
+    ),
     path("runs/<uuid:run>/ranking/", rankings.RankingView.as_view(), name="run-ranking"),
-    path("runs/<uuid:run>/charts/<slug:chart>.<slug:form>", charts.RunChart.as_view(), name="run-chart"),
-    path("runs/<uuid:run>/evaluations/", evaluations.RunEvaluations.as_view(), name="run-evaluations"),
+    path(
+        "runs/<uuid:run>/charts/<slug:chart>.<slug:form>",
+        charts.RunChart.as_view(),
+        name="run-chart",
+    ),
+    path(
+        "runs/<uuid:run>/evaluations/", evaluations.RunEvaluations.as_view(), name="run-evaluations"
+    ),
     path(
         "collections/<slug:collection>/session-leaderboard/",
         session_boards.SessionBoardView.as_view(),
@@ -181,18 +256,42 @@ urlpatterns = [
     path(_SET + "lengths/", sessions.SessionLengthsView.as_view(), name="session-lengths"),
     path(_SET + "searchers/", sessions.SessionSearchersView.as_view(), name="session-searchers"),
     path(_SET + "evaluations/", sessions.SessionEvaluations.as_view(), name="session-evaluations"),
-    path(_SET + "charts/<slug:chart>.<slug:form>", session_charts.SessionChart.as_view(), name="session-chart"),
+    path(
+        _SET + "charts/<slug:chart>.<slug:form>",
+        session_charts.SessionChart.as_view(),
+        name="session-chart",
+    ),
     path(_SET + "sessions/<str:session>/", sessions.OneSessionView.as_view(), name="one-session"),
     path("systems/", systems.SystemList.as_view(), name="systems"),
     path("systems/<slug:team>/<str:system>/", systems.SystemDetail.as_view(), name="system"),
-    path("campaigns/<slug:campaign>/snapshots/", snapshots.SnapshotList.as_view(), name="snapshots"),
-    path("snapshots/<slug:snapshot>/", snapshots.SnapshotDetail.as_view(), name="snapshot"),
-    path("snapshots/<slug:snapshot>/archive/", snapshots.SnapshotArchive.as_view(), name="snapshot-archive"),
-    path("snapshots/<slug:snapshot>/withdraw/", snapshots.SnapshotWithdraw.as_view(), name="snapshot-withdraw"),
-    path("campaigns/<slug:campaign>/phases/<slug:phase>/packet/", results.PacketView.as_view(), name="packet"),
-    path("campaigns/<slug:campaign>/phases/<slug:phase>/results/", results.ResultsView.as_view(), name="phase-results"),
     path(
-        "campaigns/<slug:campaign>/phases/<slug:phase>/releases/", releases.ReleaseList.as_view(), name="phase-releases"
+        "campaigns/<slug:campaign>/snapshots/", snapshots.SnapshotList.as_view(), name="snapshots"
+    ),
+    path("snapshots/<slug:snapshot>/", snapshots.SnapshotDetail.as_view(), name="snapshot"),
+    path(
+        "snapshots/<slug:snapshot>/archive/",
+        snapshots.SnapshotArchive.as_view(),
+        name="snapshot-archive",
+    ),
+    path(
+        "snapshots/<slug:snapshot>/withdraw/",
+        snapshots.SnapshotWithdraw.as_view(),
+        name="snapshot-withdraw",
+    ),
+    path(
+        "campaigns/<slug:campaign>/phases/<slug:phase>/packet/",
+        results.PacketView.as_view(),
+        name="packet",
+    ),
+    path(
+        "campaigns/<slug:campaign>/phases/<slug:phase>/results/",
+        results.ResultsView.as_view(),
+        name="phase-results",
+    ),
+    path(
+        "campaigns/<slug:campaign>/phases/<slug:phase>/releases/",
+        releases.ReleaseList.as_view(),
+        name="phase-releases",
     ),
     path("releases/<uuid:release>/", releases.ReleaseDetail.as_view(), name="phase-release"),
     path("releases/<uuid:release>/now/", releases.ReleaseNow.as_view(), name="phase-release-now"),

@@ -39,5 +39,7 @@ def read_bundle() -> bytes:
 def _made() -> bytes:
     """Make it in a separate process: vl-convert holds the interpreter's lock for seconds."""
     program = "import sys, vl_convert; sys.stdout.write(vl_convert.javascript_bundle(sys.argv[1]))"
-    made = subprocess.run([sys.executable, "-c", program, _SNIPPET], check=True, capture_output=True)  # noqa: S603
+    made = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", program, _SNIPPET], check=True, capture_output=True
+    )
     return made.stdout

@@ -75,17 +75,25 @@ class Figure:
         return look.width, self.height(look)
 
     def drawn_from(
-        self, collection: Collection, *versions: int, measure: str = "", shown: tuple[int, int] | None = None
+        self,
+        collection: Collection,
+        *versions: int,
+        measure: str = "",
+        shown: tuple[int, int] | None = None,
     ) -> Figure:
         """Return the chart with its source."""
         numbers = tuple(dict.fromkeys(versions))
-        source = Source(collection.slug, collection.name, timezone.localdate(), measure, numbers, shown)
+        source = Source(
+            collection.slug, collection.name, timezone.localdate(), measure, numbers, shown
+        )
         return replace(self, source=source)
 
     @property
     def full_caption(self) -> str:
         """Return the caption with the source of the chart."""
-        return f"{self.caption} {self.source.sentence(self.caption)}" if self.source else self.caption
+        return (
+            f"{self.caption} {self.source.sentence(self.caption)}" if self.source else self.caption
+        )
 
     def file_name(self, form: str) -> str:
         """Return the name of a file: collection, chart, measure, version of the judgements and date."""

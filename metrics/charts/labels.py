@@ -53,18 +53,33 @@ class _Name:
     def within(self, plot: tuple[float, float]) -> bool:
         """Return whether it lies in the plot; a name that lies in the smallest plot lies in every larger one."""
         x, y = self.across * plot[0] + self.x, self.down * plot[1] + self.y
-        return self.width / 2 <= x <= plot[0] - self.width / 2 and _LINE / 2 <= y <= plot[1] - _LINE / 2
+        return (
+            self.width / 2 <= x <= plot[0] - self.width / 2
+            and _LINE / 2 <= y <= plot[1] - _LINE / 2
+        )
 
-    def clear_of(self, other: _Name, smallest: tuple[float, float], largest: tuple[float, float]) -> bool:
+    def clear_of(
+        self, other: _Name, smallest: tuple[float, float], largest: tuple[float, float]
+    ) -> bool:
         """Return whether it touches another name in no plot between these sizes."""
-        apart_x = [(self.across - other.across) * width + self.x - other.x for width in (smallest[0], largest[0])]
-        apart_y = [(self.down - other.down) * height + self.y - other.y for height in (smallest[1], largest[1])]
+        apart_x = [
+            (self.across - other.across) * width + self.x - other.x
+            for width in (smallest[0], largest[0])
+        ]
+        apart_y = [
+            (self.down - other.down) * height + self.y - other.y
+            for height in (smallest[1], largest[1])
+        ]
         return _least(*apart_x) >= (self.width + other.width) / 2 or _least(*apart_y) >= _LINE
 
     def covers(self, points: Floats, plot: tuple[float, float]) -> int:
         """Return how many points it touches; `points` has a row for the shares across and one for those down."""
         x = np.abs((points[0] - self.across) * plot[0] - self.x) < self.width / 2 + _POINT
-        return int(np.count_nonzero(x & (np.abs((points[1] - self.down) * plot[1] - self.y) < _LINE / 2 + _POINT)))
+        return int(
+            np.count_nonzero(
+                x & (np.abs((points[1] - self.down) * plot[1] - self.y) < _LINE / 2 + _POINT)
+            )
+        )
 
 
 def _least(first: float, last: float) -> float:
@@ -100,19 +115,26 @@ def names_beside(
     ]  # fmt: skip
 
 
-def _placed(widths: dict[int, float], places: Sequence[tuple[float, float]], look: Look) -> Iterator[tuple[int, _Side]]:
+def _placed(
+    widths: dict[int, float], places: Sequence[tuple[float, float]], look: Look
+) -> Iterator[tuple[int, _Side]]:
     """Yield the rows whose names have a place, each where it covers the fewest points.
 
     How large the plot is depends on its labels, so that a place must be free in every size between two.
     """
-    points, smallest, largest = np.array(places).T, look.plot, (float(look.width), float(look.height))
+    points, smallest, largest = (
+        np.array(places).T,
+        look.plot,
+        (float(look.width), float(look.height)),
+    )
     taken: list[_Name] = []
     for at, width in widths.items():
         tried = {side: _Name(*places[at], side.middle(width), side.dy, width) for side in _SIDES}
         free = {
             side: placed
             for side, placed in tried.items()
-            if placed.within(smallest) and all(placed.clear_of(other, smallest, largest) for other in taken)
+            if placed.within(smallest)
+            and all(placed.clear_of(other, smallest, largest) for other in taken)
         }
         covered = {side: placed.covers(points, smallest) for side, placed in free.items()}
         if covered and min(covered.values()) <= _MOST_COVERED:

@@ -53,7 +53,16 @@ _BEFORE_ENTRIES, _BESIDE_ENTRY, _LEGEND_ROW = 48, 36, 18
 # What titles, axes and a row of a legend take beside a plot and above and below it, at most.
 _BESIDE_PLOT, _ABOVE_AND_BELOW_PLOT = 90, 160
 # Of points that are told apart by their colours as well.
-SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")
+SHAPES = (
+    "circle",
+    "square",
+    "triangle-up",
+    "diamond",
+    "cross",
+    "triangle-down",
+    "triangle-right",
+    "triangle-left",
+)
 # A live chart may have less width than its picture: a window need not be a full page wide.
 _LIVE_SHARE = 0.8
 # Width and height of the whole picture, in pixels, where its rows need no more height: for paper, across a page, for
@@ -96,7 +105,9 @@ class Look:
     @property
     def plot(self) -> tuple[float, float]:
         """Return width and height that the plot has at least, without titles, axes and a row of a legend."""
-        return max(80.0, self.room - _BESIDE_PLOT), max(80.0, float(self.height - _ABOVE_AND_BELOW_PLOT))
+        return max(80.0, self.room - _BESIDE_PLOT), max(
+            80.0, float(self.height - _ABOVE_AND_BELOW_PLOT)
+        )
 
     @property
     def narrow(self) -> bool:
@@ -113,7 +124,9 @@ def _marks() -> type[alt.Chart]:
 
     class Marks(alt.Chart):
         def encode(self, *args: Any, **channels: Any) -> Any:
-            return super().encode(*args, **{name: _channel(name, value) for name, value in channels.items()})
+            return super().encode(
+                *args, **{name: _channel(name, value) for name, value in channels.items()}
+            )
 
     return Marks
 
@@ -159,8 +172,12 @@ def dressed(layers: list[Any], look: Look, title: str, subtitle: str) -> Any:
     """Combine layers to one chart of the look's size and colours; a live one is as wide as its container."""
     width: Any = "container" if look.live else look.width
     size, small = (_TITLE_NARROW, _SUBTITLE_NARROW) if look.narrow else (_TITLE, _SUBTITLE)
-    said = alt.TitleParams(wrapped(title, look.room, size, bold=True), subtitle=wrapped(subtitle, look.room, small))
-    return alt.layer(*layers, width=width, height=look.height, title=said).configure(**_config(look))
+    said = alt.TitleParams(
+        wrapped(title, look.room, size, bold=True), subtitle=wrapped(subtitle, look.room, small)
+    )
+    return alt.layer(*layers, width=width, height=look.height, title=said).configure(
+        **_config(look)
+    )
 
 
 def axis_title(text: str, room: float) -> str:
@@ -195,10 +212,17 @@ def whole_ticks(low: int, high: int, look: Look, most: int = 10) -> list[int]:
 
 def named_colours(names: list[str], colours: list[str], look: Look) -> Any:
     """Return a colour for each name, with a legend above the chart."""
-    return alt.Color("line:N", scale=alt.Scale(domain=names, range=colours), sort=None, legend=_legend(names, look))
+    return alt.Color(
+        "line:N",
+        scale=alt.Scale(domain=names, range=colours),
+        sort=None,
+        legend=_legend(names, look),
+    )
 
 
-def named_dashes(names: list[str], dashed: list[str], look: Look, dotted: Iterable[str] = ()) -> Any:
+def named_dashes(
+    names: list[str], dashed: list[str], look: Look, dotted: Iterable[str] = ()
+) -> Any:
     """Return a dash for each name, in the same legend as the colours of the same names."""
     dots = set(dotted)
     dashes = [[6, 4] if name in dashed else [2, 2] if name in dots else [1, 0] for name in names]
@@ -209,7 +233,9 @@ def named_dashes(names: list[str], dashed: list[str], look: Look, dotted: Iterab
 def named_shapes(names: list[str], colours: list[str], look: Look) -> tuple[Any, Any]:
     """Return a colour and a shape of points for each name, with one legend above the chart."""
     legend = _legend(names, look, points=True)
-    colour = alt.Color("line:N", scale=alt.Scale(domain=names, range=colours), sort=None, legend=legend)
+    colour = alt.Color(
+        "line:N", scale=alt.Scale(domain=names, range=colours), sort=None, legend=legend
+    )
     shapes = alt.Scale(domain=names, range=[SHAPES[at % len(SHAPES)] for at in range(len(names))])
     return colour, alt.Shape("line:N", scale=shapes, sort=None, legend=legend)
 
@@ -226,7 +252,9 @@ def with_legend(names: list[str]) -> Callable[[Look], int]:
 def _legend(names: list[str], look: Look, *, points: bool = False) -> Any:
     """Return all names, in as many columns as have room; one that is longer than a line is shortened."""
     texts = shortened_names(names, look.room - _BEFORE_ENTRIES - _BESIDE_ENTRY, _LEGEND)
-    given: dict[str, Any] = {} if texts == names else {"labelExpr": f"{json.dumps(texts)}[datum.index]"}
+    given: dict[str, Any] = (
+        {} if texts == names else {"labelExpr": f"{json.dumps(texts)}[datum.index]"}
+    )
     if not points:
         given |= {"symbolType": "stroke", "symbolStrokeWidth": 3}
     return alt.Legend(
@@ -260,7 +288,12 @@ def _config(look: Look) -> dict[str, Any]:
         # Room between numbers and the title beside them in whatever font.
         "axisLeft": {"minExtent": 36},
         "title": title,
-        "legend": {"labelColor": palette.text, "labelFontSize": _LEGEND, "symbolSize": 220, "offset": 6},
+        "legend": {
+            "labelColor": palette.text,
+            "labelFontSize": _LEGEND,
+            "symbolSize": 220,
+            "offset": 6,
+        },
         "view": {"stroke": None},
         "line": {"strokeWidth": 2.5},
         # The picture is exactly as large as it says, whatever its labels need.

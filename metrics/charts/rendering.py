@@ -74,7 +74,12 @@ def _csv(figure: Figure, look: Look) -> bytes:
     made = {}
     if source:
         versions = " ".join(map(str, source.versions))
-        made = {"collection": source.collection, "measure": source.measure, "qrels": versions, "date": source.made}
+        made = {
+            "collection": source.collection,
+            "measure": source.measure,
+            "qrels": versions,
+            "date": source.made,
+        }
     rows = (dict(zip(columns, map(_cell, row), strict=True)) | made for row in figure.rows)
     return "".join(written(rows)).encode()
 

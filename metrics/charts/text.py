@@ -48,7 +48,9 @@ def shortened(text: str, room: float, size: float, *, share: float = _SHARES[0])
         return text
     left = room - width_of(_ELLIPSIS, size)
     head = _fitting(text, share * left, size)
-    tail = _fitting(text[: head - 1 : -1] if head else text[::-1], left - width_of(text[:head], size), size)
+    tail = _fitting(
+        text[: head - 1 : -1] if head else text[::-1], left - width_of(text[:head], size), size
+    )
     return text[:head] + _ELLIPSIS + (text[-tail:] if tail else "")
 
 
@@ -70,7 +72,11 @@ def wrapped(text: str, room: float, size: float, *, bold: bool = False) -> list[
         lines[-1] = f"{lines[-1]} {word}".strip()
         while width_of(lines[-1], size, bold=bold) > room:
             fits = max(1, _fitting(lines[-1], room / (_BOLD if bold else 1.0), size))
-            signs = [match.end() for match in re.finditer(r"[-_./,;:)]", lines[-1][:fits]) if match.end() > fits // 2]
+            signs = [
+                match.end()
+                for match in re.finditer(r"[-_./,;:)]", lines[-1][:fits])
+                if match.end() > fits // 2
+            ]
             at = signs[-1] if signs else fits
             lines[-1:] = [lines[-1][:at], lines[-1][at:]]
     return lines

@@ -13,7 +13,15 @@ if TYPE_CHECKING:
 
 ENGINE_VERSION = "1"
 
-__all__ = ["ENGINE_VERSION", "REASONS", "EvalHubError", "Evaluated", "InputError", "MeasureError", "evaluate"]
+__all__ = [
+    "ENGINE_VERSION",
+    "REASONS",
+    "EvalHubError",
+    "Evaluated",
+    "InputError",
+    "MeasureError",
+    "evaluate",
+]
 
 # Loaded when they are asked for: a part of the engine, such as a kernel, is imported without the rest.
 _MODULES = {

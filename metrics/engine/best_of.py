@@ -39,7 +39,12 @@ def best_so_far(means: Floats, *, lower_is_better: bool = False) -> Floats:
 
 
 def reach_of_equals(
-    values: Matrix, *, lower_is_better: bool = False, share: float = 0.95, seed: int = 0, resamples: int = RESAMPLES
+    values: Matrix,
+    *,
+    lower_is_better: bool = False,
+    share: float = 0.95,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
 ) -> Floats:
     """Return for each version the best mean that as many versions equal to the first one reach by chance.
 

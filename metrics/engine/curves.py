@@ -95,7 +95,9 @@ def curve(run: JudgedRun, measure: Measure, depth: int) -> Curve:
 def _check_curve(measure: Measure) -> None:
     if measure.definition.name not in CURVES:
         known = ", ".join(CURVES)
-        raise MeasureError(f"{measure} has no curve over ranks; these have: {known}", code="no_curve")
+        raise MeasureError(
+            f"{measure} has no curve over ranks; these have: {known}", code="no_curve"
+        )
 
 
 def curve_measure(text: str) -> Measure:
@@ -122,10 +124,16 @@ def curve_measures(text: str) -> list[Measure]:
 
 
 def _raw_and_ideal(
-    run: JudgedRun, depth: int, gains: GainMap, ideal: Ideal = "recall_base", by: tuple[Discount, float] | None = None
+    run: JudgedRun,
+    depth: int,
+    gains: GainMap,
+    ideal: Ideal = "recall_base",
+    by: tuple[Discount, float] | None = None,
 ) -> tuple[Steps, Steps]:
     """Return what a curve and its normalised form share, computed once for a run."""
-    return run.once(("steps", depth, gains, ideal, by), lambda: _cumulated(run, depth, gains, ideal, by))
+    return run.once(
+        ("steps", depth, gains, ideal, by), lambda: _cumulated(run, depth, gains, ideal, by)
+    )
 
 
 def _cumulated(
@@ -148,12 +156,19 @@ def _ncg_curve(run: JudgedRun, depth: int, gains: GainMap, ideal: Ideal, norm: N
     return _normalised_gains(run, depth, gains, ideal, norm)
 
 
-def _ndcg_curve(run: JudgedRun, depth: int, gains: GainMap, dis: Discount, b: float, ideal: Ideal, norm: Norm) -> Curve:
+def _ndcg_curve(
+    run: JudgedRun, depth: int, gains: GainMap, dis: Discount, b: float, ideal: Ideal, norm: Norm
+) -> Curve:
     return _normalised_gains(run, depth, gains, ideal, norm, (dis, b))
 
 
 def _normalised_gains(
-    run: JudgedRun, depth: int, gains: GainMap, ideal: Ideal, norm: Norm, by: tuple[Discount, float] | None = None
+    run: JudgedRun,
+    depth: int,
+    gains: GainMap,
+    ideal: Ideal,
+    norm: Norm,
+    by: tuple[Discount, float] | None = None,
 ) -> Curve:
     raw, best = _raw_and_ideal(run, depth, gains, ideal, by)
     # A discount changes values, and not the ranks at which they change.

@@ -16,7 +16,9 @@ class EvalHubError(Exception):
 
     code = "error"
 
-    def __init__(self, message: str, *, code: str | None = None, pointer: str | None = None) -> None:
+    def __init__(
+        self, message: str, *, code: str | None = None, pointer: str | None = None
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.code = code or self.code

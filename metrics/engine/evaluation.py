@@ -114,7 +114,9 @@ def evaluate(
         means=means,
         aggregates={name: measure.aggregate_name for name, measure in asked.items()},
         undefined=undefined,
-        unanswered=tuple(topic for topic, count in zip(topics, view.num_ret.tolist(), strict=True) if not count),
+        unanswered=tuple(
+            topic for topic, count in zip(topics, view.num_ret.tolist(), strict=True) if not count
+        ),
         unjudged=tuple(topic.decode() for topic in ranked if topic not in judgements.topic_index),
     )
 
@@ -125,7 +127,9 @@ def _qrels_rows(qrels: Mapping[str, Mapping[str, int]]) -> QrelsRows:
         judged = rows[_id(topic, "topic")] = {}
         for document, level in _items(documents, f"the judgements of topic {topic!r}"):
             if not isinstance(level, Integral) or abs(int(level)) > MAX_LEVEL:
-                message = f"is {level!r}, which is not a whole number from -{MAX_LEVEL} to {MAX_LEVEL}"
+                message = (
+                    f"is {level!r}, which is not a whole number from -{MAX_LEVEL} to {MAX_LEVEL}"
+                )
                 raise InputError(f"the level of document {document!r} of topic {topic!r} {message}")
             judged[_id(document, "document"), b""] = int(level)
     return rows
@@ -167,7 +171,9 @@ def _judgements(rows: QrelsRows, iteration: Iteration | None) -> Judgements:
         for (document, _), level in rows[topic].items():
             highest[document] = max(level, highest.get(document, level))
         levels.append(highest)
-    repeated = any(len(judged) < len(rows[topic]) for topic, judged in zip(topic_ids, levels, strict=True))
+    repeated = any(
+        len(judged) < len(rows[topic]) for topic, judged in zip(topic_ids, levels, strict=True)
+    )
     by_subtopic = iteration == "subtopic" or (iteration is None and repeated)
     data, starts, ends = _spans([document for judged in levels for document in judged])
     return Judgements(
@@ -183,7 +189,9 @@ def _judgements(rows: QrelsRows, iteration: Iteration | None) -> Judgements:
     )
 
 
-def _subtopics(rows: list[dict[tuple[bytes, bytes], int]], levels: list[dict[bytes, int]]) -> Subtopics | None:
+def _subtopics(
+    rows: list[dict[tuple[bytes, bytes], int]], levels: list[dict[bytes, int]]
+) -> Subtopics | None:
     """Return the level of each document in each iteration, or None if every topic has one iteration only."""
     # Iterations are numbered in the order in which they occur, over all topics.
     numbers: dict[bytes, int] = {}
@@ -195,7 +203,9 @@ def _subtopics(rows: list[dict[tuple[bytes, bytes], int]], levels: list[dict[byt
         place = {document: before + index for index, document in enumerate(documents)}
         ordered = sorted(judged, key=lambda key: numbers[key[1]])
         ordered.sort(key=lambda key: key[0], reverse=True)
-        found += [(topic, place[key[0]], own.index(numbers[key[1]]), judged[key]) for key in ordered]
+        found += [
+            (topic, place[key[0]], own.index(numbers[key[1]]), judged[key]) for key in ordered
+        ]
         before += len(documents)
     return Subtopics(*np.array(found, np.int64).T.copy()) if several else None
 
@@ -204,11 +214,23 @@ def _block(rows: RunRows) -> RankedBlock:
     ranked = {topic: documents for topic, documents in rows.items() if documents}
     if not ranked:
         raise InputError("the run is empty")
-    data, starts, ends = _spans([document for documents in ranked.values() for document in documents])
+    data, starts, ends = _spans(
+        [document for documents in ranked.values() for document in documents]
+    )
     sizes = [len(documents) for documents in ranked.values()]
-    scores = np.array([score for documents in ranked.values() for score in documents.values()], np.float64)
+    scores = np.array(
+        [score for documents in ranked.values() for score in documents.values()], np.float64
+    )
     topic_starts = np.append(0, np.cumsum(sizes))
-    return RankedBlock(data, list(ranked), topic_starts, scores, starts, ends, hash_spans(data, starts, ends, _SEED))
+    return RankedBlock(
+        data,
+        list(ranked),
+        topic_starts,
+        scores,
+        starts,
+        ends,
+        hash_spans(data, starts, ends, _SEED),
+    )
 
 
 def _spans(ids: list[bytes]) -> tuple[Bytes, Ints, Ints]:

@@ -38,7 +38,9 @@ class Frontier:
     pairs: int
 
 
-def frontier(values: Matrix, costs: Costs, groups: Ints, *, lower_is_better: bool = False) -> Frontier:
+def frontier(
+    values: Matrix, costs: Costs, groups: Ints, *, lower_is_better: bool = False
+) -> Frontier:
     """Which runs are on the frontier of effectiveness against cost, which are surely dominated, and which perhaps.
 
     Groups: a run is surely dominated if another one is not dearer, with intervals apart where there are any, and
@@ -60,7 +62,9 @@ def frontier(values: Matrix, costs: Costs, groups: Ints, *, lower_is_better: boo
     by, least = np.full(len(means), -1), np.full(len(means), np.nan)
     # The strongest pair of each run last: it is what stays.
     tested = np.flatnonzero(beaten[first, second])
-    tested = tested[np.argsort(np.where(np.isnan(statistic[tested]), -np.inf, statistic[tested]), kind="stable")]
+    tested = tested[
+        np.argsort(np.where(np.isnan(statistic[tested]), -np.inf, statistic[tested]), kind="stable")
+    ]
     strongest = np.full(len(means), -1)
     strongest[second[tested]] = tested
     runs = np.flatnonzero(strongest >= 0)

@@ -50,7 +50,9 @@ class GainMap:
         if self.name == "exp":
             return np.exp2(positive) - 1.0
         if self.name == "tenfold":
-            return np.where(positive > 0, np.minimum(10.0 ** (np.minimum(positive, 17) - 1), MAX_GAIN), 0.0)
+            return np.where(
+                positive > 0, np.minimum(10.0 ** (np.minimum(positive, 17) - 1), MAX_GAIN), 0.0
+            )
         if self.name == "binary":
             return np.minimum(positive, 1.0)
         gain = positive.copy()
@@ -68,7 +70,10 @@ class GainMap:
         if text in NAMED:
             return cls(text)
         if _SCHEME.fullmatch(text):
-            return cls("scheme", tuple((level, _gain(gain, text)) for level, gain in enumerate(text.split("-"))))
+            return cls(
+                "scheme",
+                tuple((level, _gain(gain, text)) for level, gain in enumerate(text.split("-"))),
+            )
         pairs = _listed(text)
         if all(level == gain for level, gain in pairs.items()):
             return cls("linear")

@@ -35,11 +35,19 @@ MAX_LIST = MAX_MEASURES * MAX_NAME
 # trec_eval uses this instead of a smaller value before it takes the logarithm.
 MIN_GEOMETRIC = 0.00001
 
-_NAME = re.compile(r"(?P<name>\w[\w-]*)(?:\((?P<arguments>.*)\))?(?:@(?P<cutoff>[^@()]+))?", re.DOTALL)
+_NAME = re.compile(
+    r"(?P<name>\w[\w-]*)(?:\((?P<arguments>.*)\))?(?:@(?P<cutoff>[^@()]+))?", re.DOTALL
+)
 _ARGUMENT = re.compile(r"""\s*(\w+)\s*=\s*("[^"]*"|'[^']*'|\{[^}]*\}|[^,'"{}]*?)\s*(?:,|$)""")
 # Other names, each with its measure and the parameters it implies.
-_FORMS = {form: (definition.name, implied) for definition in MEASURES.values() for form, implied in definition.forms}
-_ALIASES = {alias: (definition.name, "") for definition in MEASURES.values() for alias in definition.aliases} | _FORMS
+_FORMS = {
+    form: (definition.name, implied)
+    for definition in MEASURES.values()
+    for form, implied in definition.forms
+}
+_ALIASES = {
+    alias: (definition.name, "") for definition in MEASURES.values() for alias in definition.aliases
+} | _FORMS
 _TREC_EVAL = {d.trec_eval: (d.name, "") for d in MEASURES.values() if d.trec_eval} | _FORMS
 # Other common names, for errors that suggest the name here.
 _WORDS = {
@@ -100,7 +108,9 @@ class Measure:
     def lower_is_better(self) -> bool:
         """Return whether lower values are better; a measure made of another one follows that one."""
         inner = self.parameters.get("of")
-        return inner.lower_is_better if isinstance(inner, Measure) else self.definition.lower_is_better
+        return (
+            inner.lower_is_better if isinstance(inner, Measure) else self.definition.lower_is_better
+        )
 
     def compute(self, run: JudgedRun) -> Floats:
         """Return the measure's value for every topic, NaN where it is undefined; shape (topics,)."""
@@ -151,11 +161,15 @@ class Measure:
         if self.definition.aggregate is Aggregate.GEOMETRIC:
             return float(np.exp(np.mean(np.log(np.maximum(defined, MIN_GEOMETRIC))))), len(defined)
         total = float(np.sum(defined))
-        return (total if self.definition.aggregate is Aggregate.SUM else total / len(defined)), len(defined)
+        return (total if self.definition.aggregate is Aggregate.SUM else total / len(defined)), len(
+            defined
+        )
 
     def _pooled(self, run: JudgedRun | None) -> float:
         if self.definition.pooled is None or run is None:
-            raise ValueError(f"the mean of {self} is made from the run, not from its values per topic")
+            raise ValueError(
+                f"the mean of {self} is made from the run, not from its values per topic"
+            )
         run, parameters = self.as_called(run)
         return self.definition.pooled(run, **parameters)
 
@@ -181,7 +195,9 @@ def name_in_collection(text: str) -> str:
     measure = parse_measure(text, 1)
     if measure == parse_measure(text, 2):
         return measure.name
-    open_values = tuple((name, None if name == "documents" else value) for name, value in measure.values)
+    open_values = tuple(
+        (name, None if name == "documents" else value) for name, value in measure.values
+    )
     return replace(measure, values=open_values).name
 
 
@@ -193,7 +209,9 @@ def read_measure(
     values = _read_arguments(definition, arguments, documents)
     measure = Measure(definition, _read_cutoff(definition, cutoff), values)
     if len(measure.name) > MAX_NAME:
-        raise MeasureError(f"the canonical form of this name, {measure.name[:40]}..., is longer than {MAX_NAME}")
+        raise MeasureError(
+            f"the canonical form of this name, {measure.name[:40]}..., is longer than {MAX_NAME}"
+        )
     return measure
 
 
@@ -201,7 +219,9 @@ def take_apart(text: str) -> tuple[str, str, str | None] | None:
     """Return name, parameters and cutoff as they are written, or None if `text` has another form. Raise MeasureError if
     it is too long."""
     if len(text) > MAX_NAME:
-        raise MeasureError(f"a measure name has at most {MAX_NAME} characters; this one begins {text[:40]!r}")
+        raise MeasureError(
+            f"a measure name has at most {MAX_NAME} characters; this one begins {text[:40]!r}"
+        )
     match = _NAME.fullmatch(text.strip())
     return (match["name"], match["arguments"] or "", match["cutoff"]) if match else None
 
@@ -216,7 +236,9 @@ def split_names(text: str) -> list[str]:
     """Return the names of a list separated by commas or blanks outside brackets. Raise MeasureError for a list that is
     too long."""
     if len(text) > MAX_LIST:
-        message = f"a list of measures has at most {MAX_LIST:,} characters; this one has {len(text):,}"
+        message = (
+            f"a list of measures has at most {MAX_LIST:,} characters; this one has {len(text):,}"
+        )
         raise MeasureError(message, code="too_many_measures")
     names, start, depth = [], 0, 0
     for place, character in enumerate(text):
@@ -229,7 +251,10 @@ def split_names(text: str) -> list[str]:
             start = place + 1
     names = [name for name in (*names, text[start:]) if name]
     if len(names) > MAX_MEASURES:
-        raise MeasureError(f"{len(names)} measures requested; the limit is {MAX_MEASURES}", code="too_many_measures")
+        raise MeasureError(
+            f"{len(names)} measures requested; the limit is {MAX_MEASURES}",
+            code="too_many_measures",
+        )
     return names
 
 
@@ -242,7 +267,9 @@ def _read_cutoff(definition: MeasureDefinition, text: str | None) -> int | float
     if definition.cutoff is Cutoff.SHARE:
         return _read_share(definition, text)
     if definition.cutoff is Cutoff.NONE:
-        raise MeasureError(f"{definition.name} takes no cutoff, but @{text} was given", code="bad_parameter")
+        raise MeasureError(
+            f"{definition.name} takes no cutoff, but @{text} was given", code="bad_parameter"
+        )
     most = definition.max_cutoff
     if not re.fullmatch(r"[0-9]{1,7}", text) or not 1 <= int(text) <= most:
         says = f"@{text}: the cutoff of {definition.name} is a whole number from 1 to {most}"
@@ -268,22 +295,31 @@ def _read_arguments(
     for name, value in written:
         if name not in known:
             takes = ", ".join(known) or "none"
-            raise MeasureError(f"{definition.name} has no parameter {name!r}; it takes {takes}", code="bad_parameter")
+            raise MeasureError(
+                f"{definition.name} has no parameter {name!r}; it takes {takes}",
+                code="bad_parameter",
+            )
         parameter = known[name]
         told = (documents,) if parameter.names_measure else ()
         given[name] = parameter.read(name, value, *told)
     if "dis" in known and "b" in given and given.get("dis", "log2") == "log2":
-        raise MeasureError("b needs dis='jk' or dis='session': log2(i + 1) has its base", code="bad_parameter")
+        raise MeasureError(
+            "b needs dis='jk' or dis='session': log2(i + 1) has its base", code="bad_parameter"
+        )
     return definition.values(given, documents)
 
 
-def _arguments(text: str, spellings: Mapping[tuple[str, str], tuple[str, str] | None]) -> list[tuple[str, str]]:
+def _arguments(
+    text: str, spellings: Mapping[tuple[str, str], tuple[str, str] | None]
+) -> list[tuple[str, str]]:
     arguments: list[tuple[str, str]] = []
     position = 0
     while position < len(text):
         match = _ARGUMENT.match(text, position)
         if not match:
-            raise MeasureError(f"cannot read the parameters ({text}); write them as name=value, ...")
+            raise MeasureError(
+                f"cannot read the parameters ({text}); write them as name=value, ..."
+            )
         position = match.end()
         name, value = match[1], match[2].strip("'\"")
         translated = spellings.get((name, value), (name, value))
@@ -304,7 +340,9 @@ def _parse_trec_eval(text: str) -> Measure:
         raise MeasureError(_unknown(text))
     if number and definition.trec_parameter:
         arguments, number = f"{definition.trec_parameter}={number}", None
-    return Measure(definition, _read_cutoff(definition, number), _read_arguments(definition, arguments))
+    return Measure(
+        definition, _read_cutoff(definition, number), _read_arguments(definition, arguments)
+    )
 
 
 def trec_eval_measure(name: str, cutoff: int | float | None, given: Mapping[str, Any]) -> Measure:

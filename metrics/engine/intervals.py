@@ -19,7 +19,9 @@ def column_band(values: Matrix, confidence: float) -> Band | None:
     rows = len(values)
     if rows < 2:
         return None
-    return _around(values.mean(axis=0), values.std(axis=0, ddof=1) / np.sqrt(rows), rows, confidence)
+    return _around(
+        values.mean(axis=0), values.std(axis=0, ddof=1) / np.sqrt(rows), rows, confidence
+    )
 
 
 def row_intervals(values: Matrix, confidence: float) -> Band:
@@ -36,7 +38,9 @@ def row_intervals(values: Matrix, confidence: float) -> Band:
     mean = scaled.sum(axis=1) / np.maximum(n, 1)
     squares = np.square(np.where(defined, scaled - mean[:, None], 0.0)).sum(axis=1)
     freedom = np.where(n > 1, n - 1, np.nan)
-    margin = special.stdtrit(freedom, (1 + confidence) / 2) * np.sqrt(squares / freedom / np.maximum(n, 1))
+    margin = special.stdtrit(freedom, (1 + confidence) / 2) * np.sqrt(
+        squares / freedom / np.maximum(n, 1)
+    )
     return (mean - margin) * largest, (mean + margin) * largest
 
 

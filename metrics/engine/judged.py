@@ -99,7 +99,9 @@ class RankedGains:
 
     def sum(self, discount: Floats | None = None) -> Floats:
         """Return the sum of gain / discount per topic, added in rank order; shape (topics,)."""
-        return sum_by_topic(self.topic, self.gain if discount is None else self.gain / discount, self.n_topics)
+        return sum_by_topic(
+            self.topic, self.gain if discount is None else self.gain / discount, self.n_topics
+        )
 
     def count(self) -> Ints:
         """Return the number of documents with a gain per topic; shape (topics,)."""
@@ -113,7 +115,9 @@ class RankedGains:
     def reached(self, topic: Ints, rank: Ints) -> Floats:
         """Return for a cumulated vector the sum down to each given (topic, rank), listed or not; one entry for each."""
         width = max(self.rank.max(initial=0), rank.max(initial=0)) + 1
-        row = np.searchsorted(self.topic * width + self.rank, topic * width + rank, side="right") - 1
+        row = (
+            np.searchsorted(self.topic * width + self.rank, topic * width + rank, side="right") - 1
+        )
         same_topic = np.append(self.topic, -1)[row] == topic
         return np.where(same_topic, np.append(self.gain, 0.0)[row], 0.0)
 
@@ -232,7 +236,9 @@ class JudgedRun:
             return RecallBase(base.topic[order], levels[order], base.counts[order], base.n_topics)
 
         known = self.known and replace(self.known, base=rebuilt(self.known.base))
-        return replace(self, level=binary(self.level), recall_base=rebuilt(self.recall_base), known=known)
+        return replace(
+            self, level=binary(self.level), recall_base=rebuilt(self.recall_base), known=known
+        )
 
     def of_topics(self, chosen: Flags) -> Self:
         """Return the same with empty recall bases for the other topics, so that these drop out of every sum over
@@ -240,12 +246,17 @@ class JudgedRun:
         base = self.recall_base
         kept = chosen[base.topic]
         return replace(
-            self, recall_base=RecallBase(base.topic[kept], base.level[kept], base.counts[kept], base.n_topics)
+            self,
+            recall_base=RecallBase(
+                base.topic[kept], base.level[kept], base.counts[kept], base.n_topics
+            ),
         )
 
     def num_rel(self, rel: int = 1) -> Ints:
         """Return the size of the recall base per topic; shape (topics,)."""
-        return self.once(("num_rel", rel), lambda: self.recall_base.sum_where(self.recall_base.level >= rel))
+        return self.once(
+            ("num_rel", rel), lambda: self.recall_base.sum_where(self.recall_base.level >= rel)
+        )
 
     def relevant(self, rel: int = 1) -> Relevant:
         """Return the retrieved documents of level `rel` or more."""
@@ -296,7 +307,9 @@ class JudgedRun:
 
     def retrieved_ideal_gains(self, gains: GainMap) -> RankedGains:
         """Return the best order of the documents that the run retrieved."""
-        return self.once(("retrieved ideal", gains), lambda: best_order(self._retrieved_base, gains))
+        return self.once(
+            ("retrieved ideal", gains), lambda: best_order(self._retrieved_base, gains)
+        )
 
     @cached_property
     def _retrieved_base(self) -> RecallBase:
@@ -310,11 +323,19 @@ class JudgedRun:
         if self.subtopics:
             return self.subtopics.coverage(self.judgement, self.rank, rel, self.n_topics)
         relevant, size = self.relevant(rel), self.num_rel(rel)
-        return Coverage(relevant.topic, relevant.rank, relevant.found - 1, size[relevant.topic], np.minimum(size, 1))
+        return Coverage(
+            relevant.topic,
+            relevant.rank,
+            relevant.found - 1,
+            size[relevant.topic],
+            np.minimum(size, 1),
+        )
 
     def ideal_coverage(self, rel: int, alpha: float, depth: int) -> Coverage:
         """Return the subtopics that the greedy ideal ranking is relevant to, down to `depth`."""
-        return self.once(("ideal coverage", rel, alpha, depth), lambda: self._ideal_coverage(rel, alpha, depth))
+        return self.once(
+            ("ideal coverage", rel, alpha, depth), lambda: self._ideal_coverage(rel, alpha, depth)
+        )
 
     def _ideal_coverage(self, rel: int, alpha: float, depth: int) -> Coverage:
         if self.subtopics:

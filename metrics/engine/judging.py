@@ -72,7 +72,9 @@ class Judgements:
         `data` has more than 2 GB."""
         if len(self.data) > np.iinfo(np.int32).max:
             raise ValueError("the document ids of the judgements have more than 2 GB")
-        starts, ends = (np.ascontiguousarray(each, np.int32) for each in (self.doc_starts, self.doc_ends))
+        starts, ends = (
+            np.ascontiguousarray(each, np.int32) for each in (self.doc_starts, self.doc_ends)
+        )
         return starts, ends
 
     @cached_property
@@ -95,7 +97,9 @@ class Judgements:
     def places(self) -> dict[tuple[int, bytes], int]:
         """Return the row of each judgement by the number of its topic and its document id."""
         text = self.data.tobytes()
-        spans = zip(self.topics.tolist(), self.doc_starts.tolist(), self.doc_ends.tolist(), strict=True)
+        spans = zip(
+            self.topics.tolist(), self.doc_starts.tolist(), self.doc_ends.tolist(), strict=True
+        )
         return {(topic, text[start:end]): row for row, (topic, start, end) in enumerate(spans)}
 
     @cached_property
@@ -205,7 +209,9 @@ def judge(
         else _judge_block(block, judgements, scores, search, num_ret, squares)
         for block in blocks
     ]
-    columns = [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else [_NOTHING] * 6
+    columns = (
+        [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else [_NOTHING] * 6
+    )
     columns = _by_topic_and_rank(*columns)
     topic, rank, judgement, score, tie_first, tie_size = columns
     judgement = judgement.astype(np.int64, copy=False)
@@ -257,7 +263,12 @@ def _take_judged(block: JudgedBlock, num_ret: Ints, squares: Floats) -> _Part:
 
 
 def _judge_block(
-    block: RankedBlock, judgements: Judgements, score_type: ScoreType, search: Search, num_ret: Ints, squares: Floats
+    block: RankedBlock,
+    judgements: Judgements,
+    score_type: ScoreType,
+    search: Search,
+    num_ret: Ints,
+    squares: Floats,
 ) -> _Part:
     index = judgements.topic_index
     topic_of = np.array([index.get(topic_id, -1) for topic_id in block.topic_ids], np.int64)
@@ -265,7 +276,9 @@ def _judge_block(
     num_ret[topic_of[known]] += np.diff(block.topic_starts)[known]
     with np.errstate(over="ignore"):
         scores = block.scores.astype(score_type, copy=False)
-        squares[topic_of[known]] += np.add.reduceat(np.square(block.scores), block.topic_starts[:-1])[known]
+        squares[topic_of[known]] += np.add.reduceat(
+            np.square(block.scores), block.topic_starts[:-1]
+        )[known]
     found = search(block, scores, judgements, topic_of)
     rows = found.rows
     topics = block.topics_of(rows)
@@ -277,7 +290,14 @@ def _judge_block(
     if len(tied):
         rank[tied] = _rank_in_ties(block, places, rows[tied], first[tied], size[tied])
     start = block.topic_starts[topics]
-    return topic_of[topics], rank - start + 1, found.judgements, block.scores[rows], first - start + 1, size
+    return (
+        topic_of[topics],
+        rank - start + 1,
+        found.judgements,
+        block.scores[rows],
+        first - start + 1,
+        size,
+    )
 
 
 @frozen
@@ -315,7 +335,9 @@ class _Places:
         begin, end = block.topic_starts[topics], block.topic_starts[topics + 1]
         own = self.scores[positions]
         above = (positions > begin) & (self.scores[positions - 1] == own)
-        below = (positions + 1 < end) & (self.scores[np.minimum(positions + 1, len(self.scores) - 1)] == own)
+        below = (positions + 1 < end) & (
+            self.scores[np.minimum(positions + 1, len(self.scores) - 1)] == own
+        )
         tied = np.flatnonzero(above | below)
         if len(tied):
             starts, ends = self._groups(block, np.unique(topics[tied]))

@@ -94,7 +94,10 @@ def _argument(name: str, argument: Argument) -> tuple[list[str], list[str], list
         items = f"{name}i{axis}"
     if argument.contiguous:
         strides[-1] = size
-        before += [f"{strides[axis]} = mul i64 {strides[axis + 1]}, {shape[axis + 1]}" for axis in reversed(axes[:-1])]
+        before += [
+            f"{strides[axis]} = mul i64 {strides[axis + 1]}, {shape[axis + 1]}"
+            for axis in reversed(axes[:-1])
+        ]
     else:
         given += [f"i64 {stride}" for stride in strides]
     handed = ["ptr null", "ptr null", f"i64 {items}", f"i64 {size}", f"ptr {name}"]
@@ -119,7 +122,11 @@ def _optimise(module: Any) -> None:
 def _check(kernel: Kernel, module: Any) -> None:
     needed = {function.name for function in module.functions if function.is_declaration}
     if "llvm.trap" in needed:
-        raise ValueError(f"{kernel.module}.{kernel.name} may raise an exception, which a kernel cannot")
+        raise ValueError(
+            f"{kernel.module}.{kernel.name} may raise an exception, which a kernel cannot"
+        )
     missing = sorted(name for name in needed - {*GIVEN} if not name.startswith("llvm."))
     if missing:
-        raise ValueError(f"{kernel.module}.{kernel.name} needs {', '.join(missing)}, which is not compiled with it")
+        raise ValueError(
+            f"{kernel.module}.{kernel.name} needs {', '.join(missing)}, which is not compiled with it"
+        )

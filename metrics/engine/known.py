@@ -30,10 +30,14 @@ def mark_known(run: JudgedRun, judgements: Judgements, known: KnownDocuments) ->
     Unjudged documents are not relevant, so a known document outside the judgements is ignored.
     """
     index = judgements.topic_index
-    topic_of = np.array([index.get(topic_id, -1) for topic_id in known.documents.topic_ids], np.int64)
+    topic_of = np.array(
+        [index.get(topic_id, -1) for topic_id in known.documents.topic_ids], np.int64
+    )
     _, found = judgements.find(known.documents, topic_of)
     marked = np.zeros(len(judgements.levels), np.bool_)
     marked[found] = True
     base = RecallBase.of(judgements.topics[marked], judgements.levels[marked], run.n_topics)
-    expected = np.array([known.expected.get(topic_id, 0) for topic_id in judgements.topic_ids], np.int64)
+    expected = np.array(
+        [known.expected.get(topic_id, 0) for topic_id in judgements.topic_ids], np.int64
+    )
     return replace(run, known=Known(marked[run.judgement], base, expected))

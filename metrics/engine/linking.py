@@ -90,7 +90,9 @@ def _sections(made: bytes) -> list[_Section]:
         _, kind, flags, _, start, size, link_to, info, alignment, _ = _SECTION.unpack_from(
             made, place + index * _SECTION.size
         )
-        found.append(_Section(kind, flags, made[start : start + size], link_to, info, alignment or 1))
+        found.append(
+            _Section(kind, flags, made[start : start + size], link_to, info, alignment or 1)
+        )
         odd = kind != _CONTENT or flags & (_WRITTEN | _OF_THREADS) or alignment > _LARGEST_ALIGNMENT
         if found[-1].loaded and odd:
             raise Unlinkable(f"section {index} has kind {kind} and flags {flags:#x}")
@@ -109,7 +111,9 @@ def _symbols(sections: list[_Section]) -> list[tuple[str, int, int]]:
     raise Unlinkable("no symbols")
 
 
-def _target(symbol: tuple[str, int, int], how: int, places: dict[int, int], jumps: dict[str, int]) -> int:
+def _target(
+    symbol: tuple[str, int, int], how: int, places: dict[int, int], jumps: dict[str, int]
+) -> int:
     """Return to which place of the image a relocation refers."""
     name, section, value = symbol
     if section in places and how in (_RELATIVE, _CALL):

@@ -69,7 +69,9 @@ class Kernel:
         self.name = name
         self.signature = signature
         self.result, arguments = signature.rstrip(")").split("(", 1)
-        self.arguments = [Argument(kind, axes) for kind, axes in _ARGUMENT.findall(arguments) if kind]
+        self.arguments = [
+            Argument(kind, axes) for kind, axes in _ARGUMENT.findall(arguments) if kind
+        ]
 
     def __call__(self, *values: Any) -> Any:
         passed: list[Any] = []
@@ -107,7 +109,10 @@ class Kernel:
     @property
     def _paths(self) -> list[str]:
         digests = _digest(self.signature, *_machine()), _digest(*sources(self.module))
-        return [os.path.join(folder, ".".join((self.module, self.name, *digests, "o"))) for folder in _folders()]
+        return [
+            os.path.join(folder, ".".join((self.module, self.name, *digests, "o")))
+            for folder in _folders()
+        ]
 
 
 # The kernels of a module are made from the same texts.
@@ -150,15 +155,21 @@ class Argument:
 def _placed(image: bytes) -> tuple[Any, int]:
     """Put an image into memory of its own, which is never writable and executable at once. Return that memory, and
     where in it the function is."""
-    memory = mmap.mmap(-1, len(image), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ | mmap.PROT_WRITE)
+    memory = mmap.mmap(
+        -1, len(image), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ | mmap.PROT_WRITE
+    )
     memory[:] = image
     library = ctypes.CDLL(None, use_errno=True)
     for index, name in enumerate(GIVEN):
         place = ctypes.cast(library[name], ctypes.c_void_p).value
         ADDRESS.pack_into(memory, HEAD.size + index * ADDRESS.size, place)
     start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-    if library.mprotect(ctypes.c_void_p(start), ctypes.c_size_t(len(image)), mmap.PROT_READ | mmap.PROT_EXEC):
-        raise RuntimeError(f"this system lets no program make code executable: {os.strerror(ctypes.get_errno())}")
+    if library.mprotect(
+        ctypes.c_void_p(start), ctypes.c_size_t(len(image)), mmap.PROT_READ | mmap.PROT_EXEC
+    ):
+        raise RuntimeError(
+            f"this system lets no program make code executable: {os.strerror(ctypes.get_errno())}"
+        )
     return memory, start + HEAD.unpack_from(image)[1]
 
 
@@ -183,8 +194,14 @@ def target_machine(linked: bool = False) -> Any:
     name, features = os.environ.get(PROCESSOR), ""
     if not name:
         name, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
-    places = {"reloc": "pic", "codemodel": "small"} if linked else {"jit": True, "codemodel": "jitdefault"}
-    return llvm.Target.from_default_triple().create_target_machine(cpu=name, features=features, opt=3, **places)
+    places = (
+        {"reloc": "pic", "codemodel": "small"}
+        if linked
+        else {"jit": True, "codemodel": "jitdefault"}
+    )
+    return llvm.Target.from_default_triple().create_target_machine(
+        cpu=name, features=features, opt=3, **places
+    )
 
 
 def _processor() -> tuple[str, ...]:
@@ -247,7 +264,9 @@ def _content(path: str) -> bytes | None:
             content = file.read()
     except OSError:
         return None
-    trusted = owned.st_uid in (0, os.geteuid()) and not owned.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    trusted = owned.st_uid in (0, os.geteuid()) and not owned.st_mode & (
+        stat.S_IWGRP | stat.S_IWOTH
+    )
     sound = _digest_of(content[_DIGEST:]).digest() == content[:_DIGEST]
     return content[_DIGEST:] if trusted and sound else None
 

@@ -22,7 +22,9 @@ def pack(numbers: dict[str, int], arrays: Iterable[tuple[str, Any]]) -> bytes:
     """Return a compact form of some numbers and arrays, which `unpack` reads."""
     narrow = [(name, _smallest(array)) for name, array in arrays]
     shapes = [(name, array.dtype.str, len(array)) for name, array in narrow]
-    header: bytes = import_module(_JSON).dumps({"format": FORMAT, **numbers, "arrays": shapes}).encode()
+    header: bytes = (
+        import_module(_JSON).dumps({"format": FORMAT, **numbers, "arrays": shapes}).encode()
+    )
     planes = [array.view(np.uint8).reshape(-1, array.itemsize).T.tobytes() for _, array in narrow]
     return len(header).to_bytes(_HEADER, "little") + header + b"".join(planes)
 

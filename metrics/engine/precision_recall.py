@@ -61,7 +61,9 @@ def precision_recall(
         raise MeasureError(problem, code="bad_parameter", pointer="rounding")
     at, step = recall_points(points), 1 / (points - 1)
     judged, lowest = (run.of_level(rel), 1) if alone else (run, rel)
-    values = precision_at_recall(judged, at, rel=lowest, interp=interp, rounding=rounding, step=step)
+    values = precision_at_recall(
+        judged, at, rel=lowest, interp=interp, rounding=rounding, step=step
+    )
     return PrecisionRecall(rel, values, alone)
 
 

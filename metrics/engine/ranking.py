@@ -85,7 +85,12 @@ def descending_id_keys(data: Bytes, starts: Positions, ends: Positions) -> list[
 
 
 def spans_equal(
-    data: Bytes, starts: Positions, ends: Positions, other: Bytes, other_starts: Positions, other_ends: Positions
+    data: Bytes,
+    starts: Positions,
+    ends: Positions,
+    other: Bytes,
+    other_starts: Positions,
+    other_ends: Positions,
 ) -> Flags:
     """Return whether span i of `data` has the same bytes as span i of `other`."""
     lengths = ends - starts

@@ -75,7 +75,9 @@ def against_best(runs: list[Readings], depth: int) -> AgainstBest | None:
         return None
     values = np.stack([mean[:depth] for mean in reached])
     highest = values.max(axis=0)
-    return AgainstBest(values.argmax(axis=0), np.stack([_needed(mean, highest) for mean in reached]))
+    return AgainstBest(
+        values.argmax(axis=0), np.stack([_needed(mean, highest) for mean in reached])
+    )
 
 
 def _needed(reached: Floats, wanted: Floats) -> Ints:

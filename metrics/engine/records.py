@@ -36,7 +36,11 @@ def _with_methods(cls: _Class, methods: _Methods) -> _Class:
     values_of = attrgetter(*names)
 
     def equal(self: Any, other: object) -> bool:
-        return values_of(self) == values_of(other) if other.__class__ is self.__class__ else NotImplemented
+        return (
+            values_of(self) == values_of(other)
+            if other.__class__ is self.__class__
+            else NotImplemented
+        )
 
     def show(self: Any) -> str:
         shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
@@ -55,7 +59,11 @@ def _with_methods(cls: _Class, methods: _Methods) -> _Class:
 
 def _initialiser(cls: type, names: tuple[str, ...]) -> Callable[..., None]:
     defaults = {each.name: each.default for each in fields(cls) if each.default is not MISSING}
-    factories = {each.name: each.default_factory for each in fields(cls) if each.default_factory is not MISSING}
+    factories = {
+        each.name: each.default_factory
+        for each in fields(cls)
+        if each.default_factory is not MISSING
+    }
     every = frozenset(names)
 
     def initialise(self: Any, *values: Any, **named: Any) -> None:

@@ -91,9 +91,16 @@ def grow(arrays: dict[str, Any]) -> dict[str, Any]:
 def _shrink_scores(score: Floats, topics: _Topics) -> dict[str, Any]:
     some = score[:_TRIED].tolist()
     for decimals in _DECIMALS:
-        if all(round(one, decimals) == one for one in some) and (whole := _as_whole(score, decimals)) is not None:
+        if (
+            all(round(one, decimals) == one for one in some)
+            and (whole := _as_whole(score, decimals)) is not None
+        ):
             first, added = topics.steps(whole)
-            return {"score_decimals": np.array([decimals]), "score_first": first, "score_added": added}
+            return {
+                "score_decimals": np.array([decimals]),
+                "score_first": first,
+                "score_added": added,
+            }
     return {"score": score}
 
 

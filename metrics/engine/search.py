@@ -24,7 +24,9 @@ KERNELS = (_FILL, *_SEARCH.values())
 _FREE = -1
 
 
-def search_compiled(block: RankedBlock, scores: Floats, judgements: Judgements, topic_of: Ints) -> Found:
+def search_compiled(
+    block: RankedBlock, scores: Floats, judgements: Judgements, topic_of: Ints
+) -> Found:
     """Return the same as `metrics.engine.judging.search`."""
     table, places, starts, ends = judgements.derived("tables", _tables)
     room = int(np.diff(block.topic_starts)[topic_of >= 0].sum())

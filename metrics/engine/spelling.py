@@ -40,7 +40,8 @@ def meant(word: str, known: Iterable[str], among: str) -> str:
 
 # A name with parameters and cutoff in either grammar: nDCG(gains='exp')@10, ndcg_cut_10, P.5
 _PARTS = re.compile(
-    r"\s*(?P<name>[^()@\s]*?[^()@\s\d._])(?:_cut)?(?P<arguments>\(.*\))?(?:[@._](?P<cutoff>[\d.]+))?\s*", re.DOTALL
+    r"\s*(?P<name>[^()@\s]*?[^()@\s\d._])(?:_cut)?(?P<arguments>\(.*\))?(?:[@._](?P<cutoff>[\d.]+))?\s*",
+    re.DOTALL,
 )
 # How like a name must be: measures have short ones.
 _LIKENESS = 0.7
@@ -60,7 +61,13 @@ def meant_measure(text: str, names: Mapping[str, str], read: Callable[[str], obj
         return None
     name, arguments = folded[found[0]], parts["arguments"] or ""
     cutoff = f"@{parts['cutoff']}" if parts["cutoff"] else ""
-    for candidate in (f"{name}{arguments}{cutoff}", f"{name}{cutoff}", name, f"{name}@10", f"{name}@0.1"):
+    for candidate in (
+        f"{name}{arguments}{cutoff}",
+        f"{name}{cutoff}",
+        name,
+        f"{name}@10",
+        f"{name}@0.1",
+    ):
         with suppress(MeasureError):
             return str(read(candidate))
     return None

@@ -69,7 +69,9 @@ class Subtopics:
         ranks = np.zeros(self.judgement.max(initial=-1) + 1, np.int64)
         ranks[judgement] = rank
         rows = self.level >= rel
-        return Coverage.of(self.topic[rows], self.subtopic[rows], ranks[self.judgement[rows]], n_topics)
+        return Coverage.of(
+            self.topic[rows], self.subtopic[rows], ranks[self.judgement[rows]], n_topics
+        )
 
     def ideal(self, rel: int, alpha: float, depth: int, n_topics: int) -> Coverage:
         """Return the coverage of the greedy ideal ranking: at each rank the document that gains most after those above
@@ -79,7 +81,9 @@ class Subtopics:
         """
         rows = self.level >= rel
         topic, subtopic = self.topic[rows], self.subtopic[rows]
-        rank = _greedy_ranks(topic, self.judgement[rows], _number(topic, subtopic)[1], 1.0 - alpha, depth)
+        rank = _greedy_ranks(
+            topic, self.judgement[rows], _number(topic, subtopic)[1], 1.0 - alpha, depth
+        )
         return Coverage.of(topic, subtopic, rank, n_topics)
 
 

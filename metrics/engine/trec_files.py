@@ -24,7 +24,12 @@ FilePath = str | os.PathLike[str]
 
 _RUN_COLUMNS, _QRELS_COLUMNS = 6, 4
 _GZIP, _BOM, _UTF16 = b"\x1f\x8b", b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")
-_OTHERS = {b"\x28\xb5\x2f\xfd": "Zstandard", b"PK\x03\x04": "zip", b"\xfd7zXZ": "xz", b"BZh": "bzip2"}
+_OTHERS = {
+    b"\x28\xb5\x2f\xfd": "Zstandard",
+    b"PK\x03\x04": "zip",
+    b"\xfd7zXZ": "xz",
+    b"BZh": "bzip2",
+}
 _NUMBER = re.compile(rb"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _WHOLE = re.compile(rb"[+-]?[0-9]+")
 _COLUMN = re.compile(rb"[^ \t]+")
@@ -42,7 +47,11 @@ def read_run(path: FilePath) -> RunRows:
             raise _problem(path, number, f"{_shown(text)} is not a finite decimal number")
         documents = run.setdefault(topic, {})
         if document in documents:
-            raise _problem(path, number, f"document {_shown(document)} is listed twice for topic {_shown(topic)}")
+            raise _problem(
+                path,
+                number,
+                f"document {_shown(document)} is listed twice for topic {_shown(topic)}",
+            )
         documents[document] = score
     return run
 
@@ -54,9 +63,17 @@ def read_qrels(path: FilePath) -> QrelsRows:
         topic, iteration, document, text = columns[:4]
         level = int(text) if _WHOLE.fullmatch(text) and len(text) <= 100 else MAX_LEVEL + 1
         if abs(level) > MAX_LEVEL:
-            raise _problem(path, number, f"{_shown(text)} is not a whole number from -{MAX_LEVEL} to {MAX_LEVEL}")
+            raise _problem(
+                path,
+                number,
+                f"{_shown(text)} is not a whole number from -{MAX_LEVEL} to {MAX_LEVEL}",
+            )
         if len(columns) > _QRELS_COLUMNS and _NUMBER.fullmatch(columns[4]):
-            raise _problem(path, number, "a number follows the level: write four columns, topic 0 document level")
+            raise _problem(
+                path,
+                number,
+                "a number follows the level: write four columns, topic 0 document level",
+            )
         known = qrels.setdefault(topic, {}).setdefault((document, iteration), level)
         if known != level:
             message = f"document {_shown(document)} of topic {_shown(topic)} has level {level} here and {known} above"
@@ -74,13 +91,23 @@ def _lines(path: FilePath, wanted: int, score_at: int) -> Iterator[tuple[int, li
         if not columns:
             continue
         if columns[0].startswith(b"#"):
-            if len(columns[0]) > 1 and len(columns) >= wanted and _NUMBER.fullmatch(columns[score_at]):
-                raise _problem(path, number, "a line that starts with # is a comment, but this one reads as data")
+            if (
+                len(columns[0]) > 1
+                and len(columns) >= wanted
+                and _NUMBER.fullmatch(columns[score_at])
+            ):
+                raise _problem(
+                    path,
+                    number,
+                    "a line that starts with # is a comment, but this one reads as data",
+                )
             continue
         if odd and _CONTROL.search(b" ".join([*columns[:wanted], b""])):
             raise _problem(path, number, "a control character inside a column")
         if len(columns) < wanted:
-            raise _problem(path, number, f"a line needs {wanted} columns separated by spaces or tabs")
+            raise _problem(
+                path, number, f"a line needs {wanted} columns separated by spaces or tabs"
+            )
         yield number, columns
 
 
@@ -91,7 +118,9 @@ def _content(path: FilePath) -> bytes:
         try:
             content = gzip.decompress(content)
         except (EOFError, OSError, zlib.error) as error:
-            raise InputError(f"{path}: the gzip data is truncated, damaged or not readable") from error
+            raise InputError(
+                f"{path}: the gzip data is truncated, damaged or not readable"
+            ) from error
     for start, name in _OTHERS.items():
         if content.startswith(start):
             raise InputError(f"{path}: this is a {name} file; plain text and gzip are read")

@@ -45,7 +45,9 @@ class Grid:
         """Return every combination once. Raise MeasureError if they are too many. Bases only apply to discounts that
         have one."""
         discounts = [
-            (dis, base) for dis in self.discounts for base in (self.bases if dis != "log2" else (BASE.default,))
+            (dis, base)
+            for dis in self.discounts
+            for base in (self.bases if dis != "log2" else (BASE.default,))
         ]
         axes = (self.families, self.gains, discounts, self.depths)
         if np.prod([len(axis) for axis in axes]) > MAX_COMBINATIONS * len(FAMILIES):
@@ -60,7 +62,9 @@ def too_many_combinations() -> MeasureError:
     )
 
 
-def _measure(family: str, gains: GainMap, discount: tuple[str, float], depth: int | None) -> Measure:
+def _measure(
+    family: str, gains: GainMap, discount: tuple[str, float], depth: int | None
+) -> Measure:
     dis, base = discount
     given = {"gains": show(gains), "dis": show(dis)} | ({"b": show(base)} if dis != "log2" else {})
     known = {parameter.name for parameter in MEASURES[family].parameters}

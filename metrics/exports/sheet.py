@@ -22,4 +22,6 @@ class Sheet:
 class Render(Protocol):
     """A format: pieces of text for runs one after another, lines per topic and lines of the run on demand."""
 
-    def __call__(self, sheets: Iterable[Sheet], *, by_topic: bool, summary: bool) -> Iterator[str]: ...
+    def __call__(
+        self, sheets: Iterable[Sheet], *, by_topic: bool, summary: bool
+    ) -> Iterator[str]: ...

@@ -49,7 +49,10 @@ def query_of(request: HttpRequest, collection: Collection | None = None) -> Quer
     """Return the query string as text; repeated lists are joined, and with the collection that the page is about, runs
     that are named by labels have their ids."""
     given = text_of(request.GET)
-    return {"runs": "", **(shown_without_labels(given, collection, request.user) if collection else given)}
+    return {
+        "runs": "",
+        **(shown_without_labels(given, collection, request.user) if collection else given),
+    }
 
 
 def changed(query: Query, **changes: str | None) -> str:
@@ -109,7 +112,9 @@ def run_subject(run: UUID) -> Subject:
 
 
 def set_subject(session_set: UUID) -> Subject:
-    addresses = (reverse(name, args=[session_set]) for name in ("session-set-page", "session-set-status"))
+    addresses = (
+        reverse(name, args=[session_set]) for name in ("session-set-page", "session-set-status")
+    )
     return Subject("session set", *addresses)
 
 
@@ -132,7 +137,9 @@ class ShownFigure:
     narrow: str = "narrow"
 
     def address(self, form: str, **look: str) -> str:
-        path = reverse(self.view, kwargs={**self.arguments, "chart": self.figure.name, "form": form})
+        path = reverse(
+            self.view, kwargs={**self.arguments, "chart": self.figure.name, "form": form}
+        )
         query = urlencode({name: value for name, value in {**self.query, **look}.items() if value})
         return f"{path}?{query}" if query else path
 
@@ -143,7 +150,10 @@ class ShownFigure:
         kinds = ((f"screen and {dark} and {narrow}", "dark", self.narrow), (f"screen and {dark}", "dark", self.size),
                  (f"screen and {narrow}", "light", self.narrow))  # fmt: skip
         sides = self.figure.sides
-        return [(media, self.address("svg", theme=theme, size=size), *sides(size)) for media, theme, size in kinds]
+        return [
+            (media, self.address("svg", theme=theme, size=size), *sides(size))
+            for media, theme, size in kinds
+        ]
 
     @property
     def picture(self) -> tuple[str, int, int]:
@@ -161,7 +171,9 @@ class ShownFigure:
     @property
     def files(self) -> list[tuple[str, str]]:
         """Return the image of the page as files to download."""
-        files = [(form.upper(), self.address(form, size=self.size)) for form in ("svg", "png", "pdf")]
+        files = [
+            (form.upper(), self.address(form, size=self.size)) for form in ("svg", "png", "pdf")
+        ]
         return [*files, ("CSV", self.address("csv"))] if self.figure.rows else files
 
     @property
@@ -179,12 +191,16 @@ class ShownFigure:
         return bool(self.figure.rows) and len(self.figure.columns) <= _MOST_COLUMNS
 
 
-def run_figure(figure: Figure, run: UUID, query: Mapping[str, str], size: str = "column") -> ShownFigure:
+def run_figure(
+    figure: Figure, run: UUID, query: Mapping[str, str], size: str = "column"
+) -> ShownFigure:
     """Return a chart of one run."""
     return ShownFigure(figure, "run-chart", {"run": run}, query, size)
 
 
-def set_figure(figure: Figure, session_set: UUID, query: Mapping[str, str], size: str = "column") -> ShownFigure:
+def set_figure(
+    figure: Figure, session_set: UUID, query: Mapping[str, str], size: str = "column"
+) -> ShownFigure:
     """Return a chart of one session set."""
     return ShownFigure(figure, "session-chart", {"session_set": session_set}, query, size)
 

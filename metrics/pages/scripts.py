@@ -16,4 +16,6 @@ def vega_script(request: HttpRequest, name: str) -> HttpResponse:
     if name != BUNDLE_NAME:
         raise Http404("there is no such script")
     headers = {"Content-Encoding": "gzip", "Cache-Control": _FOR_GOOD}
-    return HttpResponse(read_bundle(), content_type="text/javascript; charset=utf-8", headers=headers)
+    return HttpResponse(
+        read_bundle(), content_type="text/javascript; charset=utf-8", headers=headers
+    )

@@ -63,9 +63,15 @@ OBJECTS = {
         "metrics/shared/leaderboard.html", boards.page, boards.file, boards.FILES, boards.chart
     ),
     ShareLink.Kind.COMPARISON: Object(
-        "metrics/shared/comparison.html", comparisons.page, comparisons.file, comparisons.FILES, comparisons.chart
+        "metrics/shared/comparison.html",
+        comparisons.page,
+        comparisons.file,
+        comparisons.FILES,
+        comparisons.chart,
     ),
-    ShareLink.Kind.RUN: Object("metrics/shared/run.html", values.page, values.file, values.FILES, values.chart, "half"),
+    ShareLink.Kind.RUN: Object(
+        "metrics/shared/run.html", values.page, values.file, values.FILES, values.chart, "half"
+    ),
 }
 
 
@@ -80,7 +86,9 @@ def _unlisted(view: View) -> View:
         except (EvalHubError, Http404, OperationalError) as error:
             answer = answer_of_the_api(error)
             context = {"status": answer.status_code, "detail": answer.data["detail"]}
-            response = render(request, "metrics/shared/refused.html", context, status=answer.status_code)
+            response = render(
+                request, "metrics/shared/refused.html", context, status=answer.status_code
+            )
             if wait := answer.headers.get("Retry-After"):
                 response["Retry-After"] = wait
         response["Referrer-Policy"] = "no-referrer"
@@ -137,7 +145,9 @@ def shared_page(request: HttpRequest, share: str) -> HttpResponse:
         return kind.page(link, text_of(request.GET))
 
     context, status = read_in_snapshot(read)
-    names = [(words, reverse("shared-file", args=[link.key, name])) for name, words in kind.files.items()]
+    names = [
+        (words, reverse("shared-file", args=[link.key, name])) for name, words in kind.files.items()
+    ]
     context |= {"link": link, "collection": link.collection, "files": names}
     context["charts"] = [_picture(link, figure, kind.size) for figure in context.get("figures", [])]
     return render(request, kind.template, context, status=status)
@@ -176,7 +186,9 @@ def shared_chart(request: HttpRequest, share: str, chart: str, form: str) -> Htt
     begin_drawing()
     figure = OBJECTS[ShareLink.Kind(link.kind)].chart(link, chart)
     figure = figure if figure.source else figure.drawn_from(link.collection)
-    response = HttpResponse(render_chart(figure, look, form), content_type=FORMATS[form].content_type)
+    response = HttpResponse(
+        render_chart(figure, look, form), content_type=FORMATS[form].content_type
+    )
     response["Content-Disposition"] = (
         f'{"attachment" if form == "csv" else "inline"}; filename="{figure.file_name(form)}"'
     )

@@ -52,7 +52,9 @@ class SharesPage(FormPage):
                 managed = ShareLink.objects.managed_by(user)
                 link = managed.filter(key=given["key"], revoked_at=None).first()
                 if link is None:
-                    raise NotFound(f"there is no share link {given['key'][:20]!r} that you may revoke")
+                    raise NotFound(
+                        f"there is no share link {given['key'][:20]!r} that you may revoke"
+                    )
                 revoke_share(link=link, origin=origin)
                 messages.success(request._request, f"Link {link.key} revoked.")
                 return see(request, reverse("shares-page"))
@@ -62,7 +64,9 @@ class SharesPage(FormPage):
             if given["days"] not in _DAYS:
                 raise InvalidInput(f"days is one of {', '.join(_DAYS)}", pointer="/days")
             until = timezone.now() + timedelta(days=int(given["days"]))
-            link, secret = create_share(shared=told["shared"], by=user, expires_at=until, origin=origin)
+            link, secret = create_share(
+                shared=told["shared"], by=user, expires_at=until, origin=origin
+            )
         except (EvalHubError, APIException) as error:
             refused = refusal_of(error)
             return _page(request, refused.status, refused=refused, **told)
@@ -121,7 +125,9 @@ class ShareLine:
 
 
 def _page(request: Request, status: int = 200, **told: Any) -> HttpResponse:
-    found = ShareLink.objects.managed_by(request.user).select_related("collection", "created_by")[:_SHOWN]
+    found = ShareLink.objects.managed_by(request.user).select_related("collection", "created_by")[
+        :_SHOWN
+    ]
     tags = _tags(link.target for link in found)
     links = [
         ShareLine(link, _title(one, tags), _plain_address(one))

@@ -59,7 +59,9 @@ def asked_of(query: ComparisonQuery, runs: list[str] | None = None) -> dict[str,
         "ties": options.ties,
         "min_difference": options.min_difference,
         "rope": query.practical.rope if query.practical.posteriors else "",
-        "margin": query.practical.margin if query.practical.tests and query.practical.margin is not None else "",
+        "margin": query.practical.margin
+        if query.practical.tests and query.practical.margin is not None
+        else "",
     }
     unsaid = {
         **USUAL,
@@ -68,4 +70,6 @@ def asked_of(query: ComparisonQuery, runs: list[str] | None = None) -> dict[str,
         "ties": DEFAULTS.ties,
         "min_difference": DEFAULTS.min_difference,
     }
-    return {name: str(value) for name, value in given.items() if value not in ("", unsaid.get(name))}
+    return {
+        name: str(value) for name, value in given.items() if value not in ("", unsaid.get(name))
+    }

@@ -15,7 +15,14 @@ from metrics.engine.measures.definition import (
     read_choice,
     read_integer,
 )
-from metrics.engine.what_if import FAMILIES, MAX_COMBINATIONS, PRESETS, USERS, Grid, too_many_combinations
+from metrics.engine.what_if import (
+    FAMILIES,
+    MAX_COMBINATIONS,
+    PRESETS,
+    USERS,
+    Grid,
+    too_many_combinations,
+)
 from metrics.questions.parameters import (
     MAX_LIMIT,
     MAX_SEED,
@@ -48,7 +55,12 @@ _GRID = ("family", "gains", "dis", "b", "depths")
 def board_query(parameters: Mapping[str, str], collection: Collection, reader: Any) -> BoardQuery:
     """Return the query of a leaderboard. `sort` is a measure; `order` is desc or asc, by default the one with the best
     run first. The keys of filter, columns and order are those of runs that the reader sees."""
-    key = "board_query", collection.pk, getattr(reader, "pk", None), tuple(sorted(parameters.items()))
+    key = (
+        "board_query",
+        collection.pk,
+        getattr(reader, "pk", None),
+        tuple(sorted(parameters.items())),
+    )
     return once_in_snapshot(key, lambda: _board_query(parameters, collection, reader))
 
 
@@ -78,12 +90,16 @@ def _board_query(parameters: Mapping[str, str], collection: Collection, reader: 
 
 def standings_query(parameters: Mapping[str, str]) -> StandingsQuery | None:
     """Return the query of a leaderboard's statistics, or None if neither `statistics` nor `baseline` is given."""
-    parts = several_in(parameters, "statistics", lambda text: read_choice("all", *PARTS)("statistics", text))
+    parts = several_in(
+        parameters, "statistics", lambda text: read_choice("all", *PARTS)("statistics", text)
+    )
     baseline = run_id_in(parameters, "baseline")
     if not (parts or baseline):
         return None
     if "baseline" in parts and not baseline:
-        raise InvalidInput("statistics=baseline needs the id of a run: baseline=...", pointer="baseline")
+        raise InvalidInput(
+            "statistics=baseline needs the id of a run: baseline=...", pointer="baseline"
+        )
     wanted = {*parts, "baseline"} if baseline else set(parts)
     if "all" in parts:
         wanted |= {"intervals", "tiers", "ranks", "expected"}
@@ -119,12 +135,16 @@ def what_if_query(parameters: Mapping[str, str], collection: Collection) -> What
 
 def _grid(parameters: Mapping[str, str]) -> Grid:
     bases = several_in(parameters, "b", lambda text: BASE.read("b", text))
-    discounts = several_in(parameters, "dis", lambda text: DISCOUNT.read("dis", text)) or (["jk"] if bases else [])
+    discounts = several_in(parameters, "dis", lambda text: DISCOUNT.read("dis", text)) or (
+        ["jk"] if bases else []
+    )
     if bases and set(discounts) == {"log2"}:
         message = "b needs dis=jk or dis=session: log2(i + 1) has its base"
         raise MeasureError(message, code="bad_parameter", pointer="b")
     given: dict[str, list[Any]] = {
-        "families": several_in(parameters, "family", lambda text: read_choice(*FAMILIES)("family", text)),
+        "families": several_in(
+            parameters, "family", lambda text: read_choice(*FAMILIES)("family", text)
+        ),
         "gains": several_in(parameters, "gains", GainMap.parse, ";"),
         "discounts": discounts,
         "bases": bases,

@@ -60,7 +60,9 @@ def comparison_query(parameters: Mapping[str, str], collection: Collection) -> C
         confidence=share_in(parameters, "confidence", 0.95),
         resamples=integer_in(parameters, "resamples", DEFAULTS.resamples, 1, MAX_RESAMPLES),
         seed=integer_in(parameters, "seed", DEFAULTS.seed, 0, MAX_SEED),
-        min_difference=number_in("min_difference", parameters.get("min_difference") or "0", 0.0, sys.float_info.max),
+        min_difference=number_in(
+            "min_difference", parameters.get("min_difference") or "0", 0.0, sys.float_info.max
+        ),
         zeros=choice_in(parameters, "zeros", ZEROS) or DEFAULTS.zeros,
         ties=choice_in(parameters, "ties", TIES) or DEFAULTS.ties,
     )
@@ -94,7 +96,9 @@ def pair_selection(parameters: Mapping[str, str], query: ComparisonQuery) -> Pai
     limit = integer_in(parameters, "limit", 200, 1, MAX_PAIRS)
     shown = limit * len(query.measures) * len(query.tests)
     if limit > 1 and shown > MAX_VERDICTS:
-        message = f"{shown:,} results requested; the limit is {MAX_VERDICTS:,}: use a smaller limit="
+        message = (
+            f"{shown:,} results requested; the limit is {MAX_VERDICTS:,}: use a smaller limit="
+        )
         raise InvalidInput(message, code="too_many_values", pointer="limit")
     return PairSelection(
         run=run_id_in(parameters, "run"),
@@ -115,13 +119,17 @@ def difference_query(parameters: Mapping[str, str], collection: Collection) -> D
 
 def judged_versions(parameters: Mapping[str, str]) -> list[int]:
     """Return the numbers of versions of the judgements, separated by commas; an empty list means the active version."""
-    return several_in(parameters, "qrels", lambda text: integer_in({"qrels": text}, "qrels", 0, 1, MAX_VERSION))
+    return several_in(
+        parameters, "qrels", lambda text: integer_in({"qrels": text}, "qrels", 0, 1, MAX_VERSION)
+    )
 
 
 def orders_query(parameters: Mapping[str, str], collection: Collection) -> OrdersQuery:
     """Return the query of orders; `qrels` is a list of versions separated by commas."""
     return OrdersQuery(
-        measures=measures_in(parameters, "measures", tested_measures(collection), collection.documents),
+        measures=measures_in(
+            parameters, "measures", tested_measures(collection), collection.documents
+        ),
         versions=judged_versions(parameters),
         runs=run_ids_in(parameters),
         confidence=share_in(parameters, "confidence", 0.95),
@@ -134,13 +142,17 @@ def orders_query(parameters: Mapping[str, str], collection: Collection) -> Order
 def design_query(parameters: Mapping[str, str], collection: Collection) -> DesignQuery:
     differences = several_in(parameters, "differences", lambda text: _positive("differences", text))
     return DesignQuery(
-        measures=measures_in(parameters, "measures", tested_measures(collection), collection.documents),
+        measures=measures_in(
+            parameters, "measures", tested_measures(collection), collection.documents
+        ),
         runs=run_ids_in(parameters),
         test=parameters.get("test") or "paired_t",
         alpha=share_in(parameters, "alpha", 0.05),
         power=share_in(parameters, "power", 0.8),
         differences=differences or [0.05, 0.1],
-        sizes=several_in(parameters, "sizes", lambda text: integer_in({"sizes": text}, "sizes", 0, 1, _MAX_SIZE)),
+        sizes=several_in(
+            parameters, "sizes", lambda text: integer_in({"sizes": text}, "sizes", 0, 1, _MAX_SIZE)
+        ),
         trials=integer_in(parameters, "trials", 50, 1, _MAX_TRIALS),
         width=_positive("width", parameters.get("width") or "0.01"),
         resamples=integer_in(parameters, "resamples", 10_000, *RESAMPLES),
@@ -156,7 +168,11 @@ def _positive(name: str, text: str) -> float:
 def stored_comparison(request: HttpRequest | Request, comparison: UUID) -> Comparison:
     """Return a stored comparison. Raise NotFound if the user may not see the scores, so that not even its state is
     revealed."""
-    visible = Comparison.objects.visible_to(request.user).select_related("qrels__collection").defer(*_LONG)
+    visible = (
+        Comparison.objects.visible_to(request.user)
+        .select_related("qrels__collection")
+        .defer(*_LONG)
+    )
     found = visible.filter(pk=comparison).first()
     if found is None:
         raise Http404(f"there is no comparison {comparison}")

@@ -15,16 +15,22 @@ from runs.models import Collection
 from runs.services.parameters import COST
 
 
-def importance_query(parameters: Mapping[str, str], collection: Collection, reader: Any) -> ImportanceQuery:
+def importance_query(
+    parameters: Mapping[str, str], collection: Collection, reader: Any
+) -> ImportanceQuery:
     """Return the query of an importance: one measure, and the runs of `runs` or `filter`, by default all."""
     return ImportanceQuery(
-        measure=measure_in(parameters, "measure", tested_measures(collection)[0], collection.documents),
+        measure=measure_in(
+            parameters, "measure", tested_measures(collection)[0], collection.documents
+        ),
         chosen=together_query(parameters, collection, reader),
         seed=integer_in(parameters, "seed", 0, 0, MAX_SEED),
     )
 
 
-def frontier_query(parameters: Mapping[str, str], collection: Collection, reader: Any) -> FrontierQuery:
+def frontier_query(
+    parameters: Mapping[str, str], collection: Collection, reader: Any
+) -> FrontierQuery:
     """Return the query of a frontier: `y` is a measure, `x` a cost with or without the space cost:, by default the one
     that most runs have."""
     return FrontierQuery(

@@ -24,7 +24,9 @@ def without_reader(page: bytes) -> bytes:
 def with_reader(page: bytes, request: HttpRequest) -> bytes:
     """Return such a page for the reader of a request."""
     if _BEGIN in page:
-        page = _with_account(page, render_to_string("evalhub/_account.html", request=request).encode())
+        page = _with_account(
+            page, render_to_string("evalhub/_account.html", request=request).encode()
+        )
     if _TOKEN.search(page):
         token = get_token(request).encode()
         page = _TOKEN.sub(lambda _: token, page)

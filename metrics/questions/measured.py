@@ -18,7 +18,9 @@ from runs.services.parameters import PARAM
 MAX_AXES = 8
 
 
-def measured_board(parameters: Mapping[str, str], collection: Collection, reader: Any) -> BoardQuery:
+def measured_board(
+    parameters: Mapping[str, str], collection: Collection, reader: Any
+) -> BoardQuery:
     """Return the leaderboard by `measure` that `filter` selects the runs of."""
     asked = {name: parameters.get(name, "") for name in ("filter", "scores")}
     measure = parameters.get("measure") or collection.measures[0]
@@ -36,18 +38,26 @@ def columns_in(
     found = read_columns(text, visible_board(collection, reader), name)
     if len(found) > most or not all(column.key for column in found):
         told = "one parameter or cost" if most == 1 else f"at most {most} parameters or costs"
-        raise InvalidInput(f"{name}: name {told}, such as param:bm25.k1", code="bad_columns", pointer=name)
+        raise InvalidInput(
+            f"{name}: name {told}, such as param:bm25.k1", code="bad_columns", pointer=name
+        )
     return found
 
 
 def axes_in(
-    parameters: Mapping[str, str], name: str, collection: Collection, reader: Any, most: int = MAX_AXES
+    parameters: Mapping[str, str],
+    name: str,
+    collection: Collection,
+    reader: Any,
+    most: int = MAX_AXES,
 ) -> tuple[ShownColumn, ...]:
     """Return the axes that a parameter names, or else the settings in which the runs differ, at most so many."""
     found = columns_in(parameters, name, collection, reader, most)
     if found:
         return found
-    differing = differing_columns(collection=collection, reader=reader, filter=parameters.get("filter", ""))
+    differing = differing_columns(
+        collection=collection, reader=reader, filter=parameters.get("filter", "")
+    )
     settings = tuple(column for column in differing if column.space == PARAM)
     if not settings:
         message = f"these runs differ in no setting that has an axis; name one with {name}="

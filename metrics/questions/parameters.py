@@ -46,12 +46,16 @@ def measures_in(
     """Return the measures of one parameter, or the default ones; `documents` is the size of the collection, if
     known."""
     try:
-        return parse_measures(parameters.get(name, ""), documents) or [parse_measure(one, documents) for one in default]
+        return parse_measures(parameters.get(name, ""), documents) or [
+            parse_measure(one, documents) for one in default
+        ]
     except MeasureError as error:
         raise pointed(error, name) from error
 
 
-def measure_in(parameters: Mapping[str, str], name: str, default: str, documents: int | None = None) -> Measure:
+def measure_in(
+    parameters: Mapping[str, str], name: str, default: str, documents: int | None = None
+) -> Measure:
     return measures_in({name: parameters.get(name) or default}, name, [default], documents)[0]
 
 
@@ -60,7 +64,9 @@ def choice_in(parameters: Mapping[str, str], name: str, choices: tuple[str, ...]
     if text and text not in choices:
         near = closest(text, choices)
         meant = f"; did you mean {near!r}?" if near else ""
-        raise InvalidInput(f"{name}={text[:40]!r}: {name} is one of {', '.join(choices)}{meant}", pointer=name)
+        raise InvalidInput(
+            f"{name}={text[:40]!r}: {name} is one of {', '.join(choices)}{meant}", pointer=name
+        )
     return text or None
 
 
@@ -96,7 +102,9 @@ def one_of(parameters: Mapping[str, str], name: str, other: str) -> str:
     return name if parameters.get(name) else other
 
 
-def several_in(parameters: Mapping[str, str], name: str, read: Callable[[str], _T], separator: str = ",") -> list[_T]:
+def several_in(
+    parameters: Mapping[str, str], name: str, read: Callable[[str], _T], separator: str = ","
+) -> list[_T]:
     """Return the values of a list without repetitions, read one by one; errors name the parameter."""
     parts = [part.strip() for part in parameters.get(name, "").split(separator)]
     parts = list(dict.fromkeys(part for part in parts if part))

@@ -40,7 +40,10 @@ def phase_board_in(request: HttpRequest | Request, campaign: str, phase: str) ->
 
     A fingerprint and its answer get the same, with the same time.
     """
-    return cast(AskedBoard, once(request, ("asked", campaign, phase), lambda: _asked(request, campaign, phase)))
+    return cast(
+        AskedBoard,
+        once(request, ("asked", campaign, phase), lambda: _asked(request, campaign, phase)),
+    )
 
 
 def _asked(request: HttpRequest | Request, campaign: str, phase: str) -> AskedBoard:
@@ -49,7 +52,10 @@ def _asked(request: HttpRequest | Request, campaign: str, phase: str) -> AskedBo
         raise Blind
     # Whoever sees the leaderboard as feedback reads what the team may; of organisers it is recorded.
     sees_scores(request, found.collection)
-    own, organiser = participation_of(request.user, found.campaign), is_organiser(found.campaign, request.user)
+    own, organiser = (
+        participation_of(request.user, found.campaign),
+        is_organiser(found.campaign, request.user),
+    )
     return AskedBoard(found, Reader(own, organiser, clock.database_now()))
 
 
@@ -88,12 +94,16 @@ def of_phase_board(request: HttpRequest | Request, campaign: str, phase: str) ->
     disclosure, teams = found.collection.disclosure, found.campaign.participations.order_by("pk")
     names = [
         (*team, until, hides(found.campaign, until, disclosure, reader.now))
-        for *team, until in teams.values_list("pk", "team__slug", "name", "former_name", "pseudonym", "anonymous_until")
+        for *team, until in teams.values_list(
+            "pk", "team__slug", "name", "former_name", "pseudonym", "anonymous_until"
+        )
     ]
     own = reader.own.pk if reader.own else None
     frozen = found.freeze_board_at, found.freeze_board_at and found.freeze_board_at <= reader.now
     of_phase = found.selection, found.measures, frozen, _RELEASES.rows(found.pk)
-    state = repr((_EXCLUDED.rows(found.collection_id), rows, names, of_phase, own, reader.organiser))
+    state = repr(
+        (_EXCLUDED.rows(found.collection_id), rows, names, of_phase, own, reader.organiser)
+    )
     return (*of_boards(found.collection), *shown, hashlib.sha256(state.encode()).hexdigest())
 
 
@@ -105,7 +115,12 @@ _ENTRIES = Prepared(
     )
 )  # fmt: skip
 _RELEASES = Prepared(
-    lambda phase: Release.objects.filter(phase=phase).exclude(done_at=None).order_by("pk").values_list("pk", "done_at")
+    lambda phase: (
+        Release.objects.filter(phase=phase)
+        .exclude(done_at=None)
+        .order_by("pk")
+        .values_list("pk", "done_at")
+    )
 )
 _EXCLUDED = Prepared(
     lambda collection: (

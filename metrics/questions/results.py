@@ -33,7 +33,9 @@ class AskedResults:
     as_of: datetime | None
 
 
-def results_in(request: HttpRequest | Request, campaign: str, phase: str, team: str | None) -> AskedResults:
+def results_in(
+    request: HttpRequest | Request, campaign: str, phase: str, team: str | None
+) -> AskedResults:
     """Return whose results are asked for: the reader's own team, or for organisers the one that is named.
 
     Raise NotAllowed for another team or no team, Blind while results are not disclosed to the team.

@@ -14,7 +14,9 @@ from runs.services.labels import PREFIX, find_labelled
 _NAMING = ("runs", "family", "baseline", "run", "other")
 
 
-def without_labels(parameters: Mapping[str, str], collection: Collection, reader: Any) -> dict[str, str]:
+def without_labels(
+    parameters: Mapping[str, str], collection: Collection, reader: Any
+) -> dict[str, str]:
     """Return the parameters with the id of its run in place of every label, so that answers and what is stored name
     runs by their ids. Raise InvalidInput (`unknown_label`, `ambiguous_label`) for a label that names no run."""
     given = dict(parameters)
@@ -31,19 +33,25 @@ def without_labels(parameters: Mapping[str, str], collection: Collection, reader
     return given
 
 
-def shown_without_labels(parameters: Mapping[str, str], collection: Collection, reader: Any) -> dict[str, str]:
+def shown_without_labels(
+    parameters: Mapping[str, str], collection: Collection, reader: Any
+) -> dict[str, str]:
     """Return the same for a page, which shows what is wrong with a parameter in its place: a label that names no run
     stays as it is."""
     given = dict(parameters)
     for name in _NAMING:
         try:
-            given.update(without_labels({name: given[name]} if name in given else {}, collection, reader))
+            given.update(
+                without_labels({name: given[name]} if name in given else {}, collection, reader)
+            )
         except InvalidInput:
             continue
     return given
 
 
-def shown_without_tags(parameters: Mapping[str, str], name: str, collection: Collection, reader: Any) -> dict[str, str]:
+def shown_without_tags(
+    parameters: Mapping[str, str], name: str, collection: Collection, reader: Any
+) -> dict[str, str]:
     """Return the parameters of a page with the id of the run in place of a tag, such as `bm25` or `lab/bm25`; one that
     names no run, or several, stays as it is. Every reader who sees a run means the same one."""
     text = parameters.get(name, "").strip()
@@ -72,7 +80,11 @@ def family_in(parameters: Mapping[str, str], runs: list[str]) -> list[str] | Non
     if not runs:
         message = "family needs runs=: it names the runs from which those of runs= were selected"
         raise InvalidInput(message, pointer="family")
-    return [] if text == "all" else list(dict.fromkeys([*run_ids_in({"family": text}, "family"), *runs]))
+    return (
+        []
+        if text == "all"
+        else list(dict.fromkeys([*run_ids_in({"family": text}, "family"), *runs]))
+    )
 
 
 def _is_id(text: str) -> bool:

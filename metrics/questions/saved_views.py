@@ -28,7 +28,9 @@ _MOST_FIELDS = 100
 
 def kept_query(parameters: Mapping[str, str]) -> str:
     """Return the parameters that a view keeps, as text."""
-    return urlencode({name: parameters[name].strip() for name in KEPT if parameters.get(name, "").strip()})
+    return urlencode(
+        {name: parameters[name].strip() for name in KEPT if parameters.get(name, "").strip()}
+    )
 
 
 def canonical_query(text: str, collection: Collection, reader: Any) -> str:
@@ -37,7 +39,9 @@ def canonical_query(text: str, collection: Collection, reader: Any) -> str:
     if len(text) > 3 * MAX_QUERY:
         raise _too_long(len(text))
     try:
-        pairs = parse_qsl(text.strip().removeprefix("?"), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
+        pairs = parse_qsl(
+            text.strip().removeprefix("?"), keep_blank_values=True, max_num_fields=_MOST_FIELDS
+        )
         given = QueryDict(mutable=True)
         for name, value in pairs:
             given.appendlist(name, value)
@@ -61,7 +65,9 @@ def canonical_query(text: str, collection: Collection, reader: Any) -> str:
 
 
 def _measures(parameters: Mapping[str, str], collection: Collection) -> str:
-    return ",".join(measure.name for measure in measures_in(parameters, "measures", [], collection.documents))
+    return ",".join(
+        measure.name for measure in measures_in(parameters, "measures", [], collection.documents)
+    )
 
 
 def _sort(parameters: Mapping[str, str], collection: Collection) -> str:
@@ -74,7 +80,11 @@ def _statistics_in(parameters: Mapping[str, str]) -> str:
 
 
 def _too_long(length: int) -> InvalidInput:
-    return InvalidInput(f"query: {length:,} characters; at most {MAX_QUERY:,}", code="text_too_long", pointer="/query")
+    return InvalidInput(
+        f"query: {length:,} characters; at most {MAX_QUERY:,}",
+        code="text_too_long",
+        pointer="/query",
+    )
 
 
 def seen_view(user: Any, code: str) -> View:
@@ -86,7 +96,9 @@ def changeable_view(user: Any, code: str) -> View:
     """Return a view that the user may change. Raise NotAllowed for one that the user may only see."""
     seen = seen_view(user, code)
     if not View.objects.changeable_by(user).filter(pk=seen.pk).exists():
-        raise NotAllowed(f"view {code} is for all readers of collection {seen.collection}; its organisers change it")
+        raise NotAllowed(
+            f"view {code} is for all readers of collection {seen.collection}; its organisers change it"
+        )
     return seen
 
 
@@ -123,5 +135,9 @@ def board_parameters(request: Request, collection: Collection) -> dict[str, str]
     if given.get("view"):
         merged["statistics"] = _statistics_in(merged)
         if not (merged["statistics"] or merged.get("baseline")):
-            merged = {name: text for name, text in merged.items() if name not in HOW_MADE or given.get(name)}
+            merged = {
+                name: text
+                for name, text in merged.items()
+                if name not in HOW_MADE or given.get(name)
+            }
     return without_labels(merged, collection, request.user)

@@ -15,7 +15,15 @@ from metrics.engine.significance.families import Rule
 from metrics.engine.significance.pairs import DEFAULTS, Options
 from metrics.models import SessionEvaluation
 from metrics.questions.declared import SESSION_HOW_MADE
-from metrics.questions.parameters import MAX_LIMIT, MAX_SEED, MAX_VERSION, RESAMPLES, choice_in, several_in, share_in
+from metrics.questions.parameters import (
+    MAX_LIMIT,
+    MAX_SEED,
+    MAX_VERSION,
+    RESAMPLES,
+    choice_in,
+    several_in,
+    share_in,
+)
 from metrics.services.sessions.board import SessionBoardQuery
 from metrics.services.sessions.comparison import DESIGNS
 from metrics.services.sessions.judged_sets import default_measures
@@ -43,7 +51,9 @@ def session_measures_in(
     return measures
 
 
-def session_measure_in(parameters: Mapping[str, str], name: str = "measure", documents: int | None = None) -> Measure:
+def session_measure_in(
+    parameters: Mapping[str, str], name: str = "measure", documents: int | None = None
+) -> Measure:
     """Return one session measure, nsDCG by default."""
     return session_measures_in(parameters, name, documents)[0]
 
@@ -66,7 +76,9 @@ def selection_in(parameters: Mapping[str, str]) -> SessionSelection:
     )
 
 
-def session_evaluation_in(parameters: Mapping[str, str], session_set: SessionSet) -> SessionEvaluation:
+def session_evaluation_in(
+    parameters: Mapping[str, str], session_set: SessionSet
+) -> SessionEvaluation:
     """Return the evaluation of the set to read, by `qrels`."""
     version = integer_in(parameters, "qrels", 0, 0, MAX_VERSION) or None
     return find_session_evaluation(session_set=session_set, version=version)
@@ -90,7 +102,9 @@ def session_board_query(parameters: Mapping[str, str], documents: int | None) ->
     """Return the query of a leaderboard of systems. `sort` is a session measure; `order` is desc or asc, by default the
     one with the best system first."""
     measures = session_measures_in(parameters, documents=documents)
-    sort = session_measure_in(parameters, "sort", documents) if parameters.get("sort") else measures[0]
+    sort = (
+        session_measure_in(parameters, "sort", documents) if parameters.get("sort") else measures[0]
+    )
     order = choice_in(parameters, "order", ("desc", "asc"))
     return SessionBoardQuery(
         measures=measures,
@@ -107,7 +121,9 @@ def session_standings_query(parameters: Mapping[str, str]) -> SessionStandingsQu
 
     Raise InvalidInput for options of statistics without them.
     """
-    parts = several_in(parameters, "statistics", lambda text: read_choice("all", *PARTS)("statistics", text))
+    parts = several_in(
+        parameters, "statistics", lambda text: read_choice("all", *PARTS)("statistics", text)
+    )
     baseline = parameters.get("baseline") or None
     if not (parts or baseline):
         told = [name for name in SESSION_HOW_MADE if parameters.get(name)]
@@ -116,15 +132,28 @@ def session_standings_query(parameters: Mapping[str, str]) -> SessionStandingsQu
             raise InvalidInput(message, code="required", pointer="statistics")
         return None
     if "baseline" in parts and not baseline:
-        raise InvalidInput("statistics=baseline needs the name of a system: baseline=...", pointer="baseline")
-    wanted = {*parts, *(["baseline"] if baseline else []), *(["intervals", "tiers"] if "all" in parts else [])}
+        raise InvalidInput(
+            "statistics=baseline needs the name of a system: baseline=...", pointer="baseline"
+        )
+    wanted = {
+        *parts,
+        *(["baseline"] if baseline else []),
+        *(["intervals", "tiers"] if "all" in parts else []),
+    }
     asked = session_comparison_query({**parameters, "measure": ""}, None)
     return SessionStandingsQuery(
-        tuple(part for part in PARTS if part in wanted), baseline, asked.design, asked.test, asked.rule, asked.options
+        tuple(part for part in PARTS if part in wanted),
+        baseline,
+        asked.design,
+        asked.test,
+        asked.rule,
+        asked.options,
     )
 
 
-def session_comparison_query(parameters: Mapping[str, str], documents: int | None) -> SessionComparisonQuery:
+def session_comparison_query(
+    parameters: Mapping[str, str], documents: int | None
+) -> SessionComparisonQuery:
     return SessionComparisonQuery(
         measure=session_measure_in(parameters, documents=documents),
         sets=[_set_id(text) for text in parameters.get("sets", "").split(",") if text],
@@ -150,4 +179,6 @@ def _set_id(text: str) -> str:
     try:
         return str(UUID(text.strip()))
     except ValueError as error:
-        raise InvalidInput(f"{text[:40]!r} is not the id of a session set", pointer="sets") from error
+        raise InvalidInput(
+            f"{text[:40]!r} is not the id of a session set", pointer="sets"
+        ) from error

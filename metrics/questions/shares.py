@@ -35,12 +35,18 @@ def shared_in(request: HttpRequest | Request, given: Mapping[str, Any]) -> Share
     user does not see, InvalidInput for fields that do not go together."""
     kind, query = str(given.get("kind", "")), str(given.get("query") or "")
     if kind not in _Kind.values:
-        raise InvalidInput(f"{kind[:20]!r} is not one of {', '.join(_Kind.values)}", pointer="/kind")
+        raise InvalidInput(
+            f"{kind[:20]!r} is not one of {', '.join(_Kind.values)}", pointer="/kind"
+        )
     for name in _NAMES.values():
         if given.get(name) and name != kind:
-            raise InvalidInput(f"{name} belongs to kind={name}; leave it out of kind={kind}", pointer=f"/{name}")
+            raise InvalidInput(
+                f"{name} belongs to kind={name}; leave it out of kind={kind}", pointer=f"/{name}"
+            )
     if given.get("collection") and (kind == _Kind.RUN or given.get("comparison")):
-        raise InvalidInput(f"a {kind} is named by its id alone; leave the collection out", pointer="/collection")
+        raise InvalidInput(
+            f"a {kind} is named by its id alone; leave the collection out", pointer="/collection"
+        )
     if kind == _Kind.RUN:
         run = scored_run(request, _id_in(given, "run"))
         return Shared(kind, run.collection, str(run.pk), _run_query(query, run.collection))
@@ -98,7 +104,9 @@ def _comparison_query(text: str, collection: Collection, reader: Any) -> str:
 
 def _parsed(text: str, known: list[str]) -> dict[str, str]:
     try:
-        pairs = parse_qsl(text.strip().removeprefix("?")[: 3 * MAX_SHARED_QUERY], max_num_fields=100)
+        pairs = parse_qsl(
+            text.strip().removeprefix("?")[: 3 * MAX_SHARED_QUERY], max_num_fields=100
+        )
     except ValueError as error:
         raise InvalidInput(f"query: not a query string ({error})") from error
     given = QueryDict(mutable=True)

@@ -25,7 +25,11 @@ class SnapshotSerializer(KnownFields, serializers.Serializer[Any]):
     """A snapshot to make."""
 
     phase = serializers.RegexField(
-        rf"\A{SLUG_RULE}\Z", required=False, allow_null=True, default=None, help_text="default: all phases"
+        rf"\A{SLUG_RULE}\Z",
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="default: all phases",
     )
     label = serializers.CharField(  # type: ignore[assignment]
         max_length=200, validators=[check_line], default="results"
@@ -37,7 +41,11 @@ def visible_snapshot(request: HttpRequest | Request, code: str) -> Snapshot:
 
     Raise StoredValueCorrupt for one that is damaged: it cannot be made again.
     """
-    rows = snapshots_seen_by(request.user).filter(sha256__startswith=code) if len(code) >= CODE else None
+    rows = (
+        snapshots_seen_by(request.user).filter(sha256__startswith=code)
+        if len(code) >= CODE
+        else None
+    )
     found = None if rows is None else rows.order_by("created_at", "pk").first()
     if found is None:
         raise Http404(f"there is no snapshot {code[:64]!r}")
@@ -57,7 +65,9 @@ def archive_of(snapshot: Snapshot) -> bytes:
         message = f"snapshot {snapshot.code} was withdrawn: {snapshot.withdrawn_reason}"
         raise Gone(message, code="snapshot_withdrawn")
     if not snapshot.has_sound_archive:
-        raise StoredValueCorrupt(f"the archive of snapshot {snapshot.code} is damaged; ask the operator for a backup")
+        raise StoredValueCorrupt(
+            f"the archive of snapshot {snapshot.code} is damaged; ask the operator for a backup"
+        )
     return bytes(snapshot.archive)
 
 

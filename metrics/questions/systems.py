@@ -18,7 +18,9 @@ def system_in(parameters: Mapping[str, str], reader: Any) -> System:
     seen = System.objects.visible_to(reader).select_related("team")
     found = seen.filter(team__slug=team, slug=slug).first() if slug else None
     if found is None:
-        message = f"system={text[:120]}: name a system that you see as team/name; systems/ lists them"
+        message = (
+            f"system={text[:120]}: name a system that you see as team/name; systems/ lists them"
+        )
         raise InvalidInput(message, code="unknown_system", pointer="system")
     return found
 

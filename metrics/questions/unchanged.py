@@ -107,11 +107,19 @@ class Asked:
 
     @classmethod
     def of(
-        cls, request: HttpRequest | Request, fingerprint: Fingerprint, page: bool, standing: Fingerprint | None
+        cls,
+        request: HttpRequest | Request,
+        fingerprint: Fingerprint,
+        page: bool,
+        standing: Fingerprint | None,
     ) -> Asked:
         # Decoded: an address may write any letter as %61.
-        words = [text.casefold() for name, values in request.GET.lists() for text in (name, *values)]
-        personal = any(word in text for text in words for word in _OF_READERS) or (page and standing is None)
+        words = [
+            text.casefold() for name, values in request.GET.lists() for text in (name, *values)
+        ]
+        personal = any(word in text for text in words for word in _OF_READERS) or (
+            page and standing is None
+        )
         reader = _viewer(request) if personal else standing or ()
         # Shared pages are the same under every name of the host: one that names it is not kept.
         url = request.build_absolute_uri() if personal or not page else request.get_full_path()
@@ -166,7 +174,11 @@ class Memory:
         with self._lock:
             made, took, asked = self._boards.get(address, (0.0, 0.0, ""))
             age = time.monotonic() - made
-            return (asked, age) if took >= _SLOW_SECONDS and age <= settings.EVALHUB_BOARD_SECONDS else None
+            return (
+                (asked, age)
+                if took >= _SLOW_SECONDS and age <= settings.EVALHUB_BOARD_SECONDS
+                else None
+            )
 
     def forget(self) -> None:
         with self._lock:
@@ -178,14 +190,18 @@ class Memory:
 MEMORY = Memory()
 
 
-def unchanged(read: Reader, *, snapshot: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def unchanged(
+    read: Reader, *, snapshot: bool = False
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorate the `get` of a view of the API, whose answer is the same for every permitted reader."""
 
     def decorate(get: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(get)
         def answer(self: Any, request: Request, **names: Any) -> Any:
             def make() -> Any:
-                return _answer(request, read(request, **names), False, lambda: get(self, request, **names))
+                return _answer(
+                    request, read(request, **names), False, lambda: get(self, request, **names)
+                )
 
             return read_in_snapshot(make) if snapshot else make()
 
@@ -231,7 +247,10 @@ def same_for_signed_in(request: HttpRequest, slug: str) -> Fingerprint | None:
 def same_for_strangers(request: HttpRequest, slug: str) -> Fingerprint | None:
     """Return the same for a page that marks the runs of the reader's teams: None for those who have some."""
     found, user = visible_collection(request, slug), request.user
-    if user.is_authenticated and Run.objects.filter(collection=found, team__in=Team.objects.of(user)).exists():
+    if (
+        user.is_authenticated
+        and Run.objects.filter(collection=found, team__in=Team.objects.of(user)).exists()
+    ):
         return None
     return same_for_signed_in(request, slug)
 
@@ -239,7 +258,11 @@ def same_for_strangers(request: HttpRequest, slug: str) -> Fingerprint | None:
 def same_for_organisers(request: HttpRequest, slug: str) -> Fingerprint | None:
     """Return the same for a page with forms for organisers."""
     found, stands = visible_collection(request, slug), same_for_all(request, slug)
-    return stands if stands is None else (Collection.objects.managed_by(request.user).filter(pk=found.pk).exists(),)
+    return (
+        stands
+        if stands is None
+        else (Collection.objects.managed_by(request.user).filter(pk=found.pk).exists(),)
+    )
 
 
 def of_visible_collection(request: HttpRequest | Request, slug: str) -> Fingerprint | None:
@@ -291,7 +314,9 @@ def of_measured_runs(request: HttpRequest | Request, collection: str) -> Fingerp
     found = scored_collection(request, collection)
     try:
         query = measured_board(text_of(request.GET), found, request.user)
-        return of_boards(found) + of_parameters(found) + of_described(found) + of_filter(found, query)
+        return (
+            of_boards(found) + of_parameters(found) + of_described(found) + of_filter(found, query)
+        )
     except EvalHubError:
         return None
 
@@ -377,7 +402,9 @@ def _of_all_processes(key: str) -> Body | None:
 def _is_known(request: HttpRequest | Request, tag: str) -> bool:
     """Return whether If-None-Match contains the tag; the comparison is weak, as it is for GET."""
     given = parse_etags(request.headers.get("If-None-Match", ""))
-    return "*" in given or any(known.removeprefix("W/") == tag.removeprefix("W/") for known in given)
+    return "*" in given or any(
+        known.removeprefix("W/") == tag.removeprefix("W/") for known in given
+    )
 
 
 def _labelled(response: Any, tag: str) -> Any:

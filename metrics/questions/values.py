@@ -56,7 +56,11 @@ def curve_query(parameters: Mapping[str, str]) -> CurveQuery:
         measures = curve_measures(parameters.get(name) or "nDCG")
     except MeasureError as error:
         raise pointed(error, name) from error
-    ranks = sorted(several_in(parameters, "ranks", lambda text: integer_in({"ranks": text}, "ranks", 0, 1, MAX_DEPTH)))
+    ranks = sorted(
+        several_in(
+            parameters, "ranks", lambda text: integer_in({"ranks": text}, "ranks", 0, 1, MAX_DEPTH)
+        )
+    )
     depth = integer_in(parameters, "depth", max([_DEPTH, *ranks]), 1, MAX_DEPTH)
     if ranks and ranks[-1] > depth:
         message = f"rank {ranks[-1]} lies beyond depth={depth}: name other ranks, or a larger depth"
@@ -71,9 +75,15 @@ def curve_query(parameters: Mapping[str, str]) -> CurveQuery:
     )
 
 
-def together_query(parameters: Mapping[str, str], collection: Collection, reader: Any) -> TogetherQuery:
+def together_query(
+    parameters: Mapping[str, str], collection: Collection, reader: Any
+) -> TogetherQuery:
     """Return which runs to show: those of `runs`, or those that `filter`, as on a leaderboard, selects."""
-    runs, scores, text = run_ids_in(parameters), scores_in(parameters), parameters.get("filter", "").strip()
+    runs, scores, text = (
+        run_ids_in(parameters),
+        scores_in(parameters),
+        parameters.get("filter", "").strip(),
+    )
     if runs and text:
         message = "runs names the runs and filter selects them from the leaderboard: give only one of them"
         raise InvalidInput(message, code="repeated_parameter", pointer="filter")

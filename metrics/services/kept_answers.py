@@ -40,7 +40,10 @@ class _Written:
     def is_much(self, size: int) -> bool:
         """Count a file of this size. Return whether it is time to delete the surplus, and begin anew if so."""
         self.files, self.size = self.files + 1, self.size + size
-        much = self.files >= _SWEEP_EACH or self.size > _SWEEP_SHARE * settings.EVALHUB_KEPT_ANSWERS_BYTES
+        much = (
+            self.files >= _SWEEP_EACH
+            or self.size > _SWEEP_SHARE * settings.EVALHUB_KEPT_ANSWERS_BYTES
+        )
         if much:
             self.files = self.size = 0
         return much

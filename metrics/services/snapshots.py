@@ -110,7 +110,9 @@ def _reading() -> Iterator[None]:
     with ExitStack() as stack:
         if connection.vendor == "postgresql":
             stack.enter_context(transaction.atomic())
-            state = _state_of_postgresql(connection, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY;")
+            state = _state_of_postgresql(
+                connection, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY;"
+            )
         else:
             # EvalHub's transactions take SQLite's write lock immediately; a deferred one reads what its first query
             # saw.

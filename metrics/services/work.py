@@ -122,7 +122,9 @@ def begin_drawing() -> None:
     account, address = work.asker()
     held = SLOTS.take_one(f"drawing:{account or address}", most)
     if held is None:
-        message = f"{most} charts are being drawn for you already: wait until some of them are there"
+        message = (
+            f"{most} charts are being drawn for you already: wait until some of them are there"
+        )
         raise LimitReached(message, wait=_RETRY_SECONDS, code="too_many_at_once")
     work.places.enter_context(held)
 
@@ -136,6 +138,9 @@ def _refusal(full: str, account: str | None, address: str, most: int) -> LimitRe
     elif full == address:
         whose, instead = f"your address has {2 * most}", "wait for their answers"
     else:
-        whose, instead = f"readers who are not signed in have {most}", "sign in, or try again in a moment"
+        whose, instead = (
+            f"readers who are not signed in have {most}",
+            "sign in, or try again in a moment",
+        )
     message = f"{whose} requests that are being computed already: {instead}"
     return LimitReached(message, wait=_RETRY_SECONDS, code="too_many_at_once")

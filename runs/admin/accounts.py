@@ -30,8 +30,12 @@ def _permissions_here(site: admin.AdminSite) -> QuerySet[Permission]:
     """Return the permissions with an effect: those of the models in the administration."""
     models = {model._meta.model_name for model in site._registry}
     apps = {model._meta.app_label for model in site._registry}
-    known = Permission.objects.filter(content_type__app_label__in=apps, content_type__model__in=models)
-    return known.select_related("content_type").order_by("content_type__app_label", "content_type__model", "codename")
+    known = Permission.objects.filter(
+        content_type__app_label__in=apps, content_type__model__in=models
+    )
+    return known.select_related("content_type").order_by(
+        "content_type__app_label", "content_type__model", "codename"
+    )
 
 
 @admin.register(User)
@@ -69,9 +73,7 @@ class PersonAdmin(AuditedAdmin, AnyUserAdmin):
 
     @admin.action(description="Disable: no login, no token", permissions=["alter"])
     def disable(self, request: HttpRequest, chosen: QuerySet[User]) -> HttpResponse | None:
-        question = (
-            "Disable these accounts? They can no longer log in, and their tokens stop working. Their submissions stay."
-        )
+        question = "Disable these accounts? They can no longer log in, and their tokens stop working. Their submissions stay."
         return self.carry_out(request, chosen, _disable, done="Disabled", question=question)
 
     @admin.action(description="Enable", permissions=["alter"])
@@ -86,7 +88,12 @@ class PersonAdmin(AuditedAdmin, AnyUserAdmin):
 
     def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> Any:
         """Make facts read-only: dates, and whether an account is disabled, which an action changes."""
-        facts = (*super().get_readonly_fields(request, obj), "is_active", "last_login", "date_joined")
+        facts = (
+            *super().get_readonly_fields(request, obj),
+            "is_active",
+            "last_login",
+            "date_joined",
+        )
         powers = ("is_staff", "is_superuser", "groups", "user_permissions")
         return facts if request.user.is_superuser else (*facts, *powers)
 
@@ -98,22 +105,34 @@ class PersonAdmin(AuditedAdmin, AnyUserAdmin):
     def get_inlines(self, request: HttpRequest, obj: User | None) -> Any:
         return self.inlines if obj else ()
 
-    def save_model(self, request: HttpRequest, obj: Any, form: ModelForm[Any], change: bool) -> None:
+    def save_model(
+        self, request: HttpRequest, obj: Any, form: ModelForm[Any], change: bool
+    ) -> None:
         super().save_model(request, obj, form, change)
         if not change:
             Team.objects.create_personal(obj)
 
-    def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:
+    def user_change_password(
+        self, request: HttpRequest, id: str, form_url: str = ""
+    ) -> HttpResponse:
         with transaction.atomic():
             answer = super().user_change_password(request, id, form_url)
             if isinstance(answer, HttpResponseRedirect):
-                self._record(request, Action.USER_CHANGED, User.objects.get(pk=id), {}, {"password": "changed"})
+                self._record(
+                    request,
+                    Action.USER_CHANGED,
+                    User.objects.get(pk=id),
+                    {},
+                    {"password": "changed"},
+                )
         return answer
 
     def _is_within_reach(self, request: HttpRequest, user: Any) -> bool:
         """Return whether the user may change an account. Only superusers change accounts of superusers and staff,
         because setting a password gives its permissions. One's own account is always allowed."""
-        mighty = user is not None and (user.is_superuser or user.is_staff) and user.pk != request.user.pk
+        mighty = (
+            user is not None and (user.is_superuser or user.is_staff) and user.pk != request.user.pk
+        )
         return not mighty or bool(request.user.is_superuser)
 
 
@@ -153,12 +172,35 @@ class ApiTokenAdmin(AuditedAdmin):
     revoked."""
 
     audited = (Action.TOKEN_CREATED, Action.TOKEN_CHANGED, Action.TOKEN_REVOKED)
-    list_display = ("key", "name", "user", "scope_names", "last_used_at", "expires_at", "revoked_at", "created_at")
+    list_display = (
+        "key",
+        "name",
+        "user",
+        "scope_names",
+        "last_used_at",
+        "expires_at",
+        "revoked_at",
+        "created_at",
+    )
     list_select_related = ("user",)
-    list_filter = (("revoked_at", admin.EmptyFieldListFilter), "last_used_at", "expires_at", "user__is_active")
+    list_filter = (
+        ("revoked_at", admin.EmptyFieldListFilter),
+        "last_used_at",
+        "expires_at",
+        "user__is_active",
+    )
     search_fields = ("key", "name", "user__username")
     date_hierarchy = "created_at"
-    fields = ("user", "name", "key", "scopes", "created_at", "last_used_at", "expires_at", "revoked_at")
+    fields = (
+        "user",
+        "name",
+        "key",
+        "scopes",
+        "created_at",
+        "last_used_at",
+        "expires_at",
+        "revoked_at",
+    )
     readonly_fields = ("user", "key", "scopes", "created_at", "last_used_at", "revoked_at")
     actions = ("revoke",)
 
@@ -169,7 +211,9 @@ class ApiTokenAdmin(AuditedAdmin):
     @admin.action(description="Revoke", permissions=["alter"])
     def revoke(self, request: HttpRequest, chosen: QuerySet[ApiToken]) -> HttpResponse | None:
         question = "Revoke these tokens? Programs that use them are refused at once. This cannot be undone."
-        return self.carry_out(request, chosen.filter(revoked_at=None), _revoke, done="Revoked", question=question)
+        return self.carry_out(
+            request, chosen.filter(revoked_at=None), _revoke, done="Revoked", question=question
+        )
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

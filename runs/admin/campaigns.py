@@ -16,14 +16,26 @@ from runs.models import Campaign, CampaignMember, Entry, Participation, Phase
 class CampaignAdmin(ReadOnlyAdmin):
     """Campaigns, with how many phases and teams each has."""
 
-    list_display = ("slug", "name", "team", "state", "registration", "phases", "teams", "created_at")
+    list_display = (
+        "slug",
+        "name",
+        "team",
+        "state",
+        "registration",
+        "phases",
+        "teams",
+        "created_at",
+    )
     list_select_related = ("team",)
     list_filter = ("state", "registration")
     search_fields = ("slug", "name", "team__slug")
     date_hierarchy = "created_at"
 
     def get_queryset(self, request: HttpRequest) -> Any:
-        counted = {"phase_count": Phase.objects.all(), "team_count": Participation.objects.filter(state="accepted")}
+        counted = {
+            "phase_count": Phase.objects.all(),
+            "team_count": Participation.objects.filter(state="accepted"),
+        }
         rows = super().get_queryset(request)
         return rows.annotate(**{name: number_of(of, "campaign") for name, of in counted.items()})
 
@@ -43,7 +55,16 @@ class CampaignAdmin(ReadOnlyAdmin):
 class PhaseAdmin(ReadOnlyAdmin):
     """Phases, with how many runs are entered."""
 
-    list_display = ("slug", "campaign", "kind", "collection", "opens_at", "closes_at", "paused_at", "entered")
+    list_display = (
+        "slug",
+        "campaign",
+        "kind",
+        "collection",
+        "opens_at",
+        "closes_at",
+        "paused_at",
+        "entered",
+    )
     list_select_related = ("campaign", "collection")
     list_filter = ("kind",)
     search_fields = ("slug", "campaign__slug", "collection__slug")
@@ -81,7 +102,17 @@ class ParticipationAdmin(ReadOnlyAdmin):
 class EntryAdmin(ReadOnlyAdmin):
     """Entries with the instants of their arrival."""
 
-    list_display = ("number", "phase", "participation", "run", "role", "state", "priority", "arrived_at", "late")
+    list_display = (
+        "number",
+        "phase",
+        "participation",
+        "run",
+        "role",
+        "state",
+        "priority",
+        "arrived_at",
+        "late",
+    )
     list_select_related = (
         "phase__campaign",
         "participation__team",
@@ -90,5 +121,10 @@ class EntryAdmin(ReadOnlyAdmin):
         "run__team",
     )
     list_filter = ("state", "role", "late")
-    search_fields = ("run__tag", "run__sha256", "phase__campaign__slug", "participation__team__slug")
+    search_fields = (
+        "run__tag",
+        "run__sha256",
+        "phase__campaign__slug",
+        "participation__team__slug",
+    )
     date_hierarchy = "arrived_at"

@@ -50,9 +50,13 @@ class CollectionAdmin(AuditedAdmin):
         counted = collections_of(request.user)
         return counted.order_by(*ordering) if ordering else counted
 
-    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **given: Any) -> Any:
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **given: Any
+    ) -> Any:
         """Return the form, with a note on what a new collection needs."""
-        texts = {"slug": "its name in URLs, which cannot be changed: lower-case letters, digits, '_' and '-'"}
+        texts = {
+            "slug": "its name in URLs, which cannot be changed: lower-case letters, digits, '_' and '-'"
+        }
         return super().get_form(request, obj, change=change, help_texts=texts, **given)
 
     def view_on_site(self, collection: Collection) -> str:
@@ -131,9 +135,7 @@ class QrelsAdmin(ReadOnlyAdmin):
         if chosen.count() > 1:
             self.message_user(request, "Choose exactly one version to activate.", messages.ERROR)
             return None
-        question = (
-            "Activate this version? Every run and session set is evaluated again, and the present values become stale."
-        )
+        question = "Activate this version? Every run and session set is evaluated again, and the present values become stale."
         return self.carry_out(request, chosen, _activate, done="Activated", question=question)
 
 

@@ -26,7 +26,11 @@ class ExperimentAdmin(AuditedAdmin):
     readonly_fields = ("team", "slug", "baseline", "created_by", "created_at")
 
     def get_queryset(self, request: HttpRequest) -> Any:
-        return super().get_queryset(request).annotate(run_count=number_of(ExperimentRun.objects.all(), "experiment"))
+        return (
+            super()
+            .get_queryset(request)
+            .annotate(run_count=number_of(ExperimentRun.objects.all(), "experiment"))
+        )
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

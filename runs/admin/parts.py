@@ -62,7 +62,11 @@ class ServiceAdmin(AnyAdmin):
 
     def get_actions(self, request: HttpRequest) -> Any:
         """Return the actions without Django's own, which deletes many rows without the services."""
-        return {name: action for name, action in super().get_actions(request).items() if name != "delete_selected"}
+        return {
+            name: action
+            for name, action in super().get_actions(request).items()
+            if name != "delete_selected"
+        }
 
     def carry_out(
         self,
@@ -107,7 +111,9 @@ class ServiceAdmin(AnyAdmin):
             "question": question,
             "rows": [str(row) for row in chosen[:_NAMED]],
             "more": max(0, number - _NAMED),
-            "hidden": [(name, value) for name in action_fields for value in request.POST.getlist(name)],
+            "hidden": [
+                (name, value) for name in action_fields for value in request.POST.getlist(name)
+            ],
         }
         return TemplateResponse(request, "runs/admin/confirm.html", context)
 
@@ -141,12 +147,16 @@ class AuditedAdmin(ServiceAdmin):
     def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> Any:
         return (*super().get_readonly_fields(request, obj), *(self.settled if obj else ()))
 
-    def save_model(self, request: HttpRequest, obj: Model, form: ModelForm[Any], change: bool) -> None:
+    def save_model(
+        self, request: HttpRequest, obj: Model, form: ModelForm[Any], change: bool
+    ) -> None:
         before, after = _form_changes(form)
         if change:
             # Save only what the form changed: a simultaneous change by another request, such as a release, must not be
             # undone.
-            own = [field.name for field in obj._meta.concrete_fields if field.name in form.changed_data]
+            own = [
+                field.name for field in obj._meta.concrete_fields if field.name in form.changed_data
+            ]
             obj.save(update_fields=own)
         else:
             super().save_model(request, obj, form, change)
@@ -157,9 +167,17 @@ class AuditedAdmin(ServiceAdmin):
         self._record(request, self.audited[2], obj, {"name": str(obj)}, {})
         super().delete_model(request, obj)
 
-    def _record(self, request: HttpRequest, action: str, target: Model, before: Any, after: Any) -> None:
-        collection = target if isinstance(target, Collection) and action != Action.COLLECTION_DELETED else None
-        record(origin_of(request), action, target, collection=collection, before=before, after=after)
+    def _record(
+        self, request: HttpRequest, action: str, target: Model, before: Any, after: Any
+    ) -> None:
+        collection = (
+            target
+            if isinstance(target, Collection) and action != Action.COLLECTION_DELETED
+            else None
+        )
+        record(
+            origin_of(request), action, target, collection=collection, before=before, after=after
+        )
 
 
 def _form_changes(form: ModelForm[Any]) -> tuple[dict[str, str], dict[str, str]]:

@@ -46,7 +46,11 @@ class SubmissionAdmin(ReadOnlyAdmin):
         return with_states(super().get_queryset(request))
 
     def view_on_site(self, made: Any) -> str | None:
-        return None if made.deleted_at else reverse(f"{made.KEY.replace('_', '-')}-page", args=[made.pk])
+        return (
+            None
+            if made.deleted_at
+            else reverse(f"{made.KEY.replace('_', '-')}-page", args=[made.pk])
+        )
 
     def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> Any:
         return (*super().get_readonly_fields(request, obj), "all_evaluations")
@@ -66,7 +70,9 @@ class SubmissionAdmin(ReadOnlyAdmin):
     @admin.display(description="evaluations")
     def all_evaluations(self, made: Any) -> str:
         address = reverse(f"admin:metrics_{made.evaluations.model._meta.model_name}_changelist")
-        return format_html('<a href="{}?{}__id__exact={}">every evaluation</a>', address, made.KEY, made.pk)
+        return format_html(
+            '<a href="{}?{}__id__exact={}">every evaluation</a>', address, made.KEY, made.pk
+        )
 
     @admin.action(description="Withdraw", permissions=["withdraw"])
     def withdraw(self, request: HttpRequest, chosen: QuerySet[Any]) -> HttpResponse | None:
@@ -74,7 +80,9 @@ class SubmissionAdmin(ReadOnlyAdmin):
             f"Withdraw these {self.opts.verbose_name_plural}? They leave leaderboards and comparisons. "
             "Their files are deleted after a day."
         )
-        return self.carry_out(request, chosen.filter(deleted_at=None), _withdraw, done="Withdrawn", question=question)
+        return self.carry_out(
+            request, chosen.filter(deleted_at=None), _withdraw, done="Withdrawn", question=question
+        )
 
     @admin.action(description="Restore withdrawn submissions", permissions=["withdraw"])
     def restore(self, request: HttpRequest, chosen: QuerySet[Any]) -> HttpResponse | None:
@@ -104,4 +112,10 @@ class SessionSetAdmin(SubmissionAdmin):
         "tag", "team", "collection", "state", "submitted", "submitted_by", "judged_by", "bytes", "sessions", "queries",
         "searchers",
     )  # fmt: skip
-    list_filter = (StateFilter, ("deleted_at", admin.EmptyFieldListFilter), "judged_by", "format", "collection")
+    list_filter = (
+        StateFilter,
+        ("deleted_at", admin.EmptyFieldListFilter),
+        "judged_by",
+        "format",
+        "collection",
+    )

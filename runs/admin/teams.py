@@ -91,7 +91,16 @@ class TeamAdmin(AuditedAdmin):
 
     audited = (Action.TEAM_CREATED, Action.TEAM_CHANGED, Action.TEAM_DELETED)
     settled = ("slug",)
-    list_display = ("slug", "name", "personal_of", "members", "collections", "runs", "session_sets", "created_at")
+    list_display = (
+        "slug",
+        "name",
+        "personal_of",
+        "members",
+        "collections",
+        "runs",
+        "session_sets",
+        "created_at",
+    )
     list_select_related = ("personal_of",)
     list_filter = (("personal_of", admin.EmptyFieldListFilter),)
     search_fields = ("slug", "name", "memberships__user__username")
@@ -128,7 +137,9 @@ class TeamAdmin(AuditedAdmin):
     def session_sets(self, team: Any) -> int:
         return int(team.session_set_count)
 
-    def save_formset(self, request: HttpRequest, form: ModelForm[Any], formset: Any, change: bool) -> None:
+    def save_formset(
+        self, request: HttpRequest, form: ModelForm[Any], formset: Any, change: bool
+    ) -> None:
         super().save_formset(request, form, formset, change)
         for membership in formset.new_objects:
             self._record(request, Action.MEMBER_ADDED, membership, {}, {"role": membership.role})

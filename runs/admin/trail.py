@@ -12,7 +12,16 @@ from runs.models import AuditEvent
 class AuditEventAdmin(ReadOnlyAdmin):
     """The audit trail, which is never changed."""
 
-    list_display = ("time", "action", "object_type", "object_id", "collection", "actor", "token", "address")
+    list_display = (
+        "time",
+        "action",
+        "object_type",
+        "object_id",
+        "collection",
+        "actor",
+        "token",
+        "address",
+    )
     list_select_related = ("collection",)
     list_filter = ("action", "object_type", "collection")
     search_fields = ("actor", "object_id", "token", "request_id", "address")

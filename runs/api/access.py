@@ -45,20 +45,28 @@ Found = TypeVar("Found")
 
 # Nearly every request asks one of these.
 _COLLECTION = PreparedRows(
-    lambda user, slug: Collection.objects.visible_to(user).select_related("team").filter(slug=slug).order_by()
+    lambda user, slug: (
+        Collection.objects.visible_to(user).select_related("team").filter(slug=slug).order_by()
+    )
 )
-_MANAGED = PreparedRows(lambda user, pk: Collection.objects.managed_by(user).filter(pk=pk).order_by().only("pk"))
+_MANAGED = PreparedRows(
+    lambda user, pk: Collection.objects.managed_by(user).filter(pk=pk).order_by().only("pk")
+)
 
 
 def _submissions(model: type[Made]) -> PreparedRows[Made]:
     return PreparedRows(
         lambda user, at, pk: (
-            model.objects.select_related("team", "collection").filter(seen_by(user, at=at), pk=pk).order_by()
+            model.objects.select_related("team", "collection")
+            .filter(seen_by(user, at=at), pk=pk)
+            .order_by()
         )
     )
 
 
-_SUBMISSIONS: dict[type[Any], PreparedRows[Any]] = {model: _submissions(model) for model in (Run, SessionSet)}
+_SUBMISSIONS: dict[type[Any], PreparedRows[Any]] = {
+    model: _submissions(model) for model in (Run, SessionSet)
+}
 
 
 def collections_of(user: Any) -> QuerySet[Collection]:
@@ -85,13 +93,17 @@ def collections_of(user: Any) -> QuerySet[Collection]:
 
 
 def visible_collection(request: HttpRequest | Request, slug: str) -> Collection:
-    found = once(request, ("collection", slug), lambda: _COLLECTION.first(reader_of(request.user), slug))
+    found = once(
+        request, ("collection", slug), lambda: _COLLECTION.first(reader_of(request.user), slug)
+    )
     if found is None:
         raise Http404(f"there is no collection {slug!r}")
     return found
 
 
-def once(request: HttpRequest | Request, key: tuple[object, ...], find: Callable[[], Found | None]) -> Found | None:
+def once(
+    request: HttpRequest | Request, key: tuple[object, ...], find: Callable[[], Found | None]
+) -> Found | None:
     """Return what `find` finds for a request. One that changes nothing asks the database once: its fingerprint and its
     view, which may be functions that know nothing of each other, find the same."""
     if request.method not in ("GET", "HEAD"):
@@ -128,14 +140,20 @@ def note_filter(request: HttpRequest | Request, collection: Collection, text: st
         sees_scores(request, collection)
 
 
-def check_scores(request: HttpRequest | Request, collection: Collection, *, values: bool = True) -> None:
+def check_scores(
+    request: HttpRequest | Request, collection: Collection, *, values: bool = True
+) -> None:
     """Raise Blind if the user must not see anything that depends on the collection's judgements. Without `values` the
     answer has none of them: the reading is not recorded."""
-    if not (sees_scores(request, collection) if values else can_see_scores(request.user, collection)):
+    if not (
+        sees_scores(request, collection) if values else can_see_scores(request.user, collection)
+    ):
         raise Blind
 
 
-def scored_collection(request: HttpRequest | Request, slug: str, *, values: bool = True) -> Collection:
+def scored_collection(
+    request: HttpRequest | Request, slug: str, *, values: bool = True
+) -> Collection:
     """Return a visible collection whose scores the user may see. Raise Blind otherwise."""
     found = visible_collection(request, slug)
     check_scores(request, found, values=values)
@@ -155,7 +173,9 @@ def _counted(found: Any, user: Any) -> Collection:
     for name, made in (("run_count", found.runs), ("session_set_count", found.session_sets)):
         live = made.filter(deleted_at=None)
         setattr(found, name, (live if scored else live.filter(in_team_of(user))).count())
-    active = found.qrels.filter(active=True).values_list("version", "topics").first() if scored else None
+    active = (
+        found.qrels.filter(active=True).values_list("version", "topics").first() if scored else None
+    )
     found.active_version, found.judged_topics = active or (None, None)
     return cast(Collection, found)
 
@@ -171,14 +191,18 @@ def managed_collection(request: Request, slug: str) -> Collection:
 def visible(request: HttpRequest | Request, model: type[Made], pk: UUID) -> Made:
     """Return a run or session set that the user may see; StoredValueCorrupt where its row is damaged."""
     seen = cast(PreparedRows[Made], _SUBMISSIONS[model])
-    found = once(request, (model, pk), lambda: seen.first(reader_of(request.user), disclosure.now(), pk))
+    found = once(
+        request, (model, pk), lambda: seen.first(reader_of(request.user), disclosure.now(), pk)
+    )
     if found is None:
         raise Http404(f"there is no {model.noun()} {pk}")
     found.check_sound()
     return found
 
 
-def scored(request: HttpRequest | Request, model: type[Made], pk: UUID, *, values: bool = True) -> Made:
+def scored(
+    request: HttpRequest | Request, model: type[Made], pk: UUID, *, values: bool = True
+) -> Made:
     """Return a visible one whose values the user may see. Raise Blind if the judgements are blind."""
     found = visible(request, model, pk)
     check_scores(request, found.collection, values=values)
@@ -243,14 +267,18 @@ def scored_session_set(request: HttpRequest | Request, pk: UUID) -> SessionSet:
 def experiments_of(user: Any) -> QuerySet[Experiment]:
     """Return visible experiments with the number of their runs that the user sees, and the baseline if the user sees
     it."""
-    seen = ExperimentRun.objects.filter(seen_by(user, "run__"), experiment=OuterRef("pk")).order_by()
+    seen = ExperimentRun.objects.filter(
+        seen_by(user, "run__"), experiment=OuterRef("pk")
+    ).order_by()
     pairs = seen.values("experiment")
     return (
         Experiment.objects.visible_to(user)
         .select_related("team")
         .annotate(
             run_count=Coalesce(Subquery(pairs.annotate(n=Count("pk")).values("n")), 0),
-            shown_baseline=Subquery(seen.filter(run=OuterRef("baseline")).values("run")[:1], output_field=UUIDField()),
+            shown_baseline=Subquery(
+                seen.filter(run=OuterRef("baseline")).values("run")[:1], output_field=UUIDField()
+            ),
         )
     )
 
@@ -280,6 +308,8 @@ def visible_team(request: Request, slug: str) -> Team:
 def led_team(request: Request, slug: str) -> Team:
     """Return a team that the user owns. Raise NotAllowed if the user is only a member."""
     found = visible_team(request, slug)
-    if not (request.user.is_staff or Team.objects.led_by(request.user).filter(pk=found.pk).exists()):
+    if not (
+        request.user.is_staff or Team.objects.led_by(request.user).filter(pk=found.pk).exists()
+    ):
         raise NotAllowed(f"only owners of team {slug} can do this")
     return found

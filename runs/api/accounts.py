@@ -122,7 +122,8 @@ def token_answer(found: models.ApiToken) -> Token:
 
 class NewTeamSerializer(KnownFields, serializers.Serializer[Any]):
     slug = serializers.RegexField(
-        r"\A[a-z0-9][a-z0-9_-]{0,63}\Z", error_messages={"invalid": "use lower-case letters, digits, '_' and '-'"}
+        r"\A[a-z0-9][a-z0-9_-]{0,63}\Z",
+        error_messages={"invalid": "use lower-case letters, digits, '_' and '-'"},
     )
     name = serializers.CharField(max_length=150, validators=[check_line])
 
@@ -133,7 +134,9 @@ class RoleSerializer(KnownFields, serializers.Serializer[Any]):
 
 class NewMembershipSerializer(RoleSerializer):
     username = serializers.CharField(max_length=150)
-    role = ChoiceField(choices=models.Membership.Role.choices, default=models.Membership.Role.MEMBER)
+    role = ChoiceField(
+        choices=models.Membership.Role.choices, default=models.Membership.Role.MEMBER
+    )
 
 
 class ScopesField(serializers.ListField):
@@ -170,7 +173,9 @@ class AddressSerializer(KnownFields, serializers.Serializer[Any]):
         allow_blank=True,
         help_text="a mail to it asks for a confirmation; empty: no mail",
     )
-    confirmation = serializers.CharField(max_length=1_000, required=False, help_text="what that mail has")
+    confirmation = serializers.CharField(
+        max_length=1_000, required=False, help_text="what that mail has"
+    )
 
 
 class MeView(APIView):
@@ -182,17 +187,27 @@ class MeView(APIView):
 
     @extend_schema(responses=shape(Me))
     def get(self, request: Request) -> Response:
-        roles = models.Membership.objects.filter(user=request.user.pk).select_related("team").order_by("team__slug")
+        roles = (
+            models.Membership.objects.filter(user=request.user.pk)
+            .select_related("team")
+            .order_by("team__slug")
+        )
         teams = [OwnTeam(slug=one.team.slug, name=one.team.name, role=one.role) for one in roles]
         token = token_answer(request.auth) if isinstance(request.auth, ApiToken) else None
         user = cast(User, request.user)
-        return Response(Me(username=user.get_username(), email=user.email, teams=teams, token=token))
+        return Response(
+            Me(username=user.get_username(), email=user.email, teams=teams, token=token)
+        )
 
     @extend_schema(request=AddressSerializer, responses={200: shape(Me), 202: shape(Me)})
     def patch(self, request: Request) -> Response:
         serializer = AddressSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        user, origin, asked = cast(User, request.user), origin_of(request), serializer.validated_data
+        user, origin, asked = (
+            cast(User, request.user),
+            origin_of(request),
+            serializer.validated_data,
+        )
         sent = False
         if "confirmation" in asked:
             confirm_address(user=user, token=asked["confirmation"], origin=origin)
@@ -271,7 +286,9 @@ class TeamInvitationList(AnswerList[models.Invitation]):
     def get_queryset(self) -> QuerySet[models.Invitation]:
         if getattr(self, "swagger_fake_view", False):
             return models.Invitation.objects.none()
-        return _invitations(team=visible_team(self.request, self.kwargs["team"])).order_by("user__username")
+        return _invitations(team=visible_team(self.request, self.kwargs["team"])).order_by(
+            "user__username"
+        )
 
 
 class TeamInvitationDetail(APIView):
@@ -337,13 +354,17 @@ class MemberDetail(APIView):
         found = _membership(led_team(request, team), username)
         serializer = RoleSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        change_role(membership=found, role=serializer.validated_data["role"], origin=origin_of(request))
+        change_role(
+            membership=found, role=serializer.validated_data["role"], origin=origin_of(request)
+        )
         return Response(membership_answer(found))
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, team: str, username: str) -> Response:
         leaves = username == request.user.get_username()
-        found = _membership(visible_team(request, team) if leaves else led_team(request, team), username)
+        found = _membership(
+            visible_team(request, team) if leaves else led_team(request, team), username
+        )
         remove_member(membership=found, origin=origin_of(request))
         return Response(status=status.HTTP_204_NO_CONTENT)
 
@@ -372,7 +393,11 @@ class TokenList(AnswerList[ApiToken]):
         serializer = TokenSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         maker = request.auth if isinstance(request.auth, ApiToken) else None
-        fields: dict[str, Any] = {**serializer.validated_data, "maker": maker, "origin": origin_of(request)}
+        fields: dict[str, Any] = {
+            **serializer.validated_data,
+            "maker": maker,
+            "origin": origin_of(request),
+        }
         made, text = issue_token(user=cast(User, request.user), **fields)
         return Response(NewToken(**token_answer(made), token=text), status.HTTP_201_CREATED)
 

@@ -26,12 +26,16 @@ class Collection(TypedDict):
     team: str
     visibility: Annotated[str, OneOf(models.Collection.Visibility.choices)]
     blind: Annotated[bool, "not everybody sees what depends on the judgements"]
-    disclosure: Annotated[str, OneOf(models.Disclosure.labels), "to whom what depends on the judgements is shown"]
+    disclosure: Annotated[
+        str, OneOf(models.Disclosure.labels), "to whom what depends on the judgements is shown"
+    ]
     released_at: datetime | None
     daily_submissions: Annotated[int | None, "submissions of a team per day (UTC)"]
     simulated: Annotated[bool, "simulated data; labelled as such wherever it is listed"]
     documents: Annotated[int | None, "number of documents in the corpus"]
-    document_url: Annotated[str, "where a document can be read, with {doc_id} for its id; empty if unknown"]
+    document_url: Annotated[
+        str, "where a document can be read, with {doc_id} for its id; empty if unknown"
+    ]
     level_labels: Annotated[JSONObject, 'what the levels mean: {"0": "not relevant"}']
     measures: Annotated[list[str], "computed for every run"]
     scores: Annotated[str, OneOf(models.Collection.Scores.choices)]
@@ -63,7 +67,8 @@ class Qrels(TypedDict):
         "whether the file's second column is an iteration, or the number of a session's query",
     ]
     iteration: Annotated[
-        Iteration, "what the file's second column is taken for: subtopics, rounds of judging, or nothing"
+        Iteration,
+        "what the file's second column is taken for: subtopics, rounds of judging, or nothing",
     ]
     sha256: str
     size: Annotated[int, "bytes, decompressed"]
@@ -73,7 +78,9 @@ class Qrels(TypedDict):
     levels: Annotated[dict[str, int], "number of judgements at each level"]
     warnings: FileReport
     note: str
-    reduced_from: Annotated[int | None, "the version with all topics, if phases of campaigns exclude topics of it"]
+    reduced_from: Annotated[
+        int | None, "the version with all topics, if phases of campaigns exclude topics of it"
+    ]
     created_at: datetime
 
 
@@ -124,12 +131,17 @@ class Run(TypedDict):
     topics: int
     tied_documents: int
     warnings: FileReport
-    known_sha256: Annotated[str, "of the file of known documents, empty where none came with the run"]
+    known_sha256: Annotated[
+        str, "of the file of known documents, empty where none came with the run"
+    ]
     known_documents: int
     known_warnings: FileReport
     created_at: datetime
     number: NotRequired[
-        Annotated[int, "which of its team's runs here it is, withdrawn ones included; in the answer for one run only"]
+        Annotated[
+            int,
+            "which of its team's runs here it is, withdrawn ones included; in the answer for one run only",
+        ]
     ]
 
 
@@ -253,7 +265,9 @@ def run_status(found: status.RunStatus) -> RunStatus:
         qrels=found.qrels_version,
         code=found.code,
         reason=found.reason,
-        queue=Waiting(position=waiting.position, seconds=waiting.seconds, waits_for=waiting.waits_for)
+        queue=Waiting(
+            position=waiting.position, seconds=waiting.seconds, waits_for=waiting.waits_for
+        )
         if waiting
         else None,
     )

@@ -70,10 +70,14 @@ def name_of_file(name: str) -> str:
 
 def artifact_answer(found: models.Artifact, request: Request) -> Artifact:
     url = reverse("artifact", args=[found.run_id, found.name], request=request)
-    return Artifact(name=found.name, url=url, sha256=found.sha256, size=found.size, created_at=found.created_at)
+    return Artifact(
+        name=found.name, url=url, sha256=found.sha256, size=found.size, created_at=found.created_at
+    )
 
 
-def attach_upload(request: Request, run: Run, fields: dict[str, Any]) -> tuple[models.Artifact, bool]:
+def attach_upload(
+    request: Request, run: Run, fields: dict[str, Any]
+) -> tuple[models.Artifact, bool]:
     """Attach the file of a request to a run, for the API and the page alike."""
     user, origin = cast(User, request.user), origin_of(request)
     return attach(run=run, name=fields["name"], file=fields["file"].path, user=user, origin=origin)
@@ -82,7 +86,9 @@ def attach_upload(request: Request, run: Run, fields: dict[str, Any]) -> tuple[m
 def check_body_size(request: Request) -> None:
     """Refuse a body that is too large before it is read."""
     length = str(request.META.get("CONTENT_LENGTH") or "0")
-    check_artifact_size(max(0, int(length) - _FORM_ROOM) if length.isascii() and length.isdigit() else 0)
+    check_artifact_size(
+        max(0, int(length) - _FORM_ROOM) if length.isascii() and length.isdigit() else 0
+    )
 
 
 class ArtifactList(AnswerList[models.Artifact]):
@@ -123,12 +129,19 @@ class ArtifactDetail(APIView):
 
     scopes = {"DELETE": Scope.SUBMIT}
 
-    @extend_schema(responses={(200, "application/octet-stream"): OpenApiResponse(OpenApiTypes.BINARY, "the file")})
+    @extend_schema(
+        responses={
+            (200, "application/octet-stream"): OpenApiResponse(OpenApiTypes.BINARY, "the file")
+        }
+    )
     def get(self, request: Request, run: UUID, artifact: str) -> FileResponse:
         found = _the(visible_run(request, run), artifact)
         content = StoredFile(found.sha256)
         response = FileResponse(
-            content, as_attachment=True, filename=found.name, content_type="application/octet-stream"
+            content,
+            as_attachment=True,
+            filename=found.name,
+            content_type="application/octet-stream",
         )
         response.block_size = 1024 * 1024
         response["X-Content-Type-Options"] = "nosniff"

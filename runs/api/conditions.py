@@ -42,7 +42,9 @@ class KnownConditions(BasePermission):
             return True
         if given.strip() != "*" and (len(given) > _LONGEST or not _TAGS.fullmatch(given.strip())):
             message = f'{HEADER} must be an ETag in its quotation marks, as in {HEADER}: "5846efb2c48d", several of '
-            raise InvalidInput(message + "them with commas between, or *", code="bad_etag", pointer=HEADER)
+            raise InvalidInput(
+                message + "them with commas between, or *", code="bad_etag", pointer=HEADER
+            )
         if method not in SAFE_METHODS and method not in getattr(view, "conditional", ()):
             message = f"{method} of this address has no ETag to compare {HEADER} with; leave the header out"
             raise InvalidInput(message, code="bad_etag", pointer=HEADER)
@@ -68,4 +70,6 @@ def check_same(given: str, tag: str) -> None:
     given = given.strip()
     if given == "*" or tag in {known.removeprefix("W/") for known in _ONE.findall(given)}:
         return
-    raise ChangedMeanwhile("this has been changed since you read it; read it again and repeat your change")
+    raise ChangedMeanwhile(
+        "this has been changed since you read it; read it again and repeat your change"
+    )

@@ -38,9 +38,12 @@ AnyValues = Annotated[
 
 PARAMETERS = [
     OpenApiParameter(
-        "runs", description=f"run ids separated by commas, {MIN_RUNS} to {MAX_RUNS}; default: those of filter"
+        "runs",
+        description=f"run ids separated by commas, {MIN_RUNS} to {MAX_RUNS}; default: those of filter",
     ),
-    OpenApiParameter("filter", description="the runs that a filter of the leaderboard selects; default: all"),
+    OpenApiParameter(
+        "filter", description="the runs that a filter of the leaderboard selects; default: all"
+    ),
     OpenApiParameter("baseline", description="a run id: what changed in the others since"),
 ]
 
@@ -93,8 +96,12 @@ class ConfigurationsOfRuns(TypedDict):
     runs: Annotated[list[ConfiguredRun], "the baseline first"]
     differ: list[ParameterOfRuns]
     same: Annotated[list[SharedParameter], "set to one value in every run"]
-    ignored: Annotated[list[ParameterOfRuns], "those which do not say how a run was made, by their role"]
-    changes: NotRequired[Annotated[list[ChangesOfRun], "where there is a baseline, of each other run"]]
+    ignored: Annotated[
+        list[ParameterOfRuns], "those which do not say how a run was made, by their role"
+    ]
+    changes: NotRequired[
+        Annotated[list[ChangesOfRun], "where there is a baseline, of each other run"]
+    ]
 
 
 class ConfigurationsView(APIView):
@@ -111,13 +118,21 @@ class ConfigurationsView(APIView):
         found = visible_collection(request, collection)
         asked = text_of(request.query_params)
         note_filter(request, found, asked.get("filter", ""))
-        return Response(_answer(found, read_in_snapshot(lambda: configurations_in(asked, found, request.user))))
+        return Response(
+            _answer(found, read_in_snapshot(lambda: configurations_in(asked, found, request.user)))
+        )
 
 
-def configurations_in(parameters: Mapping[str, str], collection: Collection, reader: Any) -> Configurations:
+def configurations_in(
+    parameters: Mapping[str, str], collection: Collection, reader: Any
+) -> Configurations:
     """Return the configurations that a query string asks for: of `runs`, which may be named by labels, or of those
     that `filter` selects."""
-    runs = [_run_id(text, "runs", collection, reader) for text in parameters.get("runs", "").split(",") if text.strip()]
+    runs = [
+        _run_id(text, "runs", collection, reader)
+        for text in parameters.get("runs", "").split(",")
+        if text.strip()
+    ]
     text, baseline = parameters.get("filter", "").strip(), parameters.get("baseline", "")
     if runs and text:
         message = "runs names the runs and filter selects them: give only one of them"
@@ -147,9 +162,14 @@ def _answer(collection: Collection, found: Configurations) -> ConfigurationsOfRu
         collection=collection.slug,
         baseline=found.baseline.pk if found.baseline else None,
         compared=found.compared,
-        runs=[ConfiguredRun(id=run.pk, team=run.team.slug, tag=run.tag, left_out=number) for run, number in left_out],
+        runs=[
+            ConfiguredRun(id=run.pk, team=run.team.slug, tag=run.tag, left_out=number)
+            for run, number in left_out
+        ],
         differ=[_of_runs(one) for one in found.differ],
-        same=[SharedParameter(name=one.name, unit=one.unit, value=one.values[0]) for one in found.same],
+        same=[
+            SharedParameter(name=one.name, unit=one.unit, value=one.values[0]) for one in found.same
+        ],
         ignored=[_of_runs(one) for one in found.ignored],
     )
     if found.baseline:
@@ -170,6 +190,12 @@ def _changes(run: UUID, changes: list[Change]) -> ChangesOfRun:
             for one in changes
             if one.kind == "changed"
         ],
-        added=[ParameterOfOne(name=one.name, value=one.after) for one in changes if one.kind == "added"],
-        removed=[ParameterOfOne(name=one.name, value=one.before) for one in changes if one.kind == "removed"],
+        added=[
+            ParameterOfOne(name=one.name, value=one.after) for one in changes if one.kind == "added"
+        ],
+        removed=[
+            ParameterOfOne(name=one.name, value=one.before)
+            for one in changes
+            if one.kind == "removed"
+        ],
     )

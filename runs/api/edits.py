@@ -50,7 +50,9 @@ class ChangedValue(TypedDict):
 
 class RunEdit(TypedDict):
     time: datetime
-    actor: Annotated[str | None, "user name; null for readers outside the run's team and the organisers"]
+    actor: Annotated[
+        str | None, "user name; null for readers outside the run's team and the organisers"
+    ]
     changes: list[ChangedValue]
 
 
@@ -83,7 +85,9 @@ class RunMetadata(APIView):
     conditional = ("PUT",)
     problems_of_bodies = (422,)
 
-    @extend_schema(request=MetadataSerializer, responses=RUNS.shape, parameters=[conditions.PARAMETER])
+    @extend_schema(
+        request=MetadataSerializer, responses=RUNS.shape, parameters=[conditions.PARAMETER]
+    )
     def put(self, request: Request, run: UUID) -> Response:
         """Replace the metadata of a run as a whole."""
         with transaction.atomic():
@@ -141,11 +145,18 @@ class RunsMetadata(APIView):
         asked = serializer.validated_data
         runs, edits = edit_many(request, visible_collection(request, collection), asked)
         return Response(
-            EditedRuns(dry_run=asked["dry_run"], runs=runs, changed=len(edits), results=list(map(_edited, edits)))
+            EditedRuns(
+                dry_run=asked["dry_run"],
+                runs=runs,
+                changed=len(edits),
+                results=list(map(_edited, edits)),
+            )
         )
 
 
-def edit_many(request: Request, collection: Collection, asked: dict[str, Any]) -> tuple[int, list[Edit]]:
+def edit_many(
+    request: Request, collection: Collection, asked: dict[str, Any]
+) -> tuple[int, list[Edit]]:
     """Change the metadata of the runs that a body names, or with `dry_run` none; return their number and the changes of
     those that it changes."""
     _check(asked)
@@ -153,7 +164,9 @@ def edit_many(request: Request, collection: Collection, asked: dict[str, Any]) -
         runs = list(_chosen(request, collection, asked))
         patch, names = asked.get("metadata"), asked.get("rename")
         edits = [
-            edit for edit in edit_runs(collection=collection, runs=runs, patch=patch, names=names) if edit.differing
+            edit
+            for edit in edit_runs(collection=collection, runs=runs, patch=patch, names=names)
+            if edit.differing
         ]
         if not asked["dry_run"]:
             save_edits(collection, edits, origin_of(request))
@@ -179,7 +192,11 @@ def _chosen(request: Request, collection: Collection, asked: dict[str, Any]) -> 
     if "filter" in asked:
         note_filter(request, collection, asked["filter"])
         own = seen.owned_by(request.user)
-        wanted = list(matching_runs(collection, asked["filter"], request.user, own).values_list("pk", flat=True))
+        wanted = list(
+            matching_runs(collection, asked["filter"], request.user, own).values_list(
+                "pk", flat=True
+            )
+        )
         if len(wanted) > MAX_RUNS:
             raise _too_many(len(wanted))
     else:
@@ -190,14 +207,18 @@ def _chosen(request: Request, collection: Collection, asked: dict[str, Any]) -> 
             raise InvalidInput(message, code="unknown_run", pointer="/runs")
         owned = set(seen.owned_by(request.user).filter(pk__in=wanted).values_list("pk", flat=True))
         if others := [pk for pk in wanted if pk not in owned]:
-            raise NotAllowed(f"run {others[0]} belongs to another team; only its members may change it")
+            raise NotAllowed(
+                f"run {others[0]} belongs to another team; only its members may change it"
+            )
     # In the order of their keys, so that two requests never wait for each other.
     return Run.objects.select_for_update().filter(pk__in=wanted, deleted_at=None).order_by("pk")
 
 
 def _too_many(count: int) -> InvalidInput:
     return InvalidInput(
-        f"{count:,} runs; a request changes at most {MAX_RUNS:,}", code="too_many_runs", pointer="/runs"
+        f"{count:,} runs; a request changes at most {MAX_RUNS:,}",
+        code="too_many_runs",
+        pointer="/runs",
     )
 
 

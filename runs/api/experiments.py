@@ -28,7 +28,13 @@ from runs.api.shapes import OneOf, Url, shape
 from runs.models import ExperimentRun, Scope, Team, User
 from runs.models.submissions import seen_by
 from runs.models.text import check_line, check_text
-from runs.services.experiments import MAX_RUNS, change_experiment, change_runs, create_experiment, delete_experiment
+from runs.services.experiments import (
+    MAX_RUNS,
+    change_experiment,
+    change_runs,
+    create_experiment,
+    delete_experiment,
+)
 
 _Visibility = models.Experiment.Visibility
 _SHOWN_TO = "`team`: the members of its team; `collection`: everyone who sees all of its runs"
@@ -71,8 +77,12 @@ class ExperimentChangeSerializer(KnownFields, serializers.Serializer[Any]):
     goal = serializers.CharField(
         max_length=10_000, required=False, default="", allow_blank=True, validators=[check_text]
     )
-    visibility = serializers.ChoiceField(choices=_Visibility.choices, required=False, default=_Visibility.TEAM)
-    baseline = serializers.UUIDField(required=False, allow_null=True, help_text="one of its runs, or null for none")
+    visibility = serializers.ChoiceField(
+        choices=_Visibility.choices, required=False, default=_Visibility.TEAM
+    )
+    baseline = serializers.UUIDField(
+        required=False, allow_null=True, help_text="one of its runs, or null for none"
+    )
 
 
 class ExperimentSerializer(KnownFields, serializers.Serializer[Any]):
@@ -80,13 +90,19 @@ class ExperimentSerializer(KnownFields, serializers.Serializer[Any]):
 
     answered = ExperimentWithRuns
     slug = serializers.CharField(max_length=64, help_text="unique in its team")
-    name = serializers.CharField(max_length=200, required=False, validators=[check_line], help_text="default: the slug")
+    name = serializers.CharField(
+        max_length=200, required=False, validators=[check_line], help_text="default: the slug"
+    )
     goal = serializers.CharField(
         max_length=10_000, required=False, default="", allow_blank=True, validators=[check_text]
     )
     team = TeamField(default=PersonalTeam())
-    visibility = serializers.ChoiceField(choices=_Visibility.choices, required=False, default=_Visibility.TEAM)
-    runs = serializers.ListField(child=serializers.UUIDField(), required=False, default=list, max_length=MAX_RUNS)
+    visibility = serializers.ChoiceField(
+        choices=_Visibility.choices, required=False, default=_Visibility.TEAM
+    )
+    runs = serializers.ListField(
+        child=serializers.UUIDField(), required=False, default=list, max_length=MAX_RUNS
+    )
 
     def validate_slug(self, slug: str) -> str:
         for check in models.Experiment._meta.get_field("slug").validators:
@@ -97,8 +113,12 @@ class ExperimentSerializer(KnownFields, serializers.Serializer[Any]):
 class ExperimentRunsSerializer(KnownFields, serializers.Serializer[Any]):
     """The runs to put into an experiment, and those to take out."""
 
-    add = serializers.ListField(child=serializers.UUIDField(), required=False, default=list, max_length=MAX_RUNS)
-    remove = serializers.ListField(child=serializers.UUIDField(), required=False, default=list, max_length=MAX_RUNS)
+    add = serializers.ListField(
+        child=serializers.UUIDField(), required=False, default=list, max_length=MAX_RUNS
+    )
+    remove = serializers.ListField(
+        child=serializers.UUIDField(), required=False, default=list, max_length=MAX_RUNS
+    )
 
 
 def experiment_answer(request: Request, found: Any) -> Experiment:
@@ -120,8 +140,13 @@ def experiment_answer(request: Request, found: Any) -> Experiment:
 def _with_runs(request: Request, pk: UUID) -> ExperimentWithRuns:
     found = visible_experiment(request, pk)
     pairs = ExperimentRun.objects.filter(seen_by(request.user, "run__"), experiment=found)
-    named = pairs.values_list("run", "run__collection__slug", "run__team__slug", "run__tag", "added_at")
-    runs = [GroupedRun(id=run, collection=of, team=team, tag=tag, added_at=at) for run, of, team, tag, at in named]
+    named = pairs.values_list(
+        "run", "run__collection__slug", "run__team__slug", "run__tag", "added_at"
+    )
+    runs = [
+        GroupedRun(id=run, collection=of, team=team, tag=tag, added_at=at)
+        for run, of, team, tag, at in named
+    ]
     return ExperimentWithRuns(**experiment_answer(request, found), runs=runs)
 
 
@@ -139,7 +164,9 @@ class ExperimentFilter(django_filters.FilterSet):  # type: ignore[misc]
 
     def with_collection(self, found: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
         """Return those that have a run of a collection, if the caller sees it."""
-        seen = ExperimentRun.objects.filter(seen_by(self.request.user, "run__"), run__collection__slug=value)
+        seen = ExperimentRun.objects.filter(
+            seen_by(self.request.user, "run__"), run__collection__slug=value
+        )
         return found.filter(pk__in=seen.values("experiment"))
 
 
@@ -163,7 +190,9 @@ class ExperimentList(AnswerList[models.Experiment]):
         return self.get_paginated_response([experiment_answer(request, row) for row in page])
 
     @extend_schema(
-        request=ExperimentSerializer, responses={201: shape(ExperimentWithRuns)}, parameters=[idempotency.PARAMETER]
+        request=ExperimentSerializer,
+        responses={201: shape(ExperimentWithRuns)},
+        parameters=[idempotency.PARAMETER],
     )
     @idempotency.idempotent(_may_create)
     def post(self, request: Request) -> Response:
@@ -174,7 +203,9 @@ class ExperimentList(AnswerList[models.Experiment]):
         fields["name"] = asked.get("name") or asked["slug"]
         user, origin = cast(User, request.user), origin_of(request)
         with transaction.atomic():
-            made = create_experiment(team=asked["team"], user=user, fields=fields, runs=asked["runs"], origin=origin)
+            made = create_experiment(
+                team=asked["team"], user=user, fields=fields, runs=asked["runs"], origin=origin
+            )
             data = _with_runs(request, made.pk)
             response = Response(data, status.HTTP_201_CREATED, headers={"Location": data["url"]})
             idempotency.remember(request, lambda: response)
@@ -197,13 +228,17 @@ class ExperimentDetail(APIView):
         serializer = ExperimentChangeSerializer(data=request.data, partial=True)
         serializer.is_valid(raise_exception=True)
         user, origin = cast(User, request.user), origin_of(request)
-        change_experiment(experiment=found, user=user, changes=serializer.validated_data, origin=origin)
+        change_experiment(
+            experiment=found, user=user, changes=serializer.validated_data, origin=origin
+        )
         return Response(_with_runs(request, experiment))
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, experiment: UUID) -> Response:
         found = visible_experiment(request, experiment)
-        delete_experiment(experiment=found, user=cast(User, request.user), origin=origin_of(request))
+        delete_experiment(
+            experiment=found, user=cast(User, request.user), origin=origin_of(request)
+        )
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
@@ -219,5 +254,7 @@ class ExperimentRuns(APIView):
         serializer.is_valid(raise_exception=True)
         asked = serializer.validated_data
         user, origin = cast(User, request.user), origin_of(request)
-        change_runs(experiment=found, user=user, add=asked["add"], remove=asked["remove"], origin=origin)
+        change_runs(
+            experiment=found, user=user, add=asked["add"], remove=asked["remove"], origin=origin
+        )
         return Response(_with_runs(request, experiment))

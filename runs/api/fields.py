@@ -112,7 +112,9 @@ def _depth(value: Any) -> int:
     while layer and depth <= MAX_DEPTH:
         depth += 1
         inner = [item for item in layer if isinstance(item, dict | list)]
-        layer = [child for item in inner for child in (item.values() if isinstance(item, dict) else item)]
+        layer = [
+            child for item in inner for child in (item.values() if isinstance(item, dict) else item)
+        ]
     return depth
 
 

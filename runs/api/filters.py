@@ -19,7 +19,9 @@ def choice_filter(known: Iterable[str], **options: Any) -> django_filters.Choice
     """Return a filter by one of some words; the refusal of another has them all."""
     words = list(known)
     refusal = {"invalid_choice": f"'%(value)s' is not one of {', '.join(words)}"}
-    return django_filters.ChoiceFilter(choices=[(word, word) for word in words], error_messages=refusal, **options)
+    return django_filters.ChoiceFilter(
+        choices=[(word, word) for word in words], error_messages=refusal, **options
+    )
 
 
 class MomentField(django_filters.fields.IsoDateTimeField):  # type: ignore[misc]
@@ -28,7 +30,9 @@ class MomentField(django_filters.fields.IsoDateTimeField):  # type: ignore[misc]
 
     def clean(self, value: Any) -> Any:
         if value == "":
-            raise ValidationError("name a moment, such as 2026-11-22T12:00:00Z, or leave the parameter out")
+            raise ValidationError(
+                "name a moment, such as 2026-11-22T12:00:00Z, or leave the parameter out"
+            )
         return super().clean(value)
 
 
@@ -47,7 +51,10 @@ class SubmissionFilter(django_filters.FilterSet):  # type: ignore[misc]
     tag = django_filters.CharFilter(lookup_expr="icontains")
     sha256 = django_filters.CharFilter(
         validators=[
-            RegexValidator(r"\A[0-9a-f]{64}\Z", "give the SHA-256 of the decompressed file, 64 digits of 0-9a-f")
+            RegexValidator(
+                r"\A[0-9a-f]{64}\Z",
+                "give the SHA-256 of the decompressed file, 64 digits of 0-9a-f",
+            )
         ]
     )
     status = choice_filter(RUN_STATES, method="with_status")
@@ -70,7 +77,15 @@ class RunFilter(SubmissionFilter):
 
     class Meta:
         model = Run
-        fields = ("team", "tag", "sha256", "status", "submitted_after", "submitted_before", "system")
+        fields = (
+            "team",
+            "tag",
+            "sha256",
+            "status",
+            "submitted_after",
+            "submitted_before",
+            "system",
+        )
 
 
 class SessionSetFilter(SubmissionFilter):
@@ -78,7 +93,15 @@ class SessionSetFilter(SubmissionFilter):
 
     class Meta:
         model = SessionSet
-        fields = ("team", "tag", "sha256", "judged_by", "status", "submitted_after", "submitted_before")
+        fields = (
+            "team",
+            "tag",
+            "sha256",
+            "judged_by",
+            "status",
+            "submitted_after",
+            "submitted_before",
+        )
 
 
 class AuditFilter(django_filters.FilterSet):  # type: ignore[misc]

@@ -135,7 +135,11 @@ def _parts(request: Request) -> Iterator[bytes]:
     every time."""
     yield f"{request.method} {request.get_full_path()}".encode()
     data = dict(request.data.lists()) if hasattr(request.data, "lists") else request.data
-    fields = {name: value for name, value in data.items() if name not in request.FILES} if request.FILES else data
+    fields = (
+        {name: value for name, value in data.items() if name not in request.FILES}
+        if request.FILES
+        else data
+    )
     yield json.dumps(fields, sort_keys=True, default=str).encode()
     for name, upload in sorted(request.FILES.items()):
         upload.seek(0)

@@ -21,7 +21,10 @@ class JSONParser(parsers.JSONParser):
     """JSON without control characters and half surrogate pairs, which no encoding of an answer could contain."""
 
     def parse(
-        self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
+        self,
+        stream: IO[Any],
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
     ) -> Any:
         """Return the decoded body. Raise InvalidInput, which points to the text with a forbidden character, also for
         values that are nested too deeply to decode."""
@@ -45,7 +48,10 @@ class YAMLParser(parsers.BaseParser):
     media_type = "application/yaml"
 
     def parse(
-        self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
+        self,
+        stream: IO[Any],
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
     ) -> Any:
         """Return the decoded body. Raise the errors of `mapping_of`."""
         return mapping_of(stream.read(MAX_BYTES + 1))
@@ -73,10 +79,14 @@ def _check_text(decoded: Any) -> None:
             if any(map(_SURROGATE.search, value)):
                 _refuse(pointer, "the name of a field")
             if any(map(_IN_NAMES.search, value)):
-                raise InvalidInput("the name of a field has a control character", pointer=pointer[:200] or None)
+                raise InvalidInput(
+                    "the name of a field has a control character", pointer=pointer[:200] or None
+                )
             rest += ((f"{pointer}/{name}", inner) for name, inner in reversed(value.items()))
         elif isinstance(value, list):
-            rest += ((f"{pointer}/{place}", inner) for place, inner in reversed([*enumerate(value)]))
+            rest += (
+                (f"{pointer}/{place}", inner) for place, inner in reversed([*enumerate(value)])
+            )
         elif isinstance(value, str) and _SURROGATE.search(value):
             _refuse(pointer, "the text")
         elif isinstance(value, str) and (found := _CONTROL.search(value)):

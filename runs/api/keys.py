@@ -25,7 +25,9 @@ class Key(TypedDict):
     name: str
     unit: str
     note: str
-    role: Annotated[str, OneOf(ParameterKey.Role.choices), "ignored: it does not say how a run was made"]
+    role: Annotated[
+        str, OneOf(ParameterKey.Role.choices), "ignored: it does not say how a run was made"
+    ]
 
 
 class ParameterDetail(APIView):
@@ -39,7 +41,9 @@ class ParameterDetail(APIView):
         with transaction.atomic():
             seen = visible_keys(visible_board(found, request.user), space).filter(name=parameter)
             key = (
-                ParameterKey.objects.select_for_update().filter(pk__in=list(seen.values_list("pk", flat=True))).first()
+                ParameterKey.objects.select_for_update()
+                .filter(pk__in=list(seen.values_list("pk", flat=True)))
+                .first()
             )
             if key is None:
                 raise Http404(f"no run of collection {collection} has {space}:{parameter[:60]}")

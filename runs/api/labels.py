@@ -28,8 +28,12 @@ from runs.models.text import check_text
 from runs.services.labels import ANY, delete_label, move_label
 
 _MOVES_SHOWN = 100
-_TEAM = OpenApiParameter("team", OpenApiTypes.STR, description="the team whose label it is, if several have one")
-_EXPECTED = OpenApiParameter("expected", OpenApiTypes.UUID, description="the run that it names; 409 for another")
+_TEAM = OpenApiParameter(
+    "team", OpenApiTypes.STR, description="the team whose label it is, if several have one"
+)
+_EXPECTED = OpenApiParameter(
+    "expected", OpenApiTypes.UUID, description="the run that it names; 409 for another"
+)
 
 
 class Label(TypedDict):
@@ -57,7 +61,13 @@ class MovedLabel(Label):
 
 
 def label_answer(found: models.Label) -> Label:
-    return Label(name=found.name, team=found.team.slug, run=found.run_id, tag=found.run.tag, moved_at=found.moved_at)
+    return Label(
+        name=found.name,
+        team=found.team.slug,
+        run=found.run_id,
+        tag=found.run.tag,
+        moved_at=found.moved_at,
+    )
 
 
 class LabelFilter(django_filters.FilterSet):  # type: ignore[misc]
@@ -70,14 +80,18 @@ class LabelSerializer(KnownFields, serializers.Serializer[Any]):
     """Where to move a label."""
 
     run = serializers.UUIDField(help_text="a run of the label's team")
-    team = serializers.SlugField(max_length=150, required=False, help_text="the team of the run, which is the default")
+    team = serializers.SlugField(
+        max_length=150, required=False, help_text="the team of the run, which is the default"
+    )
     expected = serializers.UUIDField(
         required=False,
         allow_null=True,
         help_text="the run that the label names now, null for a label that is not there; 409 if this is not so. Left "
         "out: whatever it names",
     )
-    note = serializers.CharField(max_length=300, required=False, default="", allow_blank=True, validators=[check_text])
+    note = serializers.CharField(
+        max_length=300, required=False, default="", allow_blank=True, validators=[check_text]
+    )
 
 
 class LabelList(AnswerList[models.Label]):
@@ -105,7 +119,9 @@ class LabelDetail(APIView):
     @extend_schema(responses=shape(MovedLabel), parameters=[_TEAM])
     def get(self, request: Request, collection: str, label: str) -> Response:
         found = _own_label(request, visible_collection(request, collection), label)
-        past = LabelMove.objects.filter(collection=found.collection_id, team=found.team_id, name=found.name)
+        past = LabelMove.objects.filter(
+            collection=found.collection_id, team=found.team_id, name=found.name
+        )
         moves = [
             Move(
                 from_run=move.from_run_id,
@@ -144,7 +160,9 @@ class LabelDetail(APIView):
     def delete(self, request: Request, collection: str, label: str) -> Response:
         found = _own_label(request, visible_collection(request, collection), label)
         expected = _expected_in(request)
-        delete_label(label=found, user=cast(User, request.user), expected=expected, origin=origin_of(request))
+        delete_label(
+            label=found, user=cast(User, request.user), expected=expected, origin=origin_of(request)
+        )
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
@@ -164,7 +182,9 @@ def _own_label(request: Request, collection: Collection, name: str) -> models.La
     if len(mine) > 1:
         teams = ", ".join(label.team.slug for label in mine[:10])
         raise InvalidInput(
-            f"teams {teams} have a label {name!r}; name one with team=", code="ambiguous_label", pointer="team"
+            f"teams {teams} have a label {name!r}; name one with team=",
+            code="ambiguous_label",
+            pointer="team",
         )
     return mine[0]
 
@@ -174,4 +194,6 @@ def _expected_in(request: Request) -> UUID | None:
     try:
         return UUID(text) if text else None
     except ValueError:
-        raise InvalidInput(f"expected={text[:40]}: this is not the id of a run", pointer="expected") from None
+        raise InvalidInput(
+            f"expected={text[:40]}: this is not the id of a run", pointer="expected"
+        ) from None

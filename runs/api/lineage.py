@@ -70,7 +70,9 @@ class RunTree(TypedDict):
     """What a run was made from, and what was made from it."""
 
     run: UUID
-    nodes: Annotated[list[TreeNode], "the nearest first; 500 at most, up to 20 levels above and below"]
+    nodes: Annotated[
+        list[TreeNode], "the nearest first; 500 at most, up to 20 levels above and below"
+    ]
     edges: list[TreeEdge]
     left_out: Annotated[int, "runs beyond these limits, as far as they were counted"]
 
@@ -103,7 +105,9 @@ class RunParentList(APIView):
             serializer = ParentsSerializer(data=request.data)
             serializer.is_valid(raise_exception=True)
             parents = serializer.validated_data["parents"]
-            replace_parents(run=found, parents=parents, reader=request.user, origin=origin_of(request))
+            replace_parents(
+                run=found, parents=parents, reader=request.user, origin=origin_of(request)
+            )
         return Response(_parents(request, found))
 
 
@@ -123,7 +127,9 @@ class RunLinkList(APIView):
             found = _locked(request, run)
             serializer = LinksSerializer(data=request.data)
             serializer.is_valid(raise_exception=True)
-            replace_links(run=found, links=serializer.validated_data["links"], origin=origin_of(request))
+            replace_links(
+                run=found, links=serializer.validated_data["links"], origin=origin_of(request)
+            )
         return Response(_links(found))
 
 
@@ -134,16 +140,26 @@ class RunTreeView(APIView):
     def get(self, request: Request, run: UUID) -> Response:
         found = visible_run(request, run)
         tree = read_tree(found, request.user)
-        nodes = [_node(tree.runs[pk], level) for pk, level in tree.levels.items() if pk in tree.runs]
+        nodes = [
+            _node(tree.runs[pk], level) for pk, level in tree.levels.items() if pk in tree.runs
+        ]
         edges = [
-            TreeEdge(child=edge.child, parent=edge.parent, name=edge.name, relation=edge.relation, weight=edge.weight)
+            TreeEdge(
+                child=edge.child,
+                parent=edge.parent,
+                name=edge.name,
+                relation=edge.relation,
+                weight=edge.weight,
+            )
             for edge in tree.edges
         ]
         return Response(RunTree(run=found.pk, nodes=nodes, edges=edges, left_out=tree.left_out))
 
 
 def _node(run: Run, level: int) -> TreeNode:
-    return TreeNode(run=run.pk, team=run.team.slug, tag=run.tag, collection=run.collection.slug, level=level)
+    return TreeNode(
+        run=run.pk, team=run.team.slug, tag=run.tag, collection=run.collection.slug, level=level
+    )
 
 
 def _locked(request: Request, pk: UUID) -> Run:
@@ -160,5 +176,8 @@ def _parents(request: Request, run: Run) -> RunParents:
 
 
 def _links(run: Run) -> RunLinks:
-    links = [RunLinkAnswer(kind=one.kind, url=one.url, commit=one.commit, title=one.title) for one in links_of(run)]
+    links = [
+        RunLinkAnswer(kind=one.kind, url=one.url, commit=one.commit, title=one.title)
+        for one in links_of(run)
+    ]
     return RunLinks(run=run.pk, links=links)

@@ -23,8 +23,12 @@ class ParentSerializer(KnownFields, serializers.Serializer[Any]):
     """A parent of a run."""
 
     run = serializers.UUIDField(help_text="a run that you see, of any collection")
-    relation = ChoiceField(choices=RunParent.Relation.choices, required=False, default=RunParent.Relation.DERIVED.value)
-    weight = serializers.FloatField(required=False, default=None, allow_null=True, help_text="such as of a fusion")
+    relation = ChoiceField(
+        choices=RunParent.Relation.choices, required=False, default=RunParent.Relation.DERIVED.value
+    )
+    weight = serializers.FloatField(
+        required=False, default=None, allow_null=True, help_text="such as of a fusion"
+    )
 
     def validate_weight(self, weight: float | None) -> float | None:
         if weight is not None and not math.isfinite(weight):

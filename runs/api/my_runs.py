@@ -55,7 +55,9 @@ def runs_of(user: Any, *, withdrawn: bool = False) -> QuerySet[Run]:
 def experiments_by_run(user: Any, runs: Iterable[UUID]) -> dict[UUID, list[Experiment]]:
     """Return the experiments of each run that the user sees, by the run's id."""
     seen = Experiment.objects.visible_to(user)
-    pairs = ExperimentRun.objects.filter(run__in=list(runs), experiment__in=seen).select_related("experiment__team")
+    pairs = ExperimentRun.objects.filter(run__in=list(runs), experiment__in=seen).select_related(
+        "experiment__team"
+    )
     found: dict[UUID, list[Experiment]] = {}
     for pair in pairs.order_by("experiment__slug", "experiment"):
         found.setdefault(pair.run_id, []).append(pair.experiment)
@@ -79,7 +81,9 @@ class MyRunList(generics.ListAPIView[Run]):
         return super().get(request, *args, **kwargs)
 
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        runs: Sequence[Run] = list(self.paginate_queryset(self.filter_queryset(self.get_queryset())) or [])
+        runs: Sequence[Run] = list(
+            self.paginate_queryset(self.filter_queryset(self.get_queryset())) or []
+        )
         known = statuses(runs, request.user)
         grouped = experiments_by_run(request.user, [run.pk for run in runs])
         return self.get_paginated_response(

@@ -53,14 +53,18 @@ class Subject:
 SUBJECTS = {
     "run": Subject(visible_run, _may_write_of_run),
     "collection": Subject(visible_collection, _may_write_of_collection),
-    "experiment": Subject(visible_experiment, lambda user, experiment: may_change(experiment, user)),
+    "experiment": Subject(
+        visible_experiment, lambda user, experiment: may_change(experiment, user)
+    ),
 }
 
 
 class NoteAnswer(TypedDict):
     id: UUID
     text: str
-    author: Annotated[str | None, "user name; null for readers outside the team, and for an account that is gone"]
+    author: Annotated[
+        str | None, "user name; null for readers outside the team, and for an account that is gone"
+    ]
     own: Annotated[bool, "whether the caller wrote it, and so may change and delete it"]
     created_at: datetime
     edited_at: Annotated[datetime | None, "null for a text that was never changed"]
@@ -78,12 +82,16 @@ def note_answers(user: Any, subject: Any, notes: Iterable[Note]) -> list[NoteAns
     notes = list(notes)
     if not notes:
         return []
-    named = Team.objects.visible_to(user).filter(pk=subject.team_id).exists() or _organises(user, subject)
+    named = Team.objects.visible_to(user).filter(pk=subject.team_id).exists() or _organises(
+        user, subject
+    )
     return [
         NoteAnswer(
             id=note.pk,
             text=note.text,
-            author=note.author.username if note.author and (named or note.author_id == user.pk) else None,
+            author=note.author.username
+            if note.author and (named or note.author_id == user.pk)
+            else None,
             own=user.pk is not None and note.author_id == user.pk,
             created_at=note.created_at,
             edited_at=note.edited_at,
@@ -94,7 +102,10 @@ def note_answers(user: Any, subject: Any, notes: Iterable[Note]) -> list[NoteAns
 
 def _organises(user: Any, subject: Any) -> bool:
     collection = getattr(subject, "collection_id", None)
-    return collection is not None and Collection.objects.managed_by(user).filter(pk=collection).exists()
+    return (
+        collection is not None
+        and Collection.objects.managed_by(user).filter(pk=collection).exists()
+    )
 
 
 def check_may_write(user: Any, kind: str, subject: Any) -> None:
@@ -105,7 +116,12 @@ def check_may_write(user: Any, kind: str, subject: Any) -> None:
 
 def own_note(request: HttpRequest | Request, pk: UUID) -> Note:
     """Return a note about what the user sees, which the user may still write about."""
-    found = Note.objects.visible_to(request.user).select_related(*SUBJECTS, "author").filter(pk=pk).first()
+    found = (
+        Note.objects.visible_to(request.user)
+        .select_related(*SUBJECTS, "author")
+        .filter(pk=pk)
+        .first()
+    )
     if found is None:
         raise Http404(f"there is no note {pk}")
     check_may_write(request.user, found.kind, found.subject)
@@ -113,7 +129,9 @@ def own_note(request: HttpRequest | Request, pk: UUID) -> Note:
 
 
 def _may_write_again(request: Request, body: Any, **key: Any) -> bool:
-    return Note.objects.visible_to(request.user).filter(pk=body["id"], author=request.user.pk).exists()
+    return (
+        Note.objects.visible_to(request.user).filter(pk=body["id"], author=request.user.pk).exists()
+    )
 
 
 class NoteList(AnswerList[Note]):
@@ -137,7 +155,11 @@ class NoteList(AnswerList[Note]):
         page = self.paginate_queryset(self.filter_queryset(self.get_queryset())) or []
         return self.get_paginated_response(note_answers(request.user, self.found, page))
 
-    @extend_schema(request=NoteSerializer, responses={201: shape(NoteAnswer)}, parameters=[idempotency.PARAMETER])
+    @extend_schema(
+        request=NoteSerializer,
+        responses={201: shape(NoteAnswer)},
+        parameters=[idempotency.PARAMETER],
+    )
     @idempotency.idempotent(_may_write_again)
     def post(self, request: Request, **key: Any) -> Response:
         subject = self.subject()

@@ -68,7 +68,11 @@ def network_of(sender: str) -> str:
         return str(ipaddress.ip_network((address, _NETWORK_BITS), strict=False))
     if address:
         return str(address)
-    return f"text:{hashlib.sha256(sender.encode(errors='surrogatepass')).hexdigest()[:32]}" if sender else "unknown"
+    return (
+        f"text:{hashlib.sha256(sender.encode(errors='surrogatepass')).hexdigest()[:32]}"
+        if sender
+        else "unknown"
+    )
 
 
 def _parsed(sender: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:

@@ -35,7 +35,9 @@ def integer_in(parameters: Mapping[str, str], name: str, default: int, low: int,
     `high`."""
     text = parameters.get(name) or str(default)
     if not (text.isascii() and text.isdecimal() and len(text) < 10 and low <= int(text) <= high):
-        raise InvalidInput(f"{name}={text[:40]}: {name} is a whole number from {low} to {high}", pointer=name)
+        raise InvalidInput(
+            f"{name}={text[:40]}: {name} is a whole number from {low} to {high}", pointer=name
+        )
     return int(text)
 
 
@@ -73,7 +75,9 @@ def parameters_read(view: Any, method: str) -> list[str]:
     return names
 
 
-def refusals(given: QueryDict, known: Collection[str], kind: str = "parameter") -> Iterator[InvalidInput]:
+def refusals(
+    given: QueryDict, known: Collection[str], kind: str = "parameter"
+) -> Iterator[InvalidInput]:
     """Return the errors in the names of a query string, or of the fields of a form; each points to the name."""
     for name, values in given.lists():
         if name not in known:
@@ -105,7 +109,9 @@ def check_fields(given: Any, fields: Collection[str], answered: Collection[str] 
         if name in answered:
             message = f"{name} cannot be set here; what can is {', '.join(fields)}"
             raise InvalidInput(message, code="read_only_field", pointer=f"/{name}")
-        message = f"unknown field {str(name)[:40]!r}; {meant(str(name), fields, 'the fields here are')}"
+        message = (
+            f"unknown field {str(name)[:40]!r}; {meant(str(name), fields, 'the fields here are')}"
+        )
         raise InvalidInput(message, code="unknown_field", pointer=f"/{str(name)[:200]}")
 
 
@@ -118,5 +124,7 @@ class KnownFields:
 
     def to_internal_value(self, data: Any) -> Any:
         known: Any = self
-        check_fields(data, list(known.fields), get_type_hints(self.answered) if self.answered else ())
+        check_fields(
+            data, list(known.fields), get_type_hints(self.answered) if self.answered else ()
+        )
         return super().to_internal_value(data)  # type: ignore[misc]

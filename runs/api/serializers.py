@@ -43,7 +43,10 @@ class TeamField(serializers.SlugRelatedField[Team]):
 
     def to_internal_value(self, data: Any) -> Team:
         team = super().to_internal_value(data)
-        if self._as_owner and not Team.objects.led_by(self.context["request"].user).filter(pk=team.pk).exists():
+        if (
+            self._as_owner
+            and not Team.objects.led_by(self.context["request"].user).filter(pk=team.pk).exists()
+        ):
             self.fail("not_owner", team=team)
         return team
 
@@ -70,8 +73,12 @@ class CollectionSerializer(KnownFields, serializers.ModelSerializer[Collection])
     team = TeamField(default=PersonalTeam(), as_owner=True)
     measures = MeasureListField(required=False)
     level_labels = JSONObjectField(required=False, validators=[check_labels])
-    documents = serializers.IntegerField(min_value=1, max_value=MAX_DOCUMENTS, required=False, allow_null=True)
-    daily_submissions = serializers.IntegerField(min_value=1, max_value=10**6, required=False, allow_null=True)
+    documents = serializers.IntegerField(
+        min_value=1, max_value=MAX_DOCUMENTS, required=False, allow_null=True
+    )
+    daily_submissions = serializers.IntegerField(
+        min_value=1, max_value=10**6, required=False, allow_null=True
+    )
 
     class Meta:
         model = Collection
@@ -104,8 +111,12 @@ class CollectionChangeSerializer(CollectionSerializer):
 
 class QrelsUploadSerializer(KnownFields, serializers.Serializer[Any]):
     file = serializers.FileField(allow_empty_file=True)
-    note = serializers.CharField(max_length=500, required=False, default="", allow_blank=True, validators=[check_text])
-    keyed_by = ChoiceField(choices=Qrels.KeyedBy.choices, required=False, default=Qrels.KeyedBy.TOPIC)
+    note = serializers.CharField(
+        max_length=500, required=False, default="", allow_blank=True, validators=[check_text]
+    )
+    keyed_by = ChoiceField(
+        choices=Qrels.KeyedBy.choices, required=False, default=Qrels.KeyedBy.TOPIC
+    )
     iteration = ChoiceField(
         choices=Qrels.Iteration.choices,
         required=False,
@@ -120,7 +131,10 @@ class QrelsUploadSerializer(KnownFields, serializers.Serializer[Any]):
 class TopicsUploadSerializer(KnownFields, serializers.Serializer[Any]):
     file = serializers.FileField(allow_empty_file=True)
     format = ChoiceField(
-        choices=("trec-sgml", "trec-xml", "jsonl", "tsv"), required=False, default=None, allow_null=True
+        choices=("trec-sgml", "trec-xml", "jsonl", "tsv"),
+        required=False,
+        default=None,
+        allow_null=True,
     )
     dry_run = serializers.BooleanField(required=False, default=False)
 
@@ -130,7 +144,10 @@ class UploadSerializer(KnownFields, serializers.Serializer[Any]):
 
     file = serializers.FileField(allow_empty_file=True)
     tag = serializers.RegexField(
-        r"\A[A-Za-z0-9._-]{1,64}\Z", required=False, default=None, error_messages={"invalid": TAG_RULE}
+        r"\A[A-Za-z0-9._-]{1,64}\Z",
+        required=False,
+        default=None,
+        error_messages={"invalid": TAG_RULE},
     )
     team = TeamField(default=PersonalTeam())
     description = serializers.CharField(
@@ -164,10 +181,15 @@ class RunUploadSerializer(UploadSerializer):
         help_text='runs it was made from: [{"run": id, "relation": "fused", "weight": 0.4}]',
     )
     links = LinksField(
-        required=False, default=list, help_text='[{"kind": "code", "url": "https://...", "commit": "", "title": ""}]'
+        required=False,
+        default=list,
+        help_text='[{"kind": "code", "url": "https://...", "commit": "", "title": ""}]',
     )
     experiment = serializers.CharField(
-        required=False, default=None, max_length=64, help_text="short name or id of an experiment of the team"
+        required=False,
+        default=None,
+        max_length=64,
+        help_text="short name or id of an experiment of the team",
     )
     label = serializers.RegexField(  # type: ignore[assignment]
         rf"\A{NAME_RULE}\Z", required=False, default=None, help_text="a label of the team, which is moved to the run",
@@ -184,8 +206,12 @@ class RunSerializer(KnownFields, serializers.ModelSerializer[Run]):
     """The fields of a run that can be changed."""
 
     answered = answers.Run
-    metadata = MetadataField(required=False, help_text="merged into the metadata of the run: null removes a key")
-    costs = CostsPatchField(required=False, help_text="merged into the costs of the run: null removes one")
+    metadata = MetadataField(
+        required=False, help_text="merged into the metadata of the run: null removes a key"
+    )
+    costs = CostsPatchField(
+        required=False, help_text="merged into the costs of the run: null removes one"
+    )
 
     class Meta:
         model = Run
@@ -197,7 +223,9 @@ class MetadataEditSerializer(KnownFields, serializers.Serializer[Any]):
 
     runs = serializers.ListField(child=serializers.UUIDField(), required=False, allow_empty=False)
     filter = serializers.CharField(required=False, max_length=1_000)
-    metadata = MetadataField(required=False, help_text="merged into that of each run: null removes a key")
+    metadata = MetadataField(
+        required=False, help_text="merged into that of each run: null removes a key"
+    )
     rename = serializers.DictField(
         child=serializers.CharField(max_length=MAX_KEY), required=False, allow_empty=False,
         help_text='other names of keys: {"old": "new"}',

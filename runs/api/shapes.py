@@ -18,7 +18,18 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from functools import cache
 from types import UnionType
-from typing import Annotated, Any, Literal, NotRequired, Union, cast, get_args, get_origin, get_type_hints, is_typeddict
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NotRequired,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 from uuid import UUID
 
 from rest_framework import serializers
@@ -56,7 +67,9 @@ Id = Annotated[str, Kind(serializers.UUIDField)]
 def shape(answer: type[Any]) -> type[serializers.Serializer[Any]]:
     """Return the serializer that describes a TypedDict, for `extend_schema`. Raise TypeError for a type without a
     description."""
-    fields = {name: _field(hint) for name, hint in get_type_hints(answer, include_extras=True).items()}
+    fields = {
+        name: _field(hint) for name, hint in get_type_hints(answer, include_extras=True).items()
+    }
     members = {**fields, "__doc__": answer.__doc__, "__module__": answer.__module__}
     return cast(type[Any], type(f"{answer.__name__}Serializer", (serializers.Serializer,), members))
 
@@ -88,7 +101,9 @@ def _kind_of(hint: Any) -> Kind:
     if origin is list:
         items = inside[0]
         return (
-            Kind(shape(items), many=True) if is_typeddict(items) else Kind(serializers.ListField, child=_field(items))
+            Kind(shape(items), many=True)
+            if is_typeddict(items)
+            else Kind(serializers.ListField, child=_field(items))
         )
     if origin is dict:
         return Kind(serializers.DictField, child=_field(inside[1]))

@@ -38,7 +38,9 @@ class RunStateList(APIView):
         operation_id="runs_states",
         responses=shape(RunStates),
         parameters=[
-            OpenApiParameter("id", OpenApiTypes.STR, required=True, description="ids of runs with commas between")
+            OpenApiParameter(
+                "id", OpenApiTypes.STR, required=True, description="ids of runs with commas between"
+            )
         ],
     )
     def get(self, request: Request) -> Response:
@@ -46,8 +48,14 @@ class RunStateList(APIView):
         visible = Run.objects.visible_to(request.user).select_related("collection")
         found = {run.pk: run for run in visible.filter(pk__in=asked)}
         known = detailed_statuses(list(found.values()), request.user)
-        states = [RunState(**answers.run_status(known[str(pk)]), id=str(pk)) for pk in asked if pk in found]
-        response = Response(RunStates(runs=states, missing=[str(pk) for pk in asked if pk not in found]))
+        states = [
+            RunState(**answers.run_status(known[str(pk)]), id=str(pk))
+            for pk in asked
+            if pk in found
+        ]
+        response = Response(
+            RunStates(runs=states, missing=[str(pk) for pk in asked if pk not in found])
+        )
         tell_when(response, Run, known, request)
         return response
 
@@ -56,17 +64,23 @@ def _ids_in(text: str) -> list[UUID]:
     """Return the ids of a list with commas; InvalidInput for none, too many and what is no id."""
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not 1 <= len(parts) <= MAX_RUNS:
-        raise InvalidInput(f"id has {len(parts)} ids; name 1 to {MAX_RUNS} runs, as in id=ID,ID", pointer="id")
+        raise InvalidInput(
+            f"id has {len(parts)} ids; name 1 to {MAX_RUNS} runs, as in id=ID,ID", pointer="id"
+        )
     ids = []
     for part in parts:
         try:
             ids.append(UUID(part))
         except ValueError:
-            raise InvalidInput(f"id={part[:40]}: this is not the id of a run", pointer="id") from None
+            raise InvalidInput(
+                f"id={part[:40]}: this is not the id of a run", pointer="id"
+            ) from None
     return ids
 
 
-def tell_when(response: Response, kind: type[Run | SessionSet], known: dict[str, RunStatus], request: Request) -> None:
+def tell_when(
+    response: Response, kind: type[Run | SessionSet], known: dict[str, RunStatus], request: Request
+) -> None:
     """Set `Retry-After`, in whole seconds, where one of these statuses will change by itself."""
     seconds = seconds_until_next(kind, list(known.values()), request.user)
     if seconds is not None:

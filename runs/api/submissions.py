@@ -67,7 +67,11 @@ class Kind(Generic[Made]):
     with_one: tuple[str, ...] = ("team", "collection")
 
     def response(
-        self, request: Request, made: Made, code: int = status.HTTP_200_OK, known: dict[str, RunStatus] | None = None
+        self,
+        request: Request,
+        made: Made,
+        code: int = status.HTTP_200_OK,
+        known: dict[str, RunStatus] | None = None,
     ) -> Response:
         """Answer with one object, its status and its address."""
         found = known or statuses([made], request.user)
@@ -90,9 +94,13 @@ class Kind(Generic[Made]):
         return {
             "get": extend_schema(responses=self.shape),
             "patch": extend_schema(
-                request=self.change_serializer, responses=self.shape, parameters=[conditions.PARAMETER]
+                request=self.change_serializer,
+                responses=self.shape,
+                parameters=[conditions.PARAMETER],
             ),
-            "delete": extend_schema(responses={204: None}, parameters=[conditions.PARAMETER, *self.withdrawn_with]),
+            "delete": extend_schema(
+                responses={204: None}, parameters=[conditions.PARAMETER, *self.withdrawn_with]
+            ),
         }
 
     def tag(self, made: Made) -> str:
@@ -111,7 +119,9 @@ RUNS = Kind(
     checked_shape=shape(answers.CheckedRun),
     checked=answers.checked_run,
     withdrawn_with=(
-        OpenApiParameter("drop_labels", OpenApiTypes.BOOL, description="true: delete the run's labels, too"),
+        OpenApiParameter(
+            "drop_labels", OpenApiTypes.BOOL, description="true: delete the run's labels, too"
+        ),
     ),
     with_each=("labels",),
     with_one=("team", "collection", "system"),
@@ -151,7 +161,9 @@ class SubmissionList(generics.ListAPIView[Any]):
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         made = list(self.paginate_queryset(self.filter_queryset(self.get_queryset())) or [])
         known = statuses(made, request.user)
-        return self.get_paginated_response([self.kind.answer(request, one, known[str(one.pk)]) for one in made])
+        return self.get_paginated_response(
+            [self.kind.answer(request, one, known[str(one.pk)]) for one in made]
+        )
 
     @idempotency.idempotent(_may_submit)
     def post(self, request: Request, collection: str) -> Response:
@@ -160,7 +172,9 @@ class SubmissionList(generics.ListAPIView[Any]):
         def accept(made: Any) -> None:
             """In the transaction that stores it, queue its evaluation and store the answer to the request."""
             queue_submitted(made)
-            idempotency.remember(request, lambda: kind.response(request, made, status.HTTP_202_ACCEPTED))
+            idempotency.remember(
+                request, lambda: kind.response(request, made, status.HTTP_202_ACCEPTED)
+            )
 
         with upload_fields(request, kind.upload_serializer) as fields:
             dry_run = fields.pop("dry_run")
@@ -230,7 +244,12 @@ class SubmissionDetail(APIView):
             raise InvalidInput(message, pointer="drop_labels")
         with transaction.atomic():
             found, origin = locked(request, self.kind, key[self.kind.model.KEY]), origin_of(request)
-            withdraw(made=found, cancel=cancel_evaluations, without_labels=dropping == "true", origin=origin)
+            withdraw(
+                made=found,
+                cancel=cancel_evaluations,
+                without_labels=dropping == "true",
+                origin=origin,
+            )
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 

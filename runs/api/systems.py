@@ -47,9 +47,15 @@ class SystemSerializer(KnownFields, serializers.Serializer[Any]):
 
     answered = System
     team = TeamField(default=PersonalTeam())
-    slug = serializers.RegexField(rf"\A{SYSTEM_RULE}\Z", error_messages={"invalid": SYSTEM_RULE_SAID})
+    slug = serializers.RegexField(
+        rf"\A{SYSTEM_RULE}\Z", error_messages={"invalid": SYSTEM_RULE_SAID}
+    )
     name = serializers.CharField(
-        max_length=200, required=False, default="", allow_blank=True, validators=[check_line, check_text]
+        max_length=200,
+        required=False,
+        default="",
+        allow_blank=True,
+        validators=[check_line, check_text],
     )
     description = serializers.CharField(
         max_length=20_000, required=False, default="", allow_blank=True, validators=[check_text]
@@ -60,8 +66,12 @@ class SystemChangeSerializer(KnownFields, serializers.Serializer[Any]):
     """What can be changed of a system."""
 
     answered = System
-    name = serializers.CharField(max_length=200, required=False, allow_blank=True, validators=[check_line, check_text])
-    description = serializers.CharField(max_length=20_000, required=False, allow_blank=True, validators=[check_text])
+    name = serializers.CharField(
+        max_length=200, required=False, allow_blank=True, validators=[check_line, check_text]
+    )
+    description = serializers.CharField(
+        max_length=20_000, required=False, allow_blank=True, validators=[check_text]
+    )
     add = serializers.ListField(
         child=serializers.UUIDField(), required=False, max_length=MAX_VERSIONS,
         help_text="runs of the system's team that become its next versions, in the order of their submission",
@@ -76,11 +86,17 @@ def change_by(request: Request, team: str, system: str, given: Any) -> models.Sy
     """Change a system of the caller's teams as a request says: describe it, add and remove versions."""
     with transaction.atomic():
         seen = owned_system(request, team, system)
-        found = models.System.objects.select_for_update(of=("self",)).select_related("team").get(pk=seen.pk)
+        found = (
+            models.System.objects.select_for_update(of=("self",))
+            .select_related("team")
+            .get(pk=seen.pk)
+        )
         serializer = SystemChangeSerializer(data=given)
         serializer.is_valid(raise_exception=True)
         changes, origin = dict(serializer.validated_data), origin_of(request)
-        added, removed = (_runs_of(request, found, changes.pop(name, []), name) for name in ("add", "remove"))
+        added, removed = (
+            _runs_of(request, found, changes.pop(name, []), name) for name in ("add", "remove")
+        )
         change_system(system=found, changes=changes, origin=origin)
         remove_versions(system=found, runs=removed, origin=origin)
         add_versions(system=found, runs=added, origin=origin)

@@ -89,7 +89,9 @@ class BoundedFileUploadHandler(FileUploadHandler):
     def check_fields(self, fields: list[str]) -> None:
         """Raise MultiPartParserError if these fields, of the files so far, are too many."""
         if len(fields) > 1 and sorted(fields) != _TWO_FILES:
-            raise MultiPartParserError("send one file at a time, plus one of known documents with a run")
+            raise MultiPartParserError(
+                "send one file at a time, plus one of known documents with a run"
+            )
 
     def new_file(self, *args: Any, **kwargs: Any) -> None:
         super().new_file(*args, **kwargs)
@@ -116,7 +118,9 @@ class ManyFilesUploadHandler(BoundedFileUploadHandler):
 
     def check_fields(self, fields: list[str]) -> None:
         if fields.count("file") > MAX_FILES or len(fields) - fields.count("file") > 1:
-            raise MultiPartParserError(f"send {MAX_FILES} files at most, plus one of known documents with a single run")
+            raise MultiPartParserError(
+                f"send {MAX_FILES} files at most, plus one of known documents with a single run"
+            )
 
 
 class _WatchedStream:
@@ -136,7 +140,10 @@ class MultiPartParser(parsers.MultiPartParser):
     """Parse multipart bodies that are complete: Django would accept a file cut short by a lost connection."""
 
     def parse(
-        self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
+        self,
+        stream: IO[Any],
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
     ) -> parsers.DataAndFiles[Any, Any]:
         context = dict(parser_context or {})
         # Names and fields are UTF-8 whatever charset a request declares: Python has charsets that raise on any text.
@@ -160,7 +167,10 @@ class RawFileParser(parsers.BaseParser):
     media_type = "application/octet-stream"
 
     def parse(
-        self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
+        self,
+        stream: IO[Any],
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
     ) -> parsers.DataAndFiles[Any, Any]:
         request = (parser_context or {})["request"]
         length = _content_length(request.META)

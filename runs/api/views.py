@@ -38,7 +38,12 @@ from runs.api.shapes import shape
 from runs.api.uploads import FILE_PARSERS, empty_body, query_fields
 from runs.errors import InvalidInput
 from runs.models import Collection, Qrels, Scope, Team, Topic, User
-from runs.services.collections import change_collection, create_collection, import_topics, release_collection
+from runs.services.collections import (
+    change_collection,
+    create_collection,
+    import_topics,
+    release_collection,
+)
 from runs.services.files import StoredFile
 from runs.services.qrels import activate_qrels, check_qrels, import_qrels, record_reading
 from runs.services.reports import report_as_json
@@ -48,7 +53,9 @@ FILE = OpenApiResponse(OpenApiTypes.BINARY, "the file, decompressed")
 
 def either(name: str, *shapes: Any) -> PolymorphicProxySerializer:
     """Return a description of one of several answers: the existing object, or the result of a dry run."""
-    return PolymorphicProxySerializer(component_name=name, serializers=list(shapes), resource_type_field_name=None)
+    return PolymorphicProxySerializer(
+        component_name=name, serializers=list(shapes), resource_type_field_name=None
+    )
 
 
 @contextlib.contextmanager
@@ -64,7 +71,9 @@ def upload_fields(request: Request, serializer_class: Any) -> Iterator[dict[str,
         form = request.data if isinstance(request.data, QueryDict) else QueryDict()
         for name, values in form.lists():
             if len(values) > 1 or name in request.query_params:
-                message = f"{name} is given more than once; send it once, in the form or in the address"
+                message = (
+                    f"{name} is given more than once; send it once, in the form or in the address"
+                )
                 raise InvalidInput(message, code="repeated_field", pointer=f"/{name[:200]}")
         data: dict[str, Any] = {**request.query_params.dict(), **form.dict()}
         if empty := empty_body(request):
@@ -95,7 +104,9 @@ class CollectionList(AnswerList[Collection]):
         return collections_of(self.request.user)
 
     @extend_schema(
-        request=CollectionSerializer, responses={201: shape(answers.Collection)}, parameters=[idempotency.PARAMETER]
+        request=CollectionSerializer,
+        responses={201: shape(answers.Collection)},
+        parameters=[idempotency.PARAMETER],
     )
     @idempotency.idempotent(_may_create)
     def post(self, request: Request) -> Response:
@@ -120,17 +131,23 @@ class CollectionDetail(APIView):
         return self._tagged(counted_collection(request, collection))
 
     @extend_schema(
-        request=CollectionChangeSerializer, responses=shape(answers.Collection), parameters=[conditions.PARAMETER]
+        request=CollectionChangeSerializer,
+        responses=shape(answers.Collection),
+        parameters=[conditions.PARAMETER],
     )
     def patch(self, request: Request, collection: str) -> Response:
         managed_collection(request, collection)
         with transaction.atomic():
             found = Collection.objects.select_for_update().get(slug=collection)
             conditions.check_unchanged(request, _tag(found))
-            serializer = CollectionChangeSerializer(found, request.data, partial=True, context={"request": request})
+            serializer = CollectionChangeSerializer(
+                found, request.data, partial=True, context={"request": request}
+            )
             serializer.is_valid(raise_exception=True)
             changes, origin = serializer.validated_data, origin_of(request)
-            change_collection(collection=found, changes=changes, enqueue=queue_judged, origin=origin)
+            change_collection(
+                collection=found, changes=changes, enqueue=queue_judged, origin=origin
+            )
         return self._tagged(counted_collection(request, collection))
 
     def _tagged(self, found: Collection) -> Response:
@@ -167,7 +184,9 @@ class TopicList(AnswerList[Topic]):
     def get_queryset(self) -> QuerySet[Topic]:
         if getattr(self, "swagger_fake_view", False):
             return Topic.objects.none()
-        return visible_collection(self.request, self.kwargs["collection"]).topics.order_by("position")
+        return visible_collection(self.request, self.kwargs["collection"]).topics.order_by(
+            "position"
+        )
 
     @extend_schema(
         request={"multipart/form-data": TopicsUploadSerializer},
@@ -177,9 +196,19 @@ class TopicList(AnswerList[Topic]):
     def put(self, request: Request, collection: str) -> Response:
         found = managed_collection(request, collection)
         with upload_fields(request, TopicsUploadSerializer) as fields:
-            upload = {"upload": fields["file"].path, "format": fields["format"], "dry_run": fields["dry_run"]}
-            found_format, topics, report = import_topics(collection=found, origin=origin_of(request), **upload)
-        return Response(answers.TopicsAnswer(format=found_format, topics=topics, warnings=report_as_json(report)))
+            upload = {
+                "upload": fields["file"].path,
+                "format": fields["format"],
+                "dry_run": fields["dry_run"],
+            }
+            found_format, topics, report = import_topics(
+                collection=found, origin=origin_of(request), **upload
+            )
+        return Response(
+            answers.TopicsAnswer(
+                format=found_format, topics=topics, warnings=report_as_json(report)
+            )
+        )
 
 
 class QrelsList(AnswerList[Qrels]):
@@ -235,14 +264,18 @@ class QrelsList(AnswerList[Qrels]):
                 activate=fields["activate"],
                 enqueue=queue_judged,
                 origin=origin_of(request),
-                accept=lambda qrels, new: idempotency.remember(request, lambda: _qrels_response(request, qrels, new)),
+                accept=lambda qrels, new: idempotency.remember(
+                    request, lambda: _qrels_response(request, qrels, new)
+                ),
             )
         return _qrels_response(request, qrels, new)
 
 
 def _qrels_response(request: Request, qrels: Qrels, new: bool) -> Response:
     code = status.HTTP_201_CREATED if new else status.HTTP_200_OK
-    headers = {"Location": reverse("qrels", args=[qrels.collection.slug, qrels.version], request=request)}
+    headers = {
+        "Location": reverse("qrels", args=[qrels.collection.slug, qrels.version], request=request)
+    }
     return Response(answers.qrels(qrels), code, headers=headers)
 
 
@@ -258,7 +291,9 @@ class QrelsDetail(APIView):
 
     @extend_schema(responses=shape(answers.Qrels))
     def get(self, request: Request, collection: str, version: int) -> Response:
-        return Response(answers.qrels(_qrels(scored_collection(request, collection, values=False), version)))
+        return Response(
+            answers.qrels(_qrels(scored_collection(request, collection, values=False), version))
+        )
 
 
 class QrelsActivation(APIView):
@@ -287,7 +322,9 @@ class QrelsFile(APIView):
 
 def download(sha256: str, name: str) -> FileResponse:
     """Return a stored file, decompressed, with a file name."""
-    response = FileResponse(StoredFile(sha256), as_attachment=True, filename=name, content_type="text/plain")
+    response = FileResponse(
+        StoredFile(sha256), as_attachment=True, filename=name, content_type="text/plain"
+    )
     # In large blocks, because the web server stores answers that are read slowly, and many small calls take longer than
     # the bytes.
     response.block_size = 1024 * 1024

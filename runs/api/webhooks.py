@@ -23,7 +23,13 @@ from runs.api.parameters import KnownFields
 from runs.api.shapes import OneOf, shape
 from runs.models import Scope, User
 from runs.services.webhooks.deliveries import send_again
-from runs.services.webhooks.managing import change_secret, change_webhook, create_webhook, delete_webhook, try_webhook
+from runs.services.webhooks.managing import (
+    change_secret,
+    change_webhook,
+    create_webhook,
+    delete_webhook,
+    try_webhook,
+)
 from runs.services.webhooks.transport import SECONDS
 
 _Event, _Format = models.Webhook.Event, models.Webhook.Format
@@ -37,7 +43,9 @@ class Webhook(TypedDict):
     format: Annotated[str, OneOf(_Format.choices)]
     events: list[Annotated[str, OneOf(_Event.choices)]]
     enabled: bool
-    disabled_reason: Annotated[str, OneOf(["", *models.Webhook.Reason.values]), "why the server disabled it, or empty"]
+    disabled_reason: Annotated[
+        str, OneOf(["", *models.Webhook.Reason.values]), "why the server disabled it, or empty"
+    ]
     failing_since: Annotated[datetime | None, "the first failure since the last delivery"]
     created_by: str | None
     created_at: datetime
@@ -175,8 +183,12 @@ class WebhookList(AnswerList[models.Webhook]):
         serializer = WebhookSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         user, origin = cast(User, request.user), origin_of(request)
-        made, secret = create_webhook(owner=owner, user=user, origin=origin, **serializer.validated_data)
-        return Response(NewWebhook(**webhook_answer(made), secret=secret or None), status.HTTP_201_CREATED)
+        made, secret = create_webhook(
+            owner=owner, user=user, origin=origin, **serializer.validated_data
+        )
+        return Response(
+            NewWebhook(**webhook_answer(made), secret=secret or None), status.HTTP_201_CREATED
+        )
 
 
 class TeamWebhookList(WebhookList):
@@ -274,7 +286,11 @@ class DeliveryAgain(APIView):
     @extend_schema(request=None, responses={202: shape(Delivery)})
     def post(self, request: Request, delivery: UUID) -> Response:
         own = models.Webhook.objects.managed_by(request.user)
-        found = models.Delivery.objects.filter(pk=delivery, webhook__in=own).select_related("webhook").first()
+        found = (
+            models.Delivery.objects.filter(pk=delivery, webhook__in=own)
+            .select_related("webhook")
+            .first()
+        )
         if found is None:
             raise Http404(f"there is no delivery {delivery}")
         send_again(found)

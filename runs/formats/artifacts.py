@@ -11,7 +11,9 @@ from runs.errors import UnsupportedFile
 START = 8192
 # By the ending of the name: what a file of this type begins with; nothing for text.
 TYPES: dict[str, tuple[bytes, ...]] = {
-    **dict.fromkeys(("txt", "md", "log", "json", "jsonl", "yaml", "toml", "patch", "csv", "tsv"), ()),
+    **dict.fromkeys(
+        ("txt", "md", "log", "json", "jsonl", "yaml", "toml", "patch", "csv", "tsv"), ()
+    ),
     "pdf": (b"%PDF-",),
     "png": (b"\x89PNG\r\n\x1a\n",),
     "jpg": (b"\xff\xd8\xff",),

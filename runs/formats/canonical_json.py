@@ -12,7 +12,15 @@ from typing import Any
 
 # Whole numbers beyond are not all doubles, and another reader would read another number.
 _LARGEST = 2**53 - 1
-_ESCAPED = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
+_ESCAPED = {
+    "\b": "\\b",
+    "\t": "\\t",
+    "\n": "\\n",
+    "\f": "\\f",
+    "\r": "\\r",
+    '"': '\\"',
+    "\\": "\\\\",
+}
 
 
 def canonical(value: Any) -> bytes:
@@ -59,7 +67,9 @@ def _text(value: Any) -> str:
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, int):
         if abs(value) > _LARGEST:
-            raise ValueError(f"{value} is beyond the whole numbers that every reader of JSON reads the same")
+            raise ValueError(
+                f"{value} is beyond the whole numbers that every reader of JSON reads the same"
+            )
         return str(value)
     if isinstance(value, float):
         return number_text(value)
@@ -68,7 +78,9 @@ def _text(value: Any) -> str:
     if isinstance(value, list | tuple):
         return "[" + ",".join(map(_text, value)) + "]"
     if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
-        raise ValueError(f"a {type(value).__name__} is not a value of JSON, whose objects have names that are texts")
+        raise ValueError(
+            f"a {type(value).__name__} is not a value of JSON, whose objects have names that are texts"
+        )
     names = sorted(value, key=lambda name: name.encode("utf-16-be", "surrogatepass"))
     return "{" + ",".join(f"{_quoted(name)}:{_text(value[name])}" for name in names) + "}"
 

@@ -46,7 +46,9 @@ class _ZstandardReader:
 
     def __init__(self, raw: BinaryIO) -> None:
         self._raw = raw
-        self._decompressor = import_module("zstandard").ZstdDecompressor(max_window_size=_ZSTANDARD_WINDOW)
+        self._decompressor = import_module("zstandard").ZstdDecompressor(
+            max_window_size=_ZSTANDARD_WINDOW
+        )
         self._frame: Any = None
         self._rest = b""
         self._ready = io.BytesIO()
@@ -94,13 +96,19 @@ class BoundedReader:
                 raise
             report = FileReport()
             code = "bad_gzip" if self._encoding == "gzip" else "bad_zstd"
-            report.problem(0, code, f"the {self._encoding} data is truncated, damaged or not readable ({error})")
+            report.problem(
+                0,
+                code,
+                f"the {self._encoding} data is truncated, damaged or not readable ({error})",
+            )
             raise InvalidFile(report) from error
         if not self._given and self._encoding != "plain" and not self._limits.archives:
             _refuse_unread(content)
             inside = encoding_of(content)
             if inside != "plain":
-                raise UnsupportedFile(f"the {self._encoding} data holds {inside} data; compress the file once")
+                raise UnsupportedFile(
+                    f"the {self._encoding} data holds {inside} data; compress the file once"
+                )
         self._given += len(content)
         if self._given > self._limits.bytes_out:
             message = f"more than {self._limits.bytes_out:,} bytes after decompression"

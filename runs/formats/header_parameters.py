@@ -26,16 +26,23 @@ _NOT_FINITE = ("inf", "-inf", "nan")
 
 
 def with_header(
-    header: Mapping[str, Any] | None, metadata: Mapping[str, Any], costs: Mapping[str, Any], report: FileReport
+    header: Mapping[str, Any] | None,
+    metadata: Mapping[str, Any],
+    costs: Mapping[str, Any],
+    report: FileReport,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return metadata and costs with those of the header where they have none; the report names what was overridden."""
     if not header:
         return dict(metadata), dict(costs)
     try:
-        found = nested(_finite({part: header[part] for part in _PARTS if part in header}, report, ""))
+        found = nested(
+            _finite({part: header[part] for part in _PARTS if part in header}, report, "")
+        )
         merged = merged_metadata(found, metadata)
     except Unprocessable as error:
-        report.warning(0, "bad_ir_metadata", f"the header's parameters are ignored: {error.message}")
+        report.warning(
+            0, "bad_ir_metadata", f"the header's parameters are ignored: {error.message}"
+        )
         found, merged = {}, dict(metadata)
     measured = header_costs(header)
     given = {leaf.name: leaf.value for leaf in flatten(metadata).leaves}
@@ -66,7 +73,9 @@ def header_costs(header: Mapping[str, Any]) -> dict[str, float]:
     return found
 
 
-def _quantity(resources: Mapping[str, Any], part: str, name: str, units: Mapping[str, float]) -> float | None:
+def _quantity(
+    resources: Mapping[str, Any], part: str, name: str, units: Mapping[str, float]
+) -> float | None:
     inside = resources.get(part)
     text = inside.get(name) if isinstance(inside, Mapping) else None
     read = _QUANTITY.fullmatch(text) if isinstance(text, str) and len(text) < 50 else None
@@ -79,12 +88,20 @@ def _quantity(resources: Mapping[str, Any], part: str, name: str, units: Mapping
 def _finite(value: Any, report: FileReport, name: str) -> Any:
     """Return the value without numbers that are not finite, each of which is reported."""
     if isinstance(value, dict):
-        inner = {key: _finite(item, report, f"{name}.{key}" if name else key) for key, item in value.items()}
+        inner = {
+            key: _finite(item, report, f"{name}.{key}" if name else key)
+            for key, item in value.items()
+        }
         return {key: item for key, item in inner.items() if item not in _NOT_FINITE}
     if isinstance(value, list):
         return [_finite(item, report, name) for item in value]
     if value in _NOT_FINITE:
-        report.warning(0, "not_finite", f"{name[:60]} of the header is not a finite number and left out", kind=name)
+        report.warning(
+            0,
+            "not_finite",
+            f"{name[:60]} of the header is not a finite number and left out",
+            kind=name,
+        )
     return value
 
 

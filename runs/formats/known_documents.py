@@ -23,7 +23,13 @@ from runs.errors import PROBLEMS_SHOWN, FileReport
 from runs.formats.limits import DEFAULT_LIMITS, Limits
 from runs.formats.scanning.columns import DOCUMENT, KNOWN, TOPIC, Columns
 from runs.formats.scanning.notes import EXTRA, FEW, FRACTION
-from runs.formats.scanning.pieces import Opener, PieceReader, group_by_topic, keep_rows, topic_segments
+from runs.formats.scanning.pieces import (
+    Opener,
+    PieceReader,
+    group_by_topic,
+    keep_rows,
+    topic_segments,
+)
 from runs.formats.scanning.scan import find_duplicates
 
 KNOWN_BYTES = 64 * 1024 * 1024
@@ -58,7 +64,9 @@ def known_limits(limits: Limits) -> Limits:
     return replace(limits, lines=lines, lines_at_once=lines, bytes_out=size, bytes_at_once=size)
 
 
-def read_known(open_known: Opener, *, limits: Limits = DEFAULT_LIMITS, seed: int = 0) -> KnownSummary:
+def read_known(
+    open_known: Opener, *, limits: Limits = DEFAULT_LIMITS, seed: int = 0
+) -> KnownSummary:
     """Return the known documents of a file with a report of its problems and warnings; `summary.report.check()` raises
     InvalidFile.
 
@@ -93,7 +101,10 @@ def _kinds(reader: PieceReader, columns: Columns) -> tuple[Flags, Flags]:
     with np.errstate(invalid="ignore"):
         whole = (columns.notes & FRACTION == 0) & (value >= 1) & (value <= MAX_CUTOFF)
     reader.add_numbers(
-        columns, np.flatnonzero(number & ~whole), f"a whole number from 1 to {MAX_CUTOFF}", "bad_expected"
+        columns,
+        np.flatnonzero(number & ~whole),
+        f"a whole number from 1 to {MAX_CUTOFF}",
+        "bad_expected",
     )
     return document, number & whole
 
@@ -103,7 +114,11 @@ def _expected(reader: PieceReader, columns: Columns) -> dict[bytes, int]:
     found: dict[bytes, int] = {}
     rows: dict[bytes, int] = {}
     for row in range(len(columns.line)):
-        topic, number, line = columns.text(row, TOPIC), int(columns.number[row]), int(columns.line[row])
+        topic, number, line = (
+            columns.text(row, TOPIC),
+            int(columns.number[row]),
+            int(columns.line[row]),
+        )
         earlier = columns.line[rows.setdefault(topic, row)]
         if found.setdefault(topic, number) != number:
             say = f"topic {_show(topic)} expects {number} relevant documents, but {found[topic]} in line {earlier}"
@@ -118,7 +133,9 @@ def _documents(reader: PieceReader, columns: Columns) -> RankedBlock:
     """Return the documents by topic, each once, with a warning for repeated ones."""
     _, starts = topic_segments(columns)
     first, second = find_duplicates(columns, starts)
-    for earlier, row in zip(first[:PROBLEMS_SHOWN].tolist(), second[:PROBLEMS_SHOWN].tolist(), strict=True):
+    for earlier, row in zip(
+        first[:PROBLEMS_SHOWN].tolist(), second[:PROBLEMS_SHOWN].tolist(), strict=True
+    ):
         say = f"document {_show(columns.text(row, DOCUMENT))} of line {columns.line[earlier]} is repeated"
         reader.report.warning(int(columns.line[row]), "duplicate_known", say)
     reader.count_rest("duplicate_known", len(second))
@@ -127,7 +144,9 @@ def _documents(reader: PieceReader, columns: Columns) -> RankedBlock:
     columns = keep_rows(columns, keep)
     topic_ids, starts = topic_segments(columns)
     spans, scores = columns.spans, np.zeros(len(columns.line))
-    return RankedBlock(columns.data, topic_ids, starts, scores, spans[:, 2], spans[:, 3], columns.hashes)
+    return RankedBlock(
+        columns.data, topic_ids, starts, scores, spans[:, 2], spans[:, 3], columns.hashes
+    )
 
 
 def _show(text: bytes) -> str:

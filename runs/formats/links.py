@@ -16,7 +16,12 @@ _ODD = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029<>\"\\^`{|}\ud800-\udfff]")
 _COMMIT = re.compile(r"[A-Za-z0-9._/-]{1,64}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 # What stands before the identifiers of a publication.
-_PUBLISHED = {"doi": "https://doi.org/", "arxiv": "https://arxiv.org/abs/", "dblp": "https://dblp.org/rec/", "url": ""}
+_PUBLISHED = {
+    "doi": "https://doi.org/",
+    "arxiv": "https://arxiv.org/abs/",
+    "dblp": "https://dblp.org/rec/",
+    "url": "",
+}
 
 
 @dataclass(frozen=True)
@@ -69,7 +74,9 @@ def check_links(links: Iterable[Link]) -> list[Link]:
     return found
 
 
-def with_header_links(header: Mapping[str, Any] | None, given: list[Link], report: FileReport) -> list[Link]:
+def with_header_links(
+    header: Mapping[str, Any] | None, given: list[Link], report: FileReport
+) -> list[Link]:
     """Return the given links and those of the header of other kinds; the report names what was left out."""
     kinds = {link.kind for link in given}
     found = list(given)

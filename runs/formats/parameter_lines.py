@@ -13,7 +13,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from runs.errors import Unprocessable
-from runs.formats.parameters import MAX_TEXT, Path, canonical_name, compact, flatten, merged_metadata, read_metadata
+from runs.formats.parameters import (
+    MAX_TEXT,
+    Path,
+    canonical_name,
+    compact,
+    flatten,
+    merged_metadata,
+    read_metadata,
+)
 
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _MOST = 1_000
@@ -22,7 +30,9 @@ _QUOTED = ('"', "[", "{")
 
 def write_lines(values: Mapping[str, Any]) -> str:
     """Return a line for each value by its dotted name."""
-    return "".join(f"{_written_key(name)} = {written_value(value)}\n" for name, value in values.items())
+    return "".join(
+        f"{_written_key(name)} = {written_value(value)}\n" for name, value in values.items()
+    )
 
 
 def _written_key(name: str) -> str:
@@ -42,13 +52,19 @@ def read_lines(text: str, what: str) -> dict[str, Any]:
     """Return the values of lines by their names; empty lines are passed over. Raise Unprocessable (bad_line) with the
     number of a line that cannot be read; `what` names the lines."""
     found: dict[str, Any] = {}
-    lines = [(number, line.strip()) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    lines = [
+        (number, line.strip()) for number, line in enumerate(text.splitlines(), 1) if line.strip()
+    ]
     if len(lines) > _MOST:
-        raise Unprocessable(f"{len(lines):,} lines of {what}; at most {_MOST:,} are read", code="bad_line")
+        raise Unprocessable(
+            f"{len(lines):,} lines of {what}; at most {_MOST:,} are read", code="bad_line"
+        )
     for number, line in lines:
         name, value = _read_line(line, f"{what}, line {number}: ")
         if name in found:
-            raise _bad(f"{what}, line {number}: ", f"{name[:60]} is there twice; keep one of the lines")
+            raise _bad(
+                f"{what}, line {number}: ", f"{name[:60]} is there twice; keep one of the lines"
+            )
         found[name] = value
     return found
 
@@ -67,7 +83,11 @@ def _read_line(line: str, where: str) -> tuple[str, Any]:
     if not equals:
         raise _bad(where, f"{line[:40]!r} has no =; write key = value")
     if not name.strip() or not value:
-        missing = "key before =" if not name.strip() else "value after =; leave the whole line out to remove the key"
+        missing = (
+            "key before ="
+            if not name.strip()
+            else "value after =; leave the whole line out to remove the key"
+        )
         raise _bad(where, f"there is no {missing}")
     return name, _read_value(value, where)
 
@@ -79,14 +99,14 @@ def _read_value(text: str, where: str) -> Any:
         raise _bad(where, "null is not a value; leave the whole line out to remove the key")
     if not (text.startswith(_QUOTED) or _NUMBER.fullmatch(text)):
         if len(text) > MAX_TEXT:
-            raise _bad(where, f"the text has {len(text):,} characters; at most {MAX_TEXT:,} are kept")
+            raise _bad(
+                where, f"the text has {len(text):,} characters; at most {MAX_TEXT:,} are kept"
+            )
         return text
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        message = (
-            f"{text[:40]!r} begins like JSON but cannot be read; write a text in quotes if it begins with {text[0]}"
-        )
+        message = f"{text[:40]!r} begins like JSON but cannot be read; write a text in quotes if it begins with {text[0]}"
         raise _bad(where, message) from None
 
 

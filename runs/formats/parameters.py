@@ -137,7 +137,12 @@ def flatten(metadata: Mapping[str, Any] | None) -> Flat:
     left_out = []
     for parts, path, found in _walk(metadata or {}, (), ()):
         name, value = join_name(parts), _searched(found)
-        fits = all(parts) and len(parts) <= MAX_PARTS and len(name) <= MAX_KEY and not _CONTROL.search(name)
+        fits = (
+            all(parts)
+            and len(parts) <= MAX_PARTS
+            and len(name) <= MAX_KEY
+            and not _CONTROL.search(name)
+        )
         if value is None or not fits or name in leaves or len(leaves) >= MAX_LEAVES:
             left_out.append(name)
         else:
@@ -145,13 +150,19 @@ def flatten(metadata: Mapping[str, Any] | None) -> Flat:
     return Flat(list(leaves.values()), left_out)
 
 
-def _walk(value: Any, parts: tuple[str, ...], path: Path) -> Iterator[tuple[tuple[str, ...], Path, Any]]:
+def _walk(
+    value: Any, parts: tuple[str, ...], path: Path
+) -> Iterator[tuple[tuple[str, ...], Path, Any]]:
     """Yield parts of the name, path and value of everything that is set; a list of plain values is one value."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from _walk(inner, (*parts, *split_name(key)), (*path, key))
     elif isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
-        names = [item["name"] for item in value if isinstance(item, dict) and isinstance(item.get("name"), str)]
+        names = [
+            item["name"]
+            for item in value
+            if isinstance(item, dict) and isinstance(item.get("name"), str)
+        ]
         if not len(value) == len(names) == len({*names} - {""}):
             names = [str(place) for place in range(1, len(value) + 1)]
         for place, (name, inner) in enumerate(zip(names, value, strict=True)):
@@ -183,9 +194,7 @@ def merged_metadata(stored: Mapping[str, Any], patch: Mapping[str, Any]) -> dict
     `nested` for metadata of an earlier release that cannot be nested)."""
     merged: dict[str, Any] = merge_patch(nested(stored), patch)
     if len(compact(merged)) > MAX_JSON:
-        message = (
-            f"with this change the metadata would have more than {MAX_JSON:,} characters of JSON; remove something"
-        )
+        message = f"with this change the metadata would have more than {MAX_JSON:,} characters of JSON; remove something"
         raise Unprocessable(message, code="too_large", pointer="/metadata")
     return merged
 
@@ -209,21 +218,38 @@ def read_costs(costs: Mapping[str, Any]) -> dict[str, Any]:
     if len(costs) > MAX_COSTS:
         raise _bad_cost(f"{len(costs)} costs; at most {MAX_COSTS} are kept")
     for name, cost in costs.items():
-        if not name.strip() or len(name) > MAX_KEY or _CONTROL.search(name) or _SPECIAL.search(name):
-            raise _bad_cost(f"{name[:60]!r} cannot be the name of a cost; write one such as latency_ms, without a dot")
+        if (
+            not name.strip()
+            or len(name) > MAX_KEY
+            or _CONTROL.search(name)
+            or _SPECIAL.search(name)
+        ):
+            raise _bad_cost(
+                f"{name[:60]!r} cannot be the name of a cost; write one such as latency_ms, without a dot"
+            )
         given = cost if isinstance(cost, dict) else {"value": cost}
         if unknown := [key for key in given if key not in _COST_PARTS]:
-            raise _bad_cost(f"{name[:60]}: {unknown[0][:60]!r} is not known; a cost has {', '.join(_COST_PARTS)}")
+            raise _bad_cost(
+                f"{name[:60]}: {unknown[0][:60]!r} is not known; a cost has {', '.join(_COST_PARTS)}"
+            )
         numbers = {key: given[key] for key in ("low", "value", "high") if key in given}
         for key, number in numbers.items():
-            real = isinstance(number, int | float) and not isinstance(number, bool) and abs(number) < 1e300
+            real = (
+                isinstance(number, int | float)
+                and not isinstance(number, bool)
+                and abs(number) < 1e300
+            )
             if not real or number < 0:
-                raise _bad_cost(f"{name[:60]}: {key} is not a finite number from 0 on, such as 12.1")
+                raise _bad_cost(
+                    f"{name[:60]}: {key} is not a finite number from 0 on, such as 12.1"
+                )
         if "value" not in numbers or list(numbers.values()) != sorted(numbers.values()):
             raise _bad_cost(f"{name[:60]}: give the value, and where known low <= value <= high")
         n = given.get("n", 1)
         if not isinstance(n, int) or isinstance(n, bool) or not 1 <= n <= 10**9:
-            raise _bad_cost(f"{name[:60]}: n is the number of measurements, a whole number from 1 on")
+            raise _bad_cost(
+                f"{name[:60]}: n is the number of measurements, a whole number from 1 on"
+            )
     return {unicodedata.normalize("NFC", name): cost for name, cost in costs.items()}
 
 
@@ -234,5 +260,6 @@ def _bad_cost(message: str) -> Unprocessable:
 def cost_leaves(costs: Mapping[str, Any] | None) -> list[Leaf]:
     """Return the costs as parameters: their values."""
     return [
-        Leaf(name, cost["value"] if isinstance(cost, dict) else cost, (name,)) for name, cost in (costs or {}).items()
+        Leaf(name, cost["value"] if isinstance(cost, dict) else cost, (name,))
+        for name, cost in (costs or {}).items()
     ]

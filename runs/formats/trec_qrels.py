@@ -15,7 +15,14 @@ from runs.errors import PROBLEMS_SHOWN, FileReport
 from runs.formats.limits import DEFAULT_LIMITS, Limits
 from runs.formats.scanning.columns import DOCUMENT, LABEL, QRELS, Columns
 from runs.formats.scanning.notes import EXTRA_NUMBER, FRACTION, NEW_LABEL, NEW_TOPIC
-from runs.formats.scanning.pieces import Opener, PieceReader, group_by_topic, keep_rows, numbered, topic_segments
+from runs.formats.scanning.pieces import (
+    Opener,
+    PieceReader,
+    group_by_topic,
+    keep_rows,
+    numbered,
+    topic_segments,
+)
 from runs.formats.scanning.scan import find_duplicates, judgements_beside
 
 # The possible uses of the second column.
@@ -66,7 +73,9 @@ def read_qrels(
 def _summary(reader: PieceReader, judgements: Judgements, iteration: str) -> QrelsSummary:
     base = judgements.recall_base
     values, kind = np.unique(base.level, return_inverse=True)
-    occurring = dict(zip(values.tolist(), np.bincount(kind, base.counts).astype(int).tolist(), strict=True))
+    occurring = dict(
+        zip(values.tolist(), np.bincount(kind, base.counts).astype(int).tolist(), strict=True)
+    )
     return QrelsSummary(reader.report, judgements, reader.lines, occurring, iteration)
 
 
@@ -122,7 +131,9 @@ def _subtopics(columns: Columns, topic_starts: Ints, first: Ints, second: Ints) 
     rows = rows[_by_topic_and_id(columns, topic_starts, rows)]
     topic = _topics(topic_starts)[rows]
     judgement = (np.cumsum(kept) - 1)[document[rows]]
-    return Subtopics(topic, judgement, _within_topic(topic, label[rows]), columns.number[rows].astype(np.int64))
+    return Subtopics(
+        topic, judgement, _within_topic(topic, label[rows]), columns.number[rows].astype(np.int64)
+    )
 
 
 def _by_topic_and_id(columns: Columns, topic_starts: Ints, rows: Ints) -> Ints:
@@ -143,7 +154,12 @@ def _within_topic(topic: Ints, label: Ints) -> Ints:
 
 
 def _report_iterations(
-    reader: PieceReader, columns: Columns, starts: Ints, subtopics: Subtopics | None, taken: str, given: bool
+    reader: PieceReader,
+    columns: Columns,
+    starts: Ints,
+    subtopics: Subtopics | None,
+    taken: str,
+    given: bool,
 ) -> None:
     """Report the use of the iterations of the file, if a topic has several."""
     if not _several(columns):
@@ -155,7 +171,9 @@ def _report_iterations(
         reader.report.warning(0, "subtopics", say, count)
     elif taken == ROUND:
         named, count = _iterations(columns)
-        reader.report.warning(0, "rounds", f"{count:,} rounds of judging, by the iteration column: {named}", count)
+        reader.report.warning(
+            0, "rounds", f"{count:,} rounds of judging, by the iteration column: {named}", count
+        )
     elif not given:
         named, count = _iterations(columns)
         several = len(np.unique(_topics(starts)[_inside(columns)]))
@@ -176,12 +194,18 @@ def _iterations(columns: Columns) -> tuple[str, int]:
     """Return the first iterations with their numbers of judgements as part of a sentence, and how many there are."""
     numbers = numbered(columns, LABEL)
     values, rows, sizes = np.unique(numbers, return_index=True, return_counts=True)
-    names = [columns.text(row, LABEL)[:100].decode(errors="replace") for row in rows[:_NAMED].tolist()]
-    named = ", ".join(f"{name!r} {size:,} times" for name, size in zip(names, sizes.tolist(), strict=False))
+    names = [
+        columns.text(row, LABEL)[:100].decode(errors="replace") for row in rows[:_NAMED].tolist()
+    ]
+    named = ", ".join(
+        f"{name!r} {size:,} times" for name, size in zip(names, sizes.tolist(), strict=False)
+    )
     return named + (", ..." if len(values) > _NAMED else ""), len(values)
 
 
-def _merge_repeated(reader: PieceReader, columns: Columns, first: Ints, second: Ints, same: Ints) -> Flags:
+def _merge_repeated(
+    reader: PieceReader, columns: Columns, first: Ints, second: Ints, same: Ints
+) -> Flags:
     """Return which rows to keep: the first of each document, raised to the highest level that any iteration gives
     it."""
     keep = np.ones(len(columns.line), np.bool_)
@@ -213,7 +237,11 @@ def _report_repeated(reader: PieceReader, columns: Columns, other: Ints, row: In
     ):
         put = reader.report.problem if code == "conflicting_judgement" else reader.report.warning
         for index in np.flatnonzero(chosen)[:PROBLEMS_SHOWN].tolist():
-            put(int(columns.line[row[index]]), code, _say_repeated(code, columns, int(other[index]), int(row[index])))
+            put(
+                int(columns.line[row[index]]),
+                code,
+                _say_repeated(code, columns, int(other[index]), int(row[index])),
+            )
         reader.count_rest(code, int(np.count_nonzero(chosen)))
 
 

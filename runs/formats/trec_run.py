@@ -17,7 +17,16 @@ from metrics.engine.ranking import Flags, Floats, Ints, RankedBlock
 from metrics.engine.records import mutable
 from runs.errors import LINES_NAMED, PROBLEMS_SHOWN, FileReport
 from runs.formats.limits import DEFAULT_LIMITS, Limits
-from runs.formats.scanning.columns import CHECKED_RUN, DOCUMENT, LABEL, RUN, TOPIC, Columns, JudgedLines, LineJudge
+from runs.formats.scanning.columns import (
+    CHECKED_RUN,
+    DOCUMENT,
+    LABEL,
+    RUN,
+    TOPIC,
+    Columns,
+    JudgedLines,
+    LineJudge,
+)
 from runs.formats.scanning.notes import NEW_LABEL
 from runs.formats.scanning.pieces import (
     WHOLE_FILE,
@@ -55,7 +64,9 @@ class RunSummary:
 
 def say_contradicted(lines: int, documents: int) -> str:
     """Return a note on the rank column of a run: `lines` of it contradict the score of the line before."""
-    return f"{lines:,} of {documents:,} lines have a rank that contradicts their score; scores decide"
+    return (
+        f"{lines:,} of {documents:,} lines have a rank that contradicts their score; scores decide"
+    )
 
 
 def read_run(
@@ -93,7 +104,9 @@ def _judged_blocks(
             yield from _checked_blocks(reader, piece, True, seen)
 
 
-def _checked_blocks(reader: PieceReader, columns: Columns, grouped: bool, seen: set[bytes]) -> Iterator[RankedBlock]:
+def _checked_blocks(
+    reader: PieceReader, columns: Columns, grouped: bool, seen: set[bytes]
+) -> Iterator[RankedBlock]:
     reader.check_rows(columns, _SCORE, "bad_score")
     reader.report.check()
     for part in [columns] if grouped else topics_together(columns):
@@ -109,7 +122,9 @@ def check_run(
     any."""
     try:
         # What judges lines with nothing to report reads them faster than the scan; here it has nothing to judge by.
-        return _RunCheck(limits, seed, tag, grouped=True).run(open_run, judge_beside(_no_judgements(seed), "float64"))
+        return _RunCheck(limits, seed, tag, grouped=True).run(
+            open_run, judge_beside(_no_judgements(seed), "float64")
+        )
     except TopicsInterleaved:
         with WHOLE_FILE:
             return _RunCheck(limits, seed, tag, grouped=False).run(open_run)
@@ -118,11 +133,17 @@ def check_run(
 @cache
 def _no_judgements(seed: int) -> Judgements:
     none = np.zeros(0, np.int64)
-    return Judgements([], none, none, np.zeros(0, np.uint8), none, none, np.zeros(0, np.uint64), seed)
+    return Judgements(
+        [], none, none, np.zeros(0, np.uint8), none, none, np.zeros(0, np.uint64), seed
+    )
 
 
 def use_run(
-    open_run: Opener, use: Callable[[Iterator[RankedBlock]], T], *, limits: Limits = DEFAULT_LIMITS, seed: int = 0
+    open_run: Opener,
+    use: Callable[[Iterator[RankedBlock]], T],
+    *,
+    limits: Limits = DEFAULT_LIMITS,
+    seed: int = 0,
 ) -> tuple[RunSummary, T]:
     """Return the report of a run and the result of `use` for its valid lines, in one reading (two if topics are
     interleaved).
@@ -171,7 +192,9 @@ def _block(columns: Columns) -> RankedBlock:
 class _RunCheck:
     """One reading of a run; its findings go into the summary."""
 
-    def __init__(self, limits: Limits, seed: int, tag: str | None, grouped: bool, any_tags: bool = False) -> None:
+    def __init__(
+        self, limits: Limits, seed: int, tag: str | None, grouped: bool, any_tags: bool = False
+    ) -> None:
         self.limits = limits
         self.tag = tag
         self.any_tags = any_tags
@@ -194,7 +217,9 @@ class _RunCheck:
             yield from self._valid_blocks(columns)
         self._finish()
 
-    def judged_blocks(self, open_run: Opener, line_judge: LineJudge) -> Iterator[RankedBlock | JudgedBlock]:
+    def judged_blocks(
+        self, open_run: Opener, line_judge: LineJudge
+    ) -> Iterator[RankedBlock | JudgedBlock]:
         """Yield the same of a run with grouped topics, judged already where there is nothing to report."""
         for piece in self.reader.read_usual(open_run(), line_judge):
             if isinstance(piece, JudgedLines):
@@ -239,7 +264,9 @@ class _RunCheck:
 
     def _find_duplicates(self, columns: Columns, topic_starts: Ints) -> None:
         first, second = find_duplicates(columns, topic_starts)
-        for earlier, row in zip(first[:PROBLEMS_SHOWN].tolist(), second[:PROBLEMS_SHOWN].tolist(), strict=True):
+        for earlier, row in zip(
+            first[:PROBLEMS_SHOWN].tolist(), second[:PROBLEMS_SHOWN].tolist(), strict=True
+        ):
             name, topic = columns.text(row, DOCUMENT), columns.text(row, TOPIC)
             message = (
                 f"document {_show(name)} is listed twice for topic {_show(topic)}, "
@@ -276,7 +303,9 @@ class _RunCheck:
             say = say_contradicted(self.contradicted, summary.documents)
             for line in self.contradicted_lines:
                 report.warning(line, "rank_contradicts_score", say)
-            report.count_more("rank_contradicts_score", self.contradicted - len(self.contradicted_lines))
+            report.count_more(
+                "rank_contradicts_score", self.contradicted - len(self.contradicted_lines)
+            )
         if summary.tied_documents:
             say = f"{summary.tied_documents:,} documents have tied scores; ties are broken by document id"
             report.warning(0, "ties", say, summary.tied_documents)
@@ -301,9 +330,13 @@ class _RunCheck:
         tag = self.tag or found
         if tag is not None and not TAG.fullmatch(tag):
             instead = "" if self.tag else "; give another tag in the submission"
-            report.problem(0 if self.tag else line, "bad_run_tag", f"{tag[:64]!r}: {TAG_RULE}{instead}")
+            report.problem(
+                0 if self.tag else line, "bad_run_tag", f"{tag[:64]!r}: {TAG_RULE}{instead}"
+            )
         if self.tag and found and (found != self.tag or len(self.tags) > 1):
-            report.warning(line, "tag_differs", f"the file's tag {found[:64]!r} is replaced by {self.tag!r}")
+            report.warning(
+                line, "tag_differs", f"the file's tag {found[:64]!r} is replaced by {self.tag!r}"
+            )
         return tag
 
 

@@ -29,7 +29,9 @@ class _Strict(_Loader):  # type: ignore[misc,valid-type]
         seen: set[str] = set()
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode) and key.value in seen:
-                raise UnusableYaml(f"line {key.start_mark.line + 1} has the key {key.value[:40]!r} a second time")
+                raise UnusableYaml(
+                    f"line {key.start_mark.line + 1} has the key {key.value[:40]!r} a second time"
+                )
             seen.add(str(key.value))
         return super().construct_mapping(node, deep)  # type: ignore[no-any-return]
 
@@ -72,7 +74,9 @@ def _count(text: str) -> None:
         nodes += 1
         depth += isinstance(event, yaml.CollectionStartEvent)
         if event.anchor is not None:
-            raise UnusableYaml(f"line {line} uses an anchor or an alias; write the value again instead")
+            raise UnusableYaml(
+                f"line {line} uses an anchor or an alias; write the value again instead"
+            )
         if getattr(event, "tag", None) not in (None, "!"):
             raise UnusableYaml(f"line {line} uses a tag; leave it out")
         if depth > MAX_DEPTH:
@@ -115,7 +119,9 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+    return dumper.represent_scalar(
+        "tag:yaml.org,2002:str", text, style="|" if "\n" in text else None
+    )
 
 
 _Dumper.add_representer(str, _text)

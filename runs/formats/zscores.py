@@ -18,11 +18,17 @@ def read_zscores(open_file: Opener) -> dict[tuple[bytes, str], tuple[float, floa
         if not columns:
             continue
         if len(columns) < _COLUMNS:
-            report.problem(number, "too_few_columns", "a line needs 4 columns: topic measure mean deviation")
+            report.problem(
+                number, "too_few_columns", "a line needs 4 columns: topic measure mean deviation"
+            )
             continue
         mean, deviation = (_number(column) for column in columns[2:_COLUMNS])
         if math.isnan(mean + deviation) or deviation < 0:
-            report.problem(number, "bad_score", "mean and deviation are finite numbers, the deviation 0 or more")
+            report.problem(
+                number,
+                "bad_score",
+                "mean and deviation are finite numbers, the deviation 0 or more",
+            )
         found[columns[0], columns[1].decode(errors="replace")] = mean, deviation
     report.check()
     return found

@@ -25,7 +25,9 @@ from runs.models.text import check_line
 class PersonManager(UserManager["User"]):
     """Makes a user together with the team of one that every user has from the start."""
 
-    def create_user(self, username: str, email: str | None = None, password: str | None = None, **extra: Any) -> User:
+    def create_user(
+        self, username: str, email: str | None = None, password: str | None = None, **extra: Any
+    ) -> User:
         with transaction.atomic():
             user = super().create_user(username, email, password, **extra)
             Team.objects.create_personal(user)
@@ -95,7 +97,9 @@ class Team(models.Model):
         User, null=True, blank=True, on_delete=models.CASCADE, related_name="personal_team"
     )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
-    members: models.ManyToManyField[User, Membership] = models.ManyToManyField(User, through="Membership")
+    members: models.ManyToManyField[User, Membership] = models.ManyToManyField(
+        User, through="Membership"
+    )
 
     objects = TeamManager()
 
@@ -118,7 +122,9 @@ class Membership(models.Model):
     role = models.CharField(max_length=10, choices=Role.choices, default=Role.MEMBER)
 
     class Meta:
-        constraints = (models.UniqueConstraint(fields=("team", "user"), name="one_membership_per_team"),)
+        constraints = (
+            models.UniqueConstraint(fields=("team", "user"), name="one_membership_per_team"),
+        )
 
     def __str__(self) -> str:
         return f"{self.user} in {self.team}"
@@ -135,7 +141,9 @@ class Invitation(models.Model):
 
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="invitations")
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="invitations")
-    role = models.CharField(max_length=10, choices=Membership.Role.choices, default=Membership.Role.MEMBER)
+    role = models.CharField(
+        max_length=10, choices=Membership.Role.choices, default=Membership.Role.MEMBER
+    )
     invited_by = models.ForeignKey(User, null=True, on_delete=models.CASCADE, related_name="+")
     participation = models.ForeignKey(
         "runs.Participation", null=True, on_delete=models.CASCADE, related_name="invitations"
@@ -143,7 +151,9 @@ class Invitation(models.Model):
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:
-        constraints = (models.UniqueConstraint(fields=("team", "user"), name="one_invitation_per_team"),)
+        constraints = (
+            models.UniqueConstraint(fields=("team", "user"), name="one_invitation_per_team"),
+        )
 
     def __str__(self) -> str:
         return f"{self.user} to {self.team}"
@@ -159,7 +169,9 @@ class InvitationLink(models.Model):
     created_by = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     expires_at = models.DateTimeField()
-    participation = models.ForeignKey("runs.Participation", null=True, on_delete=models.CASCADE, related_name="links")
+    participation = models.ForeignKey(
+        "runs.Participation", null=True, on_delete=models.CASCADE, related_name="links"
+    )
 
     class Meta:
         ordering = ("-created_at", "-id")
@@ -230,7 +242,12 @@ class ApiToken(models.Model):
     last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
     revoked_at = models.DateTimeField(null=True, blank=True)
     maker = models.ForeignKey(
-        "self", null=True, on_delete=models.SET_NULL, editable=False, related_name="made", help_text="the token used"
+        "self",
+        null=True,
+        on_delete=models.SET_NULL,
+        editable=False,
+        related_name="made",
+        help_text="the token used",
     )
 
     objects = ApiTokenQuerySet.as_manager()
@@ -248,7 +265,9 @@ class ApiToken(models.Model):
         return alive and self.revoked_at is None and self.user.is_active
 
 
-_TOKEN = PreparedRows(lambda key: ApiToken.objects.select_related("user").filter(key=key).order_by())
+_TOKEN = PreparedRows(
+    lambda key: ApiToken.objects.select_related("user").filter(key=key).order_by()
+)
 
 
 def digest_of_secret(secret: str) -> str:

@@ -16,7 +16,9 @@ class RememberedAnswer(models.Model):
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
     key = models.CharField(max_length=255)
-    digest = models.CharField(max_length=64, help_text="SHA-256 of the method, address, fields and files")
+    digest = models.CharField(
+        max_length=64, help_text="SHA-256 of the method, address, fields and files"
+    )
     status = models.PositiveSmallIntegerField()
     location = models.CharField(max_length=2000, blank=True)
     body = StoredJSON()

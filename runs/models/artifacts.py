@@ -42,7 +42,9 @@ class Artifact(models.Model):
     class Meta:
         ordering = ("name", "id")
         constraints = (
-            models.UniqueConstraint(fields=("run", "name"), condition=Q(deleted_at=None), name="one_artifact_per_name"),
+            models.UniqueConstraint(
+                fields=("run", "name"), condition=Q(deleted_at=None), name="one_artifact_per_name"
+            ),
         )
 
     def __str__(self) -> str:

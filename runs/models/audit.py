@@ -119,7 +119,9 @@ class AuditEvent(models.Model):
         USER_DELETED = "user.deleted"
 
     time = models.DateTimeField(default=timezone.now, editable=False)
-    actor = models.CharField(max_length=150, blank=True, help_text="user name; empty for the command line")
+    actor = models.CharField(
+        max_length=150, blank=True, help_text="user name; empty for the command line"
+    )
     actor_key = models.BigIntegerField(null=True)
     token = models.CharField(max_length=8, blank=True, help_text="key of the token, never its text")
     action = models.CharField(max_length=30)

@@ -41,9 +41,7 @@ def _draw_seed() -> int:
 
 
 LICENCE_RULE = r"\A[A-Za-z0-9][A-Za-z0-9.+-]*\Z"
-LICENCE_SAID = (
-    "write the SPDX identifier of a licence, such as CC-BY-4.0: letters, digits, dots, hyphens and plus signs"
-)
+LICENCE_SAID = "write the SPDX identifier of a licence, such as CC-BY-4.0: letters, digits, dots, hyphens and plus signs"
 _DOI = RegexValidator(rf"\A{DOI_RULE}\Z", DOI_SAID)
 
 
@@ -96,20 +94,36 @@ class Campaign(models.Model):
         help_text="whom citations of its snapshots name, as in: Lima, Ana; Kim, Bo. Empty: its team",
     )
     paper_doi = models.CharField(
-        max_length=220, blank=True, db_default="", validators=[_DOI], help_text="of its overview paper"
+        max_length=220,
+        blank=True,
+        db_default="",
+        validators=[_DOI],
+        help_text="of its overview paper",
     )
     judgements_doi = models.CharField(
-        max_length=220, blank=True, db_default="", validators=[_DOI], help_text="of the judgements, published elsewhere"
+        max_length=220,
+        blank=True,
+        db_default="",
+        validators=[_DOI],
+        help_text="of the judgements, published elsewhere",
     )
     state = models.CharField(max_length=10, choices=State.choices, default=State.DRAFT)
-    registration = models.CharField(max_length=10, choices=Registration.choices, default=Registration.APPROVAL)
+    registration = models.CharField(
+        max_length=10, choices=Registration.choices, default=Registration.APPROVAL
+    )
     registration_closes_at = models.DateTimeField(null=True, blank=True)
     roster_closes_at = models.DateTimeField(
-        null=True, blank=True, help_text="when teams can no longer change; empty: as the first evaluation phase closes"
+        null=True,
+        blank=True,
+        help_text="when teams can no longer change; empty: as the first evaluation phase closes",
     )
-    max_team_size = models.PositiveIntegerField(null=True, blank=True, validators=[MinValueValidator(1)])
+    max_team_size = models.PositiveIntegerField(
+        null=True, blank=True, validators=[MinValueValidator(1)]
+    )
     tag_scope = models.CharField(max_length=10, choices=TagScope.choices, default=TagScope.CAMPAIGN)
-    anonymous_until = models.DateTimeField(null=True, blank=True, help_text="until then teams have pseudonyms")
+    anonymous_until = models.DateTimeField(
+        null=True, blank=True, help_text="until then teams have pseudonyms"
+    )
     names = models.CharField(
         max_length=20,
         choices=Names.choices,
@@ -129,7 +143,8 @@ class Campaign(models.Model):
         ordering = ("-created_at", "slug")
         constraints = (
             models.CheckConstraint(
-                condition=Q(max_team_size=None) | Q(max_team_size__gte=1), name="teams_of_a_campaign_have_members"
+                condition=Q(max_team_size=None) | Q(max_team_size__gte=1),
+                name="teams_of_a_campaign_have_members",
             ),
         )
 
@@ -138,7 +153,9 @@ class Campaign(models.Model):
 
 
 def _at_least_one(name: str) -> models.CheckConstraint:
-    return models.CheckConstraint(condition=Q(**{name: None}) | Q(**{f"{name}__gte": 1}), name=f"phase_{name}_positive")
+    return models.CheckConstraint(
+        condition=Q(**{name: None}) | Q(**{f"{name}__gte": 1}), name=f"phase_{name}_positive"
+    )
 
 
 class Phase(models.Model):
@@ -179,10 +196,16 @@ class Phase(models.Model):
     paused_at = models.DateTimeField(null=True, blank=True, editable=False)
     paused_reason = models.CharField(max_length=500, blank=True, validators=[check_line])
     measures = StoredJSON(default=list, blank=True, help_text="the first one is the primary one")
-    slots = models.PositiveIntegerField(null=True, blank=True, help_text="entries of a team at a time")
-    attempts_daily = models.PositiveIntegerField(null=True, blank=True, help_text="entries of a team per day (UTC)")
+    slots = models.PositiveIntegerField(
+        null=True, blank=True, help_text="entries of a team at a time"
+    )
+    attempts_daily = models.PositiveIntegerField(
+        null=True, blank=True, help_text="entries of a team per day (UTC)"
+    )
     attempts_total = models.PositiveIntegerField(null=True, blank=True)
-    run_types = StoredJSON(default=list, blank=True, help_text="a list of {key, label}; empty: not asked")
+    run_types = StoredJSON(
+        default=list, blank=True, help_text="a list of {key, label}; empty: not asked"
+    )
     form = StoredJSON(default=list, blank=True, help_text="the fields that an entry answers")
     feedback = models.CharField(
         max_length=5,
@@ -192,7 +215,9 @@ class Phase(models.Model):
         help_text="what teams see at once: nothing, their own values, or the leaderboard too",
     )
     freeze_board_at = models.DateTimeField(
-        null=True, blank=True, help_text="teams see no later entry of others on the leaderboard before a release"
+        null=True,
+        blank=True,
+        help_text="teams see no later entry of others on the leaderboard before a release",
     )
     selection = models.CharField(
         max_length=6,
@@ -201,9 +226,15 @@ class Phase(models.Model):
         db_default=Selection.ALL,
         help_text="which entries of a team stand on the official leaderboard",
     )
-    chosen_max = models.PositiveIntegerField(default=1, db_default=1, help_text="entries that a team may choose")
-    must_answer_all = models.BooleanField(default=False, help_text="refuse a run without an answer to a topic")
-    max_documents = models.PositiveIntegerField(null=True, blank=True, help_text="of a run, for each topic")
+    chosen_max = models.PositiveIntegerField(
+        default=1, db_default=1, help_text="entries that a team may choose"
+    )
+    must_answer_all = models.BooleanField(
+        default=False, help_text="refuse a run without an answer to a topic"
+    )
+    max_documents = models.PositiveIntegerField(
+        null=True, blank=True, help_text="of a run, for each topic"
+    )
     naming = models.CharField(
         max_length=100,
         blank=True,
@@ -211,27 +242,42 @@ class Phase(models.Model):
         db_default="",
         help_text="the pattern of tags, such as {team}-{run_type}-{priority}",
     )
-    excluded_topics = StoredJSON(null=True, blank=True, editable=False, help_text="that do not count, and why")
-    excluded_reason = models.CharField(max_length=500, blank=True, default="", db_default="", editable=False)
+    excluded_topics = StoredJSON(
+        null=True, blank=True, editable=False, help_text="that do not count, and why"
+    )
+    excluded_reason = models.CharField(
+        max_length=500, blank=True, default="", db_default="", editable=False
+    )
 
     class Meta:
         ordering = ("campaign", "place", "opens_at", "id")
         constraints = (
             models.UniqueConstraint(fields=("campaign", "slug"), name="one_phase_per_slug"),
-            models.CheckConstraint(condition=Q(opens_at__lt=F("closes_at")), name="phase_opens_before_it_closes"),
+            models.CheckConstraint(
+                condition=Q(opens_at__lt=F("closes_at")), name="phase_opens_before_it_closes"
+            ),
             models.CheckConstraint(
                 condition=Q(late_closes_at=None) | Q(late_closes_at__gte=F("closes_at")),
                 name="phase_ends_late_after_it_closes",
             ),
             *(
                 _at_least_one(name)
-                for name in ("slots", "attempts_daily", "attempts_total", "chosen_max", "max_documents")
+                for name in (
+                    "slots",
+                    "attempts_daily",
+                    "attempts_total",
+                    "chosen_max",
+                    "max_documents",
+                )
             ),
             models.CheckConstraint(
-                condition=~Q(kind="evaluation") | Q(feedback="none"), name="no_feedback_in_an_evaluation"
+                condition=~Q(kind="evaluation") | Q(feedback="none"),
+                name="no_feedback_in_an_evaluation",
             ),
         )
-        indexes = (models.Index(fields=("collection", "kind", "opens_at"), name="phases_of_collection"),)
+        indexes = (
+            models.Index(fields=("collection", "kind", "opens_at"), name="phases_of_collection"),
+        )
 
     def __str__(self) -> str:
         return f"{self.campaign}/{self.slug}"
@@ -252,20 +298,30 @@ class Participation(models.Model):
     state = models.CharField(max_length=10, choices=State.choices, default=State.REQUESTED)
     name = models.CharField(max_length=150, validators=[check_line], help_text="as it is shown")
     former_name = models.CharField(
-        max_length=150, blank=True, default="", db_default="", help_text="under which results were disclosed to teams"
+        max_length=150,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="under which results were disclosed to teams",
     )
     affiliation = models.CharField(max_length=300, blank=True, validators=[check_line])
     requested_at = models.DateTimeField(default=timezone.now, editable=False)
     accepted_at = models.DateTimeField(null=True, blank=True, editable=False)
-    pseudonym = models.PositiveIntegerField(null=True, editable=False, help_text="drawn when the team is accepted")
-    anonymous_until = models.DateTimeField(null=True, blank=True, help_text="empty: as in its campaign")
+    pseudonym = models.PositiveIntegerField(
+        null=True, editable=False, help_text="drawn when the team is accepted"
+    )
+    anonymous_until = models.DateTimeField(
+        null=True, blank=True, help_text="empty: as in its campaign"
+    )
     prolonged = models.BooleanField(default=False, db_default=False, editable=False)
 
     class Meta:
         ordering = ("campaign", "requested_at", "id")
         constraints = (
             models.UniqueConstraint(fields=("campaign", "team"), name="one_participation_per_team"),
-            models.UniqueConstraint(fields=("campaign", "pseudonym"), name="one_pseudonym_per_team"),
+            models.UniqueConstraint(
+                fields=("campaign", "pseudonym"), name="one_pseudonym_per_team"
+            ),
         )
 
     def __str__(self) -> str:
@@ -283,13 +339,17 @@ class CampaignMember(models.Model):
 
     campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="members")
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="campaign_memberships")
-    participation = models.ForeignKey(Participation, on_delete=models.CASCADE, related_name="members")
+    participation = models.ForeignKey(
+        Participation, on_delete=models.CASCADE, related_name="members"
+    )
     joined_at = models.DateTimeField(default=timezone.now, editable=False)
     left_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     class Meta:
         ordering = ("joined_at", "id")
-        constraints = (models.UniqueConstraint(fields=("campaign", "user"), name="one_team_per_person"),)
+        constraints = (
+            models.UniqueConstraint(fields=("campaign", "user"), name="one_team_per_person"),
+        )
 
     def __str__(self) -> str:
         return f"{self.user} for {self.participation}"
@@ -306,12 +366,16 @@ class Agreement(models.Model):
     title = models.CharField(max_length=200, validators=[check_line])
     text = models.TextField(max_length=50_000, validators=[check_text])
     sha256 = models.CharField(max_length=64)
-    required_of = models.CharField(max_length=12, choices=RequiredOf.choices, default=RequiredOf.EACH_MEMBER)
+    required_of = models.CharField(
+        max_length=12, choices=RequiredOf.choices, default=RequiredOf.EACH_MEMBER
+    )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:
         ordering = ("created_at", "id")
-        constraints = (models.UniqueConstraint(fields=("campaign", "sha256"), name="one_agreement_per_text"),)
+        constraints = (
+            models.UniqueConstraint(fields=("campaign", "sha256"), name="one_agreement_per_text"),
+        )
 
     def __str__(self) -> str:
         return f"{self.title} of {self.campaign}"
@@ -333,13 +397,17 @@ class Signature(models.Model):
 
     agreement = models.ForeignKey(Agreement, on_delete=models.CASCADE, related_name="signatures")
     user = models.ForeignKey(User, null=True, on_delete=forget_name, related_name="signatures")
-    participation = models.ForeignKey(Participation, on_delete=models.CASCADE, related_name="signatures")
+    participation = models.ForeignKey(
+        Participation, on_delete=models.CASCADE, related_name="signatures"
+    )
     typed_name = models.CharField(max_length=150, validators=[check_line])
     signed_at = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:
         ordering = ("signed_at", "id")
-        constraints = (models.UniqueConstraint(fields=("agreement", "user"), name="one_signature_per_person"),)
+        constraints = (
+            models.UniqueConstraint(fields=("agreement", "user"), name="one_signature_per_person"),
+        )
 
     def __str__(self) -> str:
         return f"{self.typed_name} under {self.agreement}"
@@ -350,20 +418,28 @@ class Extension(models.Model):
 
     phase = models.ForeignKey(Phase, on_delete=models.CASCADE, related_name="extensions")
     participation = models.ForeignKey(
-        Participation, null=True, on_delete=models.CASCADE, related_name="extensions", help_text="empty: all"
+        Participation,
+        null=True,
+        on_delete=models.CASCADE,
+        related_name="extensions",
+        help_text="empty: all",
     )
     old = models.DateTimeField()
     new = models.DateTimeField()
     reason = models.CharField(max_length=500, validators=[check_line])
     announced_at = models.DateTimeField(default=timezone.now)
     values_seen_since = models.DateTimeField(
-        null=True, editable=False, help_text="when an organiser first read values of its entries, if before"
+        null=True,
+        editable=False,
+        help_text="when an organiser first read values of its entries, if before",
     )
     actor = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
 
     class Meta:
         ordering = ("announced_at", "id")
-        constraints = (models.CheckConstraint(condition=Q(new__gt=F("old")), name="an_extension_is_later"),)
+        constraints = (
+            models.CheckConstraint(condition=Q(new__gt=F("old")), name="an_extension_is_later"),
+        )
 
     def __str__(self) -> str:
         return f"{self.phase} until {self.new:%Y-%m-%d %H:%M:%S} UTC"

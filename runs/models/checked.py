@@ -47,11 +47,18 @@ class _Checked(DeferredAttribute):
 
     def __get__(self, instance: Any, cls: Any = None) -> Any:
         topic_ids = super().__get__(instance, cls)
-        if instance is None or (topic_ids is not None and instance.__dict__.get("_sound_ids") is topic_ids):
+        if instance is None or (
+            topic_ids is not None and instance.__dict__.get("_sound_ids") is topic_ids
+        ):
             return topic_ids
-        if topic_ids is None or instance.topic_ids_digest not in (None, instance.digest_of_topic_ids(topic_ids)):
+        if topic_ids is None or instance.topic_ids_digest not in (
+            None,
+            instance.digest_of_topic_ids(topic_ids),
+        ):
             message = f"the stored topic ids of qrels v{instance.version} are damaged, and nothing is shown of them; "
-            raise StoredValueCorrupt(message + "evalhub fsck --repair reads them again from the file of the judgements")
+            raise StoredValueCorrupt(
+                message + "evalhub fsck --repair reads them again from the file of the judgements"
+            )
         instance.__dict__["_sound_ids"] = topic_ids
         return topic_ids
 

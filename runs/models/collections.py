@@ -57,7 +57,14 @@ def check_document_url(pattern: str) -> None:
     if not pattern:
         return
     example = f"write an address such as https://example.org/documents/{DOC_ID}"
-    blank = next((place for place, sign in enumerate(pattern, 1) if sign.isspace() or not sign.isprintable()), None)
+    blank = next(
+        (
+            place
+            for place, sign in enumerate(pattern, 1)
+            if sign.isspace() or not sign.isprintable()
+        ),
+        None,
+    )
     if blank:
         raise ValidationError(f"character {blank} is a blank or invisible; {example}")
     if not pattern.startswith(("http://", "https://")):
@@ -68,9 +75,13 @@ def check_document_url(pattern: str) -> None:
     except ValueError as error:
         raise ValidationError(f"the address has no readable host; {example}") from error
     if not host or "@" in parts.netloc or set("{}\\") & set(parts.netloc):
-        raise ValidationError(f"between // and the next / stands the name of a server alone; {example}")
+        raise ValidationError(
+            f"between // and the next / stands the name of a server alone; {example}"
+        )
     if DOC_ID not in pattern or set("{}") & set(pattern.replace(DOC_ID, "")):
-        raise ValidationError(f"{DOC_ID} stands for the id of a document, and other braces have no meaning; {example}")
+        raise ValidationError(
+            f"{DOC_ID} stands for the id of a document, and other braces have no meaning; {example}"
+        )
 
 
 @by_reader
@@ -121,15 +132,23 @@ class Collection(models.Model):
     slug = models.CharField(
         max_length=64,
         unique=True,
-        validators=[RegexValidator(r"\A[a-z0-9][a-z0-9_-]*\Z", "use lower-case letters, digits, '_' and '-'")],
+        validators=[
+            RegexValidator(
+                r"\A[a-z0-9][a-z0-9_-]*\Z", "use lower-case letters, digits, '_' and '-'"
+            )
+        ],
     )
     name = models.CharField(max_length=200, validators=[check_line])
     description = models.TextField(blank=True, max_length=20_000, validators=[check_text])
     team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="collections")
-    visibility = models.CharField(max_length=10, choices=Visibility.choices, default=Visibility.PUBLIC)
+    visibility = models.CharField(
+        max_length=10, choices=Visibility.choices, default=Visibility.PUBLIC
+    )
     # Until it is public. While it is blind, `shown_to` says who sees results besides the organisers; `disclosure` is
     # the two as one number, which a trigger of the database keeps from becoming smaller.
-    blind = models.BooleanField(default=False, help_text="not everybody sees what depends on the judgements")
+    blind = models.BooleanField(
+        default=False, help_text="not everybody sees what depends on the judgements"
+    )
     shown_to = models.PositiveSmallIntegerField(
         choices=Disclosure.choices[: Disclosure.PUBLIC],
         default=Disclosure.ORGANISERS,
@@ -140,17 +159,30 @@ class Collection(models.Model):
     )
     released_at = models.DateTimeField(null=True, blank=True, editable=False)
     veiled_until = models.DateTimeField(
-        null=True, editable=False, help_text="until then its general addresses would show hidden names of teams"
+        null=True,
+        editable=False,
+        help_text="until then its general addresses would show hidden names of teams",
     )
     daily_submissions = models.PositiveIntegerField(
-        null=True, blank=True, validators=[MinValueValidator(1)], help_text="submissions of a team per day (UTC)"
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text="submissions of a team per day (UTC)",
     )
-    simulated = models.BooleanField(default=False, help_text="simulated data; labelled as such wherever it is listed")
+    simulated = models.BooleanField(
+        default=False, help_text="simulated data; labelled as such wherever it is listed"
+    )
     documents = models.BigIntegerField(
-        null=True, blank=True, validators=[MinValueValidator(1)], help_text="number of documents in the corpus"
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text="number of documents in the corpus",
     )
     level_labels = StoredJSON(
-        default=dict, blank=True, validators=[check_labels], help_text='what the levels mean: {"0": "not relevant"}'
+        default=dict,
+        blank=True,
+        validators=[check_labels],
+        help_text='what the levels mean: {"0": "not relevant"}',
     )
     document_url = models.CharField(
         max_length=500,
@@ -170,8 +202,12 @@ class Collection(models.Model):
     class Meta:
         ordering = ("slug",)
         constraints = (
-            models.CheckConstraint(condition=Q(blind=False) | Q(released_at=None), name="never_blind_again"),
-            models.CheckConstraint(condition=Q(shown_to__lt=Disclosure.PUBLIC), name="public_is_not_blind"),
+            models.CheckConstraint(
+                condition=Q(blind=False) | Q(released_at=None), name="never_blind_again"
+            ),
+            models.CheckConstraint(
+                condition=Q(shown_to__lt=Disclosure.PUBLIC), name="public_is_not_blind"
+            ),
         )
 
     def __str__(self) -> str:
@@ -186,7 +222,11 @@ class Collection(models.Model):
         if not self.blind:
             return Disclosure.PUBLIC
         # What is none of them is damaged, and shows nothing.
-        return Disclosure(self.shown_to) if self.shown_to in Disclosure.values else Disclosure.ORGANISERS
+        return (
+            Disclosure(self.shown_to)
+            if self.shown_to in Disclosure.values
+            else Disclosure.ORGANISERS
+        )
 
     @property
     def veiled(self) -> bool:
@@ -211,11 +251,15 @@ def can_see_scores(viewer: Any, collection: Collection) -> bool:
     """Return whether the viewer may see everything that depends on the collection's judgements, by the rule of
     `runs.models.disclosure.sees_everything`."""
     open_to_all = not (collection.blind or collection.veiled)
-    return open_to_all or _SCORED.first(reader_of(viewer), disclosure.now(), collection.pk) is not None
+    return (
+        open_to_all or _SCORED.first(reader_of(viewer), disclosure.now(), collection.pk) is not None
+    )
 
 
 _SCORED = PreparedRows(
-    lambda viewer, at, pk: Collection.objects.filter(sees_everything(viewer, at=at), pk=pk).order_by().only("pk")
+    lambda viewer, at, pk: (
+        Collection.objects.filter(sees_everything(viewer, at=at), pk=pk).order_by().only("pk")
+    )
 )
 
 
@@ -230,7 +274,9 @@ class Topic(models.Model):
 
     class Meta:
         ordering = ("collection", "position")
-        constraints = (models.UniqueConstraint(fields=("collection", "topic_id"), name="one_topic_per_id"),)
+        constraints = (
+            models.UniqueConstraint(fields=("collection", "topic_id"), name="one_topic_per_id"),
+        )
 
     def __str__(self) -> str:
         return self.topic_id
@@ -288,7 +334,9 @@ class Qrels(models.Model):
         verbose_name_plural = "qrels"
         constraints = (
             models.UniqueConstraint(fields=("collection", "version"), name="one_qrels_per_version"),
-            models.UniqueConstraint(fields=("collection",), condition=Q(active=True), name="one_active_qrels"),
+            models.UniqueConstraint(
+                fields=("collection",), condition=Q(active=True), name="one_active_qrels"
+            ),
         )
 
     def __str__(self) -> str:
@@ -303,10 +351,14 @@ class Qrels(models.Model):
     @property
     def has_subtopics(self) -> bool:
         """Return whether any topic has several subtopics."""
-        return self.iteration == self.Iteration.SUBTOPIC and "subtopics" in self.warnings.get("counts", {})
+        return self.iteration == self.Iteration.SUBTOPIC and "subtopics" in self.warnings.get(
+            "counts", {}
+        )
 
     def digest_of_topic_ids(self, topic_ids: object) -> int:
         return digest_of_json((self.collection_id, self.version, self.sha256), topic_ids)
 
 
-_ACTIVE = PreparedRows(lambda collection: Qrels.objects.filter(collection=collection, active=True).order_by())
+_ACTIVE = PreparedRows(
+    lambda collection: Qrels.objects.filter(collection=collection, active=True).order_by()
+)

@@ -57,13 +57,25 @@ def _written(rows: models.QuerySet[Any]) -> RawSQL:
 @by_reader
 def in_team_of(user: Any, of: str = "") -> Q:
     """Return the condition of rows of a team of which the user is a member."""
-    return Q(**{f"{of}team__in": _written(Team.objects.of(user).values("pk")) if user.is_authenticated else ()})
+    return Q(
+        **{
+            f"{of}team__in": _written(Team.objects.of(user).values("pk"))
+            if user.is_authenticated
+            else ()
+        }
+    )
 
 
 @by_reader
 def led_by(user: Any, of: str = "") -> Q:
     """Return the condition of collections, or of other rows of a team, whose team the user owns."""
-    return Q(**{f"{of}team__in": _written(Team.objects.led_by(user).values("pk")) if user.is_authenticated else ()})
+    return Q(
+        **{
+            f"{of}team__in": _written(Team.objects.led_by(user).values("pk"))
+            if user.is_authenticated
+            else ()
+        }
+    )
 
 
 def sees_everything(user: Any, of: str = "", at: datetime | None = None) -> Q:
@@ -88,7 +100,10 @@ def _disclosed_to(user: Any, of: str = "") -> Q:
     public = Q(**{f"{of}blind": False})
     if not user.is_authenticated:
         return public
-    participants = {f"{of}shown_to": Disclosure.PARTICIPANTS, f"{of}pk__in": _written(_takes_part_in(user))}
+    participants = {
+        f"{of}shown_to": Disclosure.PARTICIPANTS,
+        f"{of}pk__in": _written(_takes_part_in(user)),
+    }
     return public | Q(**participants)
 
 
@@ -133,8 +148,12 @@ def boards_seen(user: Any, phases: Iterable[Phase]) -> set[int]:
     asked = list(phases)
     if is_staff(user):
         return {one.pk for one in asked}
-    rows = apps.get_model("runs", "Collection").objects.filter(pk__in={one.collection_id for one in asked})
-    open_now = set(rows.filter(sees_everything(user) | _disclosed_to(user)).values_list("pk", flat=True))
+    rows = apps.get_model("runs", "Collection").objects.filter(
+        pk__in={one.collection_id for one in asked}
+    )
+    open_now = set(
+        rows.filter(sees_everything(user) | _disclosed_to(user)).values_list("pk", flat=True)
+    )
     return {
         one.pk for one in asked
         if one.collection_id in open_now or (gives_feedback(one, "board") and is_participant(user, one))
@@ -154,8 +173,14 @@ def leaks_to(phase: Phase) -> Phase | None:
     phases, qrels = apps.get_model("runs", "Phase").objects, apps.get_model("runs", "Qrels").objects
     same = qrels.filter(collection=phase.collection_id).order_by().values("sha256")
     shared = Q(collection=phase.collection_id) | Q(collection__qrels__sha256__in=same)
-    hidden = {"collection__blind": True, "collection__shown_to": Disclosure.ORGANISERS, "kind": "evaluation"}
-    found: Phase | None = phases.filter(shared, **hidden).exclude(pk=phase.pk).select_related("campaign").first()
+    hidden = {
+        "collection__blind": True,
+        "collection__shown_to": Disclosure.ORGANISERS,
+        "kind": "evaluation",
+    }
+    found: Phase | None = (
+        phases.filter(shared, **hidden).exclude(pk=phase.pk).select_related("campaign").first()
+    )
     return found
 
 

@@ -34,7 +34,11 @@ class Entry(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     phase = models.ForeignKey(Phase, on_delete=models.PROTECT, related_name="entries")
     participation = models.ForeignKey(
-        Participation, null=True, on_delete=models.PROTECT, related_name="entries", help_text="empty: the organisers"
+        Participation,
+        null=True,
+        on_delete=models.PROTECT,
+        related_name="entries",
+        help_text="empty: the organisers",
     )
     run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="entries")
     number = models.PositiveIntegerField(help_text="in its phase, from 1")
@@ -42,13 +46,19 @@ class Entry(models.Model):
     arrived_at = models.DateTimeField()
     late = models.BooleanField(default=False)
     role = models.CharField(max_length=20, choices=Role.choices, default=Role.COMPETING)
-    label = models.CharField(max_length=100, blank=True, validators=[check_line], help_text="of a baseline")
+    label = models.CharField(
+        max_length=100, blank=True, validators=[check_line], help_text="of a baseline"
+    )
     run_type = models.CharField(max_length=31, blank=True)
     priority = models.IntegerField(null=True)
     answers = StoredJSON(default=dict, blank=True)
-    chosen = models.BooleanField(default=False, db_default=False, help_text="by its team, for the official leaderboard")
+    chosen = models.BooleanField(
+        default=False, db_default=False, help_text="by its team, for the official leaderboard"
+    )
     published = models.BooleanField(
-        default=False, db_default=False, help_text="of a phase afterwards: by its team, for all who see the leaderboard"
+        default=False,
+        db_default=False,
+        help_text="of a phase afterwards: by its team, for all who see the leaderboard",
     )
     state = models.CharField(max_length=12, choices=State.choices, default=State.ENTERED)
     state_reason = models.CharField(max_length=500, blank=True, validators=[check_line])
@@ -66,10 +76,12 @@ class Entry(models.Model):
                 name="one_entry_per_priority",
             ),
             models.CheckConstraint(
-                condition=~Q(role="competing") | Q(participation__isnull=False), name="a_team_competes"
+                condition=~Q(role="competing") | Q(participation__isnull=False),
+                name="a_team_competes",
             ),
             models.CheckConstraint(
-                condition=Q(state="entered") | Q(priority=None), name="only_entered_runs_have_priorities"
+                condition=Q(state="entered") | Q(priority=None),
+                name="only_entered_runs_have_priorities",
             ),
         )
 

@@ -43,12 +43,19 @@ class Experiment(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="experiments")
     slug = models.CharField(
-        max_length=64, validators=[RegexValidator(rf"\A{SLUG_RULE}\Z", "use lower-case letters, digits, '_' and '-'")]
+        max_length=64,
+        validators=[
+            RegexValidator(rf"\A{SLUG_RULE}\Z", "use lower-case letters, digits, '_' and '-'")
+        ],
     )
     name = models.CharField(max_length=200, validators=[check_line])
     goal = models.TextField(blank=True, max_length=10_000, validators=[check_text])
-    visibility = models.CharField(max_length=10, choices=Visibility.choices, default=Visibility.TEAM)
-    baseline = models.ForeignKey(Run, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+    visibility = models.CharField(
+        max_length=10, choices=Visibility.choices, default=Visibility.TEAM
+    )
+    baseline = models.ForeignKey(
+        Run, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
     runs: models.ManyToManyField[Run, ExperimentRun] = models.ManyToManyField(
         Run, through="ExperimentRun", related_name="experiments"
     )
@@ -59,7 +66,9 @@ class Experiment(models.Model):
 
     class Meta:
         ordering = ("-created_at", "id")
-        constraints = (models.UniqueConstraint(fields=("team", "slug"), name="one_experiment_per_slug"),)
+        constraints = (
+            models.UniqueConstraint(fields=("team", "slug"), name="one_experiment_per_slug"),
+        )
 
     def __str__(self) -> str:
         return f"{self.team}/{self.slug}"
@@ -75,7 +84,9 @@ class ExperimentRun(models.Model):
 
     class Meta:
         ordering = ("added_at", "id")
-        constraints = (models.UniqueConstraint(fields=("experiment", "run"), name="one_run_per_experiment"),)
+        constraints = (
+            models.UniqueConstraint(fields=("experiment", "run"), name="one_run_per_experiment"),
+        )
 
     def __str__(self) -> str:
         return f"{self.run} in {self.experiment}"

@@ -16,8 +16,12 @@ class Install(models.Model):
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)
     uuid = models.UUIDField(default=uuid.uuid4, editable=False)
-    needs = StoredJSON(default=list, editable=False, help_text="migrations that code must know to work with it")
-    key_check = models.CharField(max_length=64, blank=True, editable=False, help_text="tells a changed secret key")
+    needs = StoredJSON(
+        default=list, editable=False, help_text="migrations that code must know to work with it"
+    )
+    key_check = models.CharField(
+        max_length=64, blank=True, editable=False, help_text="tells a changed secret key"
+    )
 
     objects: ClassVar[models.Manager[Install]] = models.Manager()
 

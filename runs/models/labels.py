@@ -41,7 +41,11 @@ class Label(models.Model):
 
     class Meta:
         ordering = ("collection", "name", "team")
-        constraints = (models.UniqueConstraint(fields=("collection", "team", "name"), name="one_label_per_name"),)
+        constraints = (
+            models.UniqueConstraint(
+                fields=("collection", "team", "name"), name="one_label_per_name"
+            ),
+        )
 
     def __str__(self) -> str:
         return f"{self.collection}/{self.team}/{self.name}"
@@ -74,10 +78,15 @@ class LabelMove(models.Model):
 
     class Meta:
         ordering = ("-at", "-id")
-        indexes = (models.Index(fields=("collection", "team", "name", "-at", "-id"), name="moves_of_label"),)
+        indexes = (
+            models.Index(
+                fields=("collection", "team", "name", "-at", "-id"), name="moves_of_label"
+            ),
+        )
         constraints = (
             models.CheckConstraint(
-                condition=Q(from_run__isnull=False) | Q(to_run__isnull=False), name="label_moved_somewhere"
+                condition=Q(from_run__isnull=False) | Q(to_run__isnull=False),
+                name="label_moved_somewhere",
             ),
         )
 

@@ -12,13 +12,17 @@ class QuotaCounter(models.Model):
     """The number of runs a team has submitted to a collection on one day (UTC); it only changes by conditional
     updates."""
 
-    collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="quota_counters")
+    collection = models.ForeignKey(
+        Collection, on_delete=models.CASCADE, related_name="quota_counters"
+    )
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="quota_counters")
     day = models.DateField()
     used = models.PositiveIntegerField(default=0)
 
     class Meta:
-        constraints = (models.UniqueConstraint(fields=("collection", "team", "day"), name="one_quota_per_day"),)
+        constraints = (
+            models.UniqueConstraint(fields=("collection", "team", "day"), name="one_quota_per_day"),
+        )
 
     def __str__(self) -> str:
         return f"{self.team} in {self.collection} on {self.day}: {self.used}"
@@ -32,7 +36,9 @@ class RateCounter(models.Model):
     used = models.PositiveIntegerField(default=0)
 
     class Meta:
-        constraints = (models.UniqueConstraint(fields=("minute", "key"), name="one_rate_per_minute"),)
+        constraints = (
+            models.UniqueConstraint(fields=("minute", "key"), name="one_rate_per_minute"),
+        )
 
     def __str__(self) -> str:
         return f"{self.key}: {self.used}"

@@ -19,7 +19,11 @@ class RunParentQuerySet(models.QuerySet["RunParent"]):
     def visible_to(self, user: Any) -> RunParentQuerySet:
         """Those between two runs that the user sees. The parent may be withdrawn; of one that is gone nobody knows any
         more who saw it, so that only the team of the child does."""
-        parent = Q(parent__isnull=False) & exists_for(user, "parent__collection__") & unveiled(user, "parent__")
+        parent = (
+            Q(parent__isnull=False)
+            & exists_for(user, "parent__collection__")
+            & unveiled(user, "parent__")
+        )
         gone = Q(parent=None) & in_team_of(user, "child__")
         return self.filter(parent | gone, seen_by(user, "child__"))
 
@@ -35,8 +39,12 @@ class RunParent(models.Model):
         DERIVED = "derived"
 
     child = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="parent_edges")
-    parent = models.ForeignKey(Run, null=True, on_delete=models.SET_NULL, related_name="child_edges")
-    parent_name = models.CharField(max_length=200, help_text="team/tag of the parent when the edge was made")
+    parent = models.ForeignKey(
+        Run, null=True, on_delete=models.SET_NULL, related_name="child_edges"
+    )
+    parent_name = models.CharField(
+        max_length=200, help_text="team/tag of the parent when the edge was made"
+    )
     relation = models.CharField(max_length=10, choices=Relation.choices, default=Relation.DERIVED)
     weight = models.FloatField(null=True)
     position = models.PositiveSmallIntegerField(default=0)
@@ -48,8 +56,12 @@ class RunParent(models.Model):
     class Meta:
         ordering = ("child", "position", "id")
         constraints = (
-            models.UniqueConstraint(fields=("child", "parent", "relation"), name="one_edge_per_relation"),
-            models.CheckConstraint(condition=~Q(child=F("parent")), name="no_run_is_its_own_parent"),
+            models.UniqueConstraint(
+                fields=("child", "parent", "relation"), name="one_edge_per_relation"
+            ),
+            models.CheckConstraint(
+                condition=~Q(child=F("parent")), name="no_run_is_its_own_parent"
+            ),
         )
 
     def __str__(self) -> str:

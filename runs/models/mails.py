@@ -31,10 +31,14 @@ class Mail(models.Model):
         NO_ADDRESS = "no_address"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    campaign = models.ForeignKey(Campaign, null=True, on_delete=models.CASCADE, related_name="mails")
+    campaign = models.ForeignKey(
+        Campaign, null=True, on_delete=models.CASCADE, related_name="mails"
+    )
     event = models.CharField(max_length=30)
     recipient = models.ForeignKey(User, on_delete=models.CASCADE, related_name="mails")
-    address = models.EmailField(blank=True, default="", db_default="", help_text="one that is to be confirmed")
+    address = models.EmailField(
+        blank=True, default="", db_default="", help_text="one that is to be confirmed"
+    )
     subject = models.CharField(max_length=300)
     text = models.TextField()
     state = models.CharField(max_length=10, choices=State.choices, default=State.DUE)
@@ -109,7 +113,9 @@ class PhaseMoment(models.Model):
 
     class Meta:
         ordering = ("noted_at", "id")
-        constraints = (models.UniqueConstraint(fields=("phase", "kind", "of"), name="one_moment_of_a_kind"),)
+        constraints = (
+            models.UniqueConstraint(fields=("phase", "kind", "of"), name="one_moment_of_a_kind"),
+        )
 
     def __str__(self) -> str:
         return f"{self.phase} {self.kind}"

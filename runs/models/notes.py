@@ -16,7 +16,11 @@ from runs.models.runs import Run
 from runs.models.text import check_text
 
 # What notes are about: each is a column of a note, of which exactly one is set.
-SUBJECTS: dict[str, type[models.Model]] = {"run": Run, "collection": Collection, "experiment": Experiment}
+SUBJECTS: dict[str, type[models.Model]] = {
+    "run": Run,
+    "collection": Collection,
+    "experiment": Experiment,
+}
 
 
 def _one_subject() -> Q:
@@ -46,9 +50,15 @@ class Note(models.Model):
 
     # Random: whoever writes two notes must not learn how many others wrote meanwhile where they may not look.
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    run = models.ForeignKey(Run, null=True, blank=True, on_delete=models.CASCADE, related_name="notes")
-    collection = models.ForeignKey(Collection, null=True, blank=True, on_delete=models.CASCADE, related_name="notes")
-    experiment = models.ForeignKey(Experiment, null=True, blank=True, on_delete=models.CASCADE, related_name="notes")
+    run = models.ForeignKey(
+        Run, null=True, blank=True, on_delete=models.CASCADE, related_name="notes"
+    )
+    collection = models.ForeignKey(
+        Collection, null=True, blank=True, on_delete=models.CASCADE, related_name="notes"
+    )
+    experiment = models.ForeignKey(
+        Experiment, null=True, blank=True, on_delete=models.CASCADE, related_name="notes"
+    )
     author = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     text = models.TextField(max_length=10_000, validators=[check_text])
     created_at = models.DateTimeField(default=timezone.now, editable=False)
@@ -62,7 +72,9 @@ class Note(models.Model):
 
     class Meta:
         ordering = ("-created_at", "-id")
-        constraints = (models.CheckConstraint(condition=_one_subject(), name="note_about_one_subject"),)
+        constraints = (
+            models.CheckConstraint(condition=_one_subject(), name="note_about_one_subject"),
+        )
 
     def __str__(self) -> str:
         return f"note {self.pk} about {self.kind} {self.subject}"

@@ -22,18 +22,27 @@ class ParameterKey(models.Model):
         SETTING = "setting"
         IGNORED = "ignored"
 
-    collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="parameter_keys")
+    collection = models.ForeignKey(
+        Collection, on_delete=models.CASCADE, related_name="parameter_keys"
+    )
     space = models.CharField(max_length=10, choices=Space.choices)
     name = models.CharField(max_length=MAX_KEY)
     unit = models.CharField(max_length=30, blank=True, validators=[check_line])
     note = models.CharField(max_length=300, blank=True, validators=[check_text])
     role = models.CharField(
-        max_length=10, choices=Role.choices, default=Role.SETTING, help_text="whether it says how a run was made"
+        max_length=10,
+        choices=Role.choices,
+        default=Role.SETTING,
+        help_text="whether it says how a run was made",
     )
 
     class Meta:
         ordering = ("space", "name")
-        constraints = (models.UniqueConstraint(fields=("collection", "space", "name"), name="one_key_per_name"),)
+        constraints = (
+            models.UniqueConstraint(
+                fields=("collection", "space", "name"), name="one_key_per_name"
+            ),
+        )
 
     def __str__(self) -> str:
         return f"{self.space}:{self.name}"
@@ -44,8 +53,12 @@ class ParameterSet(models.Model):
 
     id = models.BigAutoField(primary_key=True)
     run = models.OneToOneField(Run, on_delete=models.CASCADE, related_name="parameter_set")
-    digest = models.CharField(max_length=64, db_index=True, help_text="of the parameters without those of the platform")
-    left_out = models.PositiveIntegerField(default=0, help_text="values that are kept, not searched")
+    digest = models.CharField(
+        max_length=64, db_index=True, help_text="of the parameters without those of the platform"
+    )
+    left_out = models.PositiveIntegerField(
+        default=0, help_text="values that are kept, not searched"
+    )
 
     def __str__(self) -> str:
         return f"parameters of run {self.run_id}"
@@ -55,8 +68,12 @@ class Parameter(models.Model):
     """One value: a number, the beginning of a text without regard to case, or a boolean."""
 
     id = models.BigAutoField(primary_key=True)
-    owner = models.ForeignKey(ParameterSet, on_delete=models.CASCADE, related_name="parameters", db_index=False)
-    key = models.ForeignKey(ParameterKey, on_delete=models.CASCADE, related_name="parameters", db_index=False)
+    owner = models.ForeignKey(
+        ParameterSet, on_delete=models.CASCADE, related_name="parameters", db_index=False
+    )
+    key = models.ForeignKey(
+        ParameterKey, on_delete=models.CASCADE, related_name="parameters", db_index=False
+    )
     number = models.FloatField(null=True)
     folded = models.CharField(max_length=SEARCHED, null=True)  # noqa: DJ001, null is: not a text
     boolean = models.BooleanField(null=True)
@@ -74,10 +91,20 @@ class Parameter(models.Model):
             ),
         )
         indexes = (
-            models.Index(fields=("key", "number", "owner"), name="numbers_of_key", condition=Q(number__isnull=False)),
-            models.Index(fields=("key", "folded", "owner"), name="texts_of_key", condition=Q(folded__isnull=False)),
             models.Index(
-                fields=("key", "boolean", "owner"), name="booleans_of_key", condition=Q(boolean__isnull=False)
+                fields=("key", "number", "owner"),
+                name="numbers_of_key",
+                condition=Q(number__isnull=False),
+            ),
+            models.Index(
+                fields=("key", "folded", "owner"),
+                name="texts_of_key",
+                condition=Q(folded__isnull=False),
+            ),
+            models.Index(
+                fields=("key", "boolean", "owner"),
+                name="booleans_of_key",
+                condition=Q(boolean__isnull=False),
             ),
         )
 

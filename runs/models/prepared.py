@@ -35,7 +35,10 @@ class Prepared:
         sql, parameters = self._sql[asked]
         given = dict(zip(range(-len(keys), 0), keys, strict=True))
         with connection.cursor() as cursor:
-            cursor.execute(sql, [given.get(value, value) if type(value) is int else value for value in parameters])
+            cursor.execute(
+                sql,
+                [given.get(value, value) if type(value) is int else value for value in parameters],
+            )
             found: list[tuple[Any, ...]] = cursor.fetchall()
         return found
 
@@ -69,13 +72,19 @@ class PreparedRows(Generic[Row]):
         """Return the first row, if there is one."""
         # What generates SQL is of one connection, as the connection is of one thread: it keeps it.
         kept = connections["default"].__dict__.setdefault("prepared", {})
-        asked = (self, *((one.is_authenticated, one.is_staff) for one in values if isinstance(one, Reader)))
+        asked = (
+            self,
+            *((one.is_authenticated, one.is_staff) for one in values if isinstance(one, Reader)),
+        )
         if asked not in kept:
             kept[asked] = self._write(values)
         if kept[asked] is None:
             return None
         rows, compiler, sql, parameters, places = kept[asked]
-        given = {(type(place), place): _adapted(value) for place, value in zip(places, values, strict=True)}
+        given = {
+            (type(place), place): _adapted(value)
+            for place, value in zip(places, values, strict=True)
+        }
         bound = tuple(given.get((type(value), value), value) for value in parameters)
         compiler.as_sql = lambda: (sql, bound)
         return next(iter(rows._iterable_class(rows)), None)
@@ -116,9 +125,16 @@ class PreparedUpdate:
             query: Any = rows.query.chain(UpdateQuery)
             query.add_update_values(changes)
             sql, parameters = query.get_compiler(connection=connection).as_sql()
-            self._sql[connection.vendor] = sql, tuple(parameters), [_adapted(value) for value in standing]
+            self._sql[connection.vendor] = (
+                sql,
+                tuple(parameters),
+                [_adapted(value) for value in standing],
+            )
         sql, parameters, places = self._sql[connection.vendor]
-        given = {(type(place), place): _adapted(value) for place, value in zip(places, values, strict=True)}
+        given = {
+            (type(place), place): _adapted(value)
+            for place, value in zip(places, values, strict=True)
+        }
         with connection.cursor() as cursor:
             cursor.execute(sql, [given.get((type(value), value), value) for value in parameters])
             found: int = cursor.rowcount
@@ -128,7 +144,9 @@ class PreparedUpdate:
 def _standing_for(value: Asked, place: int) -> Asked:
     """Return a value of the same type that no row has."""
     if isinstance(value, Reader):
-        return Reader(-place if value.is_authenticated else None, value.is_authenticated, value.is_staff)
+        return Reader(
+            -place if value.is_authenticated else None, value.is_authenticated, value.is_staff
+        )
     if isinstance(value, datetime):
         return datetime(1, 1, place, tzinfo=UTC)
     if isinstance(value, UUID):
@@ -144,4 +162,8 @@ def _adapted(value: Asked) -> Any:
         return value.pk
     if isinstance(value, datetime):
         return connection.ops.adapt_datetimefield_value(value)
-    return value.hex if isinstance(value, UUID) and not connection.features.has_native_uuid_field else value
+    return (
+        value.hex
+        if isinstance(value, UUID) and not connection.features.has_native_uuid_field
+        else value
+    )

@@ -21,8 +21,12 @@ class Packet(models.Model):
     """
 
     phase = models.ForeignKey(Phase, on_delete=models.CASCADE, related_name="packets")
-    participation = models.ForeignKey(Participation, on_delete=models.CASCADE, related_name="packets")
-    edition = models.CharField(max_length=64, help_text="the key of the release that it was made of")
+    participation = models.ForeignKey(
+        Participation, on_delete=models.CASCADE, related_name="packets"
+    )
+    edition = models.CharField(
+        max_length=64, help_text="the key of the release that it was made of"
+    )
     name = models.CharField(max_length=250, help_text="of the file")
     content = models.BinaryField()
     sha256 = models.CharField(max_length=64)
@@ -31,7 +35,9 @@ class Packet(models.Model):
     class Meta:
         ordering = ("phase", "participation", "made_at")
         constraints = (
-            models.UniqueConstraint(fields=("phase", "participation", "edition"), name="one_packet_per_edition"),
+            models.UniqueConstraint(
+                fields=("phase", "participation", "edition"), name="one_packet_per_edition"
+            ),
         )
 
     def __str__(self) -> str:
@@ -53,7 +59,11 @@ class Snapshot(models.Model):
 
     campaign = models.ForeignKey(Campaign, on_delete=models.PROTECT, related_name="snapshots")
     phase = models.ForeignKey(
-        Phase, null=True, on_delete=models.PROTECT, related_name="snapshots", help_text="empty: all phases"
+        Phase,
+        null=True,
+        on_delete=models.PROTECT,
+        related_name="snapshots",
+        help_text="empty: all phases",
     )
     number = models.PositiveIntegerField(help_text="in its campaign, from 1")
     code = models.CharField(max_length=64, unique=True)
@@ -65,7 +75,9 @@ class Snapshot(models.Model):
     archive_sha256 = models.CharField(max_length=64)
     created_at = models.DateTimeField(editable=False)
     actor = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
-    supersedes = models.ForeignKey("self", null=True, on_delete=models.PROTECT, related_name="superseded_by")
+    supersedes = models.ForeignKey(
+        "self", null=True, on_delete=models.PROTECT, related_name="superseded_by"
+    )
     withdrawn_at = models.DateTimeField(null=True, editable=False)
     withdrawn_reason = models.CharField(max_length=500, blank=True, validators=[check_line])
     doi = models.CharField(

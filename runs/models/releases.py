@@ -32,11 +32,17 @@ class Release(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     phase = models.ForeignKey(Phase, on_delete=models.PROTECT, related_name="releases")
     audience = models.PositiveSmallIntegerField(choices=Audience.choices)
-    planned_at = models.DateTimeField(null=True, blank=True, help_text="empty: when an organiser does it")
+    planned_at = models.DateTimeField(
+        null=True, blank=True, help_text="empty: when an organiser does it"
+    )
     done_at = models.DateTimeField(null=True, blank=True)
     cancelled_at = models.DateTimeField(null=True, blank=True)
-    qrels = models.ForeignKey(Qrels, null=True, blank=True, on_delete=models.PROTECT, related_name="releases")
-    with_run_files = models.BooleanField(default=False, help_text="whether its audience may download the runs")
+    qrels = models.ForeignKey(
+        Qrels, null=True, blank=True, on_delete=models.PROTECT, related_name="releases"
+    )
+    with_run_files = models.BooleanField(
+        default=False, help_text="whether its audience may download the runs"
+    )
     note = models.CharField(max_length=500, blank=True, validators=[check_line])
     official = StoredJSON(default=list, blank=True)
     planned_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
@@ -51,11 +57,16 @@ class Release(models.Model):
                 name="one_planned_release_per_audience",
             ),
             models.CheckConstraint(
-                condition=Q(done_at=None) | Q(cancelled_at=None), name="what_is_done_is_not_cancelled"
+                condition=Q(done_at=None) | Q(cancelled_at=None),
+                name="what_is_done_is_not_cancelled",
             ),
         )
         indexes = (
-            models.Index(fields=("planned_at",), condition=Q(done_at=None, cancelled_at=None), name="planned_releases"),
+            models.Index(
+                fields=("planned_at",),
+                condition=Q(done_at=None, cancelled_at=None),
+                name="planned_releases",
+            ),
         )
 
     def __str__(self) -> str:

@@ -18,7 +18,9 @@ from runs.models.text import check_line, check_text
 
 # What a system may be called: with its version behind it, a tag.
 SYSTEM_RULE = r"[A-Za-z0-9][A-Za-z0-9._-]{0,53}"
-SYSTEM_RULE_SAID = "a system has 1 to 54 letters, digits, '.', '_' and '-', and begins with a letter or digit"
+SYSTEM_RULE_SAID = (
+    "a system has 1 to 54 letters, digits, '.', '_' and '-', and begins with a letter or digit"
+)
 
 
 class SystemQuerySet(models.QuerySet["System"]):
@@ -40,7 +42,9 @@ class System(models.Model):
     """A named sequence of a team's runs, which are its versions: in each collection they count from 1."""
 
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="systems")
-    slug = models.CharField(max_length=54, validators=[RegexValidator(rf"\A{SYSTEM_RULE}\Z", SYSTEM_RULE_SAID)])
+    slug = models.CharField(
+        max_length=54, validators=[RegexValidator(rf"\A{SYSTEM_RULE}\Z", SYSTEM_RULE_SAID)]
+    )
     name = models.CharField(max_length=200, blank=True, validators=[check_line])
     description = models.TextField(blank=True, max_length=20_000, validators=[check_text])
     created_at = models.DateTimeField(default=timezone.now, editable=False)
@@ -49,7 +53,9 @@ class System(models.Model):
 
     class Meta:
         ordering = ("slug", "team")
-        constraints = (models.UniqueConstraint(fields=("team", "slug"), name="one_system_per_slug"),)
+        constraints = (
+            models.UniqueConstraint(fields=("team", "slug"), name="one_system_per_slug"),
+        )
 
     def __str__(self) -> str:
         return f"{self.team}/{self.slug}"
@@ -74,24 +80,35 @@ class Run(Submission):
     tied_documents = models.BigIntegerField()
     grouped = models.BooleanField(help_text="whether the file lists each topic in one piece")
     known_sha256 = models.CharField(
-        max_length=64, blank=True, help_text="of the file of known documents, empty where none came with the run"
+        max_length=64,
+        blank=True,
+        help_text="of the file of known documents, empty where none came with the run",
     )
     known_documents = models.IntegerField(default=0)
     known_warnings = StoredJSON(default=dict, blank=True)
-    system = models.ForeignKey(System, null=True, blank=True, on_delete=models.PROTECT, related_name="runs")
-    version = models.PositiveIntegerField(
-        null=True, blank=True, help_text="of its system in its collection, from 1; kept when the run is withdrawn"
+    system = models.ForeignKey(
+        System, null=True, blank=True, on_delete=models.PROTECT, related_name="runs"
     )
-    versioned_at = models.DateTimeField(null=True, editable=False, help_text="when it became this version")
+    version = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        help_text="of its system in its collection, from 1; kept when the run is withdrawn",
+    )
+    versioned_at = models.DateTimeField(
+        null=True, editable=False, help_text="when it became this version"
+    )
 
     objects = RunQuerySet.as_manager()
 
     class Meta(Submission.Meta):
         constraints = (
             one_per_tag("one_run_per_tag"),
-            models.UniqueConstraint(fields=("system", "collection", "version"), name="one_run_per_version"),
+            models.UniqueConstraint(
+                fields=("system", "collection", "version"), name="one_run_per_version"
+            ),
             models.CheckConstraint(
-                condition=Q(system__isnull=True, version__isnull=True) | Q(system__isnull=False, version__isnull=False),
+                condition=Q(system__isnull=True, version__isnull=True)
+                | Q(system__isnull=False, version__isnull=False),
                 name="version_of_a_system",
             ),
         )
@@ -99,7 +116,15 @@ class Run(Submission):
             by_date("runs_by_date"),
             # Whether a leaderboard has changed is read from this index alone.
             models.Index(
-                fields=("collection", "team", "deleted_at", "created_at", "system", "version", "versioned_at"),
+                fields=(
+                    "collection",
+                    "team",
+                    "deleted_at",
+                    "created_at",
+                    "system",
+                    "version",
+                    "versioned_at",
+                ),
                 name="runs_of_board",
             ),
         )

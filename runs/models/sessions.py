@@ -34,7 +34,9 @@ class SessionSet(Submission):
         *Submission.SEALED, "format", "sessions", "queries", "empty_queries", "searchers", "judged_documents",
     )  # fmt: skip
 
-    collection = models.ForeignKey(Collection, on_delete=models.PROTECT, related_name="session_sets")
+    collection = models.ForeignKey(
+        Collection, on_delete=models.PROTECT, related_name="session_sets"
+    )
     team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="session_sets")
     judged_by = models.CharField(max_length=10, choices=JudgedBy.choices, default=JudgedBy.TOPIC)
     format = models.CharField(max_length=20)
@@ -43,8 +45,12 @@ class SessionSet(Submission):
     queries = models.IntegerField()
     empty_queries = models.IntegerField(help_text="queries that returned nothing")
     searchers = models.IntegerField(help_text="0 where the log names none")
-    systems = StoredJSON(help_text="names in order of first appearance; none where the log names none")
-    judged_documents = models.BigIntegerField(help_text="judgements that the searchers wrote into the log")
+    systems = StoredJSON(
+        help_text="names in order of first appearance; none where the log names none"
+    )
+    judged_documents = models.BigIntegerField(
+        help_text="judgements that the searchers wrote into the log"
+    )
 
     objects = SessionSetQuerySet.as_manager()
 

@@ -20,7 +20,9 @@ class ShareLinkQuerySet(models.QuerySet["ShareLink"]):
         """The user's own links, and those to collections of which the user is an organiser."""
         if not user.is_authenticated:
             return self.none()
-        return self.filter(Q(created_by=user) | Q(collection__in=Collection.objects.managed_by(user)))
+        return self.filter(
+            Q(created_by=user) | Q(collection__in=Collection.objects.managed_by(user))
+        )
 
 
 class ShareLink(models.Model):

@@ -25,12 +25,20 @@ M_co = TypeVar("M_co", bound=models.Model, covariant=True)
 def seen_by(user: Any, of: str = "", at: datetime | None = None) -> Q:
     """Return the rule of `visible_to` as a condition on rows whose path to a submission is `of`: where each has one, a
     database looks at that one instead of collecting all that the user sees. It is about the time `at`, or now."""
-    return Q(**{f"{of}deleted_at": None}) & exists_for(user, f"{of}collection__") & unveiled(user, of, at)
+    return (
+        Q(**{f"{of}deleted_at": None})
+        & exists_for(user, f"{of}collection__")
+        & unveiled(user, of, at)
+    )
 
 
 def unveiled(user: Any, of: str = "", at: datetime | None = None) -> Q:
     """Return the rule of `unveiled_for` as a condition on such rows."""
-    return Q() if is_staff(user) else sees_everything(user, f"{of}collection__", at) | in_team_of(user, of)
+    return (
+        Q()
+        if is_staff(user)
+        else sees_everything(user, f"{of}collection__", at) | in_team_of(user, of)
+    )
 
 
 class SubmissionQuerySet(models.QuerySet[M_co]):
@@ -79,7 +87,9 @@ class Submission(models.Model):
     warnings = StoredJSON(default=dict)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     deleted_at = models.DateTimeField(null=True, blank=True, editable=False)
-    digest = models.BigIntegerField(null=True, editable=False, help_text="of what its files are and hold")
+    digest = models.BigIntegerField(
+        null=True, editable=False, help_text="of what its files are and hold"
+    )
 
     class Meta:
         abstract = True
@@ -101,7 +111,9 @@ class Submission(models.Model):
         """Raise StoredValueCorrupt if the row differs from its digest; a row of an earlier release may have none."""
         if self.digest not in (None, self.digest_of_sealed()):
             message = f"the stored row of {self.noun()} {self.pk} is damaged, and nothing is shown of it; "
-            raise StoredValueCorrupt(message + "evalhub fsck finds such rows, and a backup has them as they were")
+            raise StoredValueCorrupt(
+                message + "evalhub fsck finds such rows, and a backup has them as they were"
+            )
 
     @classmethod
     def noun(cls) -> str:
@@ -125,7 +137,9 @@ class Submission(models.Model):
 
 def one_per_tag(name: str) -> models.UniqueConstraint:
     """Constrain a team to one live submission under a tag in a collection."""
-    return models.UniqueConstraint(fields=("collection", "team", "tag"), condition=Q(deleted_at=None), name=name)
+    return models.UniqueConstraint(
+        fields=("collection", "team", "tag"), condition=Q(deleted_at=None), name=name
+    )
 
 
 def by_date(name: str) -> models.Index:

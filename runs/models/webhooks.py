@@ -68,12 +68,17 @@ class Webhook(models.Model):
 
         GONE = "gone", "its receiver answered that it is gone (410)"
         FAILING = "failing", "nothing was delivered for five days"
-        SECRET_UNREADABLE = "secret_unreadable", "its secret was sealed with another secret key of the server"
+        SECRET_UNREADABLE = (
+            "secret_unreadable",
+            "its secret was sealed with another secret key of the server",
+        )
         COLLECTION_MOVED = "collection_moved", "the collection belongs to another team now"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     team = models.ForeignKey(Team, null=True, on_delete=models.CASCADE, related_name="webhooks")
-    collection = models.ForeignKey(Collection, null=True, on_delete=models.CASCADE, related_name="webhooks")
+    collection = models.ForeignKey(
+        Collection, null=True, on_delete=models.CASCADE, related_name="webhooks"
+    )
     url = models.CharField(max_length=2000)
     events = ReadableJSON(default=list)
     format = models.CharField(max_length=10, choices=Format.choices, default=Format.STANDARD)
@@ -92,7 +97,8 @@ class Webhook(models.Model):
         ordering = ("created_at", "id")
         constraints = (
             models.CheckConstraint(
-                condition=Q(team=None, collection__isnull=False) | Q(team__isnull=False, collection=None),
+                condition=Q(team=None, collection__isnull=False)
+                | Q(team__isnull=False, collection=None),
                 name="webhook_of_a_team_or_a_collection",
             ),
         )
@@ -129,7 +135,9 @@ class Delivery(models.Model):
     lease_until = models.DateTimeField(null=True)
     last_status = models.PositiveSmallIntegerField(null=True)
     last_error = models.CharField(max_length=30, blank=True)
-    request_id = models.CharField(max_length=64, blank=True, help_text="of the request that caused the event")
+    request_id = models.CharField(
+        max_length=64, blank=True, help_text="of the request that caused the event"
+    )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     ended_at = models.DateTimeField(null=True)
 
@@ -138,7 +146,9 @@ class Delivery(models.Model):
         constraints = (
             # One at a time for each webhook, whichever process sends it.
             models.UniqueConstraint(
-                fields=("webhook",), condition=Q(state="sending"), name="one_delivery_at_a_time_per_webhook"
+                fields=("webhook",),
+                condition=Q(state="sending"),
+                name="one_delivery_at_a_time_per_webhook",
             ),
             models.CheckConstraint(
                 condition=Q(state="sending", lease_token__isnull=False, lease_until__isnull=False)
@@ -147,7 +157,9 @@ class Delivery(models.Model):
             ),
         )
         indexes = (
-            models.Index(fields=("webhook", "next_at"), condition=Q(state="due"), name="due_deliveries"),
+            models.Index(
+                fields=("webhook", "next_at"), condition=Q(state="due"), name="due_deliveries"
+            ),
             models.Index(fields=("webhook", "-created_at", "id"), name="deliveries_of_a_webhook"),
             models.Index(fields=("created_at",), name="deliveries_by_age"),
         )
@@ -163,7 +175,9 @@ class UnannouncedEvaluations(models.Model):
     the same time cannot know it, because each sees the other's as unfinished.
     """
 
-    qrels = models.OneToOneField(Qrels, on_delete=models.CASCADE, primary_key=True, related_name="+")
+    qrels = models.OneToOneField(
+        Qrels, on_delete=models.CASCADE, primary_key=True, related_name="+"
+    )
     since = models.DateTimeField(default=timezone.now)
 
     def __str__(self) -> str:

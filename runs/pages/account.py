@@ -29,7 +29,15 @@ class AccountPage(FormPage):
 
     scopes = {"POST": Scope.MANAGE}
     reads = ("confirm",)
-    fields = ("action", "team", "email", "confirmation", "old_password", "new_password1", "new_password2")
+    fields = (
+        "action",
+        "team",
+        "email",
+        "confirmation",
+        "old_password",
+        "new_password1",
+        "new_password2",
+    )
 
     def get(self, request: Request) -> HttpResponse:
         return _page(request)
@@ -46,7 +54,9 @@ class AccountPage(FormPage):
         else:
             form = PasswordChangeForm(user, request.data)
             if not form.is_valid():
-                refused = [str(message) for messages in form.errors.values() for message in messages]
+                refused = [
+                    str(message) for messages in form.errors.values() for message in messages
+                ]
                 return _page(request, 400, refused=refused)
             change_password(user=user, password=form.cleaned_data["new_password1"], origin=origin)
             done = "Password changed. All other sessions have been ended."
@@ -56,7 +66,10 @@ class AccountPage(FormPage):
 
 
 def _change_address(request: Request, user: User, origin: Origin) -> HttpResponse:
-    given, sent = {name: str(request.data.get(name, "")) for name in ("email", "confirmation")}, False
+    given, sent = (
+        {name: str(request.data.get(name, "")) for name in ("email", "confirmation")},
+        False,
+    )
     try:
         if request.data.get("action") == "confirm":
             confirm_address(user=user, token=given["confirmation"], origin=origin)
@@ -66,7 +79,10 @@ def _change_address(request: Request, user: User, origin: Origin) -> HttpRespons
         status, detail = problem_of(error)
         return _page(request, status, refused=[detail])
     if sent:
-        return _page(request, done=f"A mail was sent to {given['email'].strip()}: open the link in it to confirm.")
+        return _page(
+            request,
+            done=f"A mail was sent to {given['email'].strip()}: open the link in it to confirm.",
+        )
     return _page(request, done=f"Mail goes to {user.email}." if user.email else "You get no mail.")
 
 
@@ -94,7 +110,9 @@ def _page(request: Request, status: int = 200, **told: Any) -> HttpResponse:
             "team", "invited_by", "participation__campaign"
         ),
         "tokens": ApiToken.objects.usable().filter(user=request.user.pk).count(),
-        "disabled_webhooks": webhooks.exclude(disabled_reason="").select_related("team", "collection"),
+        "disabled_webhooks": webhooks.exclude(disabled_reason="").select_related(
+            "team", "collection"
+        ),
         "confirm": request.query_params.get("confirm", "") if request.method == "GET" else "",
         "led_teams": led,
         "led_collections": Collection.objects.filter(team__in=led),

@@ -42,7 +42,11 @@ class RunArtifactsPage(FormPage):
         run = owned_run(request, run_id)
         try:
             check_body_size(request)
-            done = _delete(request, run) if request.data.get("action") == "delete" else _attach(request, run)
+            done = (
+                _delete(request, run)
+                if request.data.get("action") == "delete"
+                else _attach(request, run)
+            )
         except (EvalHubError, APIException) as error:
             return _page(request, run, refusal_of(error))
         messages.success(request._request, done)
@@ -59,7 +63,9 @@ def _delete(request: Request, run: Run) -> str:
     name = str(request.data.get("name", ""))
     found = Artifact.objects.filter(run=run, name=name, deleted_at=None).first()
     if found is None:
-        raise InvalidInput("this file has been deleted meanwhile; load the page again", pointer="/name")
+        raise InvalidInput(
+            "this file has been deleted meanwhile; load the page again", pointer="/name"
+        )
     found.run = run
     delete_artifact(artifact=found, origin=origin_of(request))
     return f"{name} deleted."
@@ -75,4 +81,6 @@ def _page(request: Request, run: Run, refused: Refusal | None = None) -> HttpRes
         "wrong": refused.fields if refused else {},
         "deletable": True,
     }
-    return render(request._request, "runs/artifacts.html", context, status=refused.status if refused else 200)
+    return render(
+        request._request, "runs/artifacts.html", context, status=refused.status if refused else 200
+    )

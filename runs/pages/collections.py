@@ -47,19 +47,32 @@ class NewCollectionPage(FormPage):
             made = create_collection(origin=origin_of(request), **serializer.validated_data)
         except (EvalHubError, APIException) as error:
             return _page(request, given, refusal_of(error))
-        messages.success(request._request, f"Collection {made.name} created. Upload its topics and judgements next.")
+        messages.success(
+            request._request,
+            f"Collection {made.name} created. Upload its topics and judgements next.",
+        )
         return see(request, reverse("manage-topics-page", args=[made.slug]))
 
 
-def _page(request: Request, given: dict[str, str] | None = None, refused: Refusal | None = None) -> HttpResponse:
+def _page(
+    request: Request, given: dict[str, str] | None = None, refused: Refusal | None = None
+) -> HttpResponse:
     teams = list(Team.objects.led_by(request.user))
     shared = [team for team in teams if team.personal_of_id is None]
     # A lab's collection belongs to the lab: a personal team is proposed where there is no other.
-    proposed = {"team": (shared or teams)[0].slug if teams else "", "visibility": "team" if shared else "public"}
+    proposed = {
+        "team": (shared or teams)[0].slug if teams else "",
+        "visibility": "team" if shared else "public",
+    }
     context: dict[str, Any] = {
         "teams": teams,
         "visibilities": VISIBILITIES,
         "given": given or proposed,
         "refused": refused,
     }
-    return render(request._request, "runs/new_collection.html", context, status=refused.status if refused else 200)
+    return render(
+        request._request,
+        "runs/new_collection.html",
+        context,
+        status=refused.status if refused else 200,
+    )

@@ -50,7 +50,11 @@ class ExperimentsPage(FormPage):
     def post(self, request: Request) -> HttpResponse:
         chosen = str(request.data.get("runs", ""))
         try:
-            made = _add(request, chosen) if request.data.get("action") == "add" else _create(request, chosen)
+            made = (
+                _add(request, chosen)
+                if request.data.get("action") == "add"
+                else _create(request, chosen)
+            )
         except (EvalHubError, APIException) as error:
             return _page(request, chosen, refusal_of(error))
         return see(request, reverse("experiment-page", args=[made]))
@@ -59,12 +63,16 @@ class ExperimentsPage(FormPage):
 def _create(request: Request, chosen: str) -> UUID:
     given = fields_of(request, *_FIELDS)
     given["slug"] = given.get("slug") or slugify(given.get("name", ""))[:64].strip("-_")
-    serializer = ExperimentSerializer(data={**given, "runs": _ids_in(chosen)}, context={"request": request})
+    serializer = ExperimentSerializer(
+        data={**given, "runs": _ids_in(chosen)}, context={"request": request}
+    )
     serializer.is_valid(raise_exception=True)
     asked = serializer.validated_data
     fields = {name: asked[name] for name in ("slug", "name", "goal", "visibility")}
     user, origin = cast(User, request.user), origin_of(request)
-    made = create_experiment(team=asked["team"], user=user, fields=fields, runs=asked["runs"], origin=origin)
+    made = create_experiment(
+        team=asked["team"], user=user, fields=fields, runs=asked["runs"], origin=origin
+    )
     messages.success(request._request, f"Experiment {made.name} created.")
     return made.pk
 
@@ -83,7 +91,11 @@ def _add(request: Request, chosen: str) -> UUID:
 
 def added(new: int, wanted: int) -> str:
     """Return in words how many runs were added, and how many were there already."""
-    there = f"; {wanted - new:,} {'was' if wanted - new == 1 else 'were'} in it already" if new < wanted else ""
+    there = (
+        f"; {wanted - new:,} {'was' if wanted - new == 1 else 'were'} in it already"
+        if new < wanted
+        else ""
+    )
     return f"{new:,} run{'' if new == 1 else 's'} added{there}."
 
 
@@ -107,10 +119,17 @@ def _page(request: Request, chosen: str, refused: Refusal | None = None) -> Http
         ids = _ids_in(chosen)
     except InvalidInput as error:
         ids, refused = [], refused or refusal_of(error)
-    runs = list(Run.objects.visible_to(request.user).filter(pk__in=ids).only("tag").order_by("tag")) if ids else []
+    runs = (
+        list(Run.objects.visible_to(request.user).filter(pk__in=ids).only("tag").order_by("tag"))
+        if ids
+        else []
+    )
     teams = list(Team.objects.of(request.user))
     shared = [team for team in teams if team.personal_of_id is None]
-    proposed = {"team": (shared or teams)[0].slug if teams else "", "visibility": Experiment.Visibility.TEAM.value}
+    proposed = {
+        "team": (shared or teams)[0].slug if teams else "",
+        "visibility": Experiment.Visibility.TEAM.value,
+    }
     context: dict[str, Any] = {
         "page": Paginator(seen, _OF_A_PAGE).get_page(request.query_params.get("page")),
         "runs": runs,
@@ -122,4 +141,9 @@ def _page(request: Request, chosen: str, refused: Refusal | None = None) -> Http
         "refused": refused,
         "wrong": refused.fields if refused else {},
     }
-    return render(request._request, "runs/experiments.html", context, status=refused.status if refused else 200)
+    return render(
+        request._request,
+        "runs/experiments.html",
+        context,
+        status=refused.status if refused else 200,
+    )

@@ -103,5 +103,9 @@ class OfForm:
     # A mixin for serializers of uploads, which reads the fields of a form: empty ones and files that were not chosen
     # are left out, and so are its CSRF token and the button that was pressed.
     def to_internal_value(self, data: Any) -> Any:
-        fields = {name: value for name, value in data.items() if value != "" and name not in _OF_EVERY_FORM}
+        fields = {
+            name: value
+            for name, value in data.items()
+            if value != "" and name not in _OF_EVERY_FORM
+        }
         return super().to_internal_value(fields)  # type: ignore[misc]

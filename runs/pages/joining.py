@@ -47,7 +47,11 @@ def first_account_page(request: HttpRequest) -> HttpResponse:
         return HttpResponseRedirect(reverse("home"))
     form = request.POST
     try:
-        fields = {"code": form.get("code", ""), "username": form.get("username", ""), "password": _password_of(form)}
+        fields = {
+            "code": form.get("code", ""),
+            "username": form.get("username", ""),
+            "password": _password_of(form),
+        }
         user = create_first_account(origin=origin_of(request), **fields)
     except EvalHubError as error:
         refused = refusal_of(error)

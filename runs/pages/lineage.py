@@ -20,7 +20,14 @@ from runs.errors import InvalidInput
 from runs.formats.links import KINDS, MAX_LINKS, Link, check_links
 from runs.models import Collection, Run, RunParent, Scope, Team
 from runs.pages.forms import FormPage, Refusal, refusal_of, see
-from runs.services.lineage import MAX_PARENTS, Parent, links_of, parents_of, replace_links, replace_parents
+from runs.services.lineage import (
+    MAX_PARENTS,
+    Parent,
+    links_of,
+    parents_of,
+    replace_links,
+    replace_parents,
+)
 
 RELATIONS = RunParent.Relation.values
 _COMMIT = "commit="
@@ -45,7 +52,9 @@ class RunLineagePage(FormPage):
                 with transaction.atomic():
                     if request.data.get("action") == "baseline":
                         # What a header calls the baseline becomes a parent beside the others.
-                        parents = f"{_parent_lines(request, run)}derived {request.data.get('run', '')}"
+                        parents = (
+                            f"{_parent_lines(request, run)}derived {request.data.get('run', '')}"
+                        )
                     else:
                         replace_links(run=run, links=check_links(read_links(links)), origin=origin)
                     named = list(read_parents(request.user, run.collection, run.team, parents))
@@ -63,7 +72,9 @@ def _parent_lines(request: Request, run: Run) -> str:
     lines = []
     for edge in found:
         weight = "" if edge.weight is None else f" {edge.weight:g}"
-        lines.append(f"{edge.relation} {edge.name if edge.parent in near else edge.parent}{weight}\n")
+        lines.append(
+            f"{edge.relation} {edge.name if edge.parent in near else edge.parent}{weight}\n"
+        )
     return "".join(lines)
 
 
@@ -74,7 +85,9 @@ def read_parents(reader: Any, collection: Collection, team: Team, text: str) -> 
     for number, line in _lines(text):
         words = line.split()
         if words[0] not in RELATIONS or len(words) not in (2, 3):
-            message = f"line {number}: write one of {', '.join(RELATIONS)}, a run, and perhaps a weight"
+            message = (
+                f"line {number}: write one of {', '.join(RELATIONS)}, a run, and perhaps a weight"
+            )
             raise InvalidInput(message, pointer="/parents")
         name, weight = words[1], words[2] if len(words) > 2 else None
         try:
@@ -131,7 +144,9 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
             yield number, line.strip()
 
 
-def _page(request: Request, run: Run, parents: str, links: str, refused: Refusal | None = None) -> HttpResponse:
+def _page(
+    request: Request, run: Run, parents: str, links: str, refused: Refusal | None = None
+) -> HttpResponse:
     context = {
         "run": run,
         "parents": parents,
@@ -144,4 +159,6 @@ def _page(request: Request, run: Run, parents: str, links: str, refused: Refusal
         "refused": refused,
         "wrong": refused.fields if refused else {},
     }
-    return render(request._request, "runs/lineage.html", context, status=refused.status if refused else 200)
+    return render(
+        request._request, "runs/lineage.html", context, status=refused.status if refused else 200
+    )

@@ -51,7 +51,9 @@ class MyRunsPage(FormPage):
         try:
             chosen = _ids_in(cast(QueryDict, request.data).getlist("runs"))
             if action == "group":
-                return see(request, f"{reverse('experiments-page')}?runs={','.join(map(str, chosen))}#new")
+                return see(
+                    request, f"{reverse('experiments-page')}?runs={','.join(map(str, chosen))}#new"
+                )
             if action == "restore":
                 made = withdrawn(request, Run, chosen[0])
                 restore(made=made, enqueue=restore_evaluations, origin=origin_of(request))
@@ -82,13 +84,22 @@ def _withdraw(request: Request, chosen: list[UUID]) -> str:
     """Withdraw all of these runs, or none. Raise Conflict for one with labels, unless these are to be deleted, too."""
     with transaction.atomic():
         # In the order of their keys, so that two requests never wait for each other.
-        Run.objects.select_for_update().filter(pk__in=chosen).order_by("pk").values_list("pk").last()
+        Run.objects.select_for_update().filter(pk__in=chosen).order_by("pk").values_list(
+            "pk"
+        ).last()
         runs = list(runs_of(request.user).filter(pk__in=chosen).order_by("pk"))
         if len(runs) < len(chosen):
-            raise NotFound("one of these runs is not yours, or was withdrawn meanwhile; load the page again")
+            raise NotFound(
+                "one of these runs is not yours, or was withdrawn meanwhile; load the page again"
+            )
         for run in runs:
             without = request.data.get("drop_labels") == "yes"
-            withdraw(made=run, cancel=cancel_evaluations, without_labels=without, origin=origin_of(request))
+            withdraw(
+                made=run,
+                cancel=cancel_evaluations,
+                without_labels=without,
+                origin=origin_of(request),
+            )
     return f"{len(runs):,} run{'' if len(runs) == 1 else 's'} withdrawn. For a day, each can be restored below."
 
 
@@ -104,12 +115,18 @@ def _page(request: Request, asked: dict[str, str], refused: Refusal | None = Non
     shown = list(page)
     known = statuses(shown, request.user)
     grouped = experiments_by_run(request.user, [run.pk for run in shown])
-    gone = runs_of(request.user, withdrawn=True).defer(*_LONG).order_by("-deleted_at")[:_WITHDRAWN_SHOWN]
+    gone = (
+        runs_of(request.user, withdrawn=True)
+        .defer(*_LONG)
+        .order_by("-deleted_at")[:_WITHDRAWN_SHOWN]
+    )
     kept = urlencode({name: text for name, text in asked.items() if text})
     context: dict[str, Any] = {
         "page": page,
         "kept": f"{kept}&" if kept else "",
-        "lines": [(run, known[str(run.pk)], run.labels.all(), grouped.get(run.pk, [])) for run in shown],
+        "lines": [
+            (run, known[str(run.pk)], run.labels.all(), grouped.get(run.pk, [])) for run in shown
+        ],
         "withdrawn": list(gone),
         "asked": asked,
         "any": own.exists() if not shown else True,
@@ -122,7 +139,9 @@ def _page(request: Request, asked: dict[str, str], refused: Refusal | None = Non
         "refused": refused,
         "wrong": refused.fields if refused else {},
     }
-    response = render(request._request, "runs/my_runs.html", context, status=refused.status if refused else 200)
+    response = render(
+        request._request, "runs/my_runs.html", context, status=refused.status if refused else 200
+    )
     response["Cache-Control"] = "no-store"
     return response
 

@@ -15,7 +15,14 @@ from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 
 from metrics.engine.errors import EvalHubError
-from runs.api.notes import SUBJECTS, NoteAnswer, NoteSerializer, check_may_write, note_answers, own_note
+from runs.api.notes import (
+    SUBJECTS,
+    NoteAnswer,
+    NoteSerializer,
+    check_may_write,
+    note_answers,
+    own_note,
+)
 from runs.api.origin import origin_of
 from runs.errors import InvalidInput, NotFound
 from runs.models import Note, Scope, User
@@ -25,7 +32,11 @@ from runs.services.notes import change_note, delete_note, write_note
 # By kind of subject: the page of its notes, its own page, and what their addresses name it by.
 PAGES: dict[str, tuple[str, str, Callable[[Any], list[Any]]]] = {
     "run": ("run-notes-page", "run-page", lambda run: [run.pk]),
-    "collection": ("collection-notes-page", "collection-page", lambda collection: [collection.slug]),
+    "collection": (
+        "collection-notes-page",
+        "collection-page",
+        lambda collection: [collection.slug],
+    ),
     "experiment": ("experiment-notes-page", "experiment-page", lambda experiment: [experiment.pk]),
 }
 _LATEST = 100
@@ -69,7 +80,9 @@ class NotesPage(FormPage):
     fields = ("action", "note", "text")
 
     def get(self, request: Request, **key: Any) -> HttpResponse:
-        return self._page(request, self.subject(request, **key), request.query_params.get("edit", ""))
+        return self._page(
+            request, self.subject(request, **key), request.query_params.get("edit", "")
+        )
 
     def post(self, request: Request, **key: Any) -> HttpResponse:
         subject = self.subject(request, **key)
@@ -77,18 +90,24 @@ class NotesPage(FormPage):
         try:
             done = _act(request, subject)
         except (EvalHubError, APIException) as error:
-            return self._page(request, subject, str(request.data.get("note", "")), refusal_of(error))
+            return self._page(
+                request, subject, str(request.data.get("note", "")), refusal_of(error)
+            )
         messages.success(request._request, done)
         notes_page, own_page, key_of = PAGES[self.kind]
         # The page of an experiment has the form for a note, too.
-        after = f"{reverse(own_page, args=key_of(subject))}#notes" if self.kind == "experiment" else ""
+        after = (
+            f"{reverse(own_page, args=key_of(subject))}#notes" if self.kind == "experiment" else ""
+        )
         return see(request, after or reverse(notes_page, args=key_of(subject)))
 
     def subject(self, request: Request, **key: Any) -> Any:
         """Return what the notes are about, which the reader sees."""
         return SUBJECTS[self.kind].see(request, key[self.kind])
 
-    def _page(self, request: Request, subject: Any, edit: str = "", refused: Refusal | None = None) -> HttpResponse:
+    def _page(
+        self, request: Request, subject: Any, edit: str = "", refused: Refusal | None = None
+    ) -> HttpResponse:
         shown = shown_notes(request.user, self.kind, subject)
         own = Note.objects.about(subject).filter(author=request.user.pk)
         key = _key_in(edit)
@@ -103,7 +122,9 @@ class NotesPage(FormPage):
             "refused": refused,
             "wrong": refused.fields if refused else {},
         }
-        return render(request._request, "runs/notes.html", context, status=refused.status if refused else 200)
+        return render(
+            request._request, "runs/notes.html", context, status=refused.status if refused else 200
+        )
 
 
 class RunNotesPage(NotesPage):

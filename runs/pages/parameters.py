@@ -15,7 +15,13 @@ from runs.api.access import owned_run
 from runs.api.origin import origin_of
 from runs.api.submissions import RUNS
 from runs.errors import ChangedMeanwhile, Unprocessable
-from runs.formats.parameter_lines import edited, read_lines, shown_values, write_lines, written_value
+from runs.formats.parameter_lines import (
+    edited,
+    read_lines,
+    shown_values,
+    write_lines,
+    written_value,
+)
 from runs.formats.parameters import flatten, read_costs
 from runs.models import Run, Scope
 from runs.pages.forms import FormPage, see
@@ -47,7 +53,11 @@ class RunParametersPage(FormPage):
                     raise ChangedMeanwhile(message)
                 metadata = edited(run.metadata, read_lines(parameters, "parameters"))
                 measured = read_costs(read_lines(costs, "costs"))
-                save_edits(run.collection, [edit_of(run, metadata=metadata, costs=measured)], origin_of(request))
+                save_edits(
+                    run.collection,
+                    [edit_of(run, metadata=metadata, costs=measured)],
+                    origin_of(request),
+                )
             except (Unprocessable, ChangedMeanwhile) as error:
                 return _page(request, run, parameters, costs, error)
         return see(request, reverse("run-page", args=[run.pk]) + "#parameters")
@@ -55,16 +65,22 @@ class RunParametersPage(FormPage):
 
 def shown_edits(run: Run) -> list[tuple[PastEdit, list[tuple[str, str | None, str | None]]]]:
     """Return the latest edits of a run, each with its changes as texts."""
-    return [(edit, [_texts(change) for change in edit.changes]) for edit in history_of(run)[-_EDITS:]]
+    return [
+        (edit, [_texts(change) for change in edit.changes]) for edit in history_of(run)[-_EDITS:]
+    ]
 
 
 def _texts(change: Changed) -> tuple[str, str | None, str | None]:
     """Return the name of a changed value, and the value before and after as lines have it, None where it is not set."""
-    before, after = (None if value is None else written_value(value) for value in (change.before, change.after))
+    before, after = (
+        None if value is None else written_value(value) for value in (change.before, change.after)
+    )
     return change.name, before, after
 
 
-def _page(request: Request, run: Run, parameters: str, costs: str, error: Exception | None = None) -> HttpResponse:
+def _page(
+    request: Request, run: Run, parameters: str, costs: str, error: Exception | None = None
+) -> HttpResponse:
     status, refused = problem_of(error) if error else (200, "")
     context: dict[str, Any] = {
         "run": run,

@@ -35,13 +35,20 @@ class RenameParameterPage(FormPage):
         return _page(request, visible_collection(request, slug), given)
 
     def post(self, request: Request, slug: str) -> HttpResponse:
-        collection, checks = visible_collection(request, slug), request.data.get("action") == "check"
+        collection, checks = (
+            visible_collection(request, slug),
+            request.data.get("action") == "check",
+        )
         given = {name: text.strip() for name, text in fields_of(request, *_FIELDS).items()}
         old, new = given.get("name", ""), given.get("new", "")
         try:
             for field, text in (("name", old), ("new", new)):
                 if not text:
-                    raise InvalidInput("write the name of a key, such as bm25.k1", code="required", pointer=f"/{field}")
+                    raise InvalidInput(
+                        "write the name of a key, such as bm25.k1",
+                        code="required",
+                        pointer=f"/{field}",
+                    )
             asked = {"filter": given.get("filter", ""), "rename": {old: new}, "dry_run": checks}
             serializer = MetadataEditSerializer(data=asked)
             serializer.is_valid(raise_exception=True)
@@ -60,7 +67,11 @@ class RenameParameterPage(FormPage):
 
 
 def _page(
-    request: Request, collection: Collection, given: dict[str, str], refused: Refusal | None = None, **told: Any
+    request: Request,
+    collection: Collection,
+    given: dict[str, str],
+    refused: Refusal | None = None,
+    **told: Any,
 ) -> HttpResponse:
     context = {
         "collection": collection,
@@ -69,4 +80,6 @@ def _page(
         "wrong": refused.fields if refused else {},
         **told,
     }
-    return render(request._request, "runs/renaming.html", context, status=refused.status if refused else 200)
+    return render(
+        request._request, "runs/renaming.html", context, status=refused.status if refused else 200
+    )

@@ -150,11 +150,15 @@ def _send_all(request: Request, collection: Collection) -> list[Sent]:
             if texts.get(name):
                 raise InvalidInput(message, pointer=f"/{name}")
         if "known" in request.FILES:
-            raise InvalidInput("known documents come with a single run; choose one file", pointer="/known")
+            raise InvalidInput(
+                "known documents come with a single run; choose one file", pointer="/known"
+            )
         files: list[Any] = request.FILES.getlist("file")
         serializers = []
         for file in files:
-            serializer = RunFormSerializer(data={**texts, "file": file}, context={"request": request})
+            serializer = RunFormSerializer(
+                data={**texts, "file": file}, context={"request": request}
+            )
             serializer.is_valid(raise_exception=True)
             serializers.append(serializer)
         return [
@@ -163,7 +167,9 @@ def _send_all(request: Request, collection: Collection) -> list[Sent]:
         ]
 
 
-def _send(request: Request, collection: Collection, file: StoredUpload, fields: dict[str, Any]) -> Sent:
+def _send(
+    request: Request, collection: Collection, file: StoredUpload, fields: dict[str, Any]
+) -> Sent:
     name = file.name or ""
     try:
         upload = _upload(request, collection, fields)
@@ -177,7 +183,9 @@ def _send(request: Request, collection: Collection, file: StoredUpload, fields: 
     return Sent(name, run=run, new=new)
 
 
-def _page(request: Request, collection: Collection, refused: Refusal | None = None, **told: Any) -> HttpResponse:
+def _page(
+    request: Request, collection: Collection, refused: Refusal | None = None, **told: Any
+) -> HttpResponse:
     status, sent = refused.status if refused else 200, told.get("sent", [])
     if sent and all(one.refused for one in sent):
         status = sent[0].refused.status
@@ -186,9 +194,13 @@ def _page(request: Request, collection: Collection, refused: Refusal | None = No
         "collection": collection,
         "teams": teams,
         "campaigns": list(
-            Campaign.objects.filter(phases__collection=collection, state=Campaign.State.PUBLISHED).distinct()[:_OFFERED]
+            Campaign.objects.filter(
+                phases__collection=collection, state=Campaign.State.PUBLISHED
+            ).distinct()[:_OFFERED]
         ),
-        "experiments": list(Experiment.objects.filter(team__in=teams).select_related("team")[:_OFFERED]),
+        "experiments": list(
+            Experiment.objects.filter(team__in=teams).select_related("team")[:_OFFERED]
+        ),
         # In a lab's collection, its members submit for the lab.
         "given": request.data if request.method == "POST" else {"team": collection.team.slug},
         "endpoint": request.build_absolute_uri(reverse("runs", args=[collection.slug])),

@@ -55,7 +55,9 @@ class SubmitSessionsPage(FormPage):
             with upload_fields(request, SessionsFormSerializer) as fields:
                 file, _ = fields.pop("file"), fields.pop("dry_run")
                 user, origin = cast(User, request.user), origin_of(request)
-                upload = SessionSetUpload(collection=collection, user=user, origin=origin, file=file.path, **fields)
+                upload = SessionSetUpload(
+                    collection=collection, user=user, origin=origin, file=file.path, **fields
+                )
                 if request.data.get("action") == "check":
                     return _page(request, collection, checked=upload.check())
                 made, _ = submit(upload=upload, enqueue=queue_submitted, again=try_damaged_again)
@@ -64,7 +66,9 @@ class SubmitSessionsPage(FormPage):
         return see(request, reverse("session-set-page", args=[made.pk]))
 
 
-def _page(request: Request, collection: Collection, refused: Refusal | None = None, **told: Any) -> HttpResponse:
+def _page(
+    request: Request, collection: Collection, refused: Refusal | None = None, **told: Any
+) -> HttpResponse:
     context = {
         "collection": collection,
         "teams": list(Team.objects.of(request.user)),
@@ -76,4 +80,9 @@ def _page(request: Request, collection: Collection, refused: Refusal | None = No
         "wrong": refused.fields if refused else {},
         **told,
     }
-    return render(request._request, "runs/submit_sessions.html", context, status=refused.status if refused else 200)
+    return render(
+        request._request,
+        "runs/submit_sessions.html",
+        context,
+        status=refused.status if refused else 200,
+    )

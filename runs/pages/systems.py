@@ -56,7 +56,9 @@ class SystemChangePage(FormPage):
 
 def _runs_of(request: Request, system: System) -> QuerySet[Run]:
     """Return the runs that can be versions of a system."""
-    return Run.objects.visible_to(request.user).filter(team=system.team).select_related("collection")
+    return (
+        Run.objects.visible_to(request.user).filter(team=system.team).select_related("collection")
+    )
 
 
 def _page(request: Request, system: System, refused: Refusal | None = None) -> HttpResponse:
@@ -64,11 +66,20 @@ def _page(request: Request, system: System, refused: Refusal | None = None) -> H
     stored = {"name": system.name, "description": system.description}
     context = {
         "system": system,
-        "given": {**stored, **fields_of(request, "name", "description", "others")} if refused else stored,
+        "given": {**stored, **fields_of(request, "name", "description", "others")}
+        if refused
+        else stored,
         "free": list(seen.filter(system=None).order_by("-created_at")[:_OFFERED]),
-        "versions": list(seen.filter(system=system).order_by("collection__slug", "-version")[:_OFFERED]),
+        "versions": list(
+            seen.filter(system=system).order_by("collection__slug", "-version")[:_OFFERED]
+        ),
         "most": _OFFERED,
         "refused": refused,
         "wrong": refused.fields if refused else {},
     }
-    return render(request._request, "runs/system_change.html", context, status=refused.status if refused else 200)
+    return render(
+        request._request,
+        "runs/system_change.html",
+        context,
+        status=refused.status if refused else 200,
+    )

@@ -22,7 +22,14 @@ from runs.errors import InvalidInput, NotFound
 from runs.models import Invitation, Membership, Scope, Team, User
 from runs.pages.forms import FormPage, Refusal, fields_of, refusal_of, see
 from runs.services.invitation_links import DAYS, create_link, revoke_link
-from runs.services.teams import change_role, create_team, delete_team, end_invitation, invite, remove_member
+from runs.services.teams import (
+    change_role,
+    create_team,
+    delete_team,
+    end_invitation,
+    invite,
+    remove_member,
+)
 
 
 class TeamsPage(FormPage):
@@ -58,7 +65,9 @@ class TeamsPage(FormPage):
             "given": given or {},
             "refused": refused,
         }
-        return render(request._request, "runs/teams.html", context, status=refused.status if refused else 200)
+        return render(
+            request._request, "runs/teams.html", context, status=refused.status if refused else 200
+        )
 
 
 class TeamPage(FormPage):
@@ -83,14 +92,22 @@ class TeamPage(FormPage):
         messages.success(request._request, done)
         return see(request, address)
 
-    def _page(self, request: Request, team: Team, refused: Refusal | None = None, **told: Any) -> HttpResponse:
-        leads = request.user.is_staff or Team.objects.led_by(request.user).filter(pk=team.pk).exists()
+    def _page(
+        self, request: Request, team: Team, refused: Refusal | None = None, **told: Any
+    ) -> HttpResponse:
+        leads = (
+            request.user.is_staff or Team.objects.led_by(request.user).filter(pk=team.pk).exists()
+        )
         context = {
             "team": team,
             "leads": leads and team.personal_of_id is None,
             "members": list(team.memberships.select_related("user").order_by("user__username")),
-            "invitations": list(team.invitations.select_related("user", "invited_by").order_by("user__username")),
-            "links": list(team.links.select_related("created_by").filter(expires_at__gt=timezone.now())),
+            "invitations": list(
+                team.invitations.select_related("user", "invited_by").order_by("user__username")
+            ),
+            "links": list(
+                team.links.select_related("created_by").filter(expires_at__gt=timezone.now())
+            ),
             "collections": list(team.collections.visible_to(request.user)),
             "systems": list(team.systems.order_by("slug")),
             "roles": Membership.Role.choices,
@@ -120,20 +137,26 @@ def _act(request: Request, team: Team) -> tuple[str, str]:
         remove_member(membership=_member(team, request.user.get_username()), origin=origin)
         done, address = f"You have left team {team.name}.", reverse("teams-page")
     elif action == "invite":
-        serializer = NewMembershipSerializer(data={"username": username, "role": form.get("role", "")})
+        serializer = NewMembershipSerializer(
+            data={"username": username, "role": form.get("role", "")}
+        )
         serializer.is_valid(raise_exception=True)
         invite(team=team, **_who(request), **serializer.validated_data)
         done = f"{username} is invited; the invitation is on the account page of {username}."
     elif action == "role":
         role = RoleSerializer(data={"role": form.get("role", "")})
         role.is_valid(raise_exception=True)
-        change_role(membership=_member(team, username), role=role.validated_data["role"], origin=origin)
+        change_role(
+            membership=_member(team, username), role=role.validated_data["role"], origin=origin
+        )
         done = f"{username} is {role.validated_data['role']} now."
     elif action == "remove":
         remove_member(membership=_member(team, username), origin=origin)
         done = f"{username} removed from the team."
     elif action == "withdraw":
-        found = team.invitations.select_related("team", "user").filter(user__username=username).first()
+        found = (
+            team.invitations.select_related("team", "user").filter(user__username=username).first()
+        )
         if found is None:
             raise NotFound(f"{username!r} is not invited to team {team}")
         end_invitation(invitation=found, origin=origin)

@@ -54,7 +54,9 @@ class TokensPage(FormPage):
 def _issue(request: Request) -> tuple[ApiToken, str]:
     days = str(request.data.get("days", ""))
     if days not in _DAYS:
-        raise InvalidInput(f"days must be one of {', '.join(filter(None, _DAYS))}, or empty", pointer="/days")
+        raise InvalidInput(
+            f"days must be one of {', '.join(filter(None, _DAYS))}, or empty", pointer="/days"
+        )
     scopes = request.data.getlist("scopes") if hasattr(request.data, "getlist") else []
     serializer = TokenSerializer(data={"name": request.data.get("name", ""), "scopes": scopes})
     serializer.is_valid(raise_exception=True)

@@ -20,7 +20,13 @@ from runs.api.webhooks import WebhookSerializer
 from runs.errors import NotFound
 from runs.models import Collection, Delivery, Scope, Team, User, Webhook
 from runs.pages.forms import FormPage
-from runs.services.webhooks.managing import change_secret, change_webhook, create_webhook, delete_webhook, try_webhook
+from runs.services.webhooks.managing import (
+    change_secret,
+    change_webhook,
+    create_webhook,
+    delete_webhook,
+    try_webhook,
+)
 from runs.services.webhooks.transport import SECONDS
 from runs.views import problem_of
 
@@ -101,23 +107,35 @@ class CollectionWebhooksPage(WebhooksPage):
 
 def _create(request: Request, owner: Team | Collection) -> HttpResponse:
     events = request.data.getlist("events") if hasattr(request.data, "getlist") else []
-    sent = {"url": request.data.get("url", ""), "format": request.data.get("format", ""), "events": events}
+    sent = {
+        "url": request.data.get("url", ""),
+        "format": request.data.get("format", ""),
+        "events": events,
+    }
     serializer = WebhookSerializer(data=sent)
     serializer.is_valid(raise_exception=True)
     user, origin = cast(User, request.user), origin_of(request)
-    made, secret = create_webhook(owner=owner, user=user, origin=origin, **serializer.validated_data)
+    made, secret = create_webhook(
+        owner=owner, user=user, origin=origin, **serializer.validated_data
+    )
     return _page(request, owner, 201, done=f"Webhook to {made.host} created.", secret=secret)
 
 
 def _change(request: Request, owner: Team | Collection, action: str) -> HttpResponse:
-    webhook, origin, secret = _named(owner, str(request.data.get("webhook", ""))), origin_of(request), ""
+    webhook, origin, secret = (
+        _named(owner, str(request.data.get("webhook", ""))),
+        origin_of(request),
+        "",
+    )
     if action == "test":
         begin_file(SECONDS)
         reply = try_webhook(webhook=webhook)
         answered = f" with status {reply.status}" if reply.status else ""
         done = f"{webhook.host} answered{answered} after {1000 * reply.seconds:.0f} ms."
         if not reply.delivered:
-            return _page(request, owner, refused=f"the test event was not delivered{answered}: {reply.error}")
+            return _page(
+                request, owner, refused=f"the test event was not delivered{answered}: {reply.error}"
+            )
     elif action in ("enable", "disable"):
         change_webhook(webhook=webhook, changes={"enabled": action == "enable"}, origin=origin)
         done = f"Webhook to {webhook.host} {action}d."
@@ -142,8 +160,12 @@ def _named(owner: Team | Collection, text: str) -> Webhook:
     return found
 
 
-def _page(request: Request, owner: Team | Collection, status: int = 200, **told: Any) -> HttpResponse:
-    recent: Any = cast(Any, Prefetch)("deliveries", Delivery.objects.order_by("-created_at", "id")[:_RECENT], "recent")
+def _page(
+    request: Request, owner: Team | Collection, status: int = 200, **told: Any
+) -> HttpResponse:
+    recent: Any = cast(Any, Prefetch)(
+        "deliveries", Delivery.objects.order_by("-created_at", "id")[:_RECENT], "recent"
+    )
     context = {
         "owner": owner,
         "of_team": isinstance(owner, Team),

@@ -12,7 +12,9 @@ from runs.models import AuditEvent, User
 from runs.services.audit import SYSTEM, Origin, record
 
 
-def create_account(*, username: str, password: str, administrator: bool = False, origin: Origin = SYSTEM) -> User:
+def create_account(
+    *, username: str, password: str, administrator: bool = False, origin: Origin = SYSTEM
+) -> User:
     """Return a new user with a personal team. Raise InvalidInput for a name or a password that is not permitted,
     Conflict if the name is taken."""
     username = User.normalize_username(username.strip())
@@ -28,7 +30,9 @@ def create_account(*, username: str, password: str, administrator: bool = False,
     try:
         with transaction.atomic():
             user = create(username, password=password)
-            record(origin, AuditEvent.Action.USER_CREATED, user, after={"is_superuser": administrator})
+            record(
+                origin, AuditEvent.Action.USER_CREATED, user, after={"is_superuser": administrator}
+            )
     except IntegrityError as error:
         if not User.objects.filter(username=username).exists():
             raise
@@ -54,7 +58,9 @@ def enable_user(*, user: User, origin: Origin = SYSTEM) -> None:
 
 def _switch(user: User, active: bool, origin: Origin) -> None:
     if (user.is_superuser or user.is_staff) and origin.actor and not origin.actor.is_superuser:
-        raise NotAllowed(f"{user} is {'a superuser' if user.is_superuser else 'staff'}; only a superuser can do this")
+        raise NotAllowed(
+            f"{user} is {'a superuser' if user.is_superuser else 'staff'}; only a superuser can do this"
+        )
     with transaction.atomic():
         # Earlier sessions stay closed, also when the account is enabled again.
         changes = {"is_active": active, "sessions_ended": F("sessions_ended") + 1}

@@ -27,12 +27,30 @@ def recent_activity(user: Any, limit: int) -> list[Deed]:
     teams belong or submitted, and moves of the teams' labels. What the user did is left out."""
     teams = list(Team.objects.of(user).values_list("pk", flat=True))
     submitted = Run.objects.filter(team__in=teams, deleted_at=None).order_by().values("collection")
-    near = Collection.objects.visible_to(user).filter(Q(team__in=teams) | Q(pk__in=submitted)).order_by().values("pk")
+    near = (
+        Collection.objects.visible_to(user)
+        .filter(Q(team__in=teams) | Q(pk__in=submitted))
+        .order_by()
+        .values("pk")
+    )
     seen = Run.objects.visible_to(user).filter(collection__in=near)
-    runs = seen.exclude(submitted_by=user).select_related("team", "collection").defer(*_LONG).order_by("-created_at")
+    runs = (
+        seen.exclude(submitted_by=user)
+        .select_related("team", "collection")
+        .defer(*_LONG)
+        .order_by("-created_at")
+    )
     about = Q(run__in=seen) | Q(collection__in=near) | Q(experiment__team__in=teams)
-    notes = Note.objects.filter(about).exclude(author=user).select_related("run", "collection", "experiment")
-    moves = LabelMove.objects.filter(team__in=teams, to_run__in=seen).exclude(by=user).select_related("team", "to_run")
+    notes = (
+        Note.objects.filter(about)
+        .exclude(author=user)
+        .select_related("run", "collection", "experiment")
+    )
+    moves = (
+        LabelMove.objects.filter(team__in=teams, to_run__in=seen)
+        .exclude(by=user)
+        .select_related("team", "to_run")
+    )
     found = [Deed(run.created_at, "run", run) for run in runs[:limit]]
     found += [Deed(note.created_at, "note", note) for note in notes[:limit]]
     found += [Deed(move.at, "label", move) for move in moves[:limit]]

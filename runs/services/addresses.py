@@ -41,15 +41,25 @@ def ask_address(*, user: User, email: str, origin: Origin = SYSTEM) -> bool:
         _change(user, "", origin)
         return False
     if not settings.EVALHUB_MAIL_URL:
-        raise Conflict("this server sends no mail; ask its staff to enter your address", code="mail_not_set_up")
+        raise Conflict(
+            "this server sends no mail; ask its staff to enter your address", code="mail_not_set_up"
+        )
     with transaction.atomic():
         User.objects.select_for_update().get(pk=user.pk)
-        asked = Mail.objects.filter(recipient=user, event=EVENT, created_at__gt=timezone.now() - _DAY)
+        asked = Mail.objects.filter(
+            recipient=user, event=EVENT, created_at__gt=timezone.now() - _DAY
+        )
         if asked.count() >= MAX_ASKED:
-            raise LimitReached(f"{MAX_ASKED} addresses in a day are enough", wait=_DAY.total_seconds())
+            raise LimitReached(
+                f"{MAX_ASKED} addresses in a day are enough", wait=_DAY.total_seconds()
+            )
         subject = "Confirm your address for mail of EvalHub"
         Mail.objects.create(
-            event=EVENT, recipient=user, address=email, subject=subject, text=_text(user, token_of(user, email))
+            event=EVENT,
+            recipient=user,
+            address=email,
+            subject=subject,
+            text=_text(user, token_of(user, email)),
         )
     return True
 
@@ -75,13 +85,22 @@ def _change(user: User, email: str, origin: Origin) -> None:
     with transaction.atomic():
         User.objects.filter(pk=user.pk).update(email=email)
         # The trail has that it was changed, not the address.
-        record(origin, AuditEvent.Action.USER_CHANGED, user, after={"email": "changed" if email else "removed"})
+        record(
+            origin,
+            AuditEvent.Action.USER_CHANGED,
+            user,
+            after={"email": "changed" if email else "removed"},
+        )
     user.email = email
 
 
 def _text(user: User, token: str) -> str:
     link = f"{settings.EVALHUB_URL}/account/?confirm={token}" if settings.EVALHUB_URL else ""
-    where = f"open\n\n{link}\n\n" if link else f"send this as `confirmation` with PATCH me/:\n\n{token}\n\n"
+    where = (
+        f"open\n\n{link}\n\n"
+        if link
+        else f"send this as `confirmation` with PATCH me/:\n\n{token}\n\n"
+    )
     return (
         f"The user {user.get_username()} entered this address for mail of campaigns. If that was you, {where}"
         "and confirm it within three days. If it was not, do nothing: no more mail will come.\n"

@@ -36,7 +36,9 @@ def check_artifact_size(size: int) -> None:
         raise FileTooLarge(message, code="artifact_quota", pointer="/file")
 
 
-def attach(*, run: Run, name: str, file: Path, user: User | None, origin: Origin = SYSTEM) -> tuple[Artifact, bool]:
+def attach(
+    *, run: Run, name: str, file: Path, user: User | None, origin: Origin = SYSTEM
+) -> tuple[Artifact, bool]:
     """Store a file beside a run. Return its artifact and whether it is new: the same file under the same name is the
     existing one.
 
@@ -56,11 +58,15 @@ def attach(*, run: Run, name: str, file: Path, user: User | None, origin: Origin
             with transaction.atomic():
                 # Whoever withdraws the run waits, or has withdrawn it.
                 if not Run.objects.select_for_update().filter(pk=run.pk, deleted_at=None).exists():
-                    raise Conflict(f"run {run.tag} was withdrawn; restore it first", code="conflict")
+                    raise Conflict(
+                        f"run {run.tag} was withdrawn; restore it first", code="conflict"
+                    )
                 if there := Artifact.objects.filter(run=run, name=name, deleted_at=None).first():
                     return _same(there, sha256), False
                 _check_quota(run, size)
-                made = Artifact.objects.create(run=run, name=name, sha256=sha256, size=size, created_by=user)
+                made = Artifact.objects.create(
+                    run=run, name=name, sha256=sha256, size=size, created_by=user
+                )
                 action = AuditEvent.Action.ARTIFACT_ATTACHED
                 record(origin, action, run, collection=run.collection, after=_identity(made))
         except IntegrityError:
@@ -75,7 +81,9 @@ def attach(*, run: Run, name: str, file: Path, user: User | None, origin: Origin
 def delete_artifact(*, artifact: Artifact, origin: Origin = SYSTEM) -> None:
     """Delete an artifact: its name is free at once, and its file is swept after thirty days."""
     with transaction.atomic():
-        if Artifact.objects.filter(pk=artifact.pk, deleted_at=None).update(deleted_at=timezone.now()):
+        if Artifact.objects.filter(pk=artifact.pk, deleted_at=None).update(
+            deleted_at=timezone.now()
+        ):
             action, run = AuditEvent.Action.ARTIFACT_DELETED, artifact.run
             record(origin, action, run, collection=run.collection, before=_identity(artifact))
 
@@ -84,12 +92,16 @@ def still_needed() -> Q:
     """Return the condition for artifacts whose files stay: those that are not deleted, of runs that are not withdrawn,
     or neither for longer than thirty days."""
     since = timezone.now() - KEPT
-    return (Q(deleted_at=None) | Q(deleted_at__gt=since)) & (Q(run__deleted_at=None) | Q(run__deleted_at__gt=since))
+    return (Q(deleted_at=None) | Q(deleted_at__gt=since)) & (
+        Q(run__deleted_at=None) | Q(run__deleted_at__gt=since)
+    )
 
 
 def _same(there: Artifact, sha256: str) -> Artifact:
     if there.sha256 != sha256:
-        message = f"the run has another file {there.name}; delete that one first, or choose another name"
+        message = (
+            f"the run has another file {there.name}; delete that one first, or choose another name"
+        )
         raise Conflict(message, code="conflict", pointer="/name")
     return there
 
@@ -109,7 +121,11 @@ def _check_quota(run: Run, size: int) -> None:
     live = own.live().aggregate(bytes=Sum("size"))["bytes"] or 0
     stored = own.filter(still_needed()).aggregate(bytes=Sum("size"))["bytes"] or 0
     if live + size > most or stored + size > 2 * most:
-        deleted = f" and {(stored - live) / _MB:,.0f} MiB deleted in the last 30 days" if stored > live else ""
+        deleted = (
+            f" and {(stored - live) / _MB:,.0f} MiB deleted in the last 30 days"
+            if stored > live
+            else ""
+        )
         message = (
             f"team {run.team} has {live / _MB:,.0f} MiB of artifacts{deleted}; the limit is {most / _MB:,.0f} MiB. "
             "Delete some, or link to the file instead"
@@ -129,7 +145,10 @@ def _as_stored(file: Path, start: bytes) -> Iterator[Path]:
         yield file
         return
     with tempfile.NamedTemporaryFile(dir=upload_folder(), suffix=".upload") as wrapped:
-        with file.open("rb") as plain, gzip.GzipFile(fileobj=wrapped, mode="wb", compresslevel=1, mtime=0) as packed:
+        with (
+            file.open("rb") as plain,
+            gzip.GzipFile(fileobj=wrapped, mode="wb", compresslevel=1, mtime=0) as packed,
+        ):
             shutil.copyfileobj(plain, packed, _MB)
         wrapped.flush()
         yield Path(wrapped.name)

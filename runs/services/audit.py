@@ -47,7 +47,9 @@ def record(
     A collection that changed is marked, so that a worker makes the answers about it anew.
     """
     if not transaction.get_connection().in_atomic_block:
-        raise transaction.TransactionManagementError(f"{action} is recorded outside the transaction of its change")
+        raise transaction.TransactionManagementError(
+            f"{action} is recorded outside the transaction of its change"
+        )
     name = target._meta.model_name or ""
     AuditEvent.objects.create(
         actor=origin.actor.username if origin.actor else "",
@@ -66,7 +68,11 @@ def record(
         transaction.on_commit(partial(mark_changed, collection.pk))
 
 
-def changed(target: models.Model, changes: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def changed(
+    target: models.Model, changes: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the fields that differ, with their values before and after."""
     fields = [name for name, value in changes.items() if getattr(target, name) != value]
-    return {name: getattr(target, name) for name in fields}, {name: changes[name] for name in fields}
+    return {name: getattr(target, name) for name in fields}, {
+        name: changes[name] for name in fields
+    }

@@ -40,17 +40,29 @@ def create_collection(*, origin: Origin = SYSTEM, **fields: Any) -> Collection:
         with transaction.atomic():
             collection = Collection.objects.create(**fields)
             after = {**fields, "team": str(fields["team"])}
-            record(origin, AuditEvent.Action.COLLECTION_CREATED, collection, collection=collection, after=after)
+            record(
+                origin,
+                AuditEvent.Action.COLLECTION_CREATED,
+                collection,
+                collection=collection,
+                after=after,
+            )
     except IntegrityError as error:
         slug = fields["slug"]
         if not Collection.objects.filter(slug=slug).exists():
             raise
-        raise Conflict(f"a collection {slug!r} exists already", code="slug_taken", pointer="/slug") from error
+        raise Conflict(
+            f"a collection {slug!r} exists already", code="slug_taken", pointer="/slug"
+        ) from error
     return collection
 
 
 def change_collection(
-    *, collection: Collection, changes: dict[str, Any], enqueue: Callable[[Qrels], object], origin: Origin = SYSTEM
+    *,
+    collection: Collection,
+    changes: dict[str, Any],
+    enqueue: Callable[[Qrels], object],
+    origin: Origin = SYSTEM,
 ) -> None:
     """Change a collection that is locked; `enqueue` is called for the active judgements.
 
@@ -98,7 +110,9 @@ def disclose(*, collection: Collection, to: Disclosure, origin: Origin = SYSTEM)
                 code="nothing_to_release",
             )
         public = to == Disclosure.PUBLIC
-        fields: dict[str, Any] = {"blind": False, "released_at": now} if public else {"shown_to": to}
+        fields: dict[str, Any] = (
+            {"blind": False, "released_at": now} if public else {"shown_to": to}
+        )
         rows = Collection.objects.filter(pk=locked.pk, blind=True, shown_to__lt=to)
         if not rows.update(**fields) or not qrels:
             if locked.blind:
@@ -109,7 +123,11 @@ def disclose(*, collection: Collection, to: Disclosure, origin: Origin = SYSTEM)
             fields["veiled_until"] = veil(locked)
             Collection.objects.filter(pk=locked.pk).update(veiled_until=fields["veiled_until"])
         told = {**fields, "disclosure": to.label, "qrels": qrels.version, "sha256": qrels.sha256}
-        action = AuditEvent.Action.COLLECTION_RELEASED if public else AuditEvent.Action.COLLECTION_DISCLOSED
+        action = (
+            AuditEvent.Action.COLLECTION_RELEASED
+            if public
+            else AuditEvent.Action.COLLECTION_DISCLOSED
+        )
         of_before = {"blind": True, "disclosure": before.label}
         record(origin, action, locked, collection=locked, before=of_before, after=told)
         for name, value in fields.items():
@@ -139,14 +157,21 @@ def _check_blind(collection: Collection, wanted: bool) -> None:
         raise Conflict(message, code="judgements_were_open", pointer="/blind")
 
 
-def check_topics(*, upload: Path, format: str | None = None) -> tuple[str, list[TopicText], FileReport]:
+def check_topics(
+    *, upload: Path, format: str | None = None
+) -> tuple[str, list[TopicText], FileReport]:
     """Return the format of a file, its topics and the report. Raise InvalidFile with every problem."""
     with _READING, open_file(upload, replace(upload_limits(), bytes_out=_MAX_BYTES)) as stream:
         return read_topics(stream.read(), format)
 
 
 def import_topics(
-    *, collection: Collection, upload: Path, format: str | None = None, dry_run: bool = False, origin: Origin = SYSTEM
+    *,
+    collection: Collection,
+    upload: Path,
+    format: str | None = None,
+    dry_run: bool = False,
+    origin: Origin = SYSTEM,
 ) -> tuple[str, int, FileReport]:
     """Replace the collection's topics by those of a file, or only check it. Return the format found, their number and
     the report."""
@@ -170,5 +195,8 @@ def _insert_topics(collection: Collection, topics: list[TopicText]) -> None:
     with connection.cursor() as cursor:
         for start in range(0, len(topics), _BATCH):
             batch = enumerate(topics[start : start + _BATCH], start)
-            rows = [(collection.pk, one.topic_id, place, one.title, json.dumps(one.fields)) for place, one in batch]
+            rows = [
+                (collection.pk, one.topic_id, place, one.title, json.dumps(one.fields))
+                for place, one in batch
+            ]
             cursor.executemany(_INSERT_TOPIC, rows)

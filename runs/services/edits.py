@@ -10,7 +10,14 @@ from typing import Any
 from django.db import transaction
 
 from runs.errors import Unprocessable
-from runs.formats.parameters import compact, merge_patch, merged_metadata, nested, read_costs, split_name
+from runs.formats.parameters import (
+    compact,
+    merge_patch,
+    merged_metadata,
+    nested,
+    read_costs,
+    split_name,
+)
 from runs.models import AuditEvent, Collection, Run
 from runs.services.audit import SYSTEM, Origin, record
 from runs.services.parameters import store_parameters
@@ -42,7 +49,10 @@ def save_edits(collection: Collection, edits: list[Edit], origin: Origin = SYSTE
                 setattr(edit.run, name, value)
             if SPACES.keys() & edit.differing.keys():
                 searched.append(edit.run)
-            before, after = ({name: _side(pairs, side) for name, pairs in edit.differing.items()} for side in (0, 1))
+            before, after = (
+                {name: _side(pairs, side) for name, pairs in edit.differing.items()}
+                for side in (0, 1)
+            )
             action = AuditEvent.Action.RUN_CHANGED
             record(origin, action, edit.run, collection=collection, before=before, after=after)
         for start in range(0, len(searched), _RUNS):
@@ -66,7 +76,11 @@ def edit_of(run: Run, **after: Any) -> Edit:
 
 
 def change_run(
-    *, made: Run, changes: Mapping[str, Any], enqueue: Callable[[Run], object], origin: Origin = SYSTEM
+    *,
+    made: Run,
+    changes: Mapping[str, Any],
+    enqueue: Callable[[Run], object],
+    origin: Origin = SYSTEM,
 ) -> None:
     """Change the description of a run; `metadata` and `costs` are merged into its own, null removes a key.
 
@@ -121,13 +135,18 @@ def _parts(name: str) -> list[str]:
 
 def _taken(name: str) -> Unprocessable:
     return Unprocessable(
-        f"there is a value at {name[:60]} already; remove it first", code="key_conflict", pointer="/rename"
+        f"there is a value at {name[:60]} already; remove it first",
+        code="key_conflict",
+        pointer="/rename",
     )
 
 
 def _without_empty(metadata: dict[str, Any]) -> dict[str, Any]:
     """Return metadata without mappings that have become empty."""
-    inner = {key: _without_empty(value) if isinstance(value, dict) else value for key, value in metadata.items()}
+    inner = {
+        key: _without_empty(value) if isinstance(value, dict) else value
+        for key, value in metadata.items()
+    }
     return {key: value for key, value in inner.items() if value != {}}
 
 
@@ -188,7 +207,9 @@ def history_of(run: Run) -> list[PastEdit]:
         changes = [
             Changed(space, name, *pair)
             for column, space in SPACES.items()
-            for name, pair in differences(_told(event.before, column), _told(event.after, column)).items()
+            for name, pair in differences(
+                _told(event.before, column), _told(event.after, column)
+            ).items()
         ]
         if changes:
             edits.append(PastEdit(event.time, event.actor, changes))
@@ -202,7 +223,11 @@ def _told(side: Any, column: str) -> Mapping[str, Any]:
 
 
 def edit_runs(
-    *, collection: Collection, runs: list[Run], patch: Mapping[str, Any] | None, names: Mapping[str, str] | None
+    *,
+    collection: Collection,
+    runs: list[Run],
+    patch: Mapping[str, Any] | None,
+    names: Mapping[str, str] | None,
 ) -> list[Edit]:
     """Return the change of each run of a collection: a patch of its metadata, then other names of keys.
 
@@ -215,5 +240,7 @@ def edit_runs(
             metadata = merged_metadata(run.metadata, patch) if patch else run.metadata
             edits.append(edit_of(run, metadata=renamed(metadata, names) if names else metadata))
         except Unprocessable as error:
-            raise Unprocessable(f"run {run.tag}: {error.message}", code=error.code, pointer=error.pointer) from error
+            raise Unprocessable(
+                f"run {run.tag}: {error.message}", code=error.code, pointer=error.pointer
+            ) from error
     return edits

@@ -21,7 +21,12 @@ _Action, _Visibility = AuditEvent.Action, Experiment.Visibility
 
 
 def create_experiment(
-    *, team: Team, user: User, fields: Mapping[str, Any], runs: Iterable[UUID] = (), origin: Origin = SYSTEM
+    *,
+    team: Team,
+    user: User,
+    fields: Mapping[str, Any],
+    runs: Iterable[UUID] = (),
+    origin: Origin = SYSTEM,
 ) -> Experiment:
     """Return a new experiment of a team with these runs, which the user sees.
 
@@ -55,15 +60,22 @@ def change_experiment(
     with transaction.atomic():
         found = _locked(experiment)
         check_may_change(found, user, visibility=changes.get("visibility", found.visibility))
-        fields = {"baseline_id" if name == "baseline" else name: value for name, value in changes.items()}
+        fields = {
+            "baseline_id" if name == "baseline" else name: value for name, value in changes.items()
+        }
         before, after = changed(found, fields)
         baseline = after.get("baseline_id")
-        if baseline and not Run.objects.visible_to(user).filter(pk=baseline, experiments=found).exists():
+        if (
+            baseline
+            and not Run.objects.visible_to(user).filter(pk=baseline, experiments=found).exists()
+        ):
             message = f"run {baseline} is not in experiment {found.slug}; add it first"
             raise InvalidInput(message, code="unknown_run", pointer="/baseline")
         Experiment.objects.filter(pk=found.pk).update(**after)
         if after:
-            record(origin, _Action.EXPERIMENT_CHANGED, found, before=_told(before), after=_told(after))
+            record(
+                origin, _Action.EXPERIMENT_CHANGED, found, before=_told(before), after=_told(after)
+            )
     found.refresh_from_db()
     return found
 
@@ -88,7 +100,9 @@ def change_runs(
         wanted = list(dict.fromkeys(add))
         if len(wanted) > MAX_RUNS:
             raise _too_many(found, len(wanted), pointer)
-        seen = dict(Run.objects.visible_to(user).filter(pk__in=wanted).values_list("pk", "collection_id"))
+        seen = dict(
+            Run.objects.visible_to(user).filter(pk__in=wanted).values_list("pk", "collection_id")
+        )
         if missing := [pk for pk in wanted if pk not in seen]:
             message = f"you see no run with the id {missing[0]}"
             raise InvalidInput(message, code="unknown_run", pointer=pointer)
@@ -101,7 +115,10 @@ def change_runs(
         live = found.pairs.filter(run__deleted_at=None).count()
         if new and live + len(new) > MAX_RUNS:
             raise _too_many(found, live + len(new), pointer)
-        pairs = [ExperimentRun(experiment=found, run_id=pk, added_by=user, added_at=timezone.now()) for pk in new]
+        pairs = [
+            ExperimentRun(experiment=found, run_id=pk, added_by=user, added_at=timezone.now())
+            for pk in new
+        ]
         ExperimentRun.objects.bulk_create(pairs)
         if found.baseline_id in gone:
             Experiment.objects.filter(pk=found.pk).update(baseline=None)
@@ -117,7 +134,12 @@ def delete_experiment(*, experiment: Experiment, user: User, origin: Origin = SY
     with transaction.atomic():
         found = _locked(experiment)
         check_may_change(found, user)
-        record(origin, _Action.EXPERIMENT_DELETED, found, before={"name": found.name, "runs": found.pairs.count()})
+        record(
+            origin,
+            _Action.EXPERIMENT_DELETED,
+            found,
+            before={"name": found.name, "runs": found.pairs.count()},
+        )
         found.delete()
 
 
@@ -131,7 +153,9 @@ def find_experiment(team: Team, text: str) -> Experiment:
     if found is None:
         names = list(own.order_by("-created_at").values_list("slug", flat=True)[:_NAMED])
         there = f"it has {', '.join(names)}" if names else "it has none yet"
-        message = f"team {team} has no experiment {text[:64]!r}; {there}; POST experiments/ creates one"
+        message = (
+            f"team {team} has no experiment {text[:64]!r}; {there}; POST experiments/ creates one"
+        )
         raise InvalidInput(message, code="unknown_experiment", pointer="/experiment")
     return found
 
@@ -140,7 +164,9 @@ def add_submitted(*, experiment: Experiment, run: Run, user: User, origin: Origi
     """Put a run into the experiment that its submission names; nothing happens where it is in it already."""
     with transaction.atomic():
         if not ExperimentRun.objects.filter(experiment=experiment, run=run).exists():
-            change_runs(experiment=experiment, add=[run.pk], user=user, pointer="/experiment", origin=origin)
+            change_runs(
+                experiment=experiment, add=[run.pk], user=user, pointer="/experiment", origin=origin
+            )
 
 
 def may_change(experiment: Experiment, user: Any) -> bool:
@@ -153,7 +179,11 @@ def may_change(experiment: Experiment, user: Any) -> bool:
 
 
 def check_may_change(
-    experiment: Experiment, user: Any, *, visibility: str | None = None, collections: Iterable[int] = ()
+    experiment: Experiment,
+    user: Any,
+    *,
+    visibility: str | None = None,
+    collections: Iterable[int] = (),
 ) -> None:
     """Raise NotAllowed unless the user is in the experiment's team, and of a shared one an organiser of the collection
     of each of its runs, those of `collections` included. `visibility` is the one that it is going to have."""
@@ -163,8 +193,12 @@ def check_may_change(
         raise NotAllowed(f"only members of team {experiment.team} may change this experiment")
     if (visibility or experiment.visibility) != _Visibility.COLLECTION:
         return
-    shown = ExperimentRun.objects.filter(experiment=experiment, run__deleted_at=None).values("run__collection")
-    concerned = Collection.objects.filter(pk__in=shown) | Collection.objects.filter(pk__in=list(collections))
+    shown = ExperimentRun.objects.filter(experiment=experiment, run__deleted_at=None).values(
+        "run__collection"
+    )
+    concerned = Collection.objects.filter(pk__in=shown) | Collection.objects.filter(
+        pk__in=list(collections)
+    )
     if concerned.exclude(pk__in=Collection.objects.managed_by(user).values("pk")).exists():
         message = "everyone who sees all of its runs sees a shared experiment; "
         raise NotAllowed(message + "only organisers of their collections may change it")
@@ -172,7 +206,12 @@ def check_may_change(
 
 def _locked(experiment: Experiment) -> Experiment:
     """Return the experiment as it is now, which nobody else changes meanwhile."""
-    found = Experiment.objects.select_for_update(of=("self",)).select_related("team").filter(pk=experiment.pk).first()
+    found = (
+        Experiment.objects.select_for_update(of=("self",))
+        .select_related("team")
+        .filter(pk=experiment.pk)
+        .first()
+    )
     if found is None:
         raise Conflict(f"experiment {experiment.slug} was deleted meanwhile", code="conflict")
     return found

@@ -187,15 +187,21 @@ def _read_once(sha256: str, read: Callable[[Opener], T]) -> T:
     except (LeftOff, StorageUnavailable):
         raise
     except (IsADirectoryError, PermissionError) as error:
-        raise StoredFileCorrupt(f"the stored file {sha256[:12]} cannot be read: {error.strerror}") from error
+        raise StoredFileCorrupt(
+            f"the stored file {sha256[:12]} cannot be read: {error.strerror}"
+        ) from error
     except EvalHubError as error:
         # It was read to its end without a problem before it was stored.
-        raise StoredFileCorrupt(f"the stored file {sha256[:12]} cannot be read: {error.message}") from error
+        raise StoredFileCorrupt(
+            f"the stored file {sha256[:12]} cannot be read: {error.message}"
+        ) from error
     except Exception as error:
         # The properties in its row, such as grouped topics, may no longer be true.
         if _examine(StoredSource(sha256, STORED), sha256).state == "sound":
             raise
-        raise StoredFileCorrupt(f"the stored file {sha256[:12]} no longer has its SHA-256") from error
+        raise StoredFileCorrupt(
+            f"the stored file {sha256[:12]} no longer has its SHA-256"
+        ) from error
     finally:
         source.close()
     if source.sha256 != sha256:
@@ -266,7 +272,9 @@ class StoredFile:
         except StorageUnavailable:
             raise
         except (EvalHubError, OSError) as error:
-            raise StoredFileCorrupt(f"the stored file {self._sha256[:12]} cannot be read") from error
+            raise StoredFileCorrupt(
+                f"the stored file {self._sha256[:12]} cannot be read"
+            ) from error
         try:
             self._given, self._held = io.BytesIO(self._take()), self._take()
         except StoredFileCorrupt:
@@ -293,9 +301,13 @@ class StoredFile:
         except LeftOff:
             raise
         except (EvalHubError, OSError) as error:
-            raise StoredFileCorrupt(f"the stored file {self._sha256[:12]} cannot be read") from error
+            raise StoredFileCorrupt(
+                f"the stored file {self._sha256[:12]} cannot be read"
+            ) from error
         if size < _STEP and self._reader.sha256 != self._sha256:
-            raise StoredFileCorrupt(f"the stored file {self._sha256[:12]} no longer has its SHA-256")
+            raise StoredFileCorrupt(
+                f"the stored file {self._sha256[:12]} no longer has its SHA-256"
+            )
         return b"".join(pieces)
 
     def close(self) -> None:

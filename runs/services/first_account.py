@@ -36,7 +36,9 @@ def has_code() -> bool:
     return _path().exists()
 
 
-def create_first_account(*, code: str, username: str, password: str, origin: Origin = SYSTEM) -> User:
+def create_first_account(
+    *, code: str, username: str, password: str, origin: Origin = SYSTEM
+) -> User:
     """Return the first user, an administrator. Raise InvalidInput for a wrong code and what an account does not permit,
     Conflict if there is an account already."""
     plain = "".join(character for character in code.upper() if character.isalnum())
@@ -49,7 +51,9 @@ def create_first_account(*, code: str, username: str, password: str, origin: Ori
         if not hmac.compare_digest(known.strip(), digest_of_secret(plain)):
             message = "this is not the code that evalhub serve printed when it started last"
             raise InvalidInput(message, pointer="/code")
-        user = create_account(username=username, password=password, administrator=True, origin=origin)
+        user = create_account(
+            username=username, password=password, administrator=True, origin=origin
+        )
     _path().unlink(missing_ok=True)
     return user
 

@@ -33,7 +33,9 @@ def create_link(
         lock(team)
         team.links.filter(expires_at__lte=now).delete()
         if team.links.count() >= MAX_LINKS:
-            raise Conflict(f"team {team} has {MAX_LINKS} invitation links already; revoke one first")
+            raise Conflict(
+                f"team {team} has {MAX_LINKS} invitation links already; revoke one first"
+            )
         link = InvitationLink.objects.create(
             team=team,
             key=key,
@@ -63,8 +65,12 @@ def find_link(code: str) -> InvitationLink:
     no longer invite."""
     key, _, secret = code.partition("-")
     links = InvitationLink.objects.select_related("team", "created_by", "participation__campaign")
-    link = links.filter(key=key[:8], expires_at__gt=timezone.now(), created_by__is_active=True).first()
-    same = hmac.compare_digest(link.digest if link else digest_of_secret(""), digest_of_secret(secret))
+    link = links.filter(
+        key=key[:8], expires_at__gt=timezone.now(), created_by__is_active=True
+    ).first()
+    same = hmac.compare_digest(
+        link.digest if link else digest_of_secret(""), digest_of_secret(secret)
+    )
     if link and same and (link.created_by.is_staff or _leads(link)):
         return link
     raise NotFound("this invitation has expired or was revoked; ask for another one")
@@ -87,10 +93,14 @@ def join(*, link: InvitationLink, user: User, origin: Origin = SYSTEM) -> Member
     return membership
 
 
-def join_as_newcomer(*, link: InvitationLink, username: str, password: str, origin: Origin = SYSTEM) -> User:
+def join_as_newcomer(
+    *, link: InvitationLink, username: str, password: str, origin: Origin = SYSTEM
+) -> User:
     """Return a new user who is a member of the link's team. Raise NotAllowed unless staff created the link."""
     if not link.created_by.is_staff:
-        raise NotAllowed("this invitation is for users with an account; an administrator can create one")
+        raise NotAllowed(
+            "this invitation is for users with an account; an administrator can create one"
+        )
     with transaction.atomic():
         user = create_account(username=username, password=password, origin=origin)
         join(link=link, user=user, origin=Origin(user, "", origin.request_id, origin.address))

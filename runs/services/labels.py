@@ -19,7 +19,13 @@ ANY: Any = object()
 
 
 def move_label(
-    *, run: Run, name: str, user: User | None, expected: UUID | None = ANY, note: str = "", origin: Origin = SYSTEM
+    *,
+    run: Run,
+    name: str,
+    user: User | None,
+    expected: UUID | None = ANY,
+    note: str = "",
+    origin: Origin = SYSTEM,
 ) -> tuple[Label, bool]:
     """Let a label of the run's team name this run. Return it and whether it is new.
 
@@ -31,7 +37,11 @@ def move_label(
         with transaction.atomic():
             # Whoever withdraws the run waits, or has withdrawn it.
             if not Run.objects.select_for_update().filter(pk=run.pk, deleted_at=None).exists():
-                raise Conflict(f"run {run.tag} was withdrawn; restore it first", code="conflict", pointer="/run")
+                raise Conflict(
+                    f"run {run.tag} was withdrawn; restore it first",
+                    code="conflict",
+                    pointer="/run",
+                )
             present = Label.objects.select_for_update().filter(**key).first()
             if present and present.run_id == run.pk:
                 return present, False
@@ -58,14 +68,21 @@ def move_label(
 def _moved(present: Label | None) -> Conflict:
     if present is None:
         return Conflict(
-            "the label names no run; send expected: null to make it", code="label_moved", pointer="/expected"
+            "the label names no run; send expected: null to make it",
+            code="label_moved",
+            pointer="/expected",
         )
     message = f"label {present.name} of team {present.team} names run {present.run_id} by now; read it and decide again"
     return Conflict(message, code="label_moved", pointer="/expected")
 
 
 def delete_label(
-    *, label: Label, user: User | None, expected: UUID | None = None, note: str = "", origin: Origin = SYSTEM
+    *,
+    label: Label,
+    user: User | None,
+    expected: UUID | None = None,
+    note: str = "",
+    origin: Origin = SYSTEM,
 ) -> None:
     """Delete a label; its moves stay. Raise Conflict if it names another run than `expected`, where that is given."""
     with transaction.atomic():
@@ -91,7 +108,12 @@ def drop_labels(*, run: Run, drop: bool, user: User | None, origin: Origin = SYS
 
 
 def _append(
-    label: Label, before: UUID | None, after: UUID | None, user: User | None, note: str, origin: Origin
+    label: Label,
+    before: UUID | None,
+    after: UUID | None,
+    user: User | None,
+    note: str,
+    origin: Origin,
 ) -> None:
     """Record a move, in its transaction."""
     LabelMove.objects.create(
@@ -111,7 +133,9 @@ def _append(
 def labels_of(runs: Iterable[UUID]) -> dict[UUID, list[str]]:
     """Return the names of each run's labels; none for a run without."""
     found: dict[UUID, list[str]] = {}
-    for run, name in Label.objects.filter(run__in=list(runs)).order_by("name").values_list("run_id", "name"):
+    for run, name in (
+        Label.objects.filter(run__in=list(runs)).order_by("name").values_list("run_id", "name")
+    ):
         found.setdefault(run, []).append(name)
     return found
 
@@ -123,7 +147,11 @@ def find_labelled(*, collection: Collection, reader: Any, text: str, pointer: st
     InvalidInput for a label that is not there (`unknown_label`), or that several teams have (`ambiguous_label`).
     """
     slug, _, name = text.removeprefix(PREFIX).rpartition("/")
-    seen = Label.objects.visible_to(reader).filter(collection=collection, name=name).select_related("team")
+    seen = (
+        Label.objects.visible_to(reader)
+        .filter(collection=collection, name=name)
+        .select_related("team")
+    )
     found = list(seen.filter(team__slug=slug) if slug else seen.order_by("team__slug"))
     if not slug and len(found) > 1:
         own = set(Team.objects.of(reader).values_list("pk", flat=True))

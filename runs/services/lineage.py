@@ -59,7 +59,9 @@ class Tree:
         return not self.edges
 
 
-def find_parents(parents: Iterable[Parent], reader: Any, kept: Iterable[UUID] = ()) -> list[tuple[Parent, Run]]:
+def find_parents(
+    parents: Iterable[Parent], reader: Any, kept: Iterable[UUID] = ()
+) -> list[tuple[Parent, Run]]:
     """Return the runs of parents. Raise InvalidInput for one that the reader does not see (`unknown_run`) or that is
     there twice, and for more than 50; withdrawn ones among `kept` stay."""
     named = list(parents)
@@ -72,9 +74,15 @@ def find_parents(parents: Iterable[Parent], reader: Any, kept: Iterable[UUID] = 
     asked = set()
     for number, parent in enumerate(named):
         if parent.run not in found:
-            raise InvalidInput(f"there is no run {parent.run}", code="unknown_run", pointer=f"/parents/{number}/run")
+            raise InvalidInput(
+                f"there is no run {parent.run}",
+                code="unknown_run",
+                pointer=f"/parents/{number}/run",
+            )
         if (parent.run, parent.relation) in asked:
-            message = f"run {found[parent.run].tag} is named twice as {parent.relation}; name it once"
+            message = (
+                f"run {found[parent.run].tag} is named twice as {parent.relation}; name it once"
+            )
             raise InvalidInput(message, pointer=f"/parents/{number}/run")
         asked.add((parent.run, parent.relation))
     return [(parent, found[parent.run]) for parent in named]
@@ -94,7 +102,9 @@ def store_parents(run: Run, parents: Iterable[tuple[Parent, Run]]) -> None:
     )
 
 
-def replace_parents(*, run: Run, parents: Iterable[Parent], reader: Any, origin: Origin = SYSTEM) -> None:
+def replace_parents(
+    *, run: Run, parents: Iterable[Parent], reader: Any, origin: Origin = SYSTEM
+) -> None:
     """Replace the parents of a run, which the caller has locked, by others.
 
     What the reader does not see of the present ones stays, and so do the names of runs that are gone. Raise Conflict
@@ -105,7 +115,12 @@ def replace_parents(*, run: Run, parents: Iterable[Parent], reader: Any, origin:
         found = find_parents(parents, reader, [edge.parent_id for edge in old if edge.parent_id])
         # Edges of these collections are changed by one request at a time, so that no two of them close a cycle.
         collections = {run.collection_id, *(parent.collection_id for _, parent in found)}
-        list(Collection.objects.select_for_update().filter(pk__in=collections).order_by("pk").values_list("pk"))
+        list(
+            Collection.objects.select_for_update()
+            .filter(pk__in=collections)
+            .order_by("pk")
+            .values_list("pk")
+        )
         below = _reached(run.pk, reader, up=False, levels=None)
         for number, (_, parent) in enumerate(found):
             if parent.pk in below:
@@ -134,7 +149,11 @@ def parents_of(run: Run, reader: Any) -> list[Edge]:
 def _edges(children: Iterable[UUID], reader: Any, nodes: Iterable[UUID] | None) -> list[Edge]:
     """Return the visible edges of these children; to live parents only if they are among the nodes."""
     kept = None if nodes is None else set(nodes)
-    rows = RunParent.objects.visible_to(reader).filter(child__in=list(children)).order_by("child", "position", "pk")
+    rows = (
+        RunParent.objects.visible_to(reader)
+        .filter(child__in=list(children))
+        .order_by("child", "position", "pk")
+    )
     found = []
     for edge in rows.select_related("parent__team").defer(*(f"parent__{name}" for name in _LONG)):
         live = edge.parent is not None and edge.parent.deleted_at is None
@@ -169,11 +188,15 @@ def _reached(start: UUID, reader: Any, *, up: bool, levels: int | None) -> dict[
     The walk leads through runs that the reader sees. Without `levels` every run is visited once, and its level is 0.
     """
     try:
-        seen, seen_parameters = Run.objects.visible_to(reader).order_by().values("pk").query.sql_with_params()
+        seen, seen_parameters = (
+            Run.objects.visible_to(reader).order_by().values("pk").query.sql_with_params()
+        )
     except EmptyResultSet:
         return {start: 0}
     here, there = ("child_id", "parent_id") if up else ("parent_id", "child_id")
-    level, bound = ("0", "") if levels is None else ("reached.level + 1", f"reached.level < {levels} AND ")
+    level, bound = (
+        ("0", "") if levels is None else ("reached.level + 1", f"reached.level < {levels} AND ")
+    )
     # The names are those of tables and columns, nothing that anybody has sent.
     sql = (
         f"WITH RECURSIVE reached(run, level) AS (SELECT id, 0 FROM {_RUN} WHERE id = %s UNION "  # noqa: S608
@@ -193,13 +216,23 @@ def _reached(start: UUID, reader: Any, *, up: bool, levels: int | None) -> dict[
 
 def store_links(run: Run, links: Iterable[Link]) -> None:
     RunLink.objects.bulk_create(
-        RunLink(run=run, kind=link.kind, url=link.url, commit=link.commit, title=link.title, position=position)
+        RunLink(
+            run=run,
+            kind=link.kind,
+            url=link.url,
+            commit=link.commit,
+            title=link.title,
+            position=position,
+        )
         for position, link in enumerate(links)
     )
 
 
 def links_of(run: Run) -> list[Link]:
-    return [Link(one.kind, one.url, one.commit, one.title) for one in run.links.order_by("position", "pk")]
+    return [
+        Link(one.kind, one.url, one.commit, one.title)
+        for one in run.links.order_by("position", "pk")
+    ]
 
 
 def replace_links(*, run: Run, links: list[Link], origin: Origin = SYSTEM) -> None:

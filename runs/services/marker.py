@@ -31,12 +31,19 @@ def check_store() -> None:
     if found is None and KNOWN.unmarked and store.is_there():
         return
     if found is None:
-        raise StorageUnavailable(f"the server's {store.noun} is not there; nothing was stored, try again later")
+        raise StorageUnavailable(
+            f"the server's {store.noun} is not there; nothing was stored, try again later"
+        )
     if KNOWN.unmarked:
         # Another process has marked it meanwhile.
-        KNOWN.install, KNOWN.unmarked = Install.objects.values_list("uuid", flat=True).first(), False
+        KNOWN.install, KNOWN.unmarked = (
+            Install.objects.values_list("uuid", flat=True).first(),
+            False,
+        )
     if found != KNOWN.install:
-        raise WrongStore(f"the server's {store.noun} belongs to another database; nothing was stored, try again later")
+        raise WrongStore(
+            f"the server's {store.noun} belongs to another database; nothing was stored, try again later"
+        )
 
 
 def remember(*, unmarked: bool) -> None:

@@ -36,7 +36,9 @@ def write_note(
             message = f"there are {MAX_NOTES:,} notes about this already; delete one first"
             raise Conflict(message, code="too_many_notes")
         made = Note.objects.create(**{subject_name(subject): subject}, author=author, text=text)
-        record(origin, _Action.NOTE_WRITTEN, made, collection=collection_of(made), after={"text": text})
+        record(
+            origin, _Action.NOTE_WRITTEN, made, collection=collection_of(made), after={"text": text}
+        )
         if accept:
             accept(made)
     return made
@@ -58,7 +60,13 @@ def delete_note(*, note: Note, author: Any, origin: Origin = SYSTEM) -> None:
     """Delete a note. Raise NotAllowed for anybody but its author."""
     with transaction.atomic():
         found = _of_author(note, author)
-        record(origin, _Action.NOTE_DELETED, found, collection=collection_of(found), before={"text": found.text})
+        record(
+            origin,
+            _Action.NOTE_DELETED,
+            found,
+            collection=collection_of(found),
+            before={"text": found.text},
+        )
         found.delete()
 
 

@@ -39,7 +39,10 @@ class Rows:
 def rows_of(run: Run) -> Rows:
     """Return the rows that belong to the metadata and costs of a run."""
     flat = flatten(run.metadata)
-    leaves = [*((PARAM, leaf) for leaf in flat.leaves), *((COST, leaf) for leaf in cost_leaves(run.costs))]
+    leaves = [
+        *((PARAM, leaf) for leaf in flat.leaves),
+        *((COST, leaf) for leaf in cost_leaves(run.costs)),
+    ]
     values = {(space, leaf.name): columns_of(leaf) for space, leaf in leaves}
     return Rows(values, len(flat.left_out), digest_of(flat.leaves))
 
@@ -56,7 +59,10 @@ def columns_of(leaf: Leaf) -> Columns:
 def digest_of(leaves: Iterable[Leaf]) -> str:
     """Return the SHA-256 of parameters without those of the platform: runs that were made alike have the same."""
     settings = sorted(
-        (leaf.name, compact(leaf.value if isinstance(leaf.value, bool | str) else float(leaf.value)))
+        (
+            leaf.name,
+            compact(leaf.value if isinstance(leaf.value, bool | str) else float(leaf.value)),
+        )
         for leaf in leaves
         if not is_of_platform(leaf.name)
     )
@@ -84,7 +90,13 @@ def store_parameters(collection: Collection, runs: Iterable[Run]) -> None:
         ]
         ParameterSet.objects.bulk_create(sets)
         Parameter.objects.bulk_create(
-            Parameter(owner=owner, key_id=keys[named], number=columns[0], folded=columns[1], boolean=columns[2])
+            Parameter(
+                owner=owner,
+                key_id=keys[named],
+                number=columns[0],
+                folded=columns[1],
+                boolean=columns[2],
+            )
             for owner in sets
             for named, columns in found[owner.run_id].values.items()
             if named in keys
@@ -108,7 +120,9 @@ def _keys(collection: Collection, wanted: Names[Named]) -> dict[Named, int]:
 
 def _known_keys(collection: Collection, wanted: Names[Named]) -> dict[Named, int]:
     keys = ParameterKey.objects.filter(collection=collection, name__in={name for _, name in wanted})
-    found = {(space, name): pk for space, name, pk in keys.order_by().values_list("space", "name", "pk")}
+    found = {
+        (space, name): pk for space, name, pk in keys.order_by().values_list("space", "name", "pk")
+    }
     return {named: found[named] for named in wanted if named in found}
 
 
@@ -124,10 +138,15 @@ def _first_role(space: str, name: str) -> str:
     return ParameterKey.Role.IGNORED if ignored else ParameterKey.Role.SETTING
 
 
-def left_out_of(collection: Collection, metadata: Mapping[str, Any], costs: Mapping[str, Any]) -> list[str]:
+def left_out_of(
+    collection: Collection, metadata: Mapping[str, Any], costs: Mapping[str, Any]
+) -> list[str]:
     """Return the names of the values of a run that would be kept without being searched."""
     flat = flatten(metadata)
-    named = [*((PARAM, leaf.name) for leaf in flat.leaves), *((COST, leaf.name) for leaf in cost_leaves(costs))]
+    named = [
+        *((PARAM, leaf.name) for leaf in flat.leaves),
+        *((COST, leaf.name) for leaf in cost_leaves(costs)),
+    ]
     known = _known_keys(collection, named)
     missing = sorted(one for one in named if one not in known)
     room = room_for_keys(collection) if missing else None
@@ -166,7 +185,10 @@ def find_differing() -> Iterator[tuple[Collection, list[Run]]]:
         if room == 0:
             named = {one for values in expected.values() for one in values}
             known = _known_keys(collection, named)
-            expected = {pk: {one: values[one] for one in values if one in known} for pk, values in expected.items()}
+            expected = {
+                pk: {one: values[one] for one in values if one in known}
+                for pk, values in expected.items()
+            }
         if differing := [run for run in runs if stored[run.pk] != expected[run.pk]]:
             yield collection, differing
 
@@ -178,5 +200,7 @@ def _batches() -> Iterator[tuple[Collection, list[Run]]]:
     for pk, of_one in groupby(keys, key=lambda pair: pair[0]):
         runs = [run for _, run in of_one]
         for start in range(0, len(runs), _RUNS):
-            batch = Run.objects.filter(pk__in=runs[start : start + _RUNS]).only("collection", "metadata", "costs")
+            batch = Run.objects.filter(pk__in=runs[start : start + _RUNS]).only(
+                "collection", "metadata", "costs"
+            )
             yield collections[pk], list(batch)

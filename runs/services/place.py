@@ -36,7 +36,9 @@ def settle() -> UUID:
     """
     _make_own_folder()
     if judge() != "ours":
-        install, _ = Install.objects.get_or_create(pk=1, defaults={"uuid": read_marker() or uuid4()})
+        install, _ = Install.objects.get_or_create(
+            pk=1, defaults={"uuid": read_marker() or uuid4()}
+        )
         write_marker(install.uuid)
     remember(unmarked=False)
     check_store()

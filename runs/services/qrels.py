@@ -19,7 +19,14 @@ from runs.formats.trec_qrels import QrelsSummary, read_qrels
 from runs.models import AuditEvent, Collection, Qrels, User
 from runs.services.audit import SYSTEM, Origin, record
 from runs.services.campaigns.telling import tell_superseded
-from runs.services.files import HASH_SEED, FileSource, keep_file, read_stored, storing, upload_limits
+from runs.services.files import (
+    HASH_SEED,
+    FileSource,
+    keep_file,
+    read_stored,
+    storing,
+    upload_limits,
+)
 from runs.services.reduced_qrels import excluded_topics_of, written_without
 from runs.services.reports import report_as_json
 from runs.services.webhooks.events import qrels_activated
@@ -32,7 +39,11 @@ _MOST_KEPT, _LARGE = 4, 1_000_000
 
 
 def check_qrels(
-    *, collection: Collection, upload: Path, keyed_by: str = Qrels.KeyedBy.TOPIC, iteration: str | None = None
+    *,
+    collection: Collection,
+    upload: Path,
+    keyed_by: str = Qrels.KeyedBy.TOPIC,
+    iteration: str | None = None,
 ) -> tuple[QrelsSummary, FileSource]:
     """Read a qrels file to its end. Raise InvalidFile with every problem.
 
@@ -60,7 +71,9 @@ def _read(
 ) -> QrelsSummary:
     if keyed_by == Qrels.KeyedBy.QUERY:
         return read_session_qrels(open_qrels, limits=limits, seed=HASH_SEED)
-    return read_qrels(open_qrels, iteration=iteration, had_subtopics=had_subtopics, limits=limits, seed=HASH_SEED)
+    return read_qrels(
+        open_qrels, iteration=iteration, had_subtopics=had_subtopics, limits=limits, seed=HASH_SEED
+    )
 
 
 def import_qrels(
@@ -82,22 +95,30 @@ def import_qrels(
     the earlier one has. In the same transaction, `enqueue` is called when the version becomes active, and `accept` with
     the values returned.
     """
-    summary, source = check_qrels(collection=collection, upload=upload, keyed_by=keyed_by, iteration=iteration)
+    summary, source = check_qrels(
+        collection=collection, upload=upload, keyed_by=keyed_by, iteration=iteration
+    )
     existing = _same(collection, source, keyed_by, iteration).order_by("-version").first()
     with storing():
         keep_file(upload, source.sha256)
         with transaction.atomic():
             if existing and activate:
                 activate_qrels(qrels=existing, enqueue=enqueue, origin=origin)
-            qrels = existing or _create(collection, user, summary, source, note, keyed_by, iteration)
+            qrels = existing or _create(
+                collection, user, summary, source, note, keyed_by, iteration
+            )
             if existing is None:
-                _record_upload(origin, qrels, _activate(qrels, enqueue, origin) if activate else None)
+                _record_upload(
+                    origin, qrels, _activate(qrels, enqueue, origin) if activate else None
+                )
             if accept:
                 accept(qrels, existing is None)
     return qrels, existing is None
 
 
-def activate_qrels(*, qrels: Qrels, enqueue: Callable[[Qrels], object], origin: Origin = SYSTEM) -> None:
+def activate_qrels(
+    *, qrels: Qrels, enqueue: Callable[[Qrels], object], origin: Origin = SYSTEM
+) -> None:
     """Activate a version; evaluations under the others become stale. Where phases exclude topics, it is activated
     without these."""
     with storing(), transaction.atomic():
@@ -106,7 +127,9 @@ def activate_qrels(*, qrels: Qrels, enqueue: Callable[[Qrels], object], origin: 
             _record_activation(origin, qrels, replaced)
 
 
-def activate_again(*, collection: Collection, enqueue: Callable[[Qrels], object], origin: Origin = SYSTEM) -> None:
+def activate_again(
+    *, collection: Collection, enqueue: Callable[[Qrels], object], origin: Origin = SYSTEM
+) -> None:
     """Activate the judgements that count without the topics that phases exclude now, and with those that they exclude
     no more. Call this inside `storing` and a transaction."""
     active = collection.active_qrels
@@ -123,14 +146,18 @@ def activate_again(*, collection: Collection, enqueue: Callable[[Qrels], object]
 def _record_activation(origin: Origin, qrels: Qrels, replaced: int | None) -> None:
     after = {"active": qrels.version, "sha256": qrels.sha256}
     action = AuditEvent.Action.QRELS_ACTIVATED
-    record(origin, action, qrels, collection=qrels.collection, before={"active": replaced}, after=after)
+    record(
+        origin, action, qrels, collection=qrels.collection, before={"active": replaced}, after=after
+    )
 
 
 def record_reading(*, qrels: Qrels, origin: Origin) -> None:
     """Record a download of blind judgements."""
     with transaction.atomic():
         after = {"sha256": qrels.sha256}
-        record(origin, AuditEvent.Action.QRELS_READ, qrels, collection=qrels.collection, after=after)
+        record(
+            origin, AuditEvent.Action.QRELS_READ, qrels, collection=qrels.collection, after=after
+        )
 
 
 def _activate(qrels: Qrels, enqueue: Callable[[Qrels], object], origin: Origin) -> int | None:
@@ -142,9 +169,16 @@ def _activate(qrels: Qrels, enqueue: Callable[[Qrels], object], origin: Origin) 
     replaced = active.version if active else None
     excluded = excluded_topics_of(collection) & set(qrels.topic_ids)
     counting = _reduced(qrels, excluded, origin) if excluded else qrels
-    Qrels.objects.filter(collection=collection, active=True).exclude(pk=counting.pk).update(active=False)
+    Qrels.objects.filter(collection=collection, active=True).exclude(pk=counting.pk).update(
+        active=False
+    )
     Qrels.objects.filter(pk=counting.pk).update(active=True)
-    qrels.active, counting.active, qrels.collection, counting.collection = False, True, collection, collection
+    qrels.active, counting.active, qrels.collection, counting.collection = (
+        False,
+        True,
+        collection,
+        collection,
+    )
     if counting is not qrels:
         _record_activation(origin, counting, replaced)
     qrels_activated(counting, origin.request_id)
@@ -164,7 +198,9 @@ def _reduced(qrels: Qrels, topics: set[str], origin: Origin) -> Qrels:
     keyed_by = whole.keyed_by
     iteration = whole.iteration if keyed_by == Qrels.KeyedBy.TOPIC else None
     with written_without(whole.sha256, gone) as path:
-        summary, source = check_qrels(collection=whole.collection, upload=path, keyed_by=keyed_by, iteration=iteration)
+        summary, source = check_qrels(
+            collection=whole.collection, upload=path, keyed_by=keyed_by, iteration=iteration
+        )
         known = _same(whole.collection, source, keyed_by, iteration).first()
         if known:
             return known
@@ -177,7 +213,12 @@ def _reduced(qrels: Qrels, topics: set[str], origin: Origin) -> Qrels:
 
 
 def _record_upload(origin: Origin, qrels: Qrels, replaced: int | None) -> None:
-    after = {"version": qrels.version, "sha256": qrels.sha256, "lines": qrels.lines, "active": qrels.active}
+    after = {
+        "version": qrels.version,
+        "sha256": qrels.sha256,
+        "lines": qrels.lines,
+        "active": qrels.active,
+    }
     after["iteration"] = qrels.iteration
     before = {"active": replaced} if qrels.active else {}
     action = AuditEvent.Action.QRELS_UPLOADED
@@ -192,9 +233,13 @@ def load_judgements(sha256: str, keyed_by: str, iteration: str) -> Judgements:
         if key in _kept:
             _kept.move_to_end(key)
             return _kept[key]
-        for large in [other for other, judgements in _kept.items() if len(judgements.topics) > _LARGE]:
+        for large in [
+            other for other, judgements in _kept.items() if len(judgements.topics) > _LARGE
+        ]:
             del _kept[large]
-    read = read_stored(sha256, lambda opener: _read(opener, keyed_by, iteration, False, DEFAULT_LIMITS))
+    read = read_stored(
+        sha256, lambda opener: _read(opener, keyed_by, iteration, False, DEFAULT_LIMITS)
+    )
     with _keeping:
         _kept[key] = read.judgements
         while len(_kept) > _MOST_KEPT:
@@ -202,7 +247,9 @@ def load_judgements(sha256: str, keyed_by: str, iteration: str) -> Judgements:
     return read.judgements
 
 
-def _same(collection: Collection, source: FileSource, keyed_by: str, iteration: str | None) -> QuerySet[Qrels]:
+def _same(
+    collection: Collection, source: FileSource, keyed_by: str, iteration: str | None
+) -> QuerySet[Qrels]:
     same = collection.qrels.filter(sha256=source.sha256, keyed_by=keyed_by)
     return same if iteration is None else same.filter(iteration=iteration)
 

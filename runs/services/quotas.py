@@ -25,7 +25,10 @@ def take_quota(made: Run | SessionSet) -> None:
     identity = {"collection": made.collection, "team": made.team, "day": day}
     # Submissions from before the collection had a quota count as well.
     earlier = {"collection": made.collection, "team": made.team, "created_at__gte": midnight}
-    used = sum(kind._default_manager.filter(**earlier).exclude(pk=made.pk).count() for kind in (Run, SessionSet))
+    used = sum(
+        kind._default_manager.filter(**earlier).exclude(pk=made.pk).count()
+        for kind in (Run, SessionSet)
+    )
     QuotaCounter.objects.get_or_create(**identity, defaults={"used": used})
     if not QuotaCounter.objects.filter(**identity, used__lt=limit).update(used=F("used") + 1):
         wait = midnight + timedelta(days=1) - timezone.now()

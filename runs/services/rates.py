@@ -75,7 +75,9 @@ def _tell(key: str, minute: int, more: int) -> int:
         row = RateCounter.objects.filter(key=key, minute=minute)
         if not row.update(used=F("used") + more):
             RateCounter.objects.filter(minute__lt=minute - _KEPT_MINUTES).delete()
-            RateCounter.objects.bulk_create([RateCounter(key=key, minute=minute)], ignore_conflicts=True)
+            RateCounter.objects.bulk_create(
+                [RateCounter(key=key, minute=minute)], ignore_conflicts=True
+            )
             row.update(used=F("used") + more)
         return row.values_list("used", flat=True).first() or 0
     except Error as error:

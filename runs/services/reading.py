@@ -7,7 +7,9 @@ from contextvars import ContextVar
 
 # The writes to do after the open snapshot, and whether an error that ends it leaves them standing; None if no snapshot
 # is open. metrics.services.snapshots opens and closes it.
-WRITES: ContextVar[list[tuple[Callable[[], object], bool]] | None] = ContextVar("writes", default=None)
+WRITES: ContextVar[list[tuple[Callable[[], object], bool]] | None] = ContextVar(
+    "writes", default=None
+)
 
 
 def after_snapshot(write: Callable[[], object], *, always: bool = False) -> None:

@@ -61,12 +61,17 @@ def warn_of_outside(report: errors.FileReport, topics: Iterable[str], listed: li
     """Warn of the topics of a file that its collection does not list, in more detail if it lists none of them."""
     found, there = list(topics), set(listed)
     outside = [topic for topic in found if topic not in there]
-    if not warn_where_none_matches(report, found, listed, "in the collection's topic list") and outside:
+    if (
+        not warn_where_none_matches(report, found, listed, "in the collection's topic list")
+        and outside
+    ):
         say = f"{len(outside):,} topics not in the collection's topic list: {named(outside)}{_alike(outside, there)}"
         report.warning(0, "topic_outside", say, len(outside))
 
 
-def warn_where_none_matches(report: errors.FileReport, topics: list[str], known: list[str], where: str) -> bool:
+def warn_where_none_matches(
+    report: errors.FileReport, topics: list[str], known: list[str], where: str
+) -> bool:
     """Warn if a file has none of the known topics, and return whether this is so."""
     there = set(known)
     if not topics or not there or not there.isdisjoint(topics):

@@ -54,7 +54,12 @@ class RunUpload(Upload[Run]):
     def check(self) -> Run:
         source = FileSource(self.file, upload_limits())
         try:
-            summary = check_run(source.open, tag=self.tag or self._next_tag(), limits=upload_limits(), seed=HASH_SEED)
+            summary = check_run(
+                source.open,
+                tag=self.tag or self._next_tag(),
+                limits=upload_limits(),
+                seed=HASH_SEED,
+            )
         finally:
             source.close()
         summary.report.check()
@@ -97,7 +102,9 @@ class RunUpload(Upload[Run]):
     def _next_tag(self) -> str | None:
         if not self.system or self.tag:
             return None
-        return tag_of(self.system, next_version(collection=self.collection, team=self.team, slug=self.system))
+        return tag_of(
+            self.system, next_version(collection=self.collection, team=self.team, slug=self.system)
+        )
 
     def _system_of(self, made: Run, there: Run | None) -> str | None:
         """Return the system whose next version the run becomes; `there` is another run with its tag."""
@@ -116,7 +123,11 @@ class RunUpload(Upload[Run]):
             return there
         if there is None or there.files != made.files:
             slug = self._system_of(made, there)
-            there = version_with_files(made, slug) if slug and (self._is_numbered or self.if_taken == VERSION) else None
+            there = (
+                version_with_files(made, slug)
+                if slug and (self._is_numbered or self.if_taken == VERSION)
+                else None
+            )
         if there:
             _warn_of_differing(self, there, made)
         return there
@@ -150,7 +161,13 @@ class RunUpload(Upload[Run]):
         if self.experiment:
             add_submitted(experiment=self.experiment, run=there, user=self.user, origin=self.origin)
         if self.label:
-            move_label(run=there, name=self.label, user=self.user, note="with the submission", origin=self.origin)
+            move_label(
+                run=there,
+                name=self.label,
+                user=self.user,
+                note="with the submission",
+                origin=self.origin,
+            )
 
 
 def contradicted_ranks(runs: Iterable[UUID]) -> dict[UUID, str]:
@@ -168,7 +185,9 @@ def _warn_of_left_out(names: list[str], report: FileReport) -> None:
 def _warn_of_differing(upload: RunUpload, there: Run, made: Run) -> None:
     """Add to the answer for a run that was sent again, which is not stored: its metadata or costs stay as they are."""
     kept = [
-        name for name in ("metadata", "costs") if getattr(upload, name) and getattr(there, name) != getattr(made, name)
+        name
+        for name in ("metadata", "costs")
+        if getattr(upload, name) and getattr(there, name) != getattr(made, name)
     ]
     given = {(one.run, one.relation, one.weight) for one in upload.parents}
     if given and given != set(there.parent_edges.values_list("parent_id", "relation", "weight")):
@@ -188,13 +207,17 @@ def _warn_of_differing(upload: RunUpload, there: Run, made: Run) -> None:
         }
 
 
-def _warn_of_topics(collection: Collection, summary: RunSummary, known: CheckedKnown | None) -> None:
+def _warn_of_topics(
+    collection: Collection, summary: RunSummary, known: CheckedKnown | None
+) -> None:
     """Compare with the collection's topic list, which is public, but never with judgements that are or may become
     blind."""
     report, found = summary.report, list(summary.topics)
     listed = list(collection.topics.order_by("position").values_list("topic_id", flat=True))
     if not listed:
-        open_ones = Qrels.objects.filter(collection=collection, collection__blind=False, active=True)
+        open_ones = Qrels.objects.filter(
+            collection=collection, collection__blind=False, active=True
+        )
         active = open_ones.defer("warnings").first()
         try:
             judged = active.topic_ids if active else []

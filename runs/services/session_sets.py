@@ -9,13 +9,27 @@ from typing import Any
 
 from metrics.engine.errors import EvalHubError
 from metrics.engine.sessions.blocks import SessionBlock
-from runs.errors import Conflict, FileTooLarge, InvalidInput, LeftOff, StorageUnavailable, StoredFileCorrupt
+from runs.errors import (
+    Conflict,
+    FileTooLarge,
+    InvalidInput,
+    LeftOff,
+    StorageUnavailable,
+    StoredFileCorrupt,
+)
 from runs.formats.limits import Limits
 from runs.formats.sessions.reading import read_session_at, read_sessions, use_sessions
 from runs.formats.trec_run import TAG
 from runs.models import SessionSet
 from runs.services.audit import SYSTEM, Origin
-from runs.services.files import HASH_SEED, FileSource, StoredSource, missing_file, read_stored, upload_limits
+from runs.services.files import (
+    HASH_SEED,
+    FileSource,
+    StoredSource,
+    missing_file,
+    read_stored,
+    upload_limits,
+)
 from runs.services.reports import report_as_json, warn_of_outside
 from runs.services.stores.chosen import the_store
 from runs.services.submissions import Upload, change
@@ -40,7 +54,11 @@ class SessionSetUpload(Upload[SessionSet]):
         try:
             with _READING:
                 summary, judged = use_sessions(
-                    source.open, _count_judged, format=self.format, limits=upload_limits(), seed=HASH_SEED
+                    source.open,
+                    _count_judged,
+                    format=self.format,
+                    limits=upload_limits(),
+                    seed=HASH_SEED,
                 )
         finally:
             source.close()
@@ -53,12 +71,15 @@ class SessionSetUpload(Upload[SessionSet]):
             raise InvalidInput(message, code="no_own_judgements", pointer="/judged_by")
         topics = _names(session.topic_id for session in summary.sessions)
         # As for runs: compare with the collection's topic list, never with the judgements.
-        listed = list(self.collection.topics.order_by("position").values_list("topic_id", flat=True))
+        listed = list(
+            self.collection.topics.order_by("position").values_list("topic_id", flat=True)
+        )
         if listed and self.judged_by == _BY.TOPIC:
             warn_of_outside(summary.report, topics, listed)
         return SessionSet(
             **self.columns(),
-            tag=self.tag or (systems[0] if len(systems) == 1 and TAG.fullmatch(systems[0]) else "sessions"),
+            tag=self.tag
+            or (systems[0] if len(systems) == 1 and TAG.fullmatch(systems[0]) else "sessions"),
             judged_by=self.judged_by,
             sha256=source.sha256,
             size=source.size,
@@ -86,7 +107,11 @@ class SessionSetUpload(Upload[SessionSet]):
 
 
 def change_session_set(
-    *, made: SessionSet, changes: dict[str, Any], enqueue: Callable[[SessionSet], object], origin: Origin = SYSTEM
+    *,
+    made: SessionSet,
+    changes: dict[str, Any],
+    enqueue: Callable[[SessionSet], object],
+    origin: Origin = SYSTEM,
 ) -> None:
     """Change the description of a set, or its `judged_by`. Raise InvalidInput if its own judgements are requested and
     it has none."""
@@ -100,7 +125,9 @@ def read_session_set(session_set: SessionSet, use: Callable[[Iterator[SessionBlo
     """Return the result of `use` for the blocks of a stored set, which it must read to the end. Raise StoredFileCorrupt
     otherwise."""
     form = _form(session_set)
-    return read_stored(session_set.sha256, lambda opener: use(read_sessions(opener, **form, seed=HASH_SEED)))
+    return read_stored(
+        session_set.sha256, lambda opener: use(read_sessions(opener, **form, seed=HASH_SEED))
+    )
 
 
 def find_session(session_set: SessionSet, place: int) -> tuple[SessionBlock, int]:

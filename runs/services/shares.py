@@ -62,7 +62,10 @@ def create_share(
     key, secret = secrets.token_hex(4), secrets.token_urlsafe(_SECRET_BYTES)
     with transaction.atomic():
         User.objects.select_for_update().get(pk=by.pk)
-        if ShareLink.objects.filter(created_by=by, revoked_at=None, expires_at__gt=now).count() >= MAX_SHARES:
+        if (
+            ShareLink.objects.filter(created_by=by, revoked_at=None, expires_at__gt=now).count()
+            >= MAX_SHARES
+        ):
             message = f"you have {MAX_SHARES} share links already; revoke one first"
             raise Conflict(message, code="too_many_shares")
         link = ShareLink.objects.create(
@@ -76,7 +79,9 @@ def create_share(
             expires_at=expires_at,
         )
         after = {"kind": link.kind, "target": link.target, "expires_at": link.expires_at}
-        record(origin, AuditEvent.Action.SHARE_CREATED, link, collection=link.collection, after=after)
+        record(
+            origin, AuditEvent.Action.SHARE_CREATED, link, collection=link.collection, after=after
+        )
     return link, secret
 
 
@@ -85,18 +90,28 @@ def revoke_share(*, link: ShareLink, origin: Origin = SYSTEM) -> None:
     with transaction.atomic():
         now = timezone.now()
         if ShareLink.objects.filter(pk=link.pk, revoked_at=None).update(revoked_at=now):
-            record(origin, AuditEvent.Action.SHARE_REVOKED, link, collection=link.collection, after={"revoked_at": now})
+            record(
+                origin,
+                AuditEvent.Action.SHARE_REVOKED,
+                link,
+                collection=link.collection,
+                after={"revoked_at": now},
+            )
 
 
 def open_share(*, key: str, secret: str) -> ShareLink:
     """Return the link with this secret, and count that it was opened today. Raise NotFound for another secret, and what
     `check_share` raises."""
     link = _links().filter(key=key[:8]).first()
-    same = hmac.compare_digest(link.digest if link else digest_of_secret(""), digest_of_secret(secret))
+    same = hmac.compare_digest(
+        link.digest if link else digest_of_secret(""), digest_of_secret(secret)
+    )
     if link is None or not same:
         raise no_share()
     check_share(link)
-    ShareLink.objects.filter(pk=link.pk).update(opened=F("opened") + 1, last_opened_on=timezone.now().date())
+    ShareLink.objects.filter(pk=link.pk).update(
+        opened=F("opened") + 1, last_opened_on=timezone.now().date()
+    )
     return link
 
 
@@ -114,16 +129,24 @@ def proof_of(link: ShareLink) -> str:
 
 
 def no_share() -> NotFound:
-    return NotFound("there is no shared page at this address; open the whole link that you received")
+    return NotFound(
+        "there is no shared page at this address; open the whole link that you received"
+    )
 
 
 def check_share(link: ShareLink) -> None:
     """Raise Gone for a link that is revoked, has expired, or whose maker may not share the object any more; Blind while
     the judgements are blind."""
     if link.ended == "expired":
-        raise Gone("this link has expired; request a new one from the person who sent it", code="share_expired")
+        raise Gone(
+            "this link has expired; request a new one from the person who sent it",
+            code="share_expired",
+        )
     if link.ended or not may_share(link.created_by, shared_by(link)):
-        raise Gone("this link was revoked; request a new one from the person who sent it", code="share_revoked")
+        raise Gone(
+            "this link was revoked; request a new one from the person who sent it",
+            code="share_revoked",
+        )
     if link.collection.blind or link.collection.veiled:
         raise Blind
 

@@ -86,7 +86,10 @@ class Upload(Generic[Made]):
 
 
 def submit(
-    *, upload: Upload[Made], enqueue: Callable[[Made], object], again: Callable[[Made], object] | None = None
+    *,
+    upload: Upload[Made],
+    enqueue: Callable[[Made], object],
+    again: Callable[[Made], object] | None = None,
 ) -> tuple[Made, bool]:
     """Check and store a run or session set; `enqueue` is called in the same transaction.
 
@@ -110,7 +113,9 @@ def submit(
             with transaction.atomic():
                 # Lock against a simultaneous activation or change of the collection: the second one sees the first
                 # one's effect.
-                made.collection = Collection.objects.select_for_update().get(pk=upload.collection.pk)
+                made.collection = Collection.objects.select_for_update().get(
+                    pk=upload.collection.pk
+                )
                 made.created_at = timezone.now()
                 upload.place(made)
                 made.save(force_insert=True)
@@ -130,7 +135,13 @@ def submit(
     return made, True
 
 
-def change(*, made: Made, changes: dict[str, Any], enqueue: Callable[[Made], object], origin: Origin = SYSTEM) -> None:
+def change(
+    *,
+    made: Made,
+    changes: dict[str, Any],
+    enqueue: Callable[[Made], object],
+    origin: Origin = SYSTEM,
+) -> None:
     """Change the description of a run or session set; if the way it is judged changes, `enqueue` is called in the same
     transaction."""
     with transaction.atomic():
@@ -144,7 +155,11 @@ def change(*, made: Made, changes: dict[str, Any], enqueue: Callable[[Made], obj
 
 
 def withdraw(
-    *, made: Made, cancel: Callable[[Made], object], without_labels: bool = False, origin: Origin = SYSTEM
+    *,
+    made: Made,
+    cancel: Callable[[Made], object],
+    without_labels: bool = False,
+    origin: Origin = SYSTEM,
 ) -> None:
     """Withdraw a run or session set: its tag becomes free, and its files are deleted with the last reference. `cancel`
     is called in the same transaction.
@@ -169,10 +184,17 @@ def restore(*, made: Made, enqueue: Callable[[Made], object], origin: Origin = S
     """
     with storing():
         if missing := [sha256 for sha256 in made.files if not the_store().has(sha256)]:
-            raise Conflict(f"the file of {made} ({missing[0][:12]}) is no longer stored; submit it again")
+            raise Conflict(
+                f"the file of {made} ({missing[0][:12]}) is no longer stored; submit it again"
+            )
         try:
             with transaction.atomic():
-                if not type(made).objects.filter(pk=made.pk).exclude(deleted_at=None).update(deleted_at=None):
+                if (
+                    not type(made)
+                    .objects.filter(pk=made.pk)
+                    .exclude(deleted_at=None)
+                    .update(deleted_at=None)
+                ):
                     raise Conflict(f"{made} was not withdrawn")
                 made.deleted_at = None
                 _record(made, "restored", origin, after=_identity(made))
@@ -186,14 +208,22 @@ def restore(*, made: Made, enqueue: Callable[[Made], object], origin: Origin = S
 
 def namesake(made: Made) -> Made | None:
     """Return the team's existing object with this tag in the collection."""
-    named = type(made).objects.filter(collection=made.collection_id, team=made.team_id, tag=made.tag, deleted_at=None)
+    named = type(made).objects.filter(
+        collection=made.collection_id, team=made.team_id, tag=made.tag, deleted_at=None
+    )
     return named.first()
 
 
 def _record(made: Run | SessionSet, what: str, origin: Origin, **told: Any) -> None:
-    record(origin, AuditEvent.Action(f"{made.KEY}.{what}"), made, collection=made.collection, **told)
+    record(
+        origin, AuditEvent.Action(f"{made.KEY}.{what}"), made, collection=made.collection, **told
+    )
 
 
 def _identity(made: Run | SessionSet) -> dict[str, Any]:
-    version = {"system": str(made.system), "version": made.version} if isinstance(made, Run) and made.system else {}
+    version = (
+        {"system": str(made.system), "version": made.version}
+        if isinstance(made, Run) and made.system
+        else {}
+    )
     return {"team": made.team.slug, "tag": made.tag, "sha256": made.sha256, **version}

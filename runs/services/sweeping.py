@@ -62,7 +62,9 @@ def is_named(sha256: str) -> bool:
     was less than 24 hours ago, so that its team can restore it, or that was entered in a phase of a
     campaign, or an artifact."""
     kept = Q(deleted_at=None) | Q(deleted_at__gt=timezone.now() - AGE)
-    runs = Run.objects.filter(kept | Q(entries__isnull=False), Q(sha256=sha256) | Q(known_sha256=sha256))
+    runs = Run.objects.filter(
+        kept | Q(entries__isnull=False), Q(sha256=sha256) | Q(known_sha256=sha256)
+    )
     sets = SessionSet.objects.filter(kept, sha256=sha256)
     artifacts = Artifact.objects.filter(still_needed(), sha256=sha256)
     named = (runs, sets, artifacts, Qrels.objects.filter(sha256=sha256))
@@ -71,7 +73,11 @@ def is_named(sha256: str) -> bool:
 
 def orphans() -> Iterator[str]:
     """Yield the SHA-256 of stored files older than 24 hours that no row needs."""
-    return (entry.sha256 for entry in the_store().entries() if _is_old(entry) and not is_named(entry.sha256))
+    return (
+        entry.sha256
+        for entry in the_store().entries()
+        if _is_old(entry) and not is_named(entry.sha256)
+    )
 
 
 def young_strangers() -> Iterator[str]:
@@ -82,7 +88,13 @@ def young_strangers() -> Iterator[str]:
         runs = Run.objects.filter(Q(sha256=sha256) | Q(known_sha256=sha256))
         sets = SessionSet.objects.filter(sha256=sha256)
         artifacts = Artifact.objects.filter(sha256=sha256)
-        if not (_is_old(entry) or is_named(sha256) or runs.exists() or sets.exists() or artifacts.exists()):
+        if not (
+            _is_old(entry)
+            or is_named(sha256)
+            or runs.exists()
+            or sets.exists()
+            or artifacts.exists()
+        ):
             yield sha256
 
 

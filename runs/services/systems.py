@@ -39,7 +39,9 @@ def next_version(*, collection: Collection, team: Team, slug: str) -> int:
     return (versions.aggregate(last=Max("version"))["last"] or 0) + 1
 
 
-def create_system(*, team: Team, slug: str, name: str = "", description: str = "", origin: Origin = SYSTEM) -> System:
+def create_system(
+    *, team: Team, slug: str, name: str = "", description: str = "", origin: Origin = SYSTEM
+) -> System:
     """Create a system without versions. Raise Conflict (`slug_taken`) if the team has it already."""
     try:
         with transaction.atomic():
@@ -47,7 +49,9 @@ def create_system(*, team: Team, slug: str, name: str = "", description: str = "
             record(origin, AuditEvent.Action.SYSTEM_CREATED, made, after={"name": name})
             return made
     except IntegrityError:
-        raise Conflict(f"team {team} has a system {slug!r} already", code="slug_taken", pointer="/slug") from None
+        raise Conflict(
+            f"team {team} has a system {slug!r} already", code="slug_taken", pointer="/slug"
+        ) from None
 
 
 def change_system(*, system: System, changes: Mapping[str, Any], origin: Origin = SYSTEM) -> None:
@@ -61,7 +65,9 @@ def change_system(*, system: System, changes: Mapping[str, Any], origin: Origin 
             record(origin, AuditEvent.Action.SYSTEM_CHANGED, system, before=before, after=after)
 
 
-def join_system(made: Run, slug: str, *, before: Run | None, named: bool, origin: Origin = SYSTEM) -> None:
+def join_system(
+    made: Run, slug: str, *, before: Run | None, named: bool, origin: Origin = SYSTEM
+) -> None:
     """Let a run that is about to be stored be the next version of a system, which is made if it is new; call it in the
     transaction that stores the run and has locked its collection.
 
@@ -78,7 +84,9 @@ def join_system(made: Run, slug: str, *, before: Run | None, named: bool, origin
     if named:
         return
     made.tag = tag_of(slug, made.version)
-    if Run.objects.filter(collection=made.collection, team=made.team, tag=made.tag, deleted_at=None).exists():
+    if Run.objects.filter(
+        collection=made.collection, team=made.team, tag=made.tag, deleted_at=None
+    ).exists():
         message = f"the next version of {slug} would be {made.tag!r}, which another run is called; send a tag"
         raise Conflict(message, code="tag_taken", pointer="/tag")
 
@@ -102,16 +110,26 @@ def remove_versions(*, system: System, runs: Iterable[Run], origin: Origin = SYS
             if run.system_id == system.pk:
                 before = {"system": str(system), "version": run.version}
                 Run.objects.filter(pk=run.pk).update(system=None, version=None, versioned_at=None)
-                record(origin, AuditEvent.Action.RUN_CHANGED, run, collection=run.collection, before=before)
+                record(
+                    origin,
+                    AuditEvent.Action.RUN_CHANGED,
+                    run,
+                    collection=run.collection,
+                    before=before,
+                )
 
 
 def _locked(runs: Iterable[Run]) -> list[Run]:
     """Lock the collections of runs, whose versions nobody else numbers meanwhile; return the runs as they are now, by
     the time of their submission."""
     named = list(runs)
-    collections = Collection.objects.filter(pk__in={run.collection_id for run in named}).order_by("pk")
+    collections = Collection.objects.filter(pk__in={run.collection_id for run in named}).order_by(
+        "pk"
+    )
     list(collections.select_for_update().values_list("pk"))
-    found = Run.objects.filter(pk__in=[run.pk for run in named]).select_related("collection", "team", "system__team")
+    found = Run.objects.filter(pk__in=[run.pk for run in named]).select_related(
+        "collection", "team", "system__team"
+    )
     return list(found.order_by("created_at", "pk"))
 
 
@@ -151,7 +169,9 @@ class InCollection:
 def collections_of(system: System, reader: Any) -> list[InCollection]:
     """Return the collections in which the reader sees versions of a system, that of the newest one first."""
     seen = Run.objects.visible_to(reader).filter(system=system).order_by().values("collection")
-    counted = seen.annotate(versions=Count("pk"), last=Max("version"), newest=Max("created_at")).order_by("-newest")
+    counted = seen.annotate(
+        versions=Count("pk"), last=Max("version"), newest=Max("created_at")
+    ).order_by("-newest")
     found = list(counted.values_list("collection", "versions", "last"))
     known = Collection.objects.select_related("team").in_bulk([pk for pk, _, _ in found])
     return [InCollection(known[pk], versions, last) for pk, versions, last in found]
@@ -160,7 +180,9 @@ def collections_of(system: System, reader: Any) -> list[InCollection]:
 def versions_of(system: System, collection: Collection, reader: Any) -> list[Version]:
     """Return the versions of a system in a collection that the reader sees, the last 1,000, from the first on."""
     seen = Run.objects.visible_to(reader).filter(system=system, collection=collection)
-    shown = seen.select_related("team", "collection").defer("warnings", "known_warnings", "ir_metadata")
+    shown = seen.select_related("team", "collection").defer(
+        "warnings", "known_warnings", "ir_metadata"
+    )
     runs = list(shown.order_by("-version")[:MAX_VERSIONS])[::-1]
     return [
         Version(run, changes_between(before, run) if before else [])

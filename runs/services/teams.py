@@ -38,7 +38,9 @@ def create_team(*, owner: User, slug: str, name: str, origin: Origin = SYSTEM) -
     except IntegrityError as error:
         if not Team.objects.filter(slug=slug).exists():
             raise
-        raise Conflict(f"a team {slug!r} exists already", code="slug_taken", pointer="/slug") from error
+        raise Conflict(
+            f"a team {slug!r} exists already", code="slug_taken", pointer="/slug"
+        ) from error
     return team
 
 
@@ -70,15 +72,21 @@ def invite(
     take part with it."""
     user = User.objects.filter(username=username, is_active=True).first()
     if user is None:
-        raise InvalidInput(f"there is no user {username!r}", code="unknown_user", pointer="/username")
+        raise InvalidInput(
+            f"there is no user {username!r}", code="unknown_user", pointer="/username"
+        )
     with transaction.atomic():
         lock(team)
         if participation:
             check_may_join(participation, user)
         elif team.memberships.filter(user=user).exists():
-            raise Conflict(f"{username} is in team {team} already", code="already_member", pointer="/username")
+            raise Conflict(
+                f"{username} is in team {team} already", code="already_member", pointer="/username"
+            )
         if team.invitations.filter(user=user).exists():
-            raise Conflict(f"{username} is invited already", code="already_invited", pointer="/username")
+            raise Conflict(
+                f"{username} is invited already", code="already_invited", pointer="/username"
+            )
         fields = {"role": role, "invited_by": by, "participation": participation}
         invitation = Invitation.objects.create(team=team, user=user, **fields)
         into = {"campaign": participation.campaign.slug} if participation else {}
@@ -104,7 +112,9 @@ def accept_invitation(*, invitation: Invitation, origin: Origin = SYSTEM) -> Mem
             check_room(found.user)
             if found.role == _OWNER:
                 check_may_organise(found.team, found.user)
-            membership = Membership.objects.create(team=found.team, user=found.user, role=found.role)
+            membership = Membership.objects.create(
+                team=found.team, user=found.user, role=found.role
+            )
             record(origin, AuditEvent.Action.MEMBER_ADDED, membership, after={"role": found.role})
         if found.participation:
             join(participation=found.participation, user=found.user, origin=origin)
@@ -115,7 +125,12 @@ def end_invitation(*, invitation: Invitation, origin: Origin = SYSTEM) -> None:
     """Decline an invitation, or withdraw it."""
     with transaction.atomic():
         if Invitation.objects.filter(pk=invitation.pk).delete()[0]:
-            record(origin, AuditEvent.Action.INVITATION_ENDED, invitation, before={"role": invitation.role})
+            record(
+                origin,
+                AuditEvent.Action.INVITATION_ENDED,
+                invitation,
+                before={"role": invitation.role},
+            )
 
 
 def change_role(*, membership: Membership, role: str, origin: Origin = SYSTEM) -> None:
@@ -130,7 +145,13 @@ def change_role(*, membership: Membership, role: str, origin: Origin = SYSTEM) -
                 raise _last_owner(membership)
             _end_invitations_by(membership)
         Membership.objects.filter(pk=membership.pk).update(role=role)
-        record(origin, AuditEvent.Action.MEMBER_CHANGED, membership, before={"role": before}, after={"role": role})
+        record(
+            origin,
+            AuditEvent.Action.MEMBER_CHANGED,
+            membership,
+            before={"role": before},
+            after={"role": role},
+        )
     membership.role = role
 
 
@@ -159,7 +180,9 @@ def _roles(membership: Membership) -> tuple[str, list[str]]:
     roles = dict(team.memberships.values_list("pk", "role"))
     if membership.pk not in roles:
         raise Conflict(f"{membership} no longer exists", code="conflict")
-    return str(roles[membership.pk]), [str(role) for pk, role in roles.items() if pk != membership.pk]
+    return str(roles[membership.pk]), [
+        str(role) for pk, role in roles.items() if pk != membership.pk
+    ]
 
 
 def _last_owner(membership: Membership) -> Conflict:
@@ -168,7 +191,10 @@ def _last_owner(membership: Membership) -> Conflict:
 
 
 def _not_empty(team: Team) -> Conflict:
-    return Conflict(f"team {team} has collections, runs or session sets; they stay, and so does it", code="not_empty")
+    return Conflict(
+        f"team {team} has collections, runs or session sets; they stay, and so does it",
+        code="not_empty",
+    )
 
 
 def _is_empty(team: Team) -> bool:
@@ -193,7 +219,9 @@ def check_room(user: User) -> None:
     user's row."""
     User.objects.select_for_update().get(pk=user.pk)
     if Team.objects.of(user).count() >= MAX_TEAMS:
-        raise Conflict(f"you are in {MAX_TEAMS} teams already; leave one first", code="too_many_teams")
+        raise Conflict(
+            f"you are in {MAX_TEAMS} teams already; leave one first", code="too_many_teams"
+        )
 
 
 def lock(team: Team) -> None:
@@ -203,5 +231,7 @@ def lock(team: Team) -> None:
     if locked is None:
         raise NotFound(f"there is no team {team}")
     if locked.personal_of_id is not None:
-        message = f"{team} is the personal team of {locked.personal_of}; create a team to add members"
+        message = (
+            f"{team} is the personal team of {locked.personal_of}; create a team to add members"
+        )
         raise Conflict(message, code="personal_team")

@@ -36,8 +36,12 @@ def issue_token(
         if maker and not ApiToken.objects.usable().filter(pk=maker.pk).exists():
             raise NotAllowed("the token that was to create one has been revoked")
         if ApiToken.objects.usable().filter(user=user).count() >= MAX_TOKENS:
-            raise Conflict(f"you have {MAX_TOKENS} tokens already; revoke one first", code="too_many_tokens")
-        token, text = ApiToken.objects.issue(user=user, name=name, expires_at=expires_at, scopes=scopes, maker=maker)
+            raise Conflict(
+                f"you have {MAX_TOKENS} tokens already; revoke one first", code="too_many_tokens"
+            )
+        token, text = ApiToken.objects.issue(
+            user=user, name=name, expires_at=expires_at, scopes=scopes, maker=maker
+        )
         after = {"user": user.username, "name": name, "scopes": scopes, "expires_at": expires_at}
         record(origin, AuditEvent.Action.TOKEN_CREATED, token, after=after)
     return token, text
@@ -67,5 +71,7 @@ def _check_maker(maker: ApiToken, scopes: list[str], expires_at: datetime | None
         message = f"a token without the scope {more[0]!r} cannot create one that has it"
         raise NotAllowed(message, code="missing_scope", pointer="/scopes")
     if maker.expires_at and (expires_at is None or expires_at > maker.expires_at):
-        message = "a token cannot create one that expires later than itself; give an earlier expires_at"
+        message = (
+            "a token cannot create one that expires later than itself; give an earlier expires_at"
+        )
         raise NotAllowed(message, pointer="/expires_at")

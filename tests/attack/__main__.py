@@ -44,11 +44,15 @@ class Row:
         """The limits that were not kept."""
         found = [
             f"{path} took {took:.1f} s"
-            for (path, took), most in zip(self.seen.slowest.items(), (HEALTH_SECONDS, BOARD_SECONDS), strict=True)
+            for (path, took), most in zip(
+                self.seen.slowest.items(), (HEALTH_SECONDS, BOARD_SECONDS), strict=True
+            )
             if took >= most
         ]
         found += [
-            f"{role} had {size} MB" for role, size in self.seen.memory.items() if size > self.memory.get(role, size)
+            f"{role} had {size} MB"
+            for role, size in self.seen.memory.items()
+            if size > self.memory.get(role, size)
         ]
         found += [f"{count} x {text}" for text, count in Counter(self.seen.failed).most_common(3)]
         found += [f"{code}" for code in self.answers if code.startswith("500")]
@@ -74,7 +78,9 @@ def attacks() -> dict[str, tuple[Attack, dict[str, int]]]:
         "hostile JSON": (files.hostile_json, MEMORY),
         "hostile archives": (files.hostile_archives, BUSY_MEMORY),
     }
-    found |= {f"the largest file: {kind}": (files.largest(kind), BUSY_MEMORY) for kind in files.LARGEST}
+    found |= {
+        f"the largest file: {kind}": (files.largest(kind), BUSY_MEMORY) for kind in files.LARGEST
+    }
     found["every plain address"] = questions.plain_questions, BUSY_MEMORY
     for name in questions.computed():
         for known, who in ((True, "one account"), (False, "nobody")):
@@ -116,15 +122,24 @@ def run_attacks(target: Target, chosen: str) -> list[Row]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--on", choices=("sqlite", "services"), default="sqlite")
     parser.add_argument("--only", default="", help="attacks with this text in their name")
     parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--megabytes", type=int, default=20, help="of the large run file")
-    parser.add_argument("--scale", type=float, default=1.0, help="size of the largest files: 0.01 is a hundredth")
+    parser.add_argument(
+        "--scale", type=float, default=1.0, help="size of the largest files: 0.01 is a hundredth"
+    )
     parser.add_argument("--seconds", type=float, default=30.0, help="how long slow clients go on")
     given = parser.parse_args()
-    sizes = {"runs": given.runs, "megabytes": given.megabytes, "scale": given.scale, "seconds": given.seconds}
+    sizes = {
+        "runs": given.runs,
+        "megabytes": given.megabytes,
+        "scale": given.scale,
+        "seconds": given.seconds,
+    }
     sys.stdout.write(f"filling a service on {given.on} with {given.runs} runs\n")
     with target_on(given.on, **sizes) as target:
         sys.stdout.write(
@@ -135,7 +150,8 @@ def main() -> None:
     for row, limits in broken:
         sys.stdout.write(f"broken by {row.name}: {'; '.join(limits)}\n")
     slowest = [
-        max((list(row.seen.slowest.values())[index] for row in rows), default=0.0) for index in range(len(PAUSES))
+        max((list(row.seen.slowest.values())[index] for row in rows), default=0.0)
+        for index in range(len(PAUSES))
     ]
     sys.stdout.write(
         f"attack on {given.on}: {len(rows)} attacks, slowest /healthz {slowest[0]:.2f} s, slowest leaderboard "

@@ -25,7 +25,9 @@ _MEGABYTE = 1024 * 1024
 
 def _grouped_run(target: Target) -> Iterator[str]:
     topics = target.size(LIMITS.topics)
-    block = "".join(f"{{0}} Q0 {document:x} {document} {100 - document} r\n" for document in range(100))
+    block = "".join(
+        f"{{0}} Q0 {document:x} {document} {100 - document} r\n" for document in range(100)
+    )
     yield from (block.format(topic) for topic in range(topics))
 
 
@@ -49,19 +51,30 @@ def _topics(target: Target) -> Iterator[str]:
 def _sessions(target: Target) -> Iterator[str]:
     queries = json.dumps([{"documents": [f"d{document}" for document in range(20)]}] * 25)
     total = target.size(LIMITS.session_documents // 500)
-    yield from (f'{{"session_id": "s{number}", "topic_id": "1", "queries": {queries}}}\n' for number in range(total))
+    yield from (
+        f'{{"session_id": "s{number}", "topic_id": "1", "queries": {queries}}}\n'
+        for number in range(total)
+    )
 
 
 def _session_columns(target: Target) -> Iterator[str]:
-    lines = [f"s{{0}} {query} d{place} {place} 1 A 1\n" for query in range(1, 6) for place in range(1, 11)]
+    lines = [
+        f"s{{0}} {query} d{place} {place} 1 A 1\n"
+        for query in range(1, 6)
+        for place in range(1, 11)
+    ]
     block = "".join(lines)
     yield from (block.format(number) for number in range(target.size(LIMITS.sessions)))
 
 
 def _session_xml(target: Target) -> Iterator[str]:
     """One session after the other with a thousand results and as many clicks each: 6,000 elements and attributes."""
-    results = "".join(f'<result rank="{rank}"><docno>d{rank}</docno></result>' for rank in range(1, 1001))
-    clicks = "".join(f'<click num="{rank}"><docno>d{rank}</docno></click>' for rank in range(1, 1001))
+    results = "".join(
+        f'<result rank="{rank}"><docno>d{rank}</docno></result>' for rank in range(1, 1001)
+    )
+    clicks = "".join(
+        f'<click num="{rank}"><docno>d{rank}</docno></click>' for rank in range(1, 1001)
+    )
     yield "<sessiontrack2014>"
     for number in range(target.size(LIMITS.lines // 6_010)):
         yield f'<session num="{number}"><topic num="1"/><interaction num="1"><query>q</query><results>{results}'
@@ -108,7 +121,9 @@ def _send_file(method: str, path: str, file: Path, client: httpx.Client) -> http
     client.timeout = httpx.Timeout(600)
     with file.open("rb") as content:
         headers = {"Content-Type": "application/gzip", "Content-Length": str(file.stat().st_size)}
-        return client.request(method, f"/api/v1/collections/{OWN}/{path}", content=content, headers=headers)
+        return client.request(
+            method, f"/api/v1/collections/{OWN}/{path}", content=content, headers=headers
+        )
 
 
 def archives() -> dict[str, bytes]:
@@ -119,17 +134,25 @@ def archives() -> dict[str, bytes]:
     frames = zstandard.ZstdCompressor(19)
     stream = zstandard.ZstdCompressor(19).compressobj()
     named = b"\x1f\x8b\x08\x08" + bytes(6) + b"n" * _MEGABYTE + b"\0" + gzip.compress(lines)[10:]
-    extra = b"\x1f\x8b\x08\x04" + bytes(6) + struct.pack("<H", 65535) + bytes(65535) + gzip.compress(lines)[10:]
+    extra = (
+        b"\x1f\x8b\x08\x04"
+        + bytes(6)
+        + struct.pack("<H", 65535)
+        + bytes(65535)
+        + gzip.compress(lines)[10:]
+    )
     return {
         "gzip of 2.2 GB of zeros": bomb,
         "gzip of gzip of zeros": gzip.compress(bomb),
-        "zstd of 2.2 GB of zeros": b"".join(stream.compress(zeros) for _ in range(2200)) + stream.flush(),
+        "zstd of 2.2 GB of zeros": b"".join(stream.compress(zeros) for _ in range(2200))
+        + stream.flush(),
         "gzip with a name of 1 MB": named,
         "100 members with 64 KB of extra fields": extra * 100,
         "100,000 members of a line": gzip.compress(lines) * 100_000,
         "100,000 empty members": gzip.compress(b"") * 100_000,
         "100,000 frames of a line": frames.compress(lines) * 100_000,
-        "300,000 skippable frames": (b"\x50\x2a\x4d\x18" + struct.pack("<I", 4) + b"skip") * 300_000,
+        "300,000 skippable frames": (b"\x50\x2a\x4d\x18" + struct.pack("<I", 4) + b"skip")
+        * 300_000,
         "zstd with a window of 2 GB": b"\x28\xb5\x2f\xfd\x00\xa8" + bytes(100),
         "cut in its middle": bomb[: len(bomb) // 2],
         "gzip with garbage behind it": gzip.compress(lines) + b"\xff" * _MEGABYTE,
@@ -144,11 +167,19 @@ def hostile_archives(target: Target, answers: Counter[str]) -> None:
     ways = [("POST", "runs/"), ("POST", "qrels/"), ("PUT", "topics/"), ("POST", "sessions/?tag=a")]
 
     def send(method: str, path: str, content: bytes, client: httpx.Client) -> httpx.Response:
-        kind = {b"\x1f": "application/gzip", b"(": "application/zstd", b"P": "application/zip"}.get(content[:1])
+        kind = {b"\x1f": "application/gzip", b"(": "application/zstd", b"P": "application/zip"}.get(
+            content[:1]
+        )
         address = f"/api/v1/collections/{OWN}/{path}"
-        return client.request(method, address, content=content, headers={"Content-Type": kind or "application/zstd"})
+        return client.request(
+            method, address, content=content, headers={"Content-Type": kind or "application/zstd"}
+        )
 
-    ask_all(target, [partial(send, *way, content) for content in archives().values() for way in ways], answers)
+    ask_all(
+        target,
+        [partial(send, *way, content) for content in archives().values() for way in ways],
+        answers,
+    )
 
 
 def hostile_json(target: Target, answers: Counter[str]) -> None:
@@ -157,7 +188,13 @@ def hostile_json(target: Target, answers: Counter[str]) -> None:
              json.dumps({f"k{number}": number for number in range(100_000)})]  # fmt: skip
 
     def send(path: str, text: str, client: httpx.Client) -> httpx.Response:
-        return client.post(path, content=text.encode(), headers={"Content-Type": "application/json"})
+        return client.post(
+            path, content=text.encode(), headers={"Content-Type": "application/json"}
+        )
 
     paths = ("/api/v1/collections/", f"/api/v1/collections/{SLUG}/comparison/", "/api/v1/tokens/")
-    ask_all(target, [partial(send, path, text) for text in texts for path in paths for _ in range(4)], answers)
+    ask_all(
+        target,
+        [partial(send, path, text) for text in texts for path in paths for _ in range(4)],
+        answers,
+    )

@@ -15,7 +15,9 @@ AT_ONCE = 20
 Ask = Callable[[httpx.Client], httpx.Response]
 
 
-def ask_all(target: Target, asks: Sequence[Ask], answers: Counter[str], *, known: bool = True) -> None:
+def ask_all(
+    target: Target, asks: Sequence[Ask], answers: Counter[str], *, known: bool = True
+) -> None:
     """Send every request, twenty at a time, and count the answers; who waits for longer than a minute goes away."""
 
     def send(ask: Ask) -> str:

@@ -18,11 +18,21 @@ from tests.attack.target import Target
 
 # Each step halves the measures and quarters the resamples.
 STEPS = 10
-_MOST_MEASURES, _MOST_COMPARED, _MOST_CURVES, _MOST_DRAWS, _MOST_COMBINATIONS = 100, 20, 20, 10_000_000, 50
+_MOST_MEASURES, _MOST_COMPARED, _MOST_CURVES, _MOST_DRAWS, _MOST_COMBINATIONS = (
+    100,
+    20,
+    20,
+    10_000_000,
+    50,
+)
 _MOST_RANKS = 10_000
 _NUMBERS = count(1)
 _API = "/api/v1/"
-_BOARD, _RUN, _SET = f"{_API}collections/{{collection}}/", f"{_API}runs/{{run}}/", f"{_API}session-sets/{{set}}/"
+_BOARD, _RUN, _SET = (
+    f"{_API}collections/{{collection}}/",
+    f"{_API}runs/{{run}}/",
+    f"{_API}session-sets/{{set}}/",
+)
 _PAGE = "/collections/{collection}/"
 _RECALL = "points=101&per_topic=true&rel=all&confidence={share}"
 # Of something that the attacker has none of.
@@ -256,8 +266,20 @@ DEAREST: dict[str, str] = {
     "readyz": "/readyz",
     "metrics": "/metrics",
 }  # fmt: skip
-_VARIES = ("{n}", "{odd}", "{one}", "{share}", "{compared}", "{combinations}", "{curves}", "{sessions}", "{session}")
-COMPUTED = {name: text for name, text in DEAREST.items() if any(varied in text for varied in _VARIES)}
+_VARIES = (
+    "{n}",
+    "{odd}",
+    "{one}",
+    "{share}",
+    "{compared}",
+    "{combinations}",
+    "{curves}",
+    "{sessions}",
+    "{session}",
+)
+COMPUTED = {
+    name: text for name, text in DEAREST.items() if any(varied in text for varied in _VARIES)
+}
 
 
 def address(template: str, names: dict[str, str], step: int = 0) -> str:
@@ -273,9 +295,13 @@ def address(template: str, names: dict[str, str], step: int = 0) -> str:
         one=_odd(n, 0),
         odd=",".join(_odd(n, index) for index in range(measures)),
         compared=",".join(_odd(n, index) for index in range(max(1, _MOST_COMPARED >> step))),
-        combinations=",".join(_gains(n, index) for index in range(max(1, _MOST_COMBINATIONS >> step))),
+        combinations=",".join(
+            _gains(n, index) for index in range(max(1, _MOST_COMBINATIONS >> step))
+        ),
         curves=",".join(_gains(n, index) for index in range(max(1, _MOST_CURVES >> step))),
-        sessions=",".join(f"sDCG(b=2.1{n:05d}{index:02d})@{index + 1}" for index in range(min(50, measures))),
+        sessions=",".join(
+            f"sDCG(b=2.1{n:05d}{index:02d})@{index + 1}" for index in range(min(50, measures))
+        ),
         session=f"sDCG(b=2.1{n:05d})",
         **names,
     )

@@ -44,7 +44,9 @@ class Target:
         # from the server that is measured.
         limits = httpx.Limits(max_keepalive_connections=0)
         transport = httpx.HTTPTransport(local_address=ATTACKER, limits=limits, verify=False)
-        return httpx.Client(base_url=self.server.url, headers=headers, timeout=timeout, transport=transport)
+        return httpx.Client(
+            base_url=self.server.url, headers=headers, timeout=timeout, transport=transport
+        )
 
     def forget_comparisons(self) -> None:
         """Delete the comparisons that no worker has begun."""
@@ -68,7 +70,9 @@ def running_service(kind: str) -> Iterator[tuple[Server, Path]]:
         stack.callback(server.stop)
         if kind == "services":
             redis, postgres = stack.enter_context(own_redis()), stack.enter_context(own_postgres())
-            environment.update({"EVALHUB_DATABASE_URL": postgres.url, "EVALHUB_REDIS_URL": redis.url})
+            environment.update(
+                {"EVALHUB_DATABASE_URL": postgres.url, "EVALHUB_REDIS_URL": redis.url}
+            )
             server.prepare()
             server.start("evalhub", "web", "--bind", f"127.0.0.1:{port}", log=folder / "log")
             server.start("evalhub", "worker", log=folder / "log")
@@ -79,13 +83,19 @@ def running_service(kind: str) -> Iterator[tuple[Server, Path]]:
 
 
 @contextlib.contextmanager
-def target_on(kind: str, *, runs: int, megabytes: int, scale: float, seconds: float) -> Iterator[Target]:
+def target_on(
+    kind: str, *, runs: int, megabytes: int, scale: float, seconds: float
+) -> Iterator[Target]:
     """A filled target; `megabytes` is the size of the large run file."""
     with running_service(kind) as (server, folder), server.client() as owner:
         names = fill(owner, runs, megabytes)
-        server.manage("shell", "-c", "from runs.models import User; User.objects.create_user('mallory')")
+        server.manage(
+            "shell", "-c", "from runs.models import User; User.objects.create_user('mallory')"
+        )
         scopes = [part for scope in ("read", "submit", "manage") for part in ("--scope", scope)]
-        token = f"Bearer {server.manage('create_token', 'mallory', *scopes).strip().splitlines()[-1]}"
+        token = (
+            f"Bearer {server.manage('create_token', 'mallory', *scopes).strip().splitlines()[-1]}"
+        )
         yield Target(server, folder, token, names, scale, seconds)
 
 
@@ -97,11 +107,17 @@ def fill(owner: httpx.Client, runs: int, megabytes: int) -> dict[str, str]:
     owner.post(f"collections/{SLUG}/qrels/", files={"file": ("q", world.qrels)}).raise_for_status()
     sent = []
     for number in range(runs):
-        answer = owner.post(f"collections/{SLUG}/runs/", files={"file": ("r", run_of(rng, number, DEPTH, 400))})
+        answer = owner.post(
+            f"collections/{SLUG}/runs/", files={"file": ("r", run_of(rng, number, DEPTH, 400))}
+        )
         sent.append(str(answer.raise_for_status().json()["id"]))
     depth = megabytes * 1_000_000 // (TOPICS * 44)
-    large = owner.post(f"collections/{SLUG}/runs/", files={"file": ("r", run_of(rng, runs, depth, 10 * depth))})
-    log = owner.post(f"collections/{SLUG}/sessions/", files={"file": ("s", world.sessions)}, data={"tag": "log"})
+    large = owner.post(
+        f"collections/{SLUG}/runs/", files={"file": ("r", run_of(rng, runs, depth, 10 * depth))}
+    )
+    log = owner.post(
+        f"collections/{SLUG}/sessions/", files={"file": ("s", world.sessions)}, data={"tag": "log"}
+    )
     deadline = time.monotonic() + FILL_SECONDS
     for path in [
         f"runs/{large.raise_for_status().json()['id']}/",
@@ -114,9 +130,14 @@ def fill(owner: httpx.Client, runs: int, megabytes: int) -> dict[str, str]:
     while not owner.get(f"collections/{SLUG}/evaluations/").json()["done"]:
         time.sleep(0.5)
     stored = (
-        owner.post(f"collections/{SLUG}/comparison/", json={"runs": sent[:10], "seed": 1}).raise_for_status().json()
+        owner.post(f"collections/{SLUG}/comparison/", json={"runs": sent[:10], "seed": 1})
+        .raise_for_status()
+        .json()
     )
-    while owner.get(f"comparisons/{stored['comparison']['id']}/").json()["comparison"]["state"] != "compared":
+    while (
+        owner.get(f"comparisons/{stored['comparison']['id']}/").json()["comparison"]["state"]
+        != "compared"
+    ):
         time.sleep(0.2)
     return {
         "collection": SLUG,

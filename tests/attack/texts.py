@@ -11,7 +11,14 @@ from tests.attack.many import ask_all
 from tests.attack.target import SLUG, Target
 
 LONG = 3900
-TEXTS = ("," * LONG + ")", "a," * (LONG // 2), "(" * LONG, "nDCG(" * (LONG // 5), " ," * (LONG // 2) + "x)", "'" * LONG)
+TEXTS = (
+    "," * LONG + ")",
+    "a," * (LONG // 2),
+    "(" * LONG,
+    "nDCG(" * (LONG // 5),
+    " ," * (LONG // 2) + "x)",
+    "'" * LONG,
+)
 PATHS = (
     f"/api/v1/collections/{SLUG}/leaderboard/?measures=", f"/api/v1/collections/{SLUG}/comparison/?measures=",
     f"/api/v1/collections/{SLUG}/what-if/?measures=", f"/api/v1/collections/{SLUG}/leaderboard/?filter=",
@@ -28,7 +35,9 @@ def hostile_texts(target: Target, answers: Counter[str]) -> None:
         return client.get(path + text)
 
     named = [path.format(**target.names) for path in PATHS]
-    ask_all(target, [partial(get, path, text) for text in TEXTS for path in named], answers, known=False)
+    ask_all(
+        target, [partial(get, path, text) for text in TEXTS for path in named], answers, known=False
+    )
 
     def post(text: str, client: httpx.Client) -> httpx.Response:
         return client.post(f"/api/v1/collections/{SLUG}/comparison/", json={"measures": text})

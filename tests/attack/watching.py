@@ -40,7 +40,9 @@ class Watch:
     def __init__(self, url: str, top: list[int]) -> None:
         self.top = top
         self.end, child = get_context("spawn").Pipe()
-        self.process = get_context("spawn").Process(target=_watch, args=(url, top, child), daemon=True)
+        self.process = get_context("spawn").Process(
+            target=_watch, args=(url, top, child), daemon=True
+        )
         self.process.start()
         # Until it can ask.
         self.end.recv()
@@ -94,7 +96,9 @@ def _ask(url: str, path: str, seen: Seen, stop: threading.Event) -> None:
     address = urlsplit(url)
     while not stop.is_set():
         start = time.monotonic()
-        connection = HTTPConnection(address.hostname or "", address.port, PATIENCE, source_address=(VICTIM, 0))
+        connection = HTTPConnection(
+            address.hostname or "", address.port, PATIENCE, source_address=(VICTIM, 0)
+        )
         try:
             connection.request("GET", path)
             answer = connection.getresponse()

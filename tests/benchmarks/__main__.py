@@ -58,7 +58,9 @@ def big_run(tag: str, seed: int, topics: int = 50, depth: int = 1000) -> str:
         documents = rng.permutation(5 * depth)[:depth]
         lines += [
             f"{topic} Q0 DOC-{document:07d} {rank} {score:.4f} {tag}\n"
-            for rank, (document, score) in enumerate(zip(documents.tolist(), scores.tolist(), strict=True), 1)
+            for rank, (document, score) in enumerate(
+                zip(documents.tolist(), scores.tolist(), strict=True), 1
+            )
         ]
     return "".join(lines)
 
@@ -74,10 +76,18 @@ def big_qrels(topics: int = 50, judged: int = 1500) -> str:
 
 def measure_submission() -> None:
     """POST to 202, and POST to values readable, of a run of 50,000 lines."""
-    with tempfile.TemporaryDirectory() as folder, embedded_server(Path(folder)) as server, server.client() as client:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        embedded_server(Path(folder)) as server,
+        server.client() as client,
+    ):
         client.post("collections/", json={"slug": "bench", "name": "Bench"}).raise_for_status()
-        client.post("collections/bench/qrels/", files={"file": ("q", big_qrels())}).raise_for_status()
-        accepted, readable = zip(*(_submit(client, number) for number in range(ROUNDS)), strict=True)
+        client.post(
+            "collections/bench/qrels/", files={"file": ("q", big_qrels())}
+        ).raise_for_status()
+        accepted, readable = zip(
+            *(_submit(client, number) for number in range(ROUNDS)), strict=True
+        )
     print(f"POST of a 50 x 1000 run to 202: median {_ms(accepted)} ms of {ROUNDS}")
     print(f"POST of a 50 x 1000 run to values readable: median {_ms(readable)} ms of {ROUNDS}")
 
@@ -85,7 +95,9 @@ def measure_submission() -> None:
 def _submit(client: httpx.Client, number: int) -> tuple[float, float]:
     run = big_run(f"r{number}", number).encode()
     start = time.perf_counter()
-    answer = client.post("collections/bench/runs/", content=run, headers={"Content-Type": "text/plain"})
+    answer = client.post(
+        "collections/bench/runs/", content=run, headers={"Content-Type": "text/plain"}
+    )
     accepted = time.perf_counter() - start
     wait_until_evaluated(client, answer.raise_for_status().json()["url"])
     client.get(answer.json()["url"] + "values/").raise_for_status()

@@ -104,7 +104,10 @@ def _measure_search(python: Path, number: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         plain = ",".join(name.replace("@", "-") for name in names)
         theirs = _run(python, _MLFLOW, folder, str(number), str(ROUNDS), plain)
-    with filled_server("SQLite", number) as server, httpx.Client(base_url=server.url, timeout=60) as client:
+    with (
+        filled_server("SQLite", number) as server,
+        httpx.Client(base_url=server.url, timeout=60) as client,
+    ):
         for title, text in (("sorted", ""), ("filtered", "param:k1=0.9")):
             seconds = []
             for name in MANY[:ROUNDS]:
@@ -122,12 +125,19 @@ def _measure_search(python: Path, number: int) -> None:
 def _measure_experiment(python: Path, folder: Path) -> None:
     rng = np.random.default_rng(1)
     topics = [str(topic) for topic in range(TOPICS)]
-    qrels = {topic: {f"d{n}": int(rng.integers(0, 3)) for n in range(0, 2 * DEPTH, 5)} for topic in topics}
+    qrels = {
+        topic: {f"d{n}": int(rng.integers(0, 3)) for n in range(0, 2 * DEPTH, 5)}
+        for topic in topics
+    }
     runs = [
         {
             topic: {
-                f"d{n}": round(float(score) + (0.1 + 0.02 * system) * qrels[topic].get(f"d{n}", 0), 4)
-                for n, score in zip(rng.permutation(2 * DEPTH)[:DEPTH].tolist(), rng.random(DEPTH), strict=True)
+                f"d{n}": round(
+                    float(score) + (0.1 + 0.02 * system) * qrels[topic].get(f"d{n}", 0), 4
+                )
+                for n, score in zip(
+                    rng.permutation(2 * DEPTH)[:DEPTH].tolist(), rng.random(DEPTH), strict=True
+                )
             }
             for topic in topics
         }
@@ -149,12 +159,16 @@ def _measure_experiment(python: Path, folder: Path) -> None:
     means = [one.means["AP"] for one in found]
     assert np.allclose(means, theirs["means"], atol=1e-12), "the means differ from PyTerrier's"
     adjusted = CORRECTIONS["holm"](p_values[0])
-    assert np.allclose(adjusted, theirs["p"], atol=1e-9), "the corrected p values differ from PyTerrier's"
+    assert np.allclose(adjusted, theirs["p"], atol=1e-9), (
+        "the corrected p values differ from PyTerrier's"
+    )
     ours = 1000 * statistics.median(seconds)
     print(f"an experiment of {SYSTEMS} systems x {TOPICS} topics x {DEPTH:,} with a baseline: PyTerrier "
           f"{theirs['ms']:,.0f} ms, EvalHub's library {ours:,.0f}, {theirs['ms'] / ours:.1f}x", flush=True)  # fmt: skip
 
 
 def _run(python: Path, code: str, *arguments: str) -> Any:
-    done = subprocess.run([str(python), "-c", code, *arguments], check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        [str(python), "-c", code, *arguments], check=True, capture_output=True, text=True
+    )
     return json.loads(done.stdout.splitlines()[-1])

@@ -29,7 +29,11 @@ from tests.reliability.servers import Server, clean_environment, free_port
 
 RUNS, TOPICS, TEAMS = int(os.environ.get("BOARD_RUNS", "10000")), 50, 100
 MEASURES = [f"{name}@{k}" for name in ("nDCG", "P", "R", "AP") for k in (5, 10, 20, 50, 100)]
-MANY = [f"{name}@{k}" for name in ("nDCG", "P", "R", "AP") for k in (1, 3, 5, 10, 15, 20, 30, 50, 100, 200)]
+MANY = [
+    f"{name}@{k}"
+    for name in ("nDCG", "P", "R", "AP")
+    for k in (1, 3, 5, 10, 15, 20, 30, 50, 100, 200)
+]
 AGAIN, NEW = 200, 40
 _URL = "/api/v1/collections/bench/leaderboard/"
 _COLUMNS = ",".join(MANY[:10])
@@ -40,7 +44,9 @@ def measure_boards() -> None:
     for on in ("SQLite", "PostgreSQL"):
         with filled_server(on) as server, httpx.Client(base_url=server.url, timeout=60) as client:
             for title, queries in _questions():
-                _time(f"{on}, {RUNS:,} runs x {len(MANY)} measures, {title}", server, client, queries)
+                _time(
+                    f"{on}, {RUNS:,} runs x {len(MANY)} measures, {title}", server, client, queries
+                )
 
 
 def _questions() -> Iterator[tuple[str, list[dict[str, str]]]]:
@@ -49,7 +55,10 @@ def _questions() -> Iterator[tuple[str, list[dict[str, str]]]]:
     yield "first page of 10 measures, again", [few] * AGAIN
     yield "first page of 40 measures, again", [{"measures": ",".join(MANY)}] * AGAIN
     yield "sorted by each measure, new", [few | {"sort": name} for name in MANY]
-    yield "upside down by each measure, new", [few | {"sort": name, "order": "asc"} for name in MANY]
+    yield (
+        "upside down by each measure, new",
+        [few | {"sort": name, "order": "asc"} for name in MANY],
+    )
     yield "another page, new", [few | {"offset": str(50 * number)} for number in range(1, NEW)]
     for title, text in (
         ("param: of a fifth", "param:k1>1.5{}{:02d}"),
@@ -64,10 +73,16 @@ def _questions() -> Iterator[tuple[str, list[dict[str, str]]]]:
         ("a team", "team:t{1}"),
         ("status", "status:ranked -r{}{}"),
     ):
-        yield f"filter by {title}, new", [few | {"filter": text.format(n % 4 + 1, n)} for n in range(NEW)]
+        yield (
+            f"filter by {title}, new",
+            [few | {"filter": text.format(n % 4 + 1, n)} for n in range(NEW)],
+        )
     yield (
         "arranged by a parameter, new",
-        [few | {"arrange": "param:k1", "columns": "param:k1,param:model", "offset": str(n)} for n in range(NEW)],
+        [
+            few | {"arrange": "param:k1", "columns": "param:k1,param:model", "offset": str(n)}
+            for n in range(NEW)
+        ],
     )
 
 
@@ -92,16 +107,28 @@ def filled_server(on: str, runs: int = RUNS) -> Iterator[Server]:
         yield server
 
 
-def fill(number: int, measures: list[str] = MEASURES, *, teams: int = 1, described: bool = False) -> None:
+def fill(
+    number: int, measures: list[str] = MEASURES, *, teams: int = 1, described: bool = False
+) -> None:
     """Rows as evaluations leave them, without the files behind them; described ones have parameters, costs and
     labels."""
     from runs.models import Collection, User
 
     first = User.objects.create_user("bench").personal_team
     assert first is not None
-    insert("runs.Team", ((first.pk + n, f"t{n}", f"Team {n}") for n in range(1, teams)), "id", "slug", "name")
-    collection = Collection.objects.create(slug="bench", name="Bench", team=first, measures=measures)
-    fill_collection(collection.pk, number, measures, [first.pk + n for n in range(teams)], described=described)
+    insert(
+        "runs.Team",
+        ((first.pk + n, f"t{n}", f"Team {n}") for n in range(1, teams)),
+        "id",
+        "slug",
+        "name",
+    )
+    collection = Collection.objects.create(
+        slug="bench", name="Bench", team=first, measures=measures
+    )
+    fill_collection(
+        collection.pk, number, measures, [first.pk + n for n in range(teams)], described=described
+    )
     finish()
 
 
@@ -128,7 +155,10 @@ def fill_collection(
         collection_id=collection, version=1, active=True, sha256=files[0], size=1, lines=1, judgements=1,
         topics=TOPICS, topic_ids=[str(i) for i in range(TOPICS)], levels={},
     )  # fmt: skip
-    at, keys = datetime(2026, 1, 1, tzinfo=UTC), [uuid.UUID(bytes=rng.bytes(16), version=4) for _ in range(number)]
+    at, keys = (
+        datetime(2026, 1, 1, tzinfo=UTC),
+        [uuid.UUID(bytes=rng.bytes(16), version=4) for _ in range(number)],
+    )
     made = [at + timedelta(seconds=60 * n) for n in range(number)]
     metadata, costs = _described(rng, number) if described else ([{}] * number, [{}] * number)
     insert(
@@ -156,10 +186,20 @@ def fill_collection(
         for pk, own in zip(ids, skill.tolist(), strict=True):
             values = np.clip(0.5 + own + rng.normal(0, 0.2, (len(stored), TOPICS)), 0, 1)
             means = values.mean(axis=1).tolist()
-            digests = digests_of_means([pk] * len(stored), qrels.pk, seeds, means, [TOPICS] * len(stored)).tolist()
+            digests = digests_of_means(
+                [pk] * len(stored), qrels.pk, seeds, means, [TOPICS] * len(stored)
+            ).tolist()
             for name, row, mean, digest in zip(stored, values, means, digests, strict=True):
                 content = row.tobytes()
-                yield pk, name, mean, TOPICS, content, digest_of_vector(pk, qrels.pk, name, content), digest
+                yield (
+                    pk,
+                    name,
+                    mean,
+                    TOPICS,
+                    content,
+                    digest_of_vector(pk, qrels.pk, name, content),
+                    digest,
+                )
 
     columns = ("evaluation_id", "measure", "mean", "topics", "content", "digest", "mean_digest")
     insert("metrics.MetricVector", vectors(), *columns)
@@ -169,17 +209,33 @@ def fill_collection(
         _store_described(collection, keys, teams, metadata, costs)
 
 
-def _described(rng: np.random.Generator, number: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    k1, model, latency = rng.integers(20, size=number), rng.integers(12, size=number), rng.lognormal(3, 1, number)
+def _described(
+    rng: np.random.Generator, number: int
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    k1, model, latency = (
+        rng.integers(20, size=number),
+        rng.integers(12, size=number),
+        rng.lognormal(3, 1, number),
+    )
     metadata = [
-        {"k1": k1[n].item() / 10, "b": n % 9 / 10, "model": f"m{model[n]}", "seed": n, "stemmed": bool(n % 2)}
+        {
+            "k1": k1[n].item() / 10,
+            "b": n % 9 / 10,
+            "model": f"m{model[n]}",
+            "seed": n,
+            "stemmed": bool(n % 2),
+        }
         for n in range(number)
     ]
     return metadata, [{"latency_ms": latency[n].item()} for n in range(number)]
 
 
 def _store_described(
-    collection: int, keys: list[uuid.UUID], teams: list[int], metadata: list[dict[str, Any]], costs: list[Any]
+    collection: int,
+    keys: list[uuid.UUID],
+    teams: list[int],
+    metadata: list[dict[str, Any]],
+    costs: list[Any],
 ) -> None:
     from runs.models import ParameterKey, ParameterSet
 
@@ -200,7 +256,10 @@ def _store_described(
                 yield pk, names[name], number, value if text else None, value if boolean else None
 
     insert("runs.Parameter", parameters(), "owner_id", "key_id", "number", "folded", "boolean")
-    labelled = ((collection, teams[n % len(teams)], f"l{n % 4}-{n}", keys[n]) for n in range(0, len(keys), 10))
+    labelled = (
+        (collection, teams[n % len(teams)], f"l{n % 4}-{n}", keys[n])
+        for n in range(0, len(keys), 10)
+    )
     insert("runs.Label", labelled, "collection_id", "team_id", "name", "run_id")
 
 
@@ -217,7 +276,9 @@ def _time(title: str, server: Server, client: httpx.Client, queries: list[dict[s
     spent = 1000 * (_spent(server) - before) / len(queries)
     seconds.sort()
     p50, p95 = statistics.median(seconds), seconds[int(0.95 * len(seconds))]
-    print(f"{title}: p50 {p50:.1f} ms, p95 {p95:.1f} ms; web server {spent:.1f} ms each", flush=True)
+    print(
+        f"{title}: p50 {p50:.1f} ms, p95 {p95:.1f} ms; web server {spent:.1f} ms each", flush=True
+    )
 
 
 def _spent(server: Server) -> float:

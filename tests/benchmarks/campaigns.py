@@ -40,14 +40,27 @@ def measure_campaigns() -> None:
             with httpx.Client(base_url=server.url, timeout=60) as client:
                 for of, url in (("JSON", _BOARD), ("the page", _PAGE)):
                     _time(client, url, f"{of}, remembered", [{}] * REQUESTS)
-                    _time(client, url, f"{of}, new", [{"offset": str(i)} for i in range(1, REQUESTS)])
-                    typed = [{"view": "all", "run_type": "manual", "offset": str(i)} for i in range(REQUESTS)]
-                    _time(client, url, f"{of}, new, the rows of a run type in the view of all entries", typed)
+                    _time(
+                        client, url, f"{of}, new", [{"offset": str(i)} for i in range(1, REQUESTS)]
+                    )
+                    typed = [
+                        {"view": "all", "run_type": "manual", "offset": str(i)}
+                        for i in range(REQUESTS)
+                    ]
+                    _time(
+                        client,
+                        url,
+                        f"{of}, new, the rows of a run type in the view of all entries",
+                        typed,
+                    )
                 best = "from runs.models import Phase; Phase.objects.update(selection='best')"
                 server.manage("shell", "-v", "0", "-c", best)
                 for of, url in (("JSON", _BOARD), ("the page", _PAGE)):
                     _time(
-                        client, url, f"{of}, new, the best entry of each team", [{"offset": str(i)} for i in range(99)]
+                        client,
+                        url,
+                        f"{of}, new, the best entry of each team",
+                        [{"offset": str(i)} for i in range(99)],
                     )
         finally:
             server.stop()
@@ -61,12 +74,26 @@ def fill() -> None:
     )}  # fmt: skip
     lab, at = runs["Team"].objects.get(), datetime(2026, 1, 1, tzinfo=UTC)
     cup = runs["Campaign"].objects.create(slug="cup", name="Cup", team=lab, state="published")
-    fields = {"kind": "development", "opens_at": at, "closes_at": at.replace(year=2027), "measures": ["nDCG@10"]}
-    of = {"campaign": cup, "slug": "task", "name": "Task", "collection": runs["Collection"].objects.get()}
+    fields = {
+        "kind": "development",
+        "opens_at": at,
+        "closes_at": at.replace(year=2027),
+        "measures": ["nDCG@10"],
+    }
+    of = {
+        "campaign": cup,
+        "slug": "task",
+        "name": "Task",
+        "collection": runs["Collection"].objects.get(),
+    }
     phase = runs["Phase"].objects.create(**of, **fields)
-    teams = runs["Team"].objects.bulk_create(runs["Team"](slug=f"t{i}", name=f"Team {i}") for i in range(TEAMS))
+    teams = runs["Team"].objects.bulk_create(
+        runs["Team"](slug=f"t{i}", name=f"Team {i}") for i in range(TEAMS)
+    )
     taking_part = runs["Participation"].objects.bulk_create(
-        runs["Participation"](campaign=cup, team=team, name=team.name, state="accepted", pseudonym=i)
+        runs["Participation"](
+            campaign=cup, team=team, name=team.name, state="accepted", pseudonym=i
+        )
         for i, team in enumerate(teams, 1)
     )
     rows = list(runs["Run"].objects.order_by("pk"))
@@ -83,10 +110,14 @@ def fill() -> None:
     # The page reads of each run how deep it is judged.
     view = judged_view("S")
     content, depth = zstandard.compress(view.to_bytes()), judged_depth(view)
-    evaluations, views = (apps.get_model("metrics", name).objects for name in ("Evaluation", "JudgedView"))
+    evaluations, views = (
+        apps.get_model("metrics", name).objects for name in ("Evaluation", "JudgedView")
+    )
     for pk, qrels in list(evaluations.values_list("pk", "qrels")):
         views.bulk_create([views.model(evaluation_id=pk, content=content).seal(qrels)])
-        evaluations.filter(pk=pk).update(judged_depth=depth, depth_digest=digest_of_depth(pk, qrels, "", depth))
+        evaluations.filter(pk=pk).update(
+            judged_depth=depth, depth_digest=digest_of_depth(pk, qrels, "", depth)
+        )
 
 
 def _time(client: httpx.Client, url: str, title: str, queries: list[dict[str, str]]) -> None:
@@ -98,4 +129,6 @@ def _time(client: httpx.Client, url: str, title: str, queries: list[dict[str, st
         assert answer.status_code == 200, answer.text
     seconds.sort()
     p50, p95 = statistics.median(seconds), seconds[int(0.95 * len(seconds))]
-    print(f"leaderboard of a phase, {TEAMS} teams x {ENTRIES} entries, {title}: p50 {p50:.1f} ms, p95 {p95:.1f} ms")
+    print(
+        f"leaderboard of a phase, {TEAMS} teams x {ENTRIES} entries, {title}: p50 {p50:.1f} ms, p95 {p95:.1f} ms"
+    )

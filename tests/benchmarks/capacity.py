@@ -43,7 +43,10 @@ def measure_capacity() -> None:
     """Fill, then ask over HTTP, in a process of its own for the dispatcher, and by commands."""
     with contextlib.ExitStack() as parts:
         folder, port = Path(parts.enter_context(tempfile.TemporaryDirectory())), free_port()
-        environment = clean_environment(folder) | {"EVALHUB_ADDRESS_RATE": "100000000", "EVALHUB_METRICS_TOKEN": _TOKEN}
+        environment = clean_environment(folder) | {
+            "EVALHUB_ADDRESS_RATE": "100000000",
+            "EVALHUB_METRICS_TOKEN": _TOKEN,
+        }
         environment["EVALHUB_DATABASE_URL"] = parts.enter_context(own_postgres()).url
         server = Server(f"http://127.0.0.1:{port}", environment)
         parts.callback(server.stop)
@@ -61,7 +64,9 @@ def measure_capacity() -> None:
 
 
 def _shell(server: Server, code: str) -> str:
-    return server.manage("shell", "-v", "0", "-c", f"from tests.benchmarks.capacity import *; {code}")
+    return server.manage(
+        "shell", "-v", "0", "-c", f"from tests.benchmarks.capacity import *; {code}"
+    )
 
 
 def fill() -> None:
@@ -70,8 +75,16 @@ def fill() -> None:
     from runs.services.files import keep_file, storing
 
     teams, first = int(TEAMS * SHARE), 1_000
-    insert("runs.User", ((first + n, f"user{n}", "!") for n in range(teams)), "id", "username", "password")
-    insert("runs.Team", ((first + n, f"t{n}", f"Team {n}") for n in range(teams)), "id", "slug", "name")
+    insert(
+        "runs.User",
+        ((first + n, f"user{n}", "!") for n in range(teams)),
+        "id",
+        "username",
+        "password",
+    )
+    insert(
+        "runs.Team", ((first + n, f"t{n}", f"Team {n}") for n in range(teams)), "id", "slug", "name"
+    )
     members = ((first + n, first + n, "owner") for n in range(teams))
     insert("runs.Membership", members, "team_id", "user_id", "role")
     finish()
@@ -89,7 +102,9 @@ def fill() -> None:
             measures=MEASURES,
         )  # fmt: skip
         own = [first + (number + n) % teams for n in range(min(teams, max(10, size // 20)))]
-        fill_collection(made.pk, size, MEASURES, own, described=True, seed=number, view=view, files=files)
+        fill_collection(
+            made.pk, size, MEASURES, own, described=True, seed=number, view=view, files=files
+        )
     Qrels.objects.update(judgements=int(JUDGEMENTS * SHARE) // len(sizes))
     finish()
 
@@ -116,7 +131,11 @@ def _sha256(text: str) -> str:
 def _ask(server: Server) -> None:
     """Print what addresses take that nobody has asked for, and again."""
     with server.client() as api:
-        rows = api.get("collections/c0/leaderboard/", params={"limit": 10}).raise_for_status().json()["results"]
+        rows = (
+            api.get("collections/c0/leaderboard/", params={"limit": 10})
+            .raise_for_status()
+            .json()["results"]
+        )
         ids = [row["run"]["id"] for row in rows]
     compared = f"runs={','.join(ids)}"
     headers = {"Authorization": f"Bearer {server.token}"}
@@ -132,8 +151,14 @@ def _ask(server: Server) -> None:
                 "/api/v1/collections/c20/comparison/", f"/runs/{ids[0]}/", f"/api/v1/runs/{ids[0]}/values/",
                 f"/api/v1/runs/{ids[0]}/", "/api/v1/collections/c0/audit/", "/api/v1/experiments/", "/api/v1/systems/",
             ):  # fmt: skip
-                _time(f"{who}: {path.replace(compared, 'runs=10 runs').replace(ids[0], 'RUN')}", client, path)
-    with httpx.Client(base_url=server.url, timeout=120, headers={"Authorization": f"Bearer {_TOKEN}"}) as client:
+                _time(
+                    f"{who}: {path.replace(compared, 'runs=10 runs').replace(ids[0], 'RUN')}",
+                    client,
+                    path,
+                )
+    with httpx.Client(
+        base_url=server.url, timeout=120, headers={"Authorization": f"Bearer {_TOKEN}"}
+    ) as client:
         _time("a scrape: /metrics", client, "/metrics")
         _time("a probe: /readyz", client, "/readyz")
 
@@ -145,7 +170,10 @@ def _time(title: str, client: httpx.Client, path: str) -> None:
         code = client.get(path).status_code
         seconds.append(1000 * (time.perf_counter() - start))
     said = "" if code == 200 else f" (status {code})"
-    print(f"{title}{said}: first {seconds[0]:.0f} ms, then {statistics.median(seconds[1:]):.0f} ms", flush=True)
+    print(
+        f"{title}{said}: first {seconds[0]:.0f} ms, then {statistics.median(seconds[1:]):.0f} ms",
+        flush=True,
+    )
 
 
 def time_rounds() -> None:

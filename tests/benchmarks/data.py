@@ -42,7 +42,9 @@ class DataSet:
             return _lines(topic, retrieved, levels)
         others = 10_000_000 + rng.choice(10_000, self.judged - len(retrieved), replace=False)
         judged = np.concatenate([retrieved, others])
-        return _lines(topic, judged, rng.choice(self.levels, len(judged), p=(0.75, 0.15, 0.07, 0.03)))
+        return _lines(
+            topic, judged, rng.choice(self.levels, len(judged), p=(0.75, 0.15, 0.07, 0.03))
+        )
 
 
 SETS = {
@@ -59,7 +61,10 @@ def _ranking(rng: np.random.Generator, topic: int, documents: np.ndarray) -> str
     tied = rng.random(DEPTH) < 0.025
     scores[1:][tied[1:]] = scores[:-1][tied[1:]]
     pairs = zip(documents.tolist(), scores.tolist(), strict=True)
-    return "".join(f"{topic} Q0 D{doc:08d} {rank} {score:.4f} system\n" for rank, (doc, score) in enumerate(pairs, 1))
+    return "".join(
+        f"{topic} Q0 D{doc:08d} {rank} {score:.4f} system\n"
+        for rank, (doc, score) in enumerate(pairs, 1)
+    )
 
 
 def _lines(topic: int, documents: np.ndarray, levels: np.ndarray) -> str:

@@ -30,10 +30,14 @@ def verdicts_of(values: Matrix, margin: float) -> list[tuple[str, Result]]:
     d, low, high = mean_interval(values, first, first + 1, confidence)
     _, error = mean_and_error(values, first, first + 1)
     detectable = detectable_difference(error, values.shape[1] - 1, confidence)
-    return [_decided(rule, values.shape[1], *row) for row in zip(d, low, high, detectable, strict=True)]
+    return [
+        _decided(rule, values.shape[1], *row) for row in zip(d, low, high, detectable, strict=True)
+    ]
 
 
-def _decided(rule: Rule, topics: int, d: float, low: float, high: float, detectable: float) -> tuple[str, Result]:
+def _decided(
+    rule: Rule, topics: int, d: float, low: float, high: float, detectable: float
+) -> tuple[str, Result]:
     margin = rule.number or 0.0
     result = Result(rule, d=d, low=low, high=high, n=topics, margin=margin, detectable=detectable)
     result.topics_needed = math.ceil(topics * (detectable / margin) ** 2 - 1e-9)
@@ -67,7 +71,11 @@ def rates(pairs: int, seed: int = 0) -> tuple[float, int, float]:
     """Return the share of fine at exactly -MARGIN, the printed number of topics, and the share of fine with so many
     topics and no difference."""
     needed = needed_topics(seed)
-    return share(-MARGIN, TOPICS, pairs, seed)[FINE], needed, share(0.0, needed, pairs, seed + 1)[FINE]
+    return (
+        share(-MARGIN, TOPICS, pairs, seed)[FINE],
+        needed,
+        share(0.0, needed, pairs, seed + 1)[FINE],
+    )
 
 
 def main() -> None:
@@ -75,11 +83,15 @@ def main() -> None:
     start = time.perf_counter()
     needed = needed_topics(0)
     bound = ALPHA + 3 * math.sqrt(ALPHA * (1 - ALPHA) / pairs)
-    print(f"{pairs:,} pairs, margin {MARGIN}, deviation {DEVIATION}, alpha {ALPHA}; fine may be {bound:.4f} at -margin")
+    print(
+        f"{pairs:,} pairs, margin {MARGIN}, deviation {DEVIATION}, alpha {ALPHA}; fine may be {bound:.4f} at -margin"
+    )
     for difference, topics in (
         (-MARGIN, 10), (-MARGIN, TOPICS), (-MARGIN, needed), (-2 * MARGIN, TOPICS), (0.0, TOPICS), (0.0, needed),
     ):  # fmt: skip
-        told = ", ".join(f"{verdict} {rate:.4f}" for verdict, rate in share(difference, topics, pairs, 1).items())
+        told = ", ".join(
+            f"{verdict} {rate:.4f}" for verdict, rate in share(difference, topics, pairs, 1).items()
+        )
         print(f"true difference {difference:+.2f}, {topics:4} topics: {told}")
     print(f"{time.perf_counter() - start:.1f} s")
 

@@ -41,9 +41,15 @@ def measure_load() -> None:
 
 def measure_writers() -> None:
     """Small runs from several writers at once, on SQLite, through `evalhub serve`."""
-    with tempfile.TemporaryDirectory() as folder, embedded_server(Path(folder)) as server, server.client() as client:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        embedded_server(Path(folder)) as server,
+        server.client() as client,
+    ):
         client.post("collections/", json={"slug": "load", "name": "Load"}).raise_for_status()
-        client.post("collections/load/qrels/", files={"file": ("q", TEXTBOOK_QRELS)}).raise_for_status()
+        client.post(
+            "collections/load/qrels/", files={"file": ("q", TEXTBOOK_QRELS)}
+        ).raise_for_status()
         start = time.perf_counter()
         codes, seconds = _write(str(client.base_url), dict(client.headers))
         took = time.perf_counter() - start
@@ -57,7 +63,10 @@ def _write(base: str, headers: dict[str, str]) -> tuple[Counter[int], list[float
 
     def write(writer: int) -> list[tuple[int, float]]:
         with socket.create_connection((url.host, url.port)) as connection:
-            return [_post(connection, url, token, f"run-{writer}-{number}") for number in range(SUBMISSIONS // WRITERS)]
+            return [
+                _post(connection, url, token, f"run-{writer}-{number}")
+                for number in range(SUBMISSIONS // WRITERS)
+            ]
 
     with ThreadPoolExecutor(WRITERS) as pool:
         answers = [answer for answers in pool.map(write, range(WRITERS)) for answer in answers]
@@ -114,17 +123,23 @@ def measure_recovery() -> None:
     """From the kill of a worker in an evaluation to the values; POSTs without Redis; hearing again after a silence."""
     with tempfile.TemporaryDirectory() as folder, running_rig(Path(folder), LEASE) as rig:
         killed = [_recover(rig) for _ in range(ROUNDS)]
-        print(f"worker killed in an evaluation, lease {LEASE} s: evaluated after {_seconds(killed)} s")
+        print(
+            f"worker killed in an evaluation, lease {LEASE} s: evaluated after {_seconds(killed)} s"
+        )
         for what, away, back in (
             ("refused", rig.redis.kill, rig.redis.start), ("silent", rig.network.cut.set, rig.network.cut.clear)
         ):  # fmt: skip
             away()
             seconds = [_timed(rig.submit) for _ in range(SUBMITTED)]
             back()
-            print(f"POST of a small run while Redis is {what}: {_percentiles(seconds)} of {SUBMITTED}")
+            print(
+                f"POST of a small run while Redis is {what}: {_percentiles(seconds)} of {SUBMITTED}"
+            )
         with rig.worker():
             heard = [_hear(rig) for _ in range(ROUNDS)]
-        print(f"network to Redis silent for {SILENCE} s: a run evaluated {_seconds(heard)} s after it healed")
+        print(
+            f"network to Redis silent for {SILENCE} s: a run evaluated {_seconds(heard)} s after it healed"
+        )
 
 
 def _timed(call: Callable[[], object]) -> float:
@@ -160,10 +175,14 @@ def _seconds(times: list[float]) -> str:
 
 def _read(server: Server, path: str, *headers: str) -> str:
     host, port = server.url.removeprefix("http://").split(":")
-    request = "\r\n".join([f"GET {path} HTTP/1.1", f"Host: {host}:{port}", *headers, "", ""]).encode()
+    request = "\r\n".join(
+        [f"GET {path} HTTP/1.1", f"Host: {host}:{port}", *headers, "", ""]
+    ).encode()
     before = _cpu_seconds(server)
     with get_context("spawn").Pool(1) as pool:
-        codes, seconds, rate, asked = pool.apply(read_for, (host, int(port), request, READERS, SECONDS))
+        codes, seconds, rate, asked = pool.apply(
+            read_for, (host, int(port), request, READERS, SECONDS)
+        )
     cpu = 1000 * (_cpu_seconds(server) - before) / asked
     return f"{codes}, {rate:.0f} requests a second, {_percentiles(seconds)}, {cpu:.1f} ms of the web server's CPU each"
 
@@ -183,17 +202,26 @@ def read_for(host: str, port: int, request: bytes, readers: int, seconds: float)
     begin = time.perf_counter() + 1.0
     end = begin + seconds
     taken: list[list[tuple[int, float, float]]] = [[] for _ in range(readers)]
-    threads = [threading.Thread(target=_ask, args=(host, port, request, end, answers)) for answers in taken]
+    threads = [
+        threading.Thread(target=_ask, args=(host, port, request, end, answers)) for answers in taken
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     counted = [answer for answers in taken for answer in answers if begin <= answer[1] <= end]
     codes = Counter(code for code, _, _ in counted)
-    return dict(codes), [took for _, _, took in counted], len(counted) / seconds, sum(map(len, taken))
+    return (
+        dict(codes),
+        [took for _, _, took in counted],
+        len(counted) / seconds,
+        sum(map(len, taken)),
+    )
 
 
-def _ask(host: str, port: int, request: bytes, end: float, answers: list[tuple[int, float, float]]) -> None:
+def _ask(
+    host: str, port: int, request: bytes, end: float, answers: list[tuple[int, float, float]]
+) -> None:
     """Plain sockets: a client that costs little of the cores that the server needs."""
     with socket.create_connection((host, port)) as connection:
         while time.perf_counter() < end:

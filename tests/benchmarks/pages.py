@@ -25,7 +25,17 @@ from tests.browser.conftest import start_chromium
 from tests.browser.site import Site, filled_site
 
 RUNS, ROUNDS, LOADS = 1000, 9, 5
-SHOWN = ("home", "leaderboard", "comparison", "what-if", "run", "session-set", "session", "measures", "measure")
+SHOWN = (
+    "home",
+    "leaderboard",
+    "comparison",
+    "what-if",
+    "run",
+    "session-set",
+    "session",
+    "measures",
+    "measure",
+)
 COMPARED = 10
 # About all runs of the collection.
 WHOLE = {
@@ -83,7 +93,11 @@ class Traffic:
 
 def measure_pages() -> None:
     """Each page: on the server, then in a browser on a desk and on a phone."""
-    with tempfile.TemporaryDirectory() as data, filled_site(Path(data)) as site, sync_playwright() as playwright:
+    with (
+        tempfile.TemporaryDirectory() as data,
+        filled_site(Path(data)) as site,
+        sync_playwright() as playwright,
+    ):
         browser = start_chromium(playwright)
         if browser is None:
             print("pages: no Chromium found")
@@ -105,13 +119,17 @@ def measure_server_pages() -> None:
 
 def _prepare(site: Site) -> dict[str, str]:
     """Make the runs, and return the addresses of pages by name."""
-    site.server.manage("shell", "-v", "0", "-c", f"from tests.benchmarks.pages import multiply; multiply({RUNS})")
+    site.server.manage(
+        "shell", "-v", "0", "-c", f"from tests.benchmarks.pages import multiply; multiply({RUNS})"
+    )
     addresses = {name: address for name, address in site.pages().items() if name in SHOWN}
     return {**addresses, "comparison": f"{addresses['comparison']}?runs={','.join(_ids(site))}"}
 
 
 def _print_on_server(site: Site, addresses: dict[str, str]) -> None:
-    for name, (first, ahead, again, size, queries) in _on_server(site, {**addresses, **WHOLE}).items():
+    for name, (first, ahead, again, size, queries) in _on_server(
+        site, {**addresses, **WHOLE}
+    ).items():
         print(
             f"{name}: server {first:.0f} ms of processor time, {ahead:.0f} ms where another process keeps it, "
             f"{again:.0f} ms again, {size / 1000:.0f} kB, {queries} queries",
@@ -128,7 +146,9 @@ def multiply(number: int, slug: str = "open") -> None:
     from runs.services.parameters import store_parameters
 
     rng = np.random.default_rng(1)
-    known = list(Evaluation.objects.filter(run__collection__slug=slug).select_related("run", "view"))
+    known = list(
+        Evaluation.objects.filter(run__collection__slug=slug).select_related("run", "view")
+    )
     vectors = {one.pk: list(one.vectors.all()) for one in known}
     runs = []
     with transaction.atomic():
@@ -136,10 +156,18 @@ def multiply(number: int, slug: str = "open") -> None:
             model = known[index % len(known)]
             # A version of a system is one run.
             own = {"tag": f"{model.run.tag}-{index}", "system_id": None, "version": None}
-            made_so = {"bm25": {"k1": 0.4 + index % 8 / 5, "b": 0.3 + index % 6 / 10}, "model": f"m{index % 5}"}
+            made_so = {
+                "bm25": {"k1": 0.4 + index % 8 / 5, "b": 0.3 + index % 6 / 10},
+                "model": f"m{index % 5}",
+            }
             costs = {"latency_ms": float(rng.lognormal(3, 1))}
             run = Run.objects.create(
-                **{**_fields(model.run, "id"), **own, "metadata": {**made_so, "seed": index}, "costs": costs}
+                **{
+                    **_fields(model.run, "id"),
+                    **own,
+                    "metadata": {**made_so, "seed": index},
+                    "costs": costs,
+                }
             )
             runs.append(run)
             made = Evaluation.objects.create(**{**_fields(model, "id"), "run_id": run.pk})
@@ -150,22 +178,36 @@ def multiply(number: int, slug: str = "open") -> None:
 
 
 def _fields(row: Any, without: str) -> dict[str, Any]:
-    return {field.attname: getattr(row, field.attname) for field in row._meta.concrete_fields if field.name != without}
+    return {
+        field.attname: getattr(row, field.attname)
+        for field in row._meta.concrete_fields
+        if field.name != without
+    }
 
 
 def _noisy(vector: Any, evaluation: int, rng: np.random.Generator) -> Any:
     values = np.clip(vector.values + rng.normal(0, 0.05, vector.values.shape), 0, 1)
-    fields = {**_fields(vector, "id"), "evaluation_id": evaluation, "mean": float(np.nanmean(values))}
+    fields = {
+        **_fields(vector, "id"),
+        "evaluation_id": evaluation,
+        "mean": float(np.nanmean(values)),
+    }
     return type(vector)(**{**fields, "content": values.astype("<f8").tobytes()})
 
 
 def _ids(site: Site) -> list[str]:
     with site.server.client() as api:
-        rows = api.get("collections/open/leaderboard/", params={"limit": COMPARED}).raise_for_status().json()["results"]
+        rows = (
+            api.get("collections/open/leaderboard/", params={"limit": COMPARED})
+            .raise_for_status()
+            .json()["results"]
+        )
     return [row["run"]["id"] for row in rows]
 
 
-def _on_server(site: Site, addresses: dict[str, str]) -> dict[str, tuple[float, float, float, int, int]]:
+def _on_server(
+    site: Site, addresses: dict[str, str]
+) -> dict[str, tuple[float, float, float, int, int]]:
     code = f"from tests.benchmarks.pages import time_pages; time_pages({json.dumps(addresses)!r})"
     found: dict[str, tuple[float, float, float, int, int]] = json.loads(
         site.server.manage("shell", "-v", "0", "-c", code)
@@ -236,7 +278,11 @@ def _load(browser: Browser, address: str, phone: bool) -> Load:
 
 def _slow_down(network: CDPSession) -> None:
     network.send("Emulation.setCPUThrottlingRate", {"rate": SLOWER})
-    speed = {"latency": LATENCY, "downloadThroughput": BYTES_A_SECOND, "uploadThroughput": BYTES_A_SECOND}
+    speed = {
+        "latency": LATENCY,
+        "downloadThroughput": BYTES_A_SECOND,
+        "uploadThroughput": BYTES_A_SECOND,
+    }
     network.send("Network.emulateNetworkConditions", {"offline": False, **speed})
 
 

@@ -50,10 +50,14 @@ def measure_parameters() -> None:
 def _fill_runs(old: Any) -> None:
     """Runs of the release before, with 30 parameters each."""
     user = old.get_model("runs", "User").objects.create(username="bench", password="!")
-    team = old.get_model("runs", "Team").objects.create(slug="bench", name="Bench", personal_of=user)
+    team = old.get_model("runs", "Team").objects.create(
+        slug="bench", name="Bench", personal_of=user
+    )
     old.get_model("runs", "Membership").objects.create(team=team, user=user, role="owner")
     collections = [
-        old.get_model("runs", "Collection").objects.create(slug=slug, name=slug, team=team, measures=["AP"])
+        old.get_model("runs", "Collection").objects.create(
+            slug=slug, name=slug, team=team, measures=["AP"]
+        )
         for slug in ("bench", "others")
     ]
     rng, model = np.random.default_rng(1), old.get_model("runs", "Run")
@@ -70,7 +74,9 @@ def _fill_runs(old: Any) -> None:
 
 def _metadata(rng: np.random.Generator, number: int) -> dict[str, Any]:
     """Twenty numbers of few values, eight texts, a boolean, and a number that is another in every run."""
-    found: dict[str, Any] = {f"n{index}": float(rng.integers(20)) / 10 for index in range(KEYS - 11)}
+    found: dict[str, Any] = {
+        f"n{index}": float(rng.integers(20)) / 10 for index in range(KEYS - 11)
+    }
     found |= {"k1": float(rng.integers(20)) / 10, "seed": number, "stemmed": bool(rng.integers(2))}
     return (
         found
@@ -89,14 +95,20 @@ def _evaluate() -> None:
     )  # fmt: skip
     rng, stored = np.random.default_rng(2), ("AP", "Judged@10")
     evaluations = models["Evaluation"].objects.bulk_create(
-        models["Evaluation"](run=run, qrels=qrels, scores="float64", state="evaluated", topics_answered=TOPICS)
+        models["Evaluation"](
+            run=run, qrels=qrels, scores="float64", state="evaluated", topics_answered=TOPICS
+        )
         for run in apps.get_model("runs", "Run").objects.filter(collection=collection)
     )
     for evaluation in evaluations:
         vectors = rng.random((len(stored), TOPICS))
         models["MetricVector"].objects.bulk_create(
             models["MetricVector"](
-                evaluation=evaluation, measure=name, mean=float(vector.mean()), topics=TOPICS, content=vector.tobytes()
+                evaluation=evaluation,
+                measure=name,
+                mean=float(vector.mean()),
+                topics=TOPICS,
+                content=vector.tobytes(),
             ).seal(qrels.pk)
             for name, vector in zip(stored, vectors, strict=True)
         )
@@ -112,7 +124,9 @@ def _ask() -> None:
     user = apps.get_model("runs", "User").objects.get(username="bench")
     run_model = apps.get_model("runs", "Run")
     collection = apps.get_model("runs", "Collection").objects.get(slug="bench")
-    runs = list(run_model.objects.filter(collection=collection).values_list("pk", flat=True)[:REQUESTS])
+    runs = list(
+        run_model.objects.filter(collection=collection).values_list("pk", flat=True)[:REQUESTS]
+    )
     api, address = client_of(user), "/api/v1/collections/bench/"
 
     def get(path: str, again: bool = False, **query: Any) -> Callable[[int], None]:
@@ -126,7 +140,9 @@ def _ask() -> None:
 
     def matching(text: str) -> Callable[[int], None]:
         seen = run_model.objects.visible_to(user).filter(collection=collection)
-        return lambda _: list(matching_runs(collection, text, user, seen).values_list("pk", flat=True))
+        return lambda _: list(
+            matching_runs(collection, text, user, seen).values_list("pk", flat=True)
+        )
 
     def edit(number: int) -> None:
         body = {"metadata": {"k1": number / 7, "new": number}}
@@ -138,12 +154,16 @@ def _ask() -> None:
     _time("the runs without -param:k1=0.9", matching("-param:k1=0.9"))
     _time("leaderboard, filter=param:k1>1.8", get("leaderboard/", filter="param:k1>1.8"))
     _time("facets, q=k1", get("parameters/", q="k1"))
-    _time("facets, q=model, filter=param:k1>0.9", get("parameters/", q="model", filter="param:k1>0.9"))
+    _time(
+        "facets, q=model, filter=param:k1>0.9", get("parameters/", q="model", filter="param:k1>0.9")
+    )
     _time(f"facets of all {KEYS} keys", get("parameters/"))
     _time("the same again", get("parameters/", again=True))
     _time("leaderboard, arrange=param:k1, three columns",
           get("leaderboard/", arrange="param:k1", columns="param:k1,param:model,param:seed"))  # fmt: skip
-    _time("leaderboard, three columns", get("leaderboard/", columns="param:k1,param:model,param:seed"))
+    _time(
+        "leaderboard, three columns", get("leaderboard/", columns="param:k1,param:model,param:seed")
+    )
     _time("PATCH of a run", edit)
 
 
@@ -158,4 +178,7 @@ def _time(title: str, ask: Callable[[int], object]) -> None:
     own = 1000 * (time.process_time() - used) / REQUESTS
     seconds.sort()
     p50, p95 = 1000 * statistics.median(seconds), 1000 * seconds[int(0.95 * len(seconds))]
-    print(f"{connection.vendor}: {title}: p50 {p50:.1f} ms, p95 {p95:.1f} ms; {own:.1f} ms of processor", flush=True)
+    print(
+        f"{connection.vendor}: {title}: p50 {p50:.1f} ms, p95 {p95:.1f} ms; {own:.1f} ms of processor",
+        flush=True,
+    )

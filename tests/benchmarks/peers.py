@@ -89,7 +89,9 @@ class Contender:
     def evaluate(self, qrels: Path, run: Path, out: Path) -> None:
         if isinstance(self.run, list):
             with out.open("wb") as file:
-                subprocess.run([*self.run, str(qrels), str(run), *self.after], stdout=file, check=True)
+                subprocess.run(
+                    [*self.run, str(qrels), str(run), *self.after], stdout=file, check=True
+                )
         else:
             self.run(qrels, run, out)
 
@@ -98,8 +100,19 @@ class Contender:
         parent's."""
         if not isinstance(self.run, list):
             return ""
-        command = [sys.executable, "-S", "-c", _MEMORY, *self.run, str(qrels), str(run), *self.after]
-        told = subprocess.run(command, check=True, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        command = [
+            sys.executable,
+            "-S",
+            "-c",
+            _MEMORY,
+            *self.run,
+            str(qrels),
+            str(run),
+            *self.after,
+        ]
+        told = subprocess.run(
+            command, check=True, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL
+        )
         return f", {int(told.stderr.split()[-1]) / 1024:.0f} MB"
 
 
@@ -124,7 +137,10 @@ def _measure_set(name: str, scratch: Path) -> None:
     for contender in contenders:
         median = statistics.median(contender.seconds)
         memory = contender.megabytes(qrels, run)
-        print(f"{name:3}{contender.name:34}{1000 * median:8.0f} ms  {base / median:6.2f}x{memory}", flush=True)
+        print(
+            f"{name:3}{contender.name:34}{1000 * median:8.0f} ms  {base / median:6.2f}x{memory}",
+            flush=True,
+        )
     for path in (qrels, run):
         path.unlink()
 
@@ -134,7 +150,14 @@ def _contenders(name: str) -> list[Contender]:
     known: dict[Path, Judgements] = {}
     binary = os.environ.get("TREC_EVAL")
     flags = [argument for measure in TREC_MEASURES for argument in ("-m", measure)]
-    evalhub = [str(Path(sys.executable).with_name("evalhub")), "eval", "--compat", "9.0.8", "-q", *flags]
+    evalhub = [
+        str(Path(sys.executable).with_name("evalhub")),
+        "eval",
+        "--compat",
+        "9.0.8",
+        "-q",
+        *flags,
+    ]
     contenders = [Contender("trec_eval", [binary, "-q", *flags])] if binary else []
     if name != "L" or not binary:
         contenders.append(Contender("ir_measures", [sys.executable, "-c", _IR_MEASURES], COLUMNS))
@@ -145,7 +168,10 @@ def _contenders(name: str) -> list[Contender]:
         *contenders,
         Contender("EvalHub, cold command", evalhub),
         Contender("EvalHub, warm", lambda qrels, run, out: _warm(qrels, run, out, {})),
-        Contender("EvalHub, warm, judgements cached", lambda qrels, run, out: _warm(qrels, run, out, known)),
+        Contender(
+            "EvalHub, warm, judgements cached",
+            lambda qrels, run, out: _warm(qrels, run, out, known),
+        ),
     ]
 
 
@@ -181,7 +207,9 @@ def _compare(contenders: list[Contender], scratch: Path) -> None:
         if contender.name.startswith("EvalHub"):
             own = _values(scratch / f"{contender.name}.out")
             off = sum(own.get(key) != value for key, value in peer.items())
-            print(f"   {contender.name}: {off} of {len(peer):,} values differ from {contenders[0].name}'s")
+            print(
+                f"   {contender.name}: {off} of {len(peer):,} values differ from {contenders[0].name}'s"
+            )
             if off or not peer:
                 raise SystemExit("EvalHub's values are wrong: no time is worth printing")
     for contender in contenders:

@@ -22,8 +22,16 @@ def insert(model: str, rows: Iterable[Sequence[Any]], *names: str) -> None:
     JSON is given as a dict or a list, and keys are given.
     """
     kind = apps.get_model(model)
-    rest = [field for field in kind._meta.concrete_fields if field.attname not in names and not field.has_db_default()]
-    missing = {field.attname: field.get_default() for field in rest if not field.primary_key or field.has_default()}
+    rest = [
+        field
+        for field in kind._meta.concrete_fields
+        if field.attname not in names and not field.has_db_default()
+    ]
+    missing = {
+        field.attname: field.get_default()
+        for field in rest
+        if not field.primary_key or field.has_default()
+    }
     fixed = [_plain(value) for value in missing.values()]
     columns = [kind._meta.get_field(name).column for name in (*names, *missing)]
     batch: list[list[Any]] = []

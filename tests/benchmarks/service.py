@@ -55,14 +55,18 @@ def running(on: str, workers: int) -> Iterator[Server]:
         folder = Path(parts.enter_context(tempfile.TemporaryDirectory()))
         free = {"EVALHUB_ADDRESS_RATE": "100000000", "EVALHUB_USER_RATE": "100000000"}
         if on == "SQLite":
-            server = parts.enter_context(embedded_server(folder, EVALHUB_WORKER_PROCESSES=str(workers), **free))
+            server = parts.enter_context(
+                embedded_server(folder, EVALHUB_WORKER_PROCESSES=str(workers), **free)
+            )
         else:
             urls = {
                 "EVALHUB_DATABASE_URL": parts.enter_context(own_postgres()).url,
                 "EVALHUB_REDIS_URL": parts.enter_context(own_redis()).url,
             }
             port = free_port()
-            server = Server(f"http://127.0.0.1:{port}", {**clean_environment(folder), **urls, **free})
+            server = Server(
+                f"http://127.0.0.1:{port}", {**clean_environment(folder), **urls, **free}
+            )
             parts.callback(server.stop)
             server.prepare()
             server.start("evalhub", "web", "--bind", f"127.0.0.1:{port}", "--processes", "2")
@@ -71,7 +75,9 @@ def running(on: str, workers: int) -> Iterator[Server]:
         with server.client() as client:
             asked = {"slug": "bench", "name": "Bench", "measures": MEASURES}
             client.post("collections/", json=asked).raise_for_status()
-            client.post("collections/bench/qrels/", files={"file": ("q", _qrels(0))}).raise_for_status()
+            client.post(
+                "collections/bench/qrels/", files={"file": ("q", _qrels(0))}
+            ).raise_for_status()
         yield server
 
 
@@ -186,7 +192,11 @@ def _wait(client: httpx.Client, runs: int, version: int) -> None:
     """Wait until so many runs are evaluated under this version of the judgements."""
     ends = time.monotonic() + 600
     while time.monotonic() < ends:
-        answer = client.get("collections/bench/leaderboard/", params={"limit": 1}).raise_for_status().json()
+        answer = (
+            client.get("collections/bench/leaderboard/", params={"limit": 1})
+            .raise_for_status()
+            .json()
+        )
         if answer["states"] == {"evaluated": runs} and answer["qrels"] == version:
             return
         # Each question takes processor time that what is waited for needs.
@@ -209,8 +219,12 @@ def _rankings() -> list[list[str]]:
 
 def _ranking(rng: np.random.Generator, topic: int) -> str:
     scores = np.sort(rng.gamma(2.0, 5.0, DEPTH))[::-1]
-    rows = enumerate(zip(rng.permutation(5 * DEPTH)[:DEPTH].tolist(), scores.tolist(), strict=True), 1)
-    return "".join(f"{topic} Q0 DOC-{document:07d} {rank} {score:.4f} @\n" for rank, (document, score) in rows)
+    rows = enumerate(
+        zip(rng.permutation(5 * DEPTH)[:DEPTH].tolist(), scores.tolist(), strict=True), 1
+    )
+    return "".join(
+        f"{topic} Q0 DOC-{document:07d} {rank} {score:.4f} @\n" for rank, (document, score) in rows
+    )
 
 
 def _qrels(seed: int) -> str:
@@ -228,16 +242,26 @@ def _spent(server: Server) -> Counter[str]:
     time.sleep(SETTLING)
     spent: Counter[str] = Counter()
     found = psutil.Process().children(recursive=True)
-    if port := server.environment.get("EVALHUB_DATABASE_URL", "").rpartition(":")[2].partition("/")[0]:
+    if (
+        port := server.environment.get("EVALHUB_DATABASE_URL", "")
+        .rpartition(":")[2]
+        .partition("/")[0]
+    ):
         # It is nobody's child.
-        postmaster = next(one for one in psutil.process_iter() if "postgres" in one.name() and port in one.cmdline())
+        postmaster = next(
+            one
+            for one in psutil.process_iter()
+            if "postgres" in one.name() and port in one.cmdline()
+        )
         found += [postmaster, *postmaster.children()]
     for process in found:
         with contextlib.suppress(psutil.Error):
             times, part = process.cpu_times(), _part(process)
             spent[part] += times.user + times.system
             # A worker replaces each of its processes after some hundred evaluations.
-            spent["evaluating" if part == "dispatching" else part] += times.children_user + times.children_system
+            spent["evaluating" if part == "dispatching" else part] += (
+                times.children_user + times.children_system
+            )
     return spent
 
 
@@ -253,4 +277,6 @@ def _part(process: psutil.Process) -> str:
 
 
 def _told(before: Counter[str], after: Counter[str], runs: int) -> str:
-    return ", ".join(f"{part} {1000 * (after[part] - before[part]) / runs:.1f} ms" for part in sorted(after))
+    return ", ".join(
+        f"{part} {1000 * (after[part] - before[part]) / runs:.1f} ms" for part in sorted(after)
+    )

@@ -44,9 +44,15 @@ def measure_session_sets() -> None:
 def _measure() -> None:
     client = Client()
     client.force_login(apps.get_model("runs", "User").objects.create_user("bench"))
-    client.post("/api/v1/collections/", {"slug": "bench", "name": "Bench"}, content_type="application/json")
+    client.post(
+        "/api/v1/collections/", {"slug": "bench", "name": "Bench"}, content_type="application/json"
+    )
     sessions, judged = simulated(), levels()
-    lines = [f"{topic} 0 {doc} {level}\n" for topic, found in enumerate(judged) for doc, level in found.items()]
+    lines = [
+        f"{topic} 0 {doc} {level}\n"
+        for topic, found in enumerate(judged)
+        for doc, level in found.items()
+    ]
     _send(client, "qrels/", "".join(lines).encode())
     for name, form in (("columns", as_columns), ("jsonl", as_json)):
         content = form(sessions)
@@ -61,15 +67,23 @@ def _measure_answers(client: Client) -> None:
     # Models cannot be imported before the apps are ready.
     service = import_module("metrics.services.sessions.evaluate")
     waiting = list(
-        apps.get_model("metrics", "SessionEvaluation").objects.order_by("-pk").values_list("pk", "session_set")
+        apps.get_model("metrics", "SessionEvaluation")
+        .objects.order_by("-pk")
+        .values_list("pk", "session_set")
     )
     start = time.perf_counter()
     service.evaluate_sessions(evaluation_id=waiting[0][0])
     print(f"evaluation: {time.perf_counter() - start:.2f} s")
     path, names = f"/api/v1/session-sets/{waiting[0][1]}/", " ".join(NAMES)
     for title, address in (
-        (f"values, {len(NAMES)} settings, 1,000 sessions listed", f"{path}values/?measures={names}"),
-        (f"values, {len(NAMES)} settings, 10,000 sessions listed", f"{path}values/?limit=10000&measures={names}"),
+        (
+            f"values, {len(NAMES)} settings, 1,000 sessions listed",
+            f"{path}values/?measures={names}",
+        ),
+        (
+            f"values, {len(NAMES)} settings, 10,000 sessions listed",
+            f"{path}values/?limit=10000&measures={names}",
+        ),
         ("curves of sDCG@10", f"{path}curves/?measure=sDCG"),
         ("curves of nsDCG@100", f"{path}curves/?measure=nsDCG@100"),
         ("queries", f"{path}queries/"),

@@ -44,9 +44,14 @@ Ranked = list[list[str]]
 def simulated() -> list[Ranked]:
     """Each session's rankings: documents of its topic's pool, in any order."""
     rng = np.random.default_rng(SEED)
-    names = [[f"clueweb12-{topic:04d}wb-{doc:05d}" for doc in range(POOL)] for topic in range(TOPICS)]
+    names = [
+        [f"clueweb12-{topic:04d}wb-{doc:05d}" for doc in range(POOL)] for topic in range(TOPICS)
+    ]
     return [
-        [[names[n % TOPICS][doc] for doc in rng.permutation(POOL)[:DEPTH].tolist()] for _ in range(QUERIES)]
+        [
+            [names[n % TOPICS][doc] for doc in rng.permutation(POOL)[:DEPTH].tolist()]
+            for _ in range(QUERIES)
+        ]
         for n in range(SESSIONS)
     ]
 
@@ -74,29 +79,46 @@ def as_columns(sessions: list[Ranked]) -> bytes:
 
 
 def as_xml(sessions: list[Ranked]) -> bytes:
-    return "".join(["<log>\n", *(_element(n, queries) for n, queries in enumerate(sessions)), "</log>"]).encode()
+    return "".join(
+        ["<log>\n", *(_element(n, queries) for n, queries in enumerate(sessions)), "</log>"]
+    ).encode()
 
 
 def _element(number: int, queries: Ranked) -> str:
     lists = [
-        "".join(f'<result rank="{rank}"><docno>{doc}</docno></result>' for rank, doc in enumerate(documents, 1))
+        "".join(
+            f'<result rank="{rank}"><docno>{doc}</docno></result>'
+            for rank, doc in enumerate(documents, 1)
+        )
         for documents in queries
     ]
-    inner = "".join(f"<interaction><query>q</query><results>{results}</results></interaction>" for results in lists)
+    inner = "".join(
+        f"<interaction><query>q</query><results>{results}</results></interaction>"
+        for results in lists
+    )
     return f'<session num="s{number}" topic="{number % TOPICS}">{inner}</session>\n'
 
 
 def levels() -> list[dict[str, int]]:
     rng = np.random.default_rng(SEED + 1)
     return [
-        {f"clueweb12-{topic:04d}wb-{doc:05d}": level for doc, level in enumerate(rng.choice(4, JUDGED).tolist())}
+        {
+            f"clueweb12-{topic:04d}wb-{doc:05d}": level
+            for doc, level in enumerate(rng.choice(4, JUDGED).tolist())
+        }
         for topic in range(TOPICS)
     ]
 
 
 def judgements(found: list[dict[str, int]]) -> Judgements:
-    lines = [f"{topic} 0 {doc} {level}\n" for topic, judged in enumerate(found) for doc, level in judged.items()]
-    return read_qrels(lambda: in_memory("".join(lines).encode(), DEFAULT_LIMITS), seed=SEED).judgements
+    lines = [
+        f"{topic} 0 {doc} {level}\n"
+        for topic, judged in enumerate(found)
+        for doc, level in judged.items()
+    ]
+    return read_qrels(
+        lambda: in_memory("".join(lines).encode(), DEFAULT_LIMITS), seed=SEED
+    ).judgements
 
 
 def measure_sessions() -> None:
@@ -104,14 +126,22 @@ def measure_sessions() -> None:
     sessions, judged = simulated(), levels()
     qrels = judgements(judged)
     print(f"{SESSIONS:,} sessions of {QUERIES} queries x {DEPTH} documents, medians of {ROUNDS}")
-    for name, form in (("JSON lines", as_json), ("columns", as_columns), ("XML, a tenth of them", as_xml)):
+    for name, form in (
+        ("JSON lines", as_json),
+        ("columns", as_columns),
+        ("XML, a tenth of them", as_xml),
+    ):
         content = form(sessions[: SESSIONS // 10] if form is as_xml else sessions)
         seconds, _ = _median(lambda content=content: _read(content))
-        print(f"{name}: {len(content) / 1e6:.0f} MB in {seconds:.2f} s, {len(content) / 1e6 / seconds:.0f} MB/s")
+        print(
+            f"{name}: {len(content) / 1e6:.0f} MB in {seconds:.2f} s, {len(content) / 1e6 / seconds:.0f} MB/s"
+        )
     content = as_json(sessions)
     seconds, view = _median(lambda: _judge(content, qrels))
     stored = zstandard.compress(view.to_bytes())
-    print(f"reading and judging: {seconds:.2f} s, {len(view.rank):,} judged rows, stored in {len(stored) / 1e6:.2f} MB")
+    print(
+        f"reading and judging: {seconds:.2f} s, {len(view.rank):,} judged rows, stored in {len(stored) / 1e6:.2f} MB"
+    )
     _measure_scores(stored, sessions, judged)
 
 
@@ -119,11 +149,15 @@ def _measure_scores(stored: bytes, sessions: list[Ranked], judged: list[dict[str
     seconds, values = _median(lambda: _score(stored))
     print(f"{len(NAMES)} measures from the stored form: {1000 * seconds:.0f} ms")
     for name in NAMES:
-        taken, _ = _median(lambda name=name: session_values(_load(stored), parse_session_measure(name)))
+        taken, _ = _median(
+            lambda name=name: session_values(_load(stored), parse_session_measure(name))
+        )
         print(f"  {name}: {1000 * taken:.0f} ms, loading it among them")
     system = np.arange(SESSIONS) % 2
     for depth in (10, 100):
-        taken, _ = _median(lambda depth=depth: mean_session_curves(_load(stored), Setting(depth=depth), system, 2))
+        taken, _ = _median(
+            lambda depth=depth: mean_session_curves(_load(stored), Setting(depth=depth), system, 2)
+        )
         print(f"mean curves of two systems, X = {depth}: {1000 * taken:.0f} ms")
     choice = naive.Choice(float, 10, 2.0, 4.0, "pad", "every", "fixed")
     for place in range(0, SESSIONS, 997):
@@ -148,7 +182,9 @@ def _read(content: bytes) -> SessionsSummary:
 
 def _judge(content: bytes, qrels: Judgements) -> JudgedSessions:
     _, view = use_sessions(
-        lambda: in_memory(content, DEFAULT_LIMITS), lambda blocks: judge_sessions(blocks, qrels), seed=SEED
+        lambda: in_memory(content, DEFAULT_LIMITS),
+        lambda blocks: judge_sessions(blocks, qrels),
+        seed=SEED,
     )
     return view
 

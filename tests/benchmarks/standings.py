@@ -69,19 +69,34 @@ def fill(team: Any, runs: int, topics: int, name: str = "board") -> str:
     from metrics.services.values.evaluate import JUDGED
 
     slug = f"{name}-{runs}-{topics}"
-    evaluation, vector = (apps.get_model("metrics", model) for model in ("Evaluation", "MetricVector"))
-    collection_of, qrels_of, run_of = (apps.get_model("runs", model) for model in ("Collection", "Qrels", "Run"))
+    evaluation, vector = (
+        apps.get_model("metrics", model) for model in ("Evaluation", "MetricVector")
+    )
+    collection_of, qrels_of, run_of = (
+        apps.get_model("runs", model) for model in ("Collection", "Qrels", "Run")
+    )
     collection = collection_of.objects.create(slug=slug, name=slug, team=team, measures=MEASURES)
     qrels = qrels_of.objects.create(
         collection=collection, version=1, active=True, sha256="0" * 64, size=1, lines=1, judgements=1, topics=topics,
         topic_ids=[str(topic) for topic in range(topics)], levels={},
     )  # fmt: skip
-    fields = {"collection": collection, "team": team, "sha256": "0" * 64, "size": 1, "lines": 1, "documents": 1}
+    fields = {
+        "collection": collection,
+        "team": team,
+        "sha256": "0" * 64,
+        "size": 1,
+        "lines": 1,
+        "documents": 1,
+    }
     rows = run_of.objects.bulk_create(
-        run_of(tag=f"r{index}", topics=topics, tied_documents=0, grouped=True, **fields) for index in range(runs)
+        run_of(tag=f"r{index}", topics=topics, tied_documents=0, grouped=True, **fields)
+        for index in range(runs)
     )
     done = evaluation.objects.bulk_create(
-        evaluation(run=run, qrels=qrels, scores="float64", state="evaluated", topics_answered=topics) for run in rows
+        evaluation(
+            run=run, qrels=qrels, scores="float64", state="evaluated", topics_answered=topics
+        )
+        for run in rows
     )
     rng = np.random.default_rng(7)
     ease, skill = rng.beta(1, 2, (len(MEASURES), topics)), rng.normal(0, 0.06, runs)
@@ -90,7 +105,13 @@ def fill(team: Any, runs: int, topics: int, name: str = "board") -> str:
         # There is no judged view to compute the column of every leaderboard from.
         shown = zip([*MEASURES, JUDGED.name], [*values, np.ones(topics)], strict=True)
         vector.objects.bulk_create(
-            vector(evaluation=row, measure=name, mean=float(of.mean()), topics=topics, content=of.tobytes())
+            vector(
+                evaluation=row,
+                measure=name,
+                mean=float(of.mean()),
+                topics=topics,
+                content=of.tobytes(),
+            )
             for name, of in shown
         )
     with connection.cursor() as cursor:
@@ -114,7 +135,9 @@ def _time(title: str, address: str, query: dict[str, str], *, forget: bool = Tru
         seconds.append(time.perf_counter() - start)
         busy.append(time.process_time() - begun)
         assert answer.status_code == 200, answer.content
-        assert (MEMORY.recalled == before) == forget, f"{title}: remembered answers are mixed with new ones"
+        assert (MEMORY.recalled == before) == forget, (
+            f"{title}: remembered answers are mixed with new ones"
+        )
     print(
         f"{connection.vendor}: {title}: median {1000 * statistics.median(seconds):.0f} ms of {ROUNDS}, "
         f"first round {1000 * seconds[0]:.0f} ms, processor time {1000 * statistics.median(busy):.0f} ms",

@@ -59,13 +59,21 @@ def _interval(theirs: Answer, ours: Answer, difference: Matrix) -> bool:
 
 def _permutation(a: Matrix, b: Matrix) -> Answer:
     found = stats.permutation_test(
-        (a - b,), _mean, permutation_type="samples", n_resamples=RESAMPLES, batch=10_000, vectorized=True, rng=1
+        (a - b,),
+        _mean,
+        permutation_type="samples",
+        n_resamples=RESAMPLES,
+        batch=10_000,
+        vectorized=True,
+        rng=1,
     )
     return (float(found.pvalue),)
 
 
 def _bca(a: Matrix, b: Matrix) -> Answer:
-    found = stats.bootstrap((a - b,), _mean, n_resamples=RESAMPLES, batch=10_000, vectorized=True, rng=1)
+    found = stats.bootstrap(
+        (a - b,), _mean, n_resamples=RESAMPLES, batch=10_000, vectorized=True, rng=1
+    )
     return float(found.confidence_interval.low), float(found.confidence_interval.high)
 
 
@@ -84,7 +92,9 @@ def _pairwise(test: Callable[..., Any], **options: Any) -> Callable[[Matrix], Ma
     return p_values
 
 
-def _shared(draw: Callable[[np.random.Generator, int, int], Matrix], centre: bool) -> Callable[[Matrix], Matrix]:
+def _shared(
+    draw: Callable[[np.random.Generator, int, int], Matrix], centre: bool
+) -> Callable[[Matrix], Matrix]:
     """Each run's sum in each resample by one product of matrices, and a difference of sums for each pair."""
 
     def p_values(values: Matrix) -> Matrix:
@@ -133,7 +143,9 @@ def _largest_t(values: Matrix) -> Matrix:
     rng, counts, resamples = np.random.default_rng(1), np.zeros(len(first)), 100
     for _ in range(0, TUKEY_RESAMPLES, resamples):
         # Faster than to subtract the sums of runs, which are twice as many numbers to read.
-        largest = np.maximum.accumulate(np.abs(scaled @ _signs(rng, values.shape[1], resamples)), axis=0)
+        largest = np.maximum.accumulate(
+            np.abs(scaled @ _signs(rng, values.shape[1], resamples)), axis=0
+        )
         counts += (largest >= seen[order, None] - 1e-9).sum(axis=1)
     p_values = np.empty(len(first))
     p_values[order] = np.maximum.accumulate(((counts + 1) / (TUKEY_RESAMPLES + 1))[::-1])[::-1]
@@ -141,8 +153,21 @@ def _largest_t(values: Matrix) -> Matrix:
 
 
 PEERS = (
-    Peer("paired_t", lambda a, b: (float(stats.ttest_rel(a, b).pvalue),), 1000, _exact, _pairwise(stats.ttest_rel)),
-    Peer("wilcoxon", lambda a, b: (float(stats.wilcoxon(a, b).pvalue),), 1000, _exact, _pairwise(stats.wilcoxon), 0.01),
+    Peer(
+        "paired_t",
+        lambda a, b: (float(stats.ttest_rel(a, b).pvalue),),
+        1000,
+        _exact,
+        _pairwise(stats.ttest_rel),
+    ),
+    Peer(
+        "wilcoxon",
+        lambda a, b: (float(stats.wilcoxon(a, b).pvalue),),
+        1000,
+        _exact,
+        _pairwise(stats.wilcoxon),
+        0.01,
+    ),
     Peer(
         "mann_whitney",
         lambda a, b: (float(stats.mannwhitneyu(a, b).pvalue),),
@@ -166,7 +191,9 @@ PEERS = (
 def simulated(runs: int, topics: int) -> Matrix:
     rng = np.random.default_rng(7)
     ease = rng.beta(1, 2, topics)
-    return np.clip(ease + rng.normal(0, 0.15, (runs, topics)) + rng.normal(0, 0.03, (runs, 1)), 0, 1)
+    return np.clip(
+        ease + rng.normal(0, 0.15, (runs, topics)) + rng.normal(0, 0.03, (runs, 1)), 0, 1
+    )
 
 
 def measure_statistics() -> None:
@@ -174,9 +201,13 @@ def measure_statistics() -> None:
     values = simulated(RUNS, TOPICS)
     pairs = all_pairs(RUNS)
     print(
-        f"all {len(pairs[0]):,} pairs of {RUNS} runs x {TOPICS} topics, B = {RESAMPLES:,}, best of {ROUNDS}", flush=True
+        f"all {len(pairs[0]):,} pairs of {RUNS} runs x {TOPICS} topics, B = {RESAMPLES:,}, best of {ROUNDS}",
+        flush=True,
     )
-    found = {name: _best(lambda name=name: TESTS[name].compare(values, *pairs, Options())) for name in TESTS}
+    found = {
+        name: _best(lambda name=name: TESTS[name].compare(values, *pairs, Options()))
+        for name in TESTS
+    }
     ratios = {peer.test: _ratio(peer, values, *found[peer.test]) for peer in PEERS}
     for name, (seconds, _) in found.items():
         print(f"{name}: {1000 * seconds:.1f} ms{ratios.get(name, '')}")
@@ -205,7 +236,11 @@ def _ratio(peer: Peer, values: Matrix, seconds: float, ours: PairedResult) -> st
     start = time.process_time()
     together = peer.together(values)
     whole = time.process_time() - start
-    bound = peer.close if peer.off is _exact else 5 * np.sqrt(2 * np.maximum(ours.p_value, 1e-4) / RESAMPLES)
+    bound = (
+        peer.close
+        if peer.off is _exact
+        else 5 * np.sqrt(2 * np.maximum(ours.p_value, 1e-4) / RESAMPLES)
+    )
     if (np.abs(together - ours.p_value) > bound).any():
         raise SystemExit(f"{peer.test}: all pairs at once have other p values")
     for pair, answer in zip(chosen, theirs, strict=True):
@@ -225,23 +260,35 @@ def _measure_max_t(values: Matrix) -> None:
     start = time.process_time()
     together = _largest_t(values)
     theirs = time.process_time() - start
-    if (np.abs(together - answer.p_value) > 5 * np.sqrt(2 * np.maximum(answer.p_value, 1e-3) / TUKEY_RESAMPLES)).any():
+    if (
+        np.abs(together - answer.p_value)
+        > 5 * np.sqrt(2 * np.maximum(answer.p_value, 1e-3) / TUKEY_RESAMPLES)
+    ).any():
         raise SystemExit("max_t: NumPy's flips have other p values")
     title = f"max_t, B = {TUKEY_RESAMPLES:,}"
-    print(f"{title}: {1000 * ours:.1f} ms, {theirs / ours:.1f} times as fast as NumPy with shared draws")
+    print(
+        f"{title}: {1000 * ours:.1f} ms, {theirs / ours:.1f} times as fast as NumPy with shared draws"
+    )
 
 
 def _measure_tukey(values: Matrix) -> None:
     ours, answer = _best(
-        lambda: TESTS["randomised_tukey_hsd"].compare(values, *all_pairs(RUNS), Options(resamples=TUKEY_RESAMPLES))
+        lambda: TESTS["randomised_tukey_hsd"].compare(
+            values, *all_pairs(RUNS), Options(resamples=TUKEY_RESAMPLES)
+        )
     )
     start = time.process_time()
     together = _shuffled(values)
     theirs = time.process_time() - start
-    if (np.abs(together - answer.p_value) > 5 * np.sqrt(2 * np.maximum(answer.p_value, 1e-3) / TUKEY_RESAMPLES)).any():
+    if (
+        np.abs(together - answer.p_value)
+        > 5 * np.sqrt(2 * np.maximum(answer.p_value, 1e-3) / TUKEY_RESAMPLES)
+    ).any():
         raise SystemExit("randomised_tukey_hsd: NumPy's shuffles have other p values")
     title = f"randomised_tukey_hsd, B = {TUKEY_RESAMPLES:,}"
-    print(f"{title}: {1000 * ours:.1f} ms, {theirs / ours:.1f} times as fast as NumPy with shared draws")
+    print(
+        f"{title}: {1000 * ours:.1f} ms, {theirs / ours:.1f} times as fast as NumPy with shared draws"
+    )
 
 
 def _measure_friedman(values: Matrix) -> None:
@@ -259,4 +306,6 @@ def _measure_many() -> None:
         start = time.process_time()
         TESTS[name].compare(values, *all_pairs(1000), Options(resamples=10_000))
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        print(f"{name}, 1,000 runs x 250 topics, B = 10,000: {time.process_time() - start:.2f} s, peak {peak:.2f} GB")
+        print(
+            f"{name}, 1,000 runs x 250 topics, B = 10,000: {time.process_time() - start:.2f} s, peak {peak:.2f} GB"
+        )

@@ -27,7 +27,11 @@ from tests.benchmarks.data import SETS
 ROUNDS = 25
 _DEPTHS = (5, 10, 15, 20, 30, 50, 100, 200, 500)
 FIFTY = [
-    *(parse_measure(f"{name}@{k}") for name in ("nDCG", "P", "R", "AP", "Success") for k in _DEPTHS),
+    *(
+        parse_measure(f"{name}@{k}")
+        for name in ("nDCG", "P", "R", "AP", "Success")
+        for k in _DEPTHS
+    ),
     *parse_measures("nDCG,RR,Rprec,Bpref,RBP(p=0.8)"),
 ]
 STORED = parse_measures("nDCG@10,nDCG,AP,RR,P@5,P@10,R@100,R@1000,Rprec,Judged@10")
@@ -44,7 +48,10 @@ def measure_views() -> None:
             stored = _judge(judgements, run).to_bytes()
             _print(f"{name}: 50 measures more from the stored view", partial(_fifty, stored))
             if name == "S":
-                _print("S: 50 x 1000 run to 10 vectors, judgements cached", partial(_evaluate, judgements, run))
+                _print(
+                    "S: 50 x 1000 run to 10 vectors, judgements cached",
+                    partial(_evaluate, judgements, run),
+                )
         stored = _judge(*_files("M", Path(folder))).to_bytes()
         _print("M: four curves, ranks 1..1000: means and ideals", partial(_curves, stored))
 
@@ -100,7 +107,9 @@ def measure_upload() -> None:
         seconds: dict[str, list[float]] = {"ours": [], "check": [], "peer": []}
         for _ in range(9):
             seconds["ours"].append(_seconds(lambda: _upload(judgements, compressed)))
-            seconds["check"].append(_seconds(lambda: check_run(lambda: open_file(compressed, DEFAULT_LIMITS))))
+            seconds["check"].append(
+                _seconds(lambda: check_run(lambda: open_file(compressed, DEFAULT_LIMITS)))
+            )
             if binary := os.environ.get("TREC_EVAL"):
                 seconds["peer"].append(_seconds(lambda: _shell(binary, qrels, compressed, plain)))
         ours = statistics.median(seconds["ours"])
@@ -109,7 +118,9 @@ def measure_upload() -> None:
         print(f"the check alone: {1000 * check:.0f} ms")
         if seconds["peer"]:
             peer = statistics.median(seconds["peer"])
-            print(f"gzip -dc, then trec_eval: {1000 * peer:.0f} ms, {peer / ours:.1f} times as long")
+            print(
+                f"gzip -dc, then trec_eval: {1000 * peer:.0f} ms, {peer / ours:.1f} times as long"
+            )
 
 
 def _upload(judgements: Judgements, compressed: Path) -> None:
@@ -123,7 +134,9 @@ def _shell(binary: str, qrels: Path, compressed: Path, plain: Path) -> None:
     with plain.open("wb") as target:
         subprocess.run(["gzip", "-dc", str(compressed)], stdout=target, check=True)
     flags = [argument for measure in _AS_TREC_EVAL for argument in ("-m", measure)]
-    subprocess.run([binary, "-q", *flags, str(qrels), str(plain)], stdout=subprocess.DEVNULL, check=True)
+    subprocess.run(
+        [binary, "-q", *flags, str(qrels), str(plain)], stdout=subprocess.DEVNULL, check=True
+    )
 
 
 def _seconds(work: Callable[[], None]) -> float:
@@ -134,4 +147,6 @@ def _seconds(work: Callable[[], None]) -> float:
 
 def _print(what: str, work: Callable[[], None]) -> None:
     work()
-    print(f"{what}: median {1000 * statistics.median(_seconds(work) for _ in range(ROUNDS)):.1f} ms of {ROUNDS}")
+    print(
+        f"{what}: median {1000 * statistics.median(_seconds(work) for _ in range(ROUNDS)):.1f} ms of {ROUNDS}"
+    )

@@ -13,12 +13,20 @@ from playwright.sync_api import Browser, Error, Playwright, sync_playwright
 from tests.browser.site import Site, filled_site
 
 # The first one has no window to draw, and takes half of the processor time.
-_CHROMIUM = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+_CHROMIUM = (
+    "chromium-headless-shell",
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+)
 
 
 def start_chromium(playwright: Playwright) -> Browser | None:
     """Chromium as the system has it, or as Playwright brought it; None where there is none."""
-    found = os.environ.get("EVALHUB_TEST_CHROMIUM") or next(filter(None, map(shutil.which, _CHROMIUM)), None)
+    found = os.environ.get("EVALHUB_TEST_CHROMIUM") or next(
+        filter(None, map(shutil.which, _CHROMIUM)), None
+    )
     try:
         return playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
     except Error:
@@ -31,7 +39,9 @@ def chromium() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         browser = start_chromium(playwright)
         if browser is None and os.environ.get("EVALHUB_TEST_REQUIRED"):
-            pytest.fail("EVALHUB_TEST_REQUIRED is set, but there is no Chromium; EVALHUB_TEST_CHROMIUM may name one")
+            pytest.fail(
+                "EVALHUB_TEST_REQUIRED is set, but there is no Chromium; EVALHUB_TEST_CHROMIUM may name one"
+            )
         if browser is None:
             pytest.skip("no Chromium found; EVALHUB_TEST_CHROMIUM may name one")
         yield browser

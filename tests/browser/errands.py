@@ -123,7 +123,9 @@ class Walk:
             whole.seconds += step.seconds
             whole.clicks += step.clicks
             whole.letters += step.letters
-        lines.append(f"{whole.line}: about {whole.by_hand / 60:.1f} minutes by hand, without reading\n")
+        lines.append(
+            f"{whole.line}: about {whole.by_hand / 60:.1f} minutes by hand, without reading\n"
+        )
         sys.stdout.write("\n".join(lines))
 
 
@@ -143,7 +145,11 @@ def noisy_run(run: str, tag: str, spread: float, rng: np.random.Generator) -> by
 
 def submit(walk: Walk, files: list[FilePayload], **choices: str) -> None:
     """Submit run files, and settings beside them, on the page for that."""
-    whole = [files] if walk.scripts else [files[at : at + _AT_ONCE] for at in range(0, len(files), _AT_ONCE)]
+    whole = (
+        [files]
+        if walk.scripts
+        else [files[at : at + _AT_ONCE] for at in range(0, len(files), _AT_ONCE)]
+    )
     for number, some in enumerate(whole):
         if number:
             walk.page.goto(walk.page.url)
@@ -153,9 +159,13 @@ def submit(walk: Walk, files: list[FilePayload], **choices: str) -> None:
         walk.press("Submit")
         runs = sum(one["name"].endswith(".run") for one in some)
         if walk.scripts:
-            expect(walk.page.locator("#told")).to_contain_text(f"{runs} submitted of {runs}", timeout=PATIENCE)
+            expect(walk.page.locator("#told")).to_contain_text(
+                f"{runs} submitted of {runs}", timeout=PATIENCE
+            )
         else:
-            expect(walk.page.get_by_role("heading", name=f"{len(some)} files")).to_be_visible(timeout=PATIENCE)
+            expect(walk.page.get_by_role("heading", name=f"{len(some)} files")).to_be_visible(
+                timeout=PATIENCE
+            )
     walk.follow("See the leaderboard")
 
 
@@ -164,7 +174,9 @@ def lab(walk: Walk, browser: Browser, server: Server, code: str, options: dict[s
 
         def somebody() -> Walk:
             """Another person at another machine, with the same clock."""
-            page = contexts.enter_context(browser.new_context(base_url=server.url, **options)).new_page()
+            page = contexts.enter_context(
+                browser.new_context(base_url=server.url, **options)
+            ).new_page()
             return Walk(page, walk.scripts, walk.pictures, walk.steps)
 
         _make_team(walk, somebody(), code)
@@ -203,7 +215,9 @@ def _make_collection(walk: Walk) -> None:
     simulated, rng = simulate_collection(), np.random.default_rng(7)
     made = [(tag, turn) for turn in range(4) for tag in simulated.runs][:40]
     files = [
-        payload(f"{tag}-{turn}.run", noisy_run(simulated.runs[tag], f"{tag}-{turn}", 0.3 * turn, rng))
+        payload(
+            f"{tag}-{turn}.run", noisy_run(simulated.runs[tag], f"{tag}-{turn}", 0.3 * turn, rng)
+        )
         for tag, turn in made
     ]
     page = walk.page
@@ -240,7 +254,9 @@ def _compare_runs(walk: Walk) -> str:
         if not walk.scripts:
             walk.press("Choose checked runs")
         walk.click(page.locator("#selection button[value=selected]"))
-        expect(page.get_by_role("heading", name="How to report this")).to_be_visible(timeout=PATIENCE)
+        expect(page.get_by_role("heading", name="How to report this")).to_be_visible(
+            timeout=PATIENCE
+        )
     with walk.step("export a LaTeX table"):
         assert b"tabular" in walk.download("LaTeX")
     with walk.step("share the comparison"):
@@ -263,7 +279,11 @@ def study(walk: Walk, browser: Browser, server: Server, code: str, options: dict
         walk.follow("Collections")
         walk.follow("Study")
         walk.follow("Submit runs")
-        submit(walk, files, **{"Tag of each file": "the name of the file", "Experiment": "BM25 grid (ada)"})
+        submit(
+            walk,
+            files,
+            **{"Tag of each file": "the name of the file", "Experiment": "BM25 grid (ada)"},
+        )
     with walk.step("wait until all are ranked"):
         walk.wait(page.get_by_role("button", name="Compare all (30 runs)"))
     with walk.step("filter: a large k1 only"):
@@ -314,19 +334,29 @@ def _mark(walk: Walk, tag: str) -> None:
 def _prepare_study(server: Server) -> list[FilePayload]:
     """Make an account and a collection with judgements; return the files of a grid of runs, and of their settings."""
     simulated, rng = simulate_collection(), np.random.default_rng(8)
-    code = f"from runs.models import User; User.objects.create_superuser('ada', password={PASSWORD!r})"
+    code = (
+        f"from runs.models import User; User.objects.create_superuser('ada', password={PASSWORD!r})"
+    )
     server.manage("shell", "-v", "0", "-c", code)
     with server.client() as api:
         fields = {"slug": "study", "name": "Study", "measures": ["nDCG@10", "AP", "RR", "P@10"]}
         api.post("collections/", json=fields).raise_for_status()
-        api.put("collections/study/topics/", files={"file": ("file", simulated.topics)}).raise_for_status()
-        api.post("collections/study/qrels/", files={"file": ("file", simulated.qrels)}).raise_for_status()
+        api.put(
+            "collections/study/topics/", files={"file": ("file", simulated.topics)}
+        ).raise_for_status()
+        api.post(
+            "collections/study/qrels/", files={"file": ("file", simulated.qrels)}
+        ).raise_for_status()
     files = []
     for k1, b in product(_K1, _B):
         name = f"bm25-k{k1}-b{b}"
         spread = 0.3 + 0.9 * abs(k1 - 1.2) + 1.2 * abs(b - 0.4)
-        files.append(payload(f"{name}.run", noisy_run(simulated.runs["bm25-tuned"], name, spread, rng)))
-        files.append(payload(f"{name}.json", json.dumps({"bm25": {"k1": k1, "b": b}, "stemmer": "porter"})))
+        files.append(
+            payload(f"{name}.run", noisy_run(simulated.runs["bm25-tuned"], name, spread, rng))
+        )
+        files.append(
+            payload(f"{name}.json", json.dumps({"bm25": {"k1": k1, "b": b}, "stemmer": "porter"}))
+        )
     return files
 
 
@@ -334,15 +364,22 @@ ERRANDS = {"lab": lab, "study": study}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("errands", nargs="*", choices=[*ERRANDS, []], help="both where none is named")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "errands", nargs="*", choices=[*ERRANDS, []], help="both where none is named"
+    )
     parser.add_argument("--pictures", type=Path, help="a folder for the page after each step")
     parser.add_argument("--width", type=int, default=1440)
     parser.add_argument("--no-scripts", action="store_true")
     asked = parser.parse_args()
     # The settings of single files are read by the page's script.
     names = asked.errands or (["lab"] if asked.no_scripts else list(ERRANDS))
-    options = {"viewport": {"width": asked.width, "height": 900}, "java_script_enabled": not asked.no_scripts}
+    options = {
+        "viewport": {"width": asked.width, "height": 900},
+        "java_script_enabled": not asked.no_scripts,
+    }
     for name in names:
         pictures = asked.pictures and asked.pictures / name
         if pictures:

@@ -27,16 +27,24 @@ _UPLOADED = 12
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--only", nargs="*", help="names of pages, with `runs-40-` before those of 40 runs")
+    parser.add_argument(
+        "--only", nargs="*", help="names of pages, with `runs-40-` before those of 40 runs"
+    )
     parser.add_argument("--runs", nargs="*", type=int, default=[], help="numbers of runs")
     parser.add_argument("--topics", nargs="*", type=int, default=[], help="numbers of topics")
     parser.add_argument("--widths", nargs="*", type=int, default=WIDTHS)
     parser.add_argument("--schemes", nargs="*", default=("light", "dark"))
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as data, filled_site(Path(data)) as site, sync_playwright() as playwright:
+    with (
+        tempfile.TemporaryDirectory() as data,
+        filled_site(Path(data)) as site,
+        sync_playwright() as playwright,
+    ):
         browser = start_chromium(playwright)
         if browser is None:
             parser.error("there is no Chromium")
@@ -45,10 +53,17 @@ def main() -> None:
             pages |= _many(site, f"runs-{number}", simulate_collection(), number)
         for number in options.topics:
             pages |= _many(
-                site, f"topics-{number}", simulate_collection(topics=number, pool=80, judged=40, depth=60), _UPLOADED
+                site,
+                f"topics-{number}",
+                simulate_collection(topics=number, pool=80, judged=40, depth=60),
+                _UPLOADED,
             )
         pages = pages or {**site.pages(), **site.own_pages()}
-        chosen = {name: address for name, address in pages.items() if not options.only or name in options.only}
+        chosen = {
+            name: address
+            for name, address in pages.items()
+            if not options.only or name in options.only
+        }
         for scheme in options.schemes:
             for width in options.widths:
                 take(browser, site, chosen, options.folder, scheme, width)
@@ -59,10 +74,17 @@ def _many(site: Site, slug: str, simulated: Simulated, number: int) -> dict[str,
     with site.server.client() as api:
 
         def upload(method: str, path: str, content: str) -> str:
-            sent = api.request(method, f"collections/{slug}/{path}", files={"file": ("file", content)}, timeout=300)
+            sent = api.request(
+                method, f"collections/{slug}/{path}", files={"file": ("file", content)}, timeout=300
+            )
             return str(sent.raise_for_status().json().get("url", ""))
 
-        fields = {"slug": slug, "name": f"The collection {slug}", "measures": _MEASURES, "documents": 100_000}
+        fields = {
+            "slug": slug,
+            "name": f"The collection {slug}",
+            "measures": _MEASURES,
+            "documents": 100_000,
+        }
         api.post("collections/", json=fields).raise_for_status()
         upload("put", "topics/", simulated.topics)
         upload("post", "qrels/", simulated.qrels)
@@ -104,7 +126,9 @@ def _many(site: Site, slug: str, simulated: Simulated, number: int) -> dict[str,
     return {f"{slug}-{name}": address for name, address in addresses.items()}
 
 
-def take(browser: Browser, site: Site, pages: dict[str, str], folder: Path, scheme: str, width: int) -> None:
+def take(
+    browser: Browser, site: Site, pages: dict[str, str], folder: Path, scheme: str, width: int
+) -> None:
     """Each page as long as it is, charts included."""
     context = browser.new_context(
         base_url=site.url,

@@ -13,7 +13,12 @@ import httpx
 
 from evalhub.operating.simulation import simulate_collection
 from tests.browser.states import SLUG, STATES
-from tests.reliability.servers import Server, embedded_server, wait_until_compared, wait_until_evaluated
+from tests.reliability.servers import (
+    Server,
+    embedded_server,
+    wait_until_compared,
+    wait_until_evaluated,
+)
 
 _MEASURES = ["nDCG@10", "AP", "RR", "P@10"]
 _LABELS = {"0": "not relevant", "1": "marginal", "2": "fair", "3": "high"}
@@ -149,7 +154,12 @@ def filled_site(folder: Path) -> Iterator[Site]:
         _make_account(server)
         simulated = simulate_collection()
         for slug in ("open", "blind", "empty"):
-            fields = {"slug": slug, "name": f"The {slug} collection", "measures": _MEASURES, "level_labels": _LABELS}
+            fields = {
+                "slug": slug,
+                "name": f"The {slug} collection",
+                "measures": _MEASURES,
+                "level_labels": _LABELS,
+            }
             api.post("collections/", json={**fields, "blind": slug == "blind"}).raise_for_status()
         _upload(api, "put", "collections/open/topics/", simulated.topics)
         for slug in ("open", "blind"):
@@ -157,13 +167,29 @@ def filled_site(folder: Path) -> Iterator[Site]:
         chosen = list(simulated.runs.items())[-_RUNS:]
         runs = {tag: _upload(api, "post", "collections/open/runs/", run) for tag, run in chosen}
         for number, sent in enumerate(runs.values()):
-            metadata = {"bm25": {"k1": 0.6 + number % 3 / 5, "b": 0.4}, "model": f"BM25-{number}", "stemmed": True}
-            said = {"metadata": metadata, "costs": {"latency_ms": {"value": 12.1, "low": 11, "high": 14, "n": 200}}}
+            metadata = {
+                "bm25": {"k1": 0.6 + number % 3 / 5, "b": 0.4},
+                "model": f"BM25-{number}",
+                "stemmed": True,
+            }
+            said = {
+                "metadata": metadata,
+                "costs": {"latency_ms": {"value": 12.1, "low": 11, "high": 14, "n": 200}},
+            }
             api.patch(sent["url"], json=said).raise_for_status()
-        view = {"name": "Much k1", "query": "filter=param:bm25.k1>0.7&columns=param:bm25.k1", "scope": "collection"}
+        view = {
+            "name": "Much k1",
+            "query": "filter=param:bm25.k1>0.7&columns=param:bm25.k1",
+            "scope": "collection",
+        }
         api.post("collections/open/views/", json=view).raise_for_status()
-        made = [{"run": run["id"], "relation": "fused", "weight": 0.5} for run in list(runs.values())[1:3]]
-        api.put(f"{next(iter(runs.values()))['url']}parents/", json={"parents": made}).raise_for_status()
+        made = [
+            {"run": run["id"], "relation": "fused", "weight": 0.5}
+            for run in list(runs.values())[1:3]
+        ]
+        api.put(
+            f"{next(iter(runs.values()))['url']}parents/", json={"parents": made}
+        ).raise_for_status()
         api.post("systems/", json={"slug": "bm25", "name": "BM25"}).raise_for_status()
         versions = [run["id"] for run in list(runs.values())[:3]]
         api.patch(f"systems/{TEAM}/bm25/", json={"add": versions}).raise_for_status()
@@ -184,7 +210,9 @@ def _make_states(server: Server, api: httpx.Client, qrels: str, sample: bytes) -
     fields = {"slug": SLUG, "name": "The collection of states", "measures": _MEASURES}
     api.post("collections/", json=fields).raise_for_status()
     _upload(api, "post", f"collections/{SLUG}/qrels/", qrels)
-    runs = {tag: _upload(api, "post", f"collections/{SLUG}/runs/?tag={tag}", sample) for tag in STATES}
+    runs = {
+        tag: _upload(api, "post", f"collections/{SLUG}/runs/?tag={tag}", sample) for tag in STATES
+    }
     for run in runs.values():
         wait_until_evaluated(api, run["url"])
     # Another version, one line shorter: what was evaluated becomes stale.
@@ -199,13 +227,32 @@ def _make_campaign(server: Server, api: httpx.Client, sample: bytes) -> None:
     """The campaign `cup` on the blind collection, in which the account that looks takes part with two entries."""
     now = datetime.now(UTC)
     text = "# Task\n\nRank *all* topics.\n\n| field | means |\n| - | - |\n| score | larger is better |\n"
-    fields = {"slug": "cup", "name": "The cup", "summary": "Find it", "guidelines": text, "registration": "approval"}
+    fields = {
+        "slug": "cup",
+        "name": "The cup",
+        "summary": "Find it",
+        "guidelines": text,
+        "registration": "approval",
+    }
     api.post("campaigns/", json=fields).raise_for_status()
-    choice = {"key": "stage", "label": "First stage", "type": "choice", "choices": ["BM25", "other"], "help": "What?"}
+    choice = {
+        "key": "stage",
+        "label": "First stage",
+        "type": "choice",
+        "choices": ["BM25", "other"],
+        "help": "What?",
+    }
     kinds = [{"key": "automatic", "label": "Automatic"}, {"key": "manual", "label": "Manual"}]
     days = {"opens_at": -1, "closes_at": 9, "late_closes_at": 12}
     times = {name: (now + timedelta(days=number)).isoformat() for name, number in days.items()}
-    phase = {"slug": "task", "name": "Task", "collection": "blind", "zone": "AoE", "slots": 3, "attempts_daily": 9}
+    phase = {
+        "slug": "task",
+        "name": "Task",
+        "collection": "blind",
+        "zone": "AoE",
+        "slots": 3,
+        "attempts_daily": 9,
+    }
     of_runs = {"form": [choice], "run_types": kinds, "measures": _MEASURES}
     api.post("campaigns/cup/phases/", json={**phase, **times, **of_runs}).raise_for_status()
     terms = {"title": "Terms", "text": "Be **fair**."}
@@ -221,7 +268,11 @@ def _make_campaign(server: Server, api: httpx.Client, sample: bytes) -> None:
     }
     for tag in ("walk", "stroll"):
         file = sample.replace(sample.split(maxsplit=6)[5], tag.encode())
-        sent = api.post("campaigns/cup/phases/task/entries/", files={"file": ("run", file)}, data={**given, "tag": tag})
+        sent = api.post(
+            "campaigns/cup/phases/task/entries/",
+            files={"file": ("run", file)},
+            data={**given, "tag": tag},
+        )
         sent.raise_for_status()
     later = {"closes_at": (now + timedelta(days=10)).isoformat(), "reason": "power cut"}
     api.post("campaigns/cup/phases/task/extend/", json=later).raise_for_status()
@@ -235,18 +286,24 @@ def _make_account(server: Server) -> None:
 def _compare(api: httpx.Client) -> str:
     """The id of a comparison that the worker made."""
     asked = {"tests": ["randomisation"], "measures": _MEASURES[:2]}
-    told = api.post("collections/open/comparison/", json=asked).raise_for_status().json()["comparison"]
+    told = (
+        api.post("collections/open/comparison/", json=asked).raise_for_status().json()["comparison"]
+    )
     wait_until_compared(api, told["url"])
     return str(told["id"])
 
 
 def _group(api: httpx.Client, runs: list[str]) -> str:
     """The id of an experiment with a baseline, of which there is a note, as there is of a run."""
-    made = api.post("experiments/", json={"slug": "study", "goal": "Which one?", "runs": runs[:3]}).raise_for_status()
+    made = api.post(
+        "experiments/", json={"slug": "study", "goal": "Which one?", "runs": runs[:3]}
+    ).raise_for_status()
     url = made.json()["url"]
     api.patch(url, json={"baseline": runs[0]}).raise_for_status()
     for about in (url, f"runs/{runs[0]}/"):
-        api.post(f"{about}notes/", json={"text": "The index was old: https://example.org/log"}).raise_for_status()
+        api.post(
+            f"{about}notes/", json={"text": "The index was old: https://example.org/log"}
+        ).raise_for_status()
     return str(made.json()["id"])
 
 

@@ -16,9 +16,19 @@ def arrange() -> None:
     from metrics.models import Evaluation
 
     later = timezone.now() + timedelta(days=1)
-    waits = {"state": "queued", "not_before": later, "attempts": 1, "error_code": "evaluation_error"}
+    waits = {
+        "state": "queued",
+        "not_before": later,
+        "attempts": 1,
+        "error_code": "evaluation_error",
+    }
     message = "the evaluation took longer than ten minutes, three times"
-    failed = {"state": "failed", "attempts": 3, "error_code": "evaluation_timeout", "error_message": message}
+    failed = {
+        "state": "failed",
+        "attempts": 3,
+        "error_code": "evaluation_timeout",
+        "error_message": message,
+    }
     for tag in STATES:
         own = Evaluation.objects.filter(run__collection__slug=SLUG, run__tag=tag)
         own.filter(qrels__active=True).update(**(failed if tag.endswith("failed") else waits))
@@ -31,9 +41,14 @@ def take_part(name: str, agreement: str) -> None:
     from runs.models import Agreement, Campaign, Team, User
     from runs.services.campaigns.teams import change_state, register_team, sign
 
-    cup, user = Campaign.objects.select_related("team").get(slug="cup"), User.objects.get(username=name)
+    cup, user = (
+        Campaign.objects.select_related("team").get(slug="cup"),
+        User.objects.get(username=name),
+    )
     own = register_team(campaign=cup, team=user.personal_team, user=user, name="Walkers")
     change_state(participation=own, state="accepted", user=user)
     sign(agreement=Agreement.objects.get(sha256=agreement), user=user, typed_name="W. Alker")
     other = User.objects.create_user("waiter")
-    register_team(campaign=cup, team=Team.objects.get(personal_of=other), user=other, name="Waiters")
+    register_team(
+        campaign=cup, team=Team.objects.get(personal_of=other), user=other, name="Waiters"
+    )

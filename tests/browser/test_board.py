@@ -186,9 +186,16 @@ def arriving(site: Site) -> str:
         files = {"file": ("file", judgements)}
         api.post("collections/arriving/qrels/", files=files).raise_for_status()
         for tag in ("first", "second"):
-            sent = api.post("collections/arriving/runs/", files={"file": ("file", site.sample)}, data={"tag": tag})
+            sent = api.post(
+                "collections/arriving/runs/",
+                files={"file": ("file", site.sample)},
+                data={"tag": tag},
+            )
             wait_until_evaluated(api, sent.raise_for_status().json()["url"])
-    move(site, "state='queued', not_before=timezone.now() + timedelta(days=999), topics_answered=None")
+    move(
+        site,
+        "state='queued', not_before=timezone.now() + timedelta(days=999), topics_answered=None",
+    )
     return "/collections/arriving/"
 
 
@@ -200,7 +207,9 @@ def move(site: Site, fields: str) -> None:
     site.server.manage("shell", "-v", "0", "-c", code)
 
 
-def test_a_run_that_arrives_comes_to_the_board_by_itself(visitor: BrowserContext, site: Site) -> None:
+def test_a_run_that_arrives_comes_to_the_board_by_itself(
+    visitor: BrowserContext, site: Site
+) -> None:
     """The board asks again while something is on its way, and stops; what the reader did to it stays."""
     address = arriving(site)
     with watched(visitor, site) as seen:

@@ -19,7 +19,11 @@ PEOPLE = {"olga": "Lab", "ann": "Apples", "ben": "Berries"}
 
 
 def run_of(tag: str, *documents: str) -> bytes:
-    lines = [f"{topic} Q0 {one} {rank} {9 - rank} {tag}" for topic in "12" for rank, one in enumerate(documents, 1)]
+    lines = [
+        f"{topic} Q0 {one} {rank} {9 - rank} {tag}"
+        for topic in "12"
+        for rank, one in enumerate(documents, 1)
+    ]
     return "\n".join([*lines, ""]).encode()
 
 
@@ -191,7 +195,10 @@ def release(olga: Page, ann: Page, site: Site) -> None:
 def look_after(olga: Page) -> None:
     """What organisers do while a phase is open, each act on a page of its own."""
     olga.goto(f"{CUP}desk/")
-    for act, reason, done in (("Pause", "wrong topics", "is paused"), ("Resume", "", "takes runs again")):
+    for act, reason, done in (
+        ("Pause", "wrong topics", "is paused"),
+        ("Resume", "", "takes runs again"),
+    ):
         olga.get_by_role("link", name=act, exact=True).click()
         if reason:
             olga.get_by_label("Reason").fill(reason)

@@ -45,14 +45,24 @@ def test_the_keys_go_through_a_chart(visitor: BrowserContext, site: Site) -> Non
         drawing.focus()
         expect(chart.locator(".live svg")).to_be_visible(timeout=60_000)
         expect(drawing).to_be_focused()
-        expect(drawing).to_have_attribute("aria-label", re.compile("Arrow keys go through its points"))
+        expect(drawing).to_have_attribute(
+            "aria-label", re.compile("Arrow keys go through its points")
+        )
         page.keyboard.press("ArrowRight")
         expect(said).to_have_text(re.compile(r"^topic \d+, value \d\.\d{4}; 1 of 50$"))
         expect(said).to_have_attribute("aria-live", "polite")
         expect(page.locator("#vg-tooltip-element")).to_be_visible()
-        expect(page.locator("#vg-tooltip-element")).to_contain_text(said.inner_text().split()[1].strip(","))
+        expect(page.locator("#vg-tooltip-element")).to_contain_text(
+            said.inner_text().split()[1].strip(",")
+        )
         expect(chart.locator(".live .at")).to_have_count(1)
-        for key, place in (("ArrowRight", 2), ("End", 50), ("ArrowRight", 50), ("ArrowLeft", 49), ("Home", 1)):
+        for key, place in (
+            ("ArrowRight", 2),
+            ("End", 50),
+            ("ArrowRight", 50),
+            ("ArrowLeft", 49),
+            ("Home", 1),
+        ):
             page.keyboard.press(key)
             expect(said).to_have_text(re.compile(f"; {place} of 50$"))
         page.keyboard.press("Escape")
@@ -74,7 +84,9 @@ def test_the_keys_change_the_line_of_a_chart(visitor: BrowserContext, site: Site
     with watched(visitor, site) as seen:
         page = seen.page
         page.goto(address(site, "run"))
-        chart = page.locator("figure.chart").filter(has=page.locator("img[src*='/curve.svg']")).first
+        chart = (
+            page.locator("figure.chart").filter(has=page.locator("img[src*='/curve.svg']")).first
+        )
         drawing, said = chart.locator(".drawing"), chart.locator(".said")
         drawing.focus()
         expect(chart.locator(".live svg")).to_be_visible(timeout=60_000)

@@ -26,8 +26,12 @@ def test_selected_runs_become_an_experiment(session: BrowserContext, site: Site)
         expect(page.locator("h1")).to_contain_text("Two of four")
         shown = page.get_by_role("region", name="Runs of the experiment").locator("tbody th a")
         assert sorted(shown.all_inner_texts()) == chosen
-        page.get_by_label("The run that the others are compared with").select_option(label=chosen[0])
-        page.locator("form").filter(has_text="The run that the others").get_by_role("button").click()
+        page.get_by_label("The run that the others are compared with").select_option(
+            label=chosen[0]
+        )
+        page.locator("form").filter(has_text="The run that the others").get_by_role(
+            "button"
+        ).click()
         expect(page.locator(".label.base")).to_have_text("baseline")
         page.get_by_label("New note").fill("b matters more")
         page.get_by_role("button", name="Add note").click()

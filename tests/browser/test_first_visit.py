@@ -29,7 +29,9 @@ def test_the_first_account_is_made_on_an_empty_server(chromium: Browser, tmp_pat
                 expect(page.get_by_label("User name")).to_have_value("ada")
                 assert faults_of_access(page) == []
                 page.get_by_label("Code", exact=True).fill(code)
-        expect(page.get_by_role("status")).to_contain_text("Welcome, ada. You are the administrator")
+        expect(page.get_by_role("status")).to_contain_text(
+            "Welcome, ada. You are the administrator"
+        )
         page.set_viewport_size(PHONE)
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
         context.close()

@@ -20,7 +20,9 @@ RUN = b"1 Q0 a 1 3 walk\n1 Q0 b 2 2 walk\n2 Q0 c 1 3 walk\n"
 LOG = b'{"session_id": "s1", "topic_id": "1", "system": "A", "queries": [{"documents": ["a", "z"]}]}\n'
 
 
-def press(page: Page, name: str, done: str = "", *, exact: bool = True, leads_on: bool = False) -> None:
+def press(
+    page: Page, name: str, done: str = "", *, exact: bool = True, leads_on: bool = False
+) -> None:
     """Press a button of the page; read what the answer says that was done, or wait for the page that it leads to."""
     with page.expect_navigation() if leads_on else nullcontext():
         page.get_by_role("main").get_by_role("button", name=name, exact=exact).first.click()
@@ -29,7 +31,9 @@ def press(page: Page, name: str, done: str = "", *, exact: bool = True, leads_on
 
 
 def choose(page: Page, name: str, content: bytes) -> None:
-    page.locator("#file").set_input_files({"name": name, "mimeType": "text/plain", "buffer": content})
+    page.locator("#file").set_input_files(
+        {"name": name, "mimeType": "text/plain", "buffer": content}
+    )
 
 
 def check(page: Page) -> None:
@@ -76,7 +80,9 @@ def test_a_collection_is_made_and_managed(session: BrowserContext, site: Site) -
 def test_a_collection_is_judged_and_released(session: BrowserContext, site: Site) -> None:
     """Blind from the start, two versions of judgements, a quota, and the release of its scores."""
     with site.server.client() as api:
-        api.post("collections/", json={"slug": "judged", "name": "Judged", "measures": ["AP"]}).raise_for_status()
+        api.post(
+            "collections/", json={"slug": "judged", "name": "Judged", "measures": ["AP"]}
+        ).raise_for_status()
     with watched(session, site) as seen:
         page, manage = seen.page, "/collections/judged/manage/"
         page.goto(f"{manage}access/")
@@ -107,7 +113,9 @@ def test_a_collection_is_judged_and_released(session: BrowserContext, site: Site
 def forms(site: Site) -> str:
     """A collection with judgements, to which each test submits what it changes."""
     with site.server.client() as api:
-        api.post("collections/", json={"slug": "forms", "name": "Forms", "measures": ["AP"]}).raise_for_status()
+        api.post(
+            "collections/", json={"slug": "forms", "name": "Forms", "measures": ["AP"]}
+        ).raise_for_status()
         api.post("collections/forms/qrels/", files={"file": ("file", QRELS)}).raise_for_status()
     return "/collections/forms/"
 
@@ -243,7 +251,9 @@ def test_runs_are_withdrawn_and_restored(session: BrowserContext, site: Site, fo
         expect(page.get_by_text("Nothing has been withdrawn.")).to_be_visible()
 
 
-def test_a_session_log_is_checked_and_submitted(session: BrowserContext, site: Site, forms: str) -> None:
+def test_a_session_log_is_checked_and_submitted(
+    session: BrowserContext, site: Site, forms: str
+) -> None:
     with watched(session, site) as seen:
         page = seen.page
         page.goto(f"{forms}submit-sessions/")
@@ -256,7 +266,9 @@ def test_a_session_log_is_checked_and_submitted(session: BrowserContext, site: S
         expect(page.locator("h1")).to_contain_text("log")
 
 
-def test_an_experiment_is_filled_by_a_filter_and_edited(session: BrowserContext, site: Site, forms: str) -> None:
+def test_an_experiment_is_filled_by_a_filter_and_edited(
+    session: BrowserContext, site: Site, forms: str
+) -> None:
     with watched(session, site) as seen:
         page = seen.page
         submit(page, forms, "grouped")
@@ -284,9 +296,9 @@ def test_views_are_saved_renamed_and_deleted(session: BrowserContext, site: Site
         page.locator("#views-tool").get_by_role("button", name="Save", exact=True).click()
         expect(page.locator("#views-tool > summary")).to_contain_text("By AP")
         page.goto("/collections/open/views/")
-        page.locator("section").filter(has=page.get_by_role("button", name="Save By AP")).get_by_label("Name").fill(
-            "AP"
-        )
+        page.locator("section").filter(
+            has=page.get_by_role("button", name="Save By AP")
+        ).get_by_label("Name").fill("AP")
         press(page, "Save By AP", leads_on=True)
         check(page)
         press(page, "Delete AP")
@@ -300,7 +312,11 @@ def test_a_share_link_opens_a_leaderboard_to_a_stranger_until_it_is_revoked(
         fields = {"slug": "secret", "name": "Secret", "measures": ["AP"], "visibility": "private"}
         api.post("collections/", json=fields).raise_for_status()
         api.post("collections/secret/qrels/", files={"file": ("file", QRELS)}).raise_for_status()
-        sent = api.post("collections/secret/runs/", files={"file": ("file", RUN)}).raise_for_status().json()
+        sent = (
+            api.post("collections/secret/runs/", files={"file": ("file", RUN)})
+            .raise_for_status()
+            .json()
+        )
         wait_until_evaluated(api, sent["url"])
     context = chromium.new_context(base_url=site.url, viewport=PHONE, color_scheme="dark")
     with watched(session, site) as owners, watched(context, site) as theirs:
@@ -341,7 +357,9 @@ def test_a_webhook_is_created_disabled_and_deleted(session: BrowserContext, site
         press(page, "Delete 93.184.215.14", "deleted")
 
 
-def test_members_join_change_and_leave_a_team(chromium: Browser, session: BrowserContext, site: Site) -> None:
+def test_members_join_change_and_leave_a_team(
+    chromium: Browser, session: BrowserContext, site: Site
+) -> None:
     """The account of a colleague from the link that makes it to the end of all its sessions."""
     context = chromium.new_context(base_url=site.url)
     with watched(session, site) as owners, watched(context, site) as theirs:
@@ -414,7 +432,9 @@ def test_every_form_that_asks_gets_an_answer(session: BrowserContext, site: Site
         asked: dict[str, str] = {}
         for name in ASKING:
             for question in seen.page.evaluate(FILLED, address(site, name)):
-                asked.setdefault(urlsplit(question).path + str(sorted(parse_qs(question))), question)
+                asked.setdefault(
+                    urlsplit(question).path + str(sorted(parse_qs(question))), question
+                )
         assert len(asked) > 25
         for question in asked.values():
             answer = session.request.get(question)

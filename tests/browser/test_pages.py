@@ -85,7 +85,9 @@ def test_another_page_is_accessible_fits_a_phone_and_is_silent(
     """Loaded once, on a desk in dark colours, which becomes as narrow as a phone; without charts."""
     with watched(session if name in MORE_OWN else reader, site) as seen:
         page = seen.page
-        page.route("**/charts/**", lambda route: route.fulfill(content_type="image/svg+xml", body=NO_CHART))
+        page.route(
+            "**/charts/**", lambda route: route.fulfill(content_type="image/svg+xml", body=NO_CHART)
+        )
         page.emulate_media(color_scheme="dark")
         page.goto(address(site, name))
         assert faults_of_access(page) == []
@@ -94,7 +96,10 @@ def test_another_page_is_accessible_fits_a_phone_and_is_silent(
 
 
 def test_every_page_is_looked_at(site: Site) -> None:
-    assert {*OPEN, *STATES, *TOPICS, *STUDIES, *OWN, *MORE, *MORE_OWN} == {*site.pages(), *site.own_pages()}
+    assert {*OPEN, *STATES, *TOPICS, *STUDIES, *OWN, *MORE, *MORE_OWN} == {
+        *site.pages(),
+        *site.own_pages(),
+    }
 
 
 @pytest.mark.parametrize("name", [*OPEN, *STATES])
@@ -111,7 +116,9 @@ def test_a_page_works_without_scripts(chromium: Browser, site: Site, name: str) 
     context.close()
 
 
-@pytest.mark.parametrize(("name", "table"), [("sessions", ".board"), ("topics", ".topics"), ("run", ".topics")])
+@pytest.mark.parametrize(
+    ("name", "table"), [("sessions", ".board"), ("topics", ".topics"), ("run", ".topics")]
+)
 def test_the_page_scrolls_and_the_header_of_a_long_table_stays(
     visitor: BrowserContext, site: Site, name: str, table: str
 ) -> None:
@@ -156,15 +163,26 @@ def test_the_administration_works_under_the_content_security_policy(
     chromium: Browser, session: BrowserContext, site: Site
 ) -> None:
     """Lists, forms, the calendar of a date and the choice of a user, without a word of the console."""
-    context = chromium.new_context(base_url=site.url, storage_state=session.storage_state(), color_scheme="dark")
+    context = chromium.new_context(
+        base_url=site.url, storage_state=session.storage_state(), color_scheme="dark"
+    )
     with watched(context, site) as seen:
         page = seen.page
-        for path in ("", "runs/user/", "runs/run/", "runs/collection/", "metrics/evaluation/", "runs/auditevent/"):
+        for path in (
+            "",
+            "runs/user/",
+            "runs/run/",
+            "runs/collection/",
+            "metrics/evaluation/",
+            "runs/auditevent/",
+        ):
             page.goto(f"/admin/{path}", wait_until="networkidle")
             expect(page.locator("#content h1, #content-start h1").first).to_be_visible()
         page.goto("/admin/runs/collection/add/", wait_until="networkidle")
         page.locator(".select2-selection").first.click()
-        expect(page.locator(".select2-results__option").filter(has_text="admin").first).to_be_visible()
+        expect(
+            page.locator(".select2-results__option").filter(has_text="admin").first
+        ).to_be_visible()
         page.goto("/admin/runs/apitoken/", wait_until="networkidle")
         page.locator("#result_list tbody th a").first.click()
         page.locator(".field-expires_at .datetimeshortcuts a").nth(1).click()
@@ -202,7 +220,9 @@ def test_the_board_is_ordered_without_scripts_by_a_button(chromium: Browser, sit
     context.close()
 
 
-def test_two_runs_are_chosen_compared_and_looked_at_topic_by_topic(visitor: BrowserContext, site: Site) -> None:
+def test_two_runs_are_chosen_compared_and_looked_at_topic_by_topic(
+    visitor: BrowserContext, site: Site
+) -> None:
     with watched(visitor, site) as seen:
         page = seen.page
         page.goto(address(site, "comparison"))
@@ -217,8 +237,12 @@ def test_two_runs_are_chosen_compared_and_looked_at_topic_by_topic(visitor: Brow
         expect(page.locator("#rankings ~ p strong")).to_have_text(f"Topic {name}")
         expect(page.get_by_label("Topic", exact=True)).to_have_value(name)
         page.get_by_label("Measure", exact=True).select_option("DCG")
-        page.locator("form").filter(has=page.get_by_label("Measure", exact=True)).get_by_role("button").click()
-        expect(page.locator("figure.chart figcaption").filter(has_text="DCG at ranks 1 to 100")).to_have_count(1)
+        page.locator("form").filter(has=page.get_by_label("Measure", exact=True)).get_by_role(
+            "button"
+        ).click()
+        expect(
+            page.locator("figure.chart figcaption").filter(has_text="DCG at ranks 1 to 100")
+        ).to_have_count(1)
         # The topic is still the one that was chosen.
         expect(page.get_by_label("Topic", exact=True)).to_have_value(name)
 
@@ -283,10 +307,14 @@ def test_measures_are_found_while_they_are_typed(visitor: BrowserContext, site: 
         expect(seen.page.get_by_role("heading", name="RR")).to_be_visible()
         seen.page.goto(address(site, "run"))
         seen.page.get_by_label("Measures").fill("AP, nDCG@7")
-        expect(seen.page.locator("#measures-hint")).to_contain_text("Normalised discounted cumulated gain")
+        expect(seen.page.locator("#measures-hint")).to_contain_text(
+            "Normalised discounted cumulated gain"
+        )
 
 
-def test_a_run_is_checked_submitted_and_followed_to_its_values(session: BrowserContext, site: Site) -> None:
+def test_a_run_is_checked_submitted_and_followed_to_its_values(
+    session: BrowserContext, site: Site
+) -> None:
     with watched(session, site) as seen:
         page = seen.page
         page.goto(address(site, "submit"))
@@ -305,12 +333,21 @@ def test_a_run_is_checked_submitted_and_followed_to_its_values(session: BrowserC
         expect(page.get_by_role("heading", name="Values")).to_be_visible(timeout=30_000)
 
 
-def test_several_runs_are_submitted_with_a_row_for_each(session: BrowserContext, site: Site) -> None:
+def test_several_runs_are_submitted_with_a_row_for_each(
+    session: BrowserContext, site: Site
+) -> None:
     with watched(session, site) as seen:
         page = seen.page
         page.goto(address(site, "submit"))
-        contents = {"first.run": site.sample, "bad.run": site.sample + b"1 Q0\n", "second.run.txt": site.sample}
-        files = [{"name": name, "mimeType": "text/plain", "buffer": content} for name, content in contents.items()]
+        contents = {
+            "first.run": site.sample,
+            "bad.run": site.sample + b"1 Q0\n",
+            "second.run.txt": site.sample,
+        }
+        files = [
+            {"name": name, "mimeType": "text/plain", "buffer": content}
+            for name, content in contents.items()
+        ]
         page.locator("#file").set_input_files(files=files)  # type: ignore[arg-type]
         page.get_by_label("Tag of each file").select_option("name")
         expect(page.get_by_label("tag of second.run.txt")).to_have_value("second")
@@ -321,7 +358,9 @@ def test_several_runs_are_submitted_with_a_row_for_each(session: BrowserContext,
         page.get_by_role("button", name="Check only").click()
         expect(page.locator("#told")).to_have_text("2 can be submitted of 3, 1 refused")
         page.get_by_role("button", name="Submit").click()
-        expect(page.locator("#told")).to_have_text("2 submitted of 3, 1 refused. See the leaderboard")
+        expect(page.locator("#told")).to_have_text(
+            "2 submitted of 3, 1 refused. See the leaderboard"
+        )
         refused = page.locator("#rows tbody tr").nth(1)
         expect(refused).to_contain_text("a line needs 6 columns")
         assert faults_of_access(page) == []
@@ -329,7 +368,9 @@ def test_several_runs_are_submitted_with_a_row_for_each(session: BrowserContext,
         expect(page.get_by_role("heading", name="second")).to_be_visible()
 
 
-def test_settings_of_single_runs_are_in_files_beside_them(session: BrowserContext, site: Site) -> None:
+def test_settings_of_single_runs_are_in_files_beside_them(
+    session: BrowserContext, site: Site
+) -> None:
     with watched(session, site) as seen:
         page = seen.page
         page.goto(address(site, "submit"))
@@ -340,12 +381,17 @@ def test_settings_of_single_runs_are_in_files_beside_them(session: BrowserContex
             "high.json": b"[1]",
             "lost.json": b"{}",
         }
-        files = [{"name": name, "mimeType": "text/plain", "buffer": content} for name, content in contents.items()]
+        files = [
+            {"name": name, "mimeType": "text/plain", "buffer": content}
+            for name, content in contents.items()
+        ]
         page.locator("#file").set_input_files(files=files)  # type: ignore[arg-type]
         page.get_by_label("Tag of each file").select_option("name")
         page.get_by_label("Metadata").fill("b = 0.9\nmodel = BM25")
         page.get_by_role("button", name="Submit").click()
-        expect(page.locator("#told")).to_have_text("1 submitted of 3, 2 refused. See the leaderboard")
+        expect(page.locator("#told")).to_have_text(
+            "1 submitted of 3, 2 refused. See the leaderboard"
+        )
         expect(page.locator("#rows")).to_contain_text("high.json: not a JSON object")
         expect(page.locator("#rows")).to_contain_text("there is no run file of this name")
         page.get_by_role("link", name="low", exact=True).click()
@@ -353,7 +399,9 @@ def test_settings_of_single_runs_are_in_files_beside_them(session: BrowserContex
             expect(page.locator("main")).to_contain_text(text)
 
 
-def test_a_colleague_joins_by_a_link_without_scripts(chromium: Browser, session: BrowserContext, site: Site) -> None:
+def test_a_colleague_joins_by_a_link_without_scripts(
+    chromium: Browser, session: BrowserContext, site: Site
+) -> None:
     with watched(session, site) as seen:
         seen.page.goto("/teams/")
         seen.page.get_by_label("Name", exact=True).fill("Retrieval lab")
@@ -369,12 +417,18 @@ def test_a_colleague_joins_by_a_link_without_scripts(chromium: Browser, session:
         for label in ("Password", "Password again"):
             seen.page.get_by_label(label, exact=True).fill("a long passphrase")
         seen.page.get_by_role("button", name="Create an account and join").click()
-        expect(seen.page.get_by_text("Welcome, colleague. You are in team Retrieval lab.")).to_be_visible()
+        expect(
+            seen.page.get_by_text("Welcome, colleague. You are in team Retrieval lab.")
+        ).to_be_visible()
     context.close()
 
 
-def test_a_run_is_submitted_without_scripts(chromium: Browser, session: BrowserContext, site: Site) -> None:
-    context = chromium.new_context(base_url=site.url, java_script_enabled=False, storage_state=session.storage_state())
+def test_a_run_is_submitted_without_scripts(
+    chromium: Browser, session: BrowserContext, site: Site
+) -> None:
+    context = chromium.new_context(
+        base_url=site.url, java_script_enabled=False, storage_state=session.storage_state()
+    )
     with watched(context, site) as seen:
         seen.page.goto(address(site, "submit"))
         whole = {"name": "good.run", "mimeType": "text/plain", "buffer": site.sample}
@@ -431,7 +485,10 @@ def test_a_file_is_attached_to_a_run_and_deleted_without_scripts(
         expect(page.get_by_role("status")).to_have_text("config.yaml attached.")
         with page.expect_download() as started:
             page.get_by_role("link", name="config.yaml").click()
-        assert (started.value.suggested_filename, started.value.path().read_bytes()) == ("config.yaml", b"k1: 0.9\n")
+        assert (started.value.suggested_filename, started.value.path().read_bytes()) == (
+            "config.yaml",
+            b"k1: 0.9\n",
+        )
         page.get_by_role("button", name="Delete config.yaml").click()
         expect(page.get_by_text("No files are attached to this run.")).to_be_visible()
     context.close()

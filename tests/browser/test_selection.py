@@ -29,7 +29,9 @@ def check_ticked(page: Page, chosen: list[str]) -> None:
         expect(page.get_by_label(f"choose {tag}", exact=True)).to_be_checked()
 
 
-def test_ticks_outlive_pages_orders_filters_and_loading_again(visitor: BrowserContext, site: Site) -> None:
+def test_ticks_outlive_pages_orders_filters_and_loading_again(
+    visitor: BrowserContext, site: Site
+) -> None:
     with watched(visitor, site) as seen:
         page = seen.page
         page.set_default_timeout(PATIENCE)
@@ -85,7 +87,9 @@ def test_a_chip_unticks_a_run_of_another_page(visitor: BrowserContext, site: Sit
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_without_scripts_a_button_turns_the_page_and_keeps_the_ticks(chromium: Browser, site: Site, width: int) -> None:
+def test_without_scripts_a_button_turns_the_page_and_keeps_the_ticks(
+    chromium: Browser, site: Site, width: int
+) -> None:
     viewport = {"width": width, "height": 800}
     context = chromium.new_context(base_url=site.url, java_script_enabled=False, viewport=viewport)  # type: ignore[arg-type]
     with watched(context, site) as seen:
@@ -107,13 +111,17 @@ def test_without_scripts_a_button_turns_the_page_and_keeps_the_ticks(chromium: B
         expect(page.locator("#caption")).to_contain_text("Ranked by P@10")
         check_ticked(page, chosen)
         page.get_by_role("button", name="Compare", exact=True).click()
-        assert set(parse_qs(urlsplit(page.url).query)["runs"][0].split(",")) == {site.runs[tag] for tag in chosen}
+        assert set(parse_qs(urlsplit(page.url).query)["runs"][0].split(",")) == {
+            site.runs[tag] for tag in chosen
+        }
         page.goto(f"{BOARD}?compare=selected")
         expect(page.get_by_role("alert")).to_contain_text("Choose at least two runs")
     context.close()
 
 
-def test_a_baseline_stays_in_the_address_when_the_statistics_are_late(visitor: BrowserContext, site: Site) -> None:
+def test_a_baseline_stays_in_the_address_when_the_statistics_are_late(
+    visitor: BrowserContext, site: Site
+) -> None:
     """The statistics that the board asks for by itself must not replace the link before its answer came."""
     page = visitor.new_page()
     page.set_default_timeout(PATIENCE)

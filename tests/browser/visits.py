@@ -104,7 +104,11 @@ def faults_of_access(page: Page, *, contrast_alone: bool = False) -> list[str]:
     table.
     """
     page.evaluate(_AXE)
-    found = [] if contrast_alone else page.evaluate(_RUN, [{}, {"rules": {"color-contrast": {"enabled": False}}}])
+    found = (
+        []
+        if contrast_alone
+        else page.evaluate(_RUN, [{}, {"rules": {"color-contrast": {"enabled": False}}}])
+    )
     page.evaluate(_MARK_ALIKE)
     found += page.evaluate(_RUN, [{"exclude": [["[data-alike]"]]}, {"runOnly": ["color-contrast"]}])
     grave = [one for one in found if one["impact"] in ("serious", "critical")]

@@ -50,7 +50,10 @@ _OF_ENTRY = ("entry", "team_name", "role", "label", "run_type", "late", "priorit
 @pytest.fixture
 def held(people: Clients, clock: Clock) -> Clients:
     """The campaign after its end: two equal runs, a poor one, a baseline, and a late one."""
-    make_campaign(people["olga"], run_types=[{"key": "automatic", "label": "A"}, {"key": "manual", "label": "M"}])
+    make_campaign(
+        people["olga"],
+        run_types=[{"key": "automatic", "label": "A"}, {"key": "manual", "label": "M"}],
+    )
     for name, team in (("ann", "apples"), ("ben", "berries")):
         register(people[name], team)
     clock.now = OPENS
@@ -86,7 +89,11 @@ def step(to: Disclosure) -> None:
 
 def test_baselines_have_a_place_and_no_rank(held: Clients) -> None:
     olga = held["olga"]
-    assert sorted(rows(olga)[:3], key=str) == [(1, "a2", "apples"), (1, "b1", "berries"), (None, "bm25", None)]
+    assert sorted(rows(olga)[:3], key=str) == [
+        (1, "a2", "apples"),
+        (1, "b1", "berries"),
+        (None, "bm25", None),
+    ]
     assert rows(olga)[3] == (3, "a1", "apples")
     assert rows(olga, "?view=late") == [(None, "late", "berries")]
     # Rows are chosen, and ranks stay.
@@ -125,7 +132,9 @@ def test_the_leaderboard_opens_with_each_step(held: Clients) -> None:
         if to:
             step(to)
         codes = {name: code_of(held[name].get(BOARD)) for name in ("olga", "ann", "eve")}
-        seen[to.label if to is not None else ""] = [codes[name][0] for name in ("olga", "ann", "eve")]
+        seen[to.label if to is not None else ""] = [
+            codes[name][0] for name in ("olga", "ann", "eve")
+        ]
         closed = [code for code in codes.values() if code[0] != 200]
         assert set(closed) <= {(403, "blind")}
     assert seen == {
@@ -134,7 +143,9 @@ def test_the_leaderboard_opens_with_each_step(held: Clients) -> None:
     }  # fmt: skip
 
 
-def test_names_are_hidden_until_their_instant_wherever_results_are_shown(held: Clients, clock: Clock) -> None:
+def test_names_are_hidden_until_their_instant_wherever_results_are_shown(
+    held: Clients, clock: Clock
+) -> None:
     Campaign.objects.update(anonymous_until=LIFTED)
     step(Disclosure.PUBLIC)
     olga, ann, eve = held["olga"], held["ann"], held["eve"]
@@ -143,10 +154,18 @@ def test_names_are_hidden_until_their_instant_wherever_results_are_shown(held: C
     clock.now = LIFTED - TICK
     before = eve.get(BOARD)
     text = before.content.decode() + eve.get(f"{BOARD}export/csv/").content.decode()
-    assert not [word for word in ("apples", "berries", "a1", "a2", "b1") if f'"{word}"' in text or f",{word}," in text]
+    assert not [
+        word
+        for word in ("apples", "berries", "a1", "a2", "b1")
+        if f'"{word}"' in text or f",{word}," in text
+    ]
     assert {row["name_hidden"] for row in before.json()["results"] if row["team_name"]} == {True}
     # A team sees itself, organisers all.
-    assert {name for _, _, name in rows(ann)} == {"apples", f"Team {pseudonyms['berries']:02}", None}
+    assert {name for _, _, name in rows(ann)} == {
+        "apples",
+        f"Team {pseudonyms['berries']:02}",
+        None,
+    }
     assert {name for _, _, name in rows(olga)} == {"apples", "berries", None}
     # The general addresses know no pseudonyms: they stay closed, and other runs are not there.
     run = before.json()["results"][0]["run"]["id"]
@@ -169,7 +188,9 @@ def test_files_of_runs_are_released_with_their_phase_or_not_at_all(held: Clients
         assert olga.post(f"{planned.json()['url']}now/").status_code == 200
 
     release("participants")
-    run = next(row["run"]["id"] for row in ann.get(BOARD).json()["results"] if row["run"]["tag"] == "b1")
+    run = next(
+        row["run"]["id"] for row in ann.get(BOARD).json()["results"] if row["run"]["tag"] == "b1"
+    )
     path = f"/api/v1/runs/{run}/file/"
     assert [read(client, path) for client in (olga, ben, ann, eve)] == [200, 200, 403, 404]
     release("public", with_run_files=True)
@@ -180,19 +201,34 @@ def test_who_is_disqualified_after_the_public_release_stays_with_the_reason(held
     olga, eve = held["olga"], held["eve"]
 
     def disqualify(tag: str) -> None:
-        (entry,) = (one for one in olga.get(f"{PHASE}entries/").json()["results"] if one["tag"] == tag)
-        assert olga.post(f"{entry['url']}disqualify/", {"reason": f"of {tag}"}, format="json").status_code == 200
+        (entry,) = (
+            one for one in olga.get(f"{PHASE}entries/").json()["results"] if one["tag"] == tag
+        )
+        assert (
+            olga.post(
+                f"{entry['url']}disqualify/", {"reason": f"of {tag}"}, format="json"
+            ).status_code
+            == 200
+        )
 
     disqualify("b1")
     planned = olga.post(f"{PHASE}releases/", {"audience": "public"}, format="json").json()
     assert olga.post(f"{planned['url']}now/").status_code == 200
     before = eve.get(BOARD)
-    assert sorted(rows(eve), key=str) == [(1, "a2", "apples"), (2, "a1", "apples"), (None, "bm25", None)]
+    assert sorted(rows(eve), key=str) == [
+        (1, "a2", "apples"),
+        (2, "a1", "apples"),
+        (None, "bm25", None),
+    ]
     frozen = olga.post(f"{CAMPAIGN}snapshots/", {"phase": "task"}, format="json").json()["sha256"]
     disqualify("a2")
     after = eve.get(BOARD, headers={"If-None-Match": before["ETag"]})
     assert after.status_code == 200
-    assert sorted(rows(eve), key=str) == [(1, "a1", "apples"), (None, "a2", "apples"), (None, "bm25", None)]
+    assert sorted(rows(eve), key=str) == [
+        (1, "a1", "apples"),
+        (None, "a2", "apples"),
+        (None, "bm25", None),
+    ]
     told = {row["run"]["tag"]: row["entry"] for row in after.json()["results"]}
     assert [(told[tag]["state"], told[tag]["state_reason"]) for tag in ("a1", "a2")] == [
         ("entered", ""), ("disqualified", "of a2"),
@@ -218,7 +254,9 @@ def test_who_is_disqualified_after_the_public_release_stays_with_the_reason(held
     assert (ranks[again]["a2"], ranks[again]["a1"]) == (None, 1)
 
 
-def test_nothing_takes_the_place_of_an_official_entry_that_is_disqualified(people: Clients, clock: Clock) -> None:
+def test_nothing_takes_the_place_of_an_official_entry_that_is_disqualified(
+    people: Clients, clock: Clock
+) -> None:
     """The leaderboard and a snapshot made afterwards have the list of the release, without it."""
     olga, ann = people["olga"], people["ann"]
     make_campaign(olga, selection="latest")
@@ -232,7 +270,10 @@ def test_nothing_takes_the_place_of_an_official_entry_that_is_disqualified(peopl
     planned = olga.post(f"{PHASE}releases/", {"audience": "public"}, format="json").json()
     assert olga.post(f"{planned['url']}now/").status_code == 200
     assert rows(olga) == [(1, "a2", "apples")]
-    assert olga.post(f"{made['url']}disqualify/", {"reason": "by hand"}, format="json").status_code == 200
+    assert (
+        olga.post(f"{made['url']}disqualify/", {"reason": "by hand"}, format="json").status_code
+        == 200
+    )
     assert rows(olga) == [(None, "a2", "apples")]
     frozen = olga.post(f"{CAMPAIGN}snapshots/", {"phase": "task"}, format="json").json()["sha256"]
     (phase,) = olga.get(f"/api/v1/snapshots/{frozen}/").json()["manifest"]["phases"]
@@ -243,7 +284,9 @@ def test_nothing_takes_the_place_of_an_official_entry_that_is_disqualified(peopl
 
 def test_packets_have_the_names_of_their_release(held: Clients, clock: Clock) -> None:
     Campaign.objects.update(anonymous_until=LIFTED)
-    planned = held["olga"].post(f"{PHASE}releases/", {"audience": "participants"}, format="json").json()
+    planned = (
+        held["olga"].post(f"{PHASE}releases/", {"audience": "participants"}, format="json").json()
+    )
     assert held["olga"].post(f"{planned['url']}now/").status_code == 200
     for now in (LATE, LIFTED):
         clock.now = now
@@ -262,14 +305,23 @@ def test_names_that_wait_for_the_release_are_shown_with_it(held: Clients, clock:
     assert {name for _, _, name in rows(held["ann"])} == {"apples", "berries", None}
 
 
-def test_a_team_shows_its_name_earlier_and_organisers_hide_it_longer_once(held: Clients, clock: Clock) -> None:
+def test_a_team_shows_its_name_earlier_and_organisers_hide_it_longer_once(
+    held: Clients, clock: Clock
+) -> None:
     olga, ann, ben = held["olga"], held["ann"], held["ben"]
     only_earlier = (409, "anonymity_only_ends_earlier")
-    assert olga.patch(CAMPAIGN, {"anonymous_until": LIFTED.isoformat()}, format="json").status_code == 200
+    assert (
+        olga.patch(CAMPAIGN, {"anonymous_until": LIFTED.isoformat()}, format="json").status_code
+        == 200
+    )
     step(Disclosure.PUBLIC)
 
     def move(client: APIClient, team: str, at: Any) -> tuple[int, str]:
-        return code_of(client.patch(f"{CAMPAIGN}teams/{team}/", {"anonymous_until": at.isoformat()}, format="json"))
+        return code_of(
+            client.patch(
+                f"{CAMPAIGN}teams/{team}/", {"anonymous_until": at.isoformat()}, format="json"
+            )
+        )
 
     assert move(ann, "apples", LIFTED - timedelta(days=9)) == (200, "")
     assert move(ann, "apples", LIFTED) == (403, "not_allowed")
@@ -288,11 +340,16 @@ def test_a_team_shows_its_name_earlier_and_organisers_hide_it_longer_once(held: 
     assert held["eve"].get(GENERAL).status_code == 200
 
 
-def test_no_name_is_hidden_for_longer_than_nine_months_after_the_public_release(held: Clients, clock: Clock) -> None:
+def test_no_name_is_hidden_for_longer_than_nine_months_after_the_public_release(
+    held: Clients, clock: Clock
+) -> None:
     """Also where it was hidden longer before the release, when nobody knew its day."""
     years = (LATE + timedelta(days=2_000)).isoformat()
     olga, eve = held["olga"], held["eve"]
-    assert olga.patch(CAMPAIGN, {"anonymous_until": LIFTED.isoformat()}, format="json").status_code == 200
+    assert (
+        olga.patch(CAMPAIGN, {"anonymous_until": LIFTED.isoformat()}, format="json").status_code
+        == 200
+    )
     moved = olga.patch(f"{CAMPAIGN}teams/apples/", {"anonymous_until": years}, format="json")
     assert moved.status_code == 200
     step(Disclosure.PUBLIC)
@@ -317,7 +374,10 @@ def browser(name: str = "") -> Client:
 def shown(client: Client, query: str = "") -> list[str]:
     """The rows of the page of the leaderboard, as text."""
     html = page(client, f"{PAGE}{query}")
-    return [text_of(row) for row in html.partition("<tbody>")[2].partition("</tbody>")[0].split("</tr>")[:-1]]
+    return [
+        text_of(row)
+        for row in html.partition("<tbody>")[2].partition("</tbody>")[0].split("</tr>")[:-1]
+    ]
 
 
 def test_the_page_shows_the_rows_of_the_api_to_the_same_readers(held: Clients) -> None:
@@ -399,7 +459,9 @@ def test_the_page_asks_no_more_for_more_entries(held: Clients) -> None:
     assert asked[1] < 45, asked
 
 
-def test_the_leaderboard_finds_its_phase_once_and_asks_less_when_it_was_asked_before(held: Clients) -> None:
+def test_the_leaderboard_finds_its_phase_once_and_asks_less_when_it_was_asked_before(
+    held: Clients,
+) -> None:
     step(Disclosure.PUBLIC)
     asked = []
     for _ in range(2):
@@ -414,7 +476,10 @@ def test_teams_publish_entries_afterwards(held: Clients, clock: Clock) -> None:
     olga, ann, ben = held["olga"], held["ann"], held["ben"]
     step(Disclosure.PARTICIPANTS)
     clock.now += TICK
-    times = {"opens_at": (clock.now + TICK).isoformat(), "closes_at": (clock.now + timedelta(days=9)).isoformat()}
+    times = {
+        "opens_at": (clock.now + TICK).isoformat(),
+        "closes_at": (clock.now + timedelta(days=9)).isoformat(),
+    }
     later = {"slug": "later", "name": "Later", "collection": "dark", "kind": "afterwards", **times}
     assert olga.post(f"{CAMPAIGN}phases/", later, format="json").status_code == 201
     clock.now += timedelta(days=1)
@@ -424,12 +489,18 @@ def test_teams_publish_entries_afterwards(held: Clients, clock: Clock) -> None:
 
     def readers() -> list[str]:
         every = {"olga": olga, "ann": ann, "ben": ben}
-        seen = {name: [tag for _, tag, _ in rows(one, "?view=afterwards")] for name, one in every.items()}
+        seen = {
+            name: [tag for _, tag, _ in rows(one, "?view=afterwards")]
+            for name, one in every.items()
+        }
         # The leaderboard of the phase itself shows the same entries, without ranks too.
         for view in ("official", "all", "afterwards"):
             for name, one in every.items():
                 own = one.get(f"{CAMPAIGN}phases/later/board/?view={view}").json()["results"]
-                assert ("a3" in [row["run"]["tag"] for row in own]) == ("a3" in seen[name]), (name, view)
+                assert ("a3" in [row["run"]["tag"] for row in own]) == ("a3" in seen[name]), (
+                    name,
+                    view,
+                )
                 assert {row["rank"] for row in own} <= {None}
         return [name for name, tags in seen.items() if "a3" in tags]
 
@@ -437,7 +508,9 @@ def test_teams_publish_entries_afterwards(held: Clients, clock: Clock) -> None:
     publish = {"published": True}
     assert code_of(olga.patch(made["url"], publish, format="json")) == (403, "not_allowed")
     official = ann.get(f"{PHASE}entries/").json()["results"][0]["url"]
-    assert ann.patch(official, publish, format="json").json()["errors"][0]["pointer"] == "/published"
+    assert (
+        ann.patch(official, publish, format="json").json()["errors"][0]["pointer"] == "/published"
+    )
     assert ann.patch(made["url"], {"published": False}, format="json").status_code == 400
     assert "Publish" in page(browser("ann"), f"/campaigns/cup/entries/{made['id']}/")
     assert not made["published"]
@@ -455,18 +528,27 @@ def test_teams_publish_entries_afterwards(held: Clients, clock: Clock) -> None:
     assert "unpooled_runs" not in cautions("view=afterwards")
     # Of what nobody judged, no relevance is known.
     strange = {
-        "file": SimpleUploadedFile("run", b"1 Q0 q1 1 9.0 a4\n2 Q0 q2 1 9.0 a4\n3 Q0 q3 1 9.0 a4\n"),
+        "file": SimpleUploadedFile(
+            "run", b"1 Q0 q1 1 9.0 a4\n2 Q0 q2 1 9.0 a4\n3 Q0 q3 1 9.0 a4\n"
+        ),
         "tag": "a4",
     }
-    assert ann.post(f"{CAMPAIGN}phases/later/entries/", strange, format="multipart").status_code == 201
+    assert (
+        ann.post(f"{CAMPAIGN}phases/later/entries/", strange, format="multipart").status_code == 201
+    )
     evaluate_all()
     assert "unpooled_runs" in cautions("view=afterwards")
     assert "unpooled_runs" not in cautions("view=official")
     said = text_of(page(browser("ann"), f"{CAMPAIGN[7:]}phases/later/"))
-    assert "1 run that came afterwards has fewer judged documents among the first ten than every run before" in said
+    assert (
+        "1 run that came afterwards has fewer judged documents among the first ten than every run before"
+        in said
+    )
 
 
-def test_a_name_that_changes_after_results_were_disclosed_has_the_former_one_beside_it(held: Clients) -> None:
+def test_a_name_that_changes_after_results_were_disclosed_has_the_former_one_beside_it(
+    held: Clients,
+) -> None:
     ann, eve, apples = held["ann"], held["eve"], f"{CAMPAIGN}teams/apples/"
 
     def rename(name: str) -> str:
@@ -489,7 +571,13 @@ def test_a_name_that_changes_after_results_were_disclosed_has_the_former_one_bes
 def test_a_frozen_leaderboard_shows_no_later_entry_of_others(people: Clients, clock: Clock) -> None:
     olga, ann, ben = people["olga"], people["ann"], people["ben"]
     frozen = CLOSES - timedelta(days=3)
-    make_campaign(olga, kind="development", feedback="board", selection="latest", freeze_board_at=frozen.isoformat())
+    make_campaign(
+        olga,
+        kind="development",
+        feedback="board",
+        selection="latest",
+        freeze_board_at=frozen.isoformat(),
+    )
     assert olga.get(PHASE).json()["freeze_board_at"] == frozen.isoformat().replace("+00:00", "Z")
     for client, team in ((ann, "apples"), (ben, "berries")):
         register(client, team)
@@ -497,7 +585,8 @@ def test_a_frozen_leaderboard_shows_no_later_entry_of_others(people: Clients, cl
         assert enter(ann, tag).status_code == 201
     evaluate_all()
     ann_seen, ben_seen, olga_seen = (
-        [[tag for _, tag, _ in rows(one, query)] for query in ("", "?view=all")] for one in (ann, ben, olga)
+        [[tag for _, tag, _ in rows(one, query)] for query in ("", "?view=all")]
+        for one in (ann, ben, olga)
     )
     assert ann_seen == olga_seen
     # Teams read what they may: only organisers are on record.
@@ -507,7 +596,11 @@ def test_a_frozen_leaderboard_shows_no_later_entry_of_others(people: Clients, cl
     assert ben_seen[0] == ["before"]
     assert sorted(ben_seen[1]) == ["before", "early"]
     # Who tries often finds a run that was lucky.
-    attempts = {row["run"]["tag"]: row["attempts"] for one in (ann, ben) for row in one.get(BOARD).json()["results"]}
+    attempts = {
+        row["run"]["tag"]: row["attempts"]
+        for one in (ann, ben)
+        for row in one.get(BOARD).json()["results"]
+    }
     assert attempts == {"after": 3, "before": 2}
     html = page(browser("ben"), PAGE)
     assert "2 attempts" in text_of(html)
@@ -523,7 +616,10 @@ def test_rows_are_filtered_for_those_who_see_the_runs(held: Clients) -> None:
     olga, ann = held["olga"], held["ann"]
     assert [(rank, tag) for rank, tag, _ in rows(olga, "?filter=tag:b1")] == [(1, "b1")]
     assert olga.get(f"{BOARD}?filter=tag:b1").json()["ranked"] == 3
-    assert olga.get(f"{BOARD}?columns=submitted&arrange=submitted").json()["results"][0]["run"]["tag"] == "a1"
+    assert (
+        olga.get(f"{BOARD}?columns=submitted&arrange=submitted").json()["results"][0]["run"]["tag"]
+        == "a1"
+    )
     assert "a1" not in " ".join(shown(browser("olga"), "?filter=tag:b1"))
     # Of a leaderboard that is shown as feedback, or under pseudonyms, a filter would tell what is hidden there.
     Campaign.objects.update(anonymous_until=LIFTED)
@@ -531,4 +627,7 @@ def test_rows_are_filtered_for_those_who_see_the_runs(held: Clients) -> None:
     assert ann.get(BOARD).status_code == 200
     for name in ("filter=tag:b1", "columns=submitted", "arrange=submitted"):
         refused = ann.get(f"{BOARD}?{name}")
-        assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (400, name.partition("=")[0])
+        assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (
+            400,
+            name.partition("=")[0],
+        )

@@ -29,7 +29,9 @@ pytestmark = pytest.mark.words
 Clients = dict[str, APIClient]
 
 
-def test_a_draft_is_seen_by_its_organisers_until_it_is_published(people: Clients, anonymous: APIClient) -> None:
+def test_a_draft_is_seen_by_its_organisers_until_it_is_published(
+    people: Clients, anonymous: APIClient
+) -> None:
     make_campaign(people["olga"], publish=False)
     assert people["olga"].get(CAMPAIGN).json()["state"] == "draft"
     assert {anonymous.get(CAMPAIGN).status_code, people["ann"].get(PHASE).status_code} == {404}
@@ -41,32 +43,49 @@ def test_a_draft_is_seen_by_its_organisers_until_it_is_published(people: Clients
     assert code_of(people["olga"].delete(CAMPAIGN)) == (409, "not_a_draft")
     assert code_of(people["ann"].post(f"{CAMPAIGN}archive/")) == (403, "not_allowed")
     assert people["olga"].post(f"{CAMPAIGN}archive/").json()["state"] == "archived"
-    assert code_of(people["olga"].patch(CAMPAIGN, {"name": "x"}, format="json")) == (409, "campaign_archived")
+    assert code_of(people["olga"].patch(CAMPAIGN, {"name": "x"}, format="json")) == (
+        409,
+        "campaign_archived",
+    )
 
 
 @pytest.mark.queries
 def test_the_guidelines_of_every_version_are_in_the_audit_trail(people: Clients) -> None:
     make_campaign(people["olga"])
     digests = {
-        people["olga"].patch(CAMPAIGN, {"guidelines": text}, format="json").json()["guidelines_sha256"]
+        people["olga"]
+        .patch(CAMPAIGN, {"guidelines": text}, format="json")
+        .json()["guidelines_sha256"]
         for text in ("first", "second")
     }
     events = AuditEvent.objects.filter(action="campaign.changed").order_by("id")
-    assert (len(digests), [event.after["guidelines"] for event in events]) == (2, ["first", "second"])
+    assert (len(digests), [event.after["guidelines"] for event in events]) == (
+        2,
+        ["first", "second"],
+    )
 
 
 def test_an_evaluation_needs_a_blind_collection(people: Clients) -> None:
     make_campaign(people["olga"], publish=False)
-    people["olga"].post("/api/v1/collections/", {"slug": "light", "name": "Light", "team": "lab"}, format="json")
+    people["olga"].post(
+        "/api/v1/collections/", {"slug": "light", "name": "Light", "team": "lab"}, format="json"
+    )
     times = {"opens_at": "2027-05-01", "closes_at": "2027-05-31", "zone": "AoE"}
     fields = {"slug": "two", "name": "Two", "collection": "light", **times}
     refused = people["olga"].post(f"{CAMPAIGN}phases/", fields, format="json")
     assert code_of(refused) == (409, "evaluation_needs_blind")
-    made = people["olga"].post(f"{CAMPAIGN}phases/", {**fields, "kind": "training"}, format="json").json()
+    made = (
+        people["olga"]
+        .post(f"{CAMPAIGN}phases/", {**fields, "kind": "training"}, format="json")
+        .json()
+    )
     assert (made["closes_at"], made["zone"]) == ("2027-06-01T12:00:00Z", "Etc/GMT+12")
     wrong = {**fields, "slug": "three", "kind": "training", "closes_at": "2027-04-30"}
     assert (
-        people["olga"].post(f"{CAMPAIGN}phases/", wrong, format="json").json()["errors"][0]["pointer"] == "/closes_at"
+        people["olga"]
+        .post(f"{CAMPAIGN}phases/", wrong, format="json")
+        .json()["errors"][0]["pointer"]
+        == "/closes_at"
     )
 
 
@@ -78,7 +97,8 @@ def test_the_database_refuses_times_that_no_phase_has(people: Clients) -> None:
             Phase.objects.update(**{field: value})
     ann, abe = (User.objects.get(username=name) for name in ("ann", "abe"))
     teams = [
-        campaign().participations.create(team=Team.objects.get(slug=slug), name=slug) for slug in ("apples", "eves")
+        campaign().participations.create(team=Team.objects.get(slug=slug), name=slug)
+        for slug in ("apples", "eves")
     ]
     CampaignMember.objects.create(campaign=campaign(), user=ann, participation=teams[0])
     CampaignMember.objects.create(campaign=campaign(), user=abe, participation=teams[0])
@@ -98,11 +118,19 @@ def test_published_times_only_move_later_and_by_an_extension(people: Clients, cl
     ):
         given = value if isinstance(value, str) else value.isoformat()
         assert code_of(olga.patch(PHASE, {field: given}, format="json")) == expected, field
-    assert olga.patch(PHASE, {"opens_at": (OPENS + TICK).isoformat()}, format="json").status_code == 200
+    assert (
+        olga.patch(PHASE, {"opens_at": (OPENS + TICK).isoformat()}, format="json").status_code
+        == 200
+    )
     clock.now = CLOSES - timedelta(hours=3)
     later = (CLOSES + timedelta(days=2)).isoformat()
-    extended = olga.post(f"{PHASE}extend/", {"closes_at": later, "reason": "power cut"}, format="json").json()
-    assert (extended["state"], extended["extensions"][0]["notice"]) == ("open", "announced 3 hours before the end")
+    extended = olga.post(
+        f"{PHASE}extend/", {"closes_at": later, "reason": "power cut"}, format="json"
+    ).json()
+    assert (extended["state"], extended["extensions"][0]["notice"]) == (
+        "open",
+        "announced 3 hours before the end",
+    )
     same = olga.post(f"{PHASE}extend/", {"closes_at": later, "reason": "again"}, format="json")
     assert code_of(same) == (409, "deadline_only_moves_later")
     clock.now = LATE
@@ -110,16 +138,29 @@ def test_published_times_only_move_later_and_by_an_extension(people: Clients, cl
     assert code_of(olga.post(f"{PHASE}extend/", much, format="json")) == (409, "phase_closed")
 
 
-def test_an_extension_of_one_team_is_seen_by_it_and_the_organisers(people: Clients, clock: Clock) -> None:
+def test_an_extension_of_one_team_is_seen_by_it_and_the_organisers(
+    people: Clients, clock: Clock
+) -> None:
     make_campaign(people["olga"])
-    assert {register(people["ann"], "apples").status_code, register(people["ben"], "berries").status_code} == {201}
+    assert {
+        register(people["ann"], "apples").status_code,
+        register(people["ben"], "berries").status_code,
+    } == {201}
     clock.now = CLOSES
     later = (CLOSES + timedelta(days=1)).isoformat()
     asked = {"closes_at": later, "reason": "storm", "team": "apples"}
     assert people["olga"].post(f"{PHASE}extend/", asked, format="json").status_code == 200
     seen = {name: people[name].get(PHASE).json() for name in ("ann", "ben", "olga")}
-    assert [(one["state"], len(one["extensions"])) for one in seen.values()] == [("open", 1), ("late", 0), ("late", 1)]
-    assert seen["ann"]["yours"] == {"team": "apples", "closes_at": later.replace("+00:00", "Z"), "extended": True}
+    assert [(one["state"], len(one["extensions"])) for one in seen.values()] == [
+        ("open", 1),
+        ("late", 0),
+        ("late", 1),
+    ]
+    assert seen["ann"]["yours"] == {
+        "team": "apples",
+        "closes_at": later.replace("+00:00", "Z"),
+        "extended": True,
+    }
     assert seen["ann"]["extensions"][0]["notice"] == "announced after the end"
 
 
@@ -128,7 +169,11 @@ def test_one_phase_asks_no_more_for_more_extensions_of_teams(people: Clients, cl
     asked = []
     for name, team in (("ann", "apples"), ("ben", "berries")):
         assert register(people[name], team).status_code == 201
-        later = {"closes_at": (CLOSES + timedelta(days=1)).isoformat(), "reason": "storm", "team": team}
+        later = {
+            "closes_at": (CLOSES + timedelta(days=1)).isoformat(),
+            "reason": "storm",
+            "team": team,
+        }
         assert people["olga"].post(f"{PHASE}extend/", later, format="json").status_code == 200
         with CaptureQueriesContext(connection) as captured:
             assert people["olga"].get(PHASE).json()["extensions"][-1]["team"] == team
@@ -137,10 +182,16 @@ def test_one_phase_asks_no_more_for_more_extensions_of_teams(people: Clients, cl
 
 
 @pytest.mark.queries
-def test_teams_register_and_are_accepted_declined_and_removed(people: Clients, clock: Clock) -> None:
+def test_teams_register_and_are_accepted_declined_and_removed(
+    people: Clients, clock: Clock
+) -> None:
     make_campaign(people["olga"])
     olga, ann = people["olga"], people["ann"]
-    olga.patch(CAMPAIGN, {"registration": "approval", "registration_closes_at": OPENS.isoformat()}, format="json")
+    olga.patch(
+        CAMPAIGN,
+        {"registration": "approval", "registration_closes_at": OPENS.isoformat()},
+        format="json",
+    )
     assert register(ann, "apples").json()["state"] == "requested"
     assert code_of(register(ann, "apples")) == (409, "already_registered")
     assert code_of(register(people["abe"], "apples"))[0] == 400
@@ -162,16 +213,25 @@ def test_a_person_is_in_one_team_and_organisers_in_none(people: Clients, clock: 
     register(people["ben"], "berries")
     members = f"{CAMPAIGN}teams/apples/members/"
     assert people["abe"].post(members).status_code == 201
-    for name, team, expected in (("ann", "berries", "already_in_campaign"), ("olga", "apples", "organiser_takes_part")):
-        Membership.objects.create(team=Team.objects.get(slug=team), user=User.objects.get(username=name))
+    for name, team, expected in (
+        ("ann", "berries", "already_in_campaign"),
+        ("olga", "apples", "organiser_takes_part"),
+    ):
+        Membership.objects.create(
+            team=Team.objects.get(slug=team), user=User.objects.get(username=name)
+        )
         assert code_of(people[name].post(f"{CAMPAIGN}teams/{team}/members/")) == (409, expected)
     assert people["eve"].post(members).status_code == 404
     # Nothing is entered yet, so that Abe may leave for another team.
     assert people["abe"].delete(f"{members}abe/").status_code == 204
-    Membership.objects.create(team=Team.objects.get(slug="berries"), user=User.objects.get(username="abe"))
+    Membership.objects.create(
+        team=Team.objects.get(slug="berries"), user=User.objects.get(username="abe")
+    )
     assert people["abe"].post(f"{CAMPAIGN}teams/berries/members/").status_code == 201
     clock.now = CLOSES
-    Membership.objects.create(team=Team.objects.get(slug="apples"), user=User.objects.get(username="eve"))
+    Membership.objects.create(
+        team=Team.objects.get(slug="apples"), user=User.objects.get(username="eve")
+    )
     assert code_of(people["eve"].post(members)) == (409, "roster_closed")
 
 
@@ -186,11 +246,18 @@ def test_whoever_takes_part_becomes_no_organiser(people: Clients) -> None:
     assert code_of(refused) == (409, "organiser_takes_part")
     assert "leave that team in the campaign first" in refused.json()["detail"]
     # As a member of the lab she organises nothing, and as long as she takes part she is not made an owner.
-    Membership.objects.create(team=Team.objects.get(slug="lab"), user=User.objects.get(username="ann"))
-    assert code_of(olga.patch(f"{lab}members/ann/", owner, format="json")) == (409, "organiser_takes_part")
+    Membership.objects.create(
+        team=Team.objects.get(slug="lab"), user=User.objects.get(username="ann")
+    )
+    assert code_of(olga.patch(f"{lab}members/ann/", owner, format="json")) == (
+        409,
+        "organiser_takes_part",
+    )
     assert ann.delete(f"{CAMPAIGN}teams/apples/members/ann/").status_code == 204
     assert olga.patch(f"{lab}members/ann/", owner, format="json").status_code == 200
-    assert olga.post(f"{lab}members/", {"username": "abe", **owner}, format="json").status_code == 201
+    assert (
+        olga.post(f"{lab}members/", {"username": "abe", **owner}, format="json").status_code == 201
+    )
     assert abe.post("/api/v1/invitations/lab/").status_code in (200, 201)
     assert code_of(abe.post(f"{CAMPAIGN}teams/apples/members/")) == (409, "organiser_takes_part")
 
@@ -202,9 +269,15 @@ def test_agreements_are_signed_once_by_members(people: Clients) -> None:
     )
     sha256 = added.json()["sha256"]
     signing = f"{CAMPAIGN}agreements/{sha256}/sign/"
-    assert code_of(people["ann"].post(signing, {"typed_name": "Ann"}, format="json")) == (403, "not_allowed")
+    assert code_of(people["ann"].post(signing, {"typed_name": "Ann"}, format="json")) == (
+        403,
+        "not_allowed",
+    )
     body = {"team": "apples", "agreements": [sha256[:12]], "typed_name": "Ann A."}
     assert people["ann"].post(f"{CAMPAIGN}teams/", body, format="json").status_code == 201
     first = people["ann"].get(f"{CAMPAIGN}agreements/").json()["results"][0]["signed_at"]
-    assert people["ann"].post(signing, {"typed_name": "Other"}, format="json").json()["signed_at"] == first
+    assert (
+        people["ann"].post(signing, {"typed_name": "Other"}, format="json").json()["signed_at"]
+        == first
+    )
     assert people["ben"].get(f"{CAMPAIGN}agreements/").json()["results"][0]["signed_at"] is None

@@ -21,7 +21,11 @@ from runs.services.campaigns.clock import (
 )
 
 OPENS = datetime(2027, 4, 1, 12, tzinfo=UTC)
-CLOSES, LATE, EXTENDED = OPENS + timedelta(days=60), OPENS + timedelta(days=67), OPENS + timedelta(days=62)
+CLOSES, LATE, EXTENDED = (
+    OPENS + timedelta(days=60),
+    OPENS + timedelta(days=67),
+    OPENS + timedelta(days=62),
+)
 TICK = timedelta(microseconds=1)
 
 
@@ -75,9 +79,17 @@ def test_a_pause_begins_at_its_instant_and_the_clock_goes_on() -> None:
     assert around(phase, None, CLOSES) == ["paused", "late", "late"]
 
 
-@given(st.lists(st.tuples(st.sampled_from([None, 1, 2]), st.integers(-50, 50)), max_size=4), st.integers(-70, 70))
-def test_a_team_never_closes_before_the_others(extensions: list[tuple[int | None, int]], days: int) -> None:
-    made = [Extension(participation_id=of, old=CLOSES, new=CLOSES + timedelta(days=n)) for of, n in extensions]
+@given(
+    st.lists(st.tuples(st.sampled_from([None, 1, 2]), st.integers(-50, 50)), max_size=4),
+    st.integers(-70, 70),
+)
+def test_a_team_never_closes_before_the_others(
+    extensions: list[tuple[int | None, int]], days: int
+) -> None:
+    made = [
+        Extension(participation_id=of, old=CLOSES, new=CLOSES + timedelta(days=n))
+        for of, n in extensions
+    ]
     phase, now = make_phase(made), CLOSES + timedelta(days=days)
     assert closing_time(phase, Participation(pk=1)) >= closing_time(phase, None) >= phase.closes_at
     if phase_state(phase, None, now) == "open":
@@ -90,9 +102,13 @@ def test_a_day_alone_is_read_in_its_zone() -> None:
     )
     assert read_time("2027-05-31", "UTC", name="opens_at") == datetime(2027, 5, 31, tzinfo=UTC)
     # The clocks of Lisbon go forward on this day: it has 23 hours.
-    first, last = (read_time("2027-03-28", "Europe/Lisbon", name="x", ends=ends) for ends in (False, True))
+    first, last = (
+        read_time("2027-03-28", "Europe/Lisbon", name="x", ends=ends) for ends in (False, True)
+    )
     assert last - first == timedelta(hours=23)
-    assert read_time("2027-06-01T14:00:00+02:00", "Etc/GMT+12", name="x") == datetime(2027, 6, 1, 12, tzinfo=UTC)
+    assert read_time("2027-06-01T14:00:00+02:00", "Etc/GMT+12", name="x") == datetime(
+        2027, 6, 1, 12, tzinfo=UTC
+    )
 
 
 @pytest.mark.parametrize(

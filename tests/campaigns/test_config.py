@@ -16,7 +16,17 @@ from runs.api.campaigns.inputs import AgreementSerializer, CampaignChangeSeriali
 from runs.formats.yaml_values import MAX_NODES, UnusableYaml, read_yaml
 from runs.models import AuditEvent, Campaign, Collection, Entry, Phase
 from tests.campaigns.test_pages import browser, send
-from tests.campaigns.worlds import CAMPAIGN, CLOSES, OPENS, TICK, Clock, code_of, enter, make_campaign, register
+from tests.campaigns.worlds import (
+    CAMPAIGN,
+    CLOSES,
+    OPENS,
+    TICK,
+    Clock,
+    code_of,
+    enter,
+    make_campaign,
+    register,
+)
 from tests.web.test_pages import page, text_of
 
 pytestmark = pytest.mark.sqlite
@@ -38,11 +48,15 @@ def olga(people: Clients) -> APIClient:
     make_campaign(people["olga"], publish=False, form=FORM, zone="AoE")
     text = {"guidelines": "Rank all topics.\n\n- no: yes\n- ‘quotes’ # and more\n"}
     people["olga"].patch(CAMPAIGN, text, format="json")
-    people["olga"].post(f"{CAMPAIGN}agreements/", {"title": "Data", "text": "No.\nNever."}, format="json")
+    people["olga"].post(
+        f"{CAMPAIGN}agreements/", {"title": "Data", "text": "No.\nNever."}, format="json"
+    )
     return people["olga"]
 
 
-def test_a_file_has_every_field_that_can_be_set_and_changes_nothing_as_it_is(olga: APIClient) -> None:
+def test_a_file_has_every_field_that_can_be_set_and_changes_nothing_as_it_is(
+    olga: APIClient,
+) -> None:
     config = olga.get(CONFIG).json()
     for found, serializer in (
         (config["campaign"], CampaignChangeSerializer()), (config["agreements"][0], AgreementSerializer()),
@@ -59,7 +73,9 @@ def test_a_file_has_every_field_that_can_be_set_and_changes_nothing_as_it_is(olg
     assert AuditEvent.objects.filter(action__in=("phase.changed", "agreement.made")).count() == 1
 
 
-def test_a_dry_run_lists_what_would_change_and_changes_nothing(olga: APIClient, people: Clients) -> None:
+def test_a_dry_run_lists_what_would_change_and_changes_nothing(
+    olga: APIClient, people: Clients
+) -> None:
     config = olga.get(CONFIG).json()
     config["campaign"]["summary"] = "New"
     config["phases"][0] |= {
@@ -72,9 +88,17 @@ def test_a_dry_run_lists_what_would_change_and_changes_nothing(olga: APIClient, 
     config["agreements"].append({"title": "More", "text": "Be kind."})
     events = AuditEvent.objects.count()
     changes = put(olga, config, dry_run=True).json()["changes"]
-    assert [(one["path"], one["from"], one["to"], one["allowed"], one["why"]) for one in changes][:3] == [
+    assert [(one["path"], one["from"], one["to"], one["allowed"], one["why"]) for one in changes][
+        :3
+    ] == [
         ("campaign.summary", "", "New", True, None),
-        ("agreements[1]", None, {"title": "More", "text": "Be kind.", "required_of": "each_member"}, True, None),
+        (
+            "agreements[1]",
+            None,
+            {"title": "More", "text": "Be kind.", "required_of": "each_member"},
+            True,
+            None,
+        ),
         # The end of that day, anywhere on earth.
         ("phases[0].closes_at", "2027-05-02T12:00:00Z", "2027-06-01T12:00:00Z", True, None),
     ]
@@ -82,7 +106,10 @@ def test_a_dry_run_lists_what_would_change_and_changes_nothing(olga: APIClient, 
         "phases[0].late_closes_at", "phases[0].slots", "phases[0].form", "phases[1]",
     ]  # fmt: skip
     assert AuditEvent.objects.count() == events
-    assert (olga.get(CAMPAIGN).json()["summary"], olga.get(f"{CAMPAIGN}phases/").json()["count"]) == ("", 1)
+    assert (
+        olga.get(CAMPAIGN).json()["summary"],
+        olga.get(f"{CAMPAIGN}phases/").json()["count"],
+    ) == ("", 1)
     # The same without the dry run.
     assert put(olga, config).json() == {"dry_run": False, "changes": changes}
     assert put(olga, config).json()["changes"] == []
@@ -90,7 +117,9 @@ def test_a_dry_run_lists_what_would_change_and_changes_nothing(olga: APIClient, 
     assert AuditEvent.objects.filter(action="phase.created").count() == 2
 
 
-def test_what_patch_refuses_a_file_refuses_and_then_changes_nothing(olga: APIClient, clock: Clock) -> None:
+def test_what_patch_refuses_a_file_refuses_and_then_changes_nothing(
+    olga: APIClient, clock: Clock
+) -> None:
     assert olga.post(f"{CAMPAIGN}publish/").status_code == 200
     config = olga.get(CONFIG).json()
     config["campaign"]["name"] = "Renamed"
@@ -108,16 +137,29 @@ def test_what_patch_refuses_a_file_refuses_and_then_changes_nothing(olga: APICli
     assert "extend/" in changes["phases[0].closes_at"]["why"]
     assert changes["agreements"]["from"]["title"] == "Data"
     refused = put(olga, {**config, "agreements": olga.get(CONFIG).json()["agreements"]})
-    assert (code_of(refused), refused.json()["errors"][0]["pointer"]) == ((409, "campaign_published"), "/phases/0/kind")
+    assert (code_of(refused), refused.json()["errors"][0]["pointer"]) == (
+        (409, "campaign_published"),
+        "/phases/0/kind",
+    )
     assert olga.get(CAMPAIGN).json()["name"] == "Cup"
     config = olga.get(CONFIG).json()
     assert code_of(put(olga, {"phases": []})) == (409, "conflict")
     # Two changes that are allowed alone and not together: the error names its field.
-    draft = {**config["phases"][0], "slug": "two", "opens_at": CLOSES.isoformat(), "closes_at": CLOSES.isoformat()}
-    assert put(olga, {"phases": [config["phases"][0], draft]}).json()["errors"][0]["pointer"] == "/phases/1"
+    draft = {
+        **config["phases"][0],
+        "slug": "two",
+        "opens_at": CLOSES.isoformat(),
+        "closes_at": CLOSES.isoformat(),
+    }
+    assert (
+        put(olga, {"phases": [config["phases"][0], draft]}).json()["errors"][0]["pointer"]
+        == "/phases/1"
+    )
 
 
-def test_a_file_is_checked_field_by_field_and_is_of_its_campaign(olga: APIClient, people: Clients) -> None:
+def test_a_file_is_checked_field_by_field_and_is_of_its_campaign(
+    olga: APIClient, people: Clients
+) -> None:
     phase = olga.get(CONFIG).json()["phases"][0]
     for config, pointer in (
         ({"slug": "other"}, "/slug"), ({"campaign": {"nme": "x"}}, "/campaign/nme"),
@@ -128,7 +170,9 @@ def test_a_file_is_checked_field_by_field_and_is_of_its_campaign(olga: APIClient
         ({"agreements": [{"title": "x"}]}, "/agreements/0/text"), ({"phases": {"a": 1}}, "/phases"),
     ):  # fmt: skip
         refused = put(olga, config)
-        assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (400, pointer), refused.content
+        assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (400, pointer), (
+            refused.content
+        )
     assert code_of(olga.put(f"{CONFIG}?dry_run=maybe", {}, format="json"))[0] == 400
     assert code_of(olga.get(f"{CONFIG}?format=toml")) == (400, "bad_parameter")
     assert people["eve"].get(CONFIG).status_code == 404
@@ -164,7 +208,10 @@ def test_bytes_that_are_no_text_and_yaml_that_is_no_mapping_are_refused(olga: AP
         assert (answer.status_code, bool(answer.json()["code"])) == (400, True), content
     # What looks like a number or a day is taken as a field takes it.
     config = "phases:\n- slug: task\n  closes_at: 2027-05-05\n  opens_at: 2027-04-02T12:00:00+00:00\n  place: 3\n"
-    assert [one["path"] for one in put(olga, config).json()["changes"]] == ["phases[0].place", "phases[0].closes_at"]
+    assert [one["path"] for one in put(olga, config).json()["changes"]] == [
+        "phases[0].place",
+        "phases[0].closes_at",
+    ]
 
 
 def test_a_copy_has_the_configuration_and_neither_people_nor_runs(
@@ -174,13 +221,29 @@ def test_a_copy_has_the_configuration_and_neither_people_nor_runs(
     olga.post(f"{CAMPAIGN}publish/")
     register(people["ann"], "apples")
     clock.now = OPENS
-    assert enter(people["ann"], "dense", answers='{"stages": 1}').status_code == 409  # an agreement is not signed
-    told = {"citation_authors": "Lima, Ana", "paper_doi": "10.1000/paper", "judgements_doi": "10.1000/qrels"}
+    assert (
+        enter(people["ann"], "dense", answers='{"stages": 1}').status_code == 409
+    )  # an agreement is not signed
+    told = {
+        "citation_authors": "Lima, Ana",
+        "paper_doi": "10.1000/paper",
+        "judgements_doi": "10.1000/qrels",
+    }
     assert olga.patch(CAMPAIGN, told, format="json").status_code == 200
-    address, body = "/api/v1/campaigns/?from=cup&shift_days=200", {"slug": "next", "name": "Next", "team": "lab"}
-    assert code_of(people["ann"].post(address, {**body, "team": "apples"}, format="json")) == (403, "not_allowed")
+    address, body = (
+        "/api/v1/campaigns/?from=cup&shift_days=200",
+        {"slug": "next", "name": "Next", "team": "lab"},
+    )
+    assert code_of(people["ann"].post(address, {**body, "team": "apples"}, format="json")) == (
+        403,
+        "not_allowed",
+    )
     made = olga.post(address, {**body, "summary": "2028"}, format="json")
-    assert (made.status_code, made.json()["state"], made.json()["summary"]) == (201, "draft", "2028")
+    assert (made.status_code, made.json()["state"], made.json()["summary"]) == (
+        201,
+        "draft",
+        "2028",
+    )
     old, new = (olga.get(f"/api/v1/campaigns/{slug}/config/").json() for slug in ("cup", "next"))
     # From summer to winter time in Rome: the same hour of the day there.
     assert (old["phases"][0]["opens_at"], new["phases"][0]["opens_at"]) == (
@@ -192,19 +255,34 @@ def test_a_copy_has_the_configuration_and_neither_people_nor_runs(
     assert new["agreements"] == old["agreements"]
     # What was published of the old one is not of the new one.
     assert {name: old["campaign"][name] for name in told} == told
-    assert {name: new["campaign"][name] for name in told} == {**told, "paper_doi": "", "judgements_doi": ""}
+    assert {name: new["campaign"][name] for name in told} == {
+        **told,
+        "paper_doi": "",
+        "judgements_doi": "",
+    }
     assert new["phases"][0]["form"] == old["phases"][0]["form"]
     copied = Campaign.objects.get(slug="next")
-    assert (copied.participations.count(), copied.members.count(), Entry.objects.count()) == (0, 0, 0)
+    assert (copied.participations.count(), copied.members.count(), Entry.objects.count()) == (
+        0,
+        0,
+        0,
+    )
     assert code_of(olga.post(address, body, format="json")) == (409, "slug_taken")
 
 
 def test_a_copy_takes_other_collections_where_the_old_ones_are_open(olga: APIClient) -> None:
     Collection.objects.filter(slug="dark").update(blind=False)
-    olga.post("/api/v1/collections/", {"slug": "new", "name": "New", "team": "lab", "blind": True}, format="json")
+    olga.post(
+        "/api/v1/collections/",
+        {"slug": "new", "name": "New", "team": "lab", "blind": True},
+        format="json",
+    )
     address, body = "/api/v1/campaigns/?from=cup", {"slug": "next", "name": "Next", "team": "lab"}
     refused = olga.post(address, body, format="json")
-    assert (code_of(refused), "collections" in refused.json()["detail"]) == ((409, "evaluation_needs_blind"), True)
+    assert (code_of(refused), "collections" in refused.json()["detail"]) == (
+        (409, "evaluation_needs_blind"),
+        True,
+    )
     assert not Campaign.objects.filter(slug="next").exists()
     for wrong in ({"dark": "none"}, ["new"]):
         assert olga.post(address, {**body, "collections": wrong}, format="json").status_code == 400
@@ -214,7 +292,10 @@ def test_a_copy_takes_other_collections_where_the_old_ones_are_open(olga: APICli
         ("?from=cup&shift_days=x", body), ("?from=cup&shift_days=9999", body), ("?from=none", body),
         ("", {**body, "slug": "x", "collections": {"a": "new"}}),
     ):  # fmt: skip
-        assert olga.post(f"/api/v1/campaigns/{query}", sent, format="json").status_code in (400, 404)
+        assert olga.post(f"/api/v1/campaigns/{query}", sent, format="json").status_code in (
+            400,
+            404,
+        )
 
 
 def test_the_desk_shows_what_a_file_changes_before_it_is_applied(people: Clients) -> None:
@@ -223,7 +304,9 @@ def test_the_desk_shows_what_a_file_changes_before_it_is_applied(people: Clients
     assert "/api/v1/campaigns/cup/config/?format=yaml" in page(olga, path)
 
     def check(text: str, status: int = 200) -> str:
-        answer = olga.post(path, {"action": "check", "file": SimpleUploadedFile("cup.yaml", text.encode())})
+        answer = olga.post(
+            path, {"action": "check", "file": SimpleUploadedFile("cup.yaml", text.encode())}
+        )
         assert answer.status_code == status, answer.content
         return answer.content.decode()
 
@@ -233,9 +316,13 @@ def test_the_desk_shows_what_a_file_changes_before_it_is_applied(people: Clients
     assert "phases[0].slots" in html
     assert "Find it &lt;b&gt;" in html
     assert Phase.objects.get().slots is None
-    shown = unescape(html.partition('<textarea name="text"')[2].partition(">")[2].partition("</textarea>")[0])
+    shown = unescape(
+        html.partition('<textarea name="text"')[2].partition(">")[2].partition("</textarea>")[0]
+    )
     # A browser ends lines so.
-    assert "2 changes applied." in send(olga, path, action="apply", text=shown.replace("\n", "\r\n"))
+    assert "2 changes applied." in send(
+        olga, path, action="apply", text=shown.replace("\n", "\r\n")
+    )
     assert (Phase.objects.get().slots, Campaign.objects.get().summary.strip()) == (3, "Find it <b>")
     assert "the campaign is what the file says" in text_of(check(text))
     earlier = "phases:\n- slug: task\n  closes_at: 2027-04-20\n  slots: 4\n"
@@ -245,7 +332,9 @@ def test_the_desk_shows_what_a_file_changes_before_it_is_applied(people: Clients
     assert send(olga, path, 409, action="apply", text=earlier)
     assert Phase.objects.get().slots == 3
     assert "line 2" in text_of(check("campaign:\n  name: &a x\n", 400))
-    assert "Place in the file: /phases/0/slots" in text_of(check("phases:\n- slug: task\n  slots: 0\n", 400))
+    assert "Place in the file: /phases/0/slots" in text_of(
+        check("phases:\n- slug: task\n  slots: 0\n", 400)
+    )
     assert "Choose a file first" in send(olga, path, 400, action="check")
     assert browser("ann").post(path, {"action": "apply", "text": text}).status_code == 403
 
@@ -256,10 +345,17 @@ def test_the_desk_copies_a_campaign(people: Clients) -> None:
     assert people["olga"].post("/api/v1/collections/", next_one, format="json").status_code == 201
     olga, path = browser("olga"), "/campaigns/cup/desk/copy/"
     assert path in page(olga, "/campaigns/cup/desk/")
-    fields = {"name": "Cup 2028", "team": "lab", "shift_days": "366", "collections": "dark = dark-2\n"}
+    fields = {
+        "name": "Cup 2028",
+        "team": "lab",
+        "shift_days": "366",
+        "collections": "dark = dark-2\n",
+    }
     assert "Line 1" in send(olga, path, 400, **{**fields, "collections": "dark-2"})
     assert "whole number of days" in send(olga, path, 400, **{**fields, "shift_days": "a year"})
-    assert "There is no collection" in send(olga, path, 400, **{**fields, "collections": "dark = light"})
+    assert "There is no collection" in send(
+        olga, path, 400, **{**fields, "collections": "dark = light"}
+    )
     assert Campaign.objects.count() == 1
     assert "Campaign Cup 2028 is a draft." in send(olga, path, **fields)
     made = Campaign.objects.get(slug="cup-2028")

@@ -11,7 +11,17 @@ from rest_framework.test import APIClient
 from runs.errors import Conflict
 from runs.models import AuditEvent, Collection, Disclosure, Phase, Qrels, User, sees_own_results
 from runs.services.collections import disclose
-from tests.campaigns.worlds import CLOSES, LATE, OPENS, Clock, code_of, enter, make_campaign, make_team, register
+from tests.campaigns.worlds import (
+    CLOSES,
+    LATE,
+    OPENS,
+    Clock,
+    code_of,
+    enter,
+    make_campaign,
+    make_team,
+    register,
+)
 from tests.conftest import evaluate_all
 
 Clients = dict[str, APIClient]
@@ -38,7 +48,9 @@ def held(people: Clients, clock: Clock) -> Clients:
 
 
 def who_sees(people: Clients) -> set[str]:
-    found = {name: people[name].get(BOARD).status_code for name in EVERYBODY} | {"": APIClient().get(BOARD).status_code}
+    found = {name: people[name].get(BOARD).status_code for name in EVERYBODY} | {
+        "": APIClient().get(BOARD).status_code
+    }
     assert set(found.values()) <= {200, 403}
     return {name for name, status in found.items() if status == 200}
 
@@ -49,17 +61,27 @@ def test_each_step_shows_it_to_more_people(held: Clients) -> None:
     assert who_sees(held) == {"olga"}
     assert not any(sees_own_results(users[name], phase) for name in EVERYBODY)
     qrels = Qrels.objects.get()
-    for step, seeing in zip(STEPS, ({"olga"}, {"olga", "ann", "ben"}, {*EVERYBODY, ""}), strict=True):
+    for step, seeing in zip(
+        STEPS, ({"olga"}, {"olga", "ann", "ben"}, {*EVERYBODY, ""}), strict=True
+    ):
         assert disclose(collection=dark, to=step) == qrels
         assert who_sees(held) == seeing
         phase = Phase.objects.get()
-        assert {name for name in EVERYBODY if sees_own_results(users[name], phase)} == {"ann", "ben"}
+        assert {name for name in EVERYBODY if sees_own_results(users[name], phase)} == {
+            "ann",
+            "ben",
+        }
         told = held["ann"].get("/api/v1/collections/dark/").json()
         assert (told["disclosure"], told["blind"]) == (step.label, step != Disclosure.PUBLIC)
         with pytest.raises(Conflict):
             disclose(collection=dark, to=step)
-    events = AuditEvent.objects.filter(action__in=("collection.disclosed", "collection.released")).order_by("pk")
-    told = [(e.before["disclosure"], e.after["disclosure"], e.after["qrels"], e.after["sha256"]) for e in events]
+    events = AuditEvent.objects.filter(
+        action__in=("collection.disclosed", "collection.released")
+    ).order_by("pk")
+    told = [
+        (e.before["disclosure"], e.after["disclosure"], e.after["qrels"], e.after["sha256"])
+        for e in events
+    ]
     labels = [step.label for step in Disclosure]
     assert told == [(*pair, 1, qrels.sha256) for pair in itertools.pairwise(labels)]
 
@@ -100,7 +122,10 @@ def test_an_evaluation_needs_results_that_nobody_sees(people: Clients, clock: Cl
     disclose(collection=dark, to=Disclosure.TEAMS)
     phase = "/api/v1/campaigns/cup/phases/task/"
     later = {"late_closes_at": "2028-01-01T00:00:00Z"}
-    assert code_of(people["olga"].patch(phase, later, format="json")) == (409, "evaluation_needs_blind")
+    assert code_of(people["olga"].patch(phase, later, format="json")) == (
+        409,
+        "evaluation_needs_blind",
+    )
     assert people["olga"].patch(phase, {"name": "The task"}, format="json").status_code == 200
     times = {"opens_at": "2028-01-01T00:00:00Z", "closes_at": "2028-02-01T00:00:00Z"}
     second = {"slug": "second", "name": "Second", "collection": "dark", **times}

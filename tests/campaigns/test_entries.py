@@ -48,14 +48,28 @@ def test_an_entry_is_a_run_with_a_receipt(cup: Clients) -> None:
     made = enter(cup["ann"], "first")
     receipt = made.json()
     run = Run.objects.get()
-    assert (made.status_code, receipt["run"], receipt["run_sha256"]) == (201, str(run.pk), run.sha256)
-    assert (receipt["number"], receipt["priority"], receipt["late"], receipt["team"]) == (1, 1, False, "apples")
-    assert (receipt["arrived_at"], receipt["status"]["state"]) == ("2027-04-02T12:00:00Z", "received")
+    assert (made.status_code, receipt["run"], receipt["run_sha256"]) == (
+        201,
+        str(run.pk),
+        run.sha256,
+    )
+    assert (receipt["number"], receipt["priority"], receipt["late"], receipt["team"]) == (
+        1,
+        1,
+        False,
+        "apples",
+    )
+    assert (receipt["arrived_at"], receipt["status"]["state"]) == (
+        "2027-04-02T12:00:00Z",
+        "received",
+    )
     assert receipt["allowance"]["slots_left"] == 2
     assert Evaluation.objects.filter(run=run).count() == 1
     again = enter(cup["ann"], "first")
     assert (again.status_code, again.json()["id"], Entry.objects.count()) == (200, receipt["id"], 1)
-    assert [cup[name].get(f"{PHASE}entries/").json()["count"] for name in ("ann", "olga", "ben", "eve")] == [1, 1, 0, 0]
+    assert [
+        cup[name].get(f"{PHASE}entries/").json()["count"] for name in ("ann", "olga", "ben", "eve")
+    ] == [1, 1, 0, 0]
     assert cup["ben"].get(receipt["url"]).status_code == 404
     assert cup["ann"].get(receipt["url"]).json()["tag"] == "first"
     assert cup["abe"].get(receipt["url"]).status_code == 404
@@ -82,7 +96,9 @@ def test_who_enters_nothing(cup: Clients, anonymous: APIClient) -> None:
     assert code_of(enter(cup["eve"], "x")) == (403, "not_allowed")
     assert code_of(enter(cup["abe"], "x")) == (403, "not_allowed")
     assert enter(anonymous, "x").status_code == 401
-    cup["olga"].patch(f"{CAMPAIGN}teams/apples/", {"state": "removed", "reason": "fraud"}, format="json")
+    cup["olga"].patch(
+        f"{CAMPAIGN}teams/apples/", {"state": "removed", "reason": "fraud"}, format="json"
+    )
     assert code_of(enter(cup["ann"], "x")) == (409, "team_not_accepted")
     cup["olga"].post(f"{PHASE}pause/", {"reason": "wrong topics"}, format="json")
     assert code_of(enter(cup["ben"], "x")) == (409, "phase_paused")
@@ -105,7 +121,10 @@ def test_slots_are_given_back_and_attempts_never(cup: Clients, clock: Clock) -> 
     }  # fmt: skip
     cup["ann"].post(f"{fourth['url']}withdraw/")
     refused = enter(cup["ann"], "r5")
-    assert (code_of(refused), int(refused["Retry-After"])) == ((429, "attempts_exceeded"), 12 * 3600 + 1)
+    assert (code_of(refused), int(refused["Retry-After"])) == (
+        (429, "attempts_exceeded"),
+        12 * 3600 + 1,
+    )
     # What was withdrawn comes back without another attempt.
     back = cup["ann"].post(f"{PHASE}entries/", {"run": first[0]["run"]}, format="json")
     assert (back.status_code, back.json()["priority"], back.json()["number"]) == (200, 3, 1)
@@ -137,7 +156,10 @@ def test_priorities_have_no_gaps_and_are_set_at_once(cup: Clients, clock: Clock)
     assert put.json() == {"order": ["c3", "a1", "b2"]}
     assert priorities(cup["ann"]) == {"a1": 2, "b2": 3, "c3": 1}
     for order in (["c3", "a1"], ["c3", "a1", "a1"], ["c3", "a1", "b2", "d4"]):
-        assert code_of(cup["ann"].put(f"{PHASE}priorities/", {"order": order}, format="json")) == (400, "invalid")
+        assert code_of(cup["ann"].put(f"{PHASE}priorities/", {"order": order}, format="json")) == (
+            400,
+            "invalid",
+        )
     assert code_of(enter(cup["ben"], "e5", priority=2)) == (400, "invalid")
     assert enter(cup["ben"], "e5", priority=1).status_code == 201
     assert code_of(enter(cup["ben"], "f6", priority=1)) == (409, "priority_taken")
@@ -148,7 +170,10 @@ def test_priorities_have_no_gaps_and_are_set_at_once(cup: Clients, clock: Clock)
 
 def test_tags_are_the_files_and_unique_in_the_campaign(cup: Clients) -> None:
     assert enter(cup["ann"], "same").status_code == 201
-    assert code_of(enter(cup["ben"], "same", run_of("same").replace("3.0", "9.0"))) == (409, "tag_taken")
+    assert code_of(enter(cup["ben"], "same", run_of("same").replace("3.0", "9.0"))) == (
+        409,
+        "tag_taken",
+    )
     assert code_of(enter(cup["ann"], "apples")) == (409, "tag_is_team_name")
     assert code_of(enter(cup["ann"], "x" * 21)) == (422, "bad_run_tag")
     assert code_of(enter(cup["ann"], "y", run_of("z"))) == (422, "tag_differs")
@@ -156,7 +181,10 @@ def test_tags_are_the_files_and_unique_in_the_campaign(cup: Clients) -> None:
         409, "tag_taken",
     )  # fmt: skip
     assert enter(cup["olga"], "bm25", role="baseline", label="BM25").status_code == 201
-    assert code_of(enter(cup["ben"], "bm25", run_of("bm25").replace("3.0", "9.0"))) == (409, "tag_taken")
+    assert code_of(enter(cup["ben"], "bm25", run_of("bm25").replace("3.0", "9.0"))) == (
+        409,
+        "tag_taken",
+    )
     cup["olga"].patch(CAMPAIGN, {"tag_scope": "team"}, format="json")
     assert enter(cup["ben"], "same").status_code == 201
     assert enter(cup["olga"], "same", role="baseline", label="S").status_code == 201
@@ -177,24 +205,41 @@ def test_a_form_is_answered(cup: Clients, clock: Clock) -> None:
         ('{"stage": "x", "kind": "other"}', "bad_answer"), ('{"stage": "x", "size": true}', "bad_answer"),
         ('{"stage": "x", "code": "javascript:x"}', "bad_answer"), ('{"stage": "x", "nope": 1}', "bad_answer"),
     ):  # fmt: skip
-        assert code_of(enter(cup["ann"], "x", run_type="automatic", answers=answers)) == (422, code), answers
-    assert code_of(enter(cup["ann"], "x", run_type="manual", answers='{"stage": "x"}')) == (422, "wrong_run_type")
+        assert code_of(enter(cup["ann"], "x", run_type="automatic", answers=answers)) == (
+            422,
+            code,
+        ), answers
+    assert code_of(enter(cup["ann"], "x", run_type="manual", answers='{"stage": "x"}')) == (
+        422,
+        "wrong_run_type",
+    )
     good = '{"stage": "BM25", "kind": "sparse", "size": 1.5, "code": "https://example.org/"}'
     made = enter(cup["ann"], "x", run_type="automatic", answers=good).json()
     assert made["answers"]["kind"] == "sparse"
     changed = cup["ann"].patch(made["url"], {"answers": {"stage": "DPR"}}, format="json").json()
     assert changed["answers"] == {"stage": "DPR"}
-    assert code_of(cup["olga"].patch(PHASE, {"form": []}, format="json")) == (409, "phase_has_entries")
+    assert code_of(cup["olga"].patch(PHASE, {"form": []}, format="json")) == (
+        409,
+        "phase_has_entries",
+    )
     clock.now = CLOSES
     refused = cup["ann"].patch(made["url"], {"answers": {"stage": "x"}}, format="json")
     assert code_of(refused) == (409, "phase_closed")
-    for wrong in ([{"key": "A"}], [{"key": "a"}, {"key": "a"}], [{"key": "a", "type": "choice"}], {}, [{"x": 1}]):
+    for wrong in (
+        [{"key": "A"}],
+        [{"key": "a"}, {"key": "a"}],
+        [{"key": "a", "type": "choice"}],
+        {},
+        [{"x": 1}],
+    ):
         assert cup["olga"].patch(PHASE, {"form": wrong}, format="json").status_code == 400, wrong
 
 
 def test_all_agreements_are_signed_before_a_run_is_entered(cup: Clients) -> None:
     digests = [
-        cup["olga"].post(f"{CAMPAIGN}agreements/", {"title": text, "text": text}, format="json").json()["sha256"]
+        cup["olga"]
+        .post(f"{CAMPAIGN}agreements/", {"title": text, "text": text}, format="json")
+        .json()["sha256"]
         for text in ("one", "two")
     ]
     # The last one alone is not enough, and neither is the first.
@@ -205,7 +250,9 @@ def test_all_agreements_are_signed_before_a_run_is_entered(cup: Clients) -> None
     assert enter(cup["ann"], "x").status_code == 201
 
 
-def test_organisers_enter_late_with_a_reason_and_baselines_of_their_own(cup: Clients, clock: Clock) -> None:
+def test_organisers_enter_late_with_a_reason_and_baselines_of_their_own(
+    cup: Clients, clock: Clock
+) -> None:
     baseline = enter(cup["olga"], "bm25", role="baseline", label="BM25").json()
     assert (baseline["team"], baseline["priority"], baseline["role"]) == (None, None, "baseline")
     assert code_of(enter(cup["ann"], "mine", role="baseline")) == (403, "not_allowed")
@@ -227,9 +274,16 @@ def test_who_withdraws_and_disqualifies(cup: Clients, clock: Clock) -> None:
     assert code_of(cup["abe"].post(f"{made[1]}withdraw/")) == (403, "not_allowed")
     assert cup["ann"].post(f"{made[1]}withdraw/").status_code == 200
     assert code_of(cup["ann"].post(f"{made[1]}withdraw/")) == (409, "not_withdrawable")
-    assert code_of(cup["ann"].post(f"{made[2]}disqualify/", {"reason": "x"}, format="json")) == (403, "not_allowed")
+    assert code_of(cup["ann"].post(f"{made[2]}disqualify/", {"reason": "x"}, format="json")) == (
+        403,
+        "not_allowed",
+    )
     shown = cup["olga"].post(f"{made[2]}disqualify/", {"reason": "test data"}, format="json").json()
-    assert (shown["state"], shown["state_reason"], shown["priority"]) == ("disqualified", "test data", None)
+    assert (shown["state"], shown["state_reason"], shown["priority"]) == (
+        "disqualified",
+        "test data",
+        None,
+    )
 
 
 def test_organisers_let_somebody_join_another_team_for_a_reason(cup: Clients) -> None:
@@ -237,13 +291,19 @@ def test_organisers_let_somebody_join_another_team_for_a_reason(cup: Clients) ->
     abe.post(f"{CAMPAIGN}teams/apples/members/")
     enter(cup["ann"], "x")
     assert abe.delete(member).status_code == 204
-    Membership.objects.create(team=Team.objects.get(slug="berries"), user=User.objects.get(username="abe"))
+    Membership.objects.create(
+        team=Team.objects.get(slug="berries"), user=User.objects.get(username="abe")
+    )
     berries = f"{CAMPAIGN}teams/berries/members/"
     assert code_of(abe.post(berries)) == (409, "already_in_campaign")
     assert code_of(cup["olga"].delete(member)) == (400, "required")
     assert cup["olga"].delete(f"{member}?reason=a+mistake").status_code == 204
     assert abe.post(berries).status_code == 201
-    trail = AuditEvent.objects.filter(action="participant.left").order_by("pk").values_list("actor", "after")
+    trail = (
+        AuditEvent.objects.filter(action="participant.left")
+        .order_by("pk")
+        .values_list("actor", "after")
+    )
     assert list(trail) == [("abe", {}), ("olga", {"reason": "a mistake"})]
 
 
@@ -255,7 +315,12 @@ def test_an_entered_run_is_not_withdrawn_and_its_file_stays(cup: Clients) -> Non
     assert cup["ann"].delete(run).status_code == 204
     # What was disqualified stays on record, with its run.
     made = enter(cup["ann"], "y").json()
-    assert cup["olga"].post(f"{made['url']}disqualify/", {"reason": "test data"}, format="json").status_code == 200
+    assert (
+        cup["olga"]
+        .post(f"{made['url']}disqualify/", {"reason": "test data"}, format="json")
+        .status_code
+        == 200
+    )
     refused = cup["ann"].delete(f"/api/v1/runs/{made['run']}/")
     assert code_of(refused) == (409, "entered_in_phase")
     assert "was disqualified" in refused.json()["detail"]
@@ -274,26 +339,43 @@ def test_runs_do_not_go_past_an_open_phase(cup: Clients, clock: Clock) -> None:
 
 
 def test_the_quota_of_the_collection_is_none_of_entries(cup: Clients) -> None:
-    assert cup["olga"].patch("/api/v1/collections/dark/", {"daily_submissions": 1}).status_code == 200
+    assert (
+        cup["olga"].patch("/api/v1/collections/dark/", {"daily_submissions": 1}).status_code == 200
+    )
     assert [enter(cup["ann"], tag).status_code for tag in ("a", "b")] == [201, 201]
 
 
 def test_a_phase_may_ask_for_all_topics(cup: Clients) -> None:
     upload(cup["olga"], "collections/dark/topics/", "1\tone\n2\ttwo\n3\tthree\n", "put")
     cup["olga"].patch(PHASE, {"must_answer_all": True}, format="json")
-    part = "".join(line for line in run_of("part").splitlines(keepends=True) if not line.startswith("3"))
+    part = "".join(
+        line for line in run_of("part").splitlines(keepends=True) if not line.startswith("3")
+    )
     assert code_of(enter(cup["ann"], "part", part)) == (422, "topic_missing")
     assert enter(cup["ann"], "whole").status_code == 201
 
 
 @pytest.mark.sqlite
-def test_a_phase_may_limit_the_documents_of_a_topic(cup: Clients, clock: Clock, anonymous: APIClient) -> None:
-    lines = ["1 Q0 a 1 3.0 deep", "2 Q0 a 1 3.0 deep", "1 Q0 b 2 2.0 deep", "2 Q0 b 2 2.0 deep", "1 Q0 c 3 1.0 deep"]
+def test_a_phase_may_limit_the_documents_of_a_topic(
+    cup: Clients, clock: Clock, anonymous: APIClient
+) -> None:
+    lines = [
+        "1 Q0 a 1 3.0 deep",
+        "2 Q0 a 1 3.0 deep",
+        "1 Q0 b 2 2.0 deep",
+        "2 Q0 b 2 2.0 deep",
+        "1 Q0 c 3 1.0 deep",
+    ]
     deep, flat = ("".join(f"{line}\n" for line in some) for some in (lines, lines[:4]))
     clock.now = OPENS - TICK
-    stored = upload(cup["ann"], "collections/dark/runs/", deep.replace("deep", "before"), team="apples").json()["id"]
+    stored = upload(
+        cup["ann"], "collections/dark/runs/", deep.replace("deep", "before"), team="apples"
+    ).json()["id"]
     clock.now = OPENS
-    assert code_of(cup["olga"].patch(PHASE, {"max_documents": 0}, format="json")) == (400, "invalid")
+    assert code_of(cup["olga"].patch(PHASE, {"max_documents": 0}, format="json")) == (
+        400,
+        "invalid",
+    )
     cup["olga"].patch(PHASE, {"max_documents": 2}, format="json")
     assert anonymous.get(PHASE).json()["max_documents"] == 2
     for refused, pointer in (
@@ -321,7 +403,10 @@ def test_a_phase_may_say_how_tags_are_formed(cup: Clients) -> None:
         "{team}", "plain", "{team}-{stage}", "{model}-{name}", "{nope}{name}", "{name}-{name}", "{name", "{name} x",
     ):  # fmt: skip
         refused = cup["olga"].patch(PHASE, {"naming": wrong}, format="json")
-        assert (code_of(refused), refused.json()["errors"][0]["pointer"]) == ((400, "invalid"), "/naming"), wrong
+        assert (code_of(refused), refused.json()["errors"][0]["pointer"]) == (
+            (400, "invalid"),
+            "/naming",
+        ), wrong
     pattern = "{team}-{lang}-{run_type}-{priority}"
     assert cup["olga"].patch(PHASE, {"naming": pattern}, format="json").json()["naming"] == pattern
     # What the pattern names stays in the form.
@@ -339,7 +424,10 @@ def test_a_phase_may_say_how_tags_are_formed(cup: Clients) -> None:
         assert code_of(refused) == (422, "wrong_tag"), tag
     assert "apples-en-automatic-{priority}" in str(refused.json())
     first = entered("Apples-en-automatic-1", priority=1).json()
-    for change in ({"run_type": "manual"}, {"answers": {"lang": "de", "stage": "x", "model": "a b"}}):
+    for change in (
+        {"run_type": "manual"},
+        {"answers": {"lang": "de", "stage": "x", "model": "a b"}},
+    ):
         assert code_of(cup["ann"].patch(first["url"], change, format="json")) == (422, "wrong_tag")
     kept = {"answers": {"lang": "en", "stage": "DPR", "model": "a b"}}
     assert cup["ann"].patch(first["url"], kept, format="json").status_code == 200
@@ -350,13 +438,23 @@ def test_a_phase_may_say_how_tags_are_formed(cup: Clients) -> None:
     assert enter(cup["olga"], "bm25", role="baseline", label="BM25").status_code == 201
 
 
-def test_a_receipt_that_is_asked_for_again_after_the_end_is_the_same(cup: Clients, clock: Clock) -> None:
+def test_a_receipt_that_is_asked_for_again_after_the_end_is_the_same(
+    cup: Clients, clock: Clock
+) -> None:
     key = str(uuid.uuid4())
     clock.now = CLOSES - TICK
-    first = cup["ann"].post(f"{PHASE}entries/?tag=x", run_of("x"), content_type="text/plain", HTTP_IDEMPOTENCY_KEY=key)
+    first = cup["ann"].post(
+        f"{PHASE}entries/?tag=x", run_of("x"), content_type="text/plain", HTTP_IDEMPOTENCY_KEY=key
+    )
     clock.now = LATE
-    again = cup["ann"].post(f"{PHASE}entries/?tag=x", run_of("x"), content_type="text/plain", HTTP_IDEMPOTENCY_KEY=key)
-    assert (first.status_code, again.status_code, again["Idempotent-Replayed"]) == (201, 201, "true")
+    again = cup["ann"].post(
+        f"{PHASE}entries/?tag=x", run_of("x"), content_type="text/plain", HTTP_IDEMPOTENCY_KEY=key
+    )
+    assert (first.status_code, again.status_code, again["Idempotent-Replayed"]) == (
+        201,
+        201,
+        "true",
+    )
     assert again.json() == first.json()
     checked = enter(cup["ann"], "y", dry_run="true")
     assert (checked.status_code, checked.json()["refusal"]["code"]) == (200, "phase_closed")

@@ -14,7 +14,17 @@ from runs.models import AuditEvent, Collection, Disclosure, Qrels
 from runs.services.collections import disclose
 from tests.campaigns.conftest import Clients
 from tests.campaigns.test_pages import ACTS, browser, send
-from tests.campaigns.worlds import CAMPAIGN, LATE, OPENS, PHASE, Clock, code_of, enter, make_campaign, register
+from tests.campaigns.worlds import (
+    CAMPAIGN,
+    LATE,
+    OPENS,
+    PHASE,
+    Clock,
+    code_of,
+    enter,
+    make_campaign,
+    register,
+)
 from tests.conftest import QRELS, evaluate_all, upload
 from tests.web.test_pages import page, text_of
 from tests.web.worlds import body_of
@@ -40,7 +50,10 @@ def exclude(client: APIClient, *topics: str, reason: str = "ambiguous") -> Any:
 
 def versions() -> list[tuple[int, bool, int, int | None]]:
     rows = Qrels.objects.order_by("version")
-    return [(one.version, one.active, one.topics, one.reduced_from and one.reduced_from.version) for one in rows]
+    return [
+        (one.version, one.active, one.topics, one.reduced_from and one.reduced_from.version)
+        for one in rows
+    ]
 
 
 def test_values_are_without_excluded_topics(held: Clients) -> None:
@@ -48,13 +61,19 @@ def test_values_are_without_excluded_topics(held: Clients) -> None:
     told = exclude(olga, "3").json()
     assert (told["excluded_topics"], told["excluded_reason"]) == (["3"], "ambiguous")
     # That a topic is excluded may tell of its judgements.
-    assert [one.get(PHASE).json()["excluded_topics"] for one in (olga, ann, held["eve"])] == [["3"], [], []]
+    assert [one.get(PHASE).json()["excluded_topics"] for one in (olga, ann, held["eve"])] == [
+        ["3"],
+        [],
+        [],
+    ]
     assert versions() == [(1, False, 3, None), (2, True, 2, 1)]
     evaluate_all()
     board = olga.get(BOARD).json()
     assert board["excluded_topics"] == [{"topic_id": "3", "reason": "ambiguous"}]
     assert (board["topics"], board["results"][0]["values"]["P@1"]["topics"]) == (2, 2)
-    assert "Topic 3 does not count: ambiguous" in page(browser("olga"), "/campaigns/cup/phases/task/")
+    assert "Topic 3 does not count: ambiguous" in page(
+        browser("olga"), "/campaigns/cup/phases/task/"
+    )
     # What is uploaded afterwards counts without them, too; the version itself stays as it is.
     assert not upload(olga, "collections/dark/qrels/", f"{QRELS}1 0 u 1\n").json()["active"]
     assert versions()[2:] == [(3, False, 3, None), (4, True, 2, 3)]
@@ -64,10 +83,17 @@ def test_values_are_without_excluded_topics(held: Clients) -> None:
     assert versions()[4] == (5, True, 1, 1)
     assert exclude(olga).json()["excluded_reason"] == ""
     assert [one[1] for one in versions()] == [True, False, False, False, False]
-    assert send(browser("olga"), f"{ACTS}exclude-topics/?phase=task", topics="3", reason="ambiguous")
+    assert send(
+        browser("olga"), f"{ACTS}exclude-topics/?phase=task", topics="3", reason="ambiguous"
+    )
     assert [one[1] for one in versions()] == [False, True, False, False, False]
     actions = AuditEvent.objects.filter(object_id="cup/task", action="phase.changed")
-    assert [event.after["excluded_topics"] for event in actions.order_by("pk")] == [["3"], ["3", "1"], None, ["3"]]
+    assert [event.after["excluded_topics"] for event in actions.order_by("pk")] == [
+        ["3"],
+        ["3", "1"],
+        None,
+        ["3"],
+    ]
 
     evaluate_all()
     disclose(collection=Collection.objects.get(slug="dark"), to=Disclosure.TEAMS)
@@ -101,7 +127,10 @@ def test_the_desk_proposes_to_exclude_topics_without_a_relevant_document(held: C
     assert "no relevant document" not in text_of(page(olga, desk))
     evaluate_all()
     said = text_of(page(olga, desk))
-    assert "1 of 4 topics has no relevant document (7): measures such as AP and nDCG are 0 there for every run." in said
+    assert (
+        "1 of 4 topics has no relevant document (7): measures such as AP and nDCG are 0 there for every run."
+        in said
+    )
     assert "Exclude it, and their means are 1.333 times as large" in said
     assert f"{ACTS}exclude-topics/?phase=task" in page(olga, desk)
     assert exclude(held["olga"], "7").status_code == 200

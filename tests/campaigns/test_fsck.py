@@ -25,7 +25,17 @@ from runs.models import (
     Run,
     Snapshot,
 )
-from tests.campaigns.worlds import CAMPAIGN, LATE, OPENS, PHASE, TICK, Clock, enter, make_campaign, register
+from tests.campaigns.worlds import (
+    CAMPAIGN,
+    LATE,
+    OPENS,
+    PHASE,
+    TICK,
+    Clock,
+    enter,
+    make_campaign,
+    register,
+)
 from tests.conftest import evaluate_all
 
 Clients = dict[str, APIClient]
@@ -66,7 +76,9 @@ def done(people: Clients, clock: Clock) -> Clients:
     clock.now = LATE + 2 * SECOND
     evaluate_all()
     for audience in ("teams", "public"):
-        assert olga.post(f"{PHASE}releases/", {"audience": audience}, format="json").status_code == 201
+        assert (
+            olga.post(f"{PHASE}releases/", {"audience": audience}, format="json").status_code == 201
+        )
     planned = olga.get(f"{PHASE}releases/").json()["results"][0]["url"]
     assert olga.post(f"{planned}now/").status_code == 200
     assert ann.get(f"{PHASE}packet/").status_code == 200

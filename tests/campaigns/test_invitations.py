@@ -11,7 +11,16 @@ from django.test import Client
 from runs.models import CampaignMember, InvitationLink, Membership, User
 from tests.campaigns.conftest import Clients
 from tests.campaigns.test_pages import TEAM, browser, send
-from tests.campaigns.worlds import CAMPAIGN, CLOSES, OPENS, Clock, campaign, code_of, make_campaign, register
+from tests.campaigns.worlds import (
+    CAMPAIGN,
+    CLOSES,
+    OPENS,
+    Clock,
+    campaign,
+    code_of,
+    make_campaign,
+    register,
+)
 from tests.web.test_pages import page, text_of
 
 pytestmark = pytest.mark.words
@@ -19,7 +28,9 @@ INVITATIONS = f"{CAMPAIGN}teams/apples/invitations/"
 
 
 def takes_part(name: str) -> bool:
-    return CampaignMember.objects.filter(user__username=name, participation__team__slug="apples", left_at=None).exists()
+    return CampaignMember.objects.filter(
+        user__username=name, participation__team__slug="apples", left_at=None
+    ).exists()
 
 
 @pytest.mark.queries
@@ -52,13 +63,18 @@ def test_a_refused_invitation_changes_nothing(people: Clients, clock: Clock) -> 
     for name, team in (("ann", "apples"), ("ben", "berries")):
         assert register(people[name], team).status_code == 201
     assert people["ann"].post(INVITATIONS, {"username": "ben"}, format="json").status_code == 201
-    assert code_of(people["ben"].post("/api/v1/invitations/apples/")) == (409, "already_in_campaign")
+    assert code_of(people["ben"].post("/api/v1/invitations/apples/")) == (
+        409,
+        "already_in_campaign",
+    )
     assert not Membership.objects.filter(user__username="ben", team__slug="apples").exists()
     assert User.objects.get(username="ben").invitations.count() == 1
 
 
 @pytest.mark.queries
-def test_a_link_is_for_one_campaign_expires_and_can_be_revoked(people: Clients, clock: Clock) -> None:
+def test_a_link_is_for_one_campaign_expires_and_can_be_revoked(
+    people: Clients, clock: Clock
+) -> None:
     make_campaign(people["olga"])
     assert register(people["ann"], "apples").status_code == 201
     ann, eve = browser("ann"), browser("eve")
@@ -79,7 +95,10 @@ def test_a_link_is_for_one_campaign_expires_and_can_be_revoked(people: Clients, 
     # Teams no longer change from the instant that the campaign says.
     clock.now = OPENS
     given = {"roster_closes_at": OPENS.isoformat()}
-    assert people["olga"].patch(CAMPAIGN, given, format="json").json()["roster_closes_at"] == "2027-04-02T12:00:00Z"
+    assert (
+        people["olga"].patch(CAMPAIGN, given, format="json").json()["roster_closes_at"]
+        == "2027-04-02T12:00:00Z"
+    )
     again = browser("abe").post("/join/", {"code": made["url"].partition("code=")[2]})
     assert again.status_code == 409
     assert not takes_part("abe")

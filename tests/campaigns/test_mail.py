@@ -37,7 +37,18 @@ from runs.services.campaigns.moments import note_digests, note_moments, note_wai
 from runs.services.mail import sending
 from runs.services.mail.outbox import claim_next, reap_mails, sweep_mails
 from runs.services.mail.sending import MailSender, send_due
-from tests.campaigns.worlds import CAMPAIGN, CLOSES, LATE, OPENS, PHASE, TICK, Clock, enter, make_campaign, register
+from tests.campaigns.worlds import (
+    CAMPAIGN,
+    CLOSES,
+    LATE,
+    OPENS,
+    PHASE,
+    TICK,
+    Clock,
+    enter,
+    make_campaign,
+    register,
+)
 from tests.conftest import QRELS, evaluate_all, upload
 from tests.metrics.webhooks import events as events_of
 from tests.metrics.webhooks import make_webhook
@@ -49,7 +60,10 @@ Clients = dict[str, APIClient]
 @pytest.fixture
 def cup(people: Clients, settings: Any) -> Clients:
     """A campaign in which Ann and Abe of the apples and Ben of the berries take part; mail is set up."""
-    settings.EVALHUB_MAIL_URL, settings.DEFAULT_FROM_EMAIL = "smtp://mail.example.org", "evalhub@example.org"
+    settings.EVALHUB_MAIL_URL, settings.DEFAULT_FROM_EMAIL = (
+        "smtp://mail.example.org",
+        "evalhub@example.org",
+    )
     settings.EVALHUB_URL = "https://eval.example.org"
     User.objects.update(email="")
     for name in ("olga", "ann", "ben", "eve"):
@@ -144,7 +158,10 @@ def test_who_is_invited_into_a_campaign_is_told_where_to_accept(cup: Clients) ->
     # What is refused tells nobody, and neither do an invitation to the team alone and a link.
     assert ann.post(address, {"username": "eve"}, format="json").status_code == 409
     assert ann.delete(open_one).status_code == 204
-    assert ann.post("/api/v1/teams/apples/members/", {"username": "eve"}, format="json").status_code == 201
+    assert (
+        ann.post("/api/v1/teams/apples/members/", {"username": "eve"}, format="json").status_code
+        == 201
+    )
     assert ann.delete(open_one).status_code == 204
     assert ann.post(address, {}, format="json").status_code == 201
     assert told() == []
@@ -180,12 +197,20 @@ def test_notices_are_for_whom_they_are_meant(cup: Clients, anonymous: APIClient)
         notice = {"title": f"To {audience}", "text": "x", "audience": audience}
         assert cup["olga"].post(f"{CAMPAIGN}notices/", notice, format="json").status_code == 201
     Participation.objects.filter(team__slug="berries").update(state="removed")
-    seen = {name: cup[name].get(f"{CAMPAIGN}notices/").json()["count"] for name in ("olga", "abe", "ben", "eve")}
+    seen = {
+        name: cup[name].get(f"{CAMPAIGN}notices/").json()["count"]
+        for name in ("olga", "abe", "ben", "eve")
+    }
     assert (seen, anonymous.get(f"{CAMPAIGN}notices/").json()["count"]) == (
         {"olga": 2, "abe": 2, "ben": 1, "eve": 1},
         1,
     )
-    assert cup["ann"].post(f"{CAMPAIGN}notices/", {"title": "x", "text": "x"}, format="json").status_code == 403
+    assert (
+        cup["ann"]
+        .post(f"{CAMPAIGN}notices/", {"title": "x", "text": "x"}, format="json")
+        .status_code
+        == 403
+    )
 
 
 class Away(EmailBackend):
@@ -199,12 +224,18 @@ class Away(EmailBackend):
         return super().send_messages(messages)
 
 
-def test_nothing_is_lost_while_the_server_of_mail_is_away(cup: Clients, clock: Clock, settings: Any) -> None:
+def test_nothing_is_lost_while_the_server_of_mail_is_away(
+    cup: Clients, clock: Clock, settings: Any
+) -> None:
     settings.EMAIL_BACKEND = f"{__name__}.Away"
     clock.now = OPENS
     for client, tag in ((cup["ann"], "dense"), (cup["ben"], "sparse")):
         enter(client, tag)
-    Away.errors = [ConnectionRefusedError("refused"), smtplib.SMTPServerDisconnected("gone"), TimeoutError()]
+    Away.errors = [
+        ConnectionRefusedError("refused"),
+        smtplib.SMTPServerDisconnected("gone"),
+        TimeoutError(),
+    ]
     for attempts in (1, 2, 3):
         # One try, and the others wait: the dispatcher comes again.
         assert send() == 0
@@ -215,13 +246,20 @@ def test_nothing_is_lost_while_the_server_of_mail_is_away(cup: Clients, clock: C
     assert set(Mail.objects.values_list("state", flat=True)) == {"sent", "no_address"}
 
 
-def test_an_address_that_is_refused_is_given_up_and_the_others_go_on(cup: Clients, clock: Clock, settings: Any) -> None:
+def test_an_address_that_is_refused_is_given_up_and_the_others_go_on(
+    cup: Clients, clock: Clock, settings: Any
+) -> None:
     settings.EMAIL_BACKEND = f"{__name__}.Away"
     cup["olga"].post(f"{CAMPAIGN}notices/", {"title": "x", "text": "y"}, format="json")
     refused = {"a": (550, b"no such user")}
-    Away.errors = [smtplib.SMTPRecipientsRefused(refused), smtplib.SMTPRecipientsRefused({"a": (451, b"later")})]
+    Away.errors = [
+        smtplib.SMTPRecipientsRefused(refused),
+        smtplib.SMTPRecipientsRefused({"a": (451, b"later")}),
+    ]
     send()
-    states = list(Mail.objects.exclude(state="no_address").values_list("state", flat=True).order_by("state"))
+    states = list(
+        Mail.objects.exclude(state="no_address").values_list("state", flat=True).order_by("state")
+    )
     assert states == ["due", "given_up", "sent"]
     assert "no such user" in Mail.objects.get(state="given_up").last_error
 
@@ -270,11 +308,16 @@ def test_no_name_writes_a_header(cup: Clients, clock: Clock) -> None:
     User.objects.filter(username="ben").update(email="ben@example.org\nBcc: all@example.org")
     cup["olga"].post(f"{CAMPAIGN}notices/", {"title": "x", "text": "y"}, format="json")
     send()
-    assert Mail.objects.filter(state="given_up").values_list("recipient__username", flat=True).get() == "ben"
+    assert (
+        Mail.objects.filter(state="given_up").values_list("recipient__username", flat=True).get()
+        == "ben"
+    )
     assert all(len(sent.recipients()) == 1 for sent in mail.outbox)
 
 
-def test_the_clock_is_told_once_and_to_those_who_can_still_enter(cup: Clients, clock: Clock) -> None:
+def test_the_clock_is_told_once_and_to_those_who_can_still_enter(
+    cup: Clients, clock: Clock
+) -> None:
     apart = timedelta(seconds=1)
     clock.now = OPENS - apart
     assert note_moments() == 0
@@ -301,7 +344,11 @@ def test_the_clock_is_told_once_and_to_those_who_can_still_enter(cup: Clients, c
 
 def test_a_team_with_more_time_is_told_of_its_own_end(cup: Clients, clock: Clock) -> None:
     clock.now = OPENS
-    later = {"closes_at": (CLOSES + timedelta(days=1)).isoformat(), "reason": "storm", "team": "apples"}
+    later = {
+        "closes_at": (CLOSES + timedelta(days=1)).isoformat(),
+        "reason": "storm",
+        "team": "apples",
+    }
     assert cup["olga"].post(f"{PHASE}extend/", later, format="json").status_code == 200
     note_moments()
     told()
@@ -311,10 +358,16 @@ def test_a_team_with_more_time_is_told_of_its_own_end(cup: Clients, clock: Clock
     assert sorted(row[:2] for row in told()) == [
         ("phase.closed", "ben"), ("phase.closing", "abe"), ("phase.closing", "ann"),
     ]  # fmt: skip
-    assert set(PhaseMoment.objects.values_list("kind", flat=True)) == {"opened", "closed", "closing_24"}
+    assert set(PhaseMoment.objects.values_list("kind", flat=True)) == {
+        "opened",
+        "closed",
+        "closing_24",
+    }
 
 
-def test_that_something_is_evaluated_is_told_where_the_phase_gives_feedback(cup: Clients, clock: Clock) -> None:
+def test_that_something_is_evaluated_is_told_where_the_phase_gives_feedback(
+    cup: Clients, clock: Clock
+) -> None:
     clock.now = OPENS
     enter(cup["ann"], "dense")
     told()
@@ -331,7 +384,9 @@ def test_that_something_is_evaluated_is_told_where_the_phase_gives_feedback(cup:
         assert sorted(row[:2] for row in told()) == events, (feedback, state)
 
 
-def test_a_failure_counts_as_an_attempt_unless_it_is_the_servers_fault(cup: Clients, clock: Clock) -> None:
+def test_a_failure_counts_as_an_attempt_unless_it_is_the_servers_fault(
+    cup: Clients, clock: Clock
+) -> None:
     clock.now = OPENS
     enter(cup["ann"], "dense")
     enter(cup["olga"], "bm25", role="baseline", label="BM25")
@@ -349,12 +404,19 @@ def test_a_failure_counts_as_an_attempt_unless_it_is_the_servers_fault(cup: Clie
         assert said in text if said else "attempt" not in text, (tag, code)
 
 
-def test_releases_are_told_when_they_are_done_and_once_when_they_wait(cup: Clients, clock: Clock) -> None:
+def test_releases_are_told_when_they_are_done_and_once_when_they_wait(
+    cup: Clients, clock: Clock
+) -> None:
     olga, at = cup["olga"], LATE + timedelta(days=1)
     clock.now = OPENS
     enter(cup["ann"], "dense")
     clock.now = LATE
-    assert olga.post(f"{PHASE}releases/", {"audience": "teams", "at": at.isoformat()}, format="json").status_code == 201
+    assert (
+        olga.post(
+            f"{PHASE}releases/", {"audience": "teams", "at": at.isoformat()}, format="json"
+        ).status_code
+        == 201
+    )
     told()
     clock.now = at
     assert release_due() == 0
@@ -365,7 +427,9 @@ def test_releases_are_told_when_they_are_done_and_once_when_they_wait(cup: Clien
     evaluate_all()
     told()
     assert release_due() == 1
-    assert sorted(row[:2] for row in told()) == [("release.done", name) for name in ("abe", "ann", "ben", "olga")]
+    assert sorted(row[:2] for row in told()) == [
+        ("release.done", name) for name in ("abe", "ann", "ben", "olga")
+    ]
     assert (release_due(), note_waiting(), told()) == (0, 0, [])
     # Judgements that become active are told where results were released by others.
     assert upload(olga, "collections/dark/qrels/", QRELS).status_code == 200
@@ -374,7 +438,9 @@ def test_releases_are_told_when_they_are_done_and_once_when_they_wait(cup: Clien
     text = Mail.objects.filter(event="qrels.superseded").first()
     assert text
     assert "Version 2 is active now" in text.text
-    assert sorted(row[:2] for row in told()) == [("qrels.superseded", name) for name in ("abe", "ann", "ben", "olga")]
+    assert sorted(row[:2] for row in told()) == [
+        ("qrels.superseded", name) for name in ("abe", "ann", "ben", "olga")
+    ]
 
 
 def test_organisers_get_the_entries_of_a_day_once(cup: Clients, clock: Clock) -> None:
@@ -402,7 +468,10 @@ def test_webhooks_of_teams_and_organisers_get_the_events_of_the_campaign(
 ) -> None:  # fmt: skip
     settings.EVALHUB_WEBHOOKS = True
     events = ["entry.received", "phase.paused"]
-    hooks = {slug: make_webhook(*events, team=Team.objects.get(slug=slug)) for slug in ("lab", "apples", "berries")}
+    hooks = {
+        slug: make_webhook(*events, team=Team.objects.get(slug=slug))
+        for slug in ("lab", "apples", "berries")
+    }
     clock.now = OPENS
     enter(cup["ann"], "dense")
     cup["olga"].post(f"{PHASE}pause/", {"reason": "x"}, format="json")
@@ -461,13 +530,18 @@ def test_settings_of_mail_are_read_from_one_address(settings: Any) -> None:
             mail_settings(url, sender)
 
 
-def test_mails_of_two_worlds_that_differ_in_judgements_are_the_same(cup: Clients, clock: Clock) -> None:
+def test_mails_of_two_worlds_that_differ_in_judgements_are_the_same(
+    cup: Clients, clock: Clock
+) -> None:
     """Participants of a blind evaluation are told the same, when something is evaluated, judged anew and fails, too."""
     worlds = []
     for judgements in (QRELS, "1 0 nowhere 1\n"):
         with transaction.atomic():
             clock.now = OPENS
-            assert upload(cup["olga"], "collections/dark/qrels/", judgements).status_code in (200, 201)
+            assert upload(cup["olga"], "collections/dark/qrels/", judgements).status_code in (
+                200,
+                201,
+            )
             made = enter(cup["ann"], "dense").json()["url"]
             evaluate_all()
             Evaluation.objects.filter(run__tag="dense").update(state="failed")
@@ -477,8 +551,12 @@ def test_mails_of_two_worlds_that_differ_in_judgements_are_the_same(cup: Clients
                 clock.now = now
                 note_moments()
             cup["ann"].post(f"{made}withdraw/")
-            rows = Mail.objects.exclude(recipient__username="olga").order_by("event", "recipient", "subject")
-            worlds.append(list(rows.values_list("event", "recipient__username", "subject", "text", "state")))
+            rows = Mail.objects.exclude(recipient__username="olga").order_by(
+                "event", "recipient", "subject"
+            )
+            worlds.append(
+                list(rows.values_list("event", "recipient__username", "subject", "text", "state"))
+            )
             transaction.set_rollback(True)
     assert worlds[0] == worlds[1]
     assert {row[0] for row in worlds[0]} == {

@@ -15,7 +15,16 @@ from rest_framework.test import APIClient
 from evalhub.local import verify_snapshot
 from runs.models import Collection, Disclosure, Packet, Snapshot
 from runs.services.collections import disclose
-from tests.campaigns.worlds import CAMPAIGN, CLOSES, OPENS, PHASE, Clock, enter, make_campaign, register
+from tests.campaigns.worlds import (
+    CAMPAIGN,
+    CLOSES,
+    OPENS,
+    PHASE,
+    Clock,
+    enter,
+    make_campaign,
+    register,
+)
 from tests.conftest import GOOD, POOR, evaluate_all, upload
 
 pytestmark = pytest.mark.sqlite
@@ -43,7 +52,9 @@ def held(people: Clients, clock: Clock) -> Clients:
     for number in range(3):
         for name, text in (("ann", GOOD), ("ben", POOR)):
             tag = f"{name}{number}"
-            content = text.replace("good", tag).replace("poor", tag) + f"2 Q0 y{number} 9 0.5 {tag}\n"
+            content = (
+                text.replace("good", tag).replace("poor", tag) + f"2 Q0 y{number} 9 0.5 {tag}\n"
+            )
             assert enter(people[name], tag, content).status_code == 201
     content = POOR.replace("poor", "bm25") + "3 Q0 z 1 1.0 bm25\n"
     assert enter(people["olga"], "bm25", content, role="baseline", label="BM25").status_code == 201
@@ -57,8 +68,16 @@ def test_a_packet_has_the_numbers_of_the_api(held: Clients) -> None:
     answer = held["ann"].get(f"{PHASE}packet/")
     packet = opened(answer)
     own = ("ann0", "ann1", "ann2")
-    files = [f"{tag}{end}" for tag in own for end in (".trec_eval", ".topics.tsv", ".difference.svg")]
-    assert packet.namelist() == ["README.txt", "summary.tsv", "topics.tsv", "significance.tsv", *files]
+    files = [
+        f"{tag}{end}" for tag in own for end in (".trec_eval", ".topics.tsv", ".difference.svg")
+    ]
+    assert packet.namelist() == [
+        "README.txt",
+        "summary.tsv",
+        "topics.tsv",
+        "significance.tsv",
+        *files,
+    ]
     told = held["ann"].get(f"{PHASE}results/").json()
     summary = {row["tag"]: row for row in table(packet, "summary.tsv")}
     for one in told["entries"]:
@@ -69,7 +88,11 @@ def test_a_packet_has_the_numbers_of_the_api(held: Clients) -> None:
             mean["high"],
         ]
         assert (row["judged_depth"], row["late"]) == (str(one["judged_depth"]), "no")
-        values = [float(each["value"]) for each in table(packet, f"{one['tag']}.topics.tsv") if each["measure"] == "AP"]
+        values = [
+            float(each["value"])
+            for each in table(packet, f"{one['tag']}.topics.tsv")
+            if each["measure"] == "AP"
+        ]
         assert values == one["values"]["AP"]
     numbers = told["reference_sets"][0]["by_topic"]["nDCG@10"]
     rows = [row for row in table(packet, "topics.tsv") if row["measure"] == "nDCG@10"]
@@ -100,8 +123,14 @@ def test_a_packet_stays_as_it_was_made(held: Clients) -> None:
     first = ann.get(f"{PHASE}packet/")
     entry = olga.get(f"{PHASE}entries/").json()["results"][1]
     assert entry["tag"] == "ben0"
-    assert olga.post(f"{entry['url']}disqualify/", {"reason": "x"}, format="json").status_code == 200
-    assert ann.get(f"{PHASE}packet/").content == olga.get(f"{PHASE}packet/?team=apples").content == first.content
+    assert (
+        olga.post(f"{entry['url']}disqualify/", {"reason": "x"}, format="json").status_code == 200
+    )
+    assert (
+        ann.get(f"{PHASE}packet/").content
+        == olga.get(f"{PHASE}packet/?team=apples").content
+        == first.content
+    )
     kept = Packet.objects.get()
     Packet.objects.all().delete()
     made = opened(olga.get(f"{PHASE}packet/?team=apples"))
@@ -110,7 +139,9 @@ def test_a_packet_stays_as_it_was_made(held: Clients) -> None:
     disclose(collection=Collection.objects.get(slug="dark"), to=Disclosure.PARTICIPANTS)
     later = opened(ann.get(f"{PHASE}packet/"))
     assert b"ben1" in later.read("overview.md")
-    assert {row["rank"] for row in table(later, "ann0.topics.tsv") if row["measure"] == "nDCG@10"} == {"1"}
+    assert {
+        row["rank"] for row in table(later, "ann0.topics.tsv") if row["measure"] == "nDCG@10"
+    } == {"1"}
     kept.content = kept.content[:-1]
     kept.edition = Packet.objects.get(edition__startswith="participants").edition
     Packet.objects.all().delete()
@@ -159,7 +190,9 @@ def test_a_release_decides_what_a_team_is_told(held: Clients, clock: Clock) -> N
     entries = olga.get(f"{PHASE}entries/").json()["results"]
     gone = next(entry for entry in entries if entry["tag"] == "ben0")
     assert olga.post(f"{gone['url']}disqualify/", {"reason": "x"}, format="json").status_code == 200
-    made = upload(olga, "collections/dark/qrels/", "1 0 a 1\n2 0 y 3\n3 0 z 0\n3 0 q 1\n", activate="true")
+    made = upload(
+        olga, "collections/dark/qrels/", "1 0 a 1\n2 0 y 3\n3 0 z 0\n3 0 q 1\n", activate="true"
+    )
     assert made.status_code == 201, made.content
     evaluate_all()
     assert ann.get(f"{PHASE}packet/").content == first.content
@@ -171,15 +204,15 @@ def test_a_release_decides_what_a_team_is_told(held: Clients, clock: Clock) -> N
     readme = " ".join(opened(later).read("README.txt").decode().split())
     assert "Released to participants" in readme
     assert "version 2 of the judgements" in readme
-    before = (
-        f"released to teams at 2027-05-10T12:00:00Z, by version 1 of the judgements, SHA-256 {told['qrels_sha256']}"
-    )
+    before = f"released to teams at 2027-05-10T12:00:00Z, by version 1 of the judgements, SHA-256 {told['qrels_sha256']}"
     assert f"supersedes the packet of this: {before}" in readme
     assert {row["n"] for row in table(opened(later), "topics.tsv")} == {"5"}
     assert ann.get(f"{PHASE}results/").json()["qrels"] == 2
 
 
-def test_a_removed_team_leaves_with_the_next_release_and_no_packet_before(held: Clients, clock: Clock) -> None:
+def test_a_removed_team_leaves_with_the_next_release_and_no_packet_before(
+    held: Clients, clock: Clock
+) -> None:
     olga, ann = held["olga"], held["ann"]
 
     def release(audience: str) -> None:
@@ -192,7 +225,10 @@ def test_a_removed_team_leaves_with_the_next_release_and_no_packet_before(held: 
     clock.now += timedelta(days=1)
     removal = {"state": "removed", "reason": "fraud"}
     assert olga.patch(f"{CAMPAIGN}teams/berries/", removal, format="json").status_code == 200
-    ended = {one["tag"]: (one["state"], one["state_reason"]) for one in olga.get(f"{PHASE}entries/").json()["results"]}
+    ended = {
+        one["tag"]: (one["state"], one["state_reason"])
+        for one in olga.get(f"{PHASE}entries/").json()["results"]
+    }
     assert {ended[f"ben{number}"] for number in range(3)} == {("disqualified", "fraud")}
     assert ended["ann0"] == ("entered", "")
     assert ann.get(f"{PHASE}packet/").content == first.content

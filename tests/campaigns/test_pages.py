@@ -14,7 +14,17 @@ from django.test.utils import CaptureQueriesContext
 
 from runs.models import Agreement, Campaign, Collection, Entry, Participation, Phase, Release, User
 from tests.campaigns.conftest import Clients
-from tests.campaigns.worlds import CLOSES, LATE, OPENS, Clock, campaign, enter, make_campaign, register, run_of
+from tests.campaigns.worlds import (
+    CLOSES,
+    LATE,
+    OPENS,
+    Clock,
+    campaign,
+    enter,
+    make_campaign,
+    register,
+    run_of,
+)
 from tests.conftest import evaluate_all
 from tests.web.test_pages import page, text_of
 
@@ -35,7 +45,11 @@ def send(client: Client, path: str, status: int = 303, **fields: Any) -> str:
     """Send a form; returns the page that it leads to, or that says why it did nothing."""
     answer = client.post(path, fields)
     assert answer.status_code == status, text_of(answer.content.decode())
-    return text_of(page(client, answer["Location"])) if status == 303 else text_of(answer.content.decode())
+    return (
+        text_of(page(client, answer["Location"]))
+        if status == 303
+        else text_of(answer.content.decode())
+    )
 
 
 def file_of(tag: str) -> SimpleUploadedFile:
@@ -51,7 +65,9 @@ def test_an_organiser_sets_up_a_campaign(people: Clients) -> None:
     fields = {"name": "Cup 2027", "team": "lab", "registration": "open", "tag_scope": "campaign"}
     said = send(olga, "/new-campaign/", 400, **{**fields, "name": ""})
     assert "name" in said.lower()
-    assert "It is a draft" in send(olga, "/new-campaign/", **fields, registration_closes_at_day="2027-04-20")
+    assert "It is a draft" in send(
+        olga, "/new-campaign/", **fields, registration_closes_at_day="2027-04-20"
+    )
     made = Campaign.objects.get(slug="cup-2027")
     assert (made.registration_closes_at or OPENS).isoformat() == "2027-04-21T00:00:00+00:00"
     for path in ("", "desk/", "team/", "acts/publish/"):
@@ -79,10 +95,15 @@ def test_an_organiser_sets_up_a_campaign(people: Clients) -> None:
         ("first_stage", "choice", True), ("mail", "text", False)
     ]  # fmt: skip
     assert (stored.max_documents, stored.naming) == (100, "{team}-{run_type}-{name}")
-    assert stored.run_types == [{"key": "automatic", "label": "Automatic"}, {"key": "manual", "label": "manual"}]
+    assert stored.run_types == [
+        {"key": "automatic", "label": "Automatic"},
+        {"key": "manual", "label": "manual"},
+    ]
     assert "Agreement Terms added." in send(olga, f"{desk}agreements/", title="Terms", text="*Be fair.*",
                                             required_of="each_member")  # fmt: skip
-    text = "# Rank <script>\n[x](javascript:alert(1)) ![p](http://a.example/p.png)\n\n|a|\n|-|\n|1|\n"
+    text = (
+        "# Rank <script>\n[x](javascript:alert(1)) ![p](http://a.example/p.png)\n\n|a|\n|-|\n|1|\n"
+    )
     del fields["team"]
     changes = {**fields, "summary": "Find it", "guidelines": text, "contact": "olga@example.org"}
     assert "Changes saved." in send(olga, f"{desk}settings/", **changes)
@@ -106,8 +127,12 @@ def test_times_are_refused_where_a_zone_has_none(people: Clients) -> None:
              "opens_at_day": "2027-03-28", "opens_at_time": "01:30", "closes_at_day": "2027-05-01"}  # fmt: skip
     olga = browser("olga")
     assert "pass over" in send(olga, f"{DESK}phases/task/", 400, **given)
-    assert "Choose the day" in send(olga, f"{DESK}phases/task/", 400, **{**given, "opens_at_day": ""})
-    assert "Unknown zone" in send(olga, f"{DESK}phases/task/", 400, **{**given, "zone": "Mars/Base"})
+    assert "Choose the day" in send(
+        olga, f"{DESK}phases/task/", 400, **{**given, "opens_at_day": ""}
+    )
+    assert "Unknown zone" in send(
+        olga, f"{DESK}phases/task/", 400, **{**given, "zone": "Mars/Base"}
+    )
     assert "saved" in send(olga, f"{DESK}phases/task/", **{**given, "opens_at_time": "02:30"})
     assert Phase.objects.get().opens_at.isoformat() == "2027-03-28T01:30:00+00:00"
 
@@ -119,7 +144,9 @@ def test_other_pages_lead_to_the_campaign(people: Clients, clock: Clock) -> None
     assert "apples in Cup" in text_of(page(ann, "/"))
     assert " in Cup" not in text_of(page(browser("eve"), "/"))
     assert "Desk of Cup" in text_of(page(browser("olga"), "/"))
-    assert "a run that is submitted here does not count there" in text_of(page(ann, "/collections/dark/submit/"))
+    assert "a run that is submitted here does not count there" in text_of(
+        page(ann, "/collections/dark/submit/")
+    )
 
 
 @pytest.mark.queries
@@ -128,7 +155,9 @@ def test_a_team_registers_signs_enters_and_orders(people: Clients, clock: Clock)
             {"key": "parts", "label": "Parts", "type": "choices", "choices": ["a", "b"]},
             {"key": "size", "label": "Size", "type": "number"},
             {"key": "neural", "label": "Neural", "type": "yes_no"}]  # fmt: skip
-    make_campaign(people["olga"], form=form, slots=2, run_types=[{"key": "manual", "label": "Manual"}])
+    make_campaign(
+        people["olga"], form=form, slots=2, run_types=[{"key": "manual", "label": "Manual"}]
+    )
     Agreement.objects.create(campaign=campaign(), title="Terms", text="Be fair.", sha256="ab" * 32)
     ann, abe, anybody = browser("ann"), browser("abe"), browser()
     assert anybody.get(TEAM).status_code == 302
@@ -136,7 +165,13 @@ def test_a_team_registers_signs_enters_and_orders(people: Clients, clock: Clock)
     said = send(ann, TEAM, 400, action="register", team="apples", agreements=["ab" * 32])
     assert "Type your name" in said
     said = send(
-        ann, TEAM, action="register", team="apples", name="The Apples", agreements=["ab" * 32], typed_name="Ann"
+        ann,
+        TEAM,
+        action="register",
+        team="apples",
+        name="The Apples",
+        agreements=["ab" * 32],
+        typed_name="Ann",
     )
     assert "The Apples takes part." in said
     assert "Take part with The Apples" in page(abe, TEAM)
@@ -159,16 +194,32 @@ def test_a_team_registers_signs_enters_and_orders(people: Clients, clock: Clock)
     assert "Entry 1 received." in said
     assert "2027-04-02 12:00:00 UTC" in said
     entry = Entry.objects.get()
-    assert entry.answers == {"first_stage": "BM25", "parts": ["a", "b"], "size": 1.5, "neural": False}
+    assert entry.answers == {
+        "first_stage": "BM25",
+        "parts": ["a", "b"],
+        "size": 1.5,
+        "neural": False,
+    }
     assert entry.run.sha256 in said
-    assert "Entry 2 received." in send(abe, enter_page, action="enter", file=file_of("other"), **answers)
-    assert "the most there are" in send(abe, enter_page, 409, action="enter", file=file_of("third"), **answers)
+    assert "Entry 2 received." in send(
+        abe, enter_page, action="enter", file=file_of("other"), **answers
+    )
+    assert "the most there are" in send(
+        abe, enter_page, 409, action="enter", file=file_of("third"), **answers
+    )
     first, second = Entry.objects.order_by("number")
     order = {f"priority-{first.pk}": "2", f"priority-{second.pk}": "1"}
     assert "Order saved: other, one." in send(abe, TEAM, action="order", phase="task", **order)
     same = dict.fromkeys(order, "1")
-    assert "Two entries have priority 1" in send(abe, TEAM, 400, action="order", phase="task", **same)
-    said = send(ann, f"/campaigns/cup/entries/{first.pk}/", action="save", **{**answers, "answer-first_stage": "BM25+"})
+    assert "Two entries have priority 1" in send(
+        abe, TEAM, 400, action="order", phase="task", **same
+    )
+    said = send(
+        ann,
+        f"/campaigns/cup/entries/{first.pk}/",
+        action="save",
+        **{**answers, "answer-first_stage": "BM25+"},
+    )
     assert "Answers saved." in said
     assert "Later priorities close up" in page(ann, f"{ACTS}withdraw/?entry={second.pk}")
     assert "withdrawn" in send(ann, f"{ACTS}withdraw/?entry={second.pk}", reason="a bug")
@@ -183,7 +234,10 @@ def test_a_team_registers_signs_enters_and_orders(people: Clients, clock: Clock)
 def test_a_new_phase_says_which_other_campaign_has_its_collection(people: Clients) -> None:
     """What one of them releases is open for both."""
     make_campaign(people["olga"])
-    olga, fields = browser("olga"), {"name": "Other", "team": "lab", "registration": "open", "tag_scope": "campaign"}
+    olga, fields = (
+        browser("olga"),
+        {"name": "Other", "team": "lab", "registration": "open", "tag_scope": "campaign"},
+    )
     send(olga, "/new-campaign/", **fields)
     adding = "/campaigns/other/desk/new-phase/"
     assert "(also in cup)" in text_of(page(olga, adding))
@@ -206,12 +260,20 @@ def test_no_page_of_a_team_is_there_for_another(people: Clients, clock: Clock) -
         assert one.get(f"/campaigns/cup/entries/{entry.pk}/").status_code == 404
         assert one.get(f"{ACTS}withdraw/?entry={entry.pk}").status_code == 404
         assert one.post(f"{ACTS}withdraw/?entry={entry.pk}").status_code == 404
-        for path in (DESK, f"{DESK}entries/", f"{DESK}teams/", f"{DESK}enter/", f"{ACTS}remove/?team=apples"):
+        for path in (
+            DESK,
+            f"{DESK}entries/",
+            f"{DESK}teams/",
+            f"{DESK}enter/",
+            f"{ACTS}remove/?team=apples",
+        ):
             assert one.get(path).status_code == 403, path
     assert "one" not in re.findall(r">\d+ (\w+)</a>", page(ben, TEAM))
     assert eve.get(f"{TEAM}task/")["Location"] == TEAM
     # It names another team's entry, so that it names none of the own.
-    assert "No entry was ordered." in send(ben, TEAM, action="order", phase="task", **{f"priority-{entry.pk}": "9"})
+    assert "No entry was ordered." in send(
+        ben, TEAM, action="order", phase="task", **{f"priority-{entry.pk}": "9"}
+    )
     entry.refresh_from_db()
     assert (entry.state, entry.priority) == ("entered", 1)
 
@@ -312,7 +374,9 @@ def test_more_teams_and_entries_need_no_more_queries(people: Clients, clock: Clo
     assert max(before.values()) < 40, before
 
 
-def test_organisers_let_somebody_join_another_team_on_the_desk(people: Clients, clock: Clock) -> None:
+def test_organisers_let_somebody_join_another_team_on_the_desk(
+    people: Clients, clock: Clock
+) -> None:
     make_campaign(people["olga"])
     assert register(people["ann"], "apples").status_code == 201
     members = "/api/v1/campaigns/cup/teams/apples/members/"
@@ -375,14 +439,22 @@ def test_results_are_released_from_the_desk(people: Clients, clock: Clock) -> No
 
 def test_organisers_enter_baselines_and_for_teams(people: Clients, clock: Clock) -> None:
     """Baselines have no type of run, and answer nothing."""
-    make_campaign(people["olga"], run_types=[{"key": "manual"}], form=[{"key": "stage", "required": True}])
+    make_campaign(
+        people["olga"], run_types=[{"key": "manual"}], form=[{"key": "stage", "required": True}]
+    )
     assert register(people["ann"], "apples").status_code == 201
     clock.now = LATE + timedelta(days=1)
     olga, path = browser("olga"), f"{DESK}enter/"
     fields = {"phase": "task", "action": "enter"}
     said = send(olga, path, role="baseline", label="BM25", file=file_of("bm"), **fields)
     assert "Entry 1 received." in said
-    own = {"role": "competing", "on_behalf_of": "apples", "run_type": "manual", "answer-stage": "BM25", **fields}
+    own = {
+        "role": "competing",
+        "on_behalf_of": "apples",
+        "run_type": "manual",
+        "answer-stage": "BM25",
+        **fields,
+    }
     assert "Say why" in send(olga, path, 400, file=file_of("late"), **own)
     said = send(olga, path, reason="mail", file=file_of("late"), **own)
     assert "late" in said

@@ -23,9 +23,13 @@ Clients = dict[str, APIClient]
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_many_entries_at_once_exactly_the_slots_are_stored(people: Clients, clock: Clock) -> None:
+def test_of_many_entries_at_once_exactly_the_slots_are_stored(
+    people: Clients, clock: Clock
+) -> None:
     if connection.vendor == "sqlite":
-        pytest.skip("the tests' SQLite is in memory; tests/reliability/test_entries.py does this with a real one")
+        pytest.skip(
+            "the tests' SQLite is in memory; tests/reliability/test_entries.py does this with a real one"
+        )
     make_campaign(people["olga"], slots=SLOTS)
     register(people["ann"], "apples")
     clock.now = OPENS
@@ -106,9 +110,13 @@ def act(client: APIClient, what: str, tag: str) -> bool:
         return bool(enter(client, tag).status_code in (200, 201))
     if what == "withdraw":
         return tag in entries and client.post(f"{entries[tag]['url']}withdraw/").status_code == 200
-    present = sorted((one for one in entries.values() if one["priority"]), key=lambda one: -one["priority"])
+    present = sorted(
+        (one for one in entries.values() if one["priority"]), key=lambda one: -one["priority"]
+    )
     order = [one["tag"] for one in present]
-    return bool(client.put(f"{PHASE}priorities/", {"order": order}, format="json").status_code == 200)
+    return bool(
+        client.put(f"{PHASE}priorities/", {"order": order}, format="json").status_code == 200
+    )
 
 
 @given(acts=ACTS)
@@ -128,8 +136,16 @@ def test_any_sequence_of_acts_ends_as_in_the_model(acts: list[tuple[str, str, in
         for what, who, number, hours in acts:
             hour += hours
             clock.now, tag = OPENS + timedelta(hours=hour - 24), f"{who}-{number}"
-            assert act(people[who], what, tag) == getattr(model, what)(who, tag, hour), (what, tag, hour)
-        found = Entry.objects.filter(state="entered").order_by("priority").values_list("run__tag", "priority", "late")
+            assert act(people[who], what, tag) == getattr(model, what)(who, tag, hour), (
+                what,
+                tag,
+                hour,
+            )
+        found = (
+            Entry.objects.filter(state="entered")
+            .order_by("priority")
+            .values_list("run__tag", "priority", "late")
+        )
         for who, order in model.order.items():
             own = [row for row in found if row[0].startswith(who)]
             assert own == [(tag, place, tag in model.late) for place, tag in enumerate(order, 1)]

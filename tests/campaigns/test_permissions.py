@@ -132,16 +132,30 @@ class World:
         olga = self.people["olga"]
         if state == "draft":
             make_campaign(olga, publish=False, selection="chosen")
-            times = {"opens_at": LATE.isoformat(), "closes_at": (LATE + timedelta(days=90)).isoformat()}
-            later = {"slug": "later", "name": "Later", "collection": "dark", "kind": "afterwards", **times}
+            times = {
+                "opens_at": LATE.isoformat(),
+                "closes_at": (LATE + timedelta(days=90)).isoformat(),
+            }
+            later = {
+                "slug": "later",
+                "name": "Later",
+                "collection": "dark",
+                "kind": "afterwards",
+                **times,
+            }
             assert olga.post(f"{CAMPAIGN}phases/", later, format="json").status_code == 201
         elif state == "planned":
             assert olga.post(f"{CAMPAIGN}publish/").status_code == 200
-            assert {register(self.people[who], team).status_code for who, team in TEAMS.items()} == {201}
+            assert {
+                register(self.people[who], team).status_code for who, team in TEAMS.items()
+            } == {201}
             assert self.people["abe"].post(f"{self.apples}members/").status_code == 201
         elif state == "open":
             self.clock.now = OPENS
-            made = [enter(self.people[who], tag).json() for who, tag in (("ann", "a"), ("ann", "aa"), ("ben", "b"))]
+            made = [
+                enter(self.people[who], tag).json()
+                for who, tag in (("ann", "a"), ("ann", "aa"), ("ben", "b"))
+            ]
             self.entry, self.run = made[0]["url"], f"/api/v1/runs/{made[0]['run']}/"
             evaluate_all()
         elif state == "late":
@@ -149,7 +163,9 @@ class World:
         elif state == "closed":
             self.clock.now = LATE
             self.result_files = ("results", "packet")
-            made = olga.post(f"{CAMPAIGN}snapshots/", {"phase": "task", "label": "first"}, format="json").json()
+            made = olga.post(
+                f"{CAMPAIGN}snapshots/", {"phase": "task", "label": "first"}, format="json"
+            ).json()
             self.snapshot = made["url"]
         else:
             self.result_files = ("results",)
@@ -209,7 +225,10 @@ def results(world: World, who: str) -> int:
 
 
 def release_now(world: World, who: str) -> int:
-    phase, olga = Phase.objects.select_related("campaign").get(slug="task"), User.objects.get(username="olga")
+    phase, olga = (
+        Phase.objects.select_related("campaign").get(slug="task"),
+        User.objects.get(username="olga"),
+    )
     if phase.campaign.state == "draft":
         return 404
     there = Release.objects.filter(phase=phase, audience=Release.Audience.PUBLIC).first()
@@ -259,14 +278,22 @@ def test_everybody_may_in_every_state_what_the_table_says(people: Clients, clock
     """The table is that of docs/api/campaigns.md, where users read it."""
     assert TABLE in Path("docs/api/campaigns.md").read_text()
     codes = {act: tuple(map(int, text.split())) for text, acts in REFUSED.items() for act in acts}
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in TABLE.strip().splitlines()[2:]]
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in TABLE.strip().splitlines()[2:]
+    ]
     assert ACTS.keys() == codes.keys() == {act for act, *_ in rows}
     world, wrong, tried = World(people, clock), [], 0
     for place, state in enumerate(STATES):
         world.reach(state)
         for act, *cells in rows:
-            cell, ever = cells[place].split(", "), {letter for cell in cells for letter in cell.split(", ")}
-            may, may_ever = (set().union(*(WHO[one] for one in letters)) for letters in (cell, ever))
+            cell, ever = (
+                cells[place].split(", "),
+                {letter for cell in cells for letter in cell.split(", ")},
+            )
+            may, may_ever = (
+                set().union(*(WHO[one] for one in letters)) for letters in (cell, ever)
+            )
             trying = set().union(*(TRIES[one] for one in ever))
             trying |= {"nobody", "eve", "abe", "ben", "olga"} if state == "open" else set()
             trying |= {"sam"} if state == "closed" and "O" in cell else set()

@@ -37,14 +37,22 @@ def test_receipts_that_a_database_does_not_know_are_listed(
         call_command("reconcile", str(file), stdout=out)
     lines = out.getvalue().splitlines()
     assert [line.split("\t")[3:] for line in lines[:3]] == [
-        ["lost", f"missing: arrived {receipts[1]['arrived_at']}, sha256 {receipts[1]['run_sha256']}"],
+        [
+            "lost",
+            f"missing: arrived {receipts[1]['arrived_at']}, sha256 {receipts[1]['run_sha256']}",
+        ],
         [
             "moved",
             f"another instant: 2027-04-02T12:00:00.000001+00:00 here, {receipts[2]['arrived_at']} in the receipt",
         ],
         ["other", f"another file: {receipts[3]['run_sha256']} here, {'ab' * 32} in the receipt"],
     ]
-    for line in ("{}", "[]", "no", '{"id": "x", "run_sha256": "a", "arrived_at": "2027-01-01T00:00:00Z"}'):
+    for line in (
+        "{}",
+        "[]",
+        "no",
+        '{"id": "x", "run_sha256": "a", "arrived_at": "2027-01-01T00:00:00Z"}',
+    ):
         file.write_text(line)
         with pytest.raises(CommandError, match="line 1 cannot be read as a receipt"):
             call_command("reconcile", str(file), stdout=out)

@@ -55,7 +55,9 @@ def state_of(client: APIClient) -> list[tuple[str, str | None]]:
     return [(one["state"], one["waits_for"]) for one in client.get(RELEASES).json()["results"]]
 
 
-def test_a_planned_release_is_done_at_its_instant_when_everything_is_evaluated(people: Clients, clock: Clock) -> None:
+def test_a_planned_release_is_done_at_its_instant_when_everything_is_evaluated(
+    people: Clients, clock: Clock
+) -> None:
     hold(people, clock, selection="best")
     olga, dark = people["olga"], Collection.objects.get(slug="dark")
     assert plan(olga, at=AT.isoformat()).status_code == 201
@@ -80,11 +82,17 @@ def test_a_planned_release_is_done_at_its_instant_when_everything_is_evaluated(p
     best = people["olga"].get(f"{PHASE}entries/").json()["results"]
     assert {one["tag"] for one in best if one["id"] in done.official} == {"a2", "b1"}
     event = AuditEvent.objects.get(action="release.done")
-    assert (event.actor, event.after["qrels"], event.after["sha256"]) == ("olga", 2, done.qrels.sha256)
+    assert (event.actor, event.after["qrels"], event.after["sha256"]) == (
+        "olga",
+        2,
+        done.qrels.sha256,
+    )
     assert AuditEvent.objects.filter(action="collection.disclosed").count() == 1
     # Its audience sees it now, and who takes part in nothing does not.
     seen = people["ann"].get(RELEASES).json()["results"]
-    assert [(one["state"], one["qrels"], one["waiting_for_evaluations"]) for one in seen] == [("done", 2, None)]
+    assert [(one["state"], one["qrels"], one["waiting_for_evaluations"]) for one in seen] == [
+        ("done", 2, None)
+    ]
     assert people["eve"].get(RELEASES).json()["count"] == 0
     assert people["eve"].get(f"/api/v1/releases/{done.pk}/").status_code == 404
 
@@ -96,11 +104,15 @@ def test_a_release_at_once_waits_unless_it_is_forced(people: Clients, clock: Clo
     assert code_of(olga.post(f"{url}now/")) == (409, "evaluations_running")
     assert olga.post(f"{url}now/", {"force": True}, format="json").status_code == 400
     assert code_of(people["ann"].post(f"{url}now/"))[0] == 404
-    forced = olga.post(f"{url}now/", {"force": True, "reason": "one worker is broken"}, format="json")
+    forced = olga.post(
+        f"{url}now/", {"force": True, "reason": "one worker is broken"}, format="json"
+    )
     assert (forced.status_code, forced.json()["state"]) == (200, "done")
     after = AuditEvent.objects.get(action="release.done").after
     assert (after["forced"], after["running"]) == ("one worker is broken", 3)
-    assert code_of(olga.post(f"{url}now/")) == code_of(olga.delete(url)) == (409, "already_released")
+    assert (
+        code_of(olga.post(f"{url}now/")) == code_of(olga.delete(url)) == (409, "already_released")
+    )
     assert code_of(plan(olga)) == (409, "already_released")
     # A larger audience is another release; it may skip a step.
     assert olga.post(f"{plan(olga, audience='public').json()['url']}now/", {"force": True, "reason": "x"},

@@ -11,7 +11,18 @@ from django.test import Client
 
 from runs.models import CampaignNotice, Entry, Extension, Mail, Membership, Release, Team, User
 from tests.campaigns.conftest import Clients
-from tests.campaigns.worlds import CAMPAIGN, CLOSES, LATE, OPENS, PHASE, Clock, code_of, enter, make_campaign, register
+from tests.campaigns.worlds import (
+    CAMPAIGN,
+    CLOSES,
+    LATE,
+    OPENS,
+    PHASE,
+    Clock,
+    code_of,
+    enter,
+    make_campaign,
+    register,
+)
 from tests.conftest import evaluate_all
 
 pytestmark = pytest.mark.sqlite
@@ -35,7 +46,9 @@ def test_an_act_that_is_sent_again_is_done_once(people: Clients, clock: Clock) -
 
     def twice(client: Any, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
         key = {"Idempotency-Key": path}
-        first, second = (client.post(path, body or {}, format="json", headers=key) for _ in range(2))
+        first, second = (
+            client.post(path, body or {}, format="json", headers=key) for _ in range(2)
+        )
         assert first.status_code in (200, 201), first.content
         assert (second.status_code, second.json()) == (first.status_code, first.json())
         assert second["Idempotent-Replayed"] == "true"
@@ -57,7 +70,11 @@ def test_an_act_that_is_sent_again_is_done_once(people: Clients, clock: Clock) -
     entries = [enter(ann, tag).json()["url"] for tag in ("a1", "a2", "a3")]
     twice(ann, f"{entries[0]}withdraw/")
     twice(olga, f"{entries[1]}disqualify/", {"reason": "of another team"})
-    assert [one.state for one in Entry.objects.order_by("number")] == ["withdrawn", "disqualified", "entered"]
+    assert [one.state for one in Entry.objects.order_by("number")] == [
+        "withdrawn",
+        "disqualified",
+        "entered",
+    ]
     later = {"closes_at": (CLOSES + timedelta(days=1)).isoformat(), "reason": "power cut"}
     twice(olga, f"{PHASE}extend/", later)
     assert Extension.objects.count() == 1
@@ -69,12 +86,19 @@ def test_an_act_that_is_sent_again_is_done_once(people: Clients, clock: Clock) -
     twice(olga, f"{CAMPAIGN}archive/")
 
 
-def test_who_is_no_organiser_any_more_gets_the_answer_without_the_key(people: Clients, clock: Clock) -> None:
+def test_who_is_no_organiser_any_more_gets_the_answer_without_the_key(
+    people: Clients, clock: Clock
+) -> None:
     make_campaign(people["olga"])
     body, key = {"title": "Hello", "text": "All is well."}, {"Idempotency-Key": "k"}
     path = f"{CAMPAIGN}notices/"
     assert people["olga"].post(path, body, format="json", headers=key).status_code == 201
-    Membership.objects.create(team=Team.objects.get(slug="lab"), user=User.objects.get(username="eve"), role="owner")
+    Membership.objects.create(
+        team=Team.objects.get(slug="lab"), user=User.objects.get(username="eve"), role="owner"
+    )
     Membership.objects.filter(team__slug="lab", user__username="olga").delete()
-    assert code_of(people["olga"].post(path, body, format="json", headers=key)) == (403, "not_allowed")
+    assert code_of(people["olga"].post(path, body, format="json", headers=key)) == (
+        403,
+        "not_allowed",
+    )
     assert CampaignNotice.objects.count() == 1

@@ -41,7 +41,9 @@ def figures(answer: Any, place: int = 0) -> Any:
     return answer.json()["reference_sets"][place]["by_topic"]["nDCG@10"]
 
 
-def test_the_reference_set_has_competing_runs_that_were_in_time(people: dict[str, APIClient], clock: Clock) -> None:
+def test_the_reference_set_has_competing_runs_that_were_in_time(
+    people: dict[str, APIClient], clock: Clock
+) -> None:
     olga, ann, ben = people["olga"], people["ann"], people["ben"]
     types = [{"key": "automatic", "label": "Automatic"}, {"key": "manual", "label": "Manual"}]
     make_campaign(olga, run_types=types)
@@ -59,7 +61,9 @@ def test_the_reference_set_has_competing_runs_that_were_in_time(people: dict[str
     made = enter(olga, "bm25", content("bm25"), role="baseline", label="BM25", run_type="automatic")
     assert made.status_code == 201
     clock.now = CLOSES
-    assert enter(ben, "b3", content("b3", POOR + "9 Q0 q 1 1.0 poor\n"), run_type="automatic").json()["late"]
+    assert enter(
+        ben, "b3", content("b3", POOR + "9 Q0 q 1 1.0 poor\n"), run_type="automatic"
+    ).json()["late"]
     evaluate_all()
     clock.now = LATE + timedelta(days=1)
 
@@ -83,19 +87,31 @@ def test_the_reference_set_has_competing_runs_that_were_in_time(people: dict[str
     assert best.json()["reference_sets"][0]["runs"] == 2
     assert figures(best)["min"] == figures(best)["max"] == good
     late = olga.get(f"{PHASE}results/?team=berries").json()["entries"]
-    assert [(one["tag"], one["late"], one["in_reference"]) for one in late][2] == ("b3", True, False)
+    assert [(one["tag"], one["late"], one["in_reference"]) for one in late][2] == (
+        "b3",
+        True,
+        False,
+    )
 
     # What leaves the phase leaves the set.
-    olga.post(f"/api/v1/entries/{entries['a1']['entry']}/disqualify/", {"reason": "x"}, format="json")
+    olga.post(
+        f"/api/v1/entries/{entries['a1']['entry']}/disqualify/", {"reason": "x"}, format="json"
+    )
     assert figures(olga.get(f"{PHASE}results/?team=berries"))["n"] == [3, 3, 3]
     assert olga.get(f"{PHASE}results/?team=eves").status_code == 404
-    assert olga.get(f"{PHASE}results/").status_code == ann.get(f"{PHASE}results/?team=berries").status_code == 403
+    assert (
+        olga.get(f"{PHASE}results/").status_code
+        == ann.get(f"{PHASE}results/?team=berries").status_code
+        == 403
+    )
     blind = ann.get(f"{PHASE}results/")
     assert (blind.status_code, blind.json()["code"]) == (403, "blind")
     assert make_team("x", "xu")["xu"].get(f"{PHASE}results/").json()["code"] == "not_allowed"
 
 
-def test_at_the_first_step_few_runs_give_nothing_of_others_away(people: dict[str, APIClient], clock: Clock) -> None:
+def test_at_the_first_step_few_runs_give_nothing_of_others_away(
+    people: dict[str, APIClient], clock: Clock
+) -> None:
     olga, ann, ben = people["olga"], people["ann"], people["ben"]
     make_campaign(olga)
     register(ann, "apples")
@@ -166,7 +182,9 @@ def test_worlds_that_differ_in_unretrieved_documents_are_told_apart_by_nothing(
             told = ann.get(f"{PHASE}results/").content
             # Everything else is the same to all, whatever is judged.
             others = b"".join(
-                client.get(path).content for client in (ann, people["eve"], APIClient()) for path in ELSEWHERE
+                client.get(path).content
+                for client in (ann, people["eve"], APIClient())
+                for path in ELSEWHERE
             )
             with zipfile.ZipFile(io.BytesIO(ann.get(f"{PHASE}packet/").content)) as packet:
                 files = [packet.read(name) for name in packet.namelist()]
@@ -189,7 +207,9 @@ def test_worlds_that_differ_in_unretrieved_documents_are_told_apart_by_nothing(
     assert len(elsewhere) == 2
 
 
-def test_a_member_sees_an_entry_beside_the_medians(people: dict[str, APIClient], clock: Clock) -> None:
+def test_a_member_sees_an_entry_beside_the_medians(
+    people: dict[str, APIClient], clock: Clock
+) -> None:
     """What the results have, once they are released, and nothing before; of four runs there are no medians."""
     olga, ann, ben = people["olga"], people["ann"], people["ben"]
     make_campaign(olga)
@@ -197,7 +217,9 @@ def test_a_member_sees_an_entry_beside_the_medians(people: dict[str, APIClient],
     register(ben, "berries")
     clock.now, made = OPENS, dict[str, str]()
     for client, tag in ((ann, "a1"), (ann, "a2"), (ben, "b1"), (ben, "b2"), (ben, "b3")):
-        made[tag] = enter(client, tag, content(tag, GOOD if tag in ("a1", "b1") else POOR)).json()["id"]
+        made[tag] = enter(client, tag, content(tag, GOOD if tag in ("a1", "b1") else POOR)).json()[
+            "id"
+        ]
     clock.now = CLOSES + timedelta(days=8)
     evaluate_all()
     path = f"/campaigns/cup/entries/{made['a1']}/"
@@ -210,7 +232,9 @@ def test_a_member_sees_an_entry_beside_the_medians(people: dict[str, APIClient],
     assert ": higher on 3, lower on 0. Lines go from the lowest" in said
     answer = ann.get(f"{PHASE}results/")
     (own,) = (one for one in answer.json()["entries"] if one["tag"] == "a1")
-    for topic, value, median in zip("123", own["values"]["nDCG@10"], figures(answer)["median"], strict=True):
+    for topic, value, median in zip(
+        "123", own["values"]["nDCG@10"], figures(answer)["median"], strict=True
+    ):
         assert f"{topic} {value:.4f} {median:.4f} {value - median:.4f}" in said
     # Organisers read values elsewhere, which is on record.
     assert "Beside the median" not in page(browser("olga"), path)

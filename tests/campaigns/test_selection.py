@@ -9,7 +9,17 @@ from rest_framework.test import APIClient
 
 from runs.models import Collection, Entry, Phase, User, sees_board, sees_own_results
 from runs.services.campaigns.selection import official
-from tests.campaigns.worlds import CAMPAIGN, CLOSES, OPENS, PHASE, Clock, code_of, enter, make_campaign, register
+from tests.campaigns.worlds import (
+    CAMPAIGN,
+    CLOSES,
+    OPENS,
+    PHASE,
+    Clock,
+    code_of,
+    enter,
+    make_campaign,
+    register,
+)
 from tests.conftest import QRELS, upload
 
 pytestmark = pytest.mark.sqlite
@@ -18,12 +28,23 @@ TIMES = {"opens_at": OPENS.isoformat(), "closes_at": CLOSES.isoformat()}
 
 
 def add_phase(client: APIClient, slug: str, collection: str, **fields: object) -> APIClient:
-    body = {"slug": slug, "name": slug, "collection": collection, "kind": "development", **TIMES, **fields}
+    body = {
+        "slug": slug,
+        "name": slug,
+        "collection": collection,
+        "kind": "development",
+        **TIMES,
+        **fields,
+    }
     return client.post(f"{CAMPAIGN}phases/", body, format="json")
 
 
 def add_collection(client: APIClient, slug: str, qrels: str) -> None:
-    client.post("/api/v1/collections/", {"slug": slug, "name": slug, "team": "lab", "blind": True}, format="json")
+    client.post(
+        "/api/v1/collections/",
+        {"slug": slug, "name": slug, "team": "lab", "blind": True},
+        format="json",
+    )
     assert upload(client, f"collections/{slug}/qrels/", qrels).status_code == 201
 
 
@@ -38,13 +59,21 @@ def test_feedback_never_tells_what_decides_an_evaluation(people: Clients, clock:
     for slug in ("dark", "copy"):
         assert code_of(add_phase(olga, f"on-{slug}", slug, feedback="own")) == leak
         assert add_phase(olga, f"on-{slug}", slug).status_code == 201
-        assert code_of(olga.patch(f"{CAMPAIGN}phases/on-{slug}/", {"feedback": "board"}, format="json")) == leak
+        assert (
+            code_of(
+                olga.patch(f"{CAMPAIGN}phases/on-{slug}/", {"feedback": "board"}, format="json")
+            )
+            == leak
+        )
     for slug, feedback in (("mine", "own"), ("ours", "board")):
         assert add_phase(olga, slug, "dev", feedback=feedback).status_code == 201
     assert code_of(add_phase(olga, "final", "dev", kind="evaluation")) == leak
     ann, ben = User.objects.get(username="ann"), User.objects.get(username="ben")
     phases = {phase.slug: phase for phase in Phase.objects.select_related("collection", "campaign")}
-    seen = {slug: (sees_own_results(ann, phase), sees_board(ann, phase)) for slug, phase in phases.items()}
+    seen = {
+        slug: (sees_own_results(ann, phase), sees_board(ann, phase))
+        for slug, phase in phases.items()
+    }
     nothing = (False, False)
     assert seen == {
         "task": nothing,
@@ -66,17 +95,29 @@ def test_each_rule_takes_its_entries(people: Clients, clock: Clock) -> None:
         register(people[name], team)
     clock.now = OPENS
     urls = {}
-    for tag, who in (("a1", "ann"), ("b1", "ben"), ("a2", "ann"), ("a3", "ann"), ("b2", "ben"), ("gone", "ann")):
+    for tag, who in (
+        ("a1", "ann"),
+        ("b1", "ben"),
+        ("a2", "ann"),
+        ("a3", "ann"),
+        ("b2", "ben"),
+        ("gone", "ann"),
+    ):
         clock.now += timedelta(0) if tag == "b2" else timedelta(hours=1)
         urls[tag] = enter(people[who], tag).json()["url"]
     # Its last two arrived at one instant: the later number is the later one.
-    Entry.objects.filter(run__tag="a3").update(arrived_at=Entry.objects.get(run__tag="a2").arrived_at)
+    Entry.objects.filter(run__tag="a3").update(
+        arrived_at=Entry.objects.get(run__tag="a2").arrived_at
+    )
     for tag, status in (("a1", 200), ("a2", 200), ("a3", 409)):
         assert people["ann"].patch(urls[tag], {"chosen": True}, format="json").status_code == status
     people["ann"].post(f"{urls['gone']}withdraw/")
     clock.now = CLOSES
     assert enter(people["ann"], "late").json()["late"]
-    assert code_of(people["ann"].patch(urls["a1"], {"chosen": False}, format="json")) == (409, "phase_closed")
+    assert code_of(people["ann"].patch(urls["a1"], {"chosen": False}, format="json")) == (
+        409,
+        "phase_closed",
+    )
     means = {entry.run_id: {"a1": 0.5, "a2": 0.7, "a3": 0.7, "late": 1.0}.get(entry.run.tag) for entry in
              Entry.objects.select_related("run")}  # fmt: skip
     placed = {run: mean for run, mean in means.items() if mean is not None}
@@ -84,15 +125,25 @@ def test_each_rule_takes_its_entries(people: Clients, clock: Clock) -> None:
     phase = Phase.objects.get()
     for rule, tags in expected.items():
         phase.selection = rule
-        found = Entry.objects.filter(pk__in=[entry.pk for entry in official(phase, lambda runs: placed)])
+        found = Entry.objects.filter(
+            pk__in=[entry.pk for entry in official(phase, lambda runs: placed)]
+        )
         assert sorted(found.values_list("run__tag", flat=True)) == tags.split(), rule
     assert Collection.objects.get(slug="dark").blind
 
 
-def test_only_a_phase_that_lets_teams_choose_has_something_to_choose(people: Clients, clock: Clock) -> None:
+def test_only_a_phase_that_lets_teams_choose_has_something_to_choose(
+    people: Clients, clock: Clock
+) -> None:
     make_campaign(people["olga"])
     register(people["ann"], "apples")
     clock.now = OPENS
     url = enter(people["ann"], "a1").json()["url"]
-    assert code_of(people["ann"].patch(url, {"chosen": True}, format="json")) == (409, "nothing_to_choose")
-    assert code_of(people["olga"].patch(PHASE, {"selection": "best"}, format="json")) == (409, "campaign_published")
+    assert code_of(people["ann"].patch(url, {"chosen": True}, format="json")) == (
+        409,
+        "nothing_to_choose",
+    )
+    assert code_of(people["olga"].patch(PHASE, {"selection": "best"}, format="json")) == (
+        409,
+        "campaign_published",
+    )

@@ -19,7 +19,9 @@ pytestmark = pytest.mark.words
 
 
 @pytest.mark.queries
-def test_names_are_hidden_by_the_settings_and_shown_earlier_by_a_team(people: Clients, clock: Clock) -> None:
+def test_names_are_hidden_by_the_settings_and_shown_earlier_by_a_team(
+    people: Clients, clock: Clock
+) -> None:
     make_campaign(people["olga"])
     assert register(people["ann"], "apples").status_code == 201
     olga, ann, settings = browser("olga"), browser("ann"), f"{DESK}settings/"
@@ -41,7 +43,9 @@ def test_names_are_hidden_by_the_settings_and_shown_earlier_by_a_team(people: Cl
     move = {"action": "show-name", "anonymous_until_time": ""}
     assert "Choose the day" in send(ann, TEAM, 400, **move, anonymous_until_day="")
     assert "ask an organiser" in send(ann, TEAM, 403, **move, anonymous_until_day="2027-09-02")
-    assert "hidden until end of 1 Aug 2027" in send(ann, TEAM, **move, anonymous_until_day="2027-08-01")
+    assert "hidden until end of 1 Aug 2027" in send(
+        ann, TEAM, **move, anonymous_until_day="2027-08-01"
+    )
     moved = Participation.objects.get().anonymous_until
     assert moved
     assert moved.isoformat() == "2027-08-02T00:00:00+00:00"
@@ -58,15 +62,26 @@ def test_who_takes_part_is_listed_where_the_reader_may_know(people: Clients, clo
     numbers = dict(Participation.objects.values_list("team__slug", "pseudonym"))
     hidden = f"Team {numbers['berries']:02}"
     clock.now = OPENS
-    later = {"closes_at": (CLOSES + timedelta(days=1)).isoformat(), "reason": "power cut", "team": "berries"}
-    assert people["olga"].post("/api/v1/campaigns/cup/phases/task/extend/", later, format="json").status_code == 200
+    later = {
+        "closes_at": (CLOSES + timedelta(days=1)).isoformat(),
+        "reason": "power cut",
+        "team": "berries",
+    }
+    assert (
+        people["olga"]
+        .post("/api/v1/campaigns/cup/phases/task/extend/", later, format="json")
+        .status_code
+        == 200
+    )
 
     def listed() -> dict[str, tuple[list[str], str]]:
         """What organisers, a team and anybody read: the teams, and for whom an extension is."""
         found = {}
         for name in ("olga", "ann", ""):
             html = page(browser(name), "/campaigns/cup/")
-            teams = re.findall("<li>(.*?)</li>", html.partition('id="teams"')[2].partition("</ul>")[0])
+            teams = re.findall(
+                "<li>(.*?)</li>", html.partition('id="teams"')[2].partition("</ul>")[0]
+            )
             alone = re.search("for team (.*?) alone", text_of(html))
             found[name] = teams, alone[1] if alone else ""
         return found

@@ -18,7 +18,17 @@ from metrics.exports.campaigns.citations import Cited, ro_crate
 from runs.models import AuditEvent, Collection, Disclosure, Snapshot
 from runs.services.collections import disclose
 from tests.campaigns.test_pages import browser, send
-from tests.campaigns.worlds import CAMPAIGN, CLOSES, OPENS, PHASE, Clock, code_of, enter, make_campaign, register
+from tests.campaigns.worlds import (
+    CAMPAIGN,
+    CLOSES,
+    OPENS,
+    PHASE,
+    Clock,
+    code_of,
+    enter,
+    make_campaign,
+    register,
+)
 from tests.conftest import GOOD, POOR, evaluate_all
 from tests.web.test_pages import page, text_of
 
@@ -39,17 +49,31 @@ def held(people: Clients, clock: Clock) -> Clients:
     olga, ann, ben = people["olga"], people["ann"], people["ben"]
     make_campaign(olga, measures=["P@2", "AP"], form=FORM)
     olga.patch(CAMPAIGN, {"contact": "ann@example.org"}, format="json")
-    terms = olga.post(f"{CAMPAIGN}agreements/", {"title": "Terms", "text": "Be fair."}, format="json").json()
+    terms = olga.post(
+        f"{CAMPAIGN}agreements/", {"title": "Terms", "text": "Be fair."}, format="json"
+    ).json()
     for client, team in ((ann, "apples"), (ben, "berries")):
         register(client, team)
-        client.post(f"{CAMPAIGN}agreements/{terms['sha256']}/sign/", {"typed_name": "typed by ann"}, format="json")
+        client.post(
+            f"{CAMPAIGN}agreements/{terms['sha256']}/sign/",
+            {"typed_name": "typed by ann"},
+            format="json",
+        )
     clock.now = OPENS
     answers = json.dumps({"stage": "BM25", "hidden": "our secret sauce"})
-    for client, tag, text in ((ann, "a1", GOOD), (ann, "a2", POOR), (ben, "b1", POOR), (ben, "b2", GOOD)):
+    for client, tag, text in (
+        (ann, "a1", GOOD),
+        (ann, "a2", POOR),
+        (ben, "b1", POOR),
+        (ben, "b2", GOOD),
+    ):
         made = enter(client, tag, text.replace("good", tag).replace("poor", tag), answers=answers)
         assert made.status_code == 201, made.content
     ben.post(f"{made.json()['url']}withdraw/", {"reason": "a mistake"}, format="json")
-    assert enter(olga, "bm25", GOOD.replace("good", "bm25"), role="baseline", label="BM25").status_code == 201
+    assert (
+        enter(olga, "bm25", GOOD.replace("good", "bm25"), role="baseline", label="BM25").status_code
+        == 201
+    )
     clock.now = CLOSES
     assert enter(ben, "b3", GOOD.replace("good", "b3")).json()["late"]
     clock.now = CLOSES + timedelta(days=8)
@@ -57,7 +81,9 @@ def held(people: Clients, clock: Clock) -> Clients:
 
 
 def make(client: APIClient, **fields: Any) -> Any:
-    return client.post(SNAPSHOTS, {"phase": "task", "label": "official results", **fields}, format="json")
+    return client.post(
+        SNAPSHOTS, {"phase": "task", "label": "official results", **fields}, format="json"
+    )
 
 
 def archive_of(path: str) -> bytes:
@@ -65,7 +91,9 @@ def archive_of(path: str) -> bytes:
     return bytes(found.archive)
 
 
-def test_the_same_results_are_one_snapshot_on_either_database(held: Clients, tmp_path: Path) -> None:
+def test_the_same_results_are_one_snapshot_on_either_database(
+    held: Clients, tmp_path: Path
+) -> None:
     olga = held["olga"]
     assert code_of(make(olga)) == (409, "evaluations_running")
     evaluate_all()
@@ -85,7 +113,11 @@ def test_the_same_results_are_one_snapshot_on_either_database(held: Clients, tmp
         "a1": 1, "a2": 2, "b1": 2, "b2": None, "bm25": None, "b3": None,
     }  # fmt: skip
     assert told["a1"]["answers"] == {"stage": "BM25"}
-    assert (told["b2"]["state"], told["b2"]["reason"], "means" in told["b2"]) == ("withdrawn", "a mistake", False)
+    assert (told["b2"]["state"], told["b2"]["reason"], "means" in told["b2"]) == (
+        "withdrawn",
+        "a mistake",
+        False,
+    )
     assert phase["reference"]["sets"] == [{"run_type": "", "runs": 3}]
 
     file = tmp_path / "x.tar.zst"
@@ -96,10 +128,14 @@ def test_the_same_results_are_one_snapshot_on_either_database(held: Clients, tmp
     assert not [secret for secret in SECRETS if secret in everything]
     values = list(csv.DictReader(files["task/values.tsv"].decode().splitlines(), delimiter="\t"))
     own = olga.get(f"{PHASE}results/?team=apples").json()["entries"][0]
-    told_values = [float(row["value"]) for row in values if row["tag"] == "a1" and row["measure"] == "AP"]
+    told_values = [
+        float(row["value"]) for row in values if row["tag"] == "a1" and row["measure"] == "AP"
+    ]
     assert told_values == own["values"]["AP"]
     assert told["a1"]["means"]["AP"]["mean"] == own["means"]["AP"]["mean"]
-    records = {record["model_info"]["id"]: record for record in json.loads(files["every_eval_ever.json"])}
+    records = {
+        record["model_info"]["id"]: record for record in json.loads(files["every_eval_ever.json"])
+    }
     assert set(records) == {"apples/a1", "apples/a2", "berries/b1", "berries/b3", "lab/bm25"}
     first_result = records["apples/a1"]["evaluation_results"][0]
     assert first_result["score_details"]["score"] == told["a1"]["means"]["P@2"]["mean"]
@@ -131,7 +167,9 @@ def test_an_archive_is_checked_without_a_server(
     for name in files:
         spoilt = {**files, name: files[name].replace(b"1", b"2", 1)}
         assert list(verify_snapshot.problems(spoilt)), name
-        assert list(verify_snapshot.problems({key: files[key] for key in files if key != name})), name
+        assert list(verify_snapshot.problems({key: files[key] for key in files if key != name})), (
+            name
+        )
     assert list(verify_snapshot.problems({**files, "more.txt": b"x"}))
     assert not list(verify_snapshot.problems(files, made["sha256"]))
 
@@ -152,7 +190,9 @@ def test_a_snapshot_is_seen_by_those_who_see_its_results(held: Clients) -> None:
             answer = held[name].get(archive)
             assert answer.status_code == (200 if sees else 404)
             assert (answer.content == content) == sees
-            assert sees or code_of(answer) == code_of(held[name].get(f"/api/v1/snapshots/{'0' * 20}/archive/"))
+            assert sees or code_of(answer) == code_of(
+                held[name].get(f"/api/v1/snapshots/{'0' * 20}/archive/")
+            )
         assert APIClient().get(archive).status_code == web.get(page).status_code
         return {**found, "page": web.get(page).status_code == 200}
 
@@ -185,22 +225,34 @@ def test_the_page_has_every_form(held: Clients) -> None:
     assert "Accept" in manifest["Vary"]
     archive = web.get(f"{page[:-1]}.tar.zst")
     assert hashlib.sha256(archive.content).hexdigest() == made["archive_sha256"]
-    assert web.get(page, headers={"accept": "application/x-bibtex"}).content.startswith(b"@misc{evalhub-cup-s1,")
+    assert web.get(page, headers={"accept": "application/x-bibtex"}).content.startswith(
+        b"@misc{evalhub-cup-s1,"
+    )
     assert web.get(f"{page[:-1]}.ris").content.startswith(b"TY  - DATA\r\n")
     assert web.get(f"{page[:-1]}.csl.json").json()[0]["URL"].endswith(page)
     cited = web.get(f"{page[:-1]}.datacite.json").json()
     assert (cited["types"]["resourceTypeGeneral"], "doi" in cited) == ("Dataset", False)
     deposit = web.get(f"{page[:-1]}.zenodo.json").json()["metadata"]
-    assert (deposit["upload_type"], deposit["creators"], "doi" in deposit) == ("dataset", [{"name": "lab"}], False)
+    assert (deposit["upload_type"], deposit["creators"], "doi" in deposit) == (
+        "dataset",
+        [{"name": "lab"}],
+        False,
+    )
     # Nothing is made up: without a licence none of them names one.
     assert not {"license", "notes"} & set(deposit)
     assert "rightsList" not in cited
-    assert code_of(held["olga"].patch(CAMPAIGN, {"licence": "CC BY"}, format="json")) == (400, "invalid")
+    assert code_of(held["olga"].patch(CAMPAIGN, {"licence": "CC BY"}, format="json")) == (
+        400,
+        "invalid",
+    )
     said = {"licence": "CC-BY-4.0", "rights": "Judgements (c) 2027 <the organisers>"}
     told = held["olga"].patch(CAMPAIGN, said, format="json").json()
     assert {name: told[name] for name in said} == said
     deposit = web.get(f"{page[:-1]}.zenodo.json").json()["metadata"]
-    assert (deposit["license"], deposit["notes"]) == ("cc-by-4.0", "Judgements (c) 2027 &lt;the organisers&gt;")
+    assert (deposit["license"], deposit["notes"]) == (
+        "cc-by-4.0",
+        "Judgements (c) 2027 &lt;the organisers&gt;",
+    )
     named, worded = web.get(f"{page[:-1]}.datacite.json").json()["rightsList"]
     assert (named["rightsIdentifier"], named["rightsUri"]) == (
         "CC-BY-4.0", "https://spdx.org/licenses/CC-BY-4.0.html",
@@ -220,8 +272,15 @@ def test_citations_name_the_authors_the_paper_and_the_judgements(held: Clients) 
     evaluate_all()
     disclose(collection=Collection.objects.get(slug="dark"), to=Disclosure.PUBLIC)
     page = f"/s/{make(olga).json()['code']}/"
-    assert code_of(olga.patch(CAMPAIGN, {"paper_doi": "zenodo.1"}, format="json")) == (400, "invalid")
-    said = {"citation_authors": "Lima, Ana; The Lab", "paper_doi": "10.1000/paper", "judgements_doi": "10.1000/qrels"}
+    assert code_of(olga.patch(CAMPAIGN, {"paper_doi": "zenodo.1"}, format="json")) == (
+        400,
+        "invalid",
+    )
+    said = {
+        "citation_authors": "Lima, Ana; The Lab",
+        "paper_doi": "10.1000/paper",
+        "judgements_doi": "10.1000/qrels",
+    }
     told = olga.patch(CAMPAIGN, said, format="json").json()
     assert {name: told[name] for name in said} == said
     cited = web.get(f"{page[:-1]}.datacite.json").json()
@@ -229,11 +288,18 @@ def test_citations_name_the_authors_the_paper_and_the_judgements(held: Clients) 
         {"name": "Lima, Ana", "nameType": "Personal", "familyName": "Lima", "givenName": "Ana"},
         {"name": "The Lab", "nameType": "Organizational"},
     ]
-    relations = {one["relationType"]: one["relatedIdentifier"] for one in cited["relatedIdentifiers"]}
-    assert (relations["IsSupplementTo"], relations["IsDerivedFrom"]) == ("10.1000/paper", "10.1000/qrels")
+    relations = {
+        one["relationType"]: one["relatedIdentifier"] for one in cited["relatedIdentifiers"]
+    }
+    assert (relations["IsSupplementTo"], relations["IsDerivedFrom"]) == (
+        "10.1000/paper",
+        "10.1000/qrels",
+    )
     deposit = web.get(f"{page[:-1]}.zenodo.json").json()["metadata"]
     assert deposit["creators"] == [{"name": "Lima, Ana"}, {"name": "The Lab"}]
-    assert {"identifier": "10.1000/paper", "relation": "isSupplementTo"} in deposit["related_identifiers"]
+    assert {"identifier": "10.1000/paper", "relation": "isSupplementTo"} in deposit[
+        "related_identifiers"
+    ]
     assert b"author = {Lima, Ana and {The Lab}}" in web.get(f"{page[:-1]}.bib").content
     assert web.get(f"{page[:-1]}.csl.json").json()[0]["author"] == [
         {"family": "Lima", "given": "Ana"}, {"literal": "The Lab"},
@@ -264,7 +330,11 @@ def test_extensions_and_pauses_are_in_it_and_on_its_page(people: Clients, clock:
     (phase,) = olga.get(f"/api/v1/snapshots/{made.json()['sha256']}/").json()["manifest"]["phases"]
     assert phase["feedback"] == "own"
     assert phase["pauses"] == [
-        {"from": "2027-04-02T12:00:00.000000Z", "to": "2027-04-02T15:00:00.000000Z", "reason": "a flood"}
+        {
+            "from": "2027-04-02T12:00:00.000000Z",
+            "to": "2027-04-02T15:00:00.000000Z",
+            "reason": "a flood",
+        }
     ]
     said = text_of(browser("olga").get(f"/s/{made.json()['code']}/").content.decode())
     assert "to 2027-05-03 12:00:00 UTC, announced 5 hours before the end: power cut in Pisa" in said
@@ -275,11 +345,24 @@ def test_extensions_and_pauses_are_in_it_and_on_its_page(people: Clients, clock:
 def test_an_ro_crate_describes_its_licence(licence: str) -> None:
     site, at = "https://hub.example/", datetime(2027, 6, 1, tzinfo=UTC)
     cited = Cited(
-        "Results", "lab", "Cup", f"{site}campaigns/cup/", 1, "ab" * 32, f"{site}s/1/", site, at, licence=licence
+        "Results",
+        "lab",
+        "Cup",
+        f"{site}campaigns/cup/",
+        1,
+        "ab" * 32,
+        f"{site}s/1/",
+        site,
+        at,
+        licence=licence,
     )
     graph = {one["@id"]: one for one in json.loads(ro_crate(cited, {"a.tsv": b""}))["@graph"]}
     said = graph["./"]["license"]
-    described = {"@id": "https://spdx.org/licenses/CC-BY-4.0", "@type": "CreativeWork", "name": "CC-BY-4.0"}
+    described = {
+        "@id": "https://spdx.org/licenses/CC-BY-4.0",
+        "@type": "CreativeWork",
+        "name": "CC-BY-4.0",
+    }
     assert (graph[said["@id"]] == described) if licence else said.startswith("Ask the organisers")
     pointed = {one["@id"] for one in graph.values() if one["@id"].startswith("https://spdx.org/")}
     assert len(pointed) == bool(licence)
@@ -292,19 +375,34 @@ def test_a_doi_is_given_once_and_a_withdrawn_snapshot_stays(held: Clients) -> No
     disclose(collection=Collection.objects.get(slug="dark"), to=Disclosure.PUBLIC)
     made = make(olga).json()
     api, page = f"/api/v1/snapshots/{made['code']}/", f"/s/{made['code']}"
-    assert code_of(held["ann"].patch(api, {"doi": "10.5281/zenodo.1"}, format="json")) == (403, "not_allowed")
+    assert code_of(held["ann"].patch(api, {"doi": "10.5281/zenodo.1"}, format="json")) == (
+        403,
+        "not_allowed",
+    )
     assert olga.patch(api, {"doi": "zenodo.1"}, format="json").status_code == 400
     for _ in range(2):
-        assert olga.patch(api, {"doi": "10.5281/zenodo.1"}, format="json").json()["doi"] == "10.5281/zenodo.1"
-    assert code_of(olga.patch(api, {"doi": "10.5281/zenodo.2"}, format="json")) == (409, "doi_given")
+        assert (
+            olga.patch(api, {"doi": "10.5281/zenodo.1"}, format="json").json()["doi"]
+            == "10.5281/zenodo.1"
+        )
+    assert code_of(olga.patch(api, {"doi": "10.5281/zenodo.2"}, format="json")) == (
+        409,
+        "doi_given",
+    )
     assert "https://doi.org/10.5281/zenodo.1" in olga.get(api).json()["citation"]
 
     later = make(olga, label="corrected results").json()
     assert (later["number"], later["supersedes"]) == (2, made["code"])
     reason = {"reason": "a wrong file of judgements"}
-    assert code_of(held["ann"].post(f"{api}withdraw/", reason, format="json")) == (403, "not_allowed")
+    assert code_of(held["ann"].post(f"{api}withdraw/", reason, format="json")) == (
+        403,
+        "not_allowed",
+    )
     assert olga.post(f"{api}withdraw/", reason, format="json").status_code == 200
-    assert code_of(olga.post(f"{api}withdraw/", reason, format="json")) == (409, "already_withdrawn")
+    assert code_of(olga.post(f"{api}withdraw/", reason, format="json")) == (
+        409,
+        "already_withdrawn",
+    )
     web = Client()
     assert web.get(f"{page}.tar.zst").status_code == 410
     assert code_of(olga.get(f"{api}archive/")) == (410, "snapshot_withdrawn")
@@ -315,8 +413,17 @@ def test_a_doi_is_given_once_and_a_withdrawn_snapshot_stays(held: Clients) -> No
     shown = web.get(f"{page}/").content.decode()
     assert reason["reason"] in shown
     assert later["code"] in shown
-    told = AuditEvent.objects.filter(action__startswith="snapshot.").order_by("pk").values_list("action", flat=True)
-    assert list(told) == ["snapshot.made", "snapshot.changed", "snapshot.made", "snapshot.withdrawn"]
+    told = (
+        AuditEvent.objects.filter(action__startswith="snapshot.")
+        .order_by("pk")
+        .values_list("action", flat=True)
+    )
+    assert list(told) == [
+        "snapshot.made",
+        "snapshot.changed",
+        "snapshot.made",
+        "snapshot.withdrawn",
+    ]
 
 
 @pytest.mark.sqlite

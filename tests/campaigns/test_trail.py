@@ -16,7 +16,17 @@ from rest_framework.test import APIClient
 from runs.models import AuditEvent
 from runs.services.campaigns.trail import ACTIONS
 from tests.campaigns.test_board import browser
-from tests.campaigns.worlds import CAMPAIGN, CLOSES, LATE, OPENS, PHASE, Clock, enter, make_campaign, register
+from tests.campaigns.worlds import (
+    CAMPAIGN,
+    CLOSES,
+    LATE,
+    OPENS,
+    PHASE,
+    Clock,
+    enter,
+    make_campaign,
+    register,
+)
 from tests.conftest import evaluate_all
 from tests.runs.test_audit import OF_CAMPAIGNS
 from tests.web.test_pages import page
@@ -31,12 +41,16 @@ def later(days: int) -> dict[str, str]:
 
 def test_every_act_leaves_its_event(people: dict[str, APIClient], clock: Clock) -> None:
     olga, ann, abe = people["olga"], people["ann"], people["abe"]
-    olga.post("/api/v1/campaigns/", {"slug": "other", "name": "Other", "team": "lab"}, format="json")
+    olga.post(
+        "/api/v1/campaigns/", {"slug": "other", "name": "Other", "team": "lab"}, format="json"
+    )
     olga.delete("/api/v1/campaigns/other/")
     make_campaign(olga)
     olga.patch(CAMPAIGN, {"summary": "x"}, format="json")
     olga.patch(PHASE, {"name": "x"}, format="json")
-    terms = olga.post(f"{CAMPAIGN}agreements/", {"title": "x", "text": "x"}, format="json").json()["sha256"]
+    terms = olga.post(f"{CAMPAIGN}agreements/", {"title": "x", "text": "x"}, format="json").json()[
+        "sha256"
+    ]
     register(ann, "apples")
     ann.post(f"{CAMPAIGN}agreements/{terms}/sign/", {"typed_name": "Ann"}, format="json")
     ann.patch(f"{CAMPAIGN}teams/apples/", {"name": "Pears"}, format="json")
@@ -51,7 +65,12 @@ def test_every_act_leaves_its_event(people: dict[str, APIClient], clock: Clock) 
     enter(ann, "y")
     ann.put(f"{PHASE}priorities/", {"order": ["y", "x"]}, format="json")
     olga.post(f"{made['url']}disqualify/", {"reason": "x"}, format="json")
-    assert olga.post(f"{PHASE}extend/", later(1), format="json").json()["extensions"][0]["values_seen_since"] is None
+    assert (
+        olga.post(f"{PHASE}extend/", later(1), format="json").json()["extensions"][0][
+            "values_seen_since"
+        ]
+        is None
+    )
     seen = clock.now
     # Written once for a person and a phase, wherever the values are read.
     for path in (f"{PHASE}board/", "/api/v1/collections/dark/leaderboard/", f"{PHASE}board/"):
@@ -59,7 +78,10 @@ def test_every_act_leaves_its_event(people: dict[str, APIClient], clock: Clock) 
         clock.now += timedelta(hours=1)
     assert AuditEvent.objects.filter(action="values.read").count() == 1
     told = olga.post(f"{PHASE}extend/", later(2), format="json").json()["extensions"]
-    assert [one["values_seen_since"] for one in told] == [None, seen.isoformat().replace("+00:00", "Z")]
+    assert [one["values_seen_since"] for one in told] == [
+        None,
+        seen.isoformat().replace("+00:00", "Z"),
+    ]
     assert ann.get(PHASE).json()["extensions"] == told
     clock.now = LATE + timedelta(days=1)
     planned = olga.post(f"{PHASE}releases/", {"audience": "teams"}, format="json").json()
@@ -93,10 +115,17 @@ def check_the_trail_of_the_campaign(people: dict[str, APIClient]) -> None:
     assert [row["time"] for row in every] == sorted((row["time"] for row in every), reverse=True)
     assert not {"address", "token"} & set(every[0])
     (renamed,) = [row for row in asked(team="apples") if row["after"].get("name") == "Pears"]
-    assert (renamed["actor"], renamed["about"], renamed["before"]["name"]) == ("ann", "team apples", "apples")
+    assert (renamed["actor"], renamed["about"], renamed["before"]["name"]) == (
+        "ann",
+        "team apples",
+        "apples",
+    )
     entered = asked(team="apples", phase="task")
     assert {row["about"] for row in entered} == {"entry 1 of task, x", "entry 2 of task, y"}
-    assert {row["action"] for row in asked(actor="abe")} == {"participant.joined", "participant.left"}
+    assert {row["action"] for row in asked(actor="abe")} == {
+        "participant.joined",
+        "participant.left",
+    }
     assert asked(phase="nothing") == asked(after="2999-01-01T00:00:00Z") == []
     assert olga.get(trail, {"action": "user.created"}).json()["code"] == "invalid"
     assert olga.get(trail, {"format": "xml"}).json()["code"] == "bad_parameter"
@@ -108,7 +137,9 @@ def check_the_trail_of_the_campaign(people: dict[str, APIClient]) -> None:
     assert browser("ann").get("/campaigns/cup/desk/audit/").status_code == 403
 
 
-def test_a_deleted_draft_of_the_same_name_is_another_campaign(people: dict[str, APIClient], clock: Clock) -> None:
+def test_a_deleted_draft_of_the_same_name_is_another_campaign(
+    people: dict[str, APIClient], clock: Clock
+) -> None:
     olga, fields = people["olga"], {"slug": "cup", "name": "Old", "team": "lab"}
     assert olga.post("/api/v1/campaigns/", fields, format="json").status_code == 201
     assert olga.delete(CAMPAIGN).status_code == 204

@@ -32,7 +32,12 @@ def replay(folder: Path, clock: Clock) -> tuple[Any, Published]:
     olga = make_team("lab", "olga")["olga"]
     made = {"slug": "covid", "name": "Round 1", "team": "lab", "blind": True, "scores": "float32"}
     assert olga.post("/api/v1/collections/", made, format="json").status_code == 201
-    assert upload(olga, "collections/covid/qrels/", (folder / "qrels/qrels-rnd1.txt").read_text()).status_code == 201
+    assert (
+        upload(
+            olga, "collections/covid/qrels/", (folder / "qrels/qrels-rnd1.txt").read_text()
+        ).status_code
+        == 201
+    )
     fields = {"slug": "cup", "name": "TREC-COVID", "team": "lab", "registration": "open"}
     assert olga.post("/api/v1/campaigns/", fields, format="json").status_code == 201
     phase = {"slug": "task", "name": "Round 1", "collection": "covid", "measures": list(MEASURES)}
@@ -42,7 +47,9 @@ def replay(folder: Path, clock: Clock) -> tuple[Any, Published]:
     olga.post(f"{CAMPAIGN}publish/")
     clock.now = OPENS
     teams: dict[str, list[str]] = defaultdict(list)
-    for tag, row in sorted(published.items(), key=lambda pair: pair[1]["contributed judgments"], reverse=True):
+    for tag, row in sorted(
+        published.items(), key=lambda pair: pair[1]["contributed judgments"], reverse=True
+    ):
         teams[row["team"]].append(tag)
     for name, tags in teams.items():
         slug = re.sub(r"[^a-z0-9]+", "-", f"team-{name}".lower())
@@ -63,12 +70,17 @@ def check_packet(olga: Any, team: str, published: Published) -> str:
     assert answer.status_code == 200, answer.content
     with zipfile.ZipFile(io.BytesIO(answer.content)) as packet:
         lines = packet.read("summary.tsv").decode().splitlines()
-        rows = list(csv.DictReader([line for line in lines if not line.startswith("# ")], delimiter="\t"))
+        rows = list(
+            csv.DictReader([line for line in lines if not line.startswith("# ")], delimiter="\t")
+        )
         assert rows
         for row in rows:
             own = published[row["tag"]]
             for measure, column in MEASURES.items():
-                assert abs(float(row[measure]) - float(own[column])) <= HALF_A_DIGIT, (row["tag"], measure)
+                assert abs(float(row[measure]) - float(own[column])) <= HALF_A_DIGIT, (
+                    row["tag"],
+                    measure,
+                )
             printed = packet.read(f"{row['tag']}.trec_eval").decode()
             theirs = re.search(r"^nDCG@10 +\tall\t(\S+)$", printed, re.MULTILINE)
             # Both are rounded to four digits; binary halves may go either way.
@@ -93,7 +105,10 @@ def test_the_results_of_round_1_are_the_published_ones(real_data: Path, clock: C
     for one in entries:
         for measure, column in MEASURES.items():
             theirs = float(published[one["tag"]][column])
-            assert abs(one["means"][measure]["mean"] - theirs) <= HALF_A_DIGIT, (one["tag"], measure)
+            assert abs(one["means"][measure]["mean"] - theirs) <= HALF_A_DIGIT, (
+                one["tag"],
+                measure,
+            )
     # Judgements were made of the first seven documents of these runs.
     depths = {one["tag"]: one["judged_depth"] for one in entries}
     pooled = {tag for tag, row in published.items() if row["contributed judgments"] == "yes"}
@@ -108,13 +123,17 @@ def test_the_results_of_round_1_are_the_published_ones(real_data: Path, clock: C
     values = np.array([one["values"]["nDCG@10"] for one in entries])
     np.testing.assert_array_equal(figures["median_upper"], np.sort(values, axis=0)[20])
     np.testing.assert_allclose(figures["median"], np.median(values, axis=0), rtol=1e-15)
-    made = olga.post(f"{CAMPAIGN}snapshots/", {"phase": "task", "label": "official results"}, format="json").json()
+    made = olga.post(
+        f"{CAMPAIGN}snapshots/", {"phase": "task", "label": "official results"}, format="json"
+    ).json()
     (frozen,) = olga.get(made["url"]).json()["manifest"]["phases"]
     assert {one["tag"]: one["means"]["nDCG@10"]["mean"] for one in frozen["entries"]} == {
         one["tag"]: one["means"]["nDCG@10"]["mean"] for one in entries
     }
     # The overview of a packet has the tiers of the snapshot.
-    lines = [line.strip("| ").split(" | ") for line in overview.splitlines() if line.startswith("| ")]
+    lines = [
+        line.strip("| ").split(" | ") for line in overview.splitlines() if line.startswith("| ")
+    ]
     assert lines[0][-1] == "Tier"
     tiers = {cells[1].partition(": ")[2].replace("\\_", "_"): cells[-1] for cells in lines[2:]}
     assert tiers == {one["tag"]: str(one["tier"]) for one in frozen["entries"]}

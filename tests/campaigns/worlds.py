@@ -12,7 +12,11 @@ from runs.models import Campaign, Membership, Team, User
 from tests.conftest import GOOD, QRELS, client_of, upload
 
 START = datetime(2027, 4, 1, 12, tzinfo=UTC)
-OPENS, CLOSES, LATE = START + timedelta(days=1), START + timedelta(days=31), START + timedelta(days=38)
+OPENS, CLOSES, LATE = (
+    START + timedelta(days=1),
+    START + timedelta(days=31),
+    START + timedelta(days=38),
+)
 TICK = timedelta(microseconds=1)
 CAMPAIGN = "/api/v1/campaigns/cup/"
 PHASE = f"{CAMPAIGN}phases/task/"
@@ -41,17 +45,36 @@ def make_team(slug: str, owner: str, *members: str) -> dict[str, APIClient]:
 
 def make_campaign(organiser: APIClient, *, publish: bool = True, **phase: Any) -> None:
     """The campaign `cup` of the lab, with the phase `task` on the blind collection `dark`."""
-    fields = {"slug": "dark", "name": "Dark", "team": "lab", "blind": True, "measures": ["nDCG@10", "AP"]}
+    fields = {
+        "slug": "dark",
+        "name": "Dark",
+        "team": "lab",
+        "blind": True,
+        "measures": ["nDCG@10", "AP"],
+    }
     assert organiser.post("/api/v1/collections/", fields, format="json").status_code == 201
     assert upload(organiser, "collections/dark/qrels/", QRELS).status_code == 201
     made = organiser.post(
-        "/api/v1/campaigns/", {"slug": "cup", "name": "Cup", "team": "lab", "registration": "open"}, format="json"
+        "/api/v1/campaigns/",
+        {"slug": "cup", "name": "Cup", "team": "lab", "registration": "open"},
+        format="json",
     )
     assert made.status_code == 201, made.content
-    times = {"opens_at": OPENS.isoformat(), "closes_at": CLOSES.isoformat(), "late_closes_at": LATE.isoformat()}
+    times = {
+        "opens_at": OPENS.isoformat(),
+        "closes_at": CLOSES.isoformat(),
+        "late_closes_at": LATE.isoformat(),
+    }
     made = organiser.post(
         f"{CAMPAIGN}phases/",
-        {"slug": "task", "name": "Task", "collection": "dark", "measures": ["nDCG@10"], **times, **phase},
+        {
+            "slug": "task",
+            "name": "Task",
+            "collection": "dark",
+            "measures": ["nDCG@10"],
+            **times,
+            **phase,
+        },
         format="json",
     )
     assert made.status_code == 201, made.content

@@ -54,7 +54,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 def hub_of(clock: Clock) -> Callable[..., Hub]:
     """Makes a client of a function from requests to responses, or to errors."""
 
-    def make(answer: Callable[[httpx.Request], Any], *, config: Config = CONFIG, **options: Any) -> Hub:
+    def make(
+        answer: Callable[[httpx.Request], Any], *, config: Config = CONFIG, **options: Any
+    ) -> Hub:
         def handler(request: httpx.Request) -> httpx.Response:
             request.read()
             given = answer(request)
@@ -68,10 +70,14 @@ def hub_of(clock: Clock) -> Callable[..., Hub]:
 
 
 @pytest.fixture
-def evh(hub_of: Callable[..., Hub], monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Callable[..., Any]:
+def evh(
+    hub_of: Callable[..., Hub], monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> Callable[..., Any]:
     """Runs a command against a function; returns status, standard output and standard error."""
 
-    def run(answer: Callable[[httpx.Request], Any], *arguments: str, collection: str = "") -> tuple[int, str, str]:
+    def run(
+        answer: Callable[[httpx.Request], Any], *arguments: str, collection: str = ""
+    ) -> tuple[int, str, str]:
         hub = hub_of(answer, retry_for=0.0)
         hub.config = replace(hub.config, collection=collection or hub.config.collection)
         monkeypatch.setattr(commands, "hub_of", lambda args: hub)
@@ -86,11 +92,21 @@ def evh(hub_of: Callable[..., Hub], monkeypatch: pytest.MonkeyPatch, capsys: Any
 
 def problem(status: int, code: str = "x", **headers: str) -> httpx.Response:
     """A refusal as the server words it."""
-    return httpx.Response(status, json={"code": code, "detail": f"{code} happened", "errors": []}, headers=headers)
+    return httpx.Response(
+        status, json={"code": code, "detail": f"{code} happened", "errors": []}, headers=headers
+    )
 
 
 def raw_run(tag: str, state: str = "queued", number: int = 1, **fields: Any) -> dict[str, Any]:
     """A run as the server describes it."""
     status = {"state": state, "since": "", "qrels": None, "code": "", "reason": "", "queue": None}
     identity = f"00000000-0000-4000-8000-{number:012d}"
-    return {"id": identity, "collection": "c", "team": "lab", "tag": tag, "sha256": "", "status": status, **fields}
+    return {
+        "id": identity,
+        "collection": "c",
+        "team": "lab",
+        "tag": tag,
+        "sha256": "",
+        "status": status,
+        **fields,
+    }

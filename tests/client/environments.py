@@ -69,14 +69,23 @@ class Environment:
         self.folder, self.python = folder, folder / "bin/python"
 
     def pip(self, *arguments: str) -> None:
-        command = [str(self.python), "-m", "pip", "--disable-pip-version-check", "--quiet", *arguments]
+        command = [
+            str(self.python),
+            "-m",
+            "pip",
+            "--disable-pip-version-check",
+            "--quiet",
+            *arguments,
+        ]
         subprocess.run(command, check=True, cwd=self.folder)
 
     def run(self, *command: str, server: Server | None = None) -> subprocess.CompletedProcess[str]:
         told = {"PATH": f"{self.folder / 'bin'}:/usr/bin:/bin", "HOME": str(self.folder)}
         if server:
             told |= {"EVH_URL": server.url, "EVH_TOKEN": server.token}
-        return subprocess.run(command, cwd=self.folder, env=told, capture_output=True, text=True, check=False)
+        return subprocess.run(
+            command, cwd=self.folder, env=told, capture_output=True, text=True, check=False
+        )
 
     def megabytes(self) -> float:
         (packages,) = self.folder.glob("lib/python*/site-packages")
@@ -84,7 +93,16 @@ class Environment:
 
 
 def build(folder: Path) -> Path:
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder)]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--quiet",
+        "--no-deps",
+        "--wheel-dir",
+        str(folder),
+    ]
     subprocess.run([*command, str(ROOT / "evalhub/client")], check=True, cwd=folder)
     (wheel,) = folder.glob("evalhub_client-*.whl")
     return wheel
@@ -122,7 +140,11 @@ def beside(folder: Path, python: str, wheel: Path) -> list[str]:
     made, wrong = Environment(folder, python), []
     ours = (
         ["evh", "--version"],
-        [str(made.python), "-c", "import evalhub_client; evalhub_client.connect('http://localhost')"],
+        [
+            str(made.python),
+            "-c",
+            "import evalhub_client; evalhub_client.connect('http://localhost')",
+        ],
     )
     theirs = (["evalhub", "--help"], [str(made.python), "-c", "import evalhub, evalhub.client"])
     steps = (
@@ -142,8 +164,12 @@ def beside(folder: Path, python: str, wheel: Path) -> list[str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--python", action="append", default=[], help="of an environment; may be repeated")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--python", action="append", default=[], help="of an environment; may be repeated"
+    )
     pythons = parser.parse_args().python or [sys.executable]
     with tempfile.TemporaryDirectory(prefix="evalhub-client-") as name:
         folder = Path(name)

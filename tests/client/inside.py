@@ -17,7 +17,11 @@ URL = "http://localhost"
 
 def answer(request: httpx.Request) -> httpx.Response:
     """What Django answers to a request."""
-    headers = {name: value for name, value in request.headers.items() if name in ("authorization", "idempotency-key")}
+    headers = {
+        name: value
+        for name, value in request.headers.items()
+        if name in ("authorization", "idempotency-key")
+    }
     given = Client().generic(
         request.method,
         request.url.raw_path.decode(),
@@ -34,4 +38,6 @@ def token_of(user: User) -> str:
 
 def hub_inside(user: User, **options: Any) -> Hub:
     """The client of a user."""
-    return Hub(Config(URL, token_of(user), "default"), transport=httpx.MockTransport(answer), **options)
+    return Hub(
+        Config(URL, token_of(user), "default"), transport=httpx.MockTransport(answer), **options
+    )

@@ -67,7 +67,10 @@ def write_runs(folder: Path, runs: int, topics: int, documents: int, seed: int =
         variants = []
         for _ in range(VARIANTS):
             ranked = draws.sample(range(10 * documents), documents)
-            lines = [f"{topic} Q0 d{one} {rank} {documents - rank} test\n" for rank, one in enumerate(ranked, 1)]
+            lines = [
+                f"{topic} Q0 d{one} {rank} {documents - rank} test\n"
+                for rank, one in enumerate(ranked, 1)
+            ]
             # A file of several gzip members is a gzip file.
             variants.append(gzip.compress("".join(lines).encode(), 1))
         blocks.append(variants)
@@ -85,10 +88,16 @@ def write_runs(folder: Path, runs: int, topics: int, documents: int, seed: int =
 def prepare(server: Server, folder: Path, topics: int, documents: int) -> Config:
     """Make the collection with judgements of some documents of every topic."""
     config = Config(server.url, server.token, "default")
-    lines = [f"{topic} 0 d{one} {one % 3}\n" for topic in range(topics) for one in range(min(100, 10 * documents))]
+    lines = [
+        f"{topic} 0 d{one} {one % 3}\n"
+        for topic in range(topics)
+        for one in range(min(100, 10 * documents))
+    ]
     (folder / "qrels").write_text("".join(lines))
     with Hub(config) as hub:
-        made = hub.create_collection(COLLECTION, team=hub.me().teams[0]["slug"], measures=["AP", "nDCG@10"])
+        made = hub.create_collection(
+            COLLECTION, team=hub.me().teams[0]["slug"], measures=["AP", "nDCG@10"]
+        )
         made.upload_qrels(folder / "qrels")
     return config
 
@@ -106,7 +115,13 @@ def wait_until_free(url: str) -> None:
 
 
 def send_under_kills(
-    folder: Path, *, runs: int, topics: int, documents: int, kills: dict[int, str], parallel: int = 4
+    folder: Path,
+    *,
+    runs: int,
+    topics: int,
+    documents: int,
+    kills: dict[int, str],
+    parallel: int = 4,
 ) -> Outcome:
     """Send runs by the command; when so many of `kills` are there, kill -9 the `server` or the `client`."""
     start = time.monotonic()
@@ -130,7 +145,9 @@ def send_under_kills(
         command += ["--journal", str(journal), "--parallel", str(parallel)]
 
         def sender() -> subprocess.Popen[str]:
-            return subprocess.Popen(command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+            return subprocess.Popen(
+                command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, text=True
+            )
 
         sending, done = sender(), []
         try:
@@ -155,7 +172,9 @@ def send_under_kills(
         tags, states = Counter(str(run.tag) for run in found), Counter(run.state for run in found)
         ids = [str(run.id) for run in found]
         seconds = time.monotonic() - start
-        return Outcome(sending.returncode, tags, states, printed.split(), ids, megabytes, seconds, done)
+        return Outcome(
+            sending.returncode, tags, states, printed.split(), ids, megabytes, seconds, done
+        )
 
 
 def wait_for_runs(journal: Path, runs: int, sending: subprocess.Popen[str]) -> None:
@@ -165,13 +184,17 @@ def wait_for_runs(journal: Path, runs: int, sending: subprocess.Popen[str]) -> N
         if journal.exists() and journal.read_bytes().count(b'"run": ') >= runs:
             return
         if sending.poll() is not None:
-            raise RuntimeError(f"the sender ended with status {sending.returncode} before {runs} runs were there")
+            raise RuntimeError(
+                f"the sender ended with status {sending.returncode} before {runs} runs were there"
+            )
         time.sleep(0.02)
     raise TimeoutError(f"there are not {runs} runs after {PATIENCE:g} s")
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--topics", type=int, default=50)
     parser.add_argument("--documents", type=int, default=1000)
@@ -179,7 +202,9 @@ def main() -> int:
     order = ("server", "client", "server", "client", "server")
     kills = {args.runs * place // 6: what for place, what in enumerate(order, 1)}
     with tempfile.TemporaryDirectory(prefix="evalhub-many-") as name:
-        found = send_under_kills(Path(name), runs=args.runs, topics=args.topics, documents=args.documents, kills=kills)
+        found = send_under_kills(
+            Path(name), runs=args.runs, topics=args.topics, documents=args.documents, kills=kills
+        )
     sys.stdout.write(
         f"{args.runs} files of {args.topics} x {args.documents}, {found.megabytes:.0f} MB compressed\n"
         f"killed: {', '.join(found.kills)}\n"
@@ -187,7 +212,9 @@ def main() -> int:
         f"last status: {found.status}; {found.seconds:.0f} s in all\n"
     )
     wrong = found.faults(args.runs)
-    sys.stdout.write("".join(f"WRONG: {one}\n" for one in wrong) or "each file is one run, none two\n")
+    sys.stdout.write(
+        "".join(f"WRONG: {one}\n" for one in wrong) or "each file is one run, none two\n"
+    )
     return 1 if wrong else 0
 
 

@@ -22,14 +22,26 @@ TOKEN = "evh_01234567_secret"
 ME = {
     "username": "alice",
     "teams": [{"slug": "alice", "role": "owner"}, {"slug": "lab", "role": "member"}],
-    "token": {"key": "01234567", "name": "laptop", "scopes": ["read", "submit"], "expires_at": None},
+    "token": {
+        "key": "01234567",
+        "name": "laptop",
+        "scopes": ["read", "submit"],
+        "expires_at": None,
+    },
 }
 
 
 @pytest.fixture
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The file of profiles; nothing of the environment counts but this."""
-    for name in ("EVH_URL", "EVH_TOKEN", "EVALHUB_URL", "EVALHUB_TOKEN", "EVH_PROFILE", "EVH_FORMAT"):
+    for name in (
+        "EVH_URL",
+        "EVH_TOKEN",
+        "EVALHUB_URL",
+        "EVALHUB_TOKEN",
+        "EVH_PROFILE",
+        "EVH_FORMAT",
+    ):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("EVH_CONFIG", str(tmp_path / "config.ini"))
     monkeypatch.chdir(tmp_path)
@@ -59,7 +71,9 @@ def test_a_token_is_kept_after_the_server_said_whose_it_is(
     type_in(monkeypatch, f"{TOKEN}\n")
     status, out, err = evh(Server(), "login", "--url", f"{URL}/")
     assert (status, out) == (0, "")
-    assert "as alice. Teams: alice (owner), lab (member). Scopes: read, submit. Expires: never." in err
+    assert (
+        "as alice. Teams: alice (owner), lab (member). Scopes: read, submit. Expires: never." in err
+    )
     assert TOKEN not in err
     assert (read_config().url, read_config().token) == (URL, TOKEN)
     assert file.stat().st_mode & 0o777 == 0o600
@@ -72,7 +86,9 @@ def test_a_wrong_token_is_not_kept(evh: Any, file: Path, monkeypatch: pytest.Mon
         assert not file.exists()
 
 
-def test_who_types_a_token_does_not_see_it(evh: Any, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_types_a_token_does_not_see_it(
+    evh: Any, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     typed = io.StringIO()
     monkeypatch.setattr(typed, "isatty", lambda: True)
     monkeypatch.setattr("sys.stdin", typed)
@@ -85,7 +101,9 @@ def test_who_types_a_token_does_not_see_it(evh: Any, file: Path, monkeypatch: py
     assert "EVH_TOKEN is set" in evh(Server(), "login", "--url", URL)[2]
 
 
-def test_a_token_comes_from_a_file_and_never_from_an_option(evh: Any, file: Path, tmp_path: Path) -> None:
+def test_a_token_comes_from_a_file_and_never_from_an_option(
+    evh: Any, file: Path, tmp_path: Path
+) -> None:
     (tmp_path / "token").write_text(f"{TOKEN}\n")
     assert evh(Server(), "login", "--url", URL, "--token-file", str(tmp_path / "token"))[0] == 0
     assert read_config().token == TOKEN
@@ -94,7 +112,9 @@ def test_a_token_comes_from_a_file_and_never_from_an_option(evh: Any, file: Path
     assert evh(Server(), "whoami", "--token", TOKEN)[0] == 2
 
 
-def test_a_token_is_forgotten_and_revoked(evh: Any, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_token_is_forgotten_and_revoked(
+    evh: Any, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for arguments, asked in (
         ((), []),
         (("--revoke",), [("GET", "/api/v1/me/"), ("DELETE", "/api/v1/tokens/01234567/")]),
@@ -111,7 +131,12 @@ def test_a_token_is_forgotten_and_revoked(evh: Any, file: Path, monkeypatch: pyt
 
 
 def test_whoami_says_whose_token_it_is(evh: Any) -> None:
-    status, out, _ = evh(lambda request: httpx.Response(200, json=ME), "whoami", "--format", "json(user,teams,scopes)")
+    status, out, _ = evh(
+        lambda request: httpx.Response(200, json=ME),
+        "whoami",
+        "--format",
+        "json(user,teams,scopes)",
+    )
     assert (status, json.loads(out)) == (
         0,
         [{"user": "alice", "teams": "alice:owner lab:member", "scopes": "read submit"}],
@@ -135,14 +160,24 @@ def test_any_request_is_sent(evh: Any, tmp_path: Path) -> None:
         ("GET", f"{URL}/api/v1/runs/?id=1"),
         ("POST", "teams/", "-f", "slug=lab", "--key", "k"),
         ("PATCH", "collections/c/", "--input", str(tmp_path / "body")),
-        ("POST", "collections/c/qrels/", "-F", f"file=@{tmp_path / 'file'}", "-f", "activate=false"),
+        (
+            "POST",
+            "collections/c/qrels/",
+            "-F",
+            f"file=@{tmp_path / 'file'}",
+            "-f",
+            "activate=false",
+        ),
     ):
         assert evh(server, "api", *arguments)[:2] == (0, '{"a":1}\n'), arguments
     assert [str(request.url).removeprefix(f"{URL}/api/v1/") for request in seen] == [
         "collections/?limit=3", "runs/?id=1", "teams/", "collections/c/", "collections/c/qrels/",
     ]  # fmt: skip
     assert [request.method for request in seen] == ["GET", "GET", "POST", "PATCH", "POST"]
-    assert [json.loads(request.content) for request in seen[2:4]] == [{"slug": "lab"}, {"measures": ["AP"]}]
+    assert [json.loads(request.content) for request in seen[2:4]] == [
+        {"slug": "lab"},
+        {"measures": ["AP"]},
+    ]
     assert seen[2].headers["Idempotency-Key"] == "k"
     assert b"1 0 a 1" in seen[4].content
     assert b'name="activate"' in seen[4].content
@@ -151,14 +186,18 @@ def test_any_request_is_sent(evh: Any, tmp_path: Path) -> None:
     assert evh(server, "api", "POST", "x/", "--input", str(tmp_path / "none"))[0] == 1
 
 
-def test_pages_are_opened_and_their_addresses_printed(evh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_are_opened_and_their_addresses_printed(
+    evh: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     opened: list[str] = []
     monkeypatch.setattr(account_commands.webbrowser, "open", opened.append)
     run = raw_run("bm25")
 
     def server(request: httpx.Request) -> httpx.Response:
         many = request.url.path.endswith("/runs/")
-        return httpx.Response(200, json={"count": 1, "next": None, "results": [run]} if many else run)
+        return httpx.Response(
+            200, json={"count": 1, "next": None, "results": [run]} if many else run
+        )
 
     for arguments in (("robust04",), (run["id"],), ("bm25", "-c", "c")):
         assert evh(server, "open", *arguments)[:2] == (0, f"{opened[-1]}\n")
@@ -174,7 +213,9 @@ def test_pages_are_opened_and_their_addresses_printed(evh: Any, monkeypatch: pyt
         (["evh", "completion", "f"], ["fish"]),
     ],
 )
-def test_bash_completes_commands_options_and_choices(evh: Any, typed: list[str], expected: list[str]) -> None:
+def test_bash_completes_commands_options_and_choices(
+    evh: Any, typed: list[str], expected: list[str]
+) -> None:
     bash = shutil.which("bash")
     if not bash:
         pytest.skip("there is no bash")

@@ -13,14 +13,25 @@ OURS = {"1": 0.51234, "2": 0.25, "3": 0.0}
 NAN = float("nan")
 
 
-def values(by_topic: dict[str, float | None], mean: float | None = None, aggregate: str = "mean") -> Values:
+def values(
+    by_topic: dict[str, float | None], mean: float | None = None, aggregate: str = "mean"
+) -> Values:
     known = [value for value in by_topic.values() if value is not None]
     mean = sum(known) / len(known) if mean is None else mean
     topics: list[dict[str, Any]] = [
-        {"topic_id": topic, "values": {"AP": value}, "undefined": {} if value is not None else {"AP": "no_pair"}}
+        {
+            "topic_id": topic,
+            "values": {"AP": value},
+            "undefined": {} if value is not None else {"AP": "no_pair"},
+        }
         for topic, value in by_topic.items()
     ]
-    return Values({"means": {"AP": {"mean": mean, "topics": len(known), "aggregate": aggregate}}, "topics": topics})
+    return Values(
+        {
+            "means": {"AP": {"mean": mean, "topics": len(known), "aggregate": aggregate}},
+            "topics": topics,
+        }
+    )
 
 
 def mean_of(by_topic: dict[str, float]) -> Theirs:
@@ -28,7 +39,12 @@ def mean_of(by_topic: dict[str, float]) -> Theirs:
 
 
 def test_equal_values_have_no_reason() -> None:
-    row = beside("bm25", "map", mean_of({topic: value + 1e-15 for topic, value in OURS.items()}), values(OURS))
+    row = beside(
+        "bm25",
+        "map",
+        mean_of({topic: value + 1e-15 for topic, value in OURS.items()}),
+        values(OURS),
+    )
     assert (row["topics"], row["differing"], row["reason"]) == (3, 0, "")
     assert row["largest"] < 1e-12
     agreement = Agreement({"collection": "c", "results": [row]})
@@ -79,11 +95,18 @@ def test_what_is_known_of_a_topic_is_told_and_the_rest_is_not_explained() -> Non
     assert asked == ["1", "2"]
     assert row["differing"] == 2
     assert row["largest"] == pytest.approx(0.11234)
-    assert row["reason"].startswith("1 topic (1): 2 documents are judged differently; 1 topic (2): not explained")
+    assert row["reason"].startswith(
+        "1 topic (1): 2 documents are judged differently; 1 topic (2): not explained"
+    )
     text = Agreement({"results": [row]}).text()
     assert text == f"bm25, map: {row['reason']}"
 
 
 def test_values_that_happen_to_have_few_decimals_are_not_called_rounded() -> None:
-    row = beside("bm25", "P_5", mean_of({"1": 0.4, "2": 0.6, "3": 0.2}), values({"1": 0.4, "2": 0.8, "3": 0.2}))
+    row = beside(
+        "bm25",
+        "P_5",
+        mean_of({"1": 0.4, "2": 0.6, "3": 0.2}),
+        values({"1": 0.4, "2": 0.8, "3": 0.2}),
+    )
     assert "rounded" not in row["reason"]

@@ -50,7 +50,9 @@ def submit(hub: Hub, folder: Path, **options: Any) -> Any:
     return hub.collection("c").submit_all(folder, journal=folder.parent / "journal", **options)
 
 
-def test_all_are_sent_and_waited_for_with_one_request_at_a_time(hub_of: Callable[..., Hub], folder: Path) -> None:
+def test_all_are_sent_and_waited_for_with_one_request_at_a_time(
+    hub_of: Callable[..., Hub], folder: Path
+) -> None:
     server = FakeServer()
     batch = submit(hub_of(server), folder)
     assert [run.tag for run in batch.runs] == [f"run-{number}" for number in range(5)]
@@ -69,7 +71,9 @@ def test_a_second_call_sends_nothing_again(hub_of: Callable[..., Hub], folder: P
     assert len(server.keys) == 7
 
 
-def test_what_is_in_doubt_is_sent_again_with_its_key(hub_of: Callable[..., Hub], folder: Path) -> None:
+def test_what_is_in_doubt_is_sent_again_with_its_key(
+    hub_of: Callable[..., Hub], folder: Path
+) -> None:
     server = FakeServer()
     first = submit(hub_of(server), folder, timeout=0.0)
     journal = folder.parent / "journal"
@@ -104,7 +108,9 @@ def test_a_quota_that_is_used_up_ends_the_batch(hub_of: Callable[..., Hub], fold
     assert len(submit(hub_of(FakeServer()), folder).runs) == 5
 
 
-def test_two_files_of_one_tag_are_refused_before_anything_is_sent(hub_of: Callable[..., Hub], folder: Path) -> None:
+def test_two_files_of_one_tag_are_refused_before_anything_is_sent(
+    hub_of: Callable[..., Hub], folder: Path
+) -> None:
     (folder / "other.run").write_text("1 Q0 d 1 1.0 run-1\n")
     server = FakeServer()
     with pytest.raises(BadSource, match=r"run-1: .*other.run.*run-1.run"):
@@ -112,17 +118,23 @@ def test_two_files_of_one_tag_are_refused_before_anything_is_sent(hub_of: Callab
     assert server.keys == {}
 
 
-def test_files_that_are_no_runs_are_refused_before_anything_is_sent(hub_of: Callable[..., Hub], folder: Path) -> None:
+def test_files_that_are_no_runs_are_refused_before_anything_is_sent(
+    hub_of: Callable[..., Hub], folder: Path
+) -> None:
     (folder / "README").write_text("These are our runs of the year.\n")
     (folder / "table.csv").write_text("topic,AP\n1,0.5\n")
     (folder / "score.run").write_text("# k1: 0.9\n\n1 Q0 d 1 high tag\n")
     server = FakeServer()
-    with pytest.raises(BadSource, match=r"first line of these is not that of a run: \S+README, \S+table.csv$"):
+    with pytest.raises(
+        BadSource, match=r"first line of these is not that of a run: \S+README, \S+table.csv$"
+    ):
         submit(hub_of(server), folder)
     assert server.keys == {}
 
 
-def test_a_batch_ends_with_what_concerns_all_of_it(hub_of: Callable[..., Hub], folder: Path) -> None:
+def test_a_batch_ends_with_what_concerns_all_of_it(
+    hub_of: Callable[..., Hub], folder: Path
+) -> None:
     for refusal in (problem(401), problem(403, "missing_scope"), problem(404)):
         batch = submit(hub_of(FakeServer(**{"run-1": refusal})), folder, parallel=1)
         assert (len(batch.runs), len(batch.refused), len(batch.unsent)) == (1, 0, 4)

@@ -54,7 +54,9 @@ def hubs(people: Clients) -> dict[str, Hub]:  # noqa: F811
     """A campaign with an agreement and a phase of three slots, and the clients of an organiser and two teams."""
     form = [{"key": "stages", "type": "number", "label": "Stages", "required": True}]
     make_campaign(people["olga"], slots=3, attempts_total=3, form=form)
-    made = {name: hub_inside(User.objects.get(username=name)) for name in ("olga", "ann", "abe", "ben")}
+    made = {
+        name: hub_inside(User.objects.get(username=name)) for name in ("olga", "ann", "abe", "ben")
+    }
     made["olga"].campaign("cup").add_agreement("Data", "No redistribution.")
     return made
 
@@ -63,7 +65,9 @@ def test_a_team_takes_part_from_registration_to_receipt(hubs: dict[str, Hub], cl
     ann = hubs["ann"].campaign("cup")
     (agreement,) = ann.agreements().rows()
     assert ann.register("apples", affiliation="Orchard").state == "accepted"
-    assert [(row["team"], row["members"]) for row in hubs["olga"].campaign("cup").teams().rows()] == [("apples", 1)]
+    assert [
+        (row["team"], row["members"]) for row in hubs["olga"].campaign("cup").teams().rows()
+    ] == [("apples", 1)]
     task = ann.phase("task")
     assert task.info().countdown().startswith("phase task of cup opens in 1 d, at 2027-04-02")
     clock.now = OPENS
@@ -76,10 +80,18 @@ def test_a_team_takes_part_from_registration_to_receipt(hubs: dict[str, Hub], cl
         task.enter(run_of("dense").encode())
     assert task.enter(run_of("dense").encode(), answers={"stages": 2}, dry_run=True).lines == 5
     first = task.enter(run_of("dense").encode(), answers={"stages": 2}, description="two stages")
-    assert (first.tag, first.late, first.priority, first.rows()[0]["slots_left"]) == ("dense", False, 1, 2)
+    assert (first.tag, first.late, first.priority, first.rows()[0]["slots_left"]) == (
+        "dense",
+        False,
+        1,
+        2,
+    )
     task.enter(run_of("sparse").encode(), answers={"stages": 1})
     assert task.prioritise(["sparse", "dense"]).order == ["sparse", "dense"]
-    assert [(row["tag"], row["priority"]) for row in task.entries().rows()] == [("dense", 2), ("sparse", 1)]
+    assert [(row["tag"], row["priority"]) for row in task.entries().rows()] == [
+        ("dense", 2),
+        ("sparse", 1),
+    ]
     assert task.withdraw("dense", "a bug").state == "withdrawn"
     with pytest.raises(NotFound, match="did you mean 'sparse'"):
         task.withdraw("spars")
@@ -93,12 +105,21 @@ def test_a_team_takes_part_from_registration_to_receipt(hubs: dict[str, Hub], cl
 
 
 def test_the_countdown_has_the_clock_of_the_server(hubs: dict[str, Hub], clock: Clock) -> None:  # noqa: F811
-    task, asked = hubs["ben"].campaign("cup").phase("task"), hubs["olga"].campaign("cup").phase("task")
+    task, asked = (
+        hubs["ben"].campaign("cup").phase("task"),
+        hubs["olga"].campaign("cup").phase("task"),
+    )
     rule = "The last byte has to arrive before that instant, by the server's clock; the instant itself is late."
     for now, said in (
-        (CLOSES - timedelta(minutes=75), f"closes in 1 h 15 min, at 2027-05-02 12:00:00 UTC. {rule}"),
+        (
+            CLOSES - timedelta(minutes=75),
+            f"closes in 1 h 15 min, at 2027-05-02 12:00:00 UTC. {rule}",
+        ),
         (CLOSES - TICK, f"closes in 0 s, at 2027-05-02 12:00:00 UTC. {rule}"),
-        (CLOSES, "late entries are taken for 7 d, until 2027-05-09 12:00:00 UTC, and stay marked as late."),
+        (
+            CLOSES,
+            "late entries are taken for 7 d, until 2027-05-09 12:00:00 UTC, and stay marked as late.",
+        ),
         (LATE, "closed at 2027-05-02 12:00:00 UTC."),
     ):
         clock.now = now
@@ -111,14 +132,22 @@ def test_the_countdown_has_the_clock_of_the_server(hubs: dict[str, Hub], clock: 
     assert task.info().closes == "2027-05-02T13:00:00Z"
 
 
-def test_an_entry_whose_answer_is_lost_is_sent_again_with_its_key(hub_of: Callable[..., Hub]) -> None:
+def test_an_entry_whose_answer_is_lost_is_sent_again_with_its_key(
+    hub_of: Callable[..., Hub],
+) -> None:
     keys = []
 
     def answer(request: httpx.Request) -> Any:
         keys.append(request.headers["Idempotency-Key"])
-        return httpx.ReadTimeout("lost") if len(keys) < 3 else httpx.Response(201, json={"tag": "dense"})
+        return (
+            httpx.ReadTimeout("lost")
+            if len(keys) < 3
+            else httpx.Response(201, json={"tag": "dense"})
+        )
 
-    assert hub_of(answer).campaign("cup").phase("task").enter(b"1 Q0 d 1 1.0 dense\n").tag == "dense"
+    assert (
+        hub_of(answer).campaign("cup").phase("task").enter(b"1 Q0 d 1 1.0 dense\n").tag == "dense"
+    )
     assert len(keys) == 3
     assert len(set(keys)) == 1
 
@@ -131,8 +160,12 @@ class Commands:
         self._schemas = pytest.importorskip("jsonschema")
         self.checked: set[str] = set()
 
-    def __call__(self, who: str, name: str, *options: str, status: int = 0) -> tuple[list[dict[str, Any]], str]:
-        self._patch.setattr(commands, "hub_of", lambda args: hub_inside(User.objects.get(username=who)))
+    def __call__(
+        self, who: str, name: str, *options: str, status: int = 0
+    ) -> tuple[list[dict[str, Any]], str]:
+        self._patch.setattr(
+            commands, "hub_of", lambda args: hub_inside(User.objects.get(username=who))
+        )
         words = [word for word in name.split() if not word.startswith("--")]
         given = [word for word in name.split() if word.startswith("--")]
         found = cli.run(["campaign", *words, *options, *given, "--format", "json"])
@@ -142,7 +175,9 @@ class Commands:
             return [], err
         definition = {"$defs": SCHEMAS, **SCHEMAS[f"campaign {name}"]}
         checker = self._schemas.FormatChecker()
-        self._schemas.Draft202012Validator(definition, format_checker=checker).validate(json.loads(out))
+        self._schemas.Draft202012Validator(definition, format_checker=checker).validate(
+            json.loads(out)
+        )
         self.checked.add(f"campaign {name}")
         return json.loads(out), err
 
@@ -156,9 +191,17 @@ def begin(evh: Callable[..., Any], hubs: dict[str, Hub], file: Path) -> None:
     """A campaign from nothing, and the teams that ask to take part."""
     (draft,), said = evh("olga", "create", "next", "--name", "Next cup", "--team", "lab")
     assert (draft["state"], draft["team"], "config get next" in said) == ("draft", "lab", True)
-    phase = {"slug": "a", "name": "A", "collection": "open", "kind": "development", "closes_at": "2090-01-01"}
+    phase = {
+        "slug": "a",
+        "name": "A",
+        "collection": "open",
+        "kind": "development",
+        "closes_at": "2090-01-01",
+    }
     start = {"opens_at": OPENS.isoformat(), "measures": ["nDCG@10"]}
-    file.write_text(json.dumps({"campaign": {"registration": "approval"}, "phases": [{**phase, **start}]}))
+    file.write_text(
+        json.dumps({"campaign": {"registration": "approval"}, "phases": [{**phase, **start}]})
+    )
     hubs["olga"].create_collection("open")
     evh("olga", "config put", "next", str(file))
     assert evh("olga", "publish", "next")[0][0]["state"] == "published"
@@ -171,11 +214,20 @@ def begin(evh: Callable[..., Any], hubs: dict[str, Hub], file: Path) -> None:
 def configure(evh: Callable[..., Any], file: Path) -> None:
     """The campaign as a file, and next year's."""
     evh("olga", "config get", "cup", "--to", str(file))
-    file.write_text(file.read_text().replace("slots: 3", "slots: 4").replace("kind: evaluation", "kind: training"))
+    file.write_text(
+        file.read_text()
+        .replace("slots: 3", "slots: 4")
+        .replace("kind: evaluation", "kind: training")
+    )
     changes, said = evh("olga", "config put", "cup", str(file), "--dry-run", status=9)
-    assert [(row["path"], row["allowed"]) for row in changes] == [("phases[0].kind", False), ("phases[0].slots", True)]
+    assert [(row["path"], row["allowed"]) for row in changes] == [
+        ("phases[0].kind", False),
+        ("phases[0].slots", True),
+    ]
     assert said == "2 would change, 1 not allowed: nothing would be changed.\n"
-    assert evh("olga", "config put", "cup", str(file), status=9)[1].startswith("evh: kind of a phase stays")
+    assert evh("olga", "config put", "cup", str(file), status=9)[1].startswith(
+        "evh: kind of a phase stays"
+    )
     file.write_text(file.read_text().replace("kind: training", "kind: evaluation"))
     assert evh("olga", "config put", "cup", str(file))[0][0]["to"] == 4
     (copied,), _ = evh("olga", "copy", "cup", "cup-2", "--team", "lab", "--shift-days", "365")
@@ -188,7 +240,9 @@ def test_the_commands_of_a_participant_write_what_their_schema_says(
     hubs: dict[str, Hub], clock: Clock, evh_as: Commands, tmp_path: Path  # noqa: F811
 ) -> None:  # fmt: skip
     evh = evh_as
-    Membership.objects.create(team=Team.objects.get(slug="berries"), user=User.objects.get(username="abe"))
+    Membership.objects.create(
+        team=Team.objects.get(slug="berries"), user=User.objects.get(username="abe")
+    )
 
     assert [row["slug"] for row in evh("ann", "list")[0]] == ["cup"]
     assert evh("ann", "show", "cup")[0][0]["phases"] == ["task"]
@@ -196,7 +250,10 @@ def test_the_commands_of_a_participant_write_what_their_schema_says(
     assert "No redistribution." in text
     said = evh("ann", "register", "cup", "--team", "apples")[1]
     assert f"evh campaign sign cup {agreement['sha256'][:12]} --typed-name NAME" in said
-    assert "--typed-name" in evh("ben", "register", "cup", "--agreement", agreement["sha256"], status=2)[1]
+    assert (
+        "--typed-name"
+        in evh("ben", "register", "cup", "--agreement", agreement["sha256"], status=2)[1]
+    )
     named = ("--team", "berries", "--agreement", agreement["sha256"], "--typed-name", "Ben")
     assert "Not signed" not in evh("ben", "register", "cup", *named)[1]
     assert [row["team"] for row in evh("olga", "teams", "cup")[0]] == ["apples", "berries"]
@@ -207,9 +264,13 @@ def test_the_commands_of_a_participant_write_what_their_schema_says(
     assert "evh campaign sign" in evh("ann", "enter", *enter, status=9)[1]
     evh("ann", "sign", "cup", agreement["sha256"][:8], "--typed-name", "Ann A.")
     assert evh("ann", "enter --dry-run", *enter)[0][0]["lines"] == 5
-    assert evh("ann", "enter --dry-run", *enter[:3], status=5)[0][0]["error"].endswith("an answer is required")
+    assert evh("ann", "enter --dry-run", *enter[:3], status=5)[0][0]["error"].endswith(
+        "an answer is required"
+    )
     (receipt,), said = evh("ann", "enter", *enter)
-    assert said.startswith("Phase task of cup closes in 30 d, at 2027-05-02 12:00:00 UTC. The last byte has to arrive")
+    assert said.startswith(
+        "Phase task of cup closes in 30 d, at 2027-05-02 12:00:00 UTC. The last byte has to arrive"
+    )
     assert (receipt["tag"], receipt["late"], receipt["slots_left"]) == ("dense", False, 2)
     assert evh("ann", "entries", "cup", "task")[0][0]["id"] == receipt["id"]
     assert evh("olga", "allowance", "cup", "task", "--team", "apples")[0][0]["attempts_left"] == 2
@@ -227,7 +288,9 @@ def test_the_commands_of_organisers_write_what_their_schema_says(
 ) -> None:  # fmt: skip
     evh, ann = evh_as, hubs["ann"].campaign("cup")
     begin(evh, hubs, tmp_path / "next.json")
-    ann.register("apples", agreements=[row["sha256"] for row in ann.agreements().rows()], typed_name="Ann")
+    ann.register(
+        "apples", agreements=[row["sha256"] for row in ann.agreements().rows()], typed_name="Ann"
+    )
     clock.now = OPENS
     ann.phase("task").enter(run_of("dense").encode(), answers={"stages": 1})
     assert evh("olga", "notify", "cup", "More topics", "Soon.")[0][0]["audience"] == "teams"
@@ -238,13 +301,19 @@ def test_the_commands_of_organisers_write_what_their_schema_says(
     clock.now = LATE
     late = (LATE + timedelta(days=9)).isoformat()
     (planned,), _ = evh("olga", "release plan", "cup", "task", "participants", "--at", late)
-    assert evh("olga", "release cancel", planned["id"])[1] == f"Release {planned['id']} is cancelled.\n"
+    assert (
+        evh("olga", "release cancel", planned["id"])[1]
+        == f"Release {planned['id']} is cancelled.\n"
+    )
     (planned,), said = evh("olga", "release plan", "cup", "task", "teams", "--note", "first")
     assert said == f"It is done by evh campaign release now {planned['id']}.\n"
     assert "still to be evaluated" in evh("olga", "release now", planned["id"], status=9)[1]
     evaluate_all()
     assert evh("olga", "release now", planned["id"])[0][0]["state"] == "done"
-    assert [row["state"] for row in evh("olga", "release list", "cup", "task")[0]] == ["cancelled", "done"]
+    assert [row["state"] for row in evh("olga", "release list", "cup", "task")[0]] == [
+        "cancelled",
+        "done",
+    ]
     file = tmp_path / "packet.zip"
     (row,), _ = evh("ann", "packet", "cup", "task", "--to", str(file))
     assert zipfile.is_zipfile(file)
@@ -264,18 +333,27 @@ def test_the_commands_of_organisers_write_what_their_schema_says(
     assert (row["rank"], row["tag"], row["name"], row["late"]) == (1, "dense", "apples", False)
     assert evh("ann", "board", "cup", "task", "--view", "late")[0] == []
     assert evh("ann", "board", "cup", "task", "--filter", "tag:none")[0] == []
-    more = {"collection": "dark", "kind": "afterwards", "opens_at": late, "closes_at": "2027-07-01T00:00:00Z"}
+    more = {
+        "collection": "dark",
+        "kind": "afterwards",
+        "opens_at": late,
+        "closes_at": "2027-07-01T00:00:00Z",
+    }
     hubs["olga"].campaign("cup").create_phase("more", name="More", **more)
     clock.now = LATE + timedelta(days=10)
     ann.phase("more").enter(run_of("later").encode(), tag="later")
-    assert [row["tag"] for row in evh("ann", "publish-entry", "cup", "more", "later")[0]] == ["later"]
+    assert [row["tag"] for row in evh("ann", "publish-entry", "cup", "more", "later")[0]] == [
+        "later"
+    ]
     assert ann.phase("more").entries().raw["results"][0]["published"]
     (pulled,), _ = evh("ann", *pull)
     assert pulled["size"] == made["archive_bytes"] == (tmp_path / "cup.tar.zst").stat().st_size
     assert evh.checked == {*AFTERWARDS, "campaign config put"}
 
 
-def test_a_tag_that_is_taken_in_a_campaign_is_told_without_an_option_that_there_is_not(evh: Any) -> None:
+def test_a_tag_that_is_taken_in_a_campaign_is_told_without_an_option_that_there_is_not(
+    evh: Any,
+) -> None:
     refused = problem(409, "tag_taken")
     status, _, err = evh(lambda request: refused, "campaign", "withdraw", "cup", "task", "dense")
     assert (status, "--if-taken" in err) == (9, False)

@@ -21,10 +21,16 @@ ROWS = [{"tag": "bm25", "nDCG(b=2,dis='jk')": 0.123456789, "n": None}, {"tag": "
 @pytest.mark.parametrize(
     ("asked", "text"),
     [
-        ("table", "tag    nDCG(b=2,dis='jk')  n\nbm25               0.1235\ndense                      3\n"),
+        (
+            "table",
+            "tag    nDCG(b=2,dis='jk')  n\nbm25               0.1235\ndense                      3\n",
+        ),
         ("tsv", "tag\tnDCG(b=2,dis='jk')\tn\nbm25\t0.123456789\t\ndense\t\t3\n"),
         ("csv(tag,n)", "tag,n\nbm25,\ndense,3\n"),
-        ("jsonl(nDCG(b=2,dis='jk'))", "{\"nDCG(b=2,dis='jk')\": 0.123456789}\n{\"nDCG(b=2,dis='jk')\": null}\n"),
+        (
+            "jsonl(nDCG(b=2,dis='jk'))",
+            "{\"nDCG(b=2,dis='jk')\": 0.123456789}\n{\"nDCG(b=2,dis='jk')\": null}\n",
+        ),
     ],
 )
 def test_formats_and_fields(asked: str, text: str) -> None:
@@ -92,13 +98,20 @@ def test_a_collection_and_a_run_that_may_be_meant(evh: Any) -> None:
         if request.url.path.endswith("/collections/"):
             rows = [{"slug": "robust04"}, {"slug": "dl19"}]
         elif "/collections/robust4/" in request.url.path:
-            return httpx.Response(404, json={"code": "not_found", "detail": "there is no collection 'robust4'"})
+            return httpx.Response(
+                404, json={"code": "not_found", "detail": "there is no collection 'robust4'"}
+            )
         else:
-            rows = [] if "tag" in request.url.params else [raw_run("bm25"), raw_run("dense", number=2)]
+            rows = (
+                [] if "tag" in request.url.params else [raw_run("bm25"), raw_run("dense", number=2)]
+            )
         return httpx.Response(200, json={"count": len(rows), "next": None, "results": rows})
 
     status, _, err = evh(server, "leaderboard", "robust4")
-    assert (status, "there is no collection 'robust4'; did you mean 'robust04'?" in err) == (4, True)
+    assert (status, "there is no collection 'robust4'; did you mean 'robust04'?" in err) == (
+        4,
+        True,
+    )
     status, _, err = evh(server, "values", "bm52", "-c", "robust04")
     assert (status, "has no run 'bm52'; did you mean 'bm25'?" in err) == (4, True)
 
@@ -121,7 +134,15 @@ def test_the_worst_of_a_batch_is_its_status(evh: Any, tmp_path: Path) -> None:
         (5, problem(422, "bad_score")), (6, problem(429, "quota_exceeded")), (1, problem(502)), (3, problem(401)),
         (9, problem(409, "tag_taken")),
     ):  # fmt: skip
-        sent = ("submit", "c", str(tmp_path), "--journal", str(tmp_path / f".{code}"), "--parallel", "1")
+        sent = (
+            "submit",
+            "c",
+            str(tmp_path),
+            "--journal",
+            str(tmp_path / f".{code}"),
+            "--parallel",
+            "1",
+        )
         status, out, err = evh(FakeServer(b=refusal), *sent)
         assert status == code
         assert out.splitlines()[1].startswith("a\tqueued")
@@ -148,7 +169,16 @@ def test_waiting_has_its_own_statuses(evh: Any) -> None:
 def test_what_was_sent_is_listed_when_waiting_ends(evh: Any, tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / f"{name}.run").write_text("1 Q0 a 1 1.0 run\n")
-    sent = ("submit", "c", str(tmp_path), "--wait", "--timeout", "0.1", "--journal", str(tmp_path / ".j"))
+    sent = (
+        "submit",
+        "c",
+        str(tmp_path),
+        "--wait",
+        "--timeout",
+        "0.1",
+        "--journal",
+        str(tmp_path / ".j"),
+    )
     status, out, err = evh(FakeServer(), *sent, "--format", "jsonl(tag,state)")
     assert (status, [json.loads(line)["tag"] for line in out.splitlines()]) == (8, ["a", "b"])
     assert "goes on" in err
@@ -163,7 +193,11 @@ def test_an_interruption_is_told(evh: Any, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_tag_of_several_teams_is_refused_with_the_list(evh: Any) -> None:
-    runs = [raw_run("bm25", team="lab"), raw_run("bm25", team="guests", number=2), raw_run("bm25+rm3", number=3)]
+    runs = [
+        raw_run("bm25", team="lab"),
+        raw_run("bm25", team="guests", number=2),
+        raw_run("bm25+rm3", number=3),
+    ]
     page = httpx.Response(200, json={"count": 3, "next": None, "results": runs})
     status, _, err = evh(lambda request: page, "values", "bm25", "-c", "c")
     assert (status, "guests/bm25, lab/bm25" in err) == (2, True)
@@ -172,7 +206,10 @@ def test_a_tag_of_several_teams_is_refused_with_the_list(evh: Any) -> None:
 def test_predictions_of_libraries_are_submitted(evh: Any, tmp_path: Path) -> None:
     results = {"q1": {"q1": 3.0, "d1": 2.0}, "q2": {"d2": 1.0}}
     lines = [
-        {"query_id": query, "results": [{"corpus_id": doc, "score": score} for doc, score in ranking.items()]}
+        {
+            "query_id": query,
+            "results": [{"corpus_id": doc, "score": score} for doc, score in ranking.items()],
+        }
         for query, ranking in results.items()
     ]
     (tmp_path / "p.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -188,8 +225,17 @@ def test_predictions_of_libraries_are_submitted(evh: Any, tmp_path: Path) -> Non
         sent.append(request)
         return FakeServer()(request)
 
-    of_mteb = ("submit", "--from", "mteb", str(tmp_path), "--collections", str(tmp_path / "map.toml"))
-    status, out, err = evh(server, *of_mteb, "--meta", "seed=1", "--drop-identical", "--format", "json(tag)")
+    of_mteb = (
+        "submit",
+        "--from",
+        "mteb",
+        str(tmp_path),
+        "--collections",
+        str(tmp_path / "map.toml"),
+    )
+    status, out, err = evh(
+        server, *of_mteb, "--meta", "seed=1", "--drop-identical", "--format", "json(tag)"
+    )
     assert (status, json.loads(out)) == (0, [{"tag": "lab-e5"}])
     assert err == f"Not in {tmp_path / 'map.toml'}, so not sent: NFCorpus/default/test.\n"
     assert sent[0].url.path == "/api/v1/collections/scifact/runs/"
@@ -204,12 +250,19 @@ def test_predictions_of_libraries_are_submitted(evh: Any, tmp_path: Path) -> Non
     assert evh(server, *alone)[0] == 2
     assert evh(server, *alone, collection="dev")[0] == 0
     assert sent.pop().url.path == "/api/v1/collections/dev/runs/"
-    for wrong in (of_st, of_mteb[:-2], ("submit", "c"), ("submit", "c", "f.run", "--drop-identical")):
+    for wrong in (
+        of_st,
+        of_mteb[:-2],
+        ("submit", "c"),
+        ("submit", "c", "f.run", "--drop-identical"),
+    ):
         assert evh(server, *wrong)[0] == 2
     assert len(sent) == 2
 
 
-def test_what_other_programs_print_is_told_where_topics_are_missing(evh: Any, tmp_path: Path) -> None:
+def test_what_other_programs_print_is_told_where_topics_are_missing(
+    evh: Any, tmp_path: Path
+) -> None:
     (tmp_path / "bm25.run").write_text("1 Q0 a 1 1.0 run\n")
     asked: list[str] = []
 
@@ -219,13 +272,22 @@ def test_what_other_programs_print_is_told_where_topics_are_missing(evh: Any, tm
         asked.append(request.url.params.get("measures", ""))
         names = asked[-1].split(",") if asked[-1] else ["AP", "RR"]
         means = {name: {"mean": 0.5, "aggregate": "mean"} for name in names}
-        values = {"1": {**dict.fromkeys(names, 1.0), "NumRet": 1.0}, "2": {**dict.fromkeys(names, 0.0), "NumRet": 0.0}}
+        values = {
+            "1": {**dict.fromkeys(names, 1.0), "NumRet": 1.0},
+            "2": {**dict.fromkeys(names, 0.0), "NumRet": 0.0},
+        }
         topics = [{"topic_id": topic, "values": found} for topic, found in values.items()]
         coverage = {"answered": 1, "judged": 2}
         return httpx.Response(200, json={"means": means, "topics": topics, "coverage": coverage})
 
     status, out, err = evh(
-        server, "submit", "c", str(tmp_path / "bm25.run"), "--wait", "--format", "tsv(tag,AP,topics)"
+        server,
+        "submit",
+        "c",
+        str(tmp_path / "bm25.run"),
+        "--wait",
+        "--format",
+        "tsv(tag,AP,topics)",
     )
     assert (status, out) == (0, "tag\tAP\ttopics\nbm25\t0.5\t1/2\n")
     assert err == "bm25: BEIR would print AP 1.0000 (1 topic), EvalHub 0.5000 (2)\n"

@@ -33,7 +33,14 @@ def keep(environment: dict[str, str], profile: str = "default", **values: str) -
 def test_arguments_come_before_the_environment_and_that_before_the_file(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
-    keep(environment, url="https://file", token=TOKEN, team="lab", collection="robust04", format="csv")
+    keep(
+        environment,
+        url="https://file",
+        token=TOKEN,
+        team="lab",
+        collection="robust04",
+        format="csv",
+    )
     found = read(environment, tmp_path)
     assert (found.url, found.token, found.team, found.collection, found.format) == (
         "https://file", TOKEN, "lab", "robust04", "csv",
@@ -45,14 +52,18 @@ def test_arguments_come_before_the_environment_and_that_before_the_file(
     assert (found.url, found.token) == ("https://argument", "evh_3_z")
 
 
-def test_a_token_of_a_profile_goes_to_its_host_only(environment: dict[str, str], tmp_path: Path) -> None:
+def test_a_token_of_a_profile_goes_to_its_host_only(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
     keep(environment, url="https://file", token=TOKEN)
     assert read(environment, tmp_path, url="https://file/api/v1").token == TOKEN
     for other in ("https://other", "http://localhost", "https://file:8443"):
         assert read(environment, tmp_path, url=other).token == ""
 
 
-def test_the_token_of_another_product_is_not_sent(environment: dict[str, str], tmp_path: Path, caplog: Any) -> None:
+def test_the_token_of_another_product_is_not_sent(
+    environment: dict[str, str], tmp_path: Path, caplog: Any
+) -> None:
     environment |= {"EVH_URL": "https://a", "EVALHUB_TOKEN": "sha256~other"}
     with caplog.at_level("INFO", "evalhub_client"):
         assert read(environment, tmp_path).token == ""
@@ -62,18 +73,24 @@ def test_the_token_of_another_product_is_not_sent(environment: dict[str, str], t
 
 
 @pytest.mark.parametrize("url", ["http://evalhub.example", "ftp://x", "localhost:8000", "https://"])
-def test_addresses_that_no_token_is_sent_to(environment: dict[str, str], tmp_path: Path, url: str) -> None:
+def test_addresses_that_no_token_is_sent_to(
+    environment: dict[str, str], tmp_path: Path, url: str
+) -> None:
     with pytest.raises(BadConfig):
         read(environment, tmp_path, url=url)
     assert read(environment, tmp_path, url="http://127.0.0.1:8000").url == "http://127.0.0.1:8000"
 
 
-def test_plain_http_to_another_machine_has_to_be_allowed(environment: dict[str, str], tmp_path: Path) -> None:
+def test_plain_http_to_another_machine_has_to_be_allowed(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
     keep(environment, url="http://lab.example", insecure="true", token=TOKEN)
     assert read(environment, tmp_path).token == TOKEN
 
 
-def test_a_folder_sets_what_is_shared_and_no_token(environment: dict[str, str], tmp_path: Path) -> None:
+def test_a_folder_sets_what_is_shared_and_no_token(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
     keep(environment, url="https://file", token=TOKEN, team="lab")
     near = tmp_path / "work" / ".evh.ini"
     near.parent.mkdir()
@@ -89,7 +106,9 @@ def test_a_folder_sets_what_is_shared_and_no_token(environment: dict[str, str], 
         read({**environment, "EVH_TOKEN": TOKEN}, tmp_path)
 
 
-def test_the_file_is_its_owners_alone(environment: dict[str, str], tmp_path: Path, capsys: Any) -> None:
+def test_the_file_is_its_owners_alone(
+    environment: dict[str, str], tmp_path: Path, capsys: Any
+) -> None:
     path = keep(environment, "lab", url="https://file", token=TOKEN)
     assert path.stat().st_mode & 0o777 == 0o600
     assert path.parent.stat().st_mode & 0o777 == 0o700
@@ -101,7 +120,9 @@ def test_the_file_is_its_owners_alone(environment: dict[str, str], tmp_path: Pat
     assert "others can read" in capsys.readouterr().err
     keep(environment, "lab", token="")
     assert read(environment, tmp_path, profile="lab").token == ""
-    with pytest.raises(BadConfig, match=r"no profile 'nobody'.*evh login --profile nobody makes it"):
+    with pytest.raises(
+        BadConfig, match=r"no profile 'nobody'.*evh login --profile nobody makes it"
+    ):
         read(environment, tmp_path, profile="nobody")
     with pytest.raises(BadConfig, match=r"no profile 'lap'.*did you mean 'lab'"):
         read({**environment, "EVH_PROFILE": "lap"}, tmp_path)
@@ -124,7 +145,10 @@ def test_the_file_is_where_each_system_keeps_such_files() -> None:
     assert config_file({"XDG_CONFIG_HOME": "/x"}, "linux") == Path("/x/evh/config.ini")
     assert config_file({}, "darwin") == Path.home() / ".config/evh/config.ini"
     roaming = "C:\\Users\\alice\\AppData\\Roaming"
-    assert config_file({"APPDATA": roaming, "XDG_CONFIG_HOME": "/x"}, "win32") == Path(roaming) / "evh" / "config.ini"
+    assert (
+        config_file({"APPDATA": roaming, "XDG_CONFIG_HOME": "/x"}, "win32")
+        == Path(roaming) / "evh" / "config.ini"
+    )
     assert config_file({}, "win32") == Path.home() / "AppData/Roaming/evh/config.ini"
     assert config_file({"EVH_CONFIG": "D:\\evh.ini"}, "win32") == Path("D:\\evh.ini")
 
@@ -132,7 +156,9 @@ def test_the_file_is_where_each_system_keeps_such_files() -> None:
 def test_a_command_of_windows_keeps_its_backslashes(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[list[str]] = []
     monkeypatch.setattr(
-        config.subprocess, "run", lambda words, **how: seen.append(words) or SimpleNamespace(stdout="x")
+        config.subprocess,
+        "run",
+        lambda words, **how: seen.append(words) or SimpleNamespace(stdout="x"),
     )
     for platform in ("win32", "linux"):
         config._asked("C:\\tools\\pass.exe show evh", platform)

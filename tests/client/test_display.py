@@ -72,7 +72,9 @@ def test_a_chart_is_written_in_its_own_format(hub_of: Callable[..., Hub], tmp_pa
     run = Run(hub, raw_run("bm25"))
     chart = run.chart("curve", measure="DCG", depth=50)
     assert (chart._repr_svg_(), chart._repr_png_()) == ("<svg>", None)
-    assert asked == ["runs/00000000-0000-4000-8000-000000000001/charts/curve.svg?measure=DCG&depth=50"]
+    assert asked == [
+        "runs/00000000-0000-4000-8000-000000000001/charts/curve.svg?measure=DCG&depth=50"
+    ]
     assert run.chart("curve", "pdf").save(tmp_path / "curve.pdf").read_bytes() == b"<svg>"
     assert "curve.pdf" in asked[-1]
     with pytest.raises(BadSource, match="this chart is svg"):
@@ -81,7 +83,9 @@ def test_a_chart_is_written_in_its_own_format(hub_of: Callable[..., Hub], tmp_pa
         run.chart("curve", "gif")
 
 
-def test_charts_of_boards_and_comparisons_are_of_the_same_question(hub_of: Callable[..., Hub]) -> None:
+def test_charts_of_boards_and_comparisons_are_of_the_same_question(
+    hub_of: Callable[..., Hub],
+) -> None:
     asked: list[str] = []
     hub = hub_of(drawing(asked))
     board = hub.collection("c").leaderboard("AP", filter="dense", statistics="tiers")

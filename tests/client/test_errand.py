@@ -31,7 +31,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, Co
     """A server with a collection, and what a client needs to reach it."""
     folder = tmp_path_factory.mktemp("errand")
     with embedded_server(folder / "data") as server:
-        config = Config(server.url, server.token or server.make_admin(), "default", collection="tiny")
+        config = Config(
+            server.url, server.token or server.make_admin(), "default", collection="tiny"
+        )
         with Hub(config) as hub:
             team = hub.me().teams[0]["slug"]
             made = hub.create_collection("tiny", team=team, measures=["AP", "nDCG@10"])
@@ -56,7 +58,11 @@ def test_an_errand(place: tuple[Server, Config]) -> None:
             (2, "bm25", 0.5),
         ]
         (pair,) = tiny.compare("bm25", dense, measures=["AP"], tests=["sign"]).rows()
-        assert (pair["a"], pair["b"], round(pair["difference"], 12)) == ("dense", "bm25", 0.333333333333)
+        assert (pair["a"], pair["b"], round(pair["difference"], 12)) == (
+            "dense",
+            "bm25",
+            0.333333333333,
+        )
         assert tiny.difference("bm25", "dense", "AP").losses == 2
         assert tiny.submit(BM25, tag="bm25", if_taken="skip").id == bm25.id
         assert tiny.submit(DENSE, tag="bm25", if_taken="suffix").tag == "bm25-2"
@@ -71,17 +77,33 @@ def test_an_errand(place: tuple[Server, Config]) -> None:
             tiny.submit(b"1 Q0 a 1 high x\n")
 
 
-def test_the_example_of_the_documentation_prints_what_it_says(place: tuple[Server, Config], tmp_path: Path) -> None:
+def test_the_example_of_the_documentation_prints_what_it_says(
+    place: tuple[Server, Config], tmp_path: Path
+) -> None:
     page = (ROOT / "docs/client.md").read_text()
     example, printed = page.partition("```python\n")[2].split("```")[0:3:2]
     (tmp_path / "tiny.qrels").write_text(QRELS)
-    (tmp_path / "bm25.run").write_text(page.partition("named `pyterrier`\n\n```\n")[2].partition("```")[0])
+    (tmp_path / "bm25.run").write_text(
+        page.partition("named `pyterrier`\n\n```\n")[2].partition("```")[0]
+    )
     with Hub(place[1]) as hub:
         example = example.replace("alice", hub.me().teams[0]["slug"])
-    example = example.replace("import evalhub_client", "import evalhub.client").replace('"tiny"', '"shown"')
-    environment = {**os.environ, "EVH_URL": place[1].url, "EVH_TOKEN": place[1].token, "PYTHONPATH": str(ROOT)}
+    example = example.replace("import evalhub_client", "import evalhub.client").replace(
+        '"tiny"', '"shown"'
+    )
+    environment = {
+        **os.environ,
+        "EVH_URL": place[1].url,
+        "EVH_TOKEN": place[1].token,
+        "PYTHONPATH": str(ROOT),
+    }
     done = subprocess.run(
-        [sys.executable, "-c", example], env=environment, cwd=tmp_path, capture_output=True, text=True, check=True
+        [sys.executable, "-c", example],
+        env=environment,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stdout == printed.removeprefix("\n")
 
@@ -117,11 +139,17 @@ def test_the_rest_of_a_run_and_a_collection(place: tuple[Server, Config]) -> Non
         assert run.curve("P", depth=2).rows()[1]["mean"] == pytest.approx((0.5 + 0.5 + 0) / 3)
         assert run.chart("curve", measure="P")._repr_svg_().startswith("<svg")  # type: ignore[union-attr]
         frame = pytest.importorskip("pandas").DataFrame(
-            [(topic, doc, score) for topic, ranking in DENSE.items() for doc, score in ranking.items()],
+            [
+                (topic, doc, score)
+                for topic, ranking in DENSE.items()
+                for doc, score in ranking.items()
+            ],
             columns=["qid", "docno", "score"],
         )
         dense = full.submit(frame, tag="frame").wait(60)
-        assert full.compare(run, dense, measures=["AP"], tests=["sign"]).to_frame()["wins"].tolist() == [2]
+        assert full.compare(run, dense, measures=["AP"], tests=["sign"]).to_frame()[
+            "wins"
+        ].tolist() == [2]
         assert dense.means("AP")["AP"] == pytest.approx(2.5 / 3, abs=1e-12)
         dense.withdraw()
         assert [made.tag for made in full.runs()] == ["bm25"]
@@ -131,7 +159,10 @@ def test_the_rest_of_a_run_and_a_collection(place: tuple[Server, Config]) -> Non
             run.means("ndgc@10")
         made = full.sessions.submit(LOG.encode(), tag="log").wait(60)
         assert full.sessions.submit(LOG.encode(), dry_run=True).systems == ["A", "B"]
-        assert {row["system"] for row in full.sessions.values("log", "nsDCG@3").rows()} == {"A", "B"}
+        assert {row["system"] for row in full.sessions.values("log", "nsDCG@3").rows()} == {
+            "A",
+            "B",
+        }
         assert [row["system"] for row in full.sessions.leaderboard("nsDCG@3").rows()] == ["A", "B"]
         assert made.file() == LOG.encode()
 
@@ -144,7 +175,11 @@ def write_files(tmp_path: Path) -> None:
     folder = tmp_path / "runs"
     folder.mkdir()
     for tag, run in (("bm25", BM25), ("dense", DENSE), ("third", BM25), ("fourth", DENSE)):
-        rows = [f"{topic} Q0 {doc} 1 {score} {tag}" for topic, docs in run.items() for doc, score in docs.items()]
+        rows = [
+            f"{topic} Q0 {doc} 1 {score} {tag}"
+            for topic, docs in run.items()
+            for doc, score in docs.items()
+        ]
         (folder / f"{tag}.run").write_text("\n".join(rows) + "\n")
     (folder / "bad.run").write_text("1 Q0 a 1 1.0 bad\n1 Q0 b 2 high bad\n")
 
@@ -155,7 +190,16 @@ def read_sessions(evh: Any) -> None:
     evh("sessions submit", "sessions", "told", "submit", "log", "--tag", "log", "--wait")
     evh("sessions", "sessions", "told")
     evh("sessions values", "sessions", "told", "values", "log")
-    evh("sessions values --per-session", "sessions", "told", "values", "log", "--per-session", "--system", "A")
+    evh(
+        "sessions values --per-session",
+        "sessions",
+        "told",
+        "values",
+        "log",
+        "--per-session",
+        "--system",
+        "A",
+    )
     evh("sessions leaderboard", "sessions", "told", "leaderboard", "-m", "nsDCG@3")
 
 
@@ -163,9 +207,14 @@ def label_gate_and_import(evh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Labels, the gate, and an import from what stands in for ir_datasets."""
     evh("label", "label", "told", "main", "bm25", "--expected", "none")
     evh("submit", "submit", "told", "runs/dense.run", "--label", "main")
-    assert [(row["name"], row["tag"]) for row in evh("labels", "labels", "told")] == [("main", "dense")]
+    assert [(row["name"], row["tag"]) for row in evh("labels", "labels", "told")] == [
+        ("main", "dense")
+    ]
     rules = ("--rule", "AP no-worse-than 0.01", "--rule", "AP at-least 0.3")
-    assert evh("gate", "gate", "told", "bm25", "--baseline", "label:main", *rules)["verdict"] == "undecided"
+    assert (
+        evh("gate", "gate", "told", "bm25", "--baseline", "label:main", *rules)["verdict"]
+        == "undecided"
+    )
     monkeypatch.setattr(ir_datasets, "_load", lambda name: Dataset(Qrel("1", "d1", 1, "0")))
     monkeypatch.setattr(ir_datasets.metadata, "version", lambda name: "0.6.3")
     evh("collections import", "collections", "import", "imported", "--ir-datasets", "lab/tiny")
@@ -177,7 +226,9 @@ def group_and_note(evh: Any) -> None:
     added = evh("experiments add", "experiments", "add", "study", "bm25", "dense", "-c", "told")
     assert [(row["slug"], row["count"]) for row in added] == [("study", 2)]
     evh("experiments remove", "experiments", "remove", "study", "dense", "-c", "told")
-    assert [row["tag"] for row in evh("experiments show", "experiments", "show", "study")] == ["bm25"]
+    assert [row["tag"] for row in evh("experiments show", "experiments", "show", "study")] == [
+        "bm25"
+    ]
     assert [row["count"] for row in evh("experiments", "experiments")] == [1]
     evh("note", "note", "study", "it is bm25", "--experiment")
     evh("note", "note", "bm25", "a second try", "-c", "told")
@@ -197,20 +248,40 @@ def explain(evh: Any, config: Config) -> None:
         ("k1", [0.9, 1.2]),
     ]
     beside = evh("configurations", "configurations", "told", "bm25", "dense")
-    assert beside[0] == {"name": "k1", "unit": "", "kind": "differs", f"{team}/bm25": 0.9, f"{team}/dense": 1.2}
+    assert beside[0] == {
+        "name": "k1",
+        "unit": "",
+        "kind": "differs",
+        f"{team}/bm25": 0.9,
+        f"{team}/dense": 1.2,
+    }
     how = ("--baseline", "bm25", "--changes")
     (row,) = evh("configurations --changes", "configurations", "told", "bm25", "dense", *how)
-    assert row == {"run": f"{team}/dense", "name": "k1", "change": "changed", "before": 0.9, "after": 1.2}
+    assert row == {
+        "run": f"{team}/dense",
+        "name": "k1",
+        "change": "changed",
+        "before": 0.9,
+        "after": 1.2,
+    }
     topics = evh("topics difficulty", "topics", "told", "difficulty", "-m", "AP", "--sort", "topic")
     assert [(row["topic_id"], row["title"], row["best"]) for row in topics] == [
         ("1", "cats", 1.0), ("2", "dogs", 1.0), ("3", "", 1.0),
     ]  # fmt: skip
     on_two = evh("topics show", "topics", "told", "show", "2", "-m", "AP")
-    assert [(row["rank"], row["value"]) for row in on_two] == [(1, 1.0), (1, 1.0), (3, 0.5), (3, 0.5)]
+    assert [(row["rank"], row["value"]) for row in on_two] == [
+        (1, 1.0),
+        (1, 1.0),
+        (3, 0.5),
+        (3, 0.5),
+    ]
     evh("importance", "importance", "told", "-m", "AP")
     evh("importance --levels", "importance", "told", "--levels")
     priced = evh("frontier", "frontier", "told", "-m", "AP", "--cost", "latency_ms")
-    assert [(row["tag"], row["status"]) for row in priced] == [("bm25", "frontier"), ("dense", "frontier")]
+    assert [(row["tag"], row["status"]) for row in priced] == [
+        ("bm25", "frontier"),
+        ("dense", "frontier"),
+    ]
 
 
 def test_every_command_writes_what_its_schema_says(
@@ -220,7 +291,11 @@ def test_every_command_writes_what_its_schema_says(
     jsonschema = pytest.importorskip("jsonschema")
     schemas = json.loads((ROOT / "docs/client.schema.json").read_text())
     checked: set[str] = set()
-    for name, value in (("EVH_URL", place[1].url), ("EVH_TOKEN", place[1].token), ("EVH_CONFIG", str(tmp_path / "x"))):
+    for name, value in (
+        ("EVH_URL", place[1].url),
+        ("EVH_TOKEN", place[1].token),
+        ("EVH_CONFIG", str(tmp_path / "x")),
+    ):
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(tmp_path)
 
@@ -230,13 +305,26 @@ def test_every_command_writes_what_its_schema_says(
         assert found == status, err
         rows = json.loads(out)
         definition = {"$defs": schemas["$defs"], **schemas["$defs"][schema]}
-        jsonschema.Draft202012Validator(definition, format_checker=jsonschema.FormatChecker()).validate(rows)
+        jsonschema.Draft202012Validator(
+            definition, format_checker=jsonschema.FormatChecker()
+        ).validate(rows)
         checked.add(schema)
         return rows
 
     write_files(tmp_path)
     evh("whoami", "whoami")
-    evh("collections create", "collections", "create", "told", "-m", "AP", "-m", "nDCG@10", "--documents", "1000")
+    evh(
+        "collections create",
+        "collections",
+        "create",
+        "told",
+        "-m",
+        "AP",
+        "-m",
+        "nDCG@10",
+        "--documents",
+        "1000",
+    )
     assert "told" in {row["slug"] for row in evh("collections", "collections")}
     assert evh("collections show", "collections", "show", "told")[0]["documents"] == 1000
     evh("qrels upload --dry-run", "qrels", "told", "upload", "qrels", "--dry-run")
@@ -254,8 +342,23 @@ def test_every_command_writes_what_its_schema_says(
     assert {row["state"] for row in evh("status", "status", "told")} == {"evaluated"}
     evh("watch", "watch", "told")
     evh("values", "values", "bm25", "-c", "told")
-    assert evh("values --per-topic", "values", "bm25", "-c", "told", "--per-topic", "-m", "AP")[1]["AP"] == 0.5
-    board = evh("leaderboard", "leaderboard", "told", "--statistics", "all", "--baseline", "bm25", "--sort", "AP")
+    assert (
+        evh("values --per-topic", "values", "bm25", "-c", "told", "--per-topic", "-m", "AP")[1][
+            "AP"
+        ]
+        == 0.5
+    )
+    board = evh(
+        "leaderboard",
+        "leaderboard",
+        "told",
+        "--statistics",
+        "all",
+        "--baseline",
+        "bm25",
+        "--sort",
+        "AP",
+    )
     assert sorted((row["rank"], row["tag"]) for row in board) == [
         (1, "dense"),
         (1, "fourth"),
@@ -272,7 +375,9 @@ def test_every_command_writes_what_its_schema_says(
     assert checked == {name for name in schemas["$defs"] if not name.startswith("campaign ")}
     # And what writes files.
     assert cli.run(["pull", "told", "bm25", "--to", "pulled"]) == 0
-    assert [one["tag"] for one in json.loads(Path("pulled/manifest.json").read_text())["runs"]] == ["bm25"]
+    assert [one["tag"] for one in json.loads(Path("pulled/manifest.json").read_text())["runs"]] == [
+        "bm25"
+    ]
     assert cli.run(["topics", "told", "upload", "pulled/topics.jsonl"]) == 0
     capsys.readouterr()
     assert cli.run(["qrels", "told", "pull"]) == 0

@@ -41,7 +41,9 @@ class FakeGitHub:
         path = request.url.path
         if request.method == "GET":
             page = int(request.url.params["page"])
-            return httpx.Response(200, json=list(self.comments.values())[100 * (page - 1) : 100 * page])
+            return httpx.Response(
+                200, json=list(self.comments.values())[100 * (page - 1) : 100 * page]
+            )
         body = json.loads(request.content)["body"]
         if request.method == "PATCH":
             number = int(path.rpartition("/")[2])
@@ -53,7 +55,11 @@ class FakeGitHub:
         return httpx.Response(201, json={})
 
     def add(self, body: str, *, own: bool = False) -> None:
-        self.comments[len(self.comments) + 1] = {"id": len(self.comments) + 1, "body": body, "own": own}
+        self.comments[len(self.comments) + 1] = {
+            "id": len(self.comments) + 1,
+            "body": body,
+            "own": own,
+        }
 
     @property
     def own(self) -> list[str]:
@@ -72,9 +78,13 @@ def github() -> FakeGitHub:
 
 
 @pytest.fixture
-def step(api: APIClient, alice: User, tmp_path: Path, github: FakeGitHub, capsys: Any) -> Callable[..., Any]:
+def step(
+    api: APIClient, alice: User, tmp_path: Path, github: FakeGitHub, capsys: Any
+) -> Callable[..., Any]:
     """Runs the step of a commit; returns its status, its outputs, the summary and the log."""
-    made = api.post("/api/v1/collections/", {"slug": "twelve", "name": "Twelve", "measures": ["RR", "AP"]})
+    made = api.post(
+        "/api/v1/collections/", {"slug": "twelve", "name": "Twelve", "measures": ["RR", "AP"]}
+    )
     assert made.status_code == 201
     path = "/api/v1/collections/twelve/qrels/"
     assert api.post(path, QRELS.encode(), content_type="text/plain").status_code == 201
@@ -101,7 +111,13 @@ def step(api: APIClient, alice: User, tmp_path: Path, github: FakeGitHub, capsys
         if pull:
             environment["GITHUB_HEAD_REF"] = "feature/a b"
             head = {"sha": SHA, "repo": {"full_name": "stranger/search" if fork else "lab/search"}}
-            event = {"pull_request": {"number": 7, "head": head, "base": {"repo": {"full_name": "lab/search"}}}}
+            event = {
+                "pull_request": {
+                    "number": 7,
+                    "head": head,
+                    "base": {"repo": {"full_name": "lab/search"}},
+                }
+            }
         transports = httpx.MockTransport(evaluating), httpx.MockTransport(github)
         status = run_step(Step(environment, event), *transports)
         told = dict(line.split("=", 1) for line in outputs.read_text().splitlines())
@@ -118,12 +134,21 @@ def test_a_repository_from_its_first_commit(step: Any, github: FakeGitHub) -> No
     assert "label main names main-3f2a1bc now" in log
     assert (Label.objects.get().run.tag, github.own) == ("main-3f2a1bc", [])
     run = Run.objects.get()
-    assert run.metadata == {"commit": SHA, "ref": "main", "repository": "lab/search", "actor": "alice"}
+    assert run.metadata == {
+        "commit": SHA,
+        "ref": "main",
+        "repository": "lab/search",
+        "actor": "alice",
+    }
 
     github.add("<!-- evalhub-gate:twelve -->\nwritten by a stranger")
     github.add("another")
     status, told, summary, log = step(POOR)
-    assert (status, told["verdict"], told["run"]) == (10, "worse", str(Run.objects.get(tag="feature-a-b-3f2a1bc").pk))
+    assert (status, told["verdict"], told["run"]) == (
+        10,
+        "worse",
+        str(Run.objects.get(tag="feature-a-b-3f2a1bc").pk),
+    )
     assert "::error title=EvalHub gate::RR no-worse-than 0.05: worse" in log
     assert told["url"].startswith(f"{URL}/collections/twelve/comparison/?runs=")
     (comment,) = github.own
@@ -137,7 +162,12 @@ def test_a_repository_from_its_first_commit(step: Any, github: FakeGitHub) -> No
 
 def test_a_fork_has_no_secrets(step: Any, github: FakeGitHub) -> None:
     status, told, summary, log = step(GOOD, fork=True, token="")
-    assert (status, told["verdict"], "no secrets" in summary, "::notice" in log) == (0, "skipped", True, True)
+    assert (status, told["verdict"], "no secrets" in summary, "::notice" in log) == (
+        0,
+        "skipped",
+        True,
+        True,
+    )
     assert step(GOOD, fork=True, token="", on_fork="fail")[0] == 1
     status, _, _, log = step(GOOD, token="")
     assert (status, "the input token is empty" in log) == (3, True)
@@ -153,13 +183,17 @@ def test_a_fork_has_no_secrets(step: Any, github: FakeGitHub) -> None:
         ({"token": "evh_00000000_wrong"}, 3, "token"), ({"timeout": "soon"}, 2, "could not convert"),
     ],
 )  # fmt: skip
-def test_what_goes_wrong_is_told_and_is_no_verdict(step: Any, inputs: dict[str, str], status: int, said: str) -> None:
+def test_what_goes_wrong_is_told_and_is_no_verdict(
+    step: Any, inputs: dict[str, str], status: int, said: str
+) -> None:
     found, told, _, log = step(GOOD, **inputs)
     assert (found, told, log.startswith("::error title=EvalHub gate::")) == (status, {}, True)
     assert said in log
 
 
-def test_undecided_warns_and_a_comment_that_is_refused_fails_nothing(step: Any, github: FakeGitHub) -> None:
+def test_undecided_warns_and_a_comment_that_is_refused_fails_nothing(
+    step: Any, github: FakeGitHub
+) -> None:
     """Four topics of twelve lose half: the interval holds the margin."""
     step(GOOD, pull=False)
     github.refuses = True
@@ -177,8 +211,14 @@ def test_undecided_warns_and_a_comment_that_is_refused_fails_nothing(step: Any, 
 def test_the_action_hands_on_every_input_by_the_environment() -> None:
     action = yaml.safe_load(ACTION.read_text())
     install, gate = action["runs"]["steps"]
-    inputs = {name: f"GATE_{name.upper().replace('-', '_')}" for name in action["inputs"] if name != "client"}
-    assert gate["env"] == {variable: f"${{{{ inputs.{name} }}}}" for name, variable in inputs.items()}
+    inputs = {
+        name: f"GATE_{name.upper().replace('-', '_')}"
+        for name in action["inputs"]
+        if name != "client"
+    }
+    assert gate["env"] == {
+        variable: f"${{{{ inputs.{name} }}}}" for name, variable in inputs.items()
+    }
     assert "${{" not in install["run"] + gate["run"]
     assert action["inputs"]["client"]["default"] == f"evalhub-client=={__version__}"
     source = (ROOT / "evalhub/client/github.py").read_text()

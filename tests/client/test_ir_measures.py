@@ -17,9 +17,13 @@ from tests.reliability.servers import ROOT
 
 ir_measures = pytest.importorskip("ir_measures")
 # The first column of the table: names with a cutoff end in @k, the others have none.
-TABLE = (ROOT / "docs/integrations/ir-datasets.md").read_text().partition("| measure | instead |")[2]
+TABLE = (
+    (ROOT / "docs/integrations/ir-datasets.md").read_text().partition("| measure | instead |")[2]
+)
 EXCEPTIONS = {
-    name for names in re.findall(r"^\| (`.+?) \|", TABLE, re.MULTILINE) for name in re.findall(r"`(.+?)`", names)
+    name
+    for names in re.findall(r"^\| (`.+?) \|", TABLE, re.MULTILINE)
+    for name in re.findall(r"`(.+?)`", names)
 }
 # A value of each type that no parameter has by default.
 OTHERS = {int: 3, float: 0.25, dict: {1: 1, 2: 10}}
@@ -29,7 +33,11 @@ def forms() -> Iterator[Any]:
     """Every registered measure with what it needs, and again with each of its parameters set to another value."""
     for measure in dict.fromkeys(ir_measures.measures.registry.values()):
         known = measure.SUPPORTED_PARAMS
-        needed = {name: OTHERS[one.dtype] for name, one in known.items() if one.required and name not in measure.params}
+        needed = {
+            name: OTHERS[one.dtype]
+            for name, one in known.items()
+            if one.required and name not in measure.params
+        }
         yield measure(**needed)
         for name, one in known.items():
             other = OTHERS.get(one.dtype, not one.default) if name != "min_rel" else 1
@@ -48,7 +56,10 @@ def test_every_registered_measure_is_known_or_in_the_table_of_exceptions(measure
 
 
 def test_the_table_of_exceptions_has_no_other_names() -> None:
-    known = {str(measure).partition("(")[0].partition("@")[0] + "@k" * ("@" in str(measure)) for measure in forms()}
+    known = {
+        str(measure).partition("(")[0].partition("@")[0] + "@k" * ("@" in str(measure))
+        for measure in forms()
+    }
     assert EXCEPTIONS
     assert known >= EXCEPTIONS
 
@@ -59,7 +70,13 @@ def test_objects_are_sent_by_their_names(hub_of: Callable[..., Hub]) -> None:
     def server(request: httpx.Request) -> httpx.Response:
         asked.append(str(request.url.params) or request.content.decode())
         means = {"nDCG@10": {"mean": 0.5, "topics": 1, "aggregate": "mean"}}
-        body = {"means": means, "topics": [], "coverage": {"answered": 1, "judged": 1}, "results": [], "next": None}
+        body = {
+            "means": means,
+            "topics": [],
+            "coverage": {"answered": 1, "judged": 1},
+            "results": [],
+            "next": None,
+        }
         return httpx.Response(200, json={**raw_run("x"), **body, "measures": [], "runs": []})
 
     measure, other = ir_measures.nDCG @ 10, ir_measures.P(rel=2) @ 5

@@ -28,7 +28,11 @@ RESULTS = {"1": {"1": 9.0, "a": 2.0}, "2": {"b": 1.0}, "3": {"3": 1.0}}
 
 def test_documents_of_the_topics_own_id_are_left_out_where_that_is_asked_for() -> None:
     kept, dropped = read_source(RESULTS, "x"), read_source(RESULTS, "x", drop_identical=True)
-    assert (kept.identical, kept.dropped) == (dropped.identical, not dropped.dropped) == (("1", "3"), False)
+    assert (
+        (kept.identical, kept.dropped)
+        == (dropped.identical, not dropped.dropped)
+        == (("1", "3"), False)
+    )
     assert bytes_of(dropped) == b"1 Q0 a 1 2.0 x\n2 Q0 b 1 1.0 x\n"
     assert RESULTS["1"] == {"1": 9.0, "a": 2.0}, "the dictionary is its owner's"
     with pytest.raises(BadSource, match="no document is left"):
@@ -59,21 +63,42 @@ def test_who_keeps_them_is_warned_and_who_drops_them_says_how_many(
     assert not caplog.records
 
 
-def values_of(answered: dict[str, float | None], judged: int, aggregate: str = "mean") -> dict[str, Any]:
+def values_of(
+    answered: dict[str, float | None], judged: int, aggregate: str = "mean"
+) -> dict[str, Any]:
     """The answer of `runs/{id}/values/` to AP and NumRet, where the topics that are not named were not answered."""
-    named = [{"topic_id": topic, "values": {"AP": value, "NumRet": 1.0}} for topic, value in answered.items()]
-    rest = [{"topic_id": f"-{n}", "values": {"AP": 0.0, "NumRet": 0.0}} for n in range(judged - len(named))]
-    means = {"AP": {"mean": sum(value or 0 for value in answered.values()) / judged, "aggregate": aggregate}}
+    named = [
+        {"topic_id": topic, "values": {"AP": value, "NumRet": 1.0}}
+        for topic, value in answered.items()
+    ]
+    rest = [
+        {"topic_id": f"-{n}", "values": {"AP": 0.0, "NumRet": 0.0}}
+        for n in range(judged - len(named))
+    ]
+    means = {
+        "AP": {
+            "mean": sum(value or 0 for value in answered.values()) / judged,
+            "aggregate": aggregate,
+        }
+    }
     means["NumRet"] = {"mean": len(named), "aggregate": "sum"}
-    return {"means": means, "topics": named + rest, "coverage": {"answered": len(named), "judged": judged}}
+    return {
+        "means": means,
+        "topics": named + rest,
+        "coverage": {"answered": len(named), "judged": judged},
+    }
 
 
 def test_the_mean_of_other_programs_is_over_the_answered_topics() -> None:
     found = Coverage(values_of({"1": 0.5, "2": 0.25, "3": 0.0}, judged=4), "bm25")
-    assert found.rows() == [{"measure": "AP", "mean": 0.1875, "mean_of_answered": 0.25, "answered": 3, "judged": 4}]
+    assert found.rows() == [
+        {"measure": "AP", "mean": 0.1875, "mean_of_answered": 0.25, "answered": 3, "judged": 4}
+    ]
     assert str(found) == "bm25: BEIR would print AP 0.2500 (3 topics), EvalHub 0.1875 (4)"
     assert str(Coverage(values_of({"1": 0.5}, judged=1), "bm25")) == ""
-    assert Coverage(values_of({"1": 0.5}, judged=2, aggregate="geometric mean"), "bm25").rows() == []
+    assert (
+        Coverage(values_of({"1": 0.5}, judged=2, aggregate="geometric mean"), "bm25").rows() == []
+    )
     undefined = Coverage(values_of({"1": None, "2": 0.5}, judged=3), "bm25")
     assert undefined.rows()[0]["mean_of_answered"] == 0.5
 
@@ -101,16 +126,24 @@ def test_files_of_ranx(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ranx", library)
     assert read_source(packed).tag == "dense"
     monkeypatch.setitem(
-        sys.modules, "pandas", SimpleNamespace(read_parquet=lambda path: Table("q_id", "doc_id", "score"))
+        sys.modules,
+        "pandas",
+        SimpleNamespace(read_parquet=lambda path: Table("q_id", "doc_id", "score")),
     )
     packed.rename(tmp_path / "dense.parquet")
-    assert bytes_of(read_source(tmp_path / "dense.parquet")).startswith(b"2 Q0 \xc3\xa4 1 1.5 dense\n")
+    assert bytes_of(read_source(tmp_path / "dense.parquet")).startswith(
+        b"2 Q0 \xc3\xa4 1 1.5 dense\n"
+    )
 
 
 def test_predictions_of_sentence_transformers(tmp_path: Path) -> None:
     path = tmp_path / "predictions.jsonl"
     lines = [
-        {"query_id": "1", "query": "q", "results": [{"corpus_id": "a", "score": 0.5}, {"corpus_id": 7, "score": 1}]}
+        {
+            "query_id": "1",
+            "query": "q",
+            "results": [{"corpus_id": "a", "score": 0.5}, {"corpus_id": 7, "score": 1}],
+        }
     ]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert read_sentence_transformers(path) == {"1": {"a": 0.5, "7": 1}}
@@ -126,8 +159,13 @@ def test_predictions_of_sentence_transformers(tmp_path: Path) -> None:
 
 def mteb_file(folder: Path, task: str, **subsets: Any) -> None:
     folder.mkdir(exist_ok=True)
-    meta = {"model_name": "intfloat/e5-small", "revision": "ffb93f3bd4047442299a41ebb6fa998a38507c52"}
-    (folder / f"{task}_predictions.json").write_text(json.dumps({"mteb_model_meta": meta, **subsets}))
+    meta = {
+        "model_name": "intfloat/e5-small",
+        "revision": "ffb93f3bd4047442299a41ebb6fa998a38507c52",
+    }
+    (folder / f"{task}_predictions.json").write_text(
+        json.dumps({"mteb_model_meta": meta, **subsets})
+    )
 
 
 def test_predictions_of_mteb(tmp_path: Path) -> None:
@@ -227,9 +265,17 @@ class Stored:
         if request.method == "GET" and path.endswith("/qrels/"):
             return httpx.Response(200, json={"results": self.qrels, "next": None})
         if request.method == "GET":
-            return httpx.Response(200, json=self.collection) if self.collection else problem(404, "not_found")
+            return (
+                httpx.Response(200, json=self.collection)
+                if self.collection
+                else problem(404, "not_found")
+            )
         if path.endswith("/qrels/"):
-            file = request.content.partition(b'name="file"')[2].partition(b"\r\n\r\n")[2].rpartition(b"\r\n--")[0]
+            file = (
+                request.content.partition(b'name="file"')[2]
+                .partition(b"\r\n\r\n")[2]
+                .rpartition(b"\r\n--")[0]
+            )
             self.qrels.append({"sha256": importing.hashlib.sha256(file).hexdigest()})
         elif path == "collections/" or request.method == "PATCH":
             empty = {"description": "", "level_labels": {}}
@@ -250,11 +296,18 @@ def test_an_import_is_complete_and_the_second_one_sends_nothing(
         ("POST", "collections/"), ("PUT", "collections/tiny/topics/"), ("POST", "collections/tiny/qrels/"),
         ("PATCH", "collections/tiny/"),
     ]  # fmt: skip
-    topic = {"_id": "1", "title": "ähnlich", "description": "says more", "parts": [{"number": "1", "text": "a part"}]}
+    topic = {
+        "_id": "1",
+        "title": "ähnlich",
+        "description": "says more",
+        "parts": [{"number": "1", "text": "a part"}],
+    }
     assert json.dumps(topic, ensure_ascii=False).encode() + b"\n" in server.seen[1][2]
     assert b"1 0 d1 1\n1 0 d2 0\n" in server.seen[2][2]
     assert server.collection["level_labels"] == {"1": "relevant"}
-    assert server.collection["description"].startswith("Imported from ir_datasets 0.6.3, lab/tiny.\n\nSome & more\n\n")
+    assert server.collection["description"].startswith(
+        "Imported from ir_datasets 0.6.3, lab/tiny.\n\nSome & more\n\n"
+    )
     server.seen.clear()
     server.collection["description"] = "Ours. " + server.collection["description"]
     assert importing.import_collection(hub, "tiny", "lab/tiny")["uploaded"] == "nothing"
@@ -270,11 +323,21 @@ def test_an_import_is_complete_and_the_second_one_sends_nothing(
         ("web", Sub("1", "d1", 1, "history"), b"1 history d1 1\n", b"subtopic"),
         ("cord19/trec-covid/round1", Qrel("1", "d1", 2, "0.5"), b"1 0.5 d1 2\n", b"round"),
         ("robust", Qrel("1", "d1", 2, "Q0"), b"1 Q0 d1 2\n", b"ignore"),
-        ("plain", namedtuple("Plain", "query_id doc_id relevance")("1", "d1", 1.0), b"1 0 d1 1\n", b"ignore"),
+        (
+            "plain",
+            namedtuple("Plain", "query_id doc_id relevance")("1", "d1", 1.0),
+            b"1 0 d1 1\n",
+            b"ignore",
+        ),
     ],
 )
 def test_the_second_column_means_what_the_dataset_says(
-    hub_of: Callable[..., Hub], datasets: dict[str, Any], name: str, judgement: Any, line: bytes, iteration: bytes
+    hub_of: Callable[..., Hub],
+    datasets: dict[str, Any],
+    name: str,
+    judgement: Any,
+    line: bytes,
+    iteration: bytes,
 ) -> None:
     datasets[name], server = Dataset(judgement), Stored()
     importing.import_collection(hub_of(server), "c", name)
@@ -287,7 +350,10 @@ def test_the_second_column_means_what_the_dataset_says(
     ("judgement", "says"),
     [
         (Sampled("1", "d1", 1, 0, 0.5), "a sample with probabilities"),
-        (namedtuple("Other", "query_id doc_id quality")("1", "d1", 1), "have no relevance; they have query_id"),
+        (
+            namedtuple("Other", "query_id doc_id quality")("1", "d1", 1),
+            "have no relevance; they have query_id",
+        ),
         (Qrel("1", "d1", 0.5, "0"), "query 1, document d1: level 0.5 is not a whole number"),
     ],
 )
@@ -313,7 +379,9 @@ class Inner:
         if write_predictions:
             self.predictions_file = "dev_predictions.jsonl"
 
-    def __call__(self, model: Any, output_path: str | None = None, epoch: float = -1, steps: int = -1) -> Any:
+    def __call__(
+        self, model: Any, output_path: str | None = None, epoch: float = -1, steps: int = -1
+    ) -> Any:
         if self.write_predictions and output_path:
             line = {"query_id": "1", "results": [{"corpus_id": "a", "score": 0.5}]}
             name = self.predictions_file.replace(".jsonl", "_cosine.jsonl")
@@ -352,7 +420,9 @@ def test_an_evaluator_sends_what_the_inner_one_ranked(
         (b"microsoft-mpnet-base-0.5-100", b"microsoft-mpnet-base"), sent, strict=True
     )] == [True, True]  # fmt: skip
     assert b"1 Q0 a 1 0.5 microsoft-mpnet-base-0.5-100\n" in sent[0]
-    assert bool(list(tmp_path.glob("*.jsonl"))) is wanted, "what nobody asked for is not left behind"
+    assert bool(list(tmp_path.glob("*.jsonl"))) is wanted, (
+        "what nobody asked for is not left behind"
+    )
     assert before == vars(inner)
     assert (len(evaluator.runs), evaluator.primary_metric) == (2, "cosine_ndcg@10")
 
@@ -361,7 +431,9 @@ def test_no_failure_reaches_the_training_and_the_first_is_told(
     hub_of: Callable[..., Hub], hub_evaluator: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING)
-    evaluator = hub_evaluator(Inner(False), "dev", name="mine", hub=hub_of(lambda request: problem(403, "x")))
+    evaluator = hub_evaluator(
+        Inner(False), "dev", name="mine", hub=hub_of(lambda request: problem(403, "x"))
+    )
     for steps in (1, 2):
         assert evaluator(SimpleNamespace(), epoch=1.0, steps=steps) == {"cosine_ndcg@10": 0.25}
     assert [record.getMessage() for record in caplog.records] == [

@@ -20,7 +20,17 @@ SOURCE = ROOT / "evalhub/client"
 @pytest.mark.slow
 def test_the_wheel_works_alone(tmp_path: Path) -> None:
     """Built as pip builds it, then used in an environment that has httpx and nothing of the server."""
-    built = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(tmp_path), str(SOURCE)]
+    built = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--quiet",
+        "--no-deps",
+        "--wheel-dir",
+        str(tmp_path),
+        str(SOURCE),
+    ]
     done = subprocess.run(built, cwd=tmp_path, capture_output=True, text=True, check=False)
     if "Could not find a version" in done.stderr or "No matching distribution" in done.stderr:
         pytest.skip("the package index cannot be reached")
@@ -32,16 +42,32 @@ def test_the_wheel_works_alone(tmp_path: Path) -> None:
     environment = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], check=True)
     python = environment / "bin/python"
-    installed = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps", "--no-index"]
+    installed = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        str(python),
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--no-index",
+    ]
     subprocess.run([*installed, str(wheel)], check=True)
     (packages,) = environment.glob("lib/python*/site-packages")
     (own,) = metadata.distributions(name="evalhub-client", path=[str(packages)])
     for name in needed(own.requires or []):
         link(metadata.distribution(name), packages)
     said = subprocess.run(
-        [environment / "bin/evh", "--version"], check=True, capture_output=True, text=True, cwd=tmp_path
+        [environment / "bin/evh", "--version"],
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
     )
     assert said.stdout == f"evalhub-client {__version__}\n"
     tried = "import sys, evalhub_client as evh; evh.connect('http://localhost', 'x'); print(*sys.modules)"
-    loaded = subprocess.run([python, "-c", tried], check=True, capture_output=True, text=True, cwd=tmp_path).stdout
+    loaded = subprocess.run(
+        [python, "-c", tried], check=True, capture_output=True, text=True, cwd=tmp_path
+    ).stdout
     assert {"django", "numpy", "evalhub", "runs", "metrics"}.isdisjoint(loaded.split())

@@ -29,7 +29,9 @@ TESTS = """
 
 
 @pytest.fixture
-def inner(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, alice: User) -> Callable[..., Any]:
+def inner(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, alice: User
+) -> Callable[..., Any]:
     """Runs tests with the plugin; the outcome of each, and the lines."""
     rng = np.random.default_rng(5)
     baseline = rng.uniform(0.2, 0.8, 50)
@@ -44,7 +46,15 @@ def inner(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, alice: Use
     def run(source: str, *options: str) -> Any:
         pytester.makepyfile(source)
         return pytester.runpytest_inprocess(
-            "-p", "evalhub.client.pytest_plugin", "-p", "no:cacheprovider", "-p", "no:django", "-W", "default", *options
+            "-p",
+            "evalhub.client.pytest_plugin",
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "no:django",
+            "-W",
+            "default",
+            *options,
         )
 
     return run
@@ -54,14 +64,20 @@ def test_worse_fails_with_the_table_and_undecided_warns(inner: Any) -> None:
     inner(TESTS.format(run="r1")).assert_outcomes(passed=2)
     worse = inner(TESTS.format(run="r2"))
     worse.assert_outcomes(failed=1, passed=1)
-    worse.stdout.fnmatch_lines(["### ❌ worse: *", "| rule | verdict | difference | interval | topics | |"])
+    worse.stdout.fnmatch_lines(
+        ["### ❌ worse: *", "| rule | verdict | difference | interval | topics | |"]
+    )
     worse.stdout.no_fnmatch_line("*def assert_gate*")
     undecided = inner(TESTS.format(run="r3").replace("verdict.fine", "verdict.undecided"))
     undecided.assert_outcomes(passed=2)
-    undecided.stdout.fnmatch_lines(["*GateUndecided: undecided: alice/r3 against alice/r0, qrels v1"])
+    undecided.stdout.fnmatch_lines(
+        ["*GateUndecided: undecided: alice/r3 against alice/r0, qrels v1"]
+    )
 
 
-def test_without_a_server_it_is_skipped_unless_required(inner: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_server_it_is_skipped_unless_required(
+    inner: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("EVH_URL")
     inner(TESTS.format(run="r1")).assert_outcomes(skipped=1, passed=1)
     required = inner(TESTS.format(run="r1"), "--evalhub-required")
@@ -83,7 +99,10 @@ def test_a_run_has_the_name_of_its_test(inner: Any, monkeypatch: pytest.MonkeyPa
 
 
 def test_tags_of_tests() -> None:
-    assert tag_of_test("tests/a/test_x.py::TestA::test_b[k1=0.9-ä]", "") == "test_x-TestA-test_b-k1-0.9"
+    assert (
+        tag_of_test("tests/a/test_x.py::TestA::test_b[k1=0.9-ä]", "")
+        == "test_x-TestA-test_b-k1-0.9"
+    )
     assert tag_of_test("test_x.py::test_b", "gw3") == "test_x-test_b-gw3"
     long = tag_of_test(f"test_x.py::test_{'y' * 90}", "gw12")
     assert (len(long), long.endswith("-gw12")) == (56, True)

@@ -13,16 +13,42 @@ from tests.client.conftest import URL, Clock, raw_run
 
 ID = "00000000-0000-4000-8000-0000000000c0"
 WAITING = {"comparison": {"id": ID, "state": "queued", "url": f"{URL}/api/v1/comparisons/{ID}/"}}
-FAILED = {"comparison": {**WAITING["comparison"], "state": "failed", "error_code": "lost", "error_message": "a file"}}
-MADE = {"comparison": {**WAITING["comparison"], "state": "compared"}, "measures": [], "runs": [], "cautions": []}
+FAILED = {
+    "comparison": {
+        **WAITING["comparison"],
+        "state": "failed",
+        "error_code": "lost",
+        "error_message": "a file",
+    }
+}
+MADE = {
+    "comparison": {**WAITING["comparison"], "state": "compared"},
+    "measures": [],
+    "runs": [],
+    "cautions": [],
+}
 
 
-def test_a_comparison_that_is_made_by_a_worker_is_waited_for(hub_of: Callable[..., Hub], clock: Clock) -> None:
-    answers = iter([httpx.Response(202, json=WAITING), *[httpx.Response(200, json=one) for one in (WAITING, MADE)]])
+def test_a_comparison_that_is_made_by_a_worker_is_waited_for(
+    hub_of: Callable[..., Hub], clock: Clock
+) -> None:
+    answers = iter(
+        [
+            httpx.Response(202, json=WAITING),
+            *[httpx.Response(200, json=one) for one in (WAITING, MADE)],
+        ]
+    )
     seen: list[str] = []
-    hub = hub_of(lambda request: seen.append(str(request.url).removeprefix(f"{URL}/api/v1/")) or next(answers))
+    hub = hub_of(
+        lambda request: (
+            seen.append(str(request.url).removeprefix(f"{URL}/api/v1/")) or next(answers)
+        )
+    )
     assert hub.collection("c").compare(measures=["AP", "P@5"], tests="sign").rows() == []
-    assert seen == ["collections/c/comparison/?measures=AP%2CP%405&tests=sign", *2 * [f"comparisons/{ID}/"]]
+    assert seen == [
+        "collections/c/comparison/?measures=AP%2CP%405&tests=sign",
+        *2 * [f"comparisons/{ID}/"],
+    ]
     assert clock.slept == [1.0, 1.0]
 
 
@@ -41,7 +67,11 @@ def test_many_runs_are_compared_by_a_body(hub_of: Callable[..., Hub]) -> None:
     hub.collection("c").compare(*runs, measures="AP,P@5", baseline=runs[0], resamples=1000)
     assert seen[0].method == "POST"
     body = httpx.Response(200, content=seen[0].content).json()
-    assert (len(body["runs"]), body["measures"], body["baseline"]) == (300, ["AP", "P@5"], runs[0].id)
+    assert (len(body["runs"]), body["measures"], body["baseline"]) == (
+        300,
+        ["AP", "P@5"],
+        runs[0].id,
+    )
     assert body["resamples"] == 1000
 
 
@@ -70,7 +100,12 @@ def test_a_notebook_shows_a_table_with_its_source() -> None:
 
 
 def test_values_are_a_mapping_and_a_table() -> None:
-    values = Values({"means": {"AP": {}, "RR": {}}, "topics": [{"topic_id": "7", "values": {"AP": None, "RR": 0.5}}]})
+    values = Values(
+        {
+            "means": {"AP": {}, "RR": {}},
+            "topics": [{"topic_id": "7", "values": {"AP": None, "RR": 0.5}}],
+        }
+    )
     assert (dict(values), values.of("RR")) == ({"7": None}, {"7": 0.5})
     frame = pytest.importorskip("pandas") and values.to_frame()
     assert frame.columns.tolist() == ["topic", "AP", "RR"]
@@ -80,7 +115,10 @@ def test_values_are_a_mapping_and_a_table() -> None:
 
 def test_curves_have_a_row_for_each_rank() -> None:
     curves = Curves(
-        {"ranks": [1, 5], "curves": [{"measure": "P", "mean": [1.0, 0.4], "low": None, "ideal": [1.0, 1.0]}]}
+        {
+            "ranks": [1, 5],
+            "curves": [{"measure": "P", "mean": [1.0, 0.4], "low": None, "ideal": [1.0, 1.0]}],
+        }
     )
     assert curves.rows() == [
         {"measure": "P", "rank": 1, "mean": 1.0, "ideal": 1.0},
@@ -90,7 +128,9 @@ def test_curves_have_a_row_for_each_rank() -> None:
 
 def test_a_chart_is_a_picture_in_a_notebook(hub_of: Callable[..., Hub]) -> None:
     seen: list[str] = []
-    hub = hub_of(lambda request: seen.append(str(request.url)) or httpx.Response(200, content=b"<svg/>"))
+    hub = hub_of(
+        lambda request: seen.append(str(request.url)) or httpx.Response(200, content=b"<svg/>")
+    )
     run = hub.run_class(hub, raw_run("bm25"))
     chart = run.chart("curve", measure="P")
     assert (chart._repr_svg_(), chart._repr_png_(), chart.content) == ("<svg/>", None, b"<svg/>")

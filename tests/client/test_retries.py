@@ -10,12 +10,26 @@ from typing import Any
 import httpx
 import pytest
 
-from evalhub.client import AsyncHub, BadFile, Blind, Conflict, Hub, QuotaExceeded, Refused, Throttled, Unavailable
+from evalhub.client import (
+    AsyncHub,
+    BadFile,
+    Blind,
+    Conflict,
+    Hub,
+    QuotaExceeded,
+    Refused,
+    Throttled,
+    Unavailable,
+)
 from evalhub.client.config import Config
 from tests.client.conftest import URL, Clock, problem, raw_run
 
 RUN = b"1 Q0 a 1 3.0 bm25\n"
-LOST = (httpx.ConnectError("refused"), httpx.ReadTimeout("silent"), httpx.RemoteProtocolError("reset"))
+LOST = (
+    httpx.ConnectError("refused"),
+    httpx.ReadTimeout("silent"),
+    httpx.RemoteProtocolError("reset"),
+)
 # What is answered first, and how many requests there are in all: until it works, or until nothing more is tried.
 UNTIL_IT_WORKS, ONCE, THREE_TIMES = 4, 1, 3
 TABLE: list[tuple[Any, int, int]] = [
@@ -29,7 +43,9 @@ TABLE: list[tuple[Any, int, int]] = [
 ]
 
 
-def failing(first: Any, times: int = 3) -> tuple[Callable[[httpx.Request], Any], list[httpx.Request]]:
+def failing(
+    first: Any, times: int = 3
+) -> tuple[Callable[[httpx.Request], Any], list[httpx.Request]]:
     """Answer so many times with a failure, then as it should be."""
     seen: list[httpx.Request] = []
 
@@ -43,7 +59,9 @@ def failing(first: Any, times: int = 3) -> tuple[Callable[[httpx.Request], Any],
 
 
 @pytest.mark.parametrize(("first", "reads", "submits"), TABLE, ids=lambda one: str(one)[:30])
-def test_what_is_sent_again(hub_of: Callable[..., Hub], first: Any, reads: int, submits: int) -> None:
+def test_what_is_sent_again(
+    hub_of: Callable[..., Hub], first: Any, reads: int, submits: int
+) -> None:
     for expected, ask in (
         (reads, lambda hub: hub.me()),
         (submits, lambda hub: hub.collection("c").submit(RUN)),
@@ -80,7 +98,9 @@ def test_two_submissions_have_two_keys(hub_of: Callable[..., Hub]) -> None:
     assert len({request.headers["Idempotency-Key"] for request in seen}) == 2
 
 
-def test_a_post_without_a_key_is_not_sent_again_where_it_may_have_been_done(hub_of: Callable[..., Hub]) -> None:
+def test_a_post_without_a_key_is_not_sent_again_where_it_may_have_been_done(
+    hub_of: Callable[..., Hub],
+) -> None:
     for first, expected in ((LOST[1], 1), ((503, "x"), 1), ((429, "throttled"), 4)):
         answer, seen = failing(first)
         hub = hub_of(answer)
@@ -93,12 +113,16 @@ def test_a_post_without_a_key_is_not_sent_again_where_it_may_have_been_done(hub_
 
 
 def test_the_server_says_how_long_to_wait(hub_of: Callable[..., Hub], clock: Clock) -> None:
-    answers = iter([problem(429, "throttled", **{"Retry-After": "7"}), httpx.Response(200, json={})])
+    answers = iter(
+        [problem(429, "throttled", **{"Retry-After": "7"}), httpx.Response(200, json={})]
+    )
     hub_of(lambda request: next(answers)).me()
     assert clock.slept == [7.0]
 
 
-def test_waits_grow_and_end_with_the_time_there_is(hub_of: Callable[..., Hub], clock: Clock) -> None:
+def test_waits_grow_and_end_with_the_time_there_is(
+    hub_of: Callable[..., Hub], clock: Clock
+) -> None:
     hub = hub_of(lambda request: httpx.ConnectError("refused"), retry_for=60.0)
     with pytest.raises(Unavailable, match="refused"):
         hub.me()
@@ -118,7 +142,9 @@ def test_waits_grow_and_end_with_the_time_there_is(hub_of: Callable[..., Hub], c
         (422, "bad_score", BadFile), (422, "idempotency_key_reused", Conflict), (400, "unknown_measure", Refused),
     ],
 )  # fmt: skip
-def test_a_refusal_has_its_kind(hub_of: Callable[..., Hub], status: int, code: str, kind: type[Refused]) -> None:
+def test_a_refusal_has_its_kind(
+    hub_of: Callable[..., Hub], status: int, code: str, kind: type[Refused]
+) -> None:
     with pytest.raises(kind, match=f"{code} happened") as caught:
         hub_of(lambda request: problem(status, code)).me()
     assert (caught.value.status, caught.value.code) == (status, code)
@@ -141,7 +167,9 @@ def test_what_is_no_json_is_an_error_of_the_server(hub_of: Callable[..., Hub]) -
 
 def test_the_token_is_sent_and_never_shown(hub_of: Callable[..., Hub]) -> None:
     seen: list[httpx.Request] = []
-    hub = hub_of(lambda request: seen.append(request) or httpx.Response(200, json={"username": "a"}))
+    hub = hub_of(
+        lambda request: seen.append(request) or httpx.Response(200, json={"username": "a"})
+    )
     assert hub.me().username == "a"
     assert seen[0].headers["Authorization"] == "Bearer evh_1_x"
     assert str(seen[0].url) == f"{URL}/api/v1/me/"

@@ -103,7 +103,9 @@ def test_the_other_rules() -> None:
 
 def test_p_is_corrected_over_the_rules_about_significance() -> None:
     assert holm([0.01, 0.04, 0.03]) == [0.03, 0.06, 0.06]
-    results = [Result(Rule("AP", NO_SIGNIFICANT_DROP), d=-0.1, n=50, p_value=p) for p in (0.03, 0.04)]
+    results = [
+        Result(Rule("AP", NO_SIGNIFICANT_DROP), d=-0.1, n=50, p_value=p) for p in (0.03, 0.04)
+    ]
     decide(results, 0.05)
     assert [(one.p_adjusted, one.verdict) for one in results] == [(0.06, FINE), (0.06, FINE)]
 
@@ -111,7 +113,14 @@ def test_p_is_corrected_over_the_rules_about_significance() -> None:
 def test_a_pair_is_read_the_right_way_round() -> None:
     """The server subtracts the second of the order of means; of a measure of costs the candidate has more."""
     test = {"low": 0.1, "high": 0.3, "p_value": 0.01, "cautions": []}
-    pair = {"a": "old", "b": "new", "difference": 0.2, "tests": {"paired_t": test}, "deviation": 1.0, "detectable": 0.4}
+    pair = {
+        "a": "old",
+        "b": "new",
+        "difference": 0.2,
+        "tests": {"paired_t": test},
+        "deviation": 1.0,
+        "detectable": 0.4,
+    }
     compared = {
         "pairs": [pair], "lower_is_better": False,
         "topics": {"used": 40, "left_out": 1, "reasons": [{"topic_id": "7"}]},

@@ -18,7 +18,10 @@ from tests.client.conftest import Clock, raw_run
 
 RUN = "1 Q0 a 1 3.0 bm25\n" * 5000
 BODY = json.dumps(raw_run("bm25")).encode()
-GOOD = b"HTTP/1.1 202 Accepted\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(BODY)
+GOOD = (
+    b"HTTP/1.1 202 Accepted\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+    % len(BODY)
+)
 # What is sent back, and what is done to the connection then.
 CLOSES, RESETS, SILENT = "closes", "resets", "silent"
 MISBEHAVIOUR = [
@@ -42,7 +45,11 @@ def received(connection: socket.socket) -> bytes:
         whole += piece
         head, _, body = whole.partition(b"\r\n\r\n")
         length = re.search(rb"(?i)content-length: (\d+)", head)
-        if not piece or (length and len(body) >= int(length[1])) or (not length and body.endswith(b"0\r\n\r\n")):
+        if (
+            not piece
+            or (length and len(body) >= int(length[1]))
+            or (not length and body.endswith(b"0\r\n\r\n"))
+        ):
             return whole
 
 

@@ -14,7 +14,14 @@ from typing import Any
 import pytest
 
 from evalhub.client import BadSource
-from evalhub.client.sources import GENERIC, Source, read_as_it_is, read_source, tag_of_file, tag_of_name
+from evalhub.client.sources import (
+    GENERIC,
+    Source,
+    read_as_it_is,
+    read_source,
+    tag_of_file,
+    tag_of_name,
+)
 
 RESULTS = {"2": {"b": 1.5, "a": 1.5, "ä": 1.5, "c": 0.1}, "1": {"x": -1.0, "y": 7}}
 LINES = "2 Q0 ä 1 1.5 bm25\n2 Q0 b 2 1.5 bm25\n2 Q0 a 3 1.5 bm25\n2 Q0 c 4 0.1 bm25\n"
@@ -33,7 +40,11 @@ class Table:
 
     def __init__(self, *names: str) -> None:
         self.columns = names
-        rows = [(topic, doc, score) for topic, ranking in RESULTS.items() for doc, score in ranking.items()]
+        rows = [
+            (topic, doc, score)
+            for topic, ranking in RESULTS.items()
+            for doc, score in ranking.items()
+        ]
         self._columns = dict(zip(names, zip(*rows, strict=True), strict=True))
 
     def __getitem__(self, name: str) -> Any:
@@ -59,7 +70,11 @@ def test_every_shape_is_the_same_file(given: Any) -> None:
 
 
 def test_a_run_of_ranx_brings_its_name() -> None:
-    kind = type("Run", (), {"__module__": "ranx.data_structures.run", "to_dict": lambda self: RESULTS, "name": "bm25"})
+    kind = type(
+        "Run",
+        (),
+        {"__module__": "ranx.data_structures.run", "to_dict": lambda self: RESULTS, "name": "bm25"},
+    )
     assert bytes_of(read_source(kind())).decode() == LINES
 
 
@@ -108,7 +123,12 @@ def test_a_generic_tag_never_becomes_a_name(tmp_path: Path, own: str) -> None:
 
 
 def test_a_name_becomes_a_tag_that_the_server_takes() -> None:
-    assert [tag_of_name(name) for name in ("a.run.gz", "ü.txt", "x" * 99, "a.b.trec")] == ["a", "run", "x" * 64, "a.b"]
+    assert [tag_of_name(name) for name in ("a.run.gz", "ü.txt", "x" * 99, "a.b.trec")] == [
+        "a",
+        "run",
+        "x" * 64,
+        "a.b",
+    ]
 
 
 def test_what_is_large_is_sent_compressed_and_alike_each_time(tmp_path: Path) -> None:
@@ -121,13 +141,18 @@ def test_what_is_large_is_sent_compressed_and_alike_each_time(tmp_path: Path) ->
     assert bytes_of(first) == body
     packed = tmp_path / "packed.gz"
     packed.write_bytes(gzip.compress(body))
-    assert {source.sha256 for source in (first, second, read_source(packed))} == {hashlib.sha256(body).hexdigest()}
+    assert {source.sha256 for source in (first, second, read_source(packed))} == {
+        hashlib.sha256(body).hexdigest()
+    }
 
 
 def test_an_attached_file_is_sent_as_it_is(tmp_path: Path) -> None:
     content = gzip.compress(b"a" * 200_000)
     (tmp_path / "log.gz").write_bytes(content)
-    for source in (read_as_it_is(tmp_path / "log.gz"), read_as_it_is(io.BytesIO(content), "log.gz")):
+    for source in (
+        read_as_it_is(tmp_path / "log.gz"),
+        read_as_it_is(io.BytesIO(content), "log.gz"),
+    ):
         with source.open() as body:
             assert (source.name, body.read()) == ("log.gz", content)
     assert read_as_it_is(b"", "empty.log").sha256 == hashlib.sha256(b"").hexdigest()

@@ -24,7 +24,8 @@ def study(alice: User) -> Collection:
     values, (k1, b) = grid_study(np.random.default_rng(4), 0.05)
     collection = make_board(alice.personal_team, {"AP": values})
     said: list[dict[str, Any]] = [
-        {"bm25": {"k1": k1.values[i][0], "b": b.values[j][0]}} for i, j in zip(k1.codes, b.codes, strict=True)
+        {"bm25": {"k1": k1.values[i][0], "b": b.values[j][0]}}
+        for i, j in zip(k1.codes, b.codes, strict=True)
     ]
     describe(collection, said, [{"ms": 10 + place} for place in range(len(said))])
     return collection
@@ -60,7 +61,11 @@ def test_configurations_name_runs_in_any_way(hub: Hub) -> None:
     # The baseline is the first column.
     assert list(beside.rows()[0]) == ["name", "unit", "kind", names[1], names[0]]
     assert {row["name"]: row["kind"] for row in beside.rows()}.keys() == {"bm25.b", "bm25.k1"}
-    differs = {row["name"]: (row[names[1]], row[names[0]]) for row in beside.rows() if row["kind"] == "differs"}
+    differs = {
+        row["name"]: (row[names[1]], row[names[0]])
+        for row in beside.rows()
+        if row["kind"] == "differs"
+    }
     assert {row["name"]: (row["before"], row["after"]) for row in beside.since()} == differs
     assert {row["run"] for row in beside.since()} == {names[0]}
     assert beside.page.endswith(
@@ -116,5 +121,7 @@ def test_what_the_commands_write_is_what_their_schema_says(
         jsonschema.Draft202012Validator({"$defs": schemas, **schemas[name]}).validate(rows)
     assert cli.run(["configurations", "board", "--changes"]) == 2
     assert "--baseline RUN" in capsys.readouterr().err
-    assert cli.run(["importance", "board", "--filter", "param:bm25.k1=0.9", "--format", "json"]) == 0
+    assert (
+        cli.run(["importance", "board", "--filter", "param:bm25.k1=0.9", "--format", "json"]) == 0
+    )
     assert "fewer than 12" in capsys.readouterr().err

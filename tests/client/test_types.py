@@ -40,23 +40,41 @@ def declared(name: str) -> dict[str, list[Function]]:
 @pytest.mark.parametrize(("name", "twin"), TWINS.items(), ids=list(TWINS))
 def test_the_stub_has_every_method_with_its_parameters(name: str, twin: type) -> None:
     stub = declared(name)
-    public = {one for one in dir(twin) if not one.startswith("_") and inspect.isfunction(getattr(twin, one))}
+    public = {
+        one
+        for one in dir(twin)
+        if not one.startswith("_") and inspect.isfunction(getattr(twin, one))
+    }
     public -= {"rows", "source", "to_frame"}
-    properties = {one for one in dir(twin) if isinstance(inspect.getattr_static(twin, one), property)}
+    properties = {
+        one for one in dir(twin) if isinstance(inspect.getattr_static(twin, one), property)
+    }
     assert set(stub) - properties == public
     for method in public:
         signature = inspect.signature(getattr(twin, method)).parameters.values()
-        real = [one.name for one in signature if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
+        real = [
+            one.name for one in signature if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
+        ]
         for node in stub[method]:
             written = [argument.arg for argument in (*node.args.args, *node.args.kwonlyargs)]
             # An overload may leave out what it has no value of.
-            assert written == real or (len(stub[method]) > 1 and written == real[: len(written)]), (name, method)
-            assert isinstance(node, ast.AsyncFunctionDef) or f"{name}.{method}" in AT_ONCE, (name, method)
+            assert written == real or (len(stub[method]) > 1 and written == real[: len(written)]), (
+                name,
+                method,
+            )
+            assert isinstance(node, ast.AsyncFunctionDef) or f"{name}.{method}" in AT_ONCE, (
+                name,
+                method,
+            )
 
 
 def test_the_classes_of_the_stub_are_those_that_there_are() -> None:
     named = {node.name for node in TYPES.body if isinstance(node, ast.ClassDef)}
-    real = {name for name, one in vars(asynchronous).items() if getattr(one, "__module__", "") == asynchronous.__name__}
+    real = {
+        name
+        for name, one in vars(asynchronous).items()
+        if getattr(one, "__module__", "") == asynchronous.__name__
+    }
     assert named - {"AsyncSubmission", "AsyncQrels"} == real - {"connect_async"}
 
 
@@ -94,7 +112,9 @@ def test_a_strict_type_checker_reads_the_same(tmp_path: Path) -> None:
     program, settings = tmp_path / "program.py", tmp_path / "mypy.ini"
     program.write_text(PROGRAM)
     settings.write_text(f"[mypy]\nstrict = true\nmypy_path = {ROOT}\n")
-    found, problems, _ = mypy.run(["--config-file", str(settings), "--cache-dir", str(tmp_path), str(program)])
+    found, problems, _ = mypy.run(
+        ["--config-file", str(settings), "--cache-dir", str(tmp_path), str(program)]
+    )
     assert problems == ""
     errors = [line for line in found.splitlines() if "error:" in line]
     assert len(errors) == 1, found

@@ -18,7 +18,11 @@ from evalhub.client.metadata import command_line, gather_metadata
 from tests.client.conftest import Clock, problem, raw_run
 from tests.client.test_batches import FakeServer
 
-RUNS = [raw_run("bm25"), raw_run("dense", "evaluated", number=2), raw_run("lost", "failed", number=3)]
+RUNS = [
+    raw_run("bm25"),
+    raw_run("dense", "evaluated", number=2),
+    raw_run("lost", "failed", number=3),
+]
 
 
 def listing(*states: str) -> Callable[[httpx.Request], httpx.Response]:
@@ -27,7 +31,9 @@ def listing(*states: str) -> Callable[[httpx.Request], httpx.Response]:
 
     def server(request: httpx.Request) -> httpx.Response:
         if "id" not in request.url.params:
-            return httpx.Response(200, json={"count": 3, "next": None, "results": json.loads(json.dumps(RUNS))})
+            return httpx.Response(
+                200, json={"count": 3, "next": None, "results": json.loads(json.dumps(RUNS))}
+            )
         state = {**RUNS[0]["status"], "state": next(left), "id": RUNS[0]["id"]}
         return httpx.Response(200, json={"runs": [state], "missing": []})
 
@@ -36,7 +42,9 @@ def listing(*states: str) -> Callable[[httpx.Request], httpx.Response]:
 
 def test_watching_ends_when_nothing_is_on_its_way(evh: Any) -> None:
     for named in (("c",), ("-c", "c"), ("c", "--team", "lab")):
-        status, out, err = evh(listing("queued", "evaluating", "evaluated"), "watch", *named, "--format", "json(state)")
+        status, out, err = evh(
+            listing("queued", "evaluating", "evaluated"), "watch", *named, "--format", "json(state)"
+        )
         # The third of them failed.
         assert status == 7
         assert [row["state"] for row in json.loads(out)] == ["evaluated", "evaluated", "failed"]
@@ -90,7 +98,9 @@ def test_progress_is_told_of_every_file(
     if rich:
         assert "b.run: refused" in out.getvalue()
     else:
-        assert out.getvalue() == "1/2 a.run: queued, 51.0 KB sent\n2/2 b.run: refused, 51.0 KB sent\n"
+        assert (
+            out.getvalue() == "1/2 a.run: queued, 51.0 KB sent\n2/2 b.run: refused, 51.0 KB sent\n"
+        )
     assert hub._sender.watcher is None
 
 
@@ -118,11 +128,16 @@ def test_files_that_appear_are_submitted_when_they_stop_growing(
 
     looks = steps()
     monkeypatch.setattr(clock, "sleep", lambda seconds: next(looks))
-    status, out, err = evh(server, "submit", "c", str(folder), "--follow", "--journal", str(tmp_path / "journal"))
+    status, out, err = evh(
+        server, "submit", "c", str(folder), "--follow", "--journal", str(tmp_path / "journal")
+    )
     assert status == 130
     assert [line.split("\t")[0::2] for line in out.splitlines()] == [
         ["queued", raw_run("a", number=0)["id"]],
-        ["refused", f"nothing was sent, as the first line of these is not that of a run: {folder / 'README'}"],
+        [
+            "refused",
+            f"nothing was sent, as the first line of these is not that of a run: {folder / 'README'}",
+        ],
         ["queued", raw_run("late", number=1)["id"]],
     ]
     assert "Ctrl-C" in err
@@ -149,7 +164,16 @@ def test_a_label_names_the_latest_file_that_is_followed(
 
     looks = steps()
     monkeypatch.setattr(clock, "sleep", lambda seconds: next(looks))
-    options = ("submit", "c", str(folder), "--follow", "--journal", str(tmp_path / "journal"), "--label", "main")
+    options = (
+        "submit",
+        "c",
+        str(folder),
+        "--follow",
+        "--journal",
+        str(tmp_path / "journal"),
+        "--label",
+        "main",
+    )
     assert evh(server, *options)[0] == 130
     assert moved == [raw_run("a", number=number)["id"] for number in (0, 1)]
     for option in ("--tag", "--known"):
@@ -159,20 +183,37 @@ def test_a_label_names_the_latest_file_that_is_followed(
 
 
 def test_following_ends_where_no_file_is_taken(evh: Any, tmp_path: Path) -> None:
-    for status, refusal in ((6, problem(429, "quota_exceeded")), (3, problem(401)), (1, problem(503))):
+    for status, refusal in (
+        (6, problem(429, "quota_exceeded")),
+        (3, problem(401)),
+        (1, problem(503)),
+    ):
         (tmp_path / "a.run").write_text("1 Q0 a 1 1.0 run\n")
         found, out, err = evh(
-            FakeServer(a=refusal), "submit", "c", str(tmp_path), "--follow", "--journal", f"{tmp_path}/.j"
+            FakeServer(a=refusal),
+            "submit",
+            "c",
+            str(tmp_path),
+            "--follow",
+            "--journal",
+            f"{tmp_path}/.j",
         )
         assert (found, out) == (status, "")
         assert "happened" in err
 
 
 def test_a_quota_is_waited_for(hub_of: Callable[..., Hub], clock: Clock, caplog: Any) -> None:
-    answers = iter([problem(429, "quota_exceeded", **{"Retry-After": "3600"}), httpx.Response(202, json=RUNS[0])])
+    answers = iter(
+        [
+            problem(429, "quota_exceeded", **{"Retry-After": "3600"}),
+            httpx.Response(202, json=RUNS[0]),
+        ]
+    )
     seen: list[httpx.Request] = []
     hub = hub_of(lambda request: seen.append(request) or next(answers))
-    assert hub.collection("c").submit(b"1 Q0 a 1 1.0 x\n", tag="x", wait_for_quota=True).tag == "bm25"
+    assert (
+        hub.collection("c").submit(b"1 Q0 a 1 1.0 x\n", tag="x", wait_for_quota=True).tag == "bm25"
+    )
     assert clock.slept == [3605.0]
     assert len({request.headers["Idempotency-Key"] for request in seen}) == 1
     assert "UTC) Waiting for it." in caplog.text
@@ -197,7 +238,9 @@ def test_everything_of_a_collection_is_written_into_a_folder(evh: Any, tmp_path:
 
     def server(request: httpx.Request) -> httpx.Response:
         found = answers[request.url.path.removeprefix("/api/v1/")]
-        return httpx.Response(200, **({"content": found} if isinstance(found, bytes) else {"json": found}))
+        return httpx.Response(
+            200, **({"content": found} if isinstance(found, bytes) else {"json": found})
+        )
 
     folder = tmp_path / "all"
     assert evh(server, "pull", "c", "--to", str(folder))[:2] == (0, "")
@@ -232,7 +275,9 @@ def test_metadata_tells_the_commit_and_no_secret(monkeypatch: pytest.MonkeyPatch
     assert command_line(["a", "--password", "--x", "1"]) == "a --password --x 1"
 
 
-def test_metadata_is_sent_with_the_run(evh: Any, hub_of: Callable[..., Hub], tmp_path: Path) -> None:
+def test_metadata_is_sent_with_the_run(
+    evh: Any, hub_of: Callable[..., Hub], tmp_path: Path
+) -> None:
     sent: list[bytes] = []
 
     def server(request: httpx.Request) -> httpx.Response:
@@ -241,7 +286,21 @@ def test_metadata_is_sent_with_the_run(evh: Any, hub_of: Callable[..., Hub], tmp
 
     path = tmp_path / "bm25.run"
     path.write_text("1 Q0 a 1 1.0 x\n")
-    assert evh(server, "submit", "c", str(path), "--meta", "auto", "--meta", "k1=0.9", "--meta", "model=1a")[0] == 0
+    assert (
+        evh(
+            server,
+            "submit",
+            "c",
+            str(path),
+            "--meta",
+            "auto",
+            "--meta",
+            "k1=0.9",
+            "--meta",
+            "model=1a",
+        )[0]
+        == 0
+    )
     assert b'"k1": 0.9, "model": "1a"}' in sent[0]
     assert b'"evalhub_client": ' in sent[0]
     hub_of(server).collection("c").submit(path, metadata="auto")

@@ -13,7 +13,16 @@ from typing import Any
 from tests.damage.judging import ORDER, TRACEBACK, WRONG, judge
 from tests.damage.world import CAMPAIGN, EVERYTHING, World
 
-RUNS = ("board", "board of others", "values", "other values", "curve", "recall", "difference", "what-if")
+RUNS = (
+    "board",
+    "board of others",
+    "values",
+    "other values",
+    "curve",
+    "recall",
+    "difference",
+    "what-if",
+)
 SESSIONS = ("session board", "session values", "session curves")
 
 
@@ -30,7 +39,9 @@ class Stored:
     file: str = ""
 
 
-def _column(table: str, column: str, asks: tuple[str, ...], share: int = 1, key: str = "id") -> Stored:
+def _column(
+    table: str, column: str, asks: tuple[str, ...], share: int = 1, key: str = "id"
+) -> Stored:
     return Stored(f"{table}.{column}", asks, share, table, column, key)
 
 
@@ -103,7 +114,9 @@ def flip_all(world: World, flips: int, rng: random.Random) -> list[Row]:
             worst = max(judged.values(), key=ORDER.index)
             row.became[worst] += 1
             row.wrong += [
-                f"{where}: {name} is {verdict}" for name, verdict in judged.items() if verdict in (WRONG, TRACEBACK)
+                f"{where}: {name} is {verdict}"
+                for name, verdict in judged.items()
+                if verdict in (WRONG, TRACEBACK)
             ]
             world.put_back()
             if kind.file:
@@ -133,7 +146,10 @@ def flip_one(world: World, kind: Stored, rng: random.Random) -> str:
         other, given = flipped(value.decode() if text else value, rng)
         set_to = given.replace("%s", "?")
         pk = pk.decode() if isinstance(pk, bytes) else pk
-        database.execute(f'UPDATE "{kind.table}" SET "{kind.column}" = {set_to} WHERE "{kind.key}" = ?', [other, pk])
+        database.execute(
+            f'UPDATE "{kind.table}" SET "{kind.column}" = {set_to} WHERE "{kind.key}" = ?',
+            [other, pk],
+        )
     return f"{kind.name} of {pk!r}"
 
 

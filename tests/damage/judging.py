@@ -25,7 +25,18 @@ NAMED = (
 # What a page says instead.
 SAID = (b"is damaged", b"does not answer", b"evalhub migrate")
 # What counts or orders the rows that are there: it may be another number where a row is missing.
-COUNTS = ("number", "rank", "ranked", "count", "total", "runs", "position", "offset", "tau_official", "swaps")
+COUNTS = (
+    "number",
+    "rank",
+    "ranked",
+    "count",
+    "total",
+    "runs",
+    "position",
+    "offset",
+    "tau_official",
+    "swaps",
+)
 # Counts from a file stand in its row, with a digest that is compared when the run is read by itself, and by fsck.
 COUNTED = (
     "lines", "size", "documents", "topics", "judgements", "tied_documents", "judged", "answered", "known_documents",

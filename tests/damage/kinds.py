@@ -51,7 +51,9 @@ def exchange(table: str, key: str, columns: str, first: str, second: str) -> Dam
             for mine, other in zip(*rows, strict=True):
                 for row, values in ((mine, other), (other, mine)):
                     free = ", ".join(f"{name} = ?" for name in columns.split(", "))
-                    database.execute(f"UPDATE {table} SET {free} WHERE {key} = ?", [*values[1:], row[0]])
+                    database.execute(
+                        f"UPDATE {table} SET {free} WHERE {key} = ?", [*values[1:], row[0]]
+                    )
 
     return damage
 
@@ -110,7 +112,9 @@ def _zero_page_of(table: str) -> Damage:
 
     def damage(world: World) -> None:
         with world.damaged() as database:
-            ((root,),) = database.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", [table])
+            ((root,),) = database.execute(
+                "SELECT rootpage FROM sqlite_master WHERE name = ?", [table]
+            )
             ((size,),) = database.execute("PRAGMA page_size")
         with world.database.open("r+b") as file:
             file.seek((root - 1) * size)
@@ -129,7 +133,9 @@ def _exchange_evaluations(world: World) -> None:
     a, b = (world.names[name].replace("-", "") for name in ("a", "b"))
     with world.damaged() as database:
         for new, old in (("0" * 32, a), (a, b), (b, "0" * 32)):
-            database.execute("UPDATE metrics_evaluation SET run_id = ? WHERE run_id = ?", [new, old])
+            database.execute(
+                "UPDATE metrics_evaluation SET run_id = ? WHERE run_id = ?", [new, old]
+            )
 
 
 _A = "evaluation_id = (SELECT id FROM metrics_evaluation WHERE run_id = {a})"
@@ -142,7 +148,10 @@ _SET, _OTHER = (
 _OF_SET, _OF_OTHER = "session_set_id = {set}", "session_set_id = {other set}"
 
 KINDS = (
-    Kind("a vector is longer", sql("UPDATE metrics_metricvector SET content = CAST(content || zeroblob(8) AS BLOB)")),
+    Kind(
+        "a vector is longer",
+        sql("UPDATE metrics_metricvector SET content = CAST(content || zeroblob(8) AS BLOB)"),
+    ),
     Kind(
         "vectors and views are texts",
         sql(
@@ -152,22 +161,40 @@ KINDS = (
             )
         ),
     ),
-    Kind("a vector is gone", sql(f"DELETE FROM metrics_metricvector WHERE {_A} AND measure = 'AP'")),
-    Kind("all vectors are zeros", sql("UPDATE metrics_metricvector SET content = zeroblob(length(content))")),
+    Kind(
+        "a vector is gone", sql(f"DELETE FROM metrics_metricvector WHERE {_A} AND measure = 'AP'")
+    ),
+    Kind(
+        "all vectors are zeros",
+        sql("UPDATE metrics_metricvector SET content = zeroblob(length(content))"),
+    ),
     Kind("all means are 0.5", sql("UPDATE metrics_metricvector SET mean = 0.5")),
     Kind("a mean is null", sql(f"UPDATE metrics_metricvector SET mean = NULL WHERE {_A}")),
     Kind(
         "vectors of two runs exchanged",
-        exchange("metrics_metricvector", "id", _VECTOR, f"{_A} AND measure = 'AP'", f"{_B} AND measure = 'AP'"),
+        exchange(
+            "metrics_metricvector",
+            "id",
+            _VECTOR,
+            f"{_A} AND measure = 'AP'",
+            f"{_B} AND measure = 'AP'",
+        ),
     ),
     Kind(
         "vectors of two measures exchanged",
-        exchange("metrics_metricvector", "id", _VECTOR, f"{_A} AND measure = 'AP'", f"{_A} AND measure = 'nDCG@10'"),
+        exchange(
+            "metrics_metricvector",
+            "id",
+            _VECTOR,
+            f"{_A} AND measure = 'AP'",
+            f"{_A} AND measure = 'nDCG@10'",
+        ),
     ),
     Kind("a judged view is gone", sql(f"DELETE FROM metrics_judgedview WHERE {_A}")),
     Kind("a judged view is empty", sql(f"UPDATE metrics_judgedview SET content = x'' WHERE {_A}")),
     Kind(
-        "judged views of two runs exchanged", exchange("metrics_judgedview", "evaluation_id", "content, digest", _A, _B)
+        "judged views of two runs exchanged",
+        exchange("metrics_judgedview", "evaluation_id", "content, digest", _A, _B),
     ),
     # A comparison that was stored of them is forgotten.
     Kind("evaluations of two runs exchanged", _exchange_evaluations, repaired=False),
@@ -181,7 +208,8 @@ KINDS = (
         exchange("metrics_sessionevaluation", "id", "means, means_digest", _OF_SET, _OF_OTHER),
     ),
     Kind(
-        "means of a session set are no JSON", sql(f"UPDATE metrics_sessionevaluation SET means = 'x' WHERE {_OF_SET}")
+        "means of a session set are no JSON",
+        sql(f"UPDATE metrics_sessionevaluation SET means = 'x' WHERE {_OF_SET}"),
     ),
     Kind(
         "topic ids in another order",
@@ -191,10 +219,17 @@ KINDS = (
     ),
     Kind("topic ids are no JSON", sql("UPDATE runs_qrels SET topic_ids = '['")),
     Kind("metadata are no JSON", sql("UPDATE runs_run SET metadata = '['"), repaired=False),
-    Kind("a collection's measures are no JSON", sql("UPDATE runs_collection SET measures = 'x'"), repaired=False),
+    Kind(
+        "a collection's measures are no JSON",
+        sql("UPDATE runs_collection SET measures = 'x'"),
+        repaired=False,
+    ),
     Kind("the number of topics is another", sql("UPDATE runs_qrels SET topics = topics + 1")),
     Kind("a comparison's result is gone", sql("UPDATE metrics_comparison SET content = NULL")),
-    Kind("a comparison's result is cut", sql("UPDATE metrics_comparison SET content = substr(content, 1, 50)")),
+    Kind(
+        "a comparison's result is cut",
+        sql("UPDATE metrics_comparison SET content = substr(content, 1, 50)"),
+    ),
     Kind(
         "a comparison's inputs are others",
         sql("""UPDATE metrics_comparison SET query = replace(query, '"alpha"', '"beta"')"""),
@@ -222,7 +257,11 @@ KINDS = (
         sql("UPDATE runs_run SET lines = lines + 1, topics = topics + 1 WHERE id = {a}"),
         repaired=False,
     ),
-    Kind("a run's size is another", sql("UPDATE runs_run SET size = size + 1 WHERE id = {a}"), repaired=False),
+    Kind(
+        "a run's size is another",
+        sql("UPDATE runs_run SET size = size + 1 WHERE id = {a}"),
+        repaired=False,
+    ),
     Kind("the file of known documents: a bit", to_file("known", _flip), repaired=False),
     Kind("the file of judgements: a bit", to_file("judgements", _flip), repaired=False),
     Kind("the file of a session log: gone", to_file("set", Path.unlink), repaired=False),
@@ -236,7 +275,11 @@ KINDS = (
         sql("PRAGMA foreign_keys = OFF", "DELETE FROM runs_run WHERE id = {a}"),
         repaired=False,
     ),
-    Kind("the judgements' row is gone", sql("PRAGMA foreign_keys = OFF", "DELETE FROM runs_qrels"), repaired=False),
+    Kind(
+        "the judgements' row is gone",
+        sql("PRAGMA foreign_keys = OFF", "DELETE FROM runs_qrels"),
+        repaired=False,
+    ),
     Kind(
         "an evaluation has a lease for ever",
         sql(
@@ -261,15 +304,31 @@ KINDS = (
             "a release names no judgements": "UPDATE runs_release SET qrels_id = NULL",
         }.items()
     ),
-    Kind("a packet is another", sql("UPDATE runs_packet SET content = content || 'x'"), repaired=False),
-    Kind("a manifest is another", sql("UPDATE runs_snapshot SET manifest = manifest || ' '"), repaired=False),
+    Kind(
+        "a packet is another",
+        sql("UPDATE runs_packet SET content = content || 'x'"),
+        repaired=False,
+    ),
+    Kind(
+        "a manifest is another",
+        sql("UPDATE runs_snapshot SET manifest = manifest || ' '"),
+        repaired=False,
+    ),
     Kind("an archive is another", sql("UPDATE runs_snapshot SET archive = x'00'"), repaired=False),
     Kind("an index: its first page is zeros", _zero_page_of("means_and_digests"), repaired=False),
-    Kind("the vectors: their first page is zeros", _zero_page_of("metrics_metricvector"), repaired=False),
+    Kind(
+        "the vectors: their first page is zeros",
+        _zero_page_of("metrics_metricvector"),
+        repaired=False,
+    ),
     Kind("the runs: their first page is zeros", _zero_page_of("runs_run"), repaired=False),
     Kind("the database: its head is zeros", _to_database(_zero_head), repaired=False),
     Kind("the database: half of it", _to_database(_halve), repaired=False),
     Kind("the database: gone", _to_database(Path.unlink), repaired=False),
     Kind("the database: empty", _to_database(lambda path: path.write_bytes(b"")), repaired=False),
-    Kind("the folder of files is gone", lambda world: shutil.rmtree(world.data / "files"), repaired=False),
+    Kind(
+        "the folder of files is gone",
+        lambda world: shutil.rmtree(world.data / "files"),
+        repaired=False,
+    ),
 )

@@ -39,7 +39,9 @@ class Row:
 def damage_all(world: World, chosen: str) -> list[Row]:
     """Try every kind whose name has the chosen text in it, and print what became of it."""
     rows = []
-    sys.stdout.write(f"{'damage':46} {'read':14} {'found by fsck':44} {'repaired':9} refused when read\n")
+    sys.stdout.write(
+        f"{'damage':46} {'read':14} {'found by fsck':44} {'repaired':9} refused when read\n"
+    )
     for kind in KINDS:
         if chosen in kind.name:
             rows.append(try_kind(world, kind))

@@ -31,7 +31,17 @@ from metrics.questions.unchanged import MEMORY
 from metrics.services.comparisons.comparison import ComparisonQuery
 from metrics.services.comparisons.stored import compare, queue_comparison
 from runs.models import ALL_SCOPES, ApiToken, Collection, User
-from tests.campaigns.worlds import CLOSES, LATE, OPENS, PHASE, START, enter, make_campaign, make_team, register
+from tests.campaigns.worlds import (
+    CLOSES,
+    LATE,
+    OPENS,
+    PHASE,
+    START,
+    enter,
+    make_campaign,
+    make_team,
+    register,
+)
 from tests.conftest import evaluate_all
 from tests.reliability.servers import ROOT, clean_environment
 
@@ -99,21 +109,32 @@ class World:
         settle_install()
         user = User.objects.create_superuser("alice")
         _, token = ApiToken.objects.issue(user=user, name="damage", scopes=ALL_SCOPES)
-        self.client = Client(raise_request_exception=False, headers={"Authorization": f"Bearer {token}"})
+        self.client = Client(
+            raise_request_exception=False, headers={"Authorization": f"Bearer {token}"}
+        )
         self.names = self._fill()
         self.close()
         with contextlib.closing(sqlite3.connect(self.database)) as opened:
             opened.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         shutil.copytree(data, copy)
         self.sound = {name: self.ask(name) for name in ANSWERS}
-        bad = {name: (answer.status, answer.code) for name, answer in self.sound.items() if answer.status != 200}
+        bad = {
+            name: (answer.status, answer.code)
+            for name, answer in self.sound.items()
+            if answer.status != 200
+        }
         assert not bad, bad
 
     def _fill(self) -> dict[str, str]:
         made = simulate_collection(topics=12, pool=60, judged=30, depth=40)
         api = f"/api/v1/collections/{SLUG}/"
         fields = {"slug": SLUG, "name": "Small", "measures": ["nDCG@10", "AP"]}
-        assert self.client.post("/api/v1/collections/", fields, content_type="application/json").status_code == 201
+        assert (
+            self.client.post(
+                "/api/v1/collections/", fields, content_type="application/json"
+            ).status_code
+            == 201
+        )
 
         def send(path: str, **fields: str) -> str:
             files = {
@@ -143,7 +164,11 @@ class World:
     def _run_campaign(self) -> str:
         """A campaign from its publication to its snapshot, whose identifier is returned: two teams, a baseline, a run
         that was withdrawn, and results that all may see. Its time has passed."""
-        people = {**make_team("lab", "olga"), **make_team("apples", "ann"), **make_team("berries", "ben")}
+        people = {
+            **make_team("lab", "olga"),
+            **make_team("apples", "ann"),
+            **make_team("berries", "ben"),
+        }
         olga = people["olga"]
         ago = LATE - now() + timedelta(days=1)
         past = {"opens_at": OPENS - ago, "closes_at": CLOSES - ago, "late_closes_at": LATE - ago}
@@ -157,7 +182,9 @@ class World:
             enter(people["ben"], "other")
             enter(olga, "bm25", role="baseline", label="BM25")
         evaluate_all()
-        planned = olga.post(f"{PHASE}releases/", {"audience": "public"}, format="json").json()["url"]
+        planned = olga.post(f"{PHASE}releases/", {"audience": "public"}, format="json").json()[
+            "url"
+        ]
         assert olga.post(f"{planned}now/").status_code == 200
         # Packets are made when they are first asked for.
         assert people["ann"].get(f"{PHASE}packet/").status_code == 200
@@ -167,7 +194,9 @@ class World:
 
     def compare_all(self) -> None:
         """Make what waits of the comparisons, as a worker would."""
-        for key in Comparison.objects.filter(state=Comparison.State.QUEUED).values_list("pk", flat=True):
+        for key in Comparison.objects.filter(state=Comparison.State.QUEUED).values_list(
+            "pk", flat=True
+        ):
             compare(comparison_id=str(key))
 
     def close(self) -> None:
@@ -181,7 +210,9 @@ class World:
         MEMORY.forget()
         response: Any = self.client.get(urljoin("/api/v1/", ANSWERS[name].format(**self.names)))
         try:
-            content = b"".join(response.streaming_content) if response.streaming else response.content
+            content = (
+                b"".join(response.streaming_content) if response.streaming else response.content
+            )
         except Exception:
             # The connection ends before its Content-Length: no client takes that for a whole file.
             return Answer(0, b"")
@@ -213,7 +244,9 @@ class World:
         self.close()
         command = [sys.executable, "-m", "evalhub", *words]
         environment = {**clean_environment(self.data), "EVALHUB_DATA": str(self.data)}
-        return subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
+        return subprocess.run(
+            command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False
+        )
 
     def stored_file(self, table: str, key: str, column: str = "sha256") -> Path:
         """The stored file that a row names."""

@@ -57,7 +57,11 @@ def simulate(name: str, collections: int, resamples: int) -> list[PairedResult]:
     draw = paired_null if TESTS[name].paired else unpaired_null
     pairs = all_pairs(RUNS)
     return [
-        TESTS[name].compare(draw(np.random.default_rng((1, number))), *pairs, Options(resamples=resamples, seed=number))
+        TESTS[name].compare(
+            draw(np.random.default_rng((1, number))),
+            *pairs,
+            Options(resamples=resamples, seed=number),
+        )
         for number in range(collections)
     ]
 
@@ -85,7 +89,10 @@ def coverage(name: str, results: list[PairedResult]) -> Rate:
 
 def omnibus_rate(name: str, collections: int) -> Rate:
     draw = unpaired_null if name == "kruskal_wallis" else paired_null
-    found = [OMNIBUS[name](draw(np.random.default_rng((1, number)))).p_value < ALPHA for number in range(collections)]
+    found = [
+        OMNIBUS[name](draw(np.random.default_rng((1, number)))).p_value < ALPHA
+        for number in range(collections)
+    ]
     return rate_of(np.array(found))
 
 
@@ -113,8 +120,12 @@ Statement = Callable[[str], None]
 
 def print_table(say: Statement, collections: int, resamples: int) -> None:
     """The calibration of every test as a Markdown table."""
-    say(f"{collections:,} collections of {RUNS} runs x {TOPICS} topics without a difference, B = {resamples:,}\n")
-    say("| test | pairs with p < 0.05 | any pair, Holm where p is of a pair | coverage of the 95% interval |")
+    say(
+        f"{collections:,} collections of {RUNS} runs x {TOPICS} topics without a difference, B = {resamples:,}\n"
+    )
+    say(
+        "| test | pairs with p < 0.05 | any pair, Holm where p is of a pair | coverage of the 95% interval |"
+    )
     say("| --- | --- | --- | --- |")
     for name in TESTS:
         results = simulate(name, collections, resamples)

@@ -21,7 +21,9 @@ GAP = 1.0
 Study = tuple[Floats, Ints, Ints, Ints]
 
 
-def study(rng: np.random.Generator, layout: str, suits: float, gap: float = 0.0, kept: float = 1.0) -> Study:
+def study(
+    rng: np.random.Generator, layout: str, suits: float, gap: float = 0.0, kept: float = 1.0
+) -> Study:
     """Values, system, topic and searcher of sessions.
 
     Each searcher uses both systems on every topic ('paired'), takes turns ('latin_square') or has one system
@@ -34,8 +36,15 @@ def study(rng: np.random.Generator, layout: str, suits: float, gap: float = 0.0,
         searcher, topic, system = (part[system == own] for part in (searcher, topic, system))
     there = rng.random(len(system)) < kept
     searcher, topic, system = (part[there] for part in (searcher, topic, system))
-    values = rng.normal(0, 1, SEARCHERS)[searcher] + rng.normal(0, 1, TOPICS)[topic] + gap * (system == 0)
-    values += rng.normal(0, suits, (SEARCHERS, 2))[searcher, system] + rng.normal(0, suits, (TOPICS, 2))[topic, system]
+    values = (
+        rng.normal(0, 1, SEARCHERS)[searcher]
+        + rng.normal(0, 1, TOPICS)[topic]
+        + gap * (system == 0)
+    )
+    values += (
+        rng.normal(0, suits, (SEARCHERS, 2))[searcher, system]
+        + rng.normal(0, suits, (TOPICS, 2))[topic, system]
+    )
     return values + rng.normal(0, 1, len(values)), system, topic, searcher
 
 
@@ -49,7 +58,9 @@ def p_values(found: Study, layout: str) -> list[float]:
     else:
         cell = searcher * TOPICS + topic if layout == "paired" else topic
         means = [
-            np.bincount(cell[system == one], values[system == one]) / np.bincount(cell[system == one]) for one in (0, 1)
+            np.bincount(cell[system == one], values[system == one])
+            / np.bincount(cell[system == one])
+            for one in (0, 1)
         ]
         pair = np.array([0]), np.array([1])
         plain = float(TESTS["paired_t"].compare(np.array(means), *pair, DEFAULTS).p_value[0])
@@ -59,7 +70,8 @@ def p_values(found: Study, layout: str) -> list[float]:
 def found_differences(layout: str, suits: float, studies: int, gap: float = 0.0) -> Flags:
     """Shape (studies, 4): whether each of the four is below the level."""
     rows = [
-        p_values(study(np.random.default_rng((11, number)), layout, suits, gap), layout) for number in range(studies)
+        p_values(study(np.random.default_rng((11, number)), layout, suits, gap), layout)
+        for number in range(studies)
     ]
     found: Flags = np.array(rows) < ALPHA
     return found
@@ -67,15 +79,21 @@ def found_differences(layout: str, suits: float, studies: int, gap: float = 0.0)
 
 def print_crossed(say: Callable[[str], None], studies: int) -> None:
     """How often each analysis finds a difference of two systems that are equally good, and min F' one that is there."""
-    say(f"\n{studies:,} studies of {SEARCHERS} searchers, {TOPICS} topics and two systems without a difference\n")
-    say("| design | systems suit some by | cells as independent | F1 | F2 | min F' | min F', a difference of 1 |")
+    say(
+        f"\n{studies:,} studies of {SEARCHERS} searchers, {TOPICS} topics and two systems without a difference\n"
+    )
+    say(
+        "| design | systems suit some by | cells as independent | F1 | F2 | min F' | min F', a difference of 1 |"
+    )
     say("| --- | --- | --- | --- | --- | --- | --- |")
     for layout in LAYOUTS:
         for suits in STEPS:
             found = found_differences(layout, suits, studies)
             rates = [rate_of(column[:, None]) for column in found.T]
             shown = rate_of(found_differences(layout, suits, studies, GAP)[:, 3:])
-            say(f"| `{layout}` | {suits:g} | {' | '.join(_figure(rate) for rate in (*rates, shown))} |")
+            say(
+                f"| `{layout}` | {suits:g} | {' | '.join(_figure(rate) for rate in (*rates, shown))} |"
+            )
 
 
 def _figure(rate: Rate) -> str:

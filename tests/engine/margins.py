@@ -19,7 +19,11 @@ FIRST, SECOND = np.zeros(RUNS - 1, np.int64), np.arange(1, RUNS)
 COLUMNS = (
     "`tost`: not worse",
     "`tost`: equivalent",
-    *(f"`{name}`: {what}" for name in POSTERIORS for what in ("95 % interval holds", "surely better", "surely equal")),
+    *(
+        f"`{name}`: {what}"
+        for name in POSTERIORS
+        for what in ("95 % interval holds", "surely better", "surely equal")
+    ),
 )
 
 
@@ -46,7 +50,10 @@ def rates(draws: Iterator[Matrix], margin: float, resamples: int) -> list[Rate]:
 
 
 def simulated(collections: int, topics: int) -> Iterator[Matrix]:
-    return (paired_null(np.random.default_rng((4, topics, number)), RUNS, topics) for number in range(collections))
+    return (
+        paired_null(np.random.default_rng((4, topics, number)), RUNS, topics)
+        for number in range(collections)
+    )
 
 
 def real(collections: int, values: Matrix, topics: int, track: int) -> Iterator[Matrix]:
@@ -57,14 +64,26 @@ def real(collections: int, values: Matrix, topics: int, track: int) -> Iterator[
         yield (some - some.mean(axis=1, keepdims=True))[:, rng.integers(0, values.shape[1], topics)]
 
 
-def print_margins(say: Statement, collections: int, tracks: dict[str, Matrix], real_collections: int) -> None:
+def print_margins(
+    say: Statement, collections: int, tracks: dict[str, Matrix], real_collections: int
+) -> None:
     """The table of docs/statistics.md about small differences."""
-    say(f"\n{collections:,} collections of {RUNS} runs that differ from the first by a margin of {MARGIN}; then ")
-    say(f"{real_collections:,} of {RUNS} real runs of each of {len(tracks)} tracks, a margin of {REAL_MARGIN}\n")
+    say(
+        f"\n{collections:,} collections of {RUNS} runs that differ from the first by a margin of {MARGIN}; then "
+    )
+    say(
+        f"{real_collections:,} of {RUNS} real runs of each of {len(tracks)} tracks, a margin of {REAL_MARGIN}\n"
+    )
     say(f"| runs, topics | {' | '.join(COLUMNS)} |\n| --- |{' --- |' * len(COLUMNS)}")
     for topics in SIZES:
         found = rates(simulated(collections, topics), MARGIN, 1_999)
-        say(_row(f"simulated, {topics}", found, lambda rate: f"{100 * rate.value:.1f} ± {100 * rate.error:.1f} %"))
+        say(
+            _row(
+                f"simulated, {topics}",
+                found,
+                lambda rate: f"{100 * rate.value:.1f} ± {100 * rate.error:.1f} %",
+            )
+        )
     for topics in REAL_SIZES if tracks else ():
         by_track = [
             rates(real(real_collections, values, topics, track), REAL_MARGIN, 1_999)

@@ -24,7 +24,10 @@ class Topic:
 
     def scaled(self, low: int, high: int) -> list[float]:
         """Gains on ranks 1..1000 as cwl_eval takes them."""
-        gains = [0 if level is None else (min(max(level, 0, low), high) - low) / (high - low) for level in self.levels]
+        gains = [
+            0 if level is None else (min(max(level, 0, low), high) - low) / (high - low)
+            for level in self.levels
+        ]
         return gains + [0.0] * (1000 - len(gains))
 
     def relevant(self, rel: int = 1) -> list[bool]:
@@ -50,7 +53,9 @@ def positive(level: int | None) -> int:
     return max(level or 0, 0)
 
 
-def weighted(topic: Topic, low: int, high: int, go_on: Callable[[int, list[float]], float]) -> float:
+def weighted(
+    topic: Topic, low: int, high: int, go_on: Callable[[int, list[float]], float]
+) -> float:
     """C/W/L by its definition: weights from continuation probabilities, one rank after the other."""
     gains = topic.scaled(low, high)
     weight, weights = 1.0, []
@@ -81,7 +86,9 @@ def insq(topic: Topic) -> float:
 
 
 def inst(topic: Topic) -> float:
-    return weighted(topic, 0, 3, lambda i, g: ((i + 4.0 - sum(g[:i]) - 1) / (i + 4.0 - sum(g[:i]))) ** 2)
+    return weighted(
+        topic, 0, 3, lambda i, g: ((i + 4.0 - sum(g[:i]) - 1) / (i + 4.0 - sum(g[:i]))) ** 2
+    )
 
 
 def bpm(topic: Topic) -> float:
@@ -92,7 +99,9 @@ def bpm(topic: Topic) -> float:
 
 def scaled_dcg(topic: Topic) -> float:
     gains = topic.scaled(0, 3)
-    return sum(gains[i] / math.log2(i + 2) for i in range(9)) / sum(1 / math.log2(i + 2) for i in range(9))
+    return sum(gains[i] / math.log2(i + 2) for i in range(9)) / sum(
+        1 / math.log2(i + 2) for i in range(9)
+    )
 
 
 def err(topic: Topic) -> float:
@@ -156,7 +165,9 @@ def expected_search_length(topic: Topic) -> float:
     group = [r for r, s in zip(topic.relevant(), topic.scores, strict=True) if s == score]
     needed = 2 - sum(earlier)
     rng = np.random.default_rng(0)
-    lengths = [np.flatnonzero(rng.permutation(group))[needed - 1] + 1 - needed for _ in range(20_000)]
+    lengths = [
+        np.flatnonzero(rng.permutation(group))[needed - 1] + 1 - needed for _ in range(20_000)
+    ]
     return len(earlier) - sum(earlier) + float(np.mean(lengths))
 
 
@@ -174,7 +185,10 @@ def earliness(worths: list[float]) -> float:
 
 
 def satisfaction(topic: Topic) -> float:
-    s = [level / topic.highest if level is not None and level >= 2 else 0.0 for level in topic.levels[:12]]
+    s = [
+        level / topic.highest if level is not None and level >= 2 else 0.0
+        for level in topic.levels[:12]
+    ]
     best = earliness(sorted(s, reverse=True))
     if not topic.size(2):
         return math.nan
@@ -224,7 +238,9 @@ NAIVE: dict[str, Callable[[Topic], float]] = {
     "ScaledDCG(max_rel=3)@9": scaled_dcg,
     "ERR(max_rel=2)@10": err,
     "RBP(p=0.9)": rbp,
-    "RBP(p=0.9,rel=2)@8": lambda t: 0.1 * sum(0.9 ** (rank - 1) for rank in t.ranks(2) if rank <= 8),
+    "RBP(p=0.9,rel=2)@8": lambda t: (
+        0.1 * sum(0.9 ** (rank - 1) for rank in t.ranks(2) if rank <= 8)
+    ),
     "RBPResidual(p=0.5)": rbp_residual,
     "F@6": lambda t: 2 * sum(t.relevant()[:6]) / (t.size() + 6),
     "E(beta=2)@6": e_measure,
@@ -265,7 +281,9 @@ class Searcher:
 
 def coverage(user: Searcher, k: int | None, rel: int = 1, judged_only: bool = False) -> float:
     familiar = user.known & user.relevant(rel)
-    return len(familiar & user.answers(k, rel, judged_only)) / len(familiar) if familiar else math.nan
+    return (
+        len(familiar & user.answers(k, rel, judged_only)) / len(familiar) if familiar else math.nan
+    )
 
 
 def novelty(user: Searcher, k: int | None, rel: int = 1, judged_only: bool = False) -> float:
@@ -279,7 +297,11 @@ def relative_recall(user: Searcher, k: int | None, expected: int | None, rel: in
 
 
 def recall_effort(user: Searcher, expected: int | None, rel: int = 1) -> float:
-    depths = [k for k in range(1, len(user.ranking) + 1) if expected and len(user.answers(k, rel)) == expected]
+    depths = [
+        k
+        for k in range(1, len(user.ranking) + 1)
+        if expected and len(user.answers(k, rel)) == expected
+    ]
     return expected / depths[0] if expected and depths else math.nan
 
 

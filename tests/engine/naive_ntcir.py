@@ -29,7 +29,11 @@ def blended_ratios(topic: Topic, beta: Fraction, gain: Gain, rel: int = 1) -> di
 
 
 def q(topic: Topic, beta: Fraction, gain: Gain, k: int | None = None, rel: int = 1) -> float:
-    ratios = [value for rank, value in blended_ratios(topic, beta, gain, rel).items() if k is None or rank <= k]
+    ratios = [
+        value
+        for rank, value in blended_ratios(topic, beta, gain, rel).items()
+        if k is None or rank <= k
+    ]
     below = min(topic.size(rel), k or topic.size(rel))
     return float(sum(ratios) / below) if below else 0.0
 
@@ -37,13 +41,21 @@ def q(topic: Topic, beta: Fraction, gain: Gain, k: int | None = None, rel: int =
 def ncu_rank_biased(topic: Topic, beta: Fraction, gamma: Fraction) -> float:
     shares = [gamma**place for place in range(topic.size())]
     ratios = blended_ratios(topic, beta, linear).values()
-    return float(sum(s * b for s, b in zip(shares, ratios, strict=False)) / sum(shares)) if shares else 0.0
+    return (
+        float(sum(s * b for s, b in zip(shares, ratios, strict=False)) / sum(shares))
+        if shares
+        else 0.0
+    )
 
 
 def ncu_graded_uniform(topic: Topic, beta: Fraction, stops: Gain) -> float:
     whole = sum(stops(level) for level in topic.base if level >= 1)
     ratios = blended_ratios(topic, beta, linear)
-    return float(sum(stops(topic.levels[rank - 1] or 0) * b for rank, b in ratios.items()) / whole) if whole else 0.0
+    return (
+        float(sum(stops(topic.levels[rank - 1] or 0) * b for rank, b in ratios.items()) / whole)
+        if whole
+        else 0.0
+    )
 
 
 def best_rank(topic: Topic, rel: int = 1) -> int:
@@ -53,7 +65,11 @@ def best_rank(topic: Topic, rel: int = 1) -> int:
 
 
 def p_plus(topic: Topic, beta: Fraction, gain: Gain) -> float:
-    ratios = [value for rank, value in blended_ratios(topic, beta, gain).items() if rank <= best_rank(topic)]
+    ratios = [
+        value
+        for rank, value in blended_ratios(topic, beta, gain).items()
+        if rank <= best_rank(topic)
+    ]
     return float(sum(ratios) / len(ratios)) if ratios else 0.0
 
 

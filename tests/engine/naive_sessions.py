@@ -28,12 +28,20 @@ class Choice:
     form: str = "source"
 
     def rank_discount(self, rank: int) -> float:
-        return math.log(rank + self.b - 1, self.b) if self.form == "shifted" else 1 + math.log(rank, self.b)
+        return (
+            math.log(rank + self.b - 1, self.b)
+            if self.form == "shifted"
+            else 1 + math.log(rank, self.b)
+        )
 
     def query_discount(self, number: int) -> float:
         if self.bq is None:
             return 1.0
-        return math.log(number + self.bq - 1, self.bq) if self.form == "shifted" else 1 + math.log(number, self.bq)
+        return (
+            math.log(number + self.bq - 1, self.bq)
+            if self.form == "shifted"
+            else 1 + math.log(number, self.bq)
+        )
 
 
 Session = Sequence[NaiveQuery]
@@ -94,7 +102,10 @@ def once_ideal(session: Session, choice: Choice) -> list[list[float]]:
 
 def discounted(rows: list[list[float]], choice: Choice) -> list[list[float]]:
     return [
-        [gain / choice.rank_discount(rank) / choice.query_discount(number) for rank, gain in enumerate(row, 1)]
+        [
+            gain / choice.rank_discount(rank) / choice.query_discount(number)
+            for rank, gain in enumerate(row, 1)
+        ]
         for number, row in enumerate(rows, 1)
     ]
 
@@ -123,12 +134,17 @@ def share(above: float, below: float) -> float:
 def normalised(session: Session, choice: Choice, ideal: str, norm: str) -> list[float]:
     if norm == "session":
         return [
-            share(*pair) for pair in zip(vector(session, choice), ideal_vector(session, choice, ideal), strict=True)
+            share(*pair)
+            for pair in zip(
+                vector(session, choice), ideal_vector(session, choice, ideal), strict=True
+            )
         ]
     values = list[float]()
     best = repeated_ideal(session, choice)
     for row, ideal_row in zip(discounted(slot_gains(session, choice), choice), best, strict=True):
-        ideal_dcg = cumulated([gain / choice.rank_discount(rank) for rank, gain in enumerate(ideal_row, 1)])
+        ideal_dcg = cumulated(
+            [gain / choice.rank_discount(rank) for rank, gain in enumerate(ideal_row, 1)]
+        )
         values += [share(*pair) for pair in zip(cumulated(row), ideal_dcg, strict=True)]
     return values
 
@@ -145,7 +161,9 @@ def per_query(session: Session, choice: Choice, norm: str | None) -> list[float]
     return [share(*pair) for pair in zip(found, best, strict=True)]
 
 
-def figure(session: Session, choice: Choice, name: str, ideal: str = "repeated", norm: str | None = None) -> float:
+def figure(
+    session: Session, choice: Choice, name: str, ideal: str = "repeated", norm: str | None = None
+) -> float:
     """nan where nobody judged the session or, where normalised, nothing could be gained."""
     judged = any(query.levels for query in session)
     gainful = any(sum(row) > 0 for row in repeated_ideal(session, choice))

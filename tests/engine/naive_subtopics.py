@@ -35,7 +35,9 @@ class Topic:
         return above
 
 
-def topics(qrels: SubtopicQrels, run: Run, rel: int = 1, judged_only: bool = False) -> Iterator[Topic]:
+def topics(
+    qrels: SubtopicQrels, run: Run, rel: int = 1, judged_only: bool = False
+) -> Iterator[Topic]:
     """Topics in the order of the qrels; `judged_only` leaves out what has no level of 0 or above."""
     for topic in dict.fromkeys(line[0] for line in qrels):
         judged: dict[str, set[str]] = {}
@@ -45,19 +47,28 @@ def topics(qrels: SubtopicQrels, run: Run, rel: int = 1, judged_only: bool = Fal
                 judged.setdefault(doc, set()).update([subtopic] if level >= rel else [])
         scores = run.get(topic, {})
         order = sorted(scores, key=lambda doc: (scores[doc], doc.encode()), reverse=True)
-        yield Topic([judged.get(doc, set()) for doc in order if doc in kept or not judged_only], judged)
+        yield Topic(
+            [judged.get(doc, set()) for doc in order if doc in kept or not judged_only], judged
+        )
 
 
 def gain(found: set[str], above: Covered, alpha: Fraction) -> Fraction:
-    return sum(((1 - alpha) ** sum(subtopic in other for other in above) for subtopic in found), Fraction(0))
+    return sum(
+        ((1 - alpha) ** sum(subtopic in other for other in above) for subtopic in found),
+        Fraction(0),
+    )
 
 
 def gains(ranking: Covered, alpha: Fraction) -> list[float]:
     return [float(gain(found, ranking[:place], alpha)) for place, found in enumerate(ranking)]
 
 
-def weighted(ranking: Covered, alpha: str, weight: Callable[[int], float], k: int | None = None) -> float:
-    return sum(weight(rank) * gain for rank, gain in enumerate(gains(ranking, Fraction(alpha))[:k], 1))
+def weighted(
+    ranking: Covered, alpha: str, weight: Callable[[int], float], k: int | None = None
+) -> float:
+    return sum(
+        weight(rank) * gain for rank, gain in enumerate(gains(ranking, Fraction(alpha))[:k], 1)
+    )
 
 
 def share(above: float, below: float) -> float:
@@ -66,7 +77,9 @@ def share(above: float, below: float) -> float:
 
 def of_most(topic: Topic, k: int, alpha: str, weight: Callable[[int], float]) -> float:
     """Against k documents that are relevant to every subtopic, which no ranking can exceed."""
-    return share(weighted(topic.ranking, alpha, weight, k), weighted([topic.subtopics] * k, alpha, weight))
+    return share(
+        weighted(topic.ranking, alpha, weight, k), weighted([topic.subtopics] * k, alpha, weight)
+    )
 
 
 def of_ideal(topic: Topic, k: int | None, alpha: str, weight: Callable[[int], float]) -> float:
@@ -102,7 +115,9 @@ def averaged(topic: Topic, one: Callable[[str], float]) -> float:
 
 
 def precision(topic: Topic, k: int) -> float:
-    return averaged(topic, lambda subtopic: sum(subtopic in found for found in topic.ranking[:k]) / k)
+    return averaged(
+        topic, lambda subtopic: sum(subtopic in found for found in topic.ranking[:k]) / k
+    )
 
 
 # By the measure's name with its parameters left open for rel and judged_only.
@@ -124,7 +139,9 @@ NAIVE: dict[str, Callable[[Topic], float]] = {
     "NRBP({})": lambda t: nrbp(t, "1/2", 0.5),
     "NRBP(alpha=0.2,beta=0.9,{})": lambda t: nrbp(t, "1/5", 0.9),
     "nNRBP({})": lambda t: of_ideal(t, None, "1/2", lambda rank: 0.5 ** (rank - 1)),
-    "nNRBP(alpha=0.2,beta=0.9,{})": lambda t: of_ideal(t, None, "1/5", lambda rank: 0.9 ** (rank - 1)),
+    "nNRBP(alpha=0.2,beta=0.9,{})": lambda t: of_ideal(
+        t, None, "1/5", lambda rank: 0.9 ** (rank - 1)
+    ),
     "P_IA({})@6": lambda t: precision(t, 6),
     "AP_IA({})": lambda t: averaged(t, lambda subtopic: average_precision(t, subtopic)),
 }

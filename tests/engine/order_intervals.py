@@ -31,7 +31,9 @@ def intervals_of(one: Matrix, other: Matrix, resamples: int, seed: int) -> Ends:
     found: Ends = {}
     for name, coefficient in COEFFICIENTS.items():
         value, of_drawn = float(coefficient(*seen)[0]), coefficient(*drawn)
-        low, high = np.quantile(of_drawn[~np.isnan(of_drawn)], [0.025, 0.975], method="inverted_cdf").tolist()
+        low, high = np.quantile(
+            of_drawn[~np.isnan(of_drawn)], [0.025, 0.975], method="inverted_cdf"
+        ).tolist()
         basic = (max(2 * value - high, LEAST.get(name, -1.0)), min(2 * value - low, 1.0))
         found[name, "percentiles"], found[name, "basic"] = (low, high), basic
         found[name, "given"] = (min(low, basic[0]), max(high, basic[1]))
@@ -45,7 +47,9 @@ def measured_twice(tracks: dict[str, Matrix]) -> Iterator[tuple[Matrix, Matrix]]
             yield tracks[one], tracks[other]
 
 
-def held(one: Matrix, other: Matrix, runs: int, collections: int, seed: int) -> dict[tuple[str, str], Rate]:
+def held(
+    one: Matrix, other: Matrix, runs: int, collections: int, seed: int
+) -> dict[tuple[str, str], Rate]:
     """How often each interval of each coefficient holds what all topics give, of some runs on topics drawn anew."""
     found: dict[tuple[str, str], list[bool]] = {}
     for number in range(collections):
@@ -54,7 +58,8 @@ def held(one: Matrix, other: Matrix, runs: int, collections: int, seed: int) -> 
         topics = rng.integers(0, one.shape[1], TOPICS)
         both = one[chosen], other[chosen]
         true = {
-            name: float(of(*(order_of(part.mean(axis=1)) for part in both))[0]) for name, of in COEFFICIENTS.items()
+            name: float(of(*(order_of(part.mean(axis=1)) for part in both))[0])
+            for name, of in COEFFICIENTS.items()
         }
         drawn = [values[:, topics] for values in both]
         for key, (low, high) in intervals_of(*drawn, RESAMPLES, number).items():
@@ -71,7 +76,9 @@ def print_order_intervals(say: Statement, tracks: dict[str, Matrix], collections
     say(f"| runs, interval | {' | '.join(f'`{name}`' for name in COEFFICIENTS)} |")
     say(f"| --- |{' --- |' * len(COEFFICIENTS)}")
     for runs in SIZES:
-        cells = [held(one, other, runs, collections, seed) for seed, (one, other) in enumerate(pairs)]
+        cells = [
+            held(one, other, runs, collections, seed) for seed, (one, other) in enumerate(pairs)
+        ]
         for kind in ("percentiles", "basic", "given"):
             row = " | ".join(span(cell[name, kind] for cell in cells) for name in COEFFICIENTS)
             say(f"| {runs}, {kind} | {row} |")

@@ -23,7 +23,14 @@ from tests.engine.calibration import ALPHA, FAMILY, Rate, Statement, rate_of, sp
 RUNS, TOPICS, SIZES = 20, 50, (25, 50)
 HOLM = Rule(FAMILY, ALPHA)
 EVERY_PAIR = Pairs(RUNS)
-AGAINST_BASELINE = ("paired_t", "randomisation", "bootstrap", "max_t", "tukey_hsd", "randomised_tukey_hsd")
+AGAINST_BASELINE = (
+    "paired_t",
+    "randomisation",
+    "bootstrap",
+    "max_t",
+    "tukey_hsd",
+    "randomised_tukey_hsd",
+)
 Tracks = dict[str, Matrix]
 
 
@@ -31,23 +38,37 @@ def null(rng: np.random.Generator, values: Matrix, *, paired: bool = True) -> Ma
     """Some runs moved to one mean, on topics of their own unless they are paired."""
     some = values[rng.choice(len(values), RUNS, replace=False)]
     topics = rng.integers(0, values.shape[1], (1 if paired else RUNS, TOPICS))
-    return np.take_along_axis(some - some.mean(axis=1, keepdims=True), np.broadcast_to(topics, (RUNS, TOPICS)), axis=1)
+    return np.take_along_axis(
+        some - some.mean(axis=1, keepdims=True), np.broadcast_to(topics, (RUNS, TOPICS)), axis=1
+    )
 
 
 def print_real_tests(say: Statement, tracks: Tracks, collections: int, resamples: int) -> None:
     """The table of docs/statistics.md about runs with equal means."""
-    say(f"\n{collections:,} collections of {RUNS} real runs x {TOPICS} topics, moved to equal means, of each of ")
-    say(f"{len(tracks)} matrices, B = {resamples:,}; mean over the matrices, and the lowest to the highest\n")
-    say("| test | pairs with p < 0.05 | any pair, Holm where p is of a pair | intervals hold | finds |")
+    say(
+        f"\n{collections:,} collections of {RUNS} real runs x {TOPICS} topics, moved to equal means, of each of "
+    )
+    say(
+        f"{len(tracks)} matrices, B = {resamples:,}; mean over the matrices, and the lowest to the highest\n"
+    )
+    say(
+        "| test | pairs with p < 0.05 | any pair, Holm where p is of a pair | intervals hold | finds |"
+    )
     say("| --- | --- | --- | --- | --- |")
     usual = np.array([_found("paired_t", values) for values in tracks.values()])
     for name, test in TESTS.items():
-        each = [_on_matrix(name, one, number, collections, resamples) for number, one in enumerate(tracks.values())]
+        each = [
+            _on_matrix(name, one, number, collections, resamples)
+            for number, one in enumerate(tracks.values())
+        ]
         found = [_found(name, values) for values in tracks.values()] if test.paired else []
         more = f"{np.mean(found / usual):.2f}" if found else ""
         say(f"| `{name}` | {' | '.join(map(span, zip(*each, strict=True)))} | {more} |")
     for name in OMNIBUS:
-        wrong = [_omnibus(name, values, number, collections) for number, values in enumerate(tracks.values())]
+        wrong = [
+            _omnibus(name, values, number, collections)
+            for number, values in enumerate(tracks.values())
+        ]
         say(f"| `{name}` | | {span(rate_of(one[:, 0]) for one in wrong)} | | |")
         if name == "anova":
             say(f"| `anova` without epsilon | | {span(rate_of(one[:, 1]) for one in wrong)} | | |")
@@ -68,7 +89,12 @@ def print_real_baselines(say: Statement, tracks: Tracks, collections: int, resam
 
 
 def _on_matrix(
-    name: str, values: Matrix, number: int, collections: int, resamples: int, pairs: Pairs = EVERY_PAIR
+    name: str,
+    values: Matrix,
+    number: int,
+    collections: int,
+    resamples: int,
+    pairs: Pairs = EVERY_PAIR,
 ) -> list[Rate]:
     """Of pairs the share with a small p, of collections that with a wrong finding, and of intervals that which holds:
     of collections where they are simultaneous."""
@@ -88,7 +114,9 @@ def _on_matrix(
 def _found(name: str, values: Matrix) -> float:
     """The share of the real pairs that the test separates, corrected by Holm where it wants a correction."""
     correct = CORRECTIONS["none" if TESTS[name].simultaneous else FAMILY]
-    result = TESTS[name].compare(values, *all_pairs(len(values)), Options(resamples=100_000, threads=2))
+    result = TESTS[name].compare(
+        values, *all_pairs(len(values)), Options(resamples=100_000, threads=2)
+    )
     return float(np.mean(adjust(result.p_value, correct) < ALPHA))
 
 
@@ -96,7 +124,9 @@ def _omnibus(name: str, values: Matrix, number: int, collections: int) -> Flags:
     """Whether p is small, and p without epsilon; shape (collections, 2)."""
     wrong = []
     for at in range(collections):
-        found = OMNIBUS[name](null(np.random.default_rng((3, number, at)), values, paired=name != "kruskal_wallis"))
+        found = OMNIBUS[name](
+            null(np.random.default_rng((3, number, at)), values, paired=name != "kruskal_wallis")
+        )
         plain = found.sphericity.p_uncorrected if found.sphericity else found.p_value
         wrong.append((found.p_value < ALPHA, plain < ALPHA))
     return np.array(wrong)
@@ -104,23 +134,38 @@ def _omnibus(name: str, values: Matrix, number: int, collections: int) -> Flags:
 
 def print_real_intervals(say: Statement, tracks: Tracks, collections: int) -> None:
     """The table of docs/statistics.md about intervals of runs that differ as they do."""
-    say(f"\n{collections:,} collections of {RUNS} real runs of each of {len(tracks)} matrices: how often 95 % ")
-    say("intervals hold the value of the whole matrix; mean over the matrices, and the lowest to the highest\n")
-    say(f"| interval of | {' | '.join(f'{topics} topics' for topics in SIZES)} |\n| --- |{' --- |' * len(SIZES)}")
-    cells = [[_held(one, number, size, collections) for number, one in enumerate(tracks.values())] for size in SIZES]
+    say(
+        f"\n{collections:,} collections of {RUNS} real runs of each of {len(tracks)} matrices: how often 95 % "
+    )
+    say(
+        "intervals hold the value of the whole matrix; mean over the matrices, and the lowest to the highest\n"
+    )
+    say(
+        f"| interval of | {' | '.join(f'{topics} topics' for topics in SIZES)} |\n| --- |{' --- |' * len(SIZES)}"
+    )
+    cells = [
+        [_held(one, number, size, collections) for number, one in enumerate(tracks.values())]
+        for size in SIZES
+    ]
     for name in cells[0][0]:
-        say(f"| {name} | {' | '.join(span(of_matrix[name] for of_matrix in cell) for cell in cells)} |")
+        say(
+            f"| {name} | {' | '.join(span(of_matrix[name] for of_matrix in cell) for cell in cells)} |"
+        )
 
 
 def _held(values: Matrix, number: int, topics: int, collections: int) -> dict[str, Rate]:
     found: dict[str, list[float]] = {}
-    delta = np.array([np.sign(one[:, None] - values[:, None, :]).mean(axis=(1, 2)) for one in values])
+    delta = np.array(
+        [np.sign(one[:, None] - values[:, None, :]).mean(axis=(1, 2)) for one in values]
+    )
     for at in range(collections):
         rng = np.random.default_rng((6, number, topics, at))
         chosen = rng.choice(len(values), RUNS, replace=False)
         some = values[chosen]
         drawn = some[:, rng.integers(0, values.shape[1], topics)]
-        held_by = intervals(some, drawn, delta[np.ix_(chosen, chosen)], Options(resamples=1_999, seed=at))
+        held_by = intervals(
+            some, drawn, delta[np.ix_(chosen, chosen)], Options(resamples=1_999, seed=at)
+        )
         for name, held in held_by.items():
             found.setdefault(name, []).append(float(np.nanmean(held)))
     return {name: rate_of(np.array(shares)) for name, shares in found.items()}
@@ -138,7 +183,9 @@ def intervals(true: Matrix, drawn: Matrix, delta: Matrix, options: Options) -> d
         one = TESTS[name].compare(drawn, first, second, options)
         found[f"a difference, `{name}`"] = _holds(differences, one.low, one.high)
     sizes = effect_sizes(drawn, first, second, options)
-    for name, of_all in (_effects_of_all(true, differences) | {"cliff_delta": delta[first, second]}).items():
+    for name, of_all in (
+        _effects_of_all(true, differences) | {"cliff_delta": delta[first, second]}
+    ).items():
         estimate = getattr(sizes, name)
         found[f"`{name}`"] = _holds(of_all, estimate.low, estimate.high)
     places = standings(means[None, :], np.array([False]))[0]
@@ -160,7 +207,9 @@ def _effects_of_all(true: Matrix, differences: Floats) -> dict[str, Floats]:
     residual = true - true.mean(axis=0) - true.mean(axis=1, keepdims=True) + true.mean()
     spread = np.sqrt(np.square(residual).sum() / ((len(true) - 1) * true.shape[1]))
     return {
-        "cohen_d": np.divide(differences, apart.std(axis=1), out=np.full(len(first), np.nan), where=apart.any(axis=1)),
+        "cohen_d": np.divide(
+            differences, apart.std(axis=1), out=np.full(len(first), np.nan), where=apart.any(axis=1)
+        ),
         "standardised": differences / spread,
         "probability_better": (apart > 0).mean(axis=1) + (apart == 0).mean(axis=1) / 2,
     }
@@ -169,4 +218,6 @@ def _effects_of_all(true: Matrix, differences: Floats) -> dict[str, Floats]:
 def _holds(value: Floats, low: Floats, high: Floats) -> Floats:
     """Whether each interval holds its value, but for rounding; NaN without an interval."""
     slack = 1e-12 * np.maximum(1.0, np.abs(value))
-    return np.where(np.isnan(low) | np.isnan(value), np.nan, (low - slack <= value) & (value <= high + slack))
+    return np.where(
+        np.isnan(low) | np.isnan(value), np.nan, (low - slack <= value) & (value <= high + slack)
+    )

@@ -25,12 +25,18 @@ def blocks_of(records: Sequence[Record]) -> list[SessionBlock]:
     return blocks
 
 
-def judged_sessions(records: Sequence[Record], qrels: Qrels, by: JudgedBy = "topic") -> JudgedSessions:
+def judged_sessions(
+    records: Sequence[Record], qrels: Qrels, by: JudgedBy = "topic"
+) -> JudgedSessions:
     return judge_sessions(blocks_of(records), judgements_of(qrels), by)
 
 
 def session(
-    *queries: Sequence[str], name: str = "s", topic: str = "t", scanned: Sequence[int] = (), **more: Any
+    *queries: Sequence[str],
+    name: str = "s",
+    topic: str = "t",
+    scanned: Sequence[int] = (),
+    **more: Any,
 ) -> Record:
     """A session by the documents of its queries; `scanned` says how far each was looked at."""
     texts: list[dict[str, Any]] = [{"documents": list(documents)} for documents in queries]

@@ -61,11 +61,18 @@ def print_explanations(say: Callable[[str], None], sets: int) -> None:
     """Say in how many studies something is found, where nothing is and where something is."""
     associated, changed = null_findings(sets)
     planted = sum(
-        "k1" in dict(found_changes(explain(*grid_study(np.random.default_rng((8, number)), 0.05), resamples=1)))
+        "k1"
+        in dict(
+            found_changes(
+                explain(*grid_study(np.random.default_rng((8, number)), 0.05), resamples=1)
+            )
+        )
         for number in range(sets)
     )
     say(f"\n{sets:,} studies of {RUNS} runs and {PARAMETERS} parameters that mean nothing:")
     say(f"- any parameter goes with the measure: {100 * associated / sets:.1f} %")
     say(f"- any change of a value is significant: {100 * changed / sets:.1f} %")
-    say(f"{sets:,} studies of {len(K1) * len(B)} runs in which one value is better by .05, noise {NOISE:g}:")
+    say(
+        f"{sets:,} studies of {len(K1) * len(B)} runs in which one value is better by .05, noise {NOISE:g}:"
+    )
     say(f"- a change of it is significant: {100 * planted / sets:.1f} %")

@@ -22,11 +22,19 @@ def random_collection(seed: int) -> tuple[dict[str, dict[str, int]], dict[str, d
     qrels, run = {}, {}
     for topic in range(12):
         documents = [f"d{i}" for i in range(60)]
-        levels = rng.choice([-2, -1, 0, 0, 0, 1, 2, 3], 30) if topic % 4 else rng.choice([-1, 0], 30)
-        qrels[f"t{topic}"] = {str(doc): int(level) for doc, level in zip(documents[::2], levels, strict=True)}
+        levels = (
+            rng.choice([-2, -1, 0, 0, 0, 1, 2, 3], 30) if topic % 4 else rng.choice([-1, 0], 30)
+        )
+        qrels[f"t{topic}"] = {
+            str(doc): int(level) for doc, level in zip(documents[::2], levels, strict=True)
+        }
         retrieved = rng.choice(documents, rng.integers(1, 60), replace=False)
-        scores = rng.integers(0, 8, len(retrieved)) / 4 if topic % 3 else rng.normal(size=len(retrieved))
-        run[f"t{topic}"] = {str(doc): float(score) for doc, score in zip(retrieved, scores, strict=True)}
+        scores = (
+            rng.integers(0, 8, len(retrieved)) / 4 if topic % 3 else rng.normal(size=len(retrieved))
+        )
+        run[f"t{topic}"] = {
+            str(doc): float(score) for doc, score in zip(retrieved, scores, strict=True)
+        }
     del run["t5"]
     run["unjudged topic"[:8]] = {"d1": 1.0}
     return qrels, run
@@ -69,12 +77,21 @@ def test_relevance_thresholds_agree(seed: int) -> None:
 def test_condensed_lists_agree(seed: int) -> None:
     qrels, run = random_collection(seed)
     peer_names = ["map", "ndcg_cut_10", "P_10", "recip_rank"]
-    peer = pytrec_eval.RelevanceEvaluator(qrels, set(peer_names), judged_docs_only_flag=True).evaluate(run)
+    peer = pytrec_eval.RelevanceEvaluator(
+        qrels, set(peer_names), judged_docs_only_flag=True
+    ).evaluate(run)
     ours = judged_run(qrels, run, "float32")
-    spelled = ("AP(judged_only=True)", "nDCG(judged_only=True)@10", "P(judged_only=True)@10", "RR(judged_only=True)")
+    spelled = (
+        "AP(judged_only=True)",
+        "nDCG(judged_only=True)@10",
+        "P(judged_only=True)@10",
+        "RR(judged_only=True)",
+    )
     for name, measure in zip(peer_names, spelled, strict=True):
         expected = [peer.get(topic, {}).get(name, 0.0) for topic in qrels]
-        np.testing.assert_allclose(parse_measure(measure).compute(ours), expected, rtol=0, atol=1e-9, err_msg=name)
+        np.testing.assert_allclose(
+            parse_measure(measure).compute(ours), expected, rtol=0, atol=1e-9, err_msg=name
+        )
 
 
 def test_float32_ties_what_doubles_tell_apart() -> None:

@@ -45,7 +45,9 @@ def test_the_analysis_of_variance_agrees() -> None:
 
     values = np.random.default_rng(7).random((5, 30)) + np.linspace(0, 0.2, 5)[:, None]
     rows = [(run, topic, value) for (run, topic), value in np.ndenumerate(values)]
-    table = AnovaRM(pd.DataFrame(rows, columns=["run", "topic", "value"]), "value", "topic", within=["run"]).fit()
+    table = AnovaRM(
+        pd.DataFrame(rows, columns=["run", "topic", "value"]), "value", "topic", within=["run"]
+    ).fit()
     theirs, ours = table.anova_table.loc["run"], OMNIBUS["anova"](values)
     assert ours.statistic == pytest.approx(theirs["F Value"])
     assert ours.sphericity is not None
@@ -61,7 +63,9 @@ def test_power_agrees(topics: int) -> None:
     t = TTestPower().power(0.1 / np.sqrt(0.08), topics, 0.05)
     within, between = 7 * (topics - 1), 7
     one_sided = TTestPower().power(0.1 / np.sqrt(0.08), topics, 0.05, alternative="larger")
-    anova = ftest_power(np.sqrt(topics * 0.1**2 / (2 * 0.04) / (within + between + 1)), within, between, 0.05)
+    anova = ftest_power(
+        np.sqrt(topics * 0.1**2 / (2 * 0.04) / (within + between + 1)), within, between, 0.05
+    )
     assert power_of_t(topics, 0.1, 0.04) == pytest.approx(t, abs=1e-7)
     assert power_of_non_inferiority(topics, 0.1, 0.04) == pytest.approx(one_sided, abs=1e-7)
     assert power_of_anova(topics, 8, 0.1, 0.04) == pytest.approx(anova, abs=1e-7)
@@ -72,9 +76,13 @@ def test_topic_set_sizes_agree() -> None:
 
     t = TTestPower().solve_power(0.1 / np.sqrt(0.08), alpha=0.05, power=0.8)
     assert topics_for_t(0.1, 0.04) == np.ceil(t)
-    one_sided = TTestPower().solve_power(0.1 / np.sqrt(0.08), alpha=0.05, power=0.8, alternative="larger")
+    one_sided = TTestPower().solve_power(
+        0.1 / np.sqrt(0.08), alpha=0.05, power=0.8, alternative="larger"
+    )
     assert topics_for_non_inferiority(0.1, 0.04) == np.ceil(one_sided)
     means = np.array([0.05, -0.05, *[0.0] * 6])
-    anova = FTestAnovaPower().solve_power(np.sqrt((means**2).mean() / 0.04), alpha=0.05, power=0.8, k_groups=8)
+    anova = FTestAnovaPower().solve_power(
+        np.sqrt((means**2).mean() / 0.04), alpha=0.05, power=0.8, k_groups=8
+    )
     # Theirs is one-way, whose residual has more degrees of freedom.
     assert topics_for_anova(8, 0.1, 0.04) - np.ceil(anova / 8) in (0, 1)

@@ -44,19 +44,32 @@ def compared(sides: tuple[dict[tuple[str, str], int], dict[tuple[str, str], int]
     return compare_assessments(judged(first), judged(second))
 
 
-def test_the_cross_table_counts_what_sets_count(compared: Assessments, sides: tuple[dict, dict]) -> None:
+def test_the_cross_table_counts_what_sets_count(
+    compared: Assessments, sides: tuple[dict, dict]
+) -> None:
     first, second = sides
     assert compared.levels.tolist() == [-1, 0, 1, 2, 3]
     for row, level in enumerate(compared.levels):
-        assert compared.only_first[row] == sum(first[pair] == level for pair in first.keys() - second.keys())
-        assert compared.only_second[row] == sum(second[pair] == level for pair in second.keys() - first.keys())
+        assert compared.only_first[row] == sum(
+            first[pair] == level for pair in first.keys() - second.keys()
+        )
+        assert compared.only_second[row] == sum(
+            second[pair] == level for pair in second.keys() - first.keys()
+        )
         for column, other in enumerate(compared.levels):
-            shared = [pair for pair in first.keys() & second.keys() if (first[pair], second[pair]) == (level, other)]
+            shared = [
+                pair
+                for pair in first.keys() & second.keys()
+                if (first[pair], second[pair]) == (level, other)
+            ]
             assert compared.both[row, column] == len(shared)
 
 
 def test_kappas_are_those_of_statsmodels(compared: Assessments) -> None:
-    plain, weighted = cohens_kappa(compared.both), cohens_kappa(compared.both, weights=compared.levels)
+    plain, weighted = (
+        cohens_kappa(compared.both),
+        cohens_kappa(compared.both, weights=compared.levels),
+    )
     assert compared.kappa == pytest.approx(plain.kappa, rel=1e-12)
     assert compared.weighted_kappa == pytest.approx(weighted.kappa, rel=1e-12)
 

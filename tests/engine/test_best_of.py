@@ -58,6 +58,8 @@ def test_what_is_expected_of_the_best_is_less_than_what_is_seen() -> None:
     assert np.mean(seen) > 0.015
     assert abs(np.mean(expected)) < 0.002
     (values,) = histories(1, 3, 40)
-    assert expected_best(1 - values, lower_is_better=True) == pytest.approx(1 - expected_best(values))
+    assert expected_best(1 - values, lower_is_better=True) == pytest.approx(
+        1 - expected_best(values)
+    )
     assert expected_best(values[:1]) == pytest.approx(values[0].mean(), abs=0.02)
     assert math.isnan(expected_best(values[:, :1]))

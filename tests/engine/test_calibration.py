@@ -28,7 +28,9 @@ TOGETHER = [name for name, test in TESTS.items() if test.simultaneous]
 # The bootstrap's spread is that of n, not of n - 1, and its tails are normal: a little too much is known of it.
 EXPECTED = dict.fromkeys(ALONE, ALPHA) | {
     "sign": float(2 * stats.binom.cdf(17, TOPICS, 0.5)),
-    "bootstrap": float(2 * stats.t.sf(stats.norm.isf(ALPHA / 2) * (1 - 1 / TOPICS) ** 0.5, TOPICS - 1)),
+    "bootstrap": float(
+        2 * stats.t.sf(stats.norm.isf(ALPHA / 2) * (1 - 1 / TOPICS) ** 0.5, TOPICS - 1)
+    ),
 }
 
 
@@ -69,7 +71,9 @@ def test_no_correction_lets_more_than_5_per_cent_of_the_families_through(name: s
     assert found.value < family_rate("paired_t", results("paired_t"), "none").value / 2
 
 
-@pytest.mark.parametrize("name", ["paired_t", "bootstrap", "max_t", "tukey_hsd", "randomised_tukey_hsd", "welch_t"])
+@pytest.mark.parametrize(
+    "name", ["paired_t", "bootstrap", "max_t", "tukey_hsd", "randomised_tukey_hsd", "welch_t"]
+)
 def test_intervals_hold_the_truth_as_often_as_they_say(name: str) -> None:
     """The BCa interval of 50 topics lacks a per cent: its spread is that of n, not of n - 1, its tails are normal."""
     found = coverage(name, results(name))

@@ -22,7 +22,9 @@ from metrics.engine.significance import TESTS
 from metrics.engine.significance.pairs import Matrix, Options, all_pairs
 
 
-def simulated(runs: int, topics: int, gaps: list[float], seed: int = 1, spread: float = 0.1) -> Matrix:
+def simulated(
+    runs: int, topics: int, gaps: list[float], seed: int = 1, spread: float = 0.1
+) -> Matrix:
     rng = np.random.default_rng(seed)
     return np.array(gaps)[:runs, None] + rng.random(topics) + rng.normal(0, spread, (runs, topics))
 
@@ -31,22 +33,32 @@ def test_the_power_of_the_t_test_is_how_often_it_finds_the_difference() -> None:
     pairs = np.vstack([simulated(2, 30, [0.06, 0.0], seed) for seed in range(3000)])
     first = np.arange(0, 6000, 2)
     found = (TESTS["paired_t"].compare(pairs, first, first + 1, Options()).p_value < 0.05).mean()
-    assert power_of_t(30, 0.06, 0.01) == pytest.approx(found, abs=4 * np.sqrt(found * (1 - found) / 3000))
+    assert power_of_t(30, 0.06, 0.01) == pytest.approx(
+        found, abs=4 * np.sqrt(found * (1 - found) / 3000)
+    )
 
 
 @pytest.mark.parametrize("topics", [3, 10, 60])
 def test_two_runs_make_both_designs_one(topics: int) -> None:
     """F of two runs on the same topics is the square of t."""
-    assert power_of_anova(topics, 2, 0.05, 0.01) == pytest.approx(power_of_t(topics, 0.05, 0.01), rel=1e-9)
+    assert power_of_anova(topics, 2, 0.05, 0.01) == pytest.approx(
+        power_of_t(topics, 0.05, 0.01), rel=1e-9
+    )
 
 
 def test_the_fewest_topics_are_enough_and_one_less_is_not() -> None:
-    t, anova, interval = topics_for_t(0.1, 0.05), topics_for_anova(10, 0.1, 0.05), topics_for_interval(0.1, 0.05)
+    t, anova, interval = (
+        topics_for_t(0.1, 0.05),
+        topics_for_anova(10, 0.1, 0.05),
+        topics_for_interval(0.1, 0.05),
+    )
     assert power_of_t(t, 0.1, 0.05) >= 0.8 > power_of_t(t - 1, 0.1, 0.05)
     assert power_of_anova(anova, 10, 0.1, 0.05) >= 0.8 > power_of_anova(anova - 1, 10, 0.1, 0.05)
     assert half_width(interval, 0.05) <= 0.05 < half_width(interval - 1, 0.05)
     assert power_of_t(t, detectable_difference(t, 0.05), 0.05) == pytest.approx(0.8)
-    assert topics_for_t(9.0, 0.05) == 2 + (power_of_t(2, 9.0, 0.05) < 0.8) * (topics_for_t(9.0, 0.05) - 2)
+    assert topics_for_t(9.0, 0.05) == 2 + (power_of_t(2, 9.0, 0.05) < 0.8) * (
+        topics_for_t(9.0, 0.05) - 2
+    )
 
 
 def test_intervals_are_as_wide_as_expected() -> None:
@@ -75,7 +87,9 @@ def test_sizes_that_have_no_answer_are_refused() -> None:
     assert power_of_t(10**6, 5.0, 1e-6) == power_of_anova(10**6, 5, 5.0, 1e-6) == 1.0
 
 
-def test_discriminative_power_is_the_share_below_alpha_and_the_difference_that_any_pair_needs() -> None:
+def test_discriminative_power_is_the_share_below_alpha_and_the_difference_that_any_pair_needs() -> (
+    None
+):
     values = simulated(5, 40, [0.0, 0.0, 0.0, 0.5, 0.5])
     found = discriminative_power(values, "paired_t")
     result = TESTS["paired_t"].compare(values, *all_pairs(5), Options())
@@ -94,7 +108,9 @@ def test_swaps_are_counted_by_the_first_difference() -> None:
     assert rates.compared.sum(axis=1).tolist() == [40, 40]
     assert rates.needed().tolist() == [0, 0]
     alike = swap_rates(simulated(6, 400, [0.0] * 6), [5, 100, 200], trials=60)
-    assert alike.swapped.sum(axis=1) / alike.compared.sum(axis=1) == pytest.approx([0.5, 0.5, 0.5], abs=0.2)
+    assert alike.swapped.sum(axis=1) / alike.compared.sum(axis=1) == pytest.approx(
+        [0.5, 0.5, 0.5], abs=0.2
+    )
     assert alike.needed()[0] > alike.needed()[2] > 0
 
 
@@ -103,8 +119,15 @@ def naive_swap_rates(values: Matrix, size: int, trials: int, seed: int) -> list[
     found = []
     for trial in range(trials):
         order = np.random.default_rng((seed, trial)).permutation(values.shape[1])
-        one, other = values[:, order[:size]].mean(axis=1), values[:, order[size : 2 * size]].mean(axis=1)
-        pairs = [(one[i] - one[j], other[i] - other[j]) for i in range(len(values)) for j in range(i + 1, len(values))]
+        one, other = (
+            values[:, order[:size]].mean(axis=1),
+            values[:, order[size : 2 * size]].mean(axis=1),
+        )
+        pairs = [
+            (one[i] - one[j], other[i] - other[j])
+            for i in range(len(values))
+            for j in range(i + 1, len(values))
+        ]
         found += [(abs(before), before * after < 0) for before, after in pairs]
     return found
 
@@ -115,6 +138,11 @@ def test_swap_rates_are_those_of_counting_one_by_one() -> None:
     for row, size in enumerate((6, 12)):
         found = naive_swap_rates(values, size, 15, 3)
         for column in range(21):
-            inside = [swap for difference, swap in found if min(int(difference / 0.01), 20) == column]
-            assert (rates.compared[row, column], rates.swapped[row, column]) == (len(inside), sum(inside))
+            inside = [
+                swap for difference, swap in found if min(int(difference / 0.01), 20) == column
+            ]
+            assert (rates.compared[row, column], rates.swapped[row, column]) == (
+                len(inside),
+                sum(inside),
+            )
     assert np.isnan(rates.rates[rates.compared == 0]).all()

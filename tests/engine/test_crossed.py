@@ -46,15 +46,29 @@ def f_of(analysis: crossed.OmnibusResult) -> list[float]:
 def test_repeated_measures_agree_with_statsmodels_and_plain_arithmetic(systems: int) -> None:
     rng = np.random.default_rng(systems)
     searcher, topic, system = (part.ravel() for part in np.indices((7, 5, systems)))
-    values = rng.normal(0, 1, len(system)) + searcher + rng.normal(0, 1, (7, systems))[searcher, system] + 0.3 * system
-    found, table = crossed.analyse(values, system, topic, searcher), frame((values, system, topic, searcher))
+    values = (
+        rng.normal(0, 1, len(system))
+        + searcher
+        + rng.normal(0, 1, (7, systems))[searcher, system]
+        + 0.3 * system
+    )
+    found, table = (
+        crossed.analyse(values, system, topic, searcher),
+        frame((values, system, topic, searcher)),
+    )
     expected = []
     for unit, number in (("searcher", 7), ("topic", 5)):
-        theirs = AnovaRM(table, "y", unit, within=["system"], aggregate_func="mean").fit().anova_table.iloc[0]
+        theirs = (
+            AnovaRM(table, "y", unit, within=["system"], aggregate_func="mean")
+            .fit()
+            .anova_table.iloc[0]
+        )
         expected.append((theirs["F Value"], theirs["Num DF"], theirs["Den DF"], theirs["Pr > F"]))
         assert theirs["Den DF"] == (systems - 1) * (number - 1)
     for source, (f, _, within, p_value) in zip(found.sources[1:], expected, strict=True):
-        assert (source.statistic, source.freedom, source.p_value) == pytest.approx((f, within, p_value))
+        assert (source.statistic, source.freedom, source.p_value) == pytest.approx(
+            (f, within, p_value)
+        )
         assert source.squares == pytest.approx(found.sources[0].mean_square / f * within)
     (f1, between, n1, _), (f2, _, n2, _) = expected
     freedom = (f1 + f2) ** 2 / (f1**2 / n2 + f2**2 / n1)
@@ -63,14 +77,18 @@ def test_repeated_measures_agree_with_statsmodels_and_plain_arithmetic(systems: 
     assert found.p_value == pytest.approx(stats.f.sf(f1 * f2 / (f1 + f2), between, freedom))
     fit = anova_lm(ols("y ~ C(system) + C(topic) + C(searcher)", table).fit())
     squares = fit["sum_sq"]
-    assert found.effect == pytest.approx(squares["C(system)"] / (squares["C(system)"] + squares["Residual"]))
+    assert found.effect == pytest.approx(
+        squares["C(system)"] / (squares["C(system)"] + squares["Residual"])
+    )
 
 
 def test_the_interval_is_that_of_min_f() -> None:
     """In plain arithmetic, of the differences of each searcher and each topic."""
     values, system, topic, searcher = study(np.random.default_rng(4), "paired", 0.5, gap=0.4)
     cells = {(s, t, k): v for v, k, t, s in zip(values, system, topic, searcher, strict=True)}
-    each = {(s, t): cells[s, t, 0] - cells[s, t, 1] for s in range(SEARCHERS) for t in range(TOPICS)}
+    each = {
+        (s, t): cells[s, t, 0] - cells[s, t, 1] for s in range(SEARCHERS) for t in range(TOPICS)
+    }
     by_searcher = [mean(each[s, t] for t in range(TOPICS)) for s in range(SEARCHERS)]
     by_topic = [mean(each[s, t] for s in range(SEARCHERS)) for t in range(TOPICS)]
     difference = mean(each.values())
@@ -83,7 +101,9 @@ def test_the_interval_is_that_of_min_f() -> None:
     )
     assert f_of(found.analysis) == pytest.approx([difference**2 / v for v in (v1 + v2, v1, v2)])
     other = crossed.contrast(1000 * values, 1 - system, topic, searcher, 0.9)
-    assert (other.difference, other.low) == pytest.approx((-1000 * found.difference, -1000 * found.high))
+    assert (other.difference, other.low) == pytest.approx(
+        (-1000 * found.difference, -1000 * found.high)
+    )
     assert other.analysis.p_value == pytest.approx(found.analysis.p_value)
 
 
@@ -111,14 +131,21 @@ def test_searchers_with_one_system_each_are_compared_by_their_means(systems: int
     values = rng.normal(0, 1 + system) + rng.normal(0, 1, 11)[searcher] + topic
     found = crossed.analyse(values, system, topic, searcher)
     means = [
-        np.array([values[searcher == one].mean() for one in np.unique(searcher[system == k])]) for k in range(systems)
+        np.array([values[searcher == one].mean() for one in np.unique(searcher[system == k])])
+        for k in range(systems)
     ]
     theirs = anova_oneway(means, use_var="bf" if systems > 2 else "unequal")
     assert found.sources[1].statistic == pytest.approx(theirs.statistic)
-    assert found.sources[1].freedom == pytest.approx(theirs.df_denom if systems == 2 else theirs.df[1])
+    assert found.sources[1].freedom == pytest.approx(
+        theirs.df_denom if systems == 2 else theirs.df[1]
+    )
     if systems == 2:
-        by_topic = np.array([[values[(topic == t) & (system == k)].mean() for t in range(4)] for k in range(2)])
-        assert found.sources[2].statistic == pytest.approx(stats.ttest_rel(*by_topic).statistic ** 2)
+        by_topic = np.array(
+            [[values[(topic == t) & (system == k)].mean() for t in range(4)] for k in range(2)]
+        )
+        assert found.sources[2].statistic == pytest.approx(
+            stats.ttest_rel(*by_topic).statistic ** 2
+        )
 
 
 def test_a_latin_square_loses_its_orders() -> None:
@@ -128,16 +155,22 @@ def test_a_latin_square_loses_its_orders() -> None:
     table = frame(found)
     for unit, other, source in (("searcher", "topic", 1), ("topic", "searcher", 2)):
         means = table.pivot_table(index=unit, columns="system", values="y", aggfunc="mean")
-        gaps = pd.DataFrame({"d": means[0] - means[1], "order": [1 if one % 2 else -1 for one in means.index]})
+        gaps = pd.DataFrame(
+            {"d": means[0] - means[1], "order": [1 if one % 2 else -1 for one in means.index]}
+        )
         fit = ols("d ~ order", gaps).fit()
-        assert analysis.sources[source].statistic == pytest.approx(fit.tvalues["Intercept"] ** 2), other
+        assert analysis.sources[source].statistic == pytest.approx(fit.tvalues["Intercept"] ** 2), (
+            other
+        )
         assert analysis.sources[source].freedom == pytest.approx(len(gaps) - 2)
 
 
 def test_missing_sessions_leave_an_analysis_of_the_others() -> None:
     values, system, topic, searcher = study(np.random.default_rng(8), "paired", 0.4, kept=0.7)
     found = crossed.contrast(values, system, topic, searcher, 0.95)
-    fit = ols("y ~ C(system) + C(topic) + C(searcher)", frame((values, system, topic, searcher))).fit()
+    fit = ols(
+        "y ~ C(system) + C(topic) + C(searcher)", frame((values, system, topic, searcher))
+    ).fit()
     assert found.difference == pytest.approx(-fit.params["C(system)[T.1]"])
     assert 0 < found.analysis.sources[1].freedom < SEARCHERS - 1
     assert 0 < found.analysis.sources[2].freedom < TOPICS - 1
@@ -148,9 +181,18 @@ def test_missing_sessions_leave_an_analysis_of_the_others() -> None:
 def test_what_does_not_vary_has_no_test() -> None:
     searcher, topic, system = (part.ravel() for part in np.indices((4, 3, 2)))
     apart = crossed.contrast(1.0 * system + searcher, system, topic, searcher, 0.95)
-    assert (apart.analysis.statistic, np.isnan(apart.analysis.p_value), np.isnan(apart.low)) == (None, True, True)
+    assert (apart.analysis.statistic, np.isnan(apart.analysis.p_value), np.isnan(apart.low)) == (
+        None,
+        True,
+        True,
+    )
     same = crossed.contrast(1.0 * searcher + topic, system, topic, searcher, 0.95)
-    assert (same.analysis.statistic, same.analysis.p_value, same.low, same.high) == (0.0, 1.0, 0.0, 0.0)
+    assert (same.analysis.statistic, same.analysis.p_value, same.low, same.high) == (
+        0.0,
+        1.0,
+        0.0,
+        0.0,
+    )
     by_topic = crossed.contrast(1.0 * system * topic, system, topic, searcher, 0.95)
     assert by_topic.analysis.sources[1].statistic is None
     assert by_topic.analysis.freedom[1] == pytest.approx(2)
@@ -166,14 +208,20 @@ def test_what_does_not_vary_has_no_test() -> None:
         ([0, 0, 1, 1], [0, 1, 0, 1], [0, 0, 1, 1], "too few"),
     ],
 )
-def test_what_cannot_be_analysed_says_why(searcher: list[int], topic: list[int], system: list[int], said: str) -> None:
+def test_what_cannot_be_analysed_says_why(
+    searcher: list[int], topic: list[int], system: list[int], said: str
+) -> None:
     with pytest.raises(StatisticsError, match=said):
-        crossed.analyse(np.arange(len(system)) ** 1.5, np.array(system), np.array(topic), np.array(searcher))
+        crossed.analyse(
+            np.arange(len(system)) ** 1.5, np.array(system), np.array(topic), np.array(searcher)
+        )
 
 
 def factors_of(rows: list[tuple[str, str, str]]) -> Factors:
     """Of (topic, searcher, system)."""
-    return Factors.of([Session(b"s%d" % n, *(part.encode() for part in row)) for n, row in enumerate(rows)])
+    return Factors.of(
+        [Session(b"s%d" % n, *(part.encode() for part in row)) for n, row in enumerate(rows)]
+    )
 
 
 ALL = list(product(["t1", "t2", "t3", "t4"], ["u1", "u2", "u3", "u4"], ["A", "B"]))
@@ -181,11 +229,21 @@ ALL = list(product(["t1", "t2", "t3", "t4"], ["u1", "u2", "u3", "u4"], ["A", "B"
 
 def test_searchers_and_topics_without_the_systems_of_most_are_left_out() -> None:
     found = crossing_of(np.ones(len(ALL)), factors_of(ALL))
-    assert (found.searchers_cross, found.topics_cross, len(found.sessions), found.fewest) == (True, True, 32, 4)
+    assert (found.searchers_cross, found.topics_cross, len(found.sessions), found.fewest) == (
+        True,
+        True,
+        32,
+        4,
+    )
     more = [*ALL, ("t1", "u5", "A"), ("t2", "u5", "A"), ("t9", "u1", "B")]
     found = crossing_of(np.ones(len(more)), factors_of(more))
     assert found.sessions.tolist() == list(range(32))
-    assert (found.searchers, found.topics, found.searchers_left_out, found.topics_left_out) == (4, 4, 1, 1)
+    assert (found.searchers, found.topics, found.searchers_left_out, found.topics_left_out) == (
+        4,
+        4,
+        1,
+        1,
+    )
     values = np.where([row[1:] == ("u1", "A") for row in ALL], np.nan, 1.0)
     found = crossing_of(values, factors_of(ALL))
     assert (found.searchers, found.searchers_left_out, len(found.sessions)) == (3, 1, 24)
@@ -196,11 +254,19 @@ def test_searchers_and_topics_without_the_systems_of_most_are_left_out() -> None
 
 
 def test_pairs_of_several_studies_are_crossed_one_by_one() -> None:
-    rows = [*ALL, *((topic, f"{user}b", "C" if system == "A" else "D") for topic, user, system in ALL)]
+    rows = [
+        *ALL,
+        *((topic, f"{user}b", "C" if system == "A" else "D") for topic, user, system in ALL),
+    ]
     factors, pairs = factors_of(rows), (np.array([0, 0, 2]), np.array([1, 2, 3]))
     both, mixed, other = crossings_of(np.ones(len(rows)), factors, *pairs)
     assert (both.sessions.tolist(), other.sessions.tolist()) == ([*range(32)], [*range(32, 64)])
-    assert (both.searchers_cross, mixed.searchers_cross, mixed.topics_cross, len(mixed.sessions)) == (
+    assert (
+        both.searchers_cross,
+        mixed.searchers_cross,
+        mixed.topics_cross,
+        len(mixed.sessions),
+    ) == (
         True,
         False,
         True,
@@ -209,7 +275,11 @@ def test_pairs_of_several_studies_are_crossed_one_by_one() -> None:
     (whole,) = crossings_of(np.ones(32), factors_of(ALL), *(side[:1] for side in pairs))
     assert len(whole.sessions) == 32
     with pytest.raises(StatisticsError, match="no searcher has several topics"):
-        crossings_of(np.ones(64), factors_of([(topic, user + topic, system) for topic, user, system in rows]), *pairs)
+        crossings_of(
+            np.ones(64),
+            factors_of([(topic, user + topic, system) for topic, user, system in rows]),
+            *pairs,
+        )
 
 
 @pytest.mark.parametrize(
@@ -217,22 +287,38 @@ def test_pairs_of_several_studies_are_crossed_one_by_one() -> None:
     [
         ([row for row in ALL if row[1] in ("u1", "u2")], "3 searchers or more of each system"),
         ([row for row in ALL if row[0] in ("t1", "t2")], "3 topics or more of each system"),
-        ([(topic, "", system) for topic, _, system in ALL], "the topic and the searcher of every session"),
-        ([(topic, topic + user, system) for topic, user, system in ALL], "no searcher has several topics"),
-        ([(user + topic, user, system) for topic, user, system in ALL], "no topic has several searchers"),
+        (
+            [(topic, "", system) for topic, _, system in ALL],
+            "the topic and the searcher of every session",
+        ),
+        (
+            [(topic, topic + user, system) for topic, user, system in ALL],
+            "no searcher has several topics",
+        ),
+        (
+            [(user + topic, user, system) for topic, user, system in ALL],
+            "no topic has several searchers",
+        ),
         (
             [row for row in ALL if row[1] > "u2" or row[2] == "A"],
             "most searchers have neither all systems nor one each",
         ),
-        ([row for row in ALL if row[2] == "A" or row[1] == "u1"], "2 searchers or more of each system"),
+        (
+            [row for row in ALL if row[2] == "A" or row[1] == "u1"],
+            "2 searchers or more of each system",
+        ),
     ],
 )
-def test_sessions_that_cannot_be_crossed_say_why(rows: list[tuple[str, str, str]], said: str) -> None:
+def test_sessions_that_cannot_be_crossed_say_why(
+    rows: list[tuple[str, str, str]], said: str
+) -> None:
     with pytest.raises(StatisticsError, match=said):
         crossing_of(np.ones(len(rows)), factors_of(rows))
 
 
 def test_min_f_keeps_its_level_where_the_paired_test_does_not() -> None:
-    plain, _, _, whole = (rate_of(column[:, None]) for column in found_differences("paired", 0.7, 60).T)
+    plain, _, _, whole = (
+        rate_of(column[:, None]) for column in found_differences("paired", 0.7, 60).T
+    )
     assert plain.value > ALPHA + 3 * plain.error
     assert whole.value < ALPHA + 3 * whole.error

@@ -22,7 +22,13 @@ from tests.engine.test_against_pytrec_eval import random_collection
 
 DEPTH = 70
 SEEDS = range(8)
-NORMALISED = ["nCG", "nDCG", "nDCG(dis='jk',b=3)", "nDCG(gains='0-1-10-100',ideal='retrieved')", "nCG(gains='exp')"]
+NORMALISED = [
+    "nCG",
+    "nDCG",
+    "nDCG(dis='jk',b=3)",
+    "nDCG(gains='0-1-10-100',ideal='retrieved')",
+    "nCG(gains='exp')",
+]
 EVERY = [
     *CURVES,
     *NORMALISED[2:],
@@ -41,7 +47,9 @@ def drawn(measure: str, qrels: Qrels, run: Run, depth: int = DEPTH) -> Curve:
     return curve(judged_run(qrels, run), curve_measure(measure), depth)
 
 
-def sums(measure: str, qrels: Qrels, run: Run, depth: int = DEPTH) -> tuple[npt.NDArray[np.float64], ...]:
+def sums(
+    measure: str, qrels: Qrels, run: Run, depth: int = DEPTH
+) -> tuple[npt.NDArray[np.float64], ...]:
     """What a normalised measure divides, topic by topic and rank by rank: (D)CG of the run and of the ideal."""
     parameters = curve_measure(measure).parameters
     dis, b = parameters.get("dis", "none"), parameters.get("b", 2.0)
@@ -50,14 +58,24 @@ def sums(measure: str, qrels: Qrels, run: Run, depth: int = DEPTH) -> tuple[npt.
         return {"none": 1.0, "log2": math.log2(rank + 1), "jk": max(1.0, math.log(rank, b))}[dis]
 
     def cumulated(levels: list[int]) -> list[float]:
-        gains = [float(parameters["gains"].of(np.array([level]))[0]) for level in levels] + [0.0] * depth
-        return [sum(gains[i - 1] / discount(i) for i in range(1, k + 1)) for k in range(1, depth + 1)]
+        gains = [float(parameters["gains"].of(np.array([level]))[0]) for level in levels] + [
+            0.0
+        ] * depth
+        return [
+            sum(gains[i - 1] / discount(i) for i in range(1, k + 1)) for k in range(1, depth + 1)
+        ]
 
     actual, ideal = [], []
     for topic in naive.topics(qrels, run):
         levels = [naive.positive(level) for level in topic.levels]
-        of = levels if parameters["ideal"] == "retrieved" else [naive.positive(level) for level in topic.base]
-        best = sorted(of, key=lambda level: float(parameters["gains"].of(np.array([level]))[0]), reverse=True)
+        of = (
+            levels
+            if parameters["ideal"] == "retrieved"
+            else [naive.positive(level) for level in topic.base]
+        )
+        best = sorted(
+            of, key=lambda level: float(parameters["gains"].of(np.array([level]))[0]), reverse=True
+        )
         actual.append(cumulated(levels))
         ideal.append(cumulated(best))
     return np.array(actual), np.array(ideal)
@@ -71,7 +89,9 @@ def test_the_mean_of_a_curve_is_that_of_its_topics(measure: str, seed: int) -> N
     ours = drawn(measure, qrels, run)
     name, _, arguments = measure.partition("(")
     judged = judged_run(qrels, run)
-    cut = [parse_measure(f"{name}({arguments or ')'}@{k}").compute(judged) for k in range(1, DEPTH + 1)]
+    cut = [
+        parse_measure(f"{name}({arguments or ')'}@{k}").compute(judged) for k in range(1, DEPTH + 1)
+    ]
     np.testing.assert_allclose(ours.topics, np.transpose(cut), rtol=0, atol=1e-12)
     np.testing.assert_allclose(ours.mean, np.mean(cut, axis=1), rtol=0, atol=1e-12)
     np.testing.assert_allclose(ours.ideal_mean, ours.ideal.mean(axis=0), rtol=0, atol=1e-12)
@@ -81,7 +101,10 @@ def test_the_mean_of_a_curve_is_that_of_its_topics(measure: str, seed: int) -> N
 @pytest.mark.parametrize("measure", ["nDCG", "DCG", "CG", "P", "P(relative=True)", "R", "F", "E"])
 def test_the_ideal_is_the_curve_of_the_best_ranking(measure: str, seed: int) -> None:
     qrels, run = random_collection(seed)
-    perfect = {topic: {doc: float(level) for doc, level in judged.items()} for topic, judged in qrels.items()}
+    perfect = {
+        topic: {doc: float(level) for doc, level in judged.items()}
+        for topic, judged in qrels.items()
+    }
     np.testing.assert_allclose(
         drawn(measure, qrels, run).ideal, drawn(measure, qrels, perfect).topics, rtol=0, atol=1e-12
     )
@@ -120,13 +143,20 @@ def test_a_pooled_figure_is_the_pooled_curve_at_its_rank(measure: str, seed: int
                 pooled = parse_measure(text)
                 values = pooled.compute(view)
                 assert pooled.aggregate(values, view) == (pytest.approx(expected, abs=1e-12), 12)
-                np.testing.assert_array_equal(values, parse_measure(text.replace("average", "topic")).compute(view))
+                np.testing.assert_array_equal(
+                    values, parse_measure(text.replace("average", "topic")).compute(view)
+                )
 
 
-def test_an_unanswered_topic_counts_in_a_pooled_figure_unless_the_ideal_is_what_was_retrieved() -> None:
+def test_an_unanswered_topic_counts_in_a_pooled_figure_unless_the_ideal_is_what_was_retrieved() -> (
+    None
+):
     qrels = {"1": {"a": 2, "b": 1}, "2": {"x": 3}, "3": {"n": 0}}
     view = judged_run(qrels, {"1": {"b": 2.0, "a": 1.0}})
-    for text, expected in (("nCG(norm='average')@1", 1 / 5), ("nCG(norm='average',ideal='retrieved')@1", 1 / 2)):
+    for text, expected in (
+        ("nCG(norm='average')@1", 1 / 5),
+        ("nCG(norm='average',ideal='retrieved')@1", 1 / 2),
+    ):
         measure = parse_measure(text)
         assert measure.aggregate(measure.compute(view), view) == (pytest.approx(expected), 3)
 
@@ -148,7 +178,9 @@ def test_the_band_is_student_s_interval_of_the_topics(measure: str, confidence: 
     ours = drawn(measure, *random_collection(3))
     band = ours.band(confidence)
     assert band is not None
-    theirs = [stats.ttest_1samp(column, 0.0).confidence_interval(confidence) for column in ours.topics.T]
+    theirs = [
+        stats.ttest_1samp(column, 0.0).confidence_interval(confidence) for column in ours.topics.T
+    ]
     np.testing.assert_allclose(band[0], [interval.low for interval in theirs], rtol=0, atol=1e-9)
     np.testing.assert_allclose(band[1], [interval.high for interval in theirs], rtol=0, atol=1e-9)
 
@@ -158,7 +190,9 @@ def test_the_band_of_a_ratio_comes_from_its_residuals(measure: str) -> None:
     qrels, run = random_collection(5)
     actual, ideal = sums(measure, qrels, run)
     name, _, arguments = measure.rstrip(")").partition("(")
-    band = drawn(f"{name}({arguments}{',' if arguments else ''}norm='average')", qrels, run).band(0.9)
+    band = drawn(f"{name}({arguments}{',' if arguments else ''}norm='average')", qrels, run).band(
+        0.9
+    )
     assert band is not None
     n = len(actual)
     for rank in (0, 4, DEPTH - 1):
@@ -199,7 +233,9 @@ def test_a_band_of_huge_gains_does_not_overflow(measure: str) -> None:
 
 
 def test_a_deep_run_and_an_empty_one_have_curves_of_the_depth_asked_for() -> None:
-    view = judged_run({"1": {"d900": 1}}, {"1": {f"d{rank}": -float(rank) for rank in range(1, 1001)}})
+    view = judged_run(
+        {"1": {"d900": 1}}, {"1": {f"d{rank}": -float(rank) for rank in range(1, 1001)}}
+    )
     assert curve(view, parse_measure("CG"), 899).mean.tolist() == [0.0] * 899
     assert curve(view, parse_measure("CG"), 1000).mean[-101:].tolist() == [1.0] * 101
     nothing = judged_run({"1": {"a": 1}, "2": {"b": 0}}, {"9": {"a": 1.0}})
@@ -217,7 +253,10 @@ def reached(actual: list[float], target: float) -> int:
 @pytest.mark.parametrize("measure", ["CG", "DCG", "DCG(gains='0-1-10-100',dis='jk')", "R"])
 def test_the_curves_read_across_and_down(measure: str, seed: int) -> None:
     view = judged_run(*random_collection(seed))
-    whole, read = curve(view, curve_measure(measure), 200), readings(view, curve_measure(measure), 20)
+    whole, read = (
+        curve(view, curve_measure(measure), 200),
+        readings(view, curve_measure(measure), 20),
+    )
     actual, ideal = whole.mean.tolist(), whole.ideal_mean.tolist()
     assert read.needed is not None
     assert read.needed.tolist() == [reached(actual, target) for target in ideal[:20]]
@@ -225,8 +264,12 @@ def test_the_curves_read_across_and_down(measure: str, seed: int) -> None:
     assert read.needed[0] != 1
     missed = [best - value for best, value in zip(ideal[:20], actual, strict=False)]
     np.testing.assert_allclose(read.missed, missed, atol=1e-12)
-    np.testing.assert_allclose(read.percent, [100 * m / best for m, best in zip(missed, ideal, strict=False)])
-    assert read.horizontal_from == next(rank for rank, value in enumerate(ideal, 1) if value >= max(ideal) - 1e-12)
+    np.testing.assert_allclose(
+        read.percent, [100 * m / best for m, best in zip(missed, ideal, strict=False)]
+    )
+    assert read.horizontal_from == next(
+        rank for rank, value in enumerate(ideal, 1) if value >= max(ideal) - 1e-12
+    )
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=12))
@@ -275,12 +318,19 @@ def test_a_curve_that_may_fall_is_read_down_only(measure: str) -> None:
 
 
 def test_curves_are_listed_without_cutoffs_and_each_once() -> None:
-    assert [m.name for m in curve_measures("nDCG, P(rel=2) P@5,CG nDCG@10")] == ["nDCG", "P(rel=2)", "P", "CG"]
+    assert [m.name for m in curve_measures("nDCG, P(rel=2) P@5,CG nDCG@10")] == [
+        "nDCG",
+        "P(rel=2)",
+        "P",
+        "CG",
+    ]
     with pytest.raises(MeasureError, match="the limit is 20"):
         curve_measures(",".join(f"P(rel={rel})" for rel in range(21)))
 
 
 def test_a_measure_without_a_curve_is_refused() -> None:
     view: JudgedRun = ranked(1)
-    with pytest.raises(MeasureError, match="AP has no curve over ranks; these have: nDCG, DCG, nCG, CG, P, R"):
+    with pytest.raises(
+        MeasureError, match="AP has no curve over ranks; these have: nDCG, DCG, nCG, CG, P, R"
+    ):
         curve(view, parse_measure("AP"), 3)

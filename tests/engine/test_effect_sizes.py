@@ -42,7 +42,9 @@ def test_effect_sizes_are_what_their_formulas_say() -> None:
 
 
 @pytest.mark.parametrize("freedom", [3, 49, 4851])
-def test_the_ends_of_an_interval_are_the_noncentralities_that_the_statistic_just_allows(freedom: int) -> None:
+def test_the_ends_of_an_interval_are_the_noncentralities_that_the_statistic_just_allows(
+    freedom: int,
+) -> None:
     t = np.array([-12.0, -1.5, 0.0, 0.3, 2.0, 8.0, 25.0])
     low, high = noncentrality(t, freedom, 0.9)
     np.testing.assert_allclose(stats.nct.sf(t, freedom, low), 0.05, atol=1e-5)
@@ -61,7 +63,9 @@ def chance_below(t: float, freedom: int, noncentral: float) -> float:
     turn, width = noncentral / t, 9 / t
     ends = [0.0, max(0.0, turn - width), turn + width, np.inf]
     parts = [
-        integrate.quad(lambda s: special.ndtr(t * s - noncentral) * density(s), a, b, epsabs=1e-12, limit=200)[0]
+        integrate.quad(
+            lambda s: special.ndtr(t * s - noncentral) * density(s), a, b, epsabs=1e-12, limit=200
+        )[0]
         for a, b in pairwise(ends)
     ]
     return float(sum(parts))
@@ -77,7 +81,9 @@ def test_a_huge_statistic_has_the_interval_that_it_just_allows(freedom: int, t: 
 
 
 def test_intervals_of_many_pairs_with_huge_statistics_are_those_of_each_alone() -> None:
-    t = np.concatenate([np.random.default_rng(2).normal(0, 3, 3000), [-2000.0, -900.0, 31.0, 600.0, 999.0, 1001.0]])
+    t = np.concatenate(
+        [np.random.default_rng(2).normal(0, 3, 3000), [-2000.0, -900.0, 31.0, 600.0, 999.0, 1001.0]]
+    )
     for freedom in (1, 49):
         many, few = noncentrality(t, freedom, 0.95), noncentrality(t[-30:], freedom, 0.95)
         np.testing.assert_allclose(np.array(many)[:, -30:], few, rtol=1e-4, atol=1e-4)
@@ -125,26 +131,41 @@ def test_runs_that_do_not_differ_or_differ_by_a_constant() -> None:
 
 @pytest.mark.parametrize(
     ("topics", "t", "low", "high"),
-    [(2, 30.1, 0.8297, 67.504), (3, 30.1, 4.6891, 57.867), (5, 30.1, 10.3551, 50.320), (50, 30.1, 23.8244, 36.335)],
+    [
+        (2, 30.1, 0.8297, 67.504),
+        (3, 30.1, 4.6891, 57.867),
+        (5, 30.1, 10.3551, 50.320),
+        (50, 30.1, 23.8244, 36.335),
+    ],
 )
-def test_intervals_do_not_jump_where_statistics_are_large(topics: int, t: float, low: float, high: float) -> None:
+def test_intervals_do_not_jump_where_statistics_are_large(
+    topics: int, t: float, low: float, high: float
+) -> None:
     """The ends are by integration: `chance_below` of each is 0.975 and 0.025 to nine digits."""
     found = noncentrality(np.array([t]), topics - 1, 0.95)
     np.testing.assert_allclose(np.ravel(found), [low, high], atol=0.02, rtol=1e-4)
-    before, after = (np.array(noncentrality(np.array([at]), topics - 1, 0.95)) for at in (999.9, 1000.1))
+    before, after = (
+        np.array(noncentrality(np.array([at]), topics - 1, 0.95)) for at in (999.9, 1000.1)
+    )
     np.testing.assert_allclose(before, after, rtol=1e-3)
 
 
 @pytest.mark.parametrize("confidence", [0.8, 0.95, 0.99])
-def test_the_chance_to_be_better_on_a_topic_is_a_proportion_with_wilsons_interval(confidence: float) -> None:
+def test_the_chance_to_be_better_on_a_topic_is_a_proportion_with_wilsons_interval(
+    confidence: float,
+) -> None:
     rng = np.random.default_rng(4)
     values = rng.integers(0, 4, (6, 30)) / 4
     sizes = sizes_of(values, confidence=confidence)
     for index, (i, j) in enumerate(zip(*all_pairs(6), strict=True)):
-        counted = np.count_nonzero(values[i] > values[j]) + np.count_nonzero(values[i] == values[j]) / 2
+        counted = (
+            np.count_nonzero(values[i] > values[j]) + np.count_nonzero(values[i] == values[j]) / 2
+        )
         low, high = proportion_confint(counted, 30, 1 - confidence, "wilson")
         found = sizes.probability_better
-        assert (found.value[index], found.low[index], found.high[index]) == pytest.approx((counted / 30, low, high))
+        assert (found.value[index], found.low[index], found.high[index]) == pytest.approx(
+            (counted / 30, low, high)
+        )
 
 
 def test_the_chance_to_be_better_at_its_ends_and_where_lower_is_better() -> None:
@@ -160,19 +181,27 @@ def test_the_chance_to_be_better_at_its_ends_and_where_lower_is_better() -> None
 def test_wilsons_interval_holds_the_chance_with_and_without_ties() -> None:
     rng = np.random.default_rng(5)
     for ties in (0.0, 0.4):
-        outcomes = rng.choice([1, 0, -1], p=[0.6 * (1 - ties), ties, 0.4 * (1 - ties)], size=(4000, 40))
+        outcomes = rng.choice(
+            [1, 0, -1], p=[0.6 * (1 - ties), ties, 0.4 * (1 - ties)], size=(4000, 40)
+        )
         wins, level = (outcomes == 1).sum(axis=1), (outcomes == 0).sum(axis=1)
         found = probability_better(wins, level, 40, 0.95)
         truth = 0.6 * (1 - ties) + ties / 2
         held = np.mean((found.low <= truth) & (truth <= found.high))
-        assert held >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 4000) if ties else held == pytest.approx(0.95, abs=0.02)
+        assert (
+            held >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 4000)
+            if ties
+            else held == pytest.approx(0.95, abs=0.02)
+        )
 
 
 def cliff(x: Matrix, y: Matrix) -> float:
     return float(np.sign(x[:, None] - y[None, :]).mean())
 
 
-def test_cliffs_delta_of_runs_by_every_pair_of_values_with_the_jackknife_by_leaving_topics_out() -> None:
+def test_cliffs_delta_of_runs_by_every_pair_of_values_with_the_jackknife_by_leaving_topics_out() -> (
+    None
+):
     values = np.random.default_rng(6).integers(0, 9, (4, 17)) / 8
     found = sizes_of(values, confidence=0.9).cliff_delta
     for index, (i, j) in enumerate(zip(*all_pairs(4), strict=True)):

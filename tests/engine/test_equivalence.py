@@ -10,7 +10,12 @@ from statsmodels.stats.weightstats import ttost_paired
 
 from metrics.engine.design.topic_set_size import topics_for_equivalence, topics_for_non_inferiority
 from metrics.engine.errors import StatisticsError
-from metrics.engine.significance.equivalence import Equivalence, power_of_tost, topics_for_tost, tost
+from metrics.engine.significance.equivalence import (
+    Equivalence,
+    power_of_tost,
+    topics_for_tost,
+    tost,
+)
 from metrics.engine.significance.families import Rule
 from metrics.engine.significance.pairs import Matrix, all_pairs
 from metrics.engine.significance.practical import Practical
@@ -21,10 +26,16 @@ MARGIN = 0.1
 
 def drawn(runs: int, topics: int, seed: int = 1) -> Matrix:
     rng = np.random.default_rng(seed)
-    return rng.beta(1, 3, topics) + rng.normal(0, 0.12, (runs, topics)) + np.linspace(0, 0.1, runs)[:, None]
+    return (
+        rng.beta(1, 3, topics)
+        + rng.normal(0, 0.12, (runs, topics))
+        + np.linspace(0, 0.1, runs)[:, None]
+    )
 
 
-def compared(values: Matrix, margin: float = MARGIN, *, lower: bool = False, **rule: object) -> Equivalence:
+def compared(
+    values: Matrix, margin: float = MARGIN, *, lower: bool = False, **rule: object
+) -> Equivalence:
     return tost(values, *all_pairs(len(values)), margin, Rule(**rule), lower_is_better=lower)  # type: ignore[arg-type]
 
 
@@ -57,7 +68,9 @@ def test_a_pair_is_equivalent_where_its_interval_lies_within_the_margins(alpha: 
 def test_each_claim_is_corrected_over_the_family(ours: str, theirs: str) -> None:
     found = compared(drawn(7, 40), correction=ours)
     for claim in (found.a, found.b, found.both):
-        np.testing.assert_allclose(claim.adjusted, multipletests(claim.p_value, method=theirs)[1], rtol=1e-12)
+        np.testing.assert_allclose(
+            claim.adjusted, multipletests(claim.p_value, method=theirs)[1], rtol=1e-12
+        )
         assert claim.holds.tolist() == (claim.adjusted < 0.05).tolist()
     assert (found.size, found.correction) == (21, ours)
 
@@ -105,7 +118,10 @@ def chance(topics: int, shift: float, alpha: float) -> float:
     density = stats.chi(topics - 1, scale=1 / np.sqrt(topics - 1)).pdf
     return float(
         integrate.quad(
-            lambda u: (2 * stats.norm.cdf(shift - bound * u) - 1) * density(u), 0, shift / bound, epsabs=1e-12
+            lambda u: (2 * stats.norm.cdf(shift - bound * u) - 1) * density(u),
+            0,
+            shift / bound,
+            epsabs=1e-12,
         )[0]
     )
 
@@ -115,7 +131,9 @@ def chance(topics: int, shift: float, alpha: float) -> float:
 def test_power_is_the_integral(topics: int, alpha: float) -> None:
     bound = stats.t.ppf(1 - alpha, topics - 1)
     for shift in (1.2 * bound, bound + 1.28, 2 * bound):
-        assert float(power_of_tost(topics, shift, alpha)) == pytest.approx(chance(topics, shift, alpha), abs=1e-7)
+        assert float(power_of_tost(topics, shift, alpha)) == pytest.approx(
+            chance(topics, shift, alpha), abs=1e-7
+        )
 
 
 @pytest.mark.slow
@@ -153,7 +171,9 @@ def test_a_plan_has_the_fewest_topics_with_its_power(alpha: float, power: float)
     for margin in (0.03, 0.1, 0.5):
         topics = topics_for_equivalence(margin, 0.02, alpha, power)
         assert chance(topics, margin * np.sqrt(topics / 0.04), alpha) >= power - 1e-9
-        assert topics == 2 or chance(topics - 1, margin * np.sqrt((topics - 1) / 0.04), alpha) < power
+        assert (
+            topics == 2 or chance(topics - 1, margin * np.sqrt((topics - 1) / 0.04), alpha) < power
+        )
 
 
 def test_a_plan_keeps_its_power_in_simulated_collections() -> None:

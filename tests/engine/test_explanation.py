@@ -57,7 +57,9 @@ def test_many_numbers_are_cut_into_thirds_and_rare_values_pooled() -> None:
 def test_epsilon_squared_follows_from_the_f_of_scipy(rng: np.random.Generator) -> None:
     values = rng.normal(0, 1, (30, 12)) + np.repeat([0.0, 0.3, 0.5], 10)[:, None]
     settings = [encode("g", ["a", "b", "c"] * 10), encode("h", np.repeat([1, 2, 3], 10).tolist())]
-    found = associate(values, [levels_of([setting]) for setting in settings], permutations=50, resamples=400)
+    found = associate(
+        values, [levels_of([setting]) for setting in settings], permutations=50, resamples=400
+    )
     means = values.mean(axis=1)
     for place, setting in enumerate(settings):
         k, n = len(setting.values), len(means)
@@ -70,11 +72,15 @@ def test_epsilon_squared_follows_from_the_f_of_scipy(rng: np.random.Generator) -
 
 
 def test_p_is_that_of_all_permutations(rng: np.random.Generator) -> None:
-    values = rng.normal(0, 1, (12, 1)) + np.repeat([0.0, 1.0], 6)[:, None] + rng.normal(0, 0.01, (12, 5))
+    values = (
+        rng.normal(0, 1, (12, 1)) + np.repeat([0.0, 1.0], 6)[:, None] + rng.normal(0, 0.01, (12, 5))
+    )
     levels = levels_of([encode("g", ["a"] * 6 + ["b"] * 6)])
     means = values.mean(axis=1)
     # Of two groups of one size, epsilon squared grows with the distance of their means: 924 ways to choose them.
-    apart = [abs(means[list(chosen)].sum() * 2 - means.sum()) for chosen in combinations(range(12), 6)]
+    apart = [
+        abs(means[list(chosen)].sum() * 2 - means.sum()) for chosen in combinations(range(12), 6)
+    ]
     exact = float(np.mean(np.array(apart) >= abs(means[:6].sum() * 2 - means.sum()) - 1e-12))
     (p_value,) = associate(values, [levels], permutations=4000, resamples=1).p_value
     assert p_value == pytest.approx(exact, abs=4 * (exact * (1 - exact) / 4000) ** 0.5 + 1 / 4000)
@@ -95,7 +101,9 @@ def test_corrected_cramers_v_against_scipy(rng: np.random.Generator) -> None:
     assert found[0, 3] == pytest.approx(1)
 
 
-def naive_changes(values: Matrix, columns: dict[str, list[Any]], name: str, before: Any, after: Any) -> list[Matrix]:
+def naive_changes(
+    values: Matrix, columns: dict[str, list[Any]], name: str, before: Any, after: Any
+) -> list[Matrix]:
     """The differences by topic of every pair of runs that differ in this alone, one by one."""
     others = [column for other, column in columns.items() if other != name]
     places = range(len(values))
@@ -103,7 +111,8 @@ def naive_changes(values: Matrix, columns: dict[str, list[Any]], name: str, befo
         values[j] - values[i]
         for i in places
         for j in places
-        if (columns[name][i], columns[name][j]) == (before, after) and all(column[i] == column[j] for column in others)
+        if (columns[name][i], columns[name][j]) == (before, after)
+        and all(column[i] == column[j] for column in others)
     ]
 
 
@@ -153,7 +162,10 @@ def test_changes_against_enumerated_pairs_and_scipy(rng: np.random.Generator) ->
 def test_a_value_that_is_not_set_is_changed_like_others() -> None:
     values = np.random.default_rng(1).normal(0, 1, (12, 10))
     setting = encode("k", [None] * 6 + [3, 3, 3, 1, 1, 1])
-    found = [(setting.values[one.before], setting.values[one.after]) for one in changes_of(values, [setting], [])]
+    found = [
+        (setting.values[one.before], setting.values[one.after])
+        for one in changes_of(values, [setting], [])
+    ]
     assert found == [((1,), (3,)), ((None,), (1,))]
     # Runs that differ in something that is not examined are no pairs.
     assert changes_of(values, [setting], [encode("commit", [f"c{n}" for n in range(12)])]) == []
@@ -173,7 +185,10 @@ def test_equal_columns_make_one_row(rng: np.random.Generator) -> None:
 def test_columns_that_often_change_together_are_told(rng: np.random.Generator) -> None:
     values, _ = null_study(rng)
     model = ["x", "y"] * 20
-    found = explain(values, [encode("model", model), encode("dim", [len(one) for one in ["a", "bb"] * 17 + ["a"] * 6])])
+    found = explain(
+        values,
+        [encode("model", model), encode("dim", [len(one) for one in ["a", "bb"] * 17 + ["a"] * 6])],
+    )
     assert [setting.name for setting in found.settings] == ["model", "dim"]
     ((place, other, strength),) = found.linked
     assert (place, other) == (0, 1)
@@ -207,7 +222,10 @@ def test_the_answer_depends_on_the_seed_alone(rng: np.random.Generator) -> None:
     values, settings = grid_study(rng, 0.05)
     levels = [levels_of([setting]) for setting in settings]
     first, second, other = (associate(values, levels, seed=seed) for seed in (0, 0, 1))
-    assert (first.low.tolist(), first.p_value.tolist()) == (second.low.tolist(), second.p_value.tolist())
+    assert (first.low.tolist(), first.p_value.tolist()) == (
+        second.low.tolist(),
+        second.p_value.tolist(),
+    )
     assert first.effect.tolist() == other.effect.tolist()
     assert first.low.tolist() != other.low.tolist()
 
@@ -217,11 +235,18 @@ def test_where_nothing_can_be_said_the_reason_is() -> None:
     few = explain(values[:11], [encode("k", [1, 2] * 5 + [1])])
     assert (few.reason, few.runs, few.changes) == ("too_few_runs", 11, [])
     unique = explain(
-        values, [encode("seed", range(40)), encode("host", ["one"] * 40), encode("f", [n / 7 for n in range(2)] * 20)]
+        values,
+        [
+            encode("seed", range(40)),
+            encode("host", ["one"] * 40),
+            encode("f", [n / 7 for n in range(2)] * 20),
+        ],
     )
     assert unique.naming == ["seed"]
     assert [setting.name for setting in unique.settings] == ["f"]
-    nothing = explain(values, [encode("seed", range(40)), encode("commit", [f"c{n // 2}" for n in range(40)])])
+    nothing = explain(
+        values, [encode("seed", range(40)), encode("commit", [f"c{n // 2}" for n in range(40)])]
+    )
     assert (nothing.reason, nothing.naming, nothing.rare) == ("no_parameters", ["seed"], ["commit"])
     equal = explain(np.ones((40, 5)), settings)
     assert (equal.reason, equal.associations) == ("no_spread", None)

@@ -14,7 +14,9 @@ from scipy import stats
 from metrics.engine.significance.fragility import fragility
 
 ONE, OTHER = np.array([0]), np.array([1])
-EIGHTHS = arrays.arrays(np.int64, st.tuples(st.just(2), st.integers(2, 8)), elements=st.integers(0, 8))
+EIGHTHS = arrays.arrays(
+    np.int64, st.tuples(st.just(2), st.integers(2, 8)), elements=st.integers(0, 8)
+)
 
 
 @given(EIGHTHS)
@@ -26,7 +28,9 @@ def test_no_fewer_topics_of_any_kind_turn_the_sign(eighths: np.ndarray) -> None:
         (
             many
             for many in range(len(towards))
-            if any(total - sum(gone) <= 0 for gone in itertools.combinations(towards.tolist(), many))
+            if any(
+                total - sum(gone) <= 0 for gone in itertools.combinations(towards.tolist(), many)
+            )
         ),
         -1,
     )
@@ -38,7 +42,9 @@ def test_no_fewer_topics_of_any_kind_turn_the_sign(eighths: np.ndarray) -> None:
 
 
 @pytest.mark.parametrize(("factor", "lower"), [(1.0, False), (3.0, True)])
-def test_topics_that_favour_the_winner_are_left_out_until_p_is_no_longer_small(factor: float, lower: bool) -> None:
+def test_topics_that_favour_the_winner_are_left_out_until_p_is_no_longer_small(
+    factor: float, lower: bool
+) -> None:
     values = np.random.default_rng(3).normal(0, 1, (2, 40))
     values[int(lower)] += 1.2
     differences = np.sort((values[0] - values[1]) * (-1 if lower else 1))[::-1]
@@ -46,7 +52,10 @@ def test_topics_that_favour_the_winner_are_left_out_until_p_is_no_longer_small(f
     expected = next(many for many in range(36) if factor * p_value[many] >= 0.05)
     found = fragility(values, ONE, OTHER, np.array([factor * p_value[0]]), 0.05)
     assert found.significance[0] == expected > 0
-    assert found.order[0].tolist() == np.argsort(-(values[0] - values[1]) * (-1 if lower else 1)).tolist()
+    assert (
+        found.order[0].tolist()
+        == np.argsort(-(values[0] - values[1]) * (-1 if lower else 1)).tolist()
+    )
 
 
 def test_what_every_topic_says_is_lost_with_too_few_of_them_only() -> None:

@@ -24,8 +24,15 @@ def costs_of(*given: float | tuple[float, float, float]) -> Costs:
 def naive(values: Matrix, costs: list[float], groups: list[int]) -> tuple[list[str], int]:
     """Statuses without intervals of costs, from every ordered pair."""
     runs, means = range(len(values)), values.mean(axis=1)
-    pairs = [(j, i) for j in runs for i in runs if i != j and groups[i] == groups[j] and costs[j] <= costs[i]]
-    p_values = [stats.ttest_rel(values[j], values[i], alternative="greater").pvalue for j, i in pairs]
+    pairs = [
+        (j, i)
+        for j in runs
+        for i in runs
+        if i != j and groups[i] == groups[j] and costs[j] <= costs[i]
+    ]
+    p_values = [
+        stats.ttest_rel(values[j], values[i], alternative="greater").pvalue for j, i in pairs
+    ]
     surely, running = set(), 0.0
     for rank, place in enumerate(np.argsort(p_values)):
         running = max(running, min(1.0, (len(pairs) - rank) * p_values[place]))
@@ -34,7 +41,8 @@ def naive(values: Matrix, costs: list[float], groups: list[int]) -> tuple[list[s
     status = []
     for i in runs:
         beaten = any(
-            to == i and means[j] >= means[i] and (means[j], -costs[j]) != (means[i], -costs[i]) for j, to in pairs
+            to == i and means[j] >= means[i] and (means[j], -costs[j]) != (means[i], -costs[i])
+            for j, to in pairs
         )
         status.append("dominated" if i in surely else "perhaps" if beaten else "frontier")
     return status, len(pairs)
@@ -44,13 +52,18 @@ def naive(values: Matrix, costs: list[float], groups: list[int]) -> tuple[list[s
 def test_statuses_are_those_of_all_pairs(seed: int) -> None:
     rng = np.random.default_rng(seed)
     values = rng.normal(0.4, 0.08, (14, 1)) + rng.normal(0, 0.1, (14, 30))
-    costs, groups = rng.integers(1, 12, 14).astype(float).tolist(), rng.integers(2, size=14).tolist()
+    costs, groups = (
+        rng.integers(1, 12, 14).astype(float).tolist(),
+        rng.integers(2, size=14).tolist(),
+    )
     found = frontier(values, costs_of(*costs), np.array(groups))
     status, pairs = naive(values, costs, groups)
     assert (found.status, found.pairs) == (status, pairs)
     assert set(status) == {"dominated", "perhaps", "frontier"}
     # A measure of which less is better.
-    assert frontier(-values, costs_of(*costs), np.array(groups), lower_is_better=True).status == status
+    assert (
+        frontier(-values, costs_of(*costs), np.array(groups), lower_is_better=True).status == status
+    )
 
 
 def test_costs_must_be_apart_where_they_have_intervals() -> None:
@@ -73,7 +86,10 @@ def test_costs_must_be_apart_where_they_have_intervals() -> None:
 
 def test_equal_runs_are_both_on_the_frontier_and_one_alone_is() -> None:
     values = np.tile(np.linspace(0.1, 0.9, 8), (2, 1))
-    assert frontier(values, costs_of(3, 3), np.zeros(2, np.int64)).status == ["frontier", "frontier"]
+    assert frontier(values, costs_of(3, 3), np.zeros(2, np.int64)).status == [
+        "frontier",
+        "frontier",
+    ]
     assert frontier(values, costs_of(3, 4), np.zeros(2, np.int64)).status == ["frontier", "perhaps"]
     alone = frontier(values[:1], costs_of(3), np.zeros(1, np.int64))
     assert (alone.status, alone.by.tolist(), alone.pairs) == (["frontier"], [-1], 0)

@@ -63,7 +63,9 @@ def test_the_best_ranking_is_perfect_where_levels_go_beyond_the_gains(written: s
         ("AP", [0, 7], []),
     ],
 )
-def test_a_caution_says_what_levels_gain_that_are_not_listed(written: str, levels: list[int], codes: list[str]) -> None:
+def test_a_caution_says_what_levels_gain_that_are_not_listed(
+    written: str, levels: list[int], codes: list[str]
+) -> None:
     assert [caution.code for caution in parse_measure(written).cautions(levels)] == codes
 
 

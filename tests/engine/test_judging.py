@@ -16,7 +16,17 @@ from metrics.engine.ranking import RankedBlock, hash_spans
 from metrics.engine.search import search_compiled
 from tests.engine.build import judged_run, judgements_of
 
-ARRAYS = ("topic", "rank", "level", "judgement", "score", "tie_first", "tie_size", "num_ret", "squared_scores")
+ARRAYS = (
+    "topic",
+    "rank",
+    "level",
+    "judgement",
+    "score",
+    "tie_first",
+    "tie_size",
+    "num_ret",
+    "squared_scores",
+)
 IDS = st.text("abcé0", min_size=1, max_size=12)
 RUNS = st.dictionaries(
     st.sampled_from(["1", "2", "3"]),
@@ -24,7 +34,9 @@ RUNS = st.dictionaries(
     min_size=1,
 )
 QRELS = st.dictionaries(
-    st.sampled_from(["1", "2", "4"]), st.dictionaries(IDS, st.integers(-2, 3), min_size=1, max_size=12), min_size=1
+    st.sampled_from(["1", "2", "4"]),
+    st.dictionaries(IDS, st.integers(-2, 3), min_size=1, max_size=12),
+    min_size=1,
 )
 
 
@@ -33,7 +45,9 @@ def by_the_rule(documents: dict[str, float]) -> list[str]:
 
 
 @given(QRELS, RUNS)
-def test_ranks_follow_the_tie_rule(qrels: dict[str, dict[str, int]], run: dict[str, dict[str, float]]) -> None:
+def test_ranks_follow_the_tie_rule(
+    qrels: dict[str, dict[str, int]], run: dict[str, dict[str, float]]
+) -> None:
     view = judged_run(qrels, run)
     expected = [
         (index, rank, qrels[topic][doc])
@@ -41,15 +55,26 @@ def test_ranks_follow_the_tie_rule(qrels: dict[str, dict[str, int]], run: dict[s
         for rank, doc in enumerate(by_the_rule(run.get(topic, {})), 1)
         if doc in qrels[topic]
     ]
-    assert list(zip(view.topic.tolist(), view.rank.tolist(), view.level.tolist(), strict=True)) == expected
+    assert (
+        list(zip(view.topic.tolist(), view.rank.tolist(), view.level.tolist(), strict=True))
+        == expected
+    )
     assert view.num_ret.tolist() == [len(run.get(topic, {})) for topic in qrels]
 
 
 @given(QRELS, RUNS)
-def test_tie_groups_are_known(qrels: dict[str, dict[str, int]], run: dict[str, dict[str, float]]) -> None:
+def test_tie_groups_are_known(
+    qrels: dict[str, dict[str, int]], run: dict[str, dict[str, float]]
+) -> None:
     view = judged_run(qrels, run)
     topics = list(qrels)
-    rows = zip(view.topic.tolist(), view.score.tolist(), view.tie_first.tolist(), view.tie_size.tolist(), strict=True)
+    rows = zip(
+        view.topic.tolist(),
+        view.score.tolist(),
+        view.tie_first.tolist(),
+        view.tie_size.tolist(),
+        strict=True,
+    )
     for topic, score, first, size in rows:
         scores = list(run[topics[topic]].values())
         assert size == scores.count(score)
@@ -73,25 +98,41 @@ def assert_same_view(one: JudgedRun, other: JudgedRun) -> None:
 
 @given(QRELS, RUNS, st.booleans(), st.sampled_from(SCORE_TYPES))
 def test_the_compiled_search_finds_what_the_plain_one_finds(
-    qrels: dict[str, dict[str, int]], run: dict[str, dict[str, float]], in_order: bool, scores: ScoreType
+    qrels: dict[str, dict[str, int]],
+    run: dict[str, dict[str, float]],
+    in_order: bool,
+    scores: ScoreType,
 ) -> None:
     if in_order:
         run = {topic: {doc: docs[doc] for doc in by_the_rule(docs)} for topic, docs in run.items()}
-    assert_same_view(judged_run(qrels, run, scores, search_compiled), judged_run(qrels, run, scores))
+    assert_same_view(
+        judged_run(qrels, run, scores, search_compiled), judged_run(qrels, run, scores)
+    )
 
 
-@given(st.lists(st.tuples(st.integers(0, 3), st.integers(-3, 4)), max_size=60), st.sampled_from([1, 1_000_000]))
-def test_recall_bases_of_few_and_of_many_levels_are_counted_alike(judged: list[tuple[int, int]], scale: int) -> None:
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(-3, 4)), max_size=60),
+    st.sampled_from([1, 1_000_000]),
+)
+def test_recall_bases_of_few_and_of_many_levels_are_counted_alike(
+    judged: list[tuple[int, int]], scale: int
+) -> None:
     topics, levels = np.array(judged, np.int64).reshape(-1, 2).T
     base = RecallBase.of(topics, levels * scale, 4)
     expected = sorted(Counter(judged).items(), key=lambda item: (item[0][0], -item[0][1]))
-    found = zip(base.topic.tolist(), (base.level // scale).tolist(), base.counts.tolist(), strict=True)
+    found = zip(
+        base.topic.tolist(), (base.level // scale).tolist(), base.counts.tolist(), strict=True
+    )
     assert list(found) == [(topic, level, count) for (topic, level), count in expected]
     assert {column.dtype.name for column in (base.topic, base.level, base.counts)} == {"int64"}
 
 
 def test_a_stored_view_of_another_format_is_refused() -> None:
-    stored = judged_run({"1": {"a": 1}}, {"1": {"a": 1.0}}).to_bytes().replace(b'"format": 2', b'"format": 3')
+    stored = (
+        judged_run({"1": {"a": 1}}, {"1": {"a": 1.0}})
+        .to_bytes()
+        .replace(b'"format": 2', b'"format": 3')
+    )
     with pytest.raises(ValueError, match="format 3"):
         JudgedRun.from_bytes(stored)
 
@@ -117,7 +158,13 @@ def test_equal_hashes_do_not_make_documents_equal(search: Search) -> None:
     data = np.frombuffer(b"cab", np.uint8)
     starts = np.arange(3)
     block = RankedBlock(
-        data, [b"1"], np.array([0, 3]), np.array([3.0, 2.0, 1.0]), starts, starts + 1, np.full(3, 5, np.uint64)
+        data,
+        [b"1"],
+        np.array([0, 3]),
+        np.array([3.0, 2.0, 1.0]),
+        starts,
+        starts + 1,
+        np.full(3, 5, np.uint64),
     )
     assert judge([block], judgements, search=search).level.tolist() == [0, 1, 2]
 
@@ -125,7 +172,12 @@ def test_equal_hashes_do_not_make_documents_equal(search: Search) -> None:
 def test_more_than_two_gigabytes_of_judged_ids_are_refused() -> None:
     judgements = judgements_of({"1": {"a": 1}})
     block = RankedBlock(
-        judgements.data, [b"1"], np.array([0, 1]), np.ones(1), *judgements.short_spans, judgements.doc_hashes
+        judgements.data,
+        [b"1"],
+        np.array([0, 1]),
+        np.ones(1),
+        *judgements.short_spans,
+        judgements.doc_hashes,
     )
     assert judge([block], judgements, search=search_compiled).level.tolist() == [1]
     many = replace(judgements, data=np.broadcast_to(np.uint8(97), 2**31))

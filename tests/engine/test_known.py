@@ -27,7 +27,10 @@ Knowledge = dict[str, set[str]]
 def random_knowledge(seed: int, qrels: Qrels) -> tuple[Knowledge, dict[str, int]]:
     """Documents judged or not, retrieved or not, none in some topics, and a topic nobody judged; numbers for some."""
     rng = np.random.default_rng([seed, 1])
-    known = {topic: {f"d{i}" for i in rng.choice(60, rng.integers(0, 25), replace=False)} for topic in qrels}
+    known = {
+        topic: {f"d{i}" for i in rng.choice(60, rng.integers(0, 25), replace=False)}
+        for topic in qrels
+    }
     known |= {"t2": set(), "t3": {"elsewhere"}, "another topic"[:7]: {"d0"}}
     return known, {topic: int(rng.integers(1, 8)) for topic in list(qrels)[::2]}
 
@@ -52,7 +55,9 @@ def test_every_topic_agrees_with_sets_of_documents(measure: str, seed: int) -> N
     known, expected = random_knowledge(seed, qrels)
     wanted = [NAIVE_KNOWN[measure](user) for user in searchers(qrels, run, known, expected)]
     assert not all(map(math.isnan, wanted))
-    np.testing.assert_allclose(values(measure, known_run(qrels, run, known, expected)), wanted, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(
+        values(measure, known_run(qrels, run, known, expected)), wanted, rtol=0, atol=1e-12
+    )
 
 
 def test_values_worked_by_hand() -> None:
@@ -120,7 +125,9 @@ def test_coverage_and_novelty_share_out_what_is_found(
 ) -> None:
     """|K & R| Coverage + |R & A| Novelty is |R & A|, and both stay within 0 and 1."""
     qrels = {"1": {doc: int(doc in relevant) for doc in "abcdefgh"}}
-    view = known_run(qrels, {"1": {doc: -float(i) for i, doc in enumerate(ranking)}}, {"1": known | {"z"}}, {})
+    view = known_run(
+        qrels, {"1": {doc: -float(i) for i, doc in enumerate(ranking)}}, {"1": known | {"z"}}, {}
+    )
     ((covered,), (new,)) = values(f"Coverage@{k}", view), values(f"Novelty@{k}", view)
     found = len(relevant & set(ranking[:k]))
     assert math.isnan(covered) == (not relevant & known)
@@ -132,10 +139,14 @@ def test_coverage_and_novelty_share_out_what_is_found(
 
 
 @given(st.lists(st.integers(0, 2), min_size=1, max_size=20), st.integers(1, 6))
-def test_recall_effort_is_the_precision_where_relative_recall_reaches_one(levels: list[int], expected: int) -> None:
+def test_recall_effort_is_the_precision_where_relative_recall_reaches_one(
+    levels: list[int], expected: int
+) -> None:
     view = ranked(*levels)
     (effort,) = values(f"RecallEffort(expected={expected})", view)
-    reached = [k for k in range(1, 21) if values(f"RelativeRecall(expected={expected})@{k}", view)[0] >= 1]
+    reached = [
+        k for k in range(1, 21) if values(f"RelativeRecall(expected={expected})@{k}", view)[0] >= 1
+    ]
     assert math.isnan(effort) == (not reached or reached[0] > len(levels))
     if not math.isnan(effort):
         assert [effort] == pytest.approx(values(f"P@{reached[0]}", view))
@@ -150,7 +161,9 @@ def test_the_stored_form_keeps_what_was_known(seed: int) -> None:
     assert again.known
     np.testing.assert_array_equal(again.known.rows, view.known.rows)
     for measure in NAIVE_KNOWN:
-        np.testing.assert_array_equal(values(measure, again), values(measure, view), err_msg=measure)
+        np.testing.assert_array_equal(
+            values(measure, again), values(measure, view), err_msg=measure
+        )
 
 
 def test_a_view_without_known_documents_is_stored_as_it_always_was() -> None:
@@ -173,7 +186,9 @@ def test_equal_hashes_do_not_make_documents_known() -> None:
     assert view.known
     assert view.known.rows.tolist() == [False, True]
     assert view.known.base.counts.tolist() == [1]
-    assert all(value is getattr(plain, name) for name, value in vars(view).items() if name != "known")
+    assert all(
+        value is getattr(plain, name) for name, value in vars(view).items() if name != "known"
+    )
 
 
 @pytest.mark.parametrize(

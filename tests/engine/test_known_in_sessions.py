@@ -28,7 +28,9 @@ def random_sessions(number: int) -> list[dict[str, object]]:
     records = []
     for place in range(number):
         queries = [some(8) for _ in range(rng.integers(1, 4))]
-        records.append(dict(session(*queries, name=f"s{place}", known=some(6) if place % 4 else [])))
+        records.append(
+            dict(session(*queries, name=f"s{place}", known=some(6) if place % 4 else []))
+        )
     return records
 
 
@@ -77,7 +79,9 @@ def test_known_documents_are_kept_with_the_view() -> None:
     some = np.array([7, 2, 11, 4])
     name = "Query(of='Novelty')"
     np.testing.assert_array_equal(values(again, name), values(view, name))
-    np.testing.assert_array_equal(values(again.take(some), name), np.array(values(view, name))[some])
+    np.testing.assert_array_equal(
+        values(again.take(some), name), np.array(values(view, name))[some]
+    )
     without = judged_sessions([{**record, "known": []} for record in random_sessions(20)], QRELS)
     assert without.known is None
     assert JudgedSessions.from_bytes(without.to_bytes()).known is None
@@ -86,7 +90,9 @@ def test_known_documents_are_kept_with_the_view() -> None:
 def test_known_documents_are_written_as_they_were_read() -> None:
     blocks = blocks_of(random_sessions(6))
     written = [json.loads(line) for line in b"".join(jsonl.write(iter(blocks))).splitlines()]
-    assert [line.get("known", []) for line in written] == [record["known"] for record in random_sessions(6)]
+    assert [line.get("known", []) for line in written] == [
+        record["known"] for record in random_sessions(6)
+    ]
 
 
 @pytest.mark.parametrize("known", [["d1", "d1"], [1], "d1", ["a b"], [""]])

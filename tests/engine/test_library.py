@@ -43,17 +43,25 @@ def every_measure() -> list[str]:
     """A name of every measure of the table, with a cutoff, and a highest level, where it takes one."""
     names = []
     for name, definition in MEASURES.items():
-        needed = "(max_rel=3)" if "max_rel" in {parameter.name for parameter in definition.parameters} else ""
+        needed = (
+            "(max_rel=3)"
+            if "max_rel" in {parameter.name for parameter in definition.parameters}
+            else ""
+        )
         names.append(f"{name}{needed}{_CUTOFFS[definition.cutoff]}")
     return names
 
 
-def by_the_readers(qrels: bytes, run: bytes, scores: ScoreType = "float64") -> tuple[list[str], JudgedRun]:
+def by_the_readers(
+    qrels: bytes, run: bytes, scores: ScoreType = "float64"
+) -> tuple[list[str], JudgedRun]:
     """The topics and the judged run as the service's readers and its judging make them."""
     judged = trec_qrels.read_qrels(lambda: in_memory(qrels, DEFAULT_LIMITS), seed=5)
     judged.report.check()
     summary, view = trec_run.use_run(
-        lambda: in_memory(run, DEFAULT_LIMITS), lambda blocks: judge(blocks, judged.judgements, scores), seed=5
+        lambda: in_memory(run, DEFAULT_LIMITS),
+        lambda blocks: judge(blocks, judged.judgements, scores),
+        seed=5,
     )
     summary.report.check()
     return [topic.decode() for topic in judged.judgements.topic_ids], view
@@ -74,8 +82,13 @@ def assert_as_the_readers(
         mean, _ = measure.aggregate(values, view)
         assert found.means[name] == mean or (mean is None and math.isnan(found.means[name])), name
         reasons = measure.why_undefined(view, values)
-        assert found.undefined[name] == {t: why for t, why in zip(topics, reasons, strict=True) if why}, name
-        assert (found.measures[name], found.aggregates[name]) == (measure.name, measure.aggregate_name)
+        assert found.undefined[name] == {
+            t: why for t, why in zip(topics, reasons, strict=True) if why
+        }, name
+        assert (found.measures[name], found.aggregates[name]) == (
+            measure.name,
+            measure.aggregate_name,
+        )
 
 
 def test_the_examples_of_the_docstring_and_of_the_page_are_true() -> None:
@@ -87,7 +100,9 @@ def test_the_examples_of_the_docstring_and_of_the_page_are_true() -> None:
 
 @pytest.mark.parametrize("scores", ["float64", "float32"])
 @pytest.mark.parametrize(("qrels", "run"), [(QRELS, RUN), (SUBTOPICS, COVERING)])
-def test_every_measure_has_the_values_of_the_service(qrels: str, run: str, scores: ScoreType, tmp_path: Path) -> None:
+def test_every_measure_has_the_values_of_the_service(
+    qrels: str, run: str, scores: ScoreType, tmp_path: Path
+) -> None:
     """Ties, one of them in float32 only, scattered and missing topics, levels below 0, unjudged documents."""
     assert_as_the_readers(qrels.encode(), run.encode(), every_measure(), tmp_path, scores)
 
@@ -108,15 +123,24 @@ def test_a_dictionary_gives_what_its_file_gives(tmp_path: Path) -> None:
     assert from_files.values["RR"] == {"10": 0.5, "9": 0.5, "8": 0.0, "7": 0.0}
     assert from_files.aggregates["NumRet"] == "sum"
     assert evaluate(qrels, run, names).values["RR"]["10"] == 1.0
-    turned = {topic: dict(reversed(documents.items())) for topic, documents in reversed(run.items())}
+    turned = {
+        topic: dict(reversed(documents.items())) for topic, documents in reversed(run.items())
+    }
     assert evaluate(qrels, turned, names, scores="float32") == from_files
 
 
 @pytest.mark.slow
 def test_the_service_itself_answers_the_same(api: APIClient, tmp_path: Path) -> None:
     names = ["AP", "nDCG(gains='exp')@10", "P(rel=2)@1", "ESL", "alpha_nDCG@5", "gm_map", "NumRet"]
-    assert api.post("/api/v1/collections/", {"slug": "one", "name": "One", "measures": names}).status_code == 201
-    for place, (qrels, run) in enumerate(((QRELS, RUN.replace("first", "x")), (SUBTOPICS, COVERING)), 1):
+    assert (
+        api.post(
+            "/api/v1/collections/", {"slug": "one", "name": "One", "measures": names}
+        ).status_code
+        == 201
+    )
+    for place, (qrels, run) in enumerate(
+        ((QRELS, RUN.replace("first", "x")), (SUBTOPICS, COVERING)), 1
+    ):
         (tmp_path / "qrels").write_text(qrels)
         (tmp_path / "run").write_text(run)
         assert upload(api, "collections/one/qrels/", qrels).status_code == 201
@@ -129,11 +153,20 @@ def test_the_service_itself_answers_the_same(api: APIClient, tmp_path: Path) -> 
         assert list(found.measures.values()) == list(answer["means"])
         for name, canonical in found.measures.items():
             theirs = {row["topic_id"]: row["values"][canonical] for row in answer["topics"]}
-            ours = {topic: None if math.isnan(value) else value for topic, value in found.values[name].items()}
+            ours = {
+                topic: None if math.isnan(value) else value
+                for topic, value in found.values[name].items()
+            }
             assert ours == theirs, name
-            assert answer["means"][canonical]["mean"] == (None if math.isnan(found.means[name]) else found.means[name])
-            undefined = {row["topic_id"]: row["undefined"].get(canonical) for row in answer["topics"]}
-            assert found.undefined[name] == {topic: reason for topic, reason in undefined.items() if reason}
+            assert answer["means"][canonical]["mean"] == (
+                None if math.isnan(found.means[name]) else found.means[name]
+            )
+            undefined = {
+                row["topic_id"]: row["undefined"].get(canonical) for row in answer["topics"]
+            }
+            assert found.undefined[name] == {
+                topic: reason for topic, reason in undefined.items() if reason
+            }
 
 
 @pytest.mark.slow
@@ -142,16 +175,37 @@ def test_the_service_itself_answers_the_same(api: APIClient, tmp_path: Path) -> 
 def test_real_runs_have_the_values_of_the_readers_and_of_the_command(
     real_data: Path, tmp_path: Path, name: str
 ) -> None:
-    qrels, run = real_data / "robust03/qrels/robust03_qrels.txt", real_data / f"robust03/runs/input.{name}.gz"
-    measures = ["AP", "nDCG@10", "nDCG", "RR", "P@10", "R@100", "Rprec", "Bpref", "RBP", "ESL", "Judged@10"]
+    qrels, run = (
+        real_data / "robust03/qrels/robust03_qrels.txt",
+        real_data / f"robust03/runs/input.{name}.gz",
+    )
+    measures = [
+        "AP",
+        "nDCG@10",
+        "nDCG",
+        "RR",
+        "P@10",
+        "R@100",
+        "Rprec",
+        "Bpref",
+        "RBP",
+        "ESL",
+        "Judged@10",
+    ]
     assert_as_the_readers(qrels.read_bytes(), gzip.decompress(run.read_bytes()), measures, tmp_path)
     found = evaluate(qrels, run, measures)
     command = [sys.executable, "-m", "evalhub", "eval", "-c", "-q", "--format", "tsv"]
     command += [part for measure in measures for part in ("-m", measure)]
-    done = subprocess.run([*command, str(qrels), str(run)], cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [*command, str(qrels), str(run)], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     rows = [line.split("\t")[1:] for line in done.stdout.splitlines()[1:]]
     canonical = {shown: asked for asked, shown in found.measures.items()}
-    theirs = {(canonical[measure], topic): float(value) for measure, topic, value in rows if value and topic != "all"}
+    theirs = {
+        (canonical[measure], topic): float(value)
+        for measure, topic, value in rows
+        if value and topic != "all"
+    }
     assert theirs == {
         (measure, topic): value
         for measure, values in found.values.items()
@@ -168,7 +222,9 @@ def read_alike(content: bytes, path: Path, run: bool) -> None:
     """Both readers take the file, with the same rows, or both refuse it, in the same line first."""
     path.write_bytes(content)
     opener = lambda: in_memory(content, DEFAULT_LIMITS)  # noqa: E731
-    report = trec_run.use_run(opener, list)[0].report if run else trec_qrels.read_qrels(opener).report
+    report = (
+        trec_run.use_run(opener, list)[0].report if run else trec_qrels.read_qrels(opener).report
+    )
     try:
         rows: Any = read_run(path) if run else read_qrels(path)
     except InputError as error:
@@ -187,7 +243,9 @@ def test_the_library_reads_and_refuses_the_runs_that_the_service_does(
     read_alike(content, tmp_path_factory.getbasetemp() / "made-up", run=True)
 
 
-LEVEL = st.sampled_from(["0", "1", "2", "-1", "+1", "1.0", "1e0", "1001", "-1000", "x", "", "1 7", "1 x", "9" * 40])
+LEVEL = st.sampled_from(
+    ["0", "1", "2", "-1", "+1", "1.0", "1e0", "1001", "-1000", "x", "", "1 7", "1 x", "9" * 40]
+)
 JUDGED = st.builds("{} {} {} {}".format, st.sampled_from(["1", "2", "#1", "#"]), st.sampled_from("0ab"),
                    st.sampled_from(["d1", "d2", "d\x7f", "d3"]), LEVEL)  # fmt: skip
 
@@ -203,14 +261,23 @@ def test_the_library_reads_and_refuses_the_judgements_that_the_service_does(
 
 @given(
     rows=st.lists(
-        st.tuples(st.sampled_from("12"), st.sampled_from("abc"), st.sampled_from("wxyz"), st.integers(-1, 2)),
+        st.tuples(
+            st.sampled_from("12"),
+            st.sampled_from("abc"),
+            st.sampled_from("wxyz"),
+            st.integers(-1, 2),
+        ),
         min_size=1,
         unique_by=lambda row: row[:3],
     ),
-    ranked=st.dictionaries(st.tuples(st.sampled_from("123"), st.sampled_from("wxyzuv")), st.integers(0, 2), min_size=1),
+    ranked=st.dictionaries(
+        st.tuples(st.sampled_from("123"), st.sampled_from("wxyzuv")), st.integers(0, 2), min_size=1
+    ),
 )
 def test_made_up_judgements_by_subtopic_have_the_values_of_the_service(
-    rows: list[tuple[str, str, str, int]], ranked: dict[tuple[str, str], int], tmp_path_factory: pytest.TempPathFactory
+    rows: list[tuple[str, str, str, int]],
+    ranked: dict[tuple[str, str], int],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     qrels = "".join(f"{topic} {iteration} {doc} {level}\n" for topic, iteration, doc, level in rows)
     run = "".join(f"{topic} Q0 {doc} 0 {score} t\n" for (topic, doc), score in ranked.items())
@@ -219,16 +286,22 @@ def test_made_up_judgements_by_subtopic_have_the_values_of_the_service(
 
 
 @pytest.mark.real_data
-def test_odd_files_are_taken_or_refused_as_the_service_does(real_data: Path, tmp_path: Path) -> None:
+def test_odd_files_are_taken_or_refused_as_the_service_does(
+    real_data: Path, tmp_path: Path
+) -> None:
     differing = []
     for path in sorted((real_data / "edge-cases").glob("*/[qr]*")):
         content = path.read_bytes()
         kind = trec_run.use_run if path.name.startswith("run") else trec_qrels.read_qrels
         try:
             if kind is trec_run.use_run:
-                report = trec_run.use_run(lambda c=content: in_memory(c, DEFAULT_LIMITS), list)[0].report
+                report = trec_run.use_run(lambda c=content: in_memory(c, DEFAULT_LIMITS), list)[
+                    0
+                ].report
             else:
-                report = trec_qrels.read_qrels(lambda c=content: in_memory(c, DEFAULT_LIMITS)).report
+                report = trec_qrels.read_qrels(
+                    lambda c=content: in_memory(c, DEFAULT_LIMITS)
+                ).report
             refused = bool(report.problems)
         except InvalidFile:
             refused = True
@@ -248,19 +321,37 @@ QRELS_OF = {"1": {"a": 1}}
     ("qrels", "run", "says"),
     [
         ({1: {"a": 1}}, {"1": {"a": 1}}, "a topic id is text of one character or more, not 1"),
-        ({"1": {"a": 1.5}}, {"1": {"a": 1}}, "the level of document 'a' of topic '1' is 1.5, which is not a whole"),
-        ({"1": {"a": 1001}}, {"1": {"a": 1}}, "is 1001, which is not a whole number from -1000 to 1000"),
-        ({"1": ["a"]}, {"1": {"a": 1}}, "the judgements of topic '1' must be a dictionary, not list"),
+        (
+            {"1": {"a": 1.5}},
+            {"1": {"a": 1}},
+            "the level of document 'a' of topic '1' is 1.5, which is not a whole",
+        ),
+        (
+            {"1": {"a": 1001}},
+            {"1": {"a": 1}},
+            "is 1001, which is not a whole number from -1000 to 1000",
+        ),
+        (
+            {"1": ["a"]},
+            {"1": {"a": 1}},
+            "the judgements of topic '1' must be a dictionary, not list",
+        ),
         ({}, {"1": {"a": 1}}, "the judgements are empty"),
         ({"1": {}}, {"1": {"a": 1}}, "the judgements are empty"),
-        (QRELS_OF, {"1": {"a": "2"}}, "the score of document 'a' of topic '1' is '2', which is not a finite number"),
+        (
+            QRELS_OF,
+            {"1": {"a": "2"}},
+            "the score of document 'a' of topic '1' is '2', which is not a finite number",
+        ),
         (QRELS_OF, {"1": {"a": math.inf}}, "is inf, which is not a finite number"),
         (QRELS_OF, {"1": {"": 1}}, "a document id is text of one character or more, not ''"),
         (QRELS_OF, [("1", "a", 1)], "the run must be a dictionary, not list"),
         (QRELS_OF, {"1": {}}, "the run is empty"),
     ],
 )
-def test_a_dictionary_that_cannot_be_read_is_refused_by_its_place(qrels: Any, run: Any, says: str) -> None:
+def test_a_dictionary_that_cannot_be_read_is_refused_by_its_place(
+    qrels: Any, run: Any, says: str
+) -> None:
     with pytest.raises(ValueError, match=r".") as refused:
         evaluate(qrels, run, "AP")
     assert says in str(refused.value)
@@ -271,7 +362,10 @@ def test_a_dictionary_that_cannot_be_read_is_refused_by_its_place(qrels: Any, ru
     [
         (b"1 Q0 a 1 2 t\n1 Q0 b 1\n", "run:2: a line needs 6 columns"),
         (b"1 Q0 a 1 high t\n", "run:1: 'high' is not a finite decimal number"),
-        (b"\n# x\n1 Q0 a 1 2 t\n1 Q0 a 2 1 t\n", "run:4: document 'a' is listed twice for topic '1'"),
+        (
+            b"\n# x\n1 Q0 a 1 2 t\n1 Q0 a 2 1 t\n",
+            "run:4: document 'a' is listed twice for topic '1'",
+        ),
         (b"1 Q0 a 1 2 t\n1 Q0 \xff 1 2 t\n", "run:2: byte 0xff is not UTF-8"),
         (b"1 Q0 a\0 1 2 t\n", "run:1: a control character"),
         (gzip.compress(b"1 Q0 a 1 2 t\n", mtime=0)[:-3], "run: the gzip data is truncated"),
@@ -279,7 +373,9 @@ def test_a_dictionary_that_cannot_be_read_is_refused_by_its_place(qrels: Any, ru
         ("1 Q0 a 1 2 t".encode("utf-16"), "run: the file is UTF-16"),
     ],
 )
-def test_a_file_that_cannot_be_read_is_refused_by_its_line(tmp_path: Path, content: bytes, says: str) -> None:
+def test_a_file_that_cannot_be_read_is_refused_by_its_line(
+    tmp_path: Path, content: bytes, says: str
+) -> None:
     (tmp_path / "run").write_bytes(content)
     with pytest.raises(InputError) as refused:
         evaluate(QRELS_OF, tmp_path / "run", "AP")
@@ -302,7 +398,9 @@ def test_what_is_asked_for_is_checked() -> None:
 
 
 def test_names_are_understood_as_elsewhere_and_kept_as_they_were_asked_for() -> None:
-    found = evaluate({"1": {"a": 1, "b": 0}}, {"1": {"b": 2, "a": 1}}, "map,P_5 ndcg_cut_10, P(rel=1)@5 AP")
+    found = evaluate(
+        {"1": {"a": 1, "b": 0}}, {"1": {"b": 2, "a": 1}}, "map,P_5 ndcg_cut_10, P(rel=1)@5 AP"
+    )
     assert list(found.means) == ["map", "P_5", "ndcg_cut_10", "P(rel=1)@5", "AP"]
     assert list(found.measures.values()) == ["AP", "P@5", "nDCG@10", "P@5", "AP"]
     assert found.means["map"] == found.means["AP"] == 0.5
@@ -314,7 +412,9 @@ def test_names_are_understood_as_elsewhere_and_kept_as_they_were_asked_for() -> 
 def test_the_iteration_says_whether_a_topic_has_subtopics(tmp_path: Path) -> None:
     (tmp_path / "qrels").write_text("1 x a 1\n1 y b 1\n")
     values = {
-        how: evaluate(tmp_path / "qrels", {"1": {"a": 1.0}}, "StRecall@1", iteration=how).means["StRecall@1"]
+        how: evaluate(tmp_path / "qrels", {"1": {"a": 1.0}}, "StRecall@1", iteration=how).means[
+            "StRecall@1"
+        ]
         for how in (None, "subtopic", "ignore")
     }
     assert values == {None: 1.0, "subtopic": 0.5, "ignore": 1.0}
@@ -329,7 +429,9 @@ print(sorted({name.partition(".")[0] for name in sys.modules} - set(sys.stdlib_m
 
 
 def test_nothing_but_numpy_is_loaded() -> None:
-    done = subprocess.run([sys.executable, "-c", LOADED], cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     loaded = {name for name in eval(done.stdout) if not name.startswith("_")}
     assert loaded - {"sitecustomize", "usercustomize", "distutils"} == {"metrics", "numpy"}
 

@@ -18,8 +18,14 @@ from metrics.services.values.judged_views import Mean
 UP = np.array([False])
 
 
-@given(st.lists(st.floats(0, 1), min_size=2, max_size=60), st.randoms(use_true_random=False), st.booleans())
-def test_the_same_values_in_another_order_tie(values: list[float], random: object, lower: bool) -> None:
+@given(
+    st.lists(st.floats(0, 1), min_size=2, max_size=60),
+    st.randoms(use_true_random=False),
+    st.booleans(),
+)
+def test_the_same_values_in_another_order_tie(
+    values: list[float], random: object, lower: bool
+) -> None:
     rng = np.random.default_rng(len(values))
     means = np.array([[rng.permutation(values).mean() for _ in range(8)]])
     assert set(standings(means, np.array([lower]))[0].tolist()) == {1}
@@ -34,12 +40,20 @@ def test_a_long_row_of_small_steps_is_not_one_tie() -> None:
 
 
 @given(
-    st.lists(st.sampled_from([0.5, 0.5 - TIE / 2, 0.5 - TIE, 0.5 - 2 * TIE, 0.25, np.nan]), max_size=9), st.booleans()
+    st.lists(
+        st.sampled_from([0.5, 0.5 - TIE / 2, 0.5 - TIE, 0.5 - 2 * TIE, 0.25, np.nan]), max_size=9
+    ),
+    st.booleans(),
 )
-def test_one_combination_has_the_ranks_that_it_has_among_others(values: list[float], lower: bool) -> None:
+def test_one_combination_has_the_ranks_that_it_has_among_others(
+    values: list[float], lower: bool
+) -> None:
     means = np.array(values, np.float64).reshape(1, -1)
     alone = standings(means, np.array([lower]))
-    assert standings(np.vstack([means, means]), np.array([lower, lower])).tolist() == [alone[0].tolist()] * 2
+    assert (
+        standings(np.vstack([means, means]), np.array([lower, lower])).tolist()
+        == [alone[0].tolist()] * 2
+    )
 
 
 @pytest.mark.parametrize("size", [1e-9, 1.0, 1e6])
@@ -75,19 +89,28 @@ def test_as_many_topics_are_not_the_same_topics() -> None:
     assert first == [True, False, False]
 
 
-@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 4)), min_size=1, max_size=12), st.booleans())
-def test_no_mean_over_fewer_topics_stands_above_one_over_more(entries: list[tuple[int, int]], lower: bool) -> None:
+@given(
+    st.lists(st.tuples(st.integers(0, 20), st.integers(0, 4)), min_size=1, max_size=12),
+    st.booleans(),
+)
+def test_no_mean_over_fewer_topics_stands_above_one_over_more(
+    entries: list[tuple[int, int]], lower: bool
+) -> None:
     means: dict[int, Mean] = {
         pk: (value / 20 if topics else None, topics) for pk, (value, topics) in enumerate(entries)
     }
     order = fair_order(means, 4, lambda ids: dict.fromkeys(ids, b""), lower_first=lower)
     listed = [*(pk for pk, _ in order.ranked), *(pk for pk, _ in order.below)]
     assert sorted(listed) == list(means)
-    assert [means[pk][1] for pk in listed] == sorted((topics for _, topics in means.values()), reverse=True)
+    assert [means[pk][1] for pk in listed] == sorted(
+        (topics for _, topics in means.values()), reverse=True
+    )
     ranked = [mean for _, mean in order.ranked]
     assert ranked == sorted(ranked, reverse=not lower)
     assert {means[pk][1] for pk, _ in order.ranked} <= {order.topics}
-    expected = [1 + sum(other < mean if lower else other > mean for other in ranked) for mean in ranked]
+    expected = [
+        1 + sum(other < mean if lower else other > mean for other in ranked) for mean in ranked
+    ]
     assert order.ranks == expected
 
 

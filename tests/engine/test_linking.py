@@ -41,14 +41,18 @@ BODIES = {
 
 def compiled(body: str, machine: Any = None) -> bytes:
     """The object file of a function `f`."""
-    made: bytes = (machine or target_machine(linked=True)).emit_object(llvm.parse_assembly(FUNCTIONS + BODIES[body]))
+    made: bytes = (machine or target_machine(linked=True)).emit_object(
+        llvm.parse_assembly(FUNCTIONS + BODIES[body])
+    )
     return made
 
 
 def called(image: bytes, *values: int) -> int:
     """What the function of an image returns."""
     memory, address = machine_code._placed(image)
-    result: int = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * len(values))(address)(*values)
+    result: int = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * len(values))(address)(
+        *values
+    )
     assert len(memory) >= len(image)
     return result
 
@@ -102,14 +106,23 @@ def test_every_kernel_is_linked_and_loaded_without_llvm(tmp_path: Path) -> None:
         each.load()
         assert each._object().startswith(MAGIC)
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    subprocess.run([sys.executable, "-c", script], cwd=ROOT, env=environment, check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, env=environment, check=True, capture_output=True
+    )
     found = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, env=environment, check=True, capture_output=True, text=True
+        [sys.executable, "-c", script],
+        cwd=ROOT,
+        env=environment,
+        check=True,
+        capture_output=True,
+        text=True,
     )
     assert found.stdout.strip() == "[]"
 
 
-def test_the_processor_is_told_from_others_without_llvm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_processor_is_told_from_others_without_llvm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def told(text: str) -> tuple[str, ...]:
         (tmp_path / "cpuinfo").write_text(text)
         monkeypatch.setattr(machine_code, "_PROCESSORS", tmp_path / "cpuinfo")

@@ -78,7 +78,9 @@ def odd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     (tmp_path / "odd_kernels.py").write_text(ODD)
     monkeypatch.syspath_prepend(tmp_path)
     original = sources
-    monkeypatch.setattr(machine_code, "sources", lambda name: [ODD] if name == "odd_kernels" else original(name))
+    monkeypatch.setattr(
+        machine_code, "sources", lambda name: [ODD] if name == "odd_kernels" else original(name)
+    )
     return "odd_kernels"
 
 
@@ -115,7 +117,9 @@ def test_a_file_that_was_cut_altered_or_left_to_others_is_not_loaded(
     Kernel(odd, "double", "void(float64[::1])").load()
     (file,) = folder.iterdir()
     content = file.read_bytes()
-    file.write_bytes({"cut": content[:-1], "altered": content[:-1] + bytes([content[-1] ^ 1])}.get(harm, content))
+    file.write_bytes(
+        {"cut": content[:-1], "altered": content[:-1] + bytes([content[-1] ^ 1])}.get(harm, content)
+    )
     file.chmod(0o666 if harm == "foreign" else 0o644)
     compiled = compiled_by(monkeypatch)
     double, values = Kernel(odd, "double", "void(float64[::1])"), np.ones(3)
@@ -157,9 +161,12 @@ def test_arrays_are_read_by_their_strides(odd: str, folder: Path, signature: str
 
 
 @pytest.mark.parametrize(
-    "values", [np.ones((2, 2), np.float32), np.ones(4), np.ones((4, 4)).T[:, ::2], np.ones((2, 2), np.int64)]
+    "values",
+    [np.ones((2, 2), np.float32), np.ones(4), np.ones((4, 4)).T[:, ::2], np.ones((2, 2), np.int64)],
 )
-def test_an_array_of_another_type_shape_or_order_is_refused(odd: str, folder: Path, values: np.ndarray) -> None:
+def test_an_array_of_another_type_shape_or_order_is_refused(
+    odd: str, folder: Path, values: np.ndarray
+) -> None:
     with pytest.raises(TypeError, match="a kernel wants float64 in 2 axes"):
         Kernel(odd, "total", "float64(float64[:, ::1])")(values)
     with pytest.raises(ValueError, match="argument"):
@@ -190,10 +197,14 @@ def test_a_system_that_lets_no_program_make_code_says_so() -> None:
         "if ctypes.CDLL(None).prctl(65, 1, 0, 0, 0): sys.exit(3)\n"
         "KERNELS[1]._function\n"
     )
-    ran = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+    ran = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     if ran.returncode == 3:
         pytest.skip("this kernel cannot refuse it (before Linux 6.3)")
-    assert ran.stderr.splitlines()[-1].startswith("RuntimeError: this system lets no program make code executable")
+    assert ran.stderr.splitlines()[-1].startswith(
+        "RuntimeError: this system lets no program make code executable"
+    )
 
 
 @pytest.mark.slow
@@ -214,7 +225,9 @@ def test_what_needs_the_compiler_at_run_time_is_refused(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("each", KERNELS, ids=lambda each: f"{each.module.rpartition('.')[2]}.{each.name}")
+@pytest.mark.parametrize(
+    "each", KERNELS, ids=lambda each: f"{each.module.rpartition('.')[2]}.{each.name}"
+)
 def test_every_kernel_is_made_from_all_that_it_imports_of_ours(each: Kernel) -> None:
     """What a module of kernels imports, and it again, was read for the key of its object files."""
     texts = sources(each.module)
@@ -222,5 +235,9 @@ def test_every_kernel_is_made_from_all_that_it_imports_of_ours(each: Kernel) -> 
         [sys.executable, "-c", f"import sys, {each.module}; print(*sys.modules)"],
         cwd=ROOT, capture_output=True, text=True, check=True,
     ).stdout.split()  # fmt: skip
-    ours = [ROOT.joinpath(*name.split(".")).with_suffix(".py") for name in found if re.match(r"metrics|runs", name)]
+    ours = [
+        ROOT.joinpath(*name.split(".")).with_suffix(".py")
+        for name in found
+        if re.match(r"metrics|runs", name)
+    ]
     assert all(path.read_text() in texts for path in ours if path.exists())

@@ -20,7 +20,9 @@ from metrics.engine.significance.resampling import Plan, draw_weights, resampled
 from metrics.engine.significance.step_down import holm_of, significant_by_holm
 from metrics.engine.significance.verdicts import adjust
 
-TENTHS = arrays.arrays(np.int64, st.tuples(st.integers(2, 7), st.integers(2, 20)), elements=st.integers(0, 10))
+TENTHS = arrays.arrays(
+    np.int64, st.tuples(st.integers(2, 7), st.integers(2, 20)), elements=st.integers(0, 10)
+)
 # Around the sizes at which NumPy adds up in another way.
 TOPICS = (2, 7, 8, 9, 17, 50, 127, 128, 129, 250, 263, 1000, 2001)
 
@@ -38,7 +40,9 @@ def check_moments(values: Matrix) -> None:
     high, low = differences.max(axis=1), differences.min(axis=1)
     found = moments_of(values, first, second)
     noise = 4 * np.finfo(np.float64).eps
-    np.testing.assert_array_equal(found.mean, np.where(np.maximum(high, -low) <= noise, 0, mean) * scale)
+    np.testing.assert_array_equal(
+        found.mean, np.where(np.maximum(high, -low) <= noise, 0, mean) * scale
+    )
     np.testing.assert_array_equal(found.error, np.where(high - low <= noise, 0, error) * scale)
     spread = centred.std(axis=1)
     known = spread > 1e-12
@@ -77,17 +81,33 @@ def check_separated(values: Matrix, alpha: float) -> None:
 
 
 @given(TENTHS, st.sampled_from([0.001, 0.05, 0.3, 0.9]))
-def test_separated_pairs_of_values_that_tie_are_those_of_the_family(tenths: Matrix, alpha: float) -> None:
+def test_separated_pairs_of_values_that_tie_are_those_of_the_family(
+    tenths: Matrix, alpha: float
+) -> None:
     check_separated(tenths / 10, alpha)
 
 
-@given(st.integers(0, 2**32), st.integers(2, 40), st.integers(2, 60), st.floats(0, 0.5), st.floats(0.001, 0.9))
-def test_separated_pairs_are_those_of_the_family(seed: int, runs: int, topics: int, apart: float, alpha: float) -> None:
+@given(
+    st.integers(0, 2**32),
+    st.integers(2, 40),
+    st.integers(2, 60),
+    st.floats(0, 0.5),
+    st.floats(0.001, 0.9),
+)
+def test_separated_pairs_are_those_of_the_family(
+    seed: int, runs: int, topics: int, apart: float, alpha: float
+) -> None:
     rng = np.random.default_rng(seed)
     check_separated(rng.random((runs, topics)) + apart * rng.random((runs, 1)), alpha)
 
 
-@given(st.integers(0, 2**32), st.integers(1, 60), st.integers(1, 300), st.floats(0, 8), st.floats(0.001, 0.9))
+@given(
+    st.integers(0, 2**32),
+    st.integers(1, 60),
+    st.integers(1, 300),
+    st.floats(0, 8),
+    st.floats(0.001, 0.9),
+)
 def test_holm_by_critical_values_is_holm_by_p(
     seed: int, freedom: int, pairs: int, largest: float, alpha: float
 ) -> None:
@@ -104,10 +124,17 @@ def test_p_that_meets_the_level_exactly_is_not_below_it() -> None:
     p_value = 2 * special.stdtr(9, -np.abs(statistic))
     for alpha in (4 * p_value[0], 3 * p_value[1], 2 * p_value[2]):
         for level in (alpha, np.nextafter(alpha, 1)):
-            np.testing.assert_array_equal(significant_by_holm(statistic, 9, level), holm(p_value) < level)
+            np.testing.assert_array_equal(
+                significant_by_holm(statistic, 9, level), holm(p_value) < level
+            )
 
 
-@given(TENTHS, st.sampled_from([0.5, 0.9, 0.95, 0.999]), st.sampled_from([1, 40, 1000, 1500]), st.booleans())
+@given(
+    TENTHS,
+    st.sampled_from([0.5, 0.9, 0.95, 0.999]),
+    st.sampled_from([1, 40, 1000, 1500]),
+    st.booleans(),
+)
 def test_rank_intervals_are_percentiles_of_the_standings(
     tenths: Matrix, confidence: float, resamples: int, lower: bool
 ) -> None:
@@ -134,4 +161,6 @@ def test_holm_of_some_pairs_is_holm_of_all(
         return p_value
 
     chosen = rng.choice(pairs, data.draw(st.integers(0, min(pairs, 30))), replace=False)
-    np.testing.assert_array_equal(holm_of(statistic, chosen, tail), adjust(tail(statistic), holm)[chosen])
+    np.testing.assert_array_equal(
+        holm_of(statistic, chosen, tail), adjust(tail(statistic), holm)[chosen]
+    )

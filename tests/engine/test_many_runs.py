@@ -15,7 +15,9 @@ from metrics.engine.significance.studentized_range import critical, tail
 
 RANGES = [(2, 3.0), (3, 10.0), (5, 196.0), (20, 49.0), (100, 4851.0), (10, np.inf)]
 # Eighths are exact in binary: values tie for SciPy exactly when they do for us.
-EIGHTHS = arrays.arrays(np.int64, st.tuples(st.integers(3, 6), st.integers(2, 20)), elements=st.integers(0, 8))
+EIGHTHS = arrays.arrays(
+    np.int64, st.tuples(st.integers(3, 6), st.integers(2, 20)), elements=st.integers(0, 8)
+)
 
 
 def compare(name: str, values: Matrix, **options: object) -> PairedResult:
@@ -33,7 +35,9 @@ def test_the_studentized_range_agrees_with_scipy(runs: int, freedom: float) -> N
     q = np.array([0.0, 0.3, 1.0, 2.5, 3.5, 4.0, 5.0, 7.0, 12.0])
     expected = stats.studentized_range.sf(q, runs, freedom)
     np.testing.assert_allclose(tail(q, runs, freedom), expected, atol=1e-7, rtol=1e-6)
-    assert critical(0.05, runs, freedom) == pytest.approx(stats.studentized_range.isf(0.05, runs, freedom), rel=1e-6)
+    assert critical(0.05, runs, freedom) == pytest.approx(
+        stats.studentized_range.isf(0.05, runs, freedom), rel=1e-6
+    )
 
 
 def test_many_values_of_the_studentized_range_are_those_of_each_alone() -> None:
@@ -58,7 +62,9 @@ def test_two_runs_make_tukey_the_paired_t_test() -> None:
     values = np.random.default_rng(2).random((2, 30))
     tukey, student = compare("tukey_hsd", values), compare("paired_t", values)
     assert tukey.p_value[0] == pytest.approx(student.p_value[0], abs=1e-7)
-    assert (tukey.low[0], tukey.high[0]) == pytest.approx((student.low[0], student.high[0]), rel=1e-6)
+    assert (tukey.low[0], tukey.high[0]) == pytest.approx(
+        (student.low[0], student.high[0]), rel=1e-6
+    )
 
 
 def test_two_runs_make_the_analysis_of_variance_the_squared_paired_t_test() -> None:
@@ -72,7 +78,9 @@ def test_two_runs_make_the_analysis_of_variance_the_squared_paired_t_test() -> N
 def test_epsilons_are_those_of_the_covariances_of_the_runs(runs: int, topics: int) -> None:
     """By the eigenvalues of the covariances between orthonormal contrasts, as Greenhouse and Geisser define epsilon."""
     rng = np.random.default_rng((5, runs))
-    values = rng.normal(0, 1, (runs, topics)) * rng.uniform(0.2, 3, (runs, 1)) + rng.normal(0, 2, topics)
+    values = rng.normal(0, 1, (runs, topics)) * rng.uniform(0.2, 3, (runs, 1)) + rng.normal(
+        0, 2, topics
+    )
     contrasts = np.linalg.svd(np.eye(runs) - 1 / runs)[0][:, : runs - 1].T
     roots = np.linalg.eigvalsh(contrasts @ np.cov(values) @ contrasts.T)
     epsilon = roots.sum() ** 2 / ((runs - 1) * (roots**2).sum())
@@ -81,7 +89,11 @@ def test_epsilons_are_those_of_the_covariances_of_the_runs(runs: int, topics: in
     assert found.sphericity.greenhouse_geisser == pytest.approx(epsilon)
     by_epsilon = {
         name: stats.f.sf(found.statistic, e * (runs - 1), e * (runs - 1) * (topics - 1))
-        for name, e in (("corrected", epsilon), ("plain", 1.0), ("theirs", found.sphericity.huynh_feldt))
+        for name, e in (
+            ("corrected", epsilon),
+            ("plain", 1.0),
+            ("theirs", found.sphericity.huynh_feldt),
+        )
     }
     assert found.p_value == pytest.approx(by_epsilon["corrected"])
     assert found.sphericity.p_uncorrected == pytest.approx(by_epsilon["plain"])
@@ -109,7 +121,9 @@ def test_runs_of_unequal_spread_keep_the_level_of_the_analysis_of_variance() -> 
 def test_sums_of_squares_add_up_to_the_whole_variation() -> None:
     values = np.random.default_rng(4).random((6, 30)) * 40
     anova = OMNIBUS["anova"](values)
-    assert sum(source.squares for source in anova.sources) == pytest.approx(values.var() * values.size)
+    assert sum(source.squares for source in anova.sources) == pytest.approx(
+        values.var() * values.size
+    )
     assert sum(source.freedom for source in anova.sources) == values.size - 1
 
 
@@ -130,8 +144,13 @@ def naive_randomised_tukey(values: Matrix, resamples: int) -> Matrix:
 @pytest.mark.parametrize("decimals", [1, 4])
 def test_randomised_tukey_agrees_with_shuffling_by_numpy(decimals: int) -> None:
     rng = np.random.default_rng(5)
-    values = np.round(np.clip(rng.random((6, 20)) + np.linspace(0, 0.3, 6)[:, None], 0, 1), decimals)
-    ours, ranges = compare("randomised_tukey_hsd", values, resamples=20_000), naive_randomised_tukey(values, 5_000)
+    values = np.round(
+        np.clip(rng.random((6, 20)) + np.linspace(0, 0.3, 6)[:, None], 0, 1), decimals
+    )
+    ours, ranges = (
+        compare("randomised_tukey_hsd", values, resamples=20_000),
+        naive_randomised_tukey(values, 5_000),
+    )
     for index, difference in enumerate(np.abs(ours.difference)):
         expected = (ranges >= difference - 1e-9).mean()
         assert ours.p_value[index] == pytest.approx(expected, abs=0.03)
@@ -180,7 +199,9 @@ def test_post_hoc_tests_of_friedman_follow_their_formulas(eighths: Matrix) -> No
     for index, i, j in pairs(runs):
         apart = abs(sums[i] - sums[j])
         if spread > 1e-9:
-            assert conover.p_value[index] == pytest.approx(2 * stats.t.sf(apart / np.sqrt(spread), freedom), abs=1e-9)
+            assert conover.p_value[index] == pytest.approx(
+                2 * stats.t.sf(apart / np.sqrt(spread), freedom), abs=1e-9
+            )
         q = apart / topics / np.sqrt(runs * (runs + 1) / (6 * topics)) * np.sqrt(2)
         assert nemenyi.statistic[index] == pytest.approx(np.sign(sums[i] - sums[j]) * q, abs=1e-9)
 

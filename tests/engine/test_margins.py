@@ -7,7 +7,9 @@ import pytest
 from tests.engine.margins import COLUMNS, MARGIN, rates, simulated
 
 
-@pytest.mark.parametrize(("topics", "equivalent", "bootstrap"), [(10, 0.007, 0.881), (50, 0.048, 0.941)])
+@pytest.mark.parametrize(
+    ("topics", "equivalent", "bootstrap"), [(10, 0.007, 0.881), (50, 0.048, 0.941)]
+)
 def test_claims_at_the_margin_are_wrong_in_5_per_cent_and_intervals_hold(
     topics: int, equivalent: float, bootstrap: float
 ) -> None:

@@ -14,22 +14,39 @@ from scipy import stats
 from metrics.engine.ranking import Ints
 from metrics.engine.significance import TESTS, max_t
 from metrics.engine.significance.families import Pairs, Rule, compare_family
-from metrics.engine.significance.pairs import Matrix, Options, PairedResult, all_pairs, baseline_pairs
+from metrics.engine.significance.pairs import (
+    Matrix,
+    Options,
+    PairedResult,
+    all_pairs,
+    baseline_pairs,
+)
 from metrics.engine.significance.randomisation import draw_flips
 
-EIGHTHS = arrays.arrays(np.int64, st.tuples(st.integers(2, 5), st.integers(2, 7)), elements=st.integers(0, 8))
+EIGHTHS = arrays.arrays(
+    np.int64, st.tuples(st.integers(2, 5), st.integers(2, 7)), elements=st.integers(0, 8)
+)
 
 
-def compare(values: Matrix, pairs: tuple[Ints, Ints] | None = None, **options: object) -> PairedResult:
+def compare(
+    values: Matrix, pairs: tuple[Ints, Ints] | None = None, **options: object
+) -> PairedResult:
     pairs = pairs or all_pairs(len(values))
     return TESTS["max_t"].compare(values, *pairs, Options(**options))  # type: ignore[arg-type]
 
 
 def t_of(differences: Matrix) -> Matrix:
     """|t| along the last axis: infinite without spread, 0 where nothing differs."""
-    mean, error = differences.mean(axis=-1), differences.std(axis=-1, ddof=1) / np.sqrt(differences.shape[-1])
+    mean, error = (
+        differences.mean(axis=-1),
+        differences.std(axis=-1, ddof=1) / np.sqrt(differences.shape[-1]),
+    )
     spread = error > 1e-12
-    return np.where(spread, np.abs(mean) / np.where(spread, error, 1), np.where(np.abs(mean) > 1e-12, np.inf, 0.0))
+    return np.where(
+        spread,
+        np.abs(mean) / np.where(spread, error, 1),
+        np.where(np.abs(mean) > 1e-12, np.inf, 0.0),
+    )
 
 
 def by_definition(differences: Matrix, signs: Matrix, *, drawn: bool) -> tuple[Matrix, Matrix]:
@@ -69,13 +86,17 @@ def test_drawn_flips_give_the_p_of_the_definition(baseline: int | None) -> None:
     rng = np.random.default_rng(5)
     values = rng.normal(0, 1, (8, 30)) * rng.uniform(0.2, 3, (8, 1)) + rng.normal(0, 0.3, (8, 1))
     pairs = all_pairs(8) if baseline is None else baseline_pairs(8, baseline)
-    signs = np.concatenate([draw_flips(7, block, 30).transpose(0, 2, 1).reshape(-1, 30) for block in range(3)])[:3000]
+    signs = np.concatenate(
+        [draw_flips(7, block, 30).transpose(0, 2, 1).reshape(-1, 30) for block in range(3)]
+    )[:3000]
     differences = values[pairs[0]] - values[pairs[1]]
     found = compare(values, pairs, resamples=3000, seed=7, threads=2)
     p_value, largest = by_definition(differences, signs, drawn=True)
     np.testing.assert_allclose(found.p_value, p_value, rtol=1e-12)
     assert not found.exact.any()
-    np.testing.assert_allclose(found.statistic, stats.ttest_rel(values[pairs[0]], values[pairs[1]], axis=1).statistic)
+    np.testing.assert_allclose(
+        found.statistic, stats.ttest_rel(values[pairs[0]], values[pairs[1]], axis=1).statistic
+    )
     reach = np.quantile(largest, 0.95, method="higher")
     margin = reach * differences.std(axis=1, ddof=1) / np.sqrt(30)
     np.testing.assert_allclose(found.high - found.difference, margin, rtol=1e-9)
@@ -83,8 +104,12 @@ def test_drawn_flips_give_the_p_of_the_definition(baseline: int | None) -> None:
 
 
 @pytest.mark.parametrize("step", [1, 2])
-@pytest.mark.parametrize("kind", ["alike", "skilled", "twins", "shifted", "coarse", "few topics", "tiny", "huge"])
-def test_pairs_that_are_not_looked_at_change_nothing(monkeypatch: pytest.MonkeyPatch, kind: str, step: int) -> None:
+@pytest.mark.parametrize(
+    "kind", ["alike", "skilled", "twins", "shifted", "coarse", "few topics", "tiny", "huge"]
+)
+def test_pairs_that_are_not_looked_at_change_nothing(
+    monkeypatch: pytest.MonkeyPatch, kind: str, step: int
+) -> None:
     rng = np.random.default_rng(8)
     values = np.clip(rng.beta(1, 2, 40) + rng.normal(0, 0.15, (70, 40)), 0, 1)
     if kind == "skilled":
@@ -121,7 +146,10 @@ def test_two_runs_have_the_p_of_the_randomisation_test(eighths: Matrix) -> None:
 
 def test_a_family_of_fewer_pairs_finds_no_less() -> None:
     values = np.random.default_rng(2).random((12, 40)) + np.linspace(0, 0.3, 12)[:, None]
-    every, few = compare(values, resamples=2000), compare(values, baseline_pairs(12, 0), resamples=2000)
+    every, few = (
+        compare(values, resamples=2000),
+        compare(values, baseline_pairs(12, 0), resamples=2000),
+    )
     of_first = all_pairs(12)[0] == 0
     assert (few.p_value <= every.p_value[of_first]).all()
     assert (few.p_value < every.p_value[of_first]).any()
@@ -141,7 +169,12 @@ def test_identical_runs_and_one_that_is_better_by_the_same_everywhere() -> None:
     values = np.random.default_rng(4).random((1, 30)).repeat(3, axis=0)
     values[2] += 0.25
     found = compare(values, resamples=1000)
-    assert (found.p_value[0], found.statistic[0], found.low[0], found.high[0]) == (1.0, 0.0, 0.0, 0.0)
+    assert (found.p_value[0], found.statistic[0], found.low[0], found.high[0]) == (
+        1.0,
+        0.0,
+        0.0,
+        0.0,
+    )
     assert np.isnan([found.p_value[1:], found.statistic[1:], found.low[1:], found.high[1:]]).all()
     assert "no_spread" in {caution.code for caution in found.cautions}
 

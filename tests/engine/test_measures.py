@@ -32,9 +32,16 @@ def with_cutoff(name: str) -> Measure:
 
 
 # Without a number of documents expected these have no value at all.
-EXPECTING = [parse_measure("RelativeRecall(expected=2)@5"), parse_measure("RecallEffort(expected=2)")]
+EXPECTING = [
+    parse_measure("RelativeRecall(expected=2)@5"),
+    parse_measure("RecallEffort(expected=2)"),
+]
 EVERY = [*(with_cutoff(name) for name in MEASURES), *EXPECTING]
-RATIOS = [measure for measure in EVERY if MEASURES[measure.definition.name].sections()["range"].startswith("0 to 1")]
+RATIOS = [
+    measure
+    for measure in EVERY
+    if MEASURES[measure.definition.name].sections()["range"].startswith("0 to 1")
+]
 LOWER_IS_BETTER = [m for m in EVERY if "lower is" in m.definition.sections()["range"]]
 # One more document is one more to be told apart, compared with the ideal or multiplied by its score.
 OF_THE_WHOLE_LIST = ("Accuracy", "Compat", "RelRelevance", "Satisfaction", "Frustration", "Total")
@@ -88,30 +95,41 @@ def test_ratios_stay_within_zero_and_one(levels: list[int]) -> None:
 def test_an_unjudged_document_at_the_end_changes_nothing(levels: list[int]) -> None:
     qrels = {"1": {f"d{rank}": level for rank, level in enumerate(levels, 1)}}
     run = {f"d{rank}": -float(rank) for rank in range(1, len(levels) + 1)}
-    view, longer = (judged_run(qrels, {"1": ranking}) for ranking in (run, {**run, "unjudged": -1000.0}))
-    for measure in (one for one in EVERY if one.definition.name not in (*COUNTED, *OF_THE_WHOLE_LIST)):
+    view, longer = (
+        judged_run(qrels, {"1": ranking}) for ranking in (run, {**run, "unjudged": -1000.0})
+    )
+    for measure in (
+        one for one in EVERY if one.definition.name not in (*COUNTED, *OF_THE_WHOLE_LIST)
+    ):
         np.testing.assert_array_equal(measure.compute(view), measure.compute(longer), str(measure))
 
 
 @pytest.mark.slow
 @given(levels=LEVELS, where=st.data())
-def test_a_better_document_moved_up_makes_nothing_worse(levels: list[int], where: st.DataObject) -> None:
+def test_a_better_document_moved_up_makes_nothing_worse(
+    levels: list[int], where: st.DataObject
+) -> None:
     upper = where.draw(st.integers(0, len(levels) - 1))
     lower = where.draw(st.integers(upper, len(levels) - 1))
     better = list(levels)
     if levels[upper] < levels[lower]:
         better[upper], better[lower] = levels[lower], levels[upper]
     views = {
-        least: [ranked(*(max(level, least) for level in order)) for order in (better, levels)] for least in (-1, 0)
+        least: [ranked(*(max(level, least) for level in order)) for order in (better, levels)]
+        for least in (-1, 0)
     }
-    for measure in (one for one in RATIOS if one.definition.name not in (*AGAINST_THE_LIST, *NOT_MONOTONE)):
+    for measure in (
+        one for one in RATIOS if one.definition.name not in (*AGAINST_THE_LIST, *NOT_MONOTONE)
+    ):
         least = 0 if measure.definition.name in PASS_OVER else -1
         (now,), (then,) = (measure.compute(view) for view in views[least])
         gain = then - now if measure in LOWER_IS_BETTER else now - then
         assert gain >= -1e-12 or (np.isnan(gain) and may_be_undefined(measure)), measure
 
 
-@pytest.mark.parametrize("name", ["nDCG@10", "nDCG", "nCG@3", "nDCG(dis='jk')@10", "nDCG(gains='exp')", "AP", "RR"])
+@pytest.mark.parametrize(
+    "name", ["nDCG@10", "nDCG", "nCG@3", "nDCG(dis='jk')@10", "nDCG(gains='exp')", "AP", "RR"]
+)
 @given(levels=LEVELS)
 def test_the_ideal_order_is_perfect(name: str, levels: list[int]) -> None:
     (value,) = parse_measure(name).compute(ranked(*sorted(levels, reverse=True)))
@@ -237,7 +255,10 @@ def test_other_spellings_have_one_canonical_name(written: str, canonical: str) -
         ("set_F.0", "above 0"),
         ("<script>", "unknown measure"),
         ("AP(dcg='log2')", "no parameter 'dcg'"),
-        (f"nDCG(gains='{','.join(f'{level}:9e14' for level in range(1, 22))}')@10", "canonical form"),
+        (
+            f"nDCG(gains='{','.join(f'{level}:9e14' for level in range(1, 22))}')@10",
+            "canonical form",
+        ),
         ("P@" + "9" * 300, "at most 200 characters"),
     ],
 )
@@ -247,7 +268,9 @@ def test_a_name_without_a_meaning_is_refused_with_a_reason(written: str, says: s
 
 
 def test_a_list_is_split_outside_brackets_only() -> None:
-    names = [measure.name for measure in parse_measures("nDCG@10, P(rel=2,judged_only=True)@5 map,AP")]
+    names = [
+        measure.name for measure in parse_measures("nDCG@10, P(rel=2,judged_only=True)@5 map,AP")
+    ]
     assert names == ["nDCG@10", "P(rel=2,judged_only=True)@5", "AP"]
     assert split_names("Session(of='P(rel=2)@5', b=2)@10,, AP) Q(a, b)@2") == [
         "Session(of='P(rel=2)@5', b=2)@10",
@@ -266,8 +289,12 @@ def test_a_hostile_list_is_split_at_once(unit: str) -> None:
 
 
 @pytest.mark.parametrize("read", [parse_measures, parse_session_measures])
-def test_a_list_that_is_too_long_is_refused_by_its_length(read: Callable[[str], list[Measure]]) -> None:
-    with pytest.raises(MeasureError, match="at most 20,000 characters; this one has 20,001") as refused:
+def test_a_list_that_is_too_long_is_refused_by_its_length(
+    read: Callable[[str], list[Measure]],
+) -> None:
+    with pytest.raises(
+        MeasureError, match="at most 20,000 characters; this one has 20,001"
+    ) as refused:
         read("," * (MAX_LIST + 1))
     assert refused.value.code == "too_many_measures"
 

@@ -34,7 +34,9 @@ def value(measure: str, run: JudgedRun) -> float:
 def test_every_topic_agrees_with_a_loop_over_its_documents(measure: str, seed: int) -> None:
     qrels, run = random_collection(seed)
     expected = [NAIVE[measure](topic) for topic in topics(qrels, run)]
-    np.testing.assert_allclose(parse_measure(measure).compute(judged_run(qrels, run)), expected, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(
+        parse_measure(measure).compute(judged_run(qrels, run)), expected, rtol=0, atol=1e-9
+    )
 
 
 @pytest.mark.slow
@@ -42,7 +44,9 @@ def test_expected_search_length_is_the_mean_over_random_orders_of_ties() -> None
     for seed in SEEDS:
         qrels, run = random_collection(seed)
         expected = [expected_search_length(topic) for topic in topics(qrels, run)]
-        np.testing.assert_allclose(parse_measure("ESL(n=2)").compute(judged_run(qrels, run)), expected, atol=0.15)
+        np.testing.assert_allclose(
+            parse_measure("ESL(n=2)").compute(judged_run(qrels, run)), expected, atol=0.15
+        )
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -52,11 +56,19 @@ def test_every_topic_agrees_with_ir_measures(measure: str, seed: int) -> None:
     """Its own tie rule differs, so every score is made different, and positive as it takes an absent score for 0."""
     qrels, tied = random_collection(seed)
     orders = {topic: sorted(docs, key=lambda doc: (docs[doc], doc)) for topic, docs in tied.items()}
-    run = {topic: {doc: float(place) for place, doc in enumerate(order, 1)} for topic, order in orders.items()}
-    peer = {m.query_id: m.value for m in ir_measures.iter_calc([ir_measures.parse_measure(measure)], qrels, run)}
+    run = {
+        topic: {doc: float(place) for place, doc in enumerate(order, 1)}
+        for topic, order in orders.items()
+    }
+    peer = {
+        m.query_id: m.value
+        for m in ir_measures.iter_calc([ir_measures.parse_measure(measure)], qrels, run)
+    }
     absent = math.nan if measure.startswith("Accuracy") else 0.0
     expected = [peer.get(topic, absent) for topic in qrels]
-    np.testing.assert_allclose(parse_measure(measure).compute(judged_run(qrels, run)), expected, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(
+        parse_measure(measure).compute(judged_run(qrels, run)), expected, rtol=0, atol=1e-9
+    )
 
 
 def test_compatibility_orders_documents_of_one_level_as_the_run_does() -> None:

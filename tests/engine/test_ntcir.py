@@ -26,7 +26,9 @@ SAMPLE = judged_run(
 def test_every_topic_agrees_with_a_loop_over_its_documents(measure: str, seed: int) -> None:
     qrels, run = random_collection(seed)
     expected = [NAIVE_NTCIR[measure](topic) for topic in topics(qrels, run)]
-    np.testing.assert_allclose(parse_measure(measure).compute(judged_run(qrels, run)), expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(
+        parse_measure(measure).compute(judged_run(qrels, run)), expected, rtol=0, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize(
@@ -67,17 +69,31 @@ def test_special_cases_are_the_measures_they_are_said_to_be() -> None:
         ("OMeasure(beta=0)", "RR"),
         ("MSnDCG(gains='exp')@9", "nDCG(gains='exp')@9"),
     ):
-        np.testing.assert_allclose(parse_measure(ours).compute(view), parse_measure(other).compute(view), atol=1e-12)
+        np.testing.assert_allclose(
+            parse_measure(ours).compute(view), parse_measure(other).compute(view), atol=1e-12
+        )
 
 
 @pytest.mark.parametrize(
-    "measure", ["Q", "Q@5", "NCU(stop='rb')", "NCU(stop='gu')", "PPlus", "PMeasure", "OMeasure", "nERR@5"]
+    "measure",
+    ["Q", "Q@5", "NCU(stop='rb')", "NCU(stop='gu')", "PPlus", "PMeasure", "OMeasure", "nERR@5"],
 )
 def test_no_answer_and_no_relevant_document_are_0_and_the_best_ranking_is_1(measure: str) -> None:
     """Topics without an answer, without a relevant document, with nothing relevant found, and perfect."""
-    qrels = {"lost": {"a": 2}, "poor": {"a": 0}, "missed": {"a": 1}, "best": {"a": 3, "b": 3, "c": 1, "d": 0}}
-    run = {"poor": {"a": 1.0}, "missed": {"x": 2.0}, "best": {"a": 4.0, "b": 3.0, "c": 2.0, "x": 1.0}}
-    np.testing.assert_allclose(parse_measure(measure).compute(judged_run(qrels, run)), [0, 0, 0, 1], atol=1e-12)
+    qrels = {
+        "lost": {"a": 2},
+        "poor": {"a": 0},
+        "missed": {"a": 1},
+        "best": {"a": 3, "b": 3, "c": 1, "d": 0},
+    }
+    run = {
+        "poor": {"a": 1.0},
+        "missed": {"x": 2.0},
+        "best": {"a": 4.0, "b": 3.0, "c": 2.0, "x": 1.0},
+    }
+    np.testing.assert_allclose(
+        parse_measure(measure).compute(judged_run(qrels, run)), [0, 0, 0, 1], atol=1e-12
+    )
 
 
 def test_a_tie_is_broken_as_for_every_measure() -> None:

@@ -15,13 +15,17 @@ from tests.engine.build import Qrels, judged_run, known_run, ranked
 from tests.engine.test_against_pytrec_eval import random_collection
 from tests.engine.test_measures import with_cutoff
 
-WITH_LEVEL = [name for name in MEASURES if "level" in {one.name for one in MEASURES[name].parameters}]
+WITH_LEVEL = [
+    name for name in MEASURES if "level" in {one.name for one in MEASURES[name].parameters}
+]
 
 
 def of_level(qrels: Qrels, level: int) -> dict[str, dict[str, int]]:
     """Level 1 for this level, 0 for any other; what is below 0 stays unjudged."""
     return {
-        topic: {doc: min(found, 0) if found < 0 else int(found == level) for doc, found in docs.items()}
+        topic: {
+            doc: min(found, 0) if found < 0 else int(found == level) for doc, found in docs.items()
+        }
         for topic, docs in qrels.items()
     }
 
@@ -32,9 +36,14 @@ def test_it_is_the_measure_under_judgements_of_that_level(name: str, level: int)
     qrels, run = random_collection(level)
     plain = with_cutoff(name)
     written = plain.name.replace("(", f"(level={level},", 1) if "(" in plain.name else None
-    measure = parse_measure(written or f"{name}(level={level}){'@' + str(plain.cutoff) if plain.cutoff else ''}")
+    measure = parse_measure(
+        written or f"{name}(level={level}){'@' + str(plain.cutoff) if plain.cutoff else ''}"
+    )
     known = {topic: list(docs)[::3] for topic, docs in qrels.items()}
-    views = [known_run(judged, run, known, dict.fromkeys(qrels, 2)) for judged in (qrels, of_level(qrels, level))]
+    views = [
+        known_run(judged, run, known, dict.fromkeys(qrels, 2))
+        for judged in (qrels, of_level(qrels, level))
+    ]
     np.testing.assert_array_equal(measure.compute(views[0]), plain.compute(views[1]))
     assert measure.why_undefined(views[0], measure.compute(views[0])) == plain.why_undefined(
         views[1], plain.compute(views[1])
@@ -45,9 +54,16 @@ def test_it_is_the_measure_under_judgements_of_that_level(name: str, level: int)
 def test_it_agrees_with_trec_eval_on_such_judgements(seed: int) -> None:
     qrels, run = random_collection(seed)
     binary = of_level(qrels, 2)
-    theirs = pytrec_eval.RelevanceEvaluator(binary, {"map", "P_5", "Rprec", "recall_10"}).evaluate(run)
+    theirs = pytrec_eval.RelevanceEvaluator(binary, {"map", "P_5", "Rprec", "recall_10"}).evaluate(
+        run
+    )
     view = judged_run(qrels, run, "float32")
-    topics = {"P(level=2)@5": "P_5", "AP(level=2)": "map", "Rprec(level=2)": "Rprec", "R(level=2)@10": "recall_10"}
+    topics = {
+        "P(level=2)@5": "P_5",
+        "AP(level=2)": "map",
+        "Rprec(level=2)": "Rprec",
+        "R(level=2)@10": "recall_10",
+    }
     for measure, name in topics.items():
         found = dict(zip(qrels, parse_measure(measure).compute(view), strict=True))
         for topic, values in theirs.items():
@@ -70,13 +86,23 @@ def test_unjudged_documents_are_left_out_before_the_level_is_looked_at() -> None
 
 def test_every_topic_by_a_loop_over_its_documents() -> None:
     qrels, run = random_collection(4)
-    expected = [sum(level == 2 for level in topic.levels[:10]) / 10 for topic in naive.topics(qrels, run)]
-    np.testing.assert_allclose(parse_measure("P(level=2)@10").compute(judged_run(qrels, run)), expected)
+    expected = [
+        sum(level == 2 for level in topic.levels[:10]) / 10 for topic in naive.topics(qrels, run)
+    ]
+    np.testing.assert_allclose(
+        parse_measure("P(level=2)@10").compute(judged_run(qrels, run)), expected
+    )
 
 
 def test_names_and_refusals() -> None:
     assert parse_measure("P(judged_only=True,level=2)@10").name == "P(level=2,judged_only=True)@10"
-    for written in ("P(level=2,rel=2)@5", "AP(level=0)", "P(level=1001)@5", "StRecall(level=2)@5", "nDCG(level=2)"):
+    for written in (
+        "P(level=2,rel=2)@5",
+        "AP(level=0)",
+        "P(level=1001)@5",
+        "StRecall(level=2)@5",
+        "nDCG(level=2)",
+    ):
         with pytest.raises(MeasureError):
             parse_measure(written)
     with pytest.raises(MeasureError, match="give one of them"):

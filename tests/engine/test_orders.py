@@ -42,7 +42,10 @@ def ranks(means: object) -> Ints:
 
 
 def agreement(
-    first: Matrix, second: Matrix, lower: tuple[bool, bool] = (False, False), options: Options | None = None
+    first: Matrix,
+    second: Matrix,
+    lower: tuple[bool, bool] = (False, False),
+    options: Options | None = None,
 ) -> Agreements:
     """Of two orders alone."""
     observed = standings(np.array([first.mean(axis=1), second.mean(axis=1)]), np.array(lower))
@@ -56,7 +59,9 @@ def test_ap_correlations_agree_with_published_values(
 ) -> None:
     assert tau_ap(ranks(x), ranks(y))[0] == pytest.approx(expected, abs=5e-5)
     assert symmetric_tau_ap(ranks(x), ranks(y))[0] == pytest.approx(symmetric, abs=5e-5)
-    assert symmetric_tau_ap(ranks(np.round(x, 1)), ranks(np.round(y, 1)))[0] == pytest.approx(tied, abs=5e-5)
+    assert symmetric_tau_ap(ranks(np.round(x, 1)), ranks(np.round(y, 1)))[0] == pytest.approx(
+        tied, abs=5e-5
+    )
 
 
 @given(MEANS)
@@ -88,11 +93,15 @@ def test_rbo_is_the_sum_over_all_depths(rows: list[tuple[int, int]], p: float) -
 def test_an_order_agrees_with_itself_and_not_with_its_reverse(name: str) -> None:
     order = np.array([[1, 2, 3, 4, 5]])
     assert COEFFICIENTS[name](order, order)[0] == pytest.approx(1.0)
-    assert COEFFICIENTS[name](order, 6 - order)[0] == pytest.approx(-1.0 if name != "rbo" else 0.7378, abs=1e-4)
+    assert COEFFICIENTS[name](order, 6 - order)[0] == pytest.approx(
+        -1.0 if name != "rbo" else 0.7378, abs=1e-4
+    )
 
 
 def test_the_top_counts_more_for_all_but_kendall() -> None:
-    order, top, bottom = (np.array([row]) for row in ([1, 2, 3, 4, 5], [2, 1, 3, 4, 5], [1, 2, 3, 5, 4]))
+    order, top, bottom = (
+        np.array([row]) for row in ([1, 2, 3, 4, 5], [2, 1, 3, 4, 5], [1, 2, 3, 5, 4])
+    )
     for name, coefficient in COEFFICIENTS.items():
         above, below = coefficient(order, top)[0], coefficient(order, bottom)[0]
         assert above < below or (name == "tau" and above == pytest.approx(below))
@@ -111,7 +120,10 @@ def test_runs_alike_share_their_interval_and_the_seed_decides() -> None:
     values[3] = values[0]
     found, again = rank_intervals(values), rank_intervals(values)
     assert found.low[0] == found.low[3] < found.high[0] == found.high[3]
-    assert (found.low.tolist(), found.share_first.tolist()) == (again.low.tolist(), again.share_first.tolist())
+    assert (found.low.tolist(), found.share_first.tolist()) == (
+        again.low.tolist(),
+        again.share_first.tolist(),
+    )
     assert (found.low <= found.rank).all()
     assert (found.rank <= found.high).all()
 
@@ -156,7 +168,9 @@ def test_groups_of_some_runs_are_without_those_of_the_others_alone() -> None:
 
 
 @given(st.integers(2, 9), st.data())
-def test_two_runs_share_a_group_exactly_when_they_are_not_separated(runs: int, data: st.DataObject) -> None:
+def test_two_runs_share_a_group_exactly_when_they_are_not_separated(
+    runs: int, data: st.DataObject
+) -> None:
     pairs = [(i, j) for i in range(runs) for j in range(i + 1, runs)]
     separated = set(data.draw(st.lists(st.sampled_from(pairs), unique=True)))
     means = data.draw(st.lists(st.floats(0, 1), min_size=runs, max_size=runs))
@@ -171,7 +185,10 @@ def test_two_runs_share_a_group_exactly_when_they_are_not_separated(runs: int, d
         assert bool(set(fewer.groups[i]) & set(fewer.groups[j])) == (pair not in separated)
     numbers = {number for groups in fewer.groups for number in groups}
     assert numbers == set(range(len(numbers)))
-    best = {number: max(np.flatnonzero(found.tier == number), key=lambda run: means[run]) for number in found.tier}
+    best = {
+        number: max(np.flatnonzero(found.tier == number), key=lambda run: means[run])
+        for number in found.tier
+    }
     assert all(means[best[n]] >= means[best[n + 1]] for n in best if n + 1 in best)
 
 
@@ -182,7 +199,9 @@ def test_agreements_of_many_orders_are_those_of_every_two() -> None:
     ranks = standings(np.array([of.mean(axis=1) for of in values]), lower)
     options = Options(resamples=200, seed=2)
     pairs = [(0, 1), (1, 2)]
-    for (a, b), found in zip(pairs, order_agreements(ranks, values, pairs, lower, options), strict=True):
+    for (a, b), found in zip(
+        pairs, order_agreements(ranks, values, pairs, lower, options), strict=True
+    ):
         sides = (bool(lower[a]), bool(lower[b]))
         assert found == agreement(values[a], values[b], sides, options)
         assert found.tau_ap_reversed == agreement(values[b], values[a], sides[::-1], options).tau_ap

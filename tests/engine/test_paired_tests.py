@@ -51,7 +51,9 @@ def test_wilcoxon_agrees_with_scipy(topics: int, zeros: str) -> None:
     runs = 2 if topics == 13 else 8
     for values in (rng.random((runs, topics)), rng.integers(0, 9, (runs, topics)) / 8):
         ours = compare("wilcoxon", values, zeros=zeros)
-        for index, (i, j) in enumerate(zip(*(pair.tolist() for pair in all_pairs(runs)), strict=True)):
+        for index, (i, j) in enumerate(
+            zip(*(pair.tolist() for pair in all_pairs(runs)), strict=True)
+        ):
             method = {"drop": "wilcox", "pratt": "pratt"}[zeros]
             theirs = stats.wilcoxon(values[i], values[j], zero_method=method)
             differences = values[i] - values[j]
@@ -88,7 +90,10 @@ def test_differences_that_tie_but_for_rounding_tie() -> None:
     """0.3 - 0.2 and 0.4 - 0.3 differ in their last bits."""
     rng = np.random.default_rng(2)
     tenths = rng.integers(0, 10, (2, 40))
-    rounded, exact = compare("wilcoxon", tenths / 10, ties="rounded"), compare("wilcoxon", tenths.astype(np.float64))
+    rounded, exact = (
+        compare("wilcoxon", tenths / 10, ties="rounded"),
+        compare("wilcoxon", tenths.astype(np.float64)),
+    )
     assert rounded.p_value.tolist() == exact.p_value.tolist()
     as_given = compare("wilcoxon", tenths / 10)
     assert as_given.p_value[0] == pytest.approx(stats.wilcoxon(*(tenths / 10)).pvalue, abs=1e-12)
@@ -135,7 +140,9 @@ def test_every_pattern_is_tried_where_they_are_no_more_than_the_resamples() -> N
 def test_drawn_flips_come_near_to_the_exact_p_ties_included(decimals: int) -> None:
     """With one decimal most sums tie: a tie missed or invented would move p by more than the draws do."""
     values = np.round(np.random.default_rng(7).random((6, 15)), decimals)
-    exact, drawn = (compare("randomisation", values, resamples=resamples) for resamples in (2**15, 2**15 - 1))
+    exact, drawn = (
+        compare("randomisation", values, resamples=resamples) for resamples in (2**15, 2**15 - 1)
+    )
     error = np.sqrt(exact.p_value * (1 - exact.p_value) / 2**15)
     assert (np.abs(drawn.p_value - exact.p_value) < 4 * error + 2**-14).all()
 
@@ -154,7 +161,9 @@ def test_bca_intervals_agree_with_scipy() -> None:
     ours = compare("bootstrap", values, resamples=10_000)
     for index, (i, j) in enumerate(zip(*(pair.tolist() for pair in all_pairs(4)), strict=True)):
         difference = values[i] - values[j]
-        theirs = stats.bootstrap((difference,), np.mean, n_resamples=10_000, rng=1).confidence_interval
+        theirs = stats.bootstrap(
+            (difference,), np.mean, n_resamples=10_000, rng=1
+        ).confidence_interval
         # Both ends are drawn: ten thousand resamples leave about 3 per cent of a standard error.
         unit = difference.std() / np.sqrt(40)
         assert ours.low[index] == pytest.approx(theirs.low, abs=0.12 * unit)

@@ -16,7 +16,11 @@ from metrics.engine.significance.practical import Practical
 
 def drawn(runs: int = 6, topics: int = 40) -> Matrix:
     rng = np.random.default_rng(1)
-    return rng.beta(1, 3, topics) + rng.normal(0, 0.1, (runs, topics)) + np.linspace(0, 0.1, runs)[:, None]
+    return (
+        rng.beta(1, 3, topics)
+        + rng.normal(0, 0.1, (runs, topics))
+        + np.linspace(0, 0.1, runs)[:, None]
+    )
 
 
 def rows(found: Chances) -> Floats:
@@ -33,7 +37,9 @@ def test_students_posterior_in_closed_form(topics: int, rope: float) -> None:
         posterior = stats.t(topics - 1, d.mean(), d.std(ddof=1) / np.sqrt(topics))
         assert found.lower[index] == pytest.approx(posterior.cdf(-rope), rel=1e-9)
         assert found.higher[index] == pytest.approx(posterior.sf(rope), rel=1e-9)
-        assert found.equal[index] == pytest.approx(posterior.cdf(rope) - posterior.cdf(-rope), abs=1e-12)
+        assert found.equal[index] == pytest.approx(
+            posterior.cdf(rope) - posterior.cdf(-rope), abs=1e-12
+        )
 
 
 def test_without_a_region_the_chance_is_one_minus_the_one_sided_p() -> None:
@@ -60,12 +66,17 @@ def test_the_bayesian_bootstrap_repeats_by_its_seed_and_whatever_the_pairs() -> 
     values, (first, second) = drawn(), all_pairs(6)
     options = Options(resamples=3_000, seed=7)
     whole = rows(bayes_bootstrap(values, first, second, 0.02, options))
-    np.testing.assert_array_equal(whole, rows(bayes_bootstrap(values, first, second, 0.02, options)))
+    np.testing.assert_array_equal(
+        whole, rows(bayes_bootstrap(values, first, second, 0.02, options))
+    )
     some = rows(bayes_bootstrap(values, first[4:7], second[4:7], 0.02, options))
     np.testing.assert_array_equal(whole[:, 4:7], some)
     other = rows(bayes_bootstrap(values, first, second, 0.02, Options(resamples=3_000, seed=8)))
     assert (whole != other).any()
-    most = [rows(bayes_bootstrap(values, first, second, 0.02, Options(resamples=b))) for b in (10_000, 100_000)]
+    most = [
+        rows(bayes_bootstrap(values, first, second, 0.02, Options(resamples=b)))
+        for b in (10_000, 100_000)
+    ]
     np.testing.assert_array_equal(*most)
 
 
@@ -73,7 +84,10 @@ def test_the_bayesian_bootstrap_repeats_by_its_seed_and_whatever_the_pairs() -> 
 def test_chances_sum_to_one_turn_round_and_have_ends(name: str) -> None:
     posterior, values = POSTERIORS[name], drawn()
     first, second = all_pairs(6)
-    found, turned = posterior(values, first, second, 0.03, Options()), posterior(values, second, first, 0.03, Options())
+    found, turned = (
+        posterior(values, first, second, 0.03, Options()),
+        posterior(values, second, first, 0.03, Options()),
+    )
     np.testing.assert_allclose(rows(found).sum(axis=0), 1)
     np.testing.assert_allclose(rows(found), rows(turned)[::-1], atol=1e-12)
     base = values[0]

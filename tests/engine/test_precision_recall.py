@@ -30,7 +30,19 @@ def test_the_tables_of_modern_information_retrieval(textbook: JudgedRun) -> None
     first = [1, 1, 2 / 3, 1 / 2, 2 / 5, 1 / 3, 0, 0, 0, 0, 0]
     second = [*[1 / 3] * 4, *[1 / 4] * 3, *[1 / 5] * 4]
     np.testing.assert_allclose(drawn.topics, [first, second], atol=1e-12)
-    assert [round(100 * value, 1) for value in drawn.mean] == [66.7, 66.7, 50, 41.7, 32.5, 29.2, 12.5, 10, 10, 10, 10]
+    assert [round(100 * value, 1) for value in drawn.mean] == [
+        66.7,
+        66.7,
+        50,
+        41.7,
+        32.5,
+        29.2,
+        12.5,
+        10,
+        10,
+        10,
+        10,
+    ]
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -40,9 +52,14 @@ def test_the_tables_of_modern_information_retrieval(textbook: JudgedRun) -> None
 def test_eleven_points_are_iprec_at_each_of_them(form: str, seed: int) -> None:
     view = judged_run(*random_collection(seed))
     for rel in (1, 2, 3):
-        expected = [parse_measure(f"IPrec(rel={rel},{form})@{step / 10}").compute(view) for step in range(11)]
+        expected = [
+            parse_measure(f"IPrec(rel={rel},{form})@{step / 10}").compute(view)
+            for step in range(11)
+        ]
         parameters = parse_measure(f"IPrec({form})@0").parameters
-        drawn = precision_recall(view, rel, interp=parameters["interp"], rounding=parameters["rounding"])
+        drawn = precision_recall(
+            view, rel, interp=parameters["interp"], rounding=parameters["rounding"]
+        )
         np.testing.assert_array_equal(drawn.topics, np.transpose(expected))
 
 
@@ -53,10 +70,15 @@ def test_a_level_alone_is_iprec_of_that_level(seed: int) -> None:
     for level in (1, 2, 3):
         drawn = precision_recall(view, level, alone=True)
         assert (drawn.rel, drawn.alone) == (level, True)
-        expected = [parse_measure(f"IPrec(level={level})@{step / 10}").compute(view) for step in range(11)]
+        expected = [
+            parse_measure(f"IPrec(level={level})@{step / 10}").compute(view) for step in range(11)
+        ]
         np.testing.assert_array_equal(drawn.topics, np.transpose(expected))
         first = [
-            max((1 / rank for rank, found in enumerate(topic.levels, 1) if found == level), default=0.0)
+            max(
+                (1 / rank for rank, found in enumerate(topic.levels, 1) if found == level),
+                default=0.0,
+            )
             for topic in naive.topics(qrels, run)
         ]
         assert (drawn.topics[:, 0] >= np.array(first) - 1e-12).all()
@@ -79,7 +101,9 @@ def test_any_number_of_points_follows_the_definition(points: int, seed: int) -> 
         for column in range(points):
             low, high = column / (points - 1), (column + 1) / (points - 1)
             above = [p for found, p in in_documents(topic) if found / size >= low - 1e-9]
-            between = [p for found, p in in_documents(topic) if low - 1e-9 <= found / size <= high + 1e-9]
+            between = [
+                p for found, p in in_documents(topic) if low - 1e-9 <= found / size <= high + 1e-9
+            ]
             assert math.isclose(exact[row, column], max(above, default=0.0), abs_tol=1e-12)
             assert math.isclose(interval[row, column], max(between, default=0.0), abs_tol=1e-12)
 

@@ -61,7 +61,18 @@ def test_normalised_cumulated_gain_against_the_recall_base() -> None:
     """The recall base of the source: 3 x 3, 3 x 2, 4 x 1, of which the run finds its six gains."""
     base = {f"r{i}": 1 for i in range(3)}
     run = ranked(*TOIS, recall_base=base)
-    assert rounded(values(run, "nCG", 10)) == [1, 0.83, 0.89, 0.73, 0.62, 0.6, 0.69, 0.76, 0.89, 0.84]
+    assert rounded(values(run, "nCG", 10)) == [
+        1,
+        0.83,
+        0.89,
+        0.73,
+        0.62,
+        0.6,
+        0.69,
+        0.76,
+        0.89,
+        0.84,
+    ]
 
 
 def test_session_discount_with_base_4_corrects_the_ecir_2008_appendix() -> None:
@@ -73,15 +84,40 @@ def test_session_discount_with_base_4_corrects_the_ecir_2008_appendix() -> None:
 def test_averaged_vectors_of_modern_information_retrieval(textbook: JudgedRun) -> None:
     assert values(textbook, "CG", 15) == [0.5, 0.5, 2, 2, 2, 3.5, 3.5, 4, 4, 5, 5, 5, 5, 5, 8]
     cut = np.floor(np.array(values(textbook, "DCG(dis='jk')", 15)) * 10 + 1e-9) / 10
-    assert cut.tolist() == [0.5, 0.5, 1.4, 1.4, 1.4, 2.0, 2.0, 2.1, 2.1, 2.4, 2.4, 2.4, 2.4, 2.4, 3.2]
+    assert cut.tolist() == [
+        0.5,
+        0.5,
+        1.4,
+        1.4,
+        1.4,
+        2.0,
+        2.0,
+        2.1,
+        2.1,
+        2.4,
+        2.4,
+        2.4,
+        2.4,
+        2.4,
+        3.2,
+    ]
 
 
 NORMALISED = [
-    ("nCG(ideal='retrieved',norm='average')", ".17 .09 .29 .27 .25 .44 .44 .50 .50 .63 .63 .63 .63 .63 1.00"),
-    ("nDCG(dis='jk',ideal='retrieved',norm='average')", ".17 .09 .22 .22 .21 .29 .29 .32 .32 .36 .36 .36 .36 .36 .47"),
+    (
+        "nCG(ideal='retrieved',norm='average')",
+        ".17 .09 .29 .27 .25 .44 .44 .50 .50 .63 .63 .63 .63 .63 1.00",
+    ),
+    (
+        "nDCG(dis='jk',ideal='retrieved',norm='average')",
+        ".17 .09 .22 .22 .21 .29 .29 .32 .32 .36 .36 .36 .36 .36 .47",
+    ),
     # What the source's own definition of the ideal, over all judgements, gives for its example.
     ("nCG(norm='average')", ".17 .09 .27 .24 .21 .33 .32 .35 .33 .40 .40 .40 .40 .40 .64"),
-    ("nDCG(dis='jk',norm='average')", ".17 .09 .21 .20 .19 .25 .25 .26 .26 .29 .29 .29 .29 .29 .37"),
+    (
+        "nDCG(dis='jk',norm='average')",
+        ".17 .09 .21 .20 .19 .25 .25 .26 .26 .29 .29 .29 .29 .29 .37",
+    ),
 ]
 
 
@@ -100,7 +136,9 @@ def test_ratio_of_averaged_vectors_of_modern_information_retrieval(
 
 
 @pytest.mark.parametrize(("measure", "printed"), NORMALISED)
-def test_the_average_over_positions_of_those_vectors(textbook: JudgedRun, measure: str, printed: str) -> None:
+def test_the_average_over_positions_of_those_vectors(
+    textbook: JudgedRun, measure: str, printed: str
+) -> None:
     name, _, arguments = measure.partition("(")
     average = parse_measure(f"AvgPos(of='{name}',{arguments}@15")
     mean, _ = average.aggregate(average.compute(textbook), textbook)
@@ -122,10 +160,15 @@ def test_two_published_vectors_read_against_each_other() -> None:
     """G' of Järvelin and Kekäläinen has 8 at rank 3, 9 at 6, 13 at 8 and 16 at 9; the first topic of Modern
     Information Retrieval, 1 0 1 0 0 3 0 0 0 2 0 0 0 0 3, has 2 at rank 3 and 10 at its end."""
     textbook = (1, 0, 1, 0, 0, 3, 0, 0, 0, 2, 0, 0, 0, 0, 3)
-    found = against_best([readings(ranked(*levels), parse_measure("CG"), 10) for levels in (textbook, TOIS)], 10)
+    found = against_best(
+        [readings(ranked(*levels), parse_measure("CG"), 10) for levels in (textbook, TOIS)], 10
+    )
     assert found is not None
     assert found.best.tolist() == [1] * 10
-    assert found.needed.tolist() == [[6, 6, 15, 15, 15, 15, 0, 0, 0, 0], [1, 2, 3, 3, 3, 6, 7, 8, 9, 9]]
+    assert found.needed.tolist() == [
+        [6, 6, 15, 15, 15, 15, 0, 0, 0, 0],
+        [1, 2, 3, 3, 3, 6, 7, 8, 9, 9],
+    ]
 
 
 def test_the_two_users_of_jarvelin_and_kekalainen_2002() -> None:
@@ -142,7 +185,12 @@ def test_the_patient_user_under_liberal_binary_judgements() -> None:
     liberal = parse_measure(PRESETS["liberal"])
     assert liberal.parameters["gains"].of(np.arange(6)).tolist() == [0, 1, 1, 1, 1, 1]
     given = liberal.parameters
-    assert (liberal.definition.name, given["dis"], given["b"], liberal.cutoff) == ("nDCG", "jk", 10, 200)
+    assert (liberal.definition.name, given["dis"], given["b"], liberal.cutoff) == (
+        "nDCG",
+        "jk",
+        10,
+        200,
+    )
     run = ranked(*TOIS, recall_base={f"r{i}": 1 for i in range(3)})
     listed = parse_measure("nDCG(gains='0-1-1-1',dis='jk',b=10)@200")
     assert liberal.compute(run)[0] == listed.compute(run)[0]

@@ -13,7 +13,9 @@ from metrics.engine.significance.rank_sets import holds_for_ranks, rank_sets
 
 @given(st.integers(2, 7).flatmap(lambda runs: st.tuples(st.just(runs), st.lists(st.sampled_from([-1, 0, 1]),
        min_size=runs * (runs - 1) // 2, max_size=runs * (runs - 1) // 2))))  # fmt: skip
-def test_a_rank_is_excluded_by_each_run_that_is_better_or_worse(drawn: tuple[int, list[int]]) -> None:
+def test_a_rank_is_excluded_by_each_run_that_is_better_or_worse(
+    drawn: tuple[int, list[int]],
+) -> None:
     runs, better = drawn
     first, second = Pairs(runs).indices()
     found = rank_sets(runs, first, second, np.array(better))
@@ -33,8 +35,12 @@ def test_all_true_ranks_are_in_their_sets_in_95_per_cent_of_the_collections() ->
     truth = np.array([0.5, 0.49, 0.48, 0.3, 0.3, 0.2, 0.1, 0.0])
     spread, held, best, sizes = np.array([1, 0.3, 1, 0.5, 1, 1, 2, 1])[:, None], 0, 0, []
     for number in range(400):
-        values = truth[:, None] + np.random.default_rng((9, number)).normal(0, 0.4, (8, 50)) * spread
-        family = compare_family(values, Pairs(8), "max_t", Rule(), Options(resamples=499, seed=number))
+        values = (
+            truth[:, None] + np.random.default_rng((9, number)).normal(0, 0.4, (8, 50)) * spread
+        )
+        family = compare_family(
+            values, Pairs(8), "max_t", Rule(), Options(resamples=499, seed=number)
+        )
         found = rank_sets(8, *Pairs(8).indices(), family.verdicts.better(False))
         # Runs of one mean share ranks: either order is true.
         low, high = (

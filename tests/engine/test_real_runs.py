@@ -21,7 +21,9 @@ def test_tests_of_ranks_and_signs_find_what_is_no_difference_of_means(real_data:
     drawn = [null(np.random.default_rng((3, 3, at)), values) for at in range(40)]
     assert np.ptp([one.mean(axis=1).mean() for one in drawn]) < 0.2
     shares = {
-        name: np.mean([TESTS[name].compare(one, *all_pairs(RUNS), Options()).p_value < 0.05 for one in drawn])
+        name: np.mean(
+            [TESTS[name].compare(one, *all_pairs(RUNS), Options()).p_value < 0.05 for one in drawn]
+        )
         for name in ("paired_t", "wilcoxon", "sign")
     }
     assert shares["paired_t"] < 0.08, shares
@@ -53,7 +55,9 @@ def test_wide_intervals_hold_what_all_topics_have_and_others_do_not() -> None:
     """The measuring itself: of runs whose topics are all drawn, each interval holds; of other runs, none of a mean."""
     rng = np.random.default_rng(3)
     values = rng.normal(0, 1, (RUNS, 30)) + np.arange(RUNS)[:, None]
-    delta = np.array([np.sign(one[:, None] - values[:, None, :]).mean(axis=(1, 2)) for one in values])
+    delta = np.array(
+        [np.sign(one[:, None] - values[:, None, :]).mean(axis=(1, 2)) for one in values]
+    )
     options = Options(resamples=200)
     same = intervals(values, values, delta, options)
     assert {name: np.nanmin(held) for name, held in same.items()} == dict.fromkeys(same, 1.0)

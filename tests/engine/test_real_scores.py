@@ -44,7 +44,11 @@ def top20(folder: Path, test: str, **options: object) -> tuple[Rows, PairedResul
 
 def test_paired_t_and_its_interval(real_data: Path) -> None:
     rows, ours = top20(real_data, "paired_t")
-    for name, found in (("t", ours.statistic), ("p_t", ours.p_value), ("mean_diff", ours.difference)):
+    for name, found in (
+        ("t", ours.statistic),
+        ("p_t", ours.p_value),
+        ("mean_diff", ours.difference),
+    ):
         np.testing.assert_allclose(found, column(rows, name), rtol=2e-9, atol=1e-12)
     for name, end in (("ci95_low", ours.low), ("ci95_high", ours.high)):
         np.testing.assert_allclose(end, column(rows, name), rtol=2e-8, atol=1e-10)
@@ -84,7 +88,9 @@ def test_randomisation_within_what_both_draw(real_data: Path) -> None:
     assert (np.abs(ours - theirs) < 4 * error + 2 / drawn).all()
 
 
-@pytest.mark.parametrize(("name", "theirs"), [("holm", "p_t_holm"), ("benjamini_hochberg", "p_t_bh")])
+@pytest.mark.parametrize(
+    ("name", "theirs"), [("holm", "p_t_holm"), ("benjamini_hochberg", "p_t_bh")]
+)
 def test_corrections(real_data: Path, name: str, theirs: str) -> None:
     rows, ours = top20(real_data, "paired_t")
     np.testing.assert_allclose(CORRECTIONS[name](ours.p_value), column(rows, theirs), rtol=2e-8)
@@ -100,12 +106,16 @@ def test_effect_size_and_counts(real_data: Path) -> None:
         np.testing.assert_array_equal(counts, column(rows, name))
 
 
-@pytest.mark.parametrize("name", ["adhoc5_p10.csv", "adhoc7_rr.csv", "web2010_err20.csv", "web2011_ndcg20.csv"])
+@pytest.mark.parametrize(
+    "name", ["adhoc5_p10.csv", "adhoc7_rr.csv", "web2010_err20.csv", "web2011_ndcg20.csv"]
+)
 def test_every_test_answers_every_pair_of_a_track(real_data: Path, name: str) -> None:
     """Small steps, many ties, many zeros: a p of each pair, and the tests agree in the main."""
     _, values = matrix(real_data, name)
     pairs = all_pairs(len(values))
-    p_values = {test: TESTS[test].compare(values, *pairs, Options(resamples=2000)).p_value for test in TESTS}
+    p_values = {
+        test: TESTS[test].compare(values, *pairs, Options(resamples=2000)).p_value for test in TESTS
+    }
     for test, found in p_values.items():
         assert ((found >= 0) & (found <= 1)).all(), test
     for test in ("randomisation", "bootstrap", "wilcoxon"):

@@ -70,12 +70,16 @@ WRONG: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("make", "like"), [(Shelf, Other), (Stack, OtherStack)])
 @pytest.mark.parametrize(("values", "named"), ARGUMENTS)
-def test_an_object_is_that_of_a_dataclass(make: Any, like: Any, values: tuple[Any, ...], named: dict[str, Any]) -> None:
+def test_an_object_is_that_of_a_dataclass(
+    make: Any, like: Any, values: tuple[Any, ...], named: dict[str, Any]
+) -> None:
     made, other = make(*values, **named), like(*values, **named)
     assert repr(made) == repr(other).replace(like.__name__, make.__name__)
     assert is_dataclass(made)
     assert asdict(made) == asdict(other)
-    assert [(each.name, each.type) for each in fields(made)] == [(each.name, each.type) for each in fields(other)]
+    assert [(each.name, each.type) for each in fields(made)] == [
+        (each.name, each.type) for each in fields(other)
+    ]
     assert make.__match_args__ == like.__match_args__
     assert replace(made, width=1) == make(made.name, 1, made.books)
     assert copy.copy(made) == copy.deepcopy(made) == pickle.loads(pickle.dumps(made)) == made
@@ -83,7 +87,9 @@ def test_an_object_is_that_of_a_dataclass(make: Any, like: Any, values: tuple[An
 
 @pytest.mark.parametrize("make", [Shelf, Other, Stack, OtherStack])
 @pytest.mark.parametrize(("values", "named"), WRONG)
-def test_wrong_arguments_are_refused(make: Callable[..., Any], values: tuple[Any, ...], named: dict[str, Any]) -> None:
+def test_wrong_arguments_are_refused(
+    make: Callable[..., Any], values: tuple[Any, ...], named: dict[str, Any]
+) -> None:
     with pytest.raises(TypeError, match=make.__name__):
         make(*values, **named)
 

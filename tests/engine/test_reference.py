@@ -64,9 +64,15 @@ def test_ranks_count_the_better_ones_and_share_ties(lower: bool, expected: list[
         ([], [0], 0),
     ],
 )
-def test_the_judged_depth_ends_at_the_first_gap(rows: list[tuple[int, int]], retrieved: list[int], depth: int) -> None:
+def test_the_judged_depth_ends_at_the_first_gap(
+    rows: list[tuple[int, int]], retrieved: list[int], depth: int
+) -> None:
     run = object.__new__(JudgedRun)
     columns = np.array(rows, np.int64).reshape(-1, 2)
-    for name, value in (("topic", columns[:, 0]), ("rank", columns[:, 1]), ("num_ret", np.array(retrieved))):
+    for name, value in (
+        ("topic", columns[:, 0]),
+        ("rank", columns[:, 1]),
+        ("num_ret", np.array(retrieved)),
+    ):
         object.__setattr__(run, name, value)
     assert judged_depth(run) == depth

@@ -26,7 +26,11 @@ ALL = "abcdwxyz"
 
 def values(measure: str, relevant: str, ranking: str) -> float:
     qrels = {"1": dict.fromkeys(relevant, 1)}
-    run = {"1": {doc: -float(place) for place, doc in enumerate(ranking)}} if ranking else {"2": {"a": 1.0}}
+    run = (
+        {"1": {doc: -float(place) for place, doc in enumerate(ranking)}}
+        if ranking
+        else {"2": {"a": 1.0}}
+    )
     return float(parse_measure(measure).compute(judged_run(qrels, run))[0])
 
 
@@ -45,7 +49,12 @@ def lengths(relevant: str, order: str, n: int) -> list[float]:
 
 def asked(missing: str, n: int, documents: str) -> list[str]:
     end = f"missing='{missing}'{documents})"
-    names = [f"SearchLength({end}", f"ASL({end}", f"ESL(n={n},{end}", f"ESL(n={n},count='all',{end}"]
+    names = [
+        f"SearchLength({end}",
+        f"ASL({end}",
+        f"ESL(n={n},{end}",
+        f"ESL(n={n},count='all',{end}",
+    ]
     return [*names, f"NormRecall(missing='{missing}',documents={DOCUMENTS})"]
 
 
@@ -55,7 +64,9 @@ def test_random_is_the_mean_over_every_order_of_the_rest(world: str, n: int) -> 
     relevant, ranking = WORLDS[world]
     rest = [doc for doc in ALL if doc not in ranking]
     every = [lengths(relevant, ranking + "".join(order), n) for order in permutations(rest)]
-    found = [values(name, relevant, ranking) for name in asked("random", n, f",documents={DOCUMENTS}")]
+    found = [
+        values(name, relevant, ranking) for name in asked("random", n, f",documents={DOCUMENTS}")
+    ]
     np.testing.assert_allclose(found, np.mean(every, axis=0), atol=1e-12)
 
 
@@ -74,7 +85,9 @@ def test_ignore_knows_only_what_was_retrieved(world: str) -> None:
     known = "".join(doc for doc in relevant if doc in ranking)
     _, average, examined, every, recall = lengths(known, ranking, len(known))
     assert values("ASL(missing='ignore')", relevant, ranking) == average
-    assert values(f"NormRecall(missing='ignore',documents={DOCUMENTS})", relevant, ranking) == pytest.approx(recall)
+    assert values(
+        f"NormRecall(missing='ignore',documents={DOCUMENTS})", relevant, ranking
+    ) == pytest.approx(recall)
     # The user is after all there are, and goes on to the last one that the ranking has.
     n = len(relevant)
     assert values(f"ESL(n={n},missing='ignore')", relevant, ranking) == examined
@@ -84,7 +97,10 @@ def test_ignore_knows_only_what_was_retrieved(world: str) -> None:
 @pytest.mark.parametrize("measure", ["ASL(missing='ignore')", "ESL(n=2,missing='ignore')"])
 def test_nothing_retrieved_has_no_value_where_the_rest_is_ignored(measure: str) -> None:
     relevant, ranking = WORLDS["none found"]
-    qrels, run = {"1": dict.fromkeys(relevant, 1)}, {"1": {doc: -float(i) for i, doc in enumerate(ranking)}}
+    qrels, run = (
+        {"1": dict.fromkeys(relevant, 1)},
+        {"1": {doc: -float(i) for i, doc in enumerate(ranking)}},
+    )
     view, found = judged_run(qrels, run), parse_measure(measure)
     assert math.isnan(found.compute(view)[0])
     assert found.why_undefined(view, found.compute(view)) == ["no_relevant_document_retrieved"]
@@ -93,7 +109,9 @@ def test_nothing_retrieved_has_no_value_where_the_rest_is_ignored(measure: str) 
 def test_last_puts_all_non_relevant_documents_first() -> None:
     relevant, ranking = WORLDS["some found"]
     assert values(f"ESL(n=3,missing='last',documents={DOCUMENTS})", relevant, ranking) == 4
-    assert values(f"ESL(n=3,count='all',missing='last',documents={DOCUMENTS})", relevant, ranking) == 7
+    assert (
+        values(f"ESL(n=3,count='all',missing='last',documents={DOCUMENTS})", relevant, ranking) == 7
+    )
 
 
 def test_all_documents_examined_count_ties_by_chance() -> None:

@@ -52,7 +52,9 @@ Q3 = 1 / (1 + np.log(3) / np.log(4))
 def test_a_session_that_has_stopped_is_held_constant() -> None:
     curves = mean_session_curves(sessions(), ONE, GROUP, 2)
     assert curves.count.tolist() == [2, 2]
-    np.testing.assert_allclose(curves.values[0], np.mean([[2, 2, 2], [0, 1 / 1.5, 1 / 1.5 + 2 * Q3]], axis=0))
+    np.testing.assert_allclose(
+        curves.values[0], np.mean([[2, 2, 2], [0, 1 / 1.5, 1 / 1.5 + 2 * Q3]], axis=0)
+    )
     np.testing.assert_allclose(curves.values[1], np.mean([[1, 1, 1], [0, 0, 0]], axis=0))
 
 
@@ -89,7 +91,9 @@ def test_table_2_of_ecir_2008() -> None:
     records, group = [], []
     for system, counts in published.items():
         for queries, number in enumerate(counts, 1):
-            records += [session(*[["a"]] * queries, name=f"{system}-{queries}-{n}") for n in range(number)]
+            records += [
+                session(*[["a"]] * queries, name=f"{system}-{queries}-{n}") for n in range(number)
+            ]
             group += [system] * number
     view = judged_sessions(records, QRELS)
     table = length_table(view, np.array(group), 2)
@@ -100,7 +104,9 @@ def test_table_2_of_ecir_2008() -> None:
 
 def test_reformulations_that_gained_and_lost() -> None:
     """The query's position is left out: the same list again is neither."""
-    view = judged_sessions([session(["x"], ["b"], ["b"], ["a"], ["x"]), session(["a"], name="s2")], QRELS)
+    view = judged_sessions(
+        [session(["x"], ["b"], ["b"], ["a"], ["x"]), session(["a"], name="s2")], QRELS
+    )
     found = reformulations(view, Setting())
     np.testing.assert_allclose(found.change, [np.nan, 1, 0, 1, -2, np.nan])
     assert found.gained.tolist() == [False, True, False, True, False, False]
@@ -112,18 +118,32 @@ def test_reformulations_that_gained_and_lost() -> None:
 
 def design_of(rows: list[tuple[str, str, str]]) -> tuple[str, Factors]:
     """Of (topic, searcher, system)."""
-    factors = Factors.of([Session(b"s%d" % n, *(part.encode() for part in row)) for n, row in enumerate(rows)])
+    factors = Factors.of(
+        [Session(b"s%d" % n, *(part.encode() for part in row)) for n, row in enumerate(rows)]
+    )
     return recognise(factors), factors
 
 
-SQUARE = [(f"t{topic}", f"u{user}", "AB"[(topic + user) % 2]) for topic, user in product(range(4), range(6))]
+SQUARE = [
+    (f"t{topic}", f"u{user}", "AB"[(topic + user) % 2])
+    for topic, user in product(range(4), range(6))
+]
 
 
 @pytest.mark.parametrize(
     ("rows", "design"),
     [
         (list(product(["t1", "t2"], ["u1", "u2"], ["A", "B"])), "paired"),
-        ([("t1", "u1", "A"), ("t1", "u1", "B"), ("t2", "u9", "A"), ("t2", "u9", "B"), ("t2", "u9", "B")], "paired"),
+        (
+            [
+                ("t1", "u1", "A"),
+                ("t1", "u1", "B"),
+                ("t2", "u9", "A"),
+                ("t2", "u9", "B"),
+                ("t2", "u9", "B"),
+            ],
+            "paired",
+        ),
         (SQUARE, "latin_square"),
         (SQUARE[:-1], "two_way"),
         ([(topic, "", system) for topic, _, system in SQUARE], "two_way"),
@@ -153,13 +173,20 @@ def test_values_are_paired_where_every_system_has_one() -> None:
     by_topic = topic_values(np.array([1, 2, 3, np.nan, 5, 4.0]), factors)
     assert by_topic.values.tolist() == [[2], [3]]
     assert by_topic.searcher.tolist() == [-1]
-    assert [part.tolist() for part in samples(np.array([1, 2, 3, np.nan, 5, 4.0]), factors)] == [[1, 3, 5], [2, 4]]
+    assert [part.tolist() for part in samples(np.array([1, 2, 3, np.nan, 5, 4.0]), factors)] == [
+        [1, 3, 5],
+        [2, 4],
+    ]
 
 
 def random_square(seed: int, scale: float = 1.0) -> tuple[Any, Factors]:
     rng = np.random.default_rng(seed)
     _, factors = design_of(SQUARE)
-    effects = rng.normal(0, 1, 4)[factors.topic] + rng.normal(0, 1, 6)[factors.searcher] + 0.4 * factors.system
+    effects = (
+        rng.normal(0, 1, 4)[factors.topic]
+        + rng.normal(0, 1, 6)[factors.searcher]
+        + 0.4 * factors.system
+    )
     return scale * (effects + rng.normal(0, 0.5, len(SQUARE))), factors
 
 
@@ -169,7 +196,9 @@ def test_the_latin_square_analysis_agrees_with_statsmodels(missing: int) -> None
     kept = np.arange(missing, len(values))
     values, factors = values[kept], factors.take(kept)
     ours = latin_square.analyse(values, factors.system, factors.topic, factors.searcher)
-    frame = pd.DataFrame({"y": values, "a": factors.system, "t": factors.topic, "u": factors.searcher})
+    frame = pd.DataFrame(
+        {"y": values, "a": factors.system, "t": factors.topic, "u": factors.searcher}
+    )
     theirs = anova_lm(ols("y ~ C(a) + C(t) + C(u)", frame).fit(), typ=2)
     for source, name in zip(ours.sources, ["C(a)", "C(t)", "C(u)", "Residual"], strict=True):
         assert source.squares == pytest.approx(theirs.loc[name, "sum_sq"])
@@ -179,7 +208,8 @@ def test_the_latin_square_analysis_agrees_with_statsmodels(missing: int) -> None
             assert source.p_value == pytest.approx(theirs.loc[name, "PR(>F)"])
     assert ours.p_value == ours.sources[0].p_value
     assert ours.effect == pytest.approx(
-        theirs.loc["C(a)", "sum_sq"] / (theirs.loc["C(a)", "sum_sq"] + theirs.loc["Residual", "sum_sq"])
+        theirs.loc["C(a)", "sum_sq"]
+        / (theirs.loc["C(a)", "sum_sq"] + theirs.loc["Residual", "sum_sq"])
     )
 
 
@@ -217,7 +247,9 @@ def test_samples_of_different_sizes_agree_with_scipy() -> None:
     for pair, (i, j) in enumerate(zip(first, second, strict=True)):
         theirs = stats.ttest_ind(parts[i], parts[j], equal_var=False)
         low, high = theirs.confidence_interval()
-        assert (ours.statistic[pair], ours.p_value[pair]) == pytest.approx((theirs.statistic, theirs.pvalue))
+        assert (ours.statistic[pair], ours.p_value[pair]) == pytest.approx(
+            (theirs.statistic, theirs.pvalue)
+        )
         assert (ours.low[pair], ours.high[pair]) == pytest.approx((low, high))
     with pytest.raises(StatisticsError, match="two values or more"):
         compare_samples([parts[0], np.ones(1)], np.array([0]), np.array([1]))
@@ -230,7 +262,10 @@ def test_the_mean_ideal_is_that_of_the_sessions_that_take_part() -> None:
     found = mean_ideal_curves(view, setting, GROUP, 2, length=length)
     for system in range(2):
         taking = np.flatnonzero((system == GROUP) & view.is_judged)
-        rows = [ideal_vectors(view.take(np.array([one])), setting).matrix(length)[0] for one in taking.tolist()]
+        rows = [
+            ideal_vectors(view.take(np.array([one])), setting).matrix(length)[0]
+            for one in taking.tolist()
+        ]
         np.testing.assert_allclose(found.values[system], np.mean(rows, axis=0), rtol=1e-12)
         assert found.count[system] == len(rows)
     longer = mean_ideal_curves(view, setting, GROUP, 2, least=2, length=3)
@@ -256,5 +291,7 @@ def test_averaged_vectors_have_no_value_of_a_session() -> None:
 
 def test_a_curve_may_be_cut_short() -> None:
     view = sessions()
-    whole, part = (mean_session_curves(view, ONE, GROUP, 2, length=length).values for length in (3, 2))
+    whole, part = (
+        mean_session_curves(view, ONE, GROUP, 2, length=length).values for length in (3, 2)
+    )
     np.testing.assert_allclose(part, whole[:, :2])

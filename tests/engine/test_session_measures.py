@@ -80,7 +80,10 @@ def test_a_list_is_split_outside_brackets() -> None:
         ("sDCG@1001", "from 1 to 1000"),
         ("sDCG(short='min:0')", "from 1 to 1000"),
         ("sDCG(short='min:٣')", "from 1 to 1000"),
-        ("nsDCG(short='min:5')@3", "counts 3 documents of each query, so m of 'min:m' is at most 3"),
+        (
+            "nsDCG(short='min:5')@3",
+            "counts 3 documents of each query, so m of 'min:m' is at most 3",
+        ),
         ("Session(of='AP',short='min:11')", "at most 10"),
         ("sDCG(norm='query')", "no parameter 'norm'"),
         ("nsDCG(ideal='once',norm='query')", "none to divide by"),
@@ -97,7 +100,9 @@ def test_what_has_no_meaning_is_refused(written: str, says: str) -> None:
         parse_session_measure(written)
 
 
-@pytest.mark.parametrize("name", ["sDCG", "nsDCG@10", "session-dcg", "sDCG_DD(b=2)", "Query(of='AP')"])
+@pytest.mark.parametrize(
+    "name", ["sDCG", "nsDCG@10", "session-dcg", "sDCG_DD(b=2)", "Query(of='AP')"]
+)
 def test_runs_have_no_session_measures(name: str) -> None:
     with pytest.raises(MeasureError, match="of sessions, not of runs"):
         parse_measure(name)
@@ -110,15 +115,23 @@ def test_every_definition_says_what_it_is(name: str) -> None:
     assert definition.cutoff is Cutoff.OPTIONAL
     assert definition.default_cutoff
     written = f"{name}(of='AP')" if name in ("Session", "Query") else name
-    assert session_values(judged_sessions([session(["a"])], QRELS), parse_session_measure(written)).shape == (1,)
+    assert session_values(
+        judged_sessions([session(["a"])], QRELS), parse_session_measure(written)
+    ).shape == (1,)
 
 
-@pytest.mark.parametrize("name", ["sDCG(b=3,dup='first',short='asis')@4", "nsDCG(norm='query')", "nsDCG_shifted@2"])
+@pytest.mark.parametrize(
+    "name", ["sDCG(b=3,dup='first',short='asis')@4", "nsDCG(norm='query')", "nsDCG_shifted@2"]
+)
 def test_a_measure_tells_the_setting_of_its_curve(name: str) -> None:
     record = session(["x", "b", "a"], ["c", "a"])
     view, measure = judged_sessions([record], QRELS), parse_session_measure(name)
     setting, normalised = setting_of(measure)
-    vectors = normalised_vectors(view, setting, *normalised) if normalised else session_vectors(view, setting)
+    vectors = (
+        normalised_vectors(view, setting, *normalised)
+        if normalised
+        else session_vectors(view, setting)
+    )
     np.testing.assert_allclose(vectors.last(), session_values(view, measure))
     with pytest.raises(MeasureError, match="no curve"):
         setting_of(parse_session_measure("InstanceRecall"))
@@ -137,7 +150,9 @@ def test_the_appendix_of_ecir_2008_corrected() -> None:
 def test_a_perfect_query_reaches_one_however_short_lists_are_taken(short: str) -> None:
     perfect = session(["d1", "d2", "d3", "d4", "d5"])
     view = judged_sessions([perfect], {"t": dict.fromkeys(["d1", "d2", "d3", "d4", "d5"], 1)})
-    assert session_values(view, parse_session_measure(f"nsDCG(short='{short}')@3")).tolist() == [1.0]
+    assert session_values(view, parse_session_measure(f"nsDCG(short='{short}')@3")).tolist() == [
+        1.0
+    ]
 
 
 def test_the_shifted_form() -> None:
@@ -149,7 +164,9 @@ def test_the_shifted_form() -> None:
     assert value(record, "sDCG_shifted(figure='mean')") == pytest.approx(expected / 2)
     ideal = 3 + second + 1 / log2(4)
     assert value(record, "nsDCG_shifted") == pytest.approx(expected / (ideal + ideal / log(5, 4)))
-    assert value(record, "nsDCG_shifted(bq=none)@2") == pytest.approx((1 + 4 * second) / (2 * (3 + second)))
+    assert value(record, "nsDCG_shifted(bq=none)@2") == pytest.approx(
+        (1 + 4 * second) / (2 * (3 + second))
+    )
 
 
 def test_the_form_of_the_dynamic_domain_track() -> None:
@@ -208,14 +225,32 @@ def test_what_earlier_queries_have_shown_is_known() -> None:
 
 def test_instance_recall_counts_distinct_instances() -> None:
     """The topic has the instances 1, 2 and 4; nothing is relevant to 3."""
-    lines = [("t", "1", "a", 1), ("t", "2", "a", 1), ("t", "2", "b", 2), ("t", "3", "b", 0), ("t", "4", "c", 1)]
-    records = [session(["a"], ["b", "a"]), session(["b"], ["x", "c"], name="two"), session([], name="none")]
+    lines = [
+        ("t", "1", "a", 1),
+        ("t", "2", "a", 1),
+        ("t", "2", "b", 2),
+        ("t", "3", "b", 0),
+        ("t", "4", "c", 1),
+    ]
+    records = [
+        session(["a"], ["b", "a"]),
+        session(["b"], ["x", "c"], name="two"),
+        session([], name="none"),
+    ]
     view = judge_sessions(blocks_of(records), judgements_by_subtopic(lines))
-    np.testing.assert_allclose(session_values(view, parse_session_measure("InstanceRecall")), [2 / 3, 2 / 3, 0])
-    np.testing.assert_allclose(session_values(view, parse_session_measure("InstanceRecall@1")), [2 / 3, 1 / 3, 0])
-    np.testing.assert_allclose(session_values(view, parse_session_measure("InstanceRecall(rel=2)")), [1, 1, 0])
+    np.testing.assert_allclose(
+        session_values(view, parse_session_measure("InstanceRecall")), [2 / 3, 2 / 3, 0]
+    )
+    np.testing.assert_allclose(
+        session_values(view, parse_session_measure("InstanceRecall@1")), [2 / 3, 1 / 3, 0]
+    )
+    np.testing.assert_allclose(
+        session_values(view, parse_session_measure("InstanceRecall(rel=2)")), [1, 1, 0]
+    )
     stored = JudgedSessions.from_bytes(view.to_bytes())
-    np.testing.assert_allclose(session_values(stored, parse_session_measure("InstanceRecall")), [2 / 3, 2 / 3, 0])
+    np.testing.assert_allclose(
+        session_values(stored, parse_session_measure("InstanceRecall")), [2 / 3, 2 / 3, 0]
+    )
 
 
 def test_without_instances_the_topic_is_its_own() -> None:
@@ -249,10 +284,16 @@ def cosobe(real_data: Path) -> JudgedSessions:
     names: dict[tuple[str, int, int], str] = {}
     for block in blocks:
         text = block.data.tobytes()
-        for query, session_index in enumerate(np.repeat(np.arange(len(block.sessions)), np.diff(block.query_starts))):
+        for query, session_index in enumerate(
+            np.repeat(np.arange(len(block.sessions)), np.diff(block.query_starts))
+        ):
             number = query - int(block.query_starts[session_index]) + 1
             for row in range(*block.document_starts[query : query + 2].tolist()):
-                key = (block.sessions[session_index].session_id.decode(), number, int(block.ranks[row]))
+                key = (
+                    block.sessions[session_index].session_id.decode(),
+                    number,
+                    int(block.ranks[row]),
+                )
                 names[key] = text[block.doc_starts[row] : block.doc_ends[row]].decode()
     qrels: dict[str, dict[str, int]] = {}
     with (folder / "labels.csv").open() as file:
@@ -264,7 +305,9 @@ def cosobe(real_data: Path) -> JudgedSessions:
 
 @pytest.mark.real_data
 @pytest.mark.parametrize("column", COLUMNS)
-def test_real_sessions_have_the_expected_values(cosobe: JudgedSessions, real_data: Path, column: str) -> None:
+def test_real_sessions_have_the_expected_values(
+    cosobe: JudgedSessions, real_data: Path, column: str
+) -> None:
     with (real_data / "sessions-cosobe/expected/cosobe_k10.tsv").open() as file:
         expected = [float(row[column]) for row in csv.DictReader(file, delimiter="\t")]
     found = session_values(cosobe, parse_session_measure(COLUMNS[column]))

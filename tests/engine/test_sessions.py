@@ -18,7 +18,12 @@ from metrics.engine.sessions.figures import FIGURES, normalised_figure, raw_figu
 from metrics.engine.sessions.grammar import parse_session_measure, session_values
 from metrics.engine.sessions.judged import JudgedSessions
 from metrics.engine.sessions.settings import Setting
-from metrics.engine.sessions.vectors import ideal_vectors, normalised_vectors, session_vectors, stretches
+from metrics.engine.sessions.vectors import (
+    ideal_vectors,
+    normalised_vectors,
+    session_vectors,
+    stretches,
+)
 from tests.engine import naive_sessions as naive
 from tests.engine.build import first_format
 from tests.engine.session_build import Record, judged_sessions, session
@@ -51,13 +56,17 @@ def test_short_lists_may_be_taken_as_they_are() -> None:
 
 def test_short_lists_may_be_padded_to_a_minimum() -> None:
     found = vector(SESSION, replace(THREE, short="min:2"))
-    assert found == pytest.approx([3, 3, 3 + R3, 3 + R3, 3 + R3, 3 + R3 + Q3, 3 + R3 + 2.5 * Q3, 3 + R3 + 2.5 * Q3])
+    assert found == pytest.approx(
+        [3, 3, 3 + R3, 3 + R3, 3 + R3, 3 + R3 + Q3, 3 + R3 + 2.5 * Q3, 3 + R3 + 2.5 * Q3]
+    )
     assert len(vector(session(["a"], ["b"]), Setting(depth=3, short="min:5"))) == 10
 
 
 def test_a_document_may_gain_the_first_time_only() -> None:
     """b and a came in the first query; c is new, but stands below X."""
-    assert vector(SESSION, replace(THREE, duplicates="first")) == pytest.approx([3, 3] + [3 + R3] * 7)
+    assert vector(SESSION, replace(THREE, duplicates="first")) == pytest.approx(
+        [3, 3] + [3 + R3] * 7
+    )
     four = vector(SESSION, Setting(depth=4, duplicates="first"))
     assert four[-1] == pytest.approx(3 + R3 + 2 / 3 * Q3)
 
@@ -68,7 +77,9 @@ def test_a_document_below_the_depth_was_not_seen_before() -> None:
 
 
 def test_the_bases_and_gains_are_chosen() -> None:
-    found = vector(session(["b", "a"], ["a"]), Setting(GainMap.parse("0-1-10-100"), depth=2, b=4, bq=2))
+    found = vector(
+        session(["b", "a"], ["a"]), Setting(GainMap.parse("0-1-10-100"), depth=2, b=4, bq=2)
+    )
     assert found == pytest.approx([1, 1 + 100 / 1.5, 1 + 100 / 1.5 + 50, 1 + 100 / 1.5 + 50])
     plain = vector(session(["b", "a"], ["a"]), Setting(depth=2, bq=None))
     assert plain == pytest.approx([1, 2.5, 5.5, 5.5])
@@ -77,7 +88,9 @@ def test_the_bases_and_gains_are_chosen() -> None:
 def test_the_recorded_depth_counts_where_it_is_known() -> None:
     record = session(["a", "b", "c"], ["b", "a"], [], scanned=[1])
     recorded = Setting(depth=2, scan="recorded")
-    assert vector(record, recorded) == pytest.approx([3, 3 + 1 / 1.5, 3 + 2.5 / 1.5, 3 + 2.5 / 1.5, 3 + 2.5 / 1.5])
+    assert vector(record, recorded) == pytest.approx(
+        [3, 3 + 1 / 1.5, 3 + 2.5 / 1.5, 3 + 2.5 / 1.5, 3 + 2.5 / 1.5]
+    )
     nothing = session(["a"], ["a"], scanned=[0, 0])
     assert vector(nothing, recorded) == []
     assert value(nothing, "sDCG(scan='recorded')") == 0
@@ -99,36 +112,73 @@ def test_the_ideal_may_have_each_document_once() -> None:
     view = judged_sessions([session(["a", "c", "b"], ["a"])], QRELS)
     best = ideal_vectors(view, THREE, "once").of(0)
     np.testing.assert_allclose(best, np.cumsum([3, 1 / 2, 0, 2 / 1.5, 0, 0]))
-    assert value(session(["a", "b"], ["c"]), "nsDCG(ideal='once',dup='first')@3") == pytest.approx(1)
+    assert value(session(["a", "b"], ["c"]), "nsDCG(ideal='once',dup='first')@3") == pytest.approx(
+        1
+    )
 
 
 def test_as_many_slots_of_the_ideal_as_the_list_takes() -> None:
     view = judged_sessions([session(["b"], [])], QRELS)
     assert ideal_vectors(view, replace(THREE, short="asis")).of(0).tolist() == [3]
-    assert ideal_vectors(view, replace(THREE, short="min:2")).of(0) == pytest.approx([3, 4, 6, 4 + 4 / 1.5])
+    assert ideal_vectors(view, replace(THREE, short="min:2")).of(0) == pytest.approx(
+        [3, 4, 6, 4 + 4 / 1.5]
+    )
 
 
 def test_each_query_may_be_divided_by_its_own_ideal() -> None:
     """The discount of the query's place stays: a perfect second query is worth 1 / 1.5."""
     view = judged_sessions([session(["x"], ["a", "c", "b"])], QRELS)
-    assert normalised_vectors(view, THREE, norm="query").of(0) == pytest.approx([0, 0, 0] + [1 / 1.5] * 3)
+    assert normalised_vectors(view, THREE, norm="query").of(0) == pytest.approx(
+        [0, 0, 0] + [1 / 1.5] * 3
+    )
 
 
 def test_single_figures() -> None:
     record = session(["b"], ["a"], ["x"])
-    expected = {"final": 3, "mean": 1, "best": 2, "worst": 0, "first": 1, "last": 0, "avgpos": (1 + 3 + 3) / 3}
-    assert {name: value(record, f"sDCG(figure='{name}')@1") for name in FIGURES} == pytest.approx(expected)
-    shares = {"final": 3 / (3 + 2 + 3 * Q3), "mean": 4 / 9, "best": 1, "worst": 0, "first": 1 / 3, "last": 0}
+    expected = {
+        "final": 3,
+        "mean": 1,
+        "best": 2,
+        "worst": 0,
+        "first": 1,
+        "last": 0,
+        "avgpos": (1 + 3 + 3) / 3,
+    }
+    assert {name: value(record, f"sDCG(figure='{name}')@1") for name in FIGURES} == pytest.approx(
+        expected
+    )
+    shares = {
+        "final": 3 / (3 + 2 + 3 * Q3),
+        "mean": 4 / 9,
+        "best": 1,
+        "worst": 0,
+        "first": 1 / 3,
+        "last": 0,
+    }
     shares["avgpos"] = (1 / 3 + 3 / 5 + shares["final"]) / 3
-    assert {name: value(record, f"nsDCG(figure='{name}')@1") for name in FIGURES} == pytest.approx(shares)
+    assert {name: value(record, f"nsDCG(figure='{name}')@1") for name in FIGURES} == pytest.approx(
+        shares
+    )
 
 
 def test_a_session_that_nobody_judged_has_no_value() -> None:
-    records = [session(["a"]), session(["a"], name="other", topic="elsewhere"), session(["n"], name="no", topic="none")]
+    records = [
+        session(["a"]),
+        session(["a"], name="other", topic="elsewhere"),
+        session(["n"], name="no", topic="none"),
+    ]
     view = judged_sessions(records, {**QRELS, "none": {"n": 0}})
-    for name, expected in (("sDCG", [3, np.nan, 0]), ("nsDCG(figure='first')@1", [1, np.nan, np.nan])):
+    for name, expected in (
+        ("sDCG", [3, np.nan, 0]),
+        ("nsDCG(figure='first')@1", [1, np.nan, np.nan]),
+    ):
         np.testing.assert_array_equal(session_values(view, parse_session_measure(name)), expected)
-    assert parse_session_measure("nsDCG").aggregate(session_values(view, parse_session_measure("nsDCG")))[1] == 1
+    assert (
+        parse_session_measure("nsDCG").aggregate(
+            session_values(view, parse_session_measure("nsDCG"))
+        )[1]
+        == 1
+    )
 
 
 @pytest.mark.parametrize("by", ["session", "query"])
@@ -144,7 +194,9 @@ def test_judgements_may_be_those_of_a_session_or_of_its_queries(by: Any) -> None
 def test_a_document_judged_in_two_queries_is_the_same_document() -> None:
     qrels = {"s:1": {"a": 1}, "s:2": {"a": 2, "b": 1}}
     view = judged_sessions([session(["a"], ["a", "b"])], qrels, "query")
-    assert session_vectors(view, Setting(depth=2, duplicates="first")).of(0)[-1] == pytest.approx(1 + 1 / 2 / 1.5)
+    assert session_vectors(view, Setting(depth=2, duplicates="first")).of(0)[-1] == pytest.approx(
+        1 + 1 / 2 / 1.5
+    )
 
 
 def test_what_needs_one_topic_refuses_judgements_by_query() -> None:
@@ -170,7 +222,9 @@ SESSIONS = st.lists(ONE, min_size=1, max_size=4)
 LEVELS = st.dictionaries(st.sampled_from(DOCUMENTS), st.integers(-1, 3), min_size=1)
 CHOICES = st.builds(
     Setting,
-    gains=st.sampled_from([LINEAR, GainMap("exp"), GainMap.parse("0-1-10-100"), GainMap.parse("1-2-3-4")]),
+    gains=st.sampled_from(
+        [LINEAR, GainMap("exp"), GainMap.parse("0-1-10-100"), GainMap.parse("1-2-3-4")]
+    ),
     depth=st.integers(1, 9),
     b=st.floats(1.1, 20),
     bq=st.none() | st.floats(1.1, 900),
@@ -188,10 +242,15 @@ def naively(setting: Setting) -> naive.Choice:
     )  # fmt: skip
 
 
-def both(sessions: list[Any], qrels: dict[str, dict[str, int]]) -> tuple[JudgedSessions, list[naive.Session]]:
+def both(
+    sessions: list[Any], qrels: dict[str, dict[str, int]]
+) -> tuple[JudgedSessions, list[naive.Session]]:
     records, plain = [], []
     for number, (topic, queries) in enumerate(sessions):
-        texts = [{"documents": docs, **({"scanned": scanned} if scanned >= 0 else {})} for docs, scanned in queries]
+        texts = [
+            {"documents": docs, **({"scanned": scanned} if scanned >= 0 else {})}
+            for docs, scanned in queries
+        ]
         records.append({"session_id": f"s{number}", "topic_id": topic, "queries": texts})
         levels = qrels.get(topic, {})
         plain.append([naive.NaiveQuery(docs, scanned, levels) for docs, scanned in queries])
@@ -205,15 +264,24 @@ def test_vectors_and_figures_agree_with_plain_loops(
     view, plain = both(sessions, {"t": one, "u": other})
     choice = naively(setting)
     vectors = session_vectors(view, setting)
-    forms = [(ideal, norm) for ideal, norm in (("repeated", "session"), ("once", "session"), ("repeated", "query"))]
+    forms = [
+        (ideal, norm)
+        for ideal, norm in (("repeated", "session"), ("once", "session"), ("repeated", "query"))
+    ]
     for place, found in enumerate(plain):
-        np.testing.assert_allclose(vectors.of(place), naive.vector(found, choice), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(
+            vectors.of(place), naive.vector(found, choice), rtol=1e-9, atol=1e-12
+        )
         for ideal in ("repeated", "once"):
             best = ideal_vectors(view, setting, ideal).of(place)  # type: ignore[arg-type]
-            np.testing.assert_allclose(best, naive.ideal_vector(found, choice, ideal), rtol=1e-9, atol=1e-12)
+            np.testing.assert_allclose(
+                best, naive.ideal_vector(found, choice, ideal), rtol=1e-9, atol=1e-12
+            )
         for ideal, norm in forms:
             shares = normalised_vectors(view, setting, ideal, norm).of(place)  # type: ignore[arg-type]
-            np.testing.assert_allclose(shares, naive.normalised(found, choice, ideal, norm), rtol=1e-9, atol=1e-12)
+            np.testing.assert_allclose(
+                shares, naive.normalised(found, choice, ideal, norm), rtol=1e-9, atol=1e-12
+            )
     for name in FIGURES:
         expected = [naive.figure(found, choice, name) for found in plain]
         np.testing.assert_allclose(raw_figure(view, setting, name), expected, rtol=1e-9, atol=1e-12)
@@ -237,7 +305,11 @@ def test_normalised_values_stay_between_0_and_1(
     assert (final[~np.isnan(final)] <= 1 + 1e-12).all()
 
 
-@given(st.lists(st.lists(st.integers(0, 3), min_size=4, max_size=4), min_size=2, max_size=5), CHOICES, st.data())
+@given(
+    st.lists(st.lists(st.integers(0, 3), min_size=4, max_size=4), min_size=2, max_size=5),
+    CHOICES,
+    st.data(),
+)
 def test_a_gain_in_an_earlier_query_or_a_patient_searcher_never_lowers_the_value(
     levels: list[list[int]], setting: Setting, data: st.DataObject
 ) -> None:
@@ -250,12 +322,18 @@ def test_a_gain_in_an_earlier_query_or_a_patient_searcher_never_lowers_the_value
     moved[early][rank], moved[late][rank] = high, low
     assert _total(moved, setting) >= _total(levels, setting) - 1e-9
     if setting.bq is not None:
-        assert _total(levels, replace(setting, bq=setting.bq * 1.1)) >= _total(levels, setting) - 1e-9
+        assert (
+            _total(levels, replace(setting, bq=setting.bq * 1.1)) >= _total(levels, setting) - 1e-9
+        )
 
 
 def _total(levels: list[list[int]], setting: Setting) -> float:
     rows = [[f"d{q}.{rank}" for rank in range(len(row))] for q, row in enumerate(levels)]
-    qrels = {doc: level for names, row in zip(rows, levels, strict=True) for doc, level in zip(names, row, strict=True)}
+    qrels = {
+        doc: level
+        for names, row in zip(rows, levels, strict=True)
+        for doc, level in zip(names, row, strict=True)
+    }
     return float(raw_figure(judged_sessions([session(*rows)], {"t": qrels}), setting)[0])
 
 
@@ -265,16 +343,23 @@ def test_the_stored_form_and_a_part_of_a_view_give_the_same(
 ) -> None:
     view, _ = both(sessions, {"t": levels})
     stored = JudgedSessions.from_bytes(view.to_bytes())
-    np.testing.assert_array_equal(session_vectors(stored, setting).values, session_vectors(view, setting).values)
+    np.testing.assert_array_equal(
+        session_vectors(stored, setting).values, session_vectors(view, setting).values
+    )
     chosen = np.array(data.draw(st.permutations(range(view.n_sessions))))[:2]
-    np.testing.assert_array_equal(raw_figure(view.take(chosen), setting), raw_figure(view, setting)[chosen])
+    np.testing.assert_array_equal(
+        raw_figure(view.take(chosen), setting), raw_figure(view, setting)[chosen]
+    )
 
 
 def test_views_of_the_first_format_are_read() -> None:
     view = judged_sessions([SESSION], QRELS)
     header, arrays = unpack(view.to_bytes(), "view")
     assert header["format"] == 2
-    assert JudgedSessions.from_bytes(first_format(header["n_topics"], arrays)).to_bytes() == view.to_bytes()
+    assert (
+        JudgedSessions.from_bytes(first_format(header["n_topics"], arrays)).to_bytes()
+        == view.to_bytes()
+    )
 
 
 def test_a_view_of_another_format_is_refused() -> None:
@@ -299,7 +384,12 @@ def test_values_of_a_large_log_are_made_in_stretches(monkeypatch: pytest.MonkeyP
     parts = list(view.stretches())
     assert len(parts) > 2
     assert sum(part.n_sessions for part in parts) == view.n_sessions
-    for name in ("nsDCG@3", "sDCG(dup='first')@3", "nsDCG(figure='avgpos',ideal='once')@3", "Session(of='AP')@3"):
+    for name in (
+        "nsDCG@3",
+        "sDCG(dup='first')@3",
+        "nsDCG(figure='avgpos',ideal='once')@3",
+        "Session(of='AP')@3",
+    ):
         measure = parse_session_measure(name)
         found = np.concatenate([session_values(part, measure) for part in parts])
         np.testing.assert_array_equal(found, session_values(view, measure))

@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 
 from metrics.engine.errors import StatisticsError
-from metrics.engine.significance.shrinkage import chances_to_be_best, expected_means, hold_the_best, largest_of
+from metrics.engine.significance.shrinkage import (
+    chances_to_be_best,
+    expected_means,
+    hold_the_best,
+    largest_of,
+)
 from tests.engine.test_real_scores import matrix
 
 LARGEST = [(1, 0.0), (2, np.pi**-0.5), (3, 1.5 * np.pi**-0.5), (10, 1.53875), (100, 2.50759)]
@@ -44,7 +49,9 @@ def test_equal_runs_and_few_runs() -> None:
 
 def test_chances_of_two_and_of_many() -> None:
     """Two have a closed form; the others are counted among drawn normals."""
-    assert chances_to_be_best(np.array([1.0, 0.0]), 1.0).tolist() == pytest.approx([0.760249939, 0.239750061])
+    assert chances_to_be_best(np.array([1.0, 0.0]), 1.0).tolist() == pytest.approx(
+        [0.760249939, 0.239750061]
+    )
     rng = np.random.default_rng(4)
     means = rng.normal(0.3, 0.02, 40)
     drawn = (means + rng.normal(0, 0.015, (100_000, 40))).argmax(axis=1)
@@ -108,7 +115,9 @@ def test_the_best_is_among_the_runs_that_hold_it(real_data: Path) -> None:
         best = int(values.mean(axis=1).argmax())
         for draw in range(100):
             rng = np.random.default_rng((number, draw))
-            chances = expected_means(values[:, rng.integers(0, values.shape[1], values.shape[1])]).chances
+            chances = expected_means(
+                values[:, rng.integers(0, values.shape[1], values.shape[1])]
+            ).chances
             likeliest = np.argsort(-chances, kind="stable")
             chance.append(chances.max())
             hit.append(likeliest[0] == best)

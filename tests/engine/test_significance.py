@@ -8,7 +8,13 @@ from scipy import stats
 
 from metrics.engine.errors import StatisticsError
 from metrics.engine.significance import CORRECTIONS, OMNIBUS, TESTS, paired_t
-from metrics.engine.significance.pairs import Matrix, Options, PairedResult, all_pairs, baseline_pairs
+from metrics.engine.significance.pairs import (
+    Matrix,
+    Options,
+    PairedResult,
+    all_pairs,
+    baseline_pairs,
+)
 
 FEW = Options(resamples=999, ties="rounded")
 ALONE = [name for name, test in TESTS.items() if not test.simultaneous and name != "conover"]
@@ -54,14 +60,18 @@ def test_identical_runs_have_p_one_and_no_p_is_nan(name: str, topics: int) -> No
 def test_nothing_but_identical_runs_is_no_difference(name: str) -> None:
     result = compare(name, np.tile(runs(1, 30), (3, 1)))
     assert result.p_value.tolist() == [1.0] * 3
-    assert (result.low.tolist(), result.high.tolist()) == ([0.0] * 3, [0.0] * 3) or not TESTS[name].paired
+    assert (result.low.tolist(), result.high.tolist()) == ([0.0] * 3, [0.0] * 3) or not TESTS[
+        name
+    ].paired
 
 
 @pytest.mark.parametrize("name", list(TESTS))
 def test_the_second_run_minus_the_first_is_the_same_turned_round(name: str) -> None:
     values = runs(5, 40)
     first, second = all_pairs(5)
-    there, back = (TESTS[name].compare(values, *pair, FEW) for pair in ((first, second), (second, first)))
+    there, back = (
+        TESTS[name].compare(values, *pair, FEW) for pair in ((first, second), (second, first))
+    )
     np.testing.assert_allclose(back.p_value, there.p_value, rtol=1e-12)
     np.testing.assert_allclose(back.difference, -there.difference, atol=1e-15)
     np.testing.assert_allclose(back.low, -there.high, atol=1e-12 if name != "bootstrap" else 1e-3)
@@ -117,9 +127,9 @@ def test_a_difference_without_spread_has_no_statistic_to_test_it_by(name: str, t
     assert {"no_spread", "few_topics"} <= {caution.code for caution in result.cautions}
     # The exact tests need no spread.
     for exact in ("sign", "randomisation", "wilcoxon"):
-        assert compare(exact, np.vstack([base + 0.25, base]), Options(resamples=2**20)).p_value[0] >= 2.0 ** (
-            1 - topics
-        )
+        assert compare(exact, np.vstack([base + 0.25, base]), Options(resamples=2**20)).p_value[
+            0
+        ] >= 2.0 ** (1 - topics)
 
 
 @pytest.mark.parametrize("name", list(TESTS))
@@ -161,7 +171,10 @@ def test_an_option_without_a_meaning_is_refused_by_name(name: str, value: object
 @pytest.mark.parametrize("name", [name for name, test in TESTS.items() if test.draws])
 def test_the_seed_alone_decides_what_is_drawn(name: str) -> None:
     values = runs(6, 40)
-    options = [Options(resamples=3000, seed=seed, threads=threads) for seed, threads in ((5, 1), (5, 3), (6, 1))]
+    options = [
+        Options(resamples=3000, seed=seed, threads=threads)
+        for seed, threads in ((5, 1), (5, 3), (6, 1))
+    ]
     same, threaded, other = (compare(name, values, option) for option in options)
     assert threaded.p_value.tolist() == same.p_value.tolist()
     assert threaded.low.tolist() == same.low.tolist()
@@ -210,7 +223,11 @@ def test_corrections_never_lower_a_p_value_and_stay_below_one(name: str) -> None
     assert CORRECTIONS[name](p_values[:1]).tolist() == pytest.approx(p_values[:1].tolist())
 
 
-@pytest.mark.parametrize(("ours", "theirs"), [("benjamini_hochberg", "bh"), ("benjamini_yekutieli", "by")])
+@pytest.mark.parametrize(
+    ("ours", "theirs"), [("benjamini_hochberg", "bh"), ("benjamini_yekutieli", "by")]
+)
 def test_false_discovery_rates_agree_with_scipy(ours: str, theirs: str) -> None:
     p_values = np.round(np.random.default_rng(5).random(60) ** 4, 3)
-    np.testing.assert_allclose(CORRECTIONS[ours](p_values), stats.false_discovery_control(p_values, method=theirs))
+    np.testing.assert_allclose(
+        CORRECTIONS[ours](p_values), stats.false_discovery_control(p_values, method=theirs)
+    )

@@ -42,7 +42,9 @@ def test_the_measure_that_was_meant_is_named(text: str, name: str) -> None:
     assert parse_measure(name).name == name
 
 
-@pytest.mark.parametrize("text", ["foo", "nope", "xyz@10", "((((", "@", "", "x" * 200, "ndcg)@10(" * 20])
+@pytest.mark.parametrize(
+    "text", ["foo", "nope", "xyz@10", "((((", "@", "", "x" * 200, "ndcg)@10(" * 20]
+)
 def test_where_nothing_is_near_it_says_what_names_look_like(text: str) -> None:
     with pytest.raises(MeasureError) as refused:
         parse_measure(text)
@@ -66,7 +68,10 @@ def test_the_command_names_the_measure_and_its_own_help(capsys: pytest.CaptureFi
         local.main(["evalhub", "eval", "-m", "ndcg@10", "qrels", "run"])
     said = capsys.readouterr().err
     assert stop.value.code == 2
-    assert "error: unknown measure 'ndcg@10'; did you mean nDCG@10?\nevalhub eval --help describes the names" in said
+    assert (
+        "error: unknown measure 'ndcg@10'; did you mean nDCG@10?\nevalhub eval --help describes the names"
+        in said
+    )
     assert "/api/" not in said
 
 

@@ -57,7 +57,10 @@ def random_qrels(seed: int) -> tuple[SubtopicQrels, Run]:
 def without_ties(run: Run) -> Run:
     """The same order by scores alone, as pyndeval breaks ties the other way."""
     orders = {topic: sorted(docs, key=lambda doc: (docs[doc], doc)) for topic, docs in run.items()}
-    return {topic: {doc: float(place) for place, doc in enumerate(order)} for topic, order in orders.items()}
+    return {
+        topic: {doc: float(place) for place, doc in enumerate(order)}
+        for topic, order in orders.items()
+    }
 
 
 def one(measure: str, run: JudgedRun) -> float:
@@ -68,18 +71,31 @@ def one(measure: str, run: JudgedRun) -> float:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(25))
 @pytest.mark.parametrize(("rel", "alpha", "beta"), [(1, 0.5, 0.5), (2, 0.25, 0.8), (1, 1.0, 0.3)])
-def test_every_topic_agrees_with_ndeval_to_nine_decimals(seed: int, rel: int, alpha: float, beta: float) -> None:
+def test_every_topic_agrees_with_ndeval_to_nine_decimals(
+    seed: int, rel: int, alpha: float, beta: float
+) -> None:
     qrels, run = random_qrels(seed)
-    scored = [(topic, doc, score) for topic, docs in without_ties(run).items() for doc, score in docs.items()]
+    scored = [
+        (topic, doc, score)
+        for topic, docs in without_ties(run).items()
+        for doc, score in docs.items()
+    ]
     peer = pyndeval.RelevanceEvaluator(qrels, NDEVAL, rel, alpha, beta).evaluate(scored)
     ours = judged_by_subtopic(qrels, run)
-    given_to = {"NRBP": f"alpha={alpha},beta={beta},", "DCG": f"alpha={alpha},", "ERR": f"alpha={alpha},"}
+    given_to = {
+        "NRBP": f"alpha={alpha},beta={beta},",
+        "DCG": f"alpha={alpha},",
+        "ERR": f"alpha={alpha},",
+    }
     for name in NDEVAL:
         base, at, cutoff = name.partition("@")
         more = next((text for part, text in given_to.items() if part in base), "")
         values = parse_measure(f"{base}({more}rel={rel}){at}{cutoff}").compute(ours)
         # It divides 0 by 0 where nothing is relevant.
-        expected = [np.nan_to_num(peer.get(topic, {}).get(name, 0.0)) for topic in dict.fromkeys(q[0] for q in qrels)]
+        expected = [
+            np.nan_to_num(peer.get(topic, {}).get(name, 0.0))
+            for topic in dict.fromkeys(q[0] for q in qrels)
+        ]
         np.testing.assert_allclose(values, expected, rtol=0, atol=1e-9, err_msg=name)
 
 
@@ -87,10 +103,15 @@ def test_every_topic_agrees_with_ndeval_to_nine_decimals(seed: int, rel: int, al
 def test_every_topic_agrees_with_ir_measures_under_its_names(name: str) -> None:
     for seed in range(5):
         lines, run = random_qrels(seed)
-        qrels = [ir_measures.Qrel(topic, doc, level, subtopic) for topic, subtopic, doc, level in lines]
+        qrels = [
+            ir_measures.Qrel(topic, doc, level, subtopic) for topic, subtopic, doc, level in lines
+        ]
         results = ir_measures.iter_calc([ir_measures.parse_measure(name)], qrels, without_ties(run))
         peer = {metric.query_id: metric.value for metric in results}
-        expected = [np.nan_to_num(peer.get(topic, 0.0)) for topic in dict.fromkeys(line[0] for line in lines)]
+        expected = [
+            np.nan_to_num(peer.get(topic, 0.0))
+            for topic in dict.fromkeys(line[0] for line in lines)
+        ]
         values = parse_measure(name).compute(judged_by_subtopic(lines, run))
         np.testing.assert_allclose(values, expected, rtol=0, atol=1e-9)
 
@@ -98,7 +119,9 @@ def test_every_topic_agrees_with_ir_measures_under_its_names(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAIVE)
 @pytest.mark.parametrize(("rel", "judged_only"), [(1, False), (2, False), (0, False), (1, True)])
-def test_every_topic_agrees_with_a_loop_over_its_documents(name: str, rel: int, judged_only: bool) -> None:
+def test_every_topic_agrees_with_a_loop_over_its_documents(
+    name: str, rel: int, judged_only: bool
+) -> None:
     for seed in range(3):
         qrels, run = random_qrels(seed)
         measure = parse_measure(name.format(f"rel={rel},judged_only={judged_only}"))
@@ -108,7 +131,18 @@ def test_every_topic_agrees_with_a_loop_over_its_documents(name: str, rel: int, 
 
 
 # The ten documents of Clarke et al., SIGIR 2008, by the subtopics that their printed gain vectors tell.
-CRUISE = {"a": "12", "b": "1", "c": "1", "d": "", "e": "34", "f": "3", "g": "5", "h": "3", "i": "", "j": ""}
+CRUISE = {
+    "a": "12",
+    "b": "1",
+    "c": "1",
+    "d": "",
+    "e": "34",
+    "f": "3",
+    "g": "5",
+    "h": "3",
+    "i": "",
+    "j": "",
+}
 
 
 @pytest.fixture
@@ -152,20 +186,30 @@ def test_gain_vectors_of_the_paper_that_defines_alpha_ndcg(cruise: JudgedRun) ->
     ],
 )
 def test_values_worked_by_hand(measure: str, expected: float) -> None:
-    lines = [("1", "1", "a", 1), ("1", "1", "b", 0), ("1", "1", "c", 2), ("1", "2", "c", 1), ("1", "3", "d", 1)]
+    lines = [
+        ("1", "1", "a", 1),
+        ("1", "1", "b", 0),
+        ("1", "1", "c", 2),
+        ("1", "2", "c", 1),
+        ("1", "3", "d", 1),
+    ]
     never_relevant = ("1", "4", "a", 0)
     run = judged_by_subtopic([*lines, never_relevant], {"1": {"a": 3.0, "b": 2.0, "c": 1.0}})
     assert one(measure, run) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(("third", "value"), [("a", 1.0), ("z", (2 + 2 / math.log2(3)) / (2 + 1.5 / math.log2(3)))])
+@pytest.mark.parametrize(
+    ("third", "value"), [("a", 1.0), ("z", (2 + 2 / math.log2(3)) / (2 + 1.5 / math.log2(3)))]
+)
 def test_of_equal_gains_the_ideal_takes_the_highest_id_even_where_that_is_not_the_best(
     third: str, value: float
 ) -> None:
     """x and y hold two subtopics each, the third document one of either: to begin with it is greedy, and worse."""
     found = {"x": "12", "y": "34", third: "13"}
     lines = [("1", subtopic, doc, 1) for doc, subtopics in found.items() for subtopic in subtopics]
-    assert one("alpha_nDCG@2", judged_by_subtopic(lines, {"1": {"x": 2.0, "y": 1.0}})) == pytest.approx(value)
+    assert one(
+        "alpha_nDCG@2", judged_by_subtopic(lines, {"1": {"x": 2.0, "y": 1.0}})
+    ) == pytest.approx(value)
 
 
 def test_gains_that_differ_by_the_order_of_their_sums_alone_are_equal() -> None:
@@ -175,7 +219,9 @@ def test_gains_that_differ_by_the_order_of_their_sums_alone_are_equal() -> None:
     run = {"1": {doc: -float(ord(doc)) for doc in found}}
     (topic,) = topics(lines, run)
     exact = of_ideal(topic, 5, "9/10", log2)
-    assert one("alpha_nDCG(alpha=0.9)@5", judged_by_subtopic(lines, run)) == pytest.approx(exact, abs=1e-9)
+    assert one("alpha_nDCG(alpha=0.9)@5", judged_by_subtopic(lines, run)) == pytest.approx(
+        exact, abs=1e-9
+    )
 
 
 def with_a_second_iteration(levels: list[int]) -> SubtopicQrels:
@@ -199,7 +245,9 @@ def test_one_iteration_is_one_subtopic(levels: list[int]) -> None:
     assert one("P_IA@5", plain) == one("P@5", plain)
     assert one("AP_IA", plain) == pytest.approx(one("AP", plain))
     flat = "0:0,1:1,2:1,3:1"
-    assert one("alpha_nDCG(alpha=0)@5", plain) == pytest.approx(one(f"nDCG(gains='{flat}')@5", plain))
+    assert one("alpha_nDCG(alpha=0)@5", plain) == pytest.approx(
+        one(f"nDCG(gains='{flat}')@5", plain)
+    )
 
 
 COVERED = st.lists(st.sets(st.integers(0, 3)), min_size=2, max_size=12)
@@ -208,10 +256,15 @@ COVERED = st.lists(st.sets(st.integers(0, 3)), min_size=2, max_size=12)
 def view_of(ranking: list[set[int]], extra: dict[str, float] | None = None) -> JudgedRun:
     """Documents at ranks 1, 2, ... relevant to these subtopics; one more of all four is not retrieved."""
     lines = [("1", "9", f"d{rank}", 0) for rank in range(1, len(ranking) + 1)]
-    lines += [("1", str(subtopic), f"d{rank}", 1) for rank, found in enumerate(ranking, 1) for subtopic in found]
+    lines += [
+        ("1", str(subtopic), f"d{rank}", 1)
+        for rank, found in enumerate(ranking, 1)
+        for subtopic in found
+    ]
     lines += [("1", str(subtopic), "other", 1) for subtopic in range(4)]
     return judged_by_subtopic(
-        lines, {"1": {f"d{rank}": -float(rank) for rank in range(1, len(ranking) + 1)} | (extra or {})}
+        lines,
+        {"1": {f"d{rank}": -float(rank) for rank in range(1, len(ranking) + 1)} | (extra or {})},
     )
 
 
@@ -244,7 +297,9 @@ def test_the_stored_form_keeps_the_subtopics() -> None:
     view = judged_by_subtopic(qrels, run)
     again = JudgedRun.from_bytes(view.to_bytes())
     for name in (*OTHERS, *NORMALISED_BY_THE_IDEAL):
-        np.testing.assert_array_equal(parse_measure(name).compute(again), parse_measure(name).compute(view))
+        np.testing.assert_array_equal(
+            parse_measure(name).compute(again), parse_measure(name).compute(view)
+        )
 
 
 def test_a_collection_without_subtopics_stores_none_and_older_views_are_read_as_such() -> None:
@@ -265,7 +320,9 @@ def test_every_other_measure_sees_the_highest_level_of_a_document() -> None:
     for name in ("nDCG@10", "AP(rel=2)", "Judged@10", "Bpref", "NumRel"):
         measure = parse_measure(name)
         np.testing.assert_array_equal(
-            measure.compute(judged_by_subtopic(qrels, run)), measure.compute(judged_run(highest, run)), err_msg=name
+            measure.compute(judged_by_subtopic(qrels, run)),
+            measure.compute(judged_run(highest, run)),
+            err_msg=name,
         )
 
 
@@ -292,7 +349,9 @@ def test_topics_without_a_relevant_document_or_an_answer_count_zero() -> None:
         ("nNRBP(beta=0.8,alpha=0.3)", "nNRBP(alpha=0.3,beta=0.8)"),
     ],
 )
-def test_the_spellings_of_ndeval_and_ir_measures_have_one_canonical_name(written: str, canonical: str) -> None:
+def test_the_spellings_of_ndeval_and_ir_measures_have_one_canonical_name(
+    written: str, canonical: str
+) -> None:
     assert parse_measure(written).name == canonical
     assert parse_measure(canonical) == parse_measure(written)
 

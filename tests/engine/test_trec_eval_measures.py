@@ -55,9 +55,13 @@ def spelled(name: str, rounding: str = "9", **parameters: object) -> Measure:
     return Measure(measure.definition, measure.cutoff, values)
 
 
-def assert_agrees(qrels: Qrels, run: Run, names: list[str] = NAMES, rel: int = 1, judged_only: bool = False) -> None:
+def assert_agrees(
+    qrels: Qrels, run: Run, names: list[str] = NAMES, rel: int = 1, judged_only: bool = False
+) -> None:
     """Every topic that the run answers has pytrec_eval's value, to nine decimals; the others have none there."""
-    peer = pytrec_eval.RelevanceEvaluator(qrels, FAMILIES, relevance_level=rel, judged_docs_only_flag=judged_only)
+    peer = pytrec_eval.RelevanceEvaluator(
+        qrels, FAMILIES, relevance_level=rel, judged_docs_only_flag=judged_only
+    )
     expected = peer.evaluate(run)
     answered = [topic in expected for topic in qrels]
     ours = judged_run(qrels, run, "float32")
@@ -91,7 +95,10 @@ def test_condensed_lists_agree(seed: int) -> None:
     assert_agrees(*random_collection(seed), judged_only=True)
 
 
-@given(levels=st.lists(st.sampled_from([-2, -1, 0, 1, 2, None]), min_size=1, max_size=12), missed=st.integers(0, 4))
+@given(
+    levels=st.lists(st.sampled_from([-2, -1, 0, 1, 2, None]), min_size=1, max_size=12),
+    missed=st.integers(0, 4),
+)
 def test_short_rankings_agree(levels: list[int | None], missed: int) -> None:
     """Around the ranks where trec_eval's loops end: as many documents retrieved as have a gain, one more, two more."""
     qrels = {f"d{rank}": level for rank, level in enumerate(levels) if level is not None}
@@ -104,7 +111,10 @@ def test_short_rankings_agree(levels: list[int | None], missed: int) -> None:
 def test_a_gain_map_is_worth_what_its_levels_would_be(name: str, seed: int) -> None:
     qrels, run = random_collection(seed)
     worth = {1: 1, 2: 10, 3: 100}
-    raised = {topic: {doc: worth.get(level, level) for doc, level in docs.items()} for topic, docs in qrels.items()}
+    raised = {
+        topic: {doc: worth.get(level, level) for doc, level in docs.items()}
+        for topic, docs in qrels.items()
+    }
     expected = parse_measure(name).compute(judged_run(raised, run))
     values = parse_measure(f"{name}(gains='1:1,2:10,3:100')").compute(judged_run(qrels, run))
     np.testing.assert_allclose(values, expected, rtol=0, atol=1e-12)
@@ -128,7 +138,9 @@ def test_every_negative_level_means_in_the_pool_and_unjudged() -> None:
         assert parse_measure("Bpref").compute(view) == pytest.approx((1 + 0) / 3)
         assert parse_measure("unj_5").compute(view) == 1 / 5
         assert parse_measure("num_nonrel_judged_ret").compute(view) == 1
-    outside = judged_run({"1": {"a": 1, "b": 0, "c": 1, "e": 1}}, {"1": {"a": 4.0, "x": 3.0, "b": 2.0, "c": 1.0}})
+    outside = judged_run(
+        {"1": {"a": 1, "b": 0, "c": 1, "e": 1}}, {"1": {"a": 4.0, "x": 3.0, "b": 2.0, "c": 1.0}}
+    )
     not_pooled = (1 + 1 / 4 + 2 / 4 * (1 + 1e-5) / (2 + 2e-5)) / 3
     assert parse_measure("infAP").compute(outside) == pytest.approx(not_pooled, abs=1e-12)
     assert parse_measure("unj_5").compute(outside) == 1 / 5
@@ -142,15 +154,22 @@ def test_every_negative_level_means_in_the_pool_and_unjudged() -> None:
         ("Bpref(norm='10')", 4 * (1 - 1 / 16) / 6),
     ],
 )
-def test_binary_preference_of_the_example_that_showed_its_old_bug(measure: str, value: float) -> None:
+def test_binary_preference_of_the_example_that_showed_its_old_bug(
+    measure: str, value: float
+) -> None:
     """trec_eval's bpref_bug: one non-relevant, then four relevant documents, of four and six; bpref is 0.5."""
     missed = {"r5": 1, "r6": 1, "n2": 0, "n3": 0, "n4": 0}
-    assert parse_measure(measure).compute(ranked(0, 1, 1, 1, 1, recall_base=missed)) == pytest.approx(value)
+    assert parse_measure(measure).compute(
+        ranked(0, 1, 1, 1, 1, recall_base=missed)
+    ) == pytest.approx(value)
 
 
 def test_binary_preference_counts_no_more_non_relevant_documents_than_its_norm() -> None:
     view = ranked(*[0] * 13, 1, recall_base={"r2": 1})
-    values = [float(parse_measure(name).compute(view)[0]) for name in ("Bpref", "Bpref(norm='R')", "Bpref(norm='10')")]
+    values = [
+        float(parse_measure(name).compute(view)[0])
+        for name in ("Bpref", "Bpref(norm='R')", "Bpref(norm='10')")
+    ]
     assert values == [0.0, 0.0, 0.0]
     earlier = ranked(*[0] * 9, 1, recall_base={"r2": 1})
     assert parse_measure("Bpref(norm='10')").compute(earlier) == pytest.approx((1 - 9 / 12) / 2)
@@ -181,11 +200,16 @@ def test_interpolated_precision_of_modern_information_retrieval(textbook: Judged
     first, second = points(textbook, "rounding='exact'")
     assert first == [100, 100, 66.6, 50, 40, 33.3, 0, 0, 0, 0, 0]
     assert second == [33.3] * 4 + [25] * 3 + [20] * 4
-    mean = [parse_measure(f"IPrec(rounding='exact')@{step / 10}").compute(textbook).mean() for step in range(11)]
+    mean = [
+        parse_measure(f"IPrec(rounding='exact')@{step / 10}").compute(textbook).mean()
+        for step in range(11)
+    ]
     printed = [66.7, 66.7, 50.0, 41.7, 32.5, 29.2, 12.5, 10, 10, 10, 10]
     # The source rounds its means where it cuts its values.
     assert [round(100 * value, 1) for value in mean] == printed
-    assert parse_measure("11pt_avg(rounding='exact')").compute(textbook).mean() == pytest.approx(np.mean(mean))
+    assert parse_measure("11pt_avg(rounding='exact')").compute(textbook).mean() == pytest.approx(
+        np.mean(mean)
+    )
 
 
 def test_neither_trec_eval_takes_recall_exactly(textbook: JudgedRun) -> None:
@@ -218,13 +242,18 @@ def test_the_curve_of_relative_precision_is_the_measure_at_every_cutoff() -> Non
 def test_the_ideal_is_what_ndcg_divides_by() -> None:
     qrels, run = random_collection(3)
     view = judged_run(qrels, run)
-    dcg, ideal, ndcg = (parse_measure(f"{name}@10").compute(view) for name in ("DCG", "IdealDCG", "nDCG"))
+    dcg, ideal, ndcg = (
+        parse_measure(f"{name}@10").compute(view) for name in ("DCG", "IdealDCG", "nDCG")
+    )
     np.testing.assert_allclose(ndcg * ideal, dcg, atol=1e-12)
 
 
 def test_a_run_s_geometric_mean_takes_small_values_for_a_hundred_thousandth() -> None:
     measure = parse_measure("gm_map")
-    assert measure.aggregate(np.array([1.0, 0.0, 0.25])) == (pytest.approx((0.25 * 0.00001) ** (1 / 3)), 3)
+    assert measure.aggregate(np.array([1.0, 0.0, 0.25])) == (
+        pytest.approx((0.25 * 0.00001) ** (1 / 3)),
+        3,
+    )
 
 
 @given(st.lists(st.lists(st.floats(0, 1e6), max_size=6), min_size=1, max_size=8))
@@ -260,25 +289,41 @@ def test_robust_2003_equals_both_versions_of_trec_eval(real_data: Path) -> None:
     for file in sorted((folder / "runs").iterdir()):
         content = gzip.decompress(file.read_bytes())
         for scores, version in VERSIONS.items():
-            expected = expected_values(folder / "expected" / version / file.name.replace(".gz", ".txt.gz"))
+            expected = expected_values(
+                folder / "expected" / version / file.name.replace(".gz", ".txt.gz")
+            )
             view = judge_files(judgements, content, scores)
-            assert_equal(view, topics, expected, "9" if version.endswith("9.0.8") else "10", f"{file.name} {version}")
+            assert_equal(
+                view,
+                topics,
+                expected,
+                "9" if version.endswith("9.0.8") else "10",
+                f"{file.name} {version}",
+            )
 
 
 def assert_equal(
-    view: JudgedRun, topics: list[str], expected: dict[tuple[str, str], float], rounding: str, where: str
+    view: JudgedRun,
+    topics: list[str],
+    expected: dict[tuple[str, str], float],
+    rounding: str,
+    where: str,
 ) -> None:
     """Every line that trec_eval printed of these measures, per topic and for the run."""
     compared = 0
     for name in {name for name, _ in expected}:
         measure = spelled(name, rounding)
         values = measure.compute(view)
-        ours = dict(zip(topics, values.tolist(), strict=True)) | {"all": measure.aggregate(values)[0]}
+        ours = dict(zip(topics, values.tolist(), strict=True)) | {
+            "all": measure.aggregate(values)[0]
+        }
         for topic, value in ours.items():
             if (name, topic) in expected:
                 theirs = expected[name, topic]
                 assert value is not None
-                assert abs(value - theirs) <= HALF_A_DIGIT, f"{where} {name} {topic}: {value} is not {theirs}"
+                assert abs(value - theirs) <= HALF_A_DIGIT, (
+                    f"{where} {name} {topic}: {value} is not {theirs}"
+                )
                 compared += 1
     assert compared == len(expected)
     assert {name for name, _ in expected} >= set(NAMES)

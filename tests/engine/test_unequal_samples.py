@@ -29,7 +29,9 @@ def two_samples(n: int, m: int, digits: int) -> list[Floats]:
 def test_the_u_test_agrees_with_scipy(n: int, m: int, digits: int) -> None:
     samples = two_samples(n, m, digits)
     ours, theirs = mann_whitney.compare_samples(samples, *ONE), stats.mannwhitneyu(*samples)
-    assert (ours.statistic[0], ours.p_value[0]) == pytest.approx((theirs.statistic, theirs.pvalue), rel=1e-11)
+    assert (ours.statistic[0], ours.p_value[0]) == pytest.approx(
+        (theirs.statistic, theirs.pvalue), rel=1e-11
+    )
     turned = mann_whitney.compare_samples(samples, *ONE[::-1])
     assert (turned.p_value[0], turned.leaning[0]) == (ours.p_value[0], -ours.leaning[0])
 
@@ -48,14 +50,21 @@ def test_p_is_exact_by_trying_every_way_to_share_the_ranks() -> None:
 def test_what_ties_throughout_is_no_difference() -> None:
     flat = [np.full(4, 0.3), np.full(6, 0.1 + 0.2)]
     ours = mann_whitney.compare_samples(flat, *ONE)
-    assert (ours.p_value[0], ours.leaning[0], cliff_delta(flat, *ONE, 0.95).value[0]) == (1.0, 0.0, 0.0)
+    assert (ours.p_value[0], ours.leaning[0], cliff_delta(flat, *ONE, 0.95).value[0]) == (
+        1.0,
+        0.0,
+        0.0,
+    )
     assert kruskal_wallis.analyse_samples(flat).p_value == 1.0
 
 
 @pytest.mark.parametrize("digits", [1, 12])
 def test_the_test_of_many_samples_agrees_with_scipy(digits: int) -> None:
     rng = np.random.default_rng(4)
-    samples = [rng.normal(shift, size=size).round(digits) for shift, size in ((0, 7), (0.5, 12), (1, 30), (0, 3))]
+    samples = [
+        rng.normal(shift, size=size).round(digits)
+        for shift, size in ((0, 7), (0.5, 12), (1, 30), (0, 3))
+    ]
     ours, theirs = kruskal_wallis.analyse_samples(samples), stats.kruskal(*samples)
     assert (ours.statistic, ours.p_value) == pytest.approx((theirs.statistic, theirs.pvalue))
     assert ours.effect == pytest.approx(theirs.statistic / (52 - 1))
@@ -83,7 +92,11 @@ def test_cliffs_delta_of_a_published_example() -> None:
     """The example of the R package effsize, cliff.delta."""
     treatment = np.array([10, 10, 20, 20, 20, 30, 30, 30, 40, 50.0])
     found = cliff_delta([treatment, np.array([10, 20, 30, 40, 40, 50.0])], *ONE, 0.95)
-    assert [float(part[0].round(7)) for part in (found.value, found.low, found.high)] == [-0.25, -0.7265846, 0.3890062]
+    assert [float(part[0].round(7)) for part in (found.value, found.low, found.high)] == [
+        -0.25,
+        -0.7265846,
+        0.3890062,
+    ]
 
 
 def test_samples_apart_have_a_delta_without_an_interval() -> None:
@@ -100,12 +113,16 @@ def test_the_contrast_of_a_latin_square_agrees_with_statsmodels(kept: int) -> No
     found = latin_square.contrast(values, system, topic, searcher, 0.9)
     frame = pd.DataFrame({"y": values, "a": 1 - system, "t": topic, "u": searcher})
     fit = ols("y ~ a + C(t) + C(u)", frame).fit()
-    assert (found.difference, found.low, found.high) == pytest.approx((fit.params["a"], *fit.conf_int(0.1).loc["a"]))
+    assert (found.difference, found.low, found.high) == pytest.approx(
+        (fit.params["a"], *fit.conf_int(0.1).loc["a"])
+    )
     assert (found.analysis.statistic, found.analysis.p_value) == pytest.approx(
         (fit.tvalues["a"] ** 2, fit.pvalues["a"])
     )
     if kept == 16:
-        assert found.difference == pytest.approx(values[system == 0].mean() - values[system == 1].mean())
+        assert found.difference == pytest.approx(
+            values[system == 0].mean() - values[system == 1].mean()
+        )
 
 
 def test_a_contrast_without_spread_has_no_interval() -> None:

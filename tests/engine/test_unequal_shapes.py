@@ -21,7 +21,9 @@ def test_ranks_and_signs_find_differences_that_are_none_of_means(topics: int) ->
     values = np.concatenate([rng.beta(1, 4, (PAIRS, topics)), rng.beta(8, 32, (PAIRS, topics))])
     first = np.arange(PAIRS)
     for test, expected in REJECTED[topics].items():
-        rejected = (TESTS[test].compare(values, first, first + PAIRS, DEFAULTS).p_value < 0.05).mean()
+        rejected = (
+            TESTS[test].compare(values, first, first + PAIRS, DEFAULTS).p_value < 0.05
+        ).mean()
         # Three standard errors, and half a per cent for the rounding of what is documented.
         margin = 3 * np.sqrt(expected * (1 - expected) / PAIRS) + 0.005
         assert rejected == pytest.approx(expected, abs=margin), test

@@ -68,11 +68,16 @@ def test_the_exact_tests_of_a_constant_difference_keep_their_verdict() -> None:
 
 
 @pytest.mark.parametrize("correction", list(CORRECTIONS))
-def test_a_pair_that_cannot_be_tested_counts_in_the_family_as_one_with_p_one(correction: str) -> None:
+def test_a_pair_that_cannot_be_tested_counts_in_the_family_as_one_with_p_one(
+    correction: str,
+) -> None:
     p_values = np.array([0.01, np.nan, 0.02, np.nan])
     found = adjust(p_values, CORRECTIONS[correction])
     assert np.isnan(found[[1, 3]]).all()
-    assert found[[0, 2]].tolist() == CORRECTIONS[correction](np.array([0.01, 1.0, 0.02, 1.0]))[[0, 2]].tolist()
+    assert (
+        found[[0, 2]].tolist()
+        == CORRECTIONS[correction](np.array([0.01, 1.0, 0.02, 1.0]))[[0, 2]].tolist()
+    )
 
 
 @pytest.mark.parametrize("name", RANKS)
@@ -118,11 +123,15 @@ def test_a_test_that_points_the_way_of_the_mean_has_its_verdict_either_way_round
 def test_the_wilcoxon_statistic_has_a_direction_with_pratt_s_zeros_too() -> None:
     values = np.vstack([np.r_[np.zeros(5), np.linspace(0.1, 1, 15)], np.zeros(20)])
     for zeros in ("drop", "pratt"):
-        result = TESTS["wilcoxon"].compare(values, np.array([0, 1]), np.array([1, 0]), Options(zeros=zeros))
+        result = TESTS["wilcoxon"].compare(
+            values, np.array([0, 1]), np.array([1, 0]), Options(zeros=zeros)
+        )
         assert result.leaning.tolist() == [1.0, -1.0]
 
 
-@pytest.mark.parametrize("name", ["paired_t", "randomisation", "bootstrap", "tukey_hsd", "randomised_tukey_hsd"])
+@pytest.mark.parametrize(
+    "name", ["paired_t", "randomisation", "bootstrap", "tukey_hsd", "randomised_tukey_hsd"]
+)
 def test_every_paired_test_tells_of_many_ties(name: str) -> None:
     values = np.tile(np.random.default_rng(3).random(50), (2, 1))
     values[0, :5] += np.linspace(0.1, 0.2, 5)
@@ -150,8 +159,15 @@ def test_a_simultaneous_test_counts_for_all_pairs_of_a_baseline_too_but_the_larg
 
 def test_the_interval_of_the_randomised_tukey_test_ties_where_its_p_does() -> None:
     """With few values many sums tie with the end of the range: rounding must not put them outside."""
-    for seed, runs, topics, steps in ((26, 40, 6, 7), (84, 12, 20, 7), (125, 10, 7, 3), (145, 12, 20, 7)):
+    for seed, runs, topics, steps in (
+        (26, 40, 6, 7),
+        (84, 12, 20, 7),
+        (125, 10, 7, 3),
+        (145, 12, 20, 7),
+    ):
         values = np.random.default_rng(seed).integers(0, steps + 1, (runs, topics)) / steps
-        result = TESTS["randomised_tukey_hsd"].compare(values, *Pairs(runs).indices(), Options(resamples=1_000))
+        result = TESTS["randomised_tukey_hsd"].compare(
+            values, *Pairs(runs).indices(), Options(resamples=1_000)
+        )
         outside = (result.low > 0) | (result.high < 0)
         assert outside.tolist() == (result.p_value <= 0.05).tolist()

@@ -34,7 +34,11 @@ def collection_of(hub: evh.Hub, tmp_path: Path) -> Callable[..., evh.Collection]
     def make(judgements: Judgements, **fields: Any) -> evh.Collection:
         slug = f"c-{uuid.uuid4().hex[:12]}"
         made = hub.create_collection(slug, team=hub.me().teams[0]["slug"], **fields)
-        lines = [f"{topic} 0 {doc} {level}\n" for topic, docs in judgements.items() for doc, level in docs.items()]
+        lines = [
+            f"{topic} 0 {doc} {level}\n"
+            for topic, docs in judgements.items()
+            for doc, level in docs.items()
+        ]
         path = tmp_path / f"{slug}.qrels"
         path.write_text("".join(lines), encoding="utf-8")
         made.upload_qrels(path)
@@ -62,9 +66,15 @@ def follow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], N
                 # Before it may stand what the library itself prints.
                 assert printed.getvalue().endswith(blocks[number + 1][1]), block
                 ran += 1
-            for command in re.findall(r"^\$ (.*\n(?:(?!\$ ).*\n)*)", block, re.MULTILINE) if not language else ():
+            for command in (
+                re.findall(r"^\$ (.*\n(?:(?!\$ ).*\n)*)", block, re.MULTILINE)
+                if not language
+                else ()
+            ):
                 line, _, expected = command.partition("\n")
-                done = subprocess.run(line, shell=True, check=False, stdout=-1, stderr=subprocess.STDOUT, text=True)
+                done = subprocess.run(
+                    line, shell=True, check=False, stdout=-1, stderr=subprocess.STDOUT, text=True
+                )
                 assert done.stdout == expected, line
                 ran += 1
         assert ran
@@ -88,10 +98,18 @@ def check_page(hub: evh.Hub, tmp_path: Path) -> Callable[[str, evh.Collection], 
             "evalhub:tiny", f"evalhub:{collection.slug}"
         )
         done = subprocess.run(
-            [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, check=False
+            [sys.executable, "-c", example],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert done.returncode == 0, done.stderr
-        told = {collection.slug: "tiny", hub.url: "http://127.0.0.1:8000", hub.me().teams[0]["slug"]: "alice"}
+        told = {
+            collection.slug: "tiny",
+            hub.url: "http://127.0.0.1:8000",
+            hub.me().teams[0]["slug"]: "alice",
+        }
         printed = done.stdout
         for found, shown in told.items():
             printed = printed.replace(found, shown)

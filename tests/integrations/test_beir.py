@@ -59,7 +59,9 @@ def named(means: Any) -> dict[str, float]:
 
 
 def test_without_identical_ids_the_numbers_are_those_of_beir(
-    collection_of: Callable[..., Any], results: dict[str, dict[str, float]], caplog: pytest.LogCaptureFixture
+    collection_of: Callable[..., Any],
+    results: dict[str, dict[str, float]],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     collection = collection_of(QRELS)
     dropped = collection.submit(results, tag="dropped", drop_identical=True).wait(60)
@@ -90,10 +92,16 @@ def test_topics_without_an_answer_are_what_is_between_the_means(
 def test_a_topic_that_found_its_own_document_only(collection_of: Callable[..., Any]) -> None:
     """BEIR leaves an empty ranking in the dictionary: see what becomes of it."""
     few = {"d0": {"d0": 1.0}, "d2": {"d3": 1.0}}
-    run = collection_of({query: QRELS[query] for query in few}).submit(few, tag="few", drop_identical=True).wait(60)
+    run = (
+        collection_of({query: QRELS[query] for query in few})
+        .submit(few, tag="few", drop_identical=True)
+        .wait(60)
+    )
     (row,) = run.coverage("nDCG@10").rows()
     assert (row["answered"], row["judged"], row["mean"]) == (1, 2, 0.5)
-    printed = EvaluateRetrieval.evaluate({query: QRELS[query] for query in few}, copy.deepcopy(few), [10])[0]
+    printed = EvaluateRetrieval.evaluate(
+        {query: QRELS[query] for query in few}, copy.deepcopy(few), [10]
+    )[0]
     assert printed["NDCG@10"] in (row["mean"], row["mean_of_answered"])
 
 

@@ -53,7 +53,9 @@ def dataset_of(tmp_path: Path) -> Callable[..., str]:
         name = f"lab/{uuid.uuid4().hex[:8]}"
         path = tmp_path / "qrels"
         path.write_text(lines)
-        ir_datasets.registry.register(name, Dataset(Queries(), TrecQrels(LocalDownload(path), DEFINITIONS)))
+        ir_datasets.registry.register(
+            name, Dataset(Queries(), TrecQrels(LocalDownload(path), DEFINITIONS))
+        )
         return name
 
     return make
@@ -83,24 +85,32 @@ def test_a_dataset_is_a_collection_after_one_command(
         ("2", QUERIES[1].title),
     ]
     assert collection.qrels_file(1) == b"1 0 d1 2\n1 0 d2 0\n2 0 d1 1\n"
-    assert collection.info().level_labels == {str(level): text for level, text in DEFINITIONS.items()}
+    assert collection.info().level_labels == {
+        str(level): text for level, text in DEFINITIONS.items()
+    }
     assert imported(capsys, slug, "--ir-datasets", name)["uploaded"] == "nothing"
     assert len(collection.qrels().rows()) == 1
     # Its own measures and runs, as objects and scored documents.
-    run = collection.submit([ir_measures.ScoredDoc("1", "d1", 2.0), ir_measures.ScoredDoc("2", "d2", 1.0)], tag="bm25")
+    run = collection.submit(
+        [ir_measures.ScoredDoc("1", "d1", 2.0), ir_measures.ScoredDoc("2", "d2", 1.0)], tag="bm25"
+    )
     run.wait(60)
     theirs = ir_measures.calc_aggregate(
         [ir_measures.AP, ir_measures.nDCG @ 10],
         ir_datasets.load(name).qrels_iter(),
         [ir_measures.ScoredDoc("1", "d1", 2.0), ir_measures.ScoredDoc("2", "d2", 1.0)],
     )
-    assert {measure: run.means(measure)[measure] for measure in theirs} == pytest.approx(theirs, abs=1e-12)
+    assert {measure: run.means(measure)[measure] for measure in theirs} == pytest.approx(
+        theirs, abs=1e-12
+    )
 
 
 def test_subtopics_rounds_and_what_is_missing(
     hub: evh.Hub, dataset_of: Callable[..., str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ir_datasets.registry.register(name := f"lab/{uuid.uuid4().hex[:8]}", Dataset(Queries(), Subtopics()))
+    ir_datasets.registry.register(
+        name := f"lab/{uuid.uuid4().hex[:8]}", Dataset(Queries(), Subtopics())
+    )
     slug = f"c-{uuid.uuid4().hex[:8]}"
     assert imported(capsys, slug, "--ir-datasets", name)["iteration"] == "subtopic"
     assert hub.collection(slug).qrels().rows()[0]["iteration"] == "subtopic"
@@ -109,14 +119,23 @@ def test_subtopics_rounds_and_what_is_missing(
     assert cli.run(["collections", "import", slug, "--ir-datasets", "no/such"]) == 5
     assert "ir_datasets has no dataset 'no/such'" in capsys.readouterr().err
     # Known to ir_datasets, and not to be had without the network or a licence.
-    assert cli.run(["collections", "import", slug, "--ir-datasets", "disks45/nocr/trec-robust-2004"]) == 5
+    assert (
+        cli.run(["collections", "import", slug, "--ir-datasets", "disks45/nocr/trec-robust-2004"])
+        == 5
+    )
     assert "cannot read disks45/nocr/trec-robust-2004" in capsys.readouterr().err
 
 
-def test_rounds_of_judging_are_no_subtopics(hub: evh.Hub, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_rounds_of_judging_are_no_subtopics(
+    hub: evh.Hub, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     class Rounds(BaseQrels):
         def qrels_iter(self) -> Iterator[Any]:
-            yield from (TrecQrel("1", "d1", 1, "0.5"), TrecQrel("1", "d2", 2, "1"), TrecQrel("1", "d1", 2, "1"))
+            yield from (
+                TrecQrel("1", "d1", 1, "0.5"),
+                TrecQrel("1", "d2", 2, "1"),
+                TrecQrel("1", "d1", 2, "1"),
+            )
 
         def qrels_cls(self) -> Any:
             return TrecQrel

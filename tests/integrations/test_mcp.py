@@ -21,15 +21,23 @@ READING = {
 
 
 def ranking(step: int) -> dict[str, dict[str, float]]:
-    return {topic: {f"d{(n * step + int(topic)) % 25}": 20.0 - n for n in range(10)} for topic in QRELS}
+    return {
+        topic: {f"d{(n * step + int(topic)) % 25}": 20.0 - n for n in range(10)} for topic in QRELS
+    }
 
 
 @pytest.fixture(scope="module")
 def slug(hub: evh.Hub, tmp_path_factory: pytest.TempPathFactory) -> str:
-    made = hub.create_collection("for-models", team=hub.me().teams[0]["slug"], measures=["AP", "nDCG@10"])
+    made = hub.create_collection(
+        "for-models", team=hub.me().teams[0]["slug"], measures=["AP", "nDCG@10"]
+    )
     path = tmp_path_factory.mktemp("mcp") / "qrels"
     path.write_text(
-        "".join(f"{topic} 0 {doc} {level}\n" for topic, docs in QRELS.items() for doc, level in docs.items())
+        "".join(
+            f"{topic} 0 {doc} {level}\n"
+            for topic, docs in QRELS.items()
+            for doc, level in docs.items()
+        )
     )
     made.upload_qrels(path)
     for tag, step in (("bm25", 3), ("dense", 7), ("sparse", 2)):
@@ -66,18 +74,38 @@ def test_a_model_reads_and_cannot_write(slug: str, hub: evh.Hub) -> None:
         assert all(tool.annotations.read_only_hint and tool.description for tool in tools)
         questions: dict[str, dict[str, Any]] = {
             "list_collections": {"search": "for-mod"},
-            "leaderboard": {"collection": slug, "measures": ["AP"], "statistics": "tiers", "limit": 2},
-            "compare": {"collection": slug, "runs": ["bm25", "dense"], "measures": ["AP"], "tests": ["wilcoxon"]},
+            "leaderboard": {
+                "collection": slug,
+                "measures": ["AP"],
+                "statistics": "tiers",
+                "limit": 2,
+            },
+            "compare": {
+                "collection": slug,
+                "runs": ["bm25", "dense"],
+                "measures": ["AP"],
+                "tests": ["wilcoxon"],
+            },
             "run_values": {"collection": slug, "run": "bm25", "measures": ["AP"], "limit": 3},
-            "difference": {"collection": slug, "a": "bm25", "b": "dense", "measure": "AP", "limit": 4},
+            "difference": {
+                "collection": slug,
+                "a": "bm25",
+                "b": "dense",
+                "measure": "AP",
+                "limit": 4,
+            },
             "explain_measure": {"measure": "ndcg_cut_10"},
             "design": {"collection": slug, "measures": ["AP"], "differences": [0.1]},
         }
-        return {name: answer(await client.call_tool(name, asked)) for name, asked in questions.items()}
+        return {
+            name: answer(await client.call_tool(name, asked)) for name, asked in questions.items()
+        }
 
     told = talk(errand)
     assert [row["slug"] for row in told["list_collections"]["collections"]] == [slug]
-    means = {row["run"]["tag"]: row["values"]["AP"]["mean"] for row in told["leaderboard"]["results"]}
+    means = {
+        row["run"]["tag"]: row["values"]["AP"]["mean"] for row in told["leaderboard"]["results"]
+    }
     place = hub.collection(slug)
     assert means == {row["tag"]: row["AP"] for row in place.leaderboard("AP").rows()[:2]}
     assert told["leaderboard"]["source"].startswith(f"collection {slug}, qrels 1")
@@ -113,7 +141,9 @@ def test_an_error_says_what_to_do(slug: str) -> None:
     assert f"collection {slug} has no run 'splade'" in texts[3]
 
 
-def test_with_the_option_a_model_submits_files_of_the_folder(slug: str, hub: evh.Hub, tmp_path: Path) -> None:
+def test_with_the_option_a_model_submits_files_of_the_folder(
+    slug: str, hub: evh.Hub, tmp_path: Path
+) -> None:
     (tmp_path / "here").mkdir()
     (tmp_path / "here/new.run").write_text("1 Q0 d1 1 2.0 x\n2 Q0 d2 1 1.0 x\n")
     (tmp_path / "outside.run").write_text("1 Q0 d1 1 2.0 x\n")
@@ -124,7 +154,10 @@ def test_with_the_option_a_model_submits_files_of_the_folder(slug: str, hub: evh
         assert set(tools) == {*READING, "submit"}
         assert not tools["submit"].annotations.read_only_hint
         files = ("new.run", "../outside.run", "link.run", str(tmp_path / "outside.run"), "none.run")
-        return [await client.call_tool("submit", {"collection": slug, "path": file, "tag": "new"}) for file in files]
+        return [
+            await client.call_tool("submit", {"collection": slug, "path": file, "tag": "new"})
+            for file in files
+        ]
 
     first, *others = talk(errand, "--allow-submit", folder=tmp_path / "here")
     sent = answer(first)
@@ -134,8 +167,12 @@ def test_with_the_option_a_model_submits_files_of_the_folder(slug: str, hub: evh
     assert [("outside" in one.content[0].text) for one in others] == [True, True, True, False]
 
 
-def test_the_page_shows_what_its_example_prints(check_page: Any, collection_of: Callable[..., Any]) -> None:
-    tiny = collection_of({"1": {"a": 1, "b": 0}, "2": {"c": 2}, "3": {"q": 1}}, measures=["AP", "nDCG@10"])
+def test_the_page_shows_what_its_example_prints(
+    check_page: Any, collection_of: Callable[..., Any]
+) -> None:
+    tiny = collection_of(
+        {"1": {"a": 1, "b": 0}, "2": {"c": 2}, "3": {"q": 1}}, measures=["AP", "nDCG@10"]
+    )
     tiny.submit({"1": {"a": 3.0, "b": 2.0}, "2": {"x": 3.0, "c": 2.0}}, tag="bm25").wait(60)
     tiny.submit({"1": {"z": 2.0, "a": 1.0}, "2": {"c": 1.0}, "3": {"q": 1.0}}, tag="dense").wait(60)
     check_page("mcp", tiny)

@@ -28,7 +28,9 @@ def test_means_are_metrics_and_what_identifies_them_are_tags(run: Any) -> None:
         logged = evalhub_client.mlflow.log(run, MEASURES, prefix="test/")
     stored = mlflow.get_run(active.info.run_id).data
     assert stored.metrics == logged
-    assert stored.metrics["test/nDCG_at_10"] == pytest.approx(run.means("nDCG@10")["nDCG@10"], abs=1e-12)
+    assert stored.metrics["test/nDCG_at_10"] == pytest.approx(
+        run.means("nDCG@10")["nDCG@10"], abs=1e-12
+    )
     assert set(stored.metrics) == {
         "test/nDCG_at_10", "test/AP_rel_2", "test/nDCG_gains_0-1-10_dis_jk_at_5", "test/IPrec_at_0.1",
         "test/Judged_at_10", "test/coverage",
@@ -36,7 +38,10 @@ def test_means_are_metrics_and_what_identifies_them_are_tags(run: Any) -> None:
     assert stored.metrics["test/coverage"] == pytest.approx(2 / 3)
     assert stored.tags["evalhub.measure.test/AP_rel_2"] == "AP(rel=2)"
     assert stored.tags["evalhub.url"] == run.page
-    told = {name: stored.tags[f"evalhub.{name}"] for name in ("run", "tag", "collection", "qrels", "engine", "sha256")}
+    told = {
+        name: stored.tags[f"evalhub.{name}"]
+        for name in ("run", "tag", "collection", "qrels", "engine", "sha256")
+    }
     assert told == {
         "run": run.id, "tag": "bm25", "collection": run.collection, "qrels": "1",
         "engine": run.values().engine_version, "sha256": run.sha256,
@@ -57,9 +62,16 @@ def test_a_measure_without_a_mean_is_no_metric(run: Any) -> None:
         assert "ASL" in mlflow.get_run(active.info.run_id).data.tags["evalhub.undefined"]
 
 
-def test_names_that_become_one_are_refused_and_nothing_is_logged(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evalhub_client.mlflow, "tracked", lambda run, measures: Named({"P@5": 0.1, "P_at_5": 0.2}))
-    with mlflow.start_run() as active, pytest.raises(evh.BadSource, match="would both be P_at_5 in MLflow"):
+def test_names_that_become_one_are_refused_and_nothing_is_logged(
+    run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        evalhub_client.mlflow, "tracked", lambda run, measures: Named({"P@5": 0.1, "P_at_5": 0.2})
+    )
+    with (
+        mlflow.start_run() as active,
+        pytest.raises(evh.BadSource, match="would both be P_at_5 in MLflow"),
+    ):
         evalhub_client.mlflow.log(run)
     assert mlflow.get_run(active.info.run_id).data.metrics == {}
 
@@ -80,7 +92,10 @@ def test_every_measure_has_a_name_that_mlflow_takes(hub: evh.Hub) -> None:
     names = []
     for measure in hub.request("GET", "measures/").json():
         cutoff = "@10" if measure["cutoff"] == "required" else ""
-        names += [f"{measure['name']}({one['name']}={one['default']}){cutoff}" for one in measure["parameters"]]
+        names += [
+            f"{measure['name']}({one['name']}={one['default']}){cutoff}"
+            for one in measure["parameters"]
+        ]
         names.append(f"{measure['name']}{cutoff}")
     assert len(names) > 100
     metrics = {evalhub_client.mlflow.metric_name(name): 0.5 for name in names}

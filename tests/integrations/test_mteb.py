@@ -21,7 +21,10 @@ from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 WORDS = ["apple", "banana", "cherry", "date", "elder", "fig", "grape", "hazel", "iris", "juniper"]
-CORPUS = [{"id": f"d{n}", "title": "", "text": f"{WORDS[n % 10]} {WORDS[(3 * n + n // 10) % 10]}"} for n in range(30)]
+CORPUS = [
+    {"id": f"d{n}", "title": "", "text": f"{WORDS[n % 10]} {WORDS[(3 * n + n // 10) % 10]}"}
+    for n in range(30)
+]
 # As in ArguAna the queries are documents: the first word's others are relevant.
 QUERIES = [{"id": f"d{n}", "text": CORPUS[n]["text"]} for n in range(8)]
 QRELS = {f"d{n}": {f"d{n + 10}": 1, f"d{n + 20}": 1} for n in range(8)}
@@ -56,7 +59,11 @@ def task_of(name: str, **subsets: dict[str, Any]) -> Any:
         }
         self.data_loaded = True
 
-    made = type(name, (AbsTaskRetrieval,), {"metadata": metadata, "load_data": load_data, "ignore_identical_ids": True})
+    made = type(
+        name,
+        (AbsTaskRetrieval,),
+        {"metadata": metadata, "load_data": load_data, "ignore_identical_ids": True},
+    )
     return made()
 
 
@@ -64,11 +71,18 @@ def task_of(name: str, **subsets: dict[str, Any]) -> Any:
 def evaluated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
     """The folder of predictions of two tasks, and the scores by task and subset."""
     folder = tmp_path_factory.mktemp("predictions")
-    tokenizer = Tokenizer(models.WordLevel({word: number for number, word in enumerate(["[UNK]", *WORDS])}, "[UNK]"))
+    tokenizer = Tokenizer(
+        models.WordLevel({word: number for number, word in enumerate(["[UNK]", *WORDS])}, "[UNK]")
+    )
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     torch.manual_seed(7)
-    model = SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_dim=16)], device="cpu")
-    model.model_card_data.model_name, model.model_card_data.base_model_revision = "lab/static", "0123456789abcdef"
+    model = SentenceTransformer(
+        modules=[StaticEmbedding(tokenizer, embedding_dim=16)], device="cpu"
+    )
+    model.model_card_data.model_name, model.model_card_data.base_model_revision = (
+        "lab/static",
+        "0123456789abcdef",
+    )
     other = {query: dict(list(docs.items())[:1]) for query, docs in QRELS.items()}
     tasks = [task_of("LabTask", default=QRELS), task_of("LabTasks", en=QRELS, other=other)]
     found = mteb.evaluate(model, tasks, prediction_folder=folder, cache=None)
@@ -89,7 +103,9 @@ def test_each_task_is_a_run_with_the_scores_of_mteb(
 ) -> None:
     folder, scores = evaluated
     first, second = collection_of(QRELS), collection_of(QRELS)
-    (tmp_path / "map.toml").write_text(f'LabTask = "{first.slug}"\n"LabTasks/en" = "{second.slug}"\n')
+    (tmp_path / "map.toml").write_text(
+        f'LabTask = "{first.slug}"\n"LabTasks/en" = "{second.slug}"\n'
+    )
     command = ["submit", "--from", "mteb", str(folder), "--collections", str(tmp_path / "map.toml")]
     assert cli.run([*command, "--drop-identical", "--wait", "--format", "json"]) == 0
     told = capsys.readouterr()
@@ -112,12 +128,27 @@ def test_a_name_that_means_two_runs_is_refused(
     evaluated: tuple[Path, dict[str, Any]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "map.toml").write_text('LabTasks = "c"\n')
-    assert cli.run(["submit", "--from", "mteb", str(evaluated[0]), "--collections", str(tmp_path / "map.toml")]) == 5
+    assert (
+        cli.run(
+            [
+                "submit",
+                "--from",
+                "mteb",
+                str(evaluated[0]),
+                "--collections",
+                str(tmp_path / "map.toml"),
+            ]
+        )
+        == 5
+    )
     assert "LabTasks/en/test, LabTasks/other/test; name each of them" in capsys.readouterr().err
 
 
 def test_the_page_says_what_happens(
-    evaluated: tuple[Path, dict[str, Any]], hub: evh.Hub, tmp_path: Path, follow: Callable[[str], None]
+    evaluated: tuple[Path, dict[str, Any]],
+    hub: evh.Hub,
+    tmp_path: Path,
+    follow: Callable[[str], None],
 ) -> None:
     """Its two collections are those of the tasks above."""
     shutil.copytree(evaluated[0], tmp_path / "predictions")

@@ -13,7 +13,9 @@ QRELS = {str(topic): {f"d{n}": n % 3 for n in range(20)} for topic in range(1, 9
 
 
 def ranking(step: int) -> dict[str, dict[str, float]]:
-    return {topic: {f"d{(n * step + int(topic)) % 25}": 20.0 - n for n in range(10)} for topic in QRELS}
+    return {
+        topic: {f"d{(n * step + int(topic)) % 25}": 20.0 - n for n in range(10)} for topic in QRELS
+    }
 
 
 @pytest.fixture
@@ -34,10 +36,20 @@ def test_answers_are_tables_and_charts_are_drawn(collection: Any) -> None:
     run = collection.run("bm25")
     board = collection.leaderboard("AP", statistics="tiers")
     compared = collection.compare("bm25", "dense", measures=["AP"])
-    for answer in (run, board, compared, run.means(), run.values("AP"), collection.difference("bm25", "dense", "AP")):
+    for answer in (
+        run,
+        board,
+        compared,
+        run.means(),
+        run.values("AP"),
+        collection.difference("bm25", "dense", "AP"),
+    ):
         assert "<table" in shown(answer)["text/html"]
     assert "paired_t test of AP, holm correction" in shown(board)["text/html"]
-    assert f"/collections/{collection.slug}/comparison/?measures=AP&amp;runs=" in shown(compared)["text/html"]
+    assert (
+        f"/collections/{collection.slug}/comparison/?measures=AP&amp;runs="
+        in shown(compared)["text/html"]
+    )
     first = shown(run.chart("curve", measure="DCG"))
     assert first["image/svg+xml"].startswith("<svg")
     assert first["text/plain"] == f"Chart(runs/{run.id}/charts/curve.svg)"
@@ -57,23 +69,35 @@ def test_tables_of_pandas_have_the_numbers_in_full(collection: Any) -> None:
     run = collection.run("bm25")
     board = collection.leaderboard("AP", "nDCG@10").to_frame()
     assert isinstance(board, pd.DataFrame)
-    assert list(board["tag"]) == [row["tag"] for row in collection.leaderboard("AP", "nDCG@10").rows()]
+    assert list(board["tag"]) == [
+        row["tag"] for row in collection.leaderboard("AP", "nDCG@10").rows()
+    ]
     assert board.set_index("tag").loc["bm25", "AP"] == run.means("AP")["AP"]
     values = run.values("AP", "nDCG@10").to_frame()
     assert list(values.columns) == ["topic", "AP", "nDCG@10"]
     assert values["AP"].mean() == pytest.approx(run.means("AP")["AP"], abs=1e-12)
     undefined = run.values("ASL").to_frame()
-    assert undefined["ASL"].isna().sum() == sum(value is None for value in run.values("ASL").values())
-    compared = collection.compare("bm25", "dense", measures=["AP"], tests=["paired_t", "wilcoxon"]).to_frame()
+    assert undefined["ASL"].isna().sum() == sum(
+        value is None for value in run.values("ASL").values()
+    )
+    compared = collection.compare(
+        "bm25", "dense", measures=["AP"], tests=["paired_t", "wilcoxon"]
+    ).to_frame()
     assert list(compared["test"]) == ["paired_t", "wilcoxon"]
     assert compared["difference"].dtype == float
     difference = collection.difference("bm25", "dense", "AP").to_frame()
-    assert difference["difference"].sum() == pytest.approx((difference["a"] - difference["b"]).sum())
+    assert difference["difference"].sum() == pytest.approx(
+        (difference["a"] - difference["b"]).sum()
+    )
     assert list(run.means().to_frame()["measure"]) == ["AP", "nDCG@10"]
 
 
-def test_the_page_shows_what_its_example_prints(check_page: Any, collection_of: Callable[..., Any]) -> None:
-    tiny = collection_of({"1": {"a": 1, "b": 0}, "2": {"c": 2}, "3": {"q": 1}}, measures=["AP", "nDCG@10"])
+def test_the_page_shows_what_its_example_prints(
+    check_page: Any, collection_of: Callable[..., Any]
+) -> None:
+    tiny = collection_of(
+        {"1": {"a": 1, "b": 0}, "2": {"c": 2}, "3": {"q": 1}}, measures=["AP", "nDCG@10"]
+    )
     tiny.submit({"1": {"a": 3.0, "b": 2.0}, "2": {"x": 3.0, "c": 2.0}}, tag="bm25").wait(60)
     tiny.submit({"1": {"z": 2.0, "a": 1.0}, "2": {"c": 1.0}, "3": {"q": 1.0}}, tag="dense").wait(60)
     check_page("notebooks", tiny)

@@ -24,7 +24,9 @@ def file_of(run: dict[str, dict[str, float]], tag: str) -> str:
     """The file of a run in the order of its dictionaries, as a searcher writes it."""
     ranked = [(topic, enumerate(ranking.items(), 1)) for topic, ranking in run.items()]
     return "".join(
-        f"{topic} Q0 {doc} {rank} {score:.6f} {tag}\n" for topic, rows in ranked for rank, (doc, score) in rows
+        f"{topic} Q0 {doc} {rank} {score:.6f} {tag}\n"
+        for topic, rows in ranked
+        for rank, (doc, score) in rows
     )
 
 
@@ -35,15 +37,22 @@ def test_what_pyserini_wrote(collection_of: Callable[..., Any], tmp_path: Path) 
     path = tmp_path / "run.bears.bm25.txt"
     path.write_text("".join(lines))
     run = collection_of({"1": {"d1": 1, "d4": 1}, "2": {"d2": 1}}).submit(path).wait(60)
-    assert (run.tag, dict(run.means("AP", "NumRet"))) == ("run.bears.bm25", {"AP": 1.0, "NumRet": 5.0})
+    assert (run.tag, dict(run.means("AP", "NumRet"))) == (
+        "run.bears.bm25",
+        {"AP": 1.0, "NumRet": 5.0},
+    )
 
 
-def test_two_runs_of_one_generic_tag_are_two_runs(collection_of: Callable[..., Any], tmp_path: Path) -> None:
+def test_two_runs_of_one_generic_tag_are_two_runs(
+    collection_of: Callable[..., Any], tmp_path: Path
+) -> None:
     """What Pyserini writes with --output has the tag Anserini, whatever was searched."""
     runs = tmp_path / "runs"
     runs.mkdir()
     (runs / "run.robust.bm25.txt").write_text(file_of(RUN, "Anserini"))
-    (runs / "run.robust.bm25-rm3.txt.gz").write_bytes(gzip.compress(file_of({"1": {"a": 1.0}}, "Anserini").encode()))
+    (runs / "run.robust.bm25-rm3.txt.gz").write_bytes(
+        gzip.compress(file_of({"1": {"a": 1.0}}, "Anserini").encode())
+    )
     batch = collection_of(QRELS).submit_all(runs, journal=None, timeout=60)
     assert [run.tag for run in batch.runs] == ["run.robust.bm25", "run.robust.bm25-rm3"]
 
@@ -59,15 +68,22 @@ def test_the_three_causes(collection_of: Callable[..., Any]) -> None:
             (values["map"], values["ndcg_cut_10"]), abs=1e-12
         )
     (row,) = run.coverage("AP").rows()
-    assert row["mean_of_answered"] == pytest.approx(sum(values["map"] for values in theirs.values()) / 2, abs=1e-12)
-    assert row["mean"] == pytest.approx(sum(values["map"] for values in theirs.values()) / 3, abs=1e-12)
+    assert row["mean_of_answered"] == pytest.approx(
+        sum(values["map"] for values in theirs.values()) / 2, abs=1e-12
+    )
+    assert row["mean"] == pytest.approx(
+        sum(values["map"] for values in theirs.values()) / 3, abs=1e-12
+    )
     strict = pytrec_eval.RelevanceEvaluator(QRELS, {"map"}, relevance_level=2).evaluate(RUN)
     level = run.values("AP(rel=2)")
     assert {topic: level[topic] for topic in strict} == pytest.approx(
         {topic: one["map"] for topic, one in strict.items()}
     )
     # In the order of the file b is first, in trec_eval's c.
-    ranked = {topic: {doc: -float(rank) for rank, doc in enumerate(ranking)} for topic, ranking in RUN.items()}
+    ranked = {
+        topic: {doc: -float(rank) for rank, doc in enumerate(ranking)}
+        for topic, ranking in RUN.items()
+    }
     assert collection.submit(ranked, tag="as-written").wait(60).values("RR")["1"] == 1.0
     assert run.values("RR")["1"] == 0.5
 

@@ -28,7 +28,9 @@ warnings.filterwarnings("ignore", message=".*shared pipeline components.*")
 
 @pytest.fixture(scope="module")
 def topics() -> pd.DataFrame:
-    return pd.DataFrame([(f"q{n}", f"words of {n}") for n in range(TOPICS)], columns=["qid", "query"])
+    return pd.DataFrame(
+        [(f"q{n}", f"words of {n}") for n in range(TOPICS)], columns=["qid", "query"]
+    )
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +48,11 @@ def qrels(topics: pd.DataFrame) -> pd.DataFrame:
 def results(topics: pd.DataFrame, seed: int) -> pd.DataFrame:
     """A ranking of every topic, with documents that have the same score."""
     draws = random.Random(seed)
-    rows = [(topic, f"d{n}", round(draws.gauss(0, 3), 1)) for topic in topics["qid"] for n in range(DOCUMENTS)]
+    rows = [
+        (topic, f"d{n}", round(draws.gauss(0, 3), 1))
+        for topic in topics["qid"]
+        for n in range(DOCUMENTS)
+    ]
     return pt.model.add_ranks(pd.DataFrame(rows, columns=["qid", "docno", "score"]))
 
 
@@ -68,7 +74,10 @@ def slug(collection_of: Callable[..., evh.Collection], qrels: pd.DataFrame) -> s
 
 
 def judged(qrels: pd.DataFrame) -> dict[str, dict[str, int]]:
-    return {qid: dict(zip(rows["docno"], rows["label"].tolist(), strict=True)) for qid, rows in qrels.groupby("qid")}
+    return {
+        qid: dict(zip(rows["docno"], rows["label"].tolist(), strict=True))
+        for qid, rows in qrels.groupby("qid")
+    }
 
 
 OPTIONS: list[dict[str, Any]] = [
@@ -103,13 +112,23 @@ def same(one: Any, other: Any) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-@pytest.mark.parametrize("options", OPTIONS, ids=lambda options: "-".join(map(str, options)) or "plain")
+@pytest.mark.parametrize(
+    "options", OPTIONS, ids=lambda options: "-".join(map(str, options)) or "plain"
+)
 def test_an_experiment_returns_what_pyterrier_returns(
     hub: evh.Hub, slug: str, topics: Any, qrels: Any, systems: Any, options: dict[str, Any]
 ) -> None:
-    theirs = pt.Experiment(list(systems.values()), topics, qrels, METRICS, names=list(systems), **options)
+    theirs = pt.Experiment(
+        list(systems.values()), topics, qrels, METRICS, names=list(systems), **options
+    )
     ours = eh.Experiment(
-        list(systems.values()), topics, qrels, METRICS, names=list(systems), collection=slug, **options
+        list(systems.values()),
+        topics,
+        qrels,
+        METRICS,
+        names=list(systems),
+        collection=slug,
+        **options,
     )
     same(ours, theirs)
     runs = {run.tag: run for run in hub.collection(slug).runs()}
@@ -119,8 +138,14 @@ def test_an_experiment_returns_what_pyterrier_returns(
         assert ours.evalhub.agreement.differences == []
         assert max(row["largest"] for row in ours.evalhub.agreement.rows()) <= 1e-12
     means = pt.Experiment(list(systems.values()), topics, qrels, METRICS, names=list(systems))
-    for row, tag in zip(means.to_dict("records"), ("BM25", "BM25-again-k-10", "saved"), strict=True):
-        ours_of = runs[tag].refresh().means("AP", "nDCG@10", "P@5", "RR", "R@20", "Bpref", "Rprec", "NumRelRet")
+    for row, tag in zip(
+        means.to_dict("records"), ("BM25", "BM25-again-k-10", "saved"), strict=True
+    ):
+        ours_of = (
+            runs[tag]
+            .refresh()
+            .means("AP", "nDCG@10", "P@5", "RR", "R@20", "Bpref", "Rprec", "NumRelRet")
+        )
         assert list(ours_of.values()) == pytest.approx([row[name] for name in METRICS], abs=1e-12)
 
 
@@ -152,25 +177,41 @@ def test_real_runs_have_pyterriers_values(
     measures = ["map", "ndcg", "ndcg_cut_10", "P_10", "recip_rank", "Rprec", "bpref", "recall_1000", "infAP",
                 "num_rel_ret", "iprec_at_recall_0.10", "success_10", pt.measures.RR @ 10, pt.measures.ERR @ 20,
                 pt.measures.Judged @ 10, pt.measures.AP(rel=2)]  # fmt: skip
-    found = eh.Experiment(frames, topics, qrels, measures, collection=collection.slug, validate="ignore")
+    found = eh.Experiment(
+        frames, topics, qrels, measures, collection=collection.slug, validate="ignore"
+    )
     assert found.evalhub.unsent == {}
     rows = found.evalhub.agreement.rows()
     equal = [row for row in rows if not row["reason"]]
     worst = max(equal, key=lambda row: row["largest"])
-    strict = {"map", "ndcg", "ndcg_cut_10", "P_10", "Rprec", "bpref", "recall_1000", "num_rel_ret", "success_10"}
+    strict = {
+        "map",
+        "ndcg",
+        "ndcg_cut_10",
+        "P_10",
+        "Rprec",
+        "bpref",
+        "recall_1000",
+        "num_rel_ret",
+        "success_10",
+    }
     far = max(row["largest"] for row in rows if row["measure"] in strict)
     with capsys.disabled():
-        told = (
-            f"{len(frames)} runs, {sum(row['topics'] for row in equal)} of {sum(row['topics'] for row in rows)} values"
+        told = f"{len(frames)} runs, {sum(row['topics'] for row in equal)} of {sum(row['topics'] for row in rows)} values"
+        sys.stdout.write(
+            f"\n{told} equal to {worst['largest']:.2g} ({worst['measure']}), trec_eval's to {far:.2g}\n"
         )
-        sys.stdout.write(f"\n{told} equal to {worst['largest']:.2g} ({worst['measure']}), trec_eval's to {far:.2g}\n")
         for row in found.evalhub.agreement.differences:
-            sys.stdout.write(f"  {row['run']}, {row['measure']}: {row['largest']} {row['reason']}\n")
+            sys.stdout.write(
+                f"  {row['run']}, {row['measure']}: {row['largest']} {row['reason']}\n"
+            )
     assert far <= 1e-12
     assert worst["largest"] <= 1e-11
     assert strict <= {row["measure"] for row in equal}
     # trec_eval 9 rounds recall points in its own way, which the note on the measure says.
-    assert {row["measure"] for row in rows if "not explained" in row["reason"]} <= {"iprec_at_recall_0.10"}
+    assert {row["measure"] for row in rows if "not explained" in row["reason"]} <= {
+        "iprec_at_recall_0.10"
+    }
 
 
 def read_run(path: Path) -> pd.DataFrame:
@@ -183,7 +224,11 @@ def read_run(path: Path) -> pd.DataFrame:
 def test_a_saved_experiment_is_published(
     slug: str, hub: evh.Hub, topics: Any, qrels: Any, systems: Any, tmp_path: Path
 ) -> None:
-    kept = {"BM25": systems["BM25"], "rm3": pt.Transformer.from_df(results(topics, 9)), "saved": systems["saved"]}
+    kept = {
+        "BM25": systems["BM25"],
+        "rm3": pt.Transformer.from_df(results(topics, 9)),
+        "saved": systems["saved"],
+    }
     pt.Experiment(kept, topics, qrels, ["map", "ndcg_cut_10", "mrt"], save_dir=str(tmp_path))
     found = eh.publish(tmp_path, collection=slug)
     assert [run.tag for run in found] == ["BM25", "rm3"]
@@ -197,13 +242,22 @@ def test_a_saved_experiment_is_published(
         eh.publish(tmp_path / "..", collection=slug)
 
 
-def test_an_experiment_keeps_its_own_folder(slug: str, topics: Any, qrels: Any, tmp_path: Path) -> None:
+def test_an_experiment_keeps_its_own_folder(
+    slug: str, topics: Any, qrels: Any, tmp_path: Path
+) -> None:
     """What save_mode='reuse' reads from it is submitted, too."""
     systems = {"BM25": pt.Transformer.from_df(results(topics, 2))}
     first = eh.Experiment(systems, topics, qrels, ["map"], save_dir=str(tmp_path), collection=slug)
     assert (tmp_path / "BM25.res.gz").exists()
     second = eh.Experiment(
-        systems, topics, qrels, ["map"], save_dir=str(tmp_path), save_mode="reuse", collection=slug, if_taken="suffix"
+        systems,
+        topics,
+        qrels,
+        ["map"],
+        save_dir=str(tmp_path),
+        save_mode="reuse",
+        collection=slug,
+        if_taken="suffix",
     )
     same(first, second)
     assert second.evalhub.unsent == {}
@@ -233,10 +287,14 @@ def test_rounded_values_are_recognised(slug: str, topics: Any, qrels: Any, tmp_p
     pt.Experiment(kept, topics, qrels, ["map"], round=3, save_dir=str(tmp_path))
     found = eh.publish(tmp_path, collection=slug)
     if (tmp_path / "perquery.csv").exists():
-        assert [row["reason"] for row in found.agreement.rows()] == ["values there are rounded to 3 decimals"]
+        assert [row["reason"] for row in found.agreement.rows()] == [
+            "values there are rounded to 3 decimals"
+        ]
 
 
-def test_a_measure_that_evalhub_has_not_is_listed(slug: str, topics: Any, qrels: Any, systems: Any) -> None:
+def test_a_measure_that_evalhub_has_not_is_listed(
+    slug: str, topics: Any, qrels: Any, systems: Any
+) -> None:
     measure = ir_measures.define_byquery(lambda qrels, run: 0.5, name="Half")
     found = eh.Experiment(systems, topics, qrels, ["map", measure], collection=slug).evalhub
     (told,) = [row for row in found.agreement.rows() if row["measure"] != "map"]
@@ -260,7 +318,13 @@ def test_results_are_returned_when_the_server_refuses(
     hub: evh.Hub, slug: str, topics: Any, qrels: Any, caplog: Any
 ) -> None:
     """The tag is taken by another run: the experiment is not lost, and can be sent later."""
-    eh.Experiment({"BM25": pt.Transformer.from_df(results(topics, 2))}, topics, qrels, ["map"], collection=slug)
+    eh.Experiment(
+        {"BM25": pt.Transformer.from_df(results(topics, 2))},
+        topics,
+        qrels,
+        ["map"],
+        collection=slug,
+    )
     other = {"BM25": pt.Transformer.from_df(results(topics, 3)), "new": results(topics, 5)}
     found = eh.Experiment(other, topics, qrels, ["map"], collection=slug)
     same(found, pt.Experiment(other, topics, qrels, ["map"]))
@@ -274,22 +338,30 @@ def test_results_are_returned_when_the_server_refuses(
     assert eh.flush() == []
 
 
-def test_what_cannot_be_sent_is_refused_before_the_systems_run(slug: str, topics: Any, qrels: Any) -> None:
+def test_what_cannot_be_sent_is_refused_before_the_systems_run(
+    slug: str, topics: Any, qrels: Any
+) -> None:
     ran = []
     system = pt.apply.generic(ran.append)
     with pytest.raises(evh.BadSource, match="both become the tag a-b"):
-        eh.Experiment([system, system], topics, qrels, ["map"], names=["a > b", "a < b"], collection=slug)
+        eh.Experiment(
+            [system, system], topics, qrels, ["map"], names=["a > b", "a < b"], collection=slug
+        )
     with pytest.raises(evh.BadSource, match="does not say which run"):
         eh.Experiment([system], topics, qrels, ["map"], names=["test"], collection=slug)
     with pytest.raises(evh.NotFound):
-        eh.Experiment([system], topics, qrels, ["map"], names=["a"], collection="no-such-collection")
+        eh.Experiment(
+            [system], topics, qrels, ["map"], names=["a"], collection="no-such-collection"
+        )
     with pytest.raises(TypeError, match="Unknown kwargs"):
         eh.Experiment([system], topics, qrels, ["map"], names=["a"], collection=slug, no_option=1)
     assert ran == []
     assert eh.flush() == []
 
 
-def test_a_stage_submits_what_went_by(hub: evh.Hub, slug: str, topics: Any, qrels: Any, caplog: Any) -> None:
+def test_a_stage_submits_what_went_by(
+    hub: evh.Hub, slug: str, topics: Any, qrels: Any, caplog: Any
+) -> None:
     found = results(topics, 2)
     with eh.Submit(slug, "mono", description="a stage") as stage:
         pipeline = pt.Transformer.from_df(found) >> stage
@@ -317,7 +389,11 @@ def test_a_stage_submits_what_went_by(hub: evh.Hub, slug: str, topics: Any, qrel
 
 
 def test_a_collection_is_a_dataset(
-    hub: evh.Hub, collection_of: Callable[..., evh.Collection], topics: Any, qrels: Any, tmp_path: Path
+    hub: evh.Hub,
+    collection_of: Callable[..., evh.Collection],
+    topics: Any,
+    qrels: Any,
+    tmp_path: Path,
 ) -> None:
     collection = collection_of(judged(qrels))
     (tmp_path / "topics.jsonl").write_text(
@@ -327,7 +403,9 @@ def test_a_collection_is_a_dataset(
     dataset = pt.get_dataset(f"evalhub:{collection.slug}")
     pd.testing.assert_frame_equal(dataset.get_topics(), topics, check_dtype=False)
     own = dataset.get_qrels().sort_values(["qid", "docno"], ignore_index=True)
-    pd.testing.assert_frame_equal(own, qrels.sort_values(["qid", "docno"], ignore_index=True), check_dtype=False)
+    pd.testing.assert_frame_equal(
+        own, qrels.sort_values(["qid", "docno"], ignore_index=True), check_dtype=False
+    )
     pd.testing.assert_frame_equal(dataset.get_qrels("1"), dataset.get_qrels(), check_dtype=False)
     sent = results(topics, 2)
     run = collection.submit(sent, tag="bm25").wait(60)
@@ -348,7 +426,9 @@ class Blinding(httpx.HTTPTransport):
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         if "/values/" in request.url.path or "/qrels/" in request.url.path:
-            return httpx.Response(403, json={"code": "blind", "detail": "the judgements are not released"})
+            return httpx.Response(
+                403, json={"code": "blind", "detail": "the judgements are not released"}
+            )
         return super().handle_request(request)
 
 
@@ -361,7 +441,9 @@ def test_blind_judgements_stay_blind(slug: str, topics: Any, qrels: Any, caplog:
         assert len(found.evalhub) == 1
         assert found.evalhub.agreement is None
         assert "not compared with EvalHub's: the judgements are not released" in caplog.text
-        dataset = eh.CollectionDataset(participant.collection(slug), evh.Answer({"active_qrels": None}))
+        dataset = eh.CollectionDataset(
+            participant.collection(slug), evh.Answer({"active_qrels": None})
+        )
         with pytest.raises(evh.Blind, match="not released"):
             dataset.get_qrels()
 
@@ -376,5 +458,7 @@ def test_datasets_are_listed_without_a_server(monkeypatch: Any, caplog: Any) -> 
     assert "no server is known" in caplog.text
 
 
-def test_the_page_shows_what_its_example_prints(check_page: Any, collection_of: Callable[..., evh.Collection]) -> None:
+def test_the_page_shows_what_its_example_prints(
+    check_page: Any, collection_of: Callable[..., evh.Collection]
+) -> None:
     check_page("pyterrier", collection_of({"1": {"a": 1, "b": 0}, "2": {"c": 2}, "3": {"q": 1}}))

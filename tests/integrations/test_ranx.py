@@ -36,10 +36,14 @@ def test_its_files_are_read(collection_of: Callable[..., Any], tmp_path: Path, e
     run.to_dataframe().to_parquet(path) if ending == "parquet" else run.save(str(path))
     sent = collection_of(QRELS).submit(path).wait(60)
     assert sent.tag == "dense"
-    assert sent.means("AP")["AP"] == pytest.approx(evaluate(Qrels(QRELS), Run(BM25), "map"), abs=1e-12)
+    assert sent.means("AP")["AP"] == pytest.approx(
+        evaluate(Qrels(QRELS), Run(BM25), "map"), abs=1e-12
+    )
 
 
-def test_runs_and_judgements_come_back_as_its_objects(collection_of: Callable[..., Any], hub: evh.Hub) -> None:
+def test_runs_and_judgements_come_back_as_its_objects(
+    collection_of: Callable[..., Any], hub: evh.Hub
+) -> None:
     collection = collection_of({**QRELS, "4": {"e": -1, "f": 1}})
     sent = collection.submit(BM25, tag="bm25").wait(60)
     run, qrels = to_ranx(hub.run(sent.id)), to_ranx_qrels(collection)

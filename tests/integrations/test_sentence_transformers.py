@@ -12,7 +12,11 @@ import pytest
 from datasets import Dataset
 from evalhub_client import cli
 from evalhub_client.sentence_transformers import HubEvaluator
-from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
+from sentence_transformers import (
+    SentenceTransformer,
+    SentenceTransformerTrainer,
+    SentenceTransformerTrainingArguments,
+)
 from sentence_transformers.sentence_transformer.evaluation import InformationRetrievalEvaluator
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
@@ -20,9 +24,15 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 WORDS = ["apple", "banana", "cherry", "date", "elder", "fig", "grape", "hazel", "iris", "juniper"]
 # The first word twice: no two documents of another relevance have the same words, and so the same score.
-CORPUS = {f"d{number}": " ".join([WORDS[number % 10]] * 2 + [WORDS[(3 * number + 1) % 10]]) for number in range(30)}
+CORPUS = {
+    f"d{number}": " ".join([WORDS[number % 10]] * 2 + [WORDS[(3 * number + 1) % 10]])
+    for number in range(30)
+}
 QUERIES = {f"q{number}": WORDS[number] for number in range(8)}
-RELEVANT = {query: {doc for doc, text in CORPUS.items() if text.startswith(word)} for query, word in QUERIES.items()}
+RELEVANT = {
+    query: {doc for doc, text in CORPUS.items() if text.startswith(word)}
+    for query, word in QUERIES.items()
+}
 QRELS = {query: dict.fromkeys(sorted(docs), 1) for query, docs in RELEVANT.items()}
 MEASURES = {
     "cosine_ndcg@10": "nDCG@10", "cosine_mrr@10": "RR@10", "cosine_map@100": "AP@100", "cosine_accuracy@1": "Success@1",
@@ -33,7 +43,9 @@ MEASURES = {
 @pytest.fixture
 def model() -> SentenceTransformer:
     """Random vectors of ten words."""
-    tokenizer = Tokenizer(models.WordLevel({word: number for number, word in enumerate(["[UNK]", *WORDS])}, "[UNK]"))
+    tokenizer = Tokenizer(
+        models.WordLevel({word: number for number, word in enumerate(["[UNK]", *WORDS])}, "[UNK]")
+    )
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     return SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_dim=16)], device="cpu")
 
@@ -51,7 +63,11 @@ def trainer(model: SentenceTransformer, evaluator: Any, folder: Path) -> Sentenc
         report_to="none", use_cpu=True, disable_tqdm=True,
     )  # fmt: skip
     return SentenceTransformerTrainer(
-        model, args=arguments, train_dataset=pairs, loss=MultipleNegativesRankingLoss(model), evaluator=evaluator
+        model,
+        args=arguments,
+        train_dataset=pairs,
+        loss=MultipleNegativesRankingLoss(model),
+        evaluator=evaluator,
     )
 
 
@@ -84,14 +100,28 @@ def test_a_training_goes_on_where_the_server_is_away(
 
 
 def test_the_scores_are_those_of_the_inner_evaluator(
-    collection_of: Callable[..., Any], model: SentenceTransformer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    collection_of: Callable[..., Any],
+    model: SentenceTransformer,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     collection = collection_of(QRELS)
     plain = evaluator(name="dev", write_predictions=True)
     theirs = plain(model, output_path=str(tmp_path))
     assert HubEvaluator(evaluator(name="dev"), collection.slug, name="m")(model) == theirs
     (path,) = tmp_path.glob("*predictions*.jsonl")
-    sent = ["submit", collection.slug, str(path), "--from", "st", "--tag", "by-file", "--wait", "--format", "json"]
+    sent = [
+        "submit",
+        collection.slug,
+        str(path),
+        "--from",
+        "st",
+        "--tag",
+        "by-file",
+        "--wait",
+        "--format",
+        "json",
+    ]
     assert cli.run(sent) == 0
     (row,) = json.loads(capsys.readouterr().out)
     assert row["nDCG@10"] == pytest.approx(theirs["dev_cosine_ndcg@10"], abs=1e-9)

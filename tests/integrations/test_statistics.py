@@ -27,7 +27,10 @@ def files() -> dict[str, dict[str, dict[str, float]]]:
     for number in range(RUNS):
         help_of_run = 0.4 * number
         made[f"r{number}"] = {
-            str(topic): {f"d{doc}": rng.gauss(help_of_run * (doc % 3 == 0), 1 + 0.3 * number) for doc in range(12)}
+            str(topic): {
+                f"d{doc}": rng.gauss(help_of_run * (doc % 3 == 0), 1 + 0.3 * number)
+                for doc in range(12)
+            }
             for topic in range(TOPICS)
         }
     return made
@@ -35,7 +38,9 @@ def files() -> dict[str, dict[str, dict[str, float]]]:
 
 @pytest.fixture
 def collection(collection_of: Callable[..., evh.Collection], files: Any) -> evh.Collection:
-    made = collection_of({str(topic): {f"d{doc}": int(doc % 3 == 0) for doc in range(12)} for topic in range(TOPICS)})
+    made = collection_of(
+        {str(topic): {f"d{doc}": int(doc % 3 == 0) for doc in range(12)} for topic in range(TOPICS)}
+    )
     for tag, run in files.items():
         made.submit(run, tag=tag).wait(60)
     return made
@@ -59,7 +64,9 @@ def compared(hub: evh.Hub, collection: evh.Collection, **asked: Any) -> dict[str
 
 def columns_of(values: Values) -> dict[str, Any]:
     """The values as pingouin takes them: a row for each topic and run."""
-    long = values.rename_axis("topic").reset_index().melt("topic", var_name="run", value_name="value")
+    long = (
+        values.rename_axis("topic").reset_index().melt("topic", var_name="run", value_name="value")
+    )
     return {"data": long, "dv": "value", "within": "run", "subject": "topic"}
 
 
@@ -69,7 +76,9 @@ def by_name(table: pd.DataFrame) -> dict[str, Any]:
     return {**row, "p_val": row.get("p_val", row.get("pval"))}
 
 
-def test_anova_is_that_of_pingouin(hub: evh.Hub, collection: evh.Collection, values: Values) -> None:
+def test_anova_is_that_of_pingouin(
+    hub: evh.Hub, collection: evh.Collection, values: Values
+) -> None:
     found = compared(hub, collection)["omnibus"]["anova"]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -84,13 +93,19 @@ def test_anova_is_that_of_pingouin(hub: evh.Hub, collection: evh.Collection, val
     assert found["p_value"] == pytest.approx(theirs["p_gg_corr"], rel=1e-9)
 
 
-def test_friedman_is_that_of_pingouin(hub: evh.Hub, collection: evh.Collection, values: Values) -> None:
+def test_friedman_is_that_of_pingouin(
+    hub: evh.Hub, collection: evh.Collection, values: Values
+) -> None:
     found = compared(hub, collection)["omnibus"]["friedman"]
     theirs = by_name(pingouin.friedman(**columns_of(values)))
-    assert (found["statistic"], found["effect"]) == pytest.approx((theirs["q"], theirs["w"]), rel=1e-9)
+    assert (found["statistic"], found["effect"]) == pytest.approx(
+        (theirs["q"], theirs["w"]), rel=1e-9
+    )
 
 
-def test_effect_sizes_are_those_of_pingouin(hub: evh.Hub, collection: evh.Collection, values: Values) -> None:
+def test_effect_sizes_are_those_of_pingouin(
+    hub: evh.Hub, collection: evh.Collection, values: Values
+) -> None:
     found = compared(hub, collection, tests="paired_t")
     for pair in found["pairs"]:
         a, b = (values[found["tags"][pair[name]]] for name in "ab")
@@ -103,15 +118,21 @@ def test_effect_sizes_are_those_of_pingouin(hub: evh.Hub, collection: evh.Collec
         assert pair["tests"]["paired_t"]["p_value"] == pytest.approx(theirs["p_val"], rel=1e-9)
 
 
-def test_equivalence_is_that_of_pingouin(hub: evh.Hub, collection: evh.Collection, values: Values) -> None:
+def test_equivalence_is_that_of_pingouin(
+    hub: evh.Hub, collection: evh.Collection, values: Values
+) -> None:
     found = compared(hub, collection, tests="tost", margin="0.1")
     for pair in found["pairs"]:
         a, b = (values[found["tags"][pair[name]]] for name in "ab")
         theirs = by_name(pingouin.tost(a, b, bound=0.1, paired=True))
-        assert pair["equivalence"]["equivalent"]["p_value"] == pytest.approx(theirs["p_val"], rel=1e-9)
+        assert pair["equivalence"]["equivalent"]["p_value"] == pytest.approx(
+            theirs["p_val"], rel=1e-9
+        )
 
 
-def test_chances_are_those_of_baycomp(hub: evh.Hub, collection: evh.Collection, values: Values) -> None:
+def test_chances_are_those_of_baycomp(
+    hub: evh.Hub, collection: evh.Collection, values: Values
+) -> None:
     """baycomp's variance of the mean is that of cross-validation, 1/n + 1/(n - 1) of the variance of the differences
     instead of 1/n: it gets differences that are nearer to their mean."""
     found = compared(hub, collection, tests="bayes_t", rope="0.05")
@@ -135,10 +156,16 @@ def test_chances_are_those_of_baycomp(hub: evh.Hub, collection: evh.Collection, 
     ],
 )
 def test_pairs_of_ranks_are_those_of_posthocs(
-    hub: evh.Hub, collection: evh.Collection, values: Values, test: str, theirs: Callable[..., pd.DataFrame]
+    hub: evh.Hub,
+    collection: evh.Collection,
+    values: Values,
+    test: str,
+    theirs: Callable[..., pd.DataFrame],
 ) -> None:
     found = compared(hub, collection, tests=test)
     table = theirs(values)
     for pair in found["pairs"]:
         a, b = (found["tags"][pair[name]] for name in "ab")
-        assert pair["tests"][test]["p_value"] == pytest.approx(table.loc[a, b], rel=1e-6, abs=1e-10), (a, b)
+        assert pair["tests"][test]["p_value"] == pytest.approx(
+            table.loc[a, b], rel=1e-6, abs=1e-10
+        ), (a, b)

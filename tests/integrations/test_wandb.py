@@ -15,7 +15,9 @@ QRELS = {"1": {"a": 1, "b": 0}, "2": {"c": 2}, "3": {"q": 1}}
 BM25 = {"1": {"a": 3.0, "b": 2.0}, "2": {"x": 3.0, "c": 2.0}}
 
 
-def test_means_are_in_the_summary_under_their_own_names(collection_of: Callable[..., Any], tmp_path: Path) -> None:
+def test_means_are_in_the_summary_under_their_own_names(
+    collection_of: Callable[..., Any], tmp_path: Path
+) -> None:
     run = collection_of(QRELS).submit(BM25, tag="bm25").wait(60)
     with pytest.raises(evh.BadSource, match=r"wandb\.init"):
         evalhub_client.wandb.log(run)

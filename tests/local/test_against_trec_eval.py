@@ -29,7 +29,16 @@ OFFICIAL = [
     ("out.test.aqZ", "-q -m all_trec -Z zscores_file qrels.test results.test"),
 ]
 VERSIONS = {"10": "trec_eval-10.0-rc3", "9.0.8": "trec_eval-9.0.8"}
-ROBUST = ["SABIR03BASE", "THUIRr0301", "VTcdhgp1", "aplrob03a", "fub03IeOLKe3", "humR03dc", "pircRBa1", "uwmtCR0"]
+ROBUST = [
+    "SABIR03BASE",
+    "THUIRr0301",
+    "VTcdhgp1",
+    "aplrob03a",
+    "fub03IeOLKe3",
+    "humR03dc",
+    "pircRBa1",
+    "uwmtCR0",
+]
 
 
 def columns(text: str) -> str:
@@ -54,9 +63,13 @@ def test_real_runs_have_every_line(call: Call, real_data: Path, name: str, versi
     folder = real_data / "robust03"
     run, qrels = folder / f"runs/input.{name}.gz", folder / "qrels/robust03_qrels.txt"
     status, out, said = call("--compat", version, "-q", "-c", "-m", "all_trec", qrels, run)
-    theirs = gzip.decompress((folder / f"expected/{VERSIONS[version]}/input.{name}.txt.gz").read_bytes()).decode()
+    theirs = gzip.decompress(
+        (folder / f"expected/{VERSIONS[version]}/input.{name}.txt.gz").read_bytes()
+    ).decode()
     lines, expected = out.splitlines(), theirs.splitlines()
-    differing = {ours.split()[0] for ours, other in zip(lines, expected, strict=True) if ours != other}
+    differing = {
+        ours.split()[0] for ours, other in zip(lines, expected, strict=True) if ours != other
+    }
     assert (status, said) == (0, "")
     assert differing == ({"rbp"} if version == "10" else set())
 
@@ -97,10 +110,18 @@ utility all -0.7500
 UNANSWERED = "num_ret 8 0\nnum_rel 8 1\nmap 8 0.0000\nrelstring 8 ''\nutility 8 0.0000\n"
 
 
-def test_a_topic_without_an_answer_has_lines_in_version_10_alone(call: Call, files: tuple[Path, Path]) -> None:
-    asked = shlex.split("-c -q -m num_ret -m num_rel -m map -m relstring -m utility -m gm_map -m num_q -m runid")
-    ten = BY_TOPIC.format(map_10="0.5000", relstring_10="2-.0", unanswered=UNANSWERED, map="0.2500", gm_map="0.0022")
-    nine = BY_TOPIC.format(map_10="0.2500", relstring_10="-2.0", unanswered="", map="0.1875", gm_map="0.0019")
+def test_a_topic_without_an_answer_has_lines_in_version_10_alone(
+    call: Call, files: tuple[Path, Path]
+) -> None:
+    asked = shlex.split(
+        "-c -q -m num_ret -m num_rel -m map -m relstring -m utility -m gm_map -m num_q -m runid"
+    )
+    ten = BY_TOPIC.format(
+        map_10="0.5000", relstring_10="2-.0", unanswered=UNANSWERED, map="0.2500", gm_map="0.0022"
+    )
+    nine = BY_TOPIC.format(
+        map_10="0.2500", relstring_10="-2.0", unanswered="", map="0.1875", gm_map="0.0019"
+    )
     assert call(*asked, *files) == (0, columns(ten), "")
     assert call("--compat", "9.0.8", *asked, *files) == (0, columns(nine), "")
 
@@ -113,7 +134,9 @@ def test_the_level_leaves_the_number_of_relevant_documents_of_complete_qrels_alo
     assert call(*asked, *files) == (0, columns(expected), "")
 
 
-def test_version_10_leaves_its_placeholder_in_measures_with_parameters(call: Call, files: tuple[Path, Path]) -> None:
+def test_version_10_leaves_its_placeholder_in_measures_with_parameters(
+    call: Call, files: tuple[Path, Path]
+) -> None:
     expected = """
         relstring_2 10 '2-'
         utility_2,-1,0,0 10 -1.0000
@@ -125,7 +148,11 @@ def test_version_10_leaves_its_placeholder_in_measures_with_parameters(call: Cal
         utility_2,-1,0,0 9 1.0000
         utility_2,-1,0,0 all -0.5000
     """
-    assert call(*shlex.split("-c -q -m relstring.2 -m utility.2,-1,0,0"), *files) == (0, columns(expected), "")
+    assert call(*shlex.split("-c -q -m relstring.2 -m utility.2,-1,0,0"), *files) == (
+        0,
+        columns(expected),
+        "",
+    )
 
 
 def test_only_judged_documents_and_no_figures(call: Call, files: tuple[Path, Path]) -> None:
@@ -143,7 +170,11 @@ def test_only_judged_documents_and_no_figures(call: Call, files: tuple[Path, Pat
         P_2 9 0.5000
         relstring_2 9 '01'
     """
-    assert call(*shlex.split("-c -J -n -q -m P.2,1 -m relstring.2"), *files) == (0, columns(expected), "")
+    assert call(*shlex.split("-c -J -n -q -m P.2,1 -m relstring.2"), *files) == (
+        0,
+        columns(expected),
+        "",
+    )
 
 
 @pytest.mark.parametrize(("version", "value"), [("10", "0.2500"), ("9.0.8", "0.0000")])
@@ -163,15 +194,23 @@ def test_topics_without_an_answer_are_left_out_of_means_as_version_9_does(
     status, out, said = call("--compat", version, "-m", "num_q", "-m", "map", *files)
     value = {"10": "0.3333", "9.0.8": "0.2500"}[version]
     assert (status, out) == (0, columns(f"num_q all 3\nmap all {value}"))
-    assert said == f"{files[1]}: warning: 1 of 4 judged topics have no results and are left out; see -c\n"
+    assert (
+        said
+        == f"{files[1]}: warning: 1 of 4 judged topics have no results and are left out; see -c\n"
+    )
 
 
 def test_where_trec_eval_divides_by_zero_the_value_is_zero(call: Call, tmp_path: Path) -> None:
     """-J leaves nothing of this answer; trec_eval prints -nan."""
     (tmp_path / "q").write_text("1 0 a 1\n")
     (tmp_path / "r").write_text("1 Q0 u 1 1 t\n")
-    status, out, _ = call(*shlex.split("-J -m iprec_at_recall.0.5 -m Rndcg -m ndcg"), tmp_path / "q", tmp_path / "r")
-    assert (status, out) == (0, columns("iprec_at_recall_0.50 all 0.0000\nndcg all 0.0000\nRndcg all 0.0000"))
+    status, out, _ = call(
+        *shlex.split("-J -m iprec_at_recall.0.5 -m Rndcg -m ndcg"), tmp_path / "q", tmp_path / "r"
+    )
+    assert (status, out) == (
+        0,
+        columns("iprec_at_recall_0.50 all 0.0000\nndcg all 0.0000\nRndcg all 0.0000"),
+    )
 
 
 def test_rank_biased_precision_is_its_definition(call: Call, files: tuple[Path, Path]) -> None:

@@ -39,21 +39,44 @@ def tiny(tmp_path: Path) -> Files:
 # Measures
 
 
-def test_measures_of_the_grammar_follow_under_their_canonical_names(call: Call, tiny: Files) -> None:
-    asked = ["-m", 'nDCG(gains="exp")@10', "-m", "MAP", "-m", "P_5", "-m", "recip_rank", "-m", "P@5"]
+def test_measures_of_the_grammar_follow_under_their_canonical_names(
+    call: Call, tiny: Files
+) -> None:
+    asked = [
+        "-m",
+        'nDCG(gains="exp")@10',
+        "-m",
+        "MAP",
+        "-m",
+        "P_5",
+        "-m",
+        "recip_rank",
+        "-m",
+        "P@5",
+    ]
     status, out, _ = call("--format", "tsv", "-q", *asked, *tiny)
-    view = judged_run({"1": {"a": 2, "b": 0, "c": 1}, "2": {"x": 1}}, {"1": {"b": 3, "a": 2}, "2": {"x": 1}})
+    view = judged_run(
+        {"1": {"a": 2, "b": 0, "c": 1}, "2": {"x": 1}}, {"1": {"b": 3, "a": 2}, "2": {"x": 1}}
+    )
     rows = [line.split("\t") for line in out.splitlines()[1:]]
     expected = []
-    values = {name: parse_measure(name).compute(view) for name in ("RR", "nDCG(gains='exp')@10", "AP", "P@5")}
+    values = {
+        name: parse_measure(name).compute(view)
+        for name in ("RR", "nDCG(gains='exp')@10", "AP", "P@5")
+    }
     for row, topic in enumerate(("1", "2")):
         expected += [(name, topic, float(found[row])) for name, found in values.items()]
     expected += [(name, "all", float(found.sum()) / 2) for name, found in values.items()]
-    shown = [("RR" if name == "recip_rank" else name, topic, float(value)) for _, name, topic, value in rows]
+    shown = [
+        ("RR" if name == "recip_rank" else name, topic, float(value))
+        for _, name, topic, value in rows
+    ]
     assert (status, shown) == (0, expected)
 
 
-def test_the_level_is_the_default_of_every_measure_and_shown_in_its_name(call: Call, tiny: Files) -> None:
+def test_the_level_is_the_default_of_every_measure_and_shown_in_its_name(
+    call: Call, tiny: Files
+) -> None:
     asked = ["-m", "AP", "-m", "AP(rel=1)", "-m", "nDCG@10", "-m", "RBP(p=0.5)", "-m", "map"]
     _, out, _ = call("-l", 2, *asked, *tiny)
     names = [line.split()[0] for line in out.splitlines()]
@@ -64,21 +87,34 @@ def test_the_level_is_the_default_of_every_measure_and_shown_in_its_name(call: C
 def test_a_topic_without_a_value_has_no_line_and_no_number(call: Call, tiny: Files) -> None:
     """Topic 1 has a relevant document that was not retrieved, so its average search length is undefined."""
     status, out, _ = call("-q", "-m", "ASL", *tiny)
-    assert (status, [line.split("\t")[1:] for line in out.splitlines()]) == (0, [["2", "1.0000"], ["all", "1.0000"]])
-    assert call("--format", "tsv", "-q", "-n", "-m", "ASL", *tiny)[1].splitlines()[1].endswith("ASL\t1\t")
+    assert (status, [line.split("\t")[1:] for line in out.splitlines()]) == (
+        0,
+        [["2", "1.0000"], ["all", "1.0000"]],
+    )
+    assert (
+        call("--format", "tsv", "-q", "-n", "-m", "ASL", *tiny)[1]
+        .splitlines()[1]
+        .endswith("ASL\t1\t")
+    )
     assert json.loads(call("--format", "json", "-q", "-m", "ASL", *tiny)[1])[0]["value"] is None
 
 
-def test_figures_of_other_measures_are_over_the_topics_that_trec_eval_takes(call: Call, tiny: Files) -> None:
+def test_figures_of_other_measures_are_over_the_topics_that_trec_eval_takes(
+    call: Call, tiny: Files
+) -> None:
     qrels, run = tiny
     run.write_text("2 Q0 x 1 1 bm25\n")
     asked = ["--format", "tsv", "-m", "AP", "-m", "map", "-m", "NumQ", "-m", "num_q"]
     figures = [line.rpartition("\t")[2] for line in call(*asked, qrels, run)[1].splitlines()[1:]]
-    complete = [line.rpartition("\t")[2] for line in call("-c", *asked, qrels, run)[1].splitlines()[1:]]
+    complete = [
+        line.rpartition("\t")[2] for line in call("-c", *asked, qrels, run)[1].splitlines()[1:]
+    ]
     assert (figures, complete) == (["1", "1.0", "1.0", "1.0"], ["2", "0.5", "0.5", "2.0"])
 
 
-def test_the_first_parameters_of_a_measure_hold_and_no_measure_comes_twice(call: Call, tiny: Files) -> None:
+def test_the_first_parameters_of_a_measure_hold_and_no_measure_comes_twice(
+    call: Call, tiny: Files
+) -> None:
     _, out, _ = call("-m", "P.5", "-m", "official", "-m", "P.10", "-m", "AP", "-m", "MAP", *tiny)
     names = [line.split()[0] for line in out.splitlines()]
     assert [name for name in names if name.startswith("P_")] == ["P_5"]
@@ -112,7 +148,9 @@ def test_the_first_parameters_of_a_measure_hold_and_no_measure_comes_twice(call:
         (["-Z", "means", "-m", "AP"], "AP is not one of them"),
     ],
 )
-def test_wrong_options_are_told_with_status_2(call: Call, tiny: Files, arguments: list[str], message: str) -> None:
+def test_wrong_options_are_told_with_status_2(
+    call: Call, tiny: Files, arguments: list[str], message: str
+) -> None:
     status, out, said = call(*arguments, *tiny)
     assert (status, out) == (2, "")
     assert said.startswith("usage: evalhub eval ")
@@ -122,7 +160,13 @@ def test_wrong_options_are_told_with_status_2(call: Call, tiny: Files, arguments
 def test_options_may_stand_anywhere_in_long_form_too(call: Call, tiny: Files) -> None:
     qrels, run = tiny
     first = call("-qc", "-l2", "-mP.1", "-M5", qrels, run, run)
-    spelled = ["--query_eval_wanted", "--level_for_rel=2", "--complete_rel_info_wanted", "--measure", "P.1"]
+    spelled = [
+        "--query_eval_wanted",
+        "--level_for_rel=2",
+        "--complete_rel_info_wanted",
+        "--measure",
+        "P.1",
+    ]
     assert call(qrels, *spelled, run, "--Max_retrieved_per_topic", 5, run) == first
     assert first[1].count("P_1") == 6
 
@@ -130,7 +174,9 @@ def test_options_may_stand_anywhere_in_long_form_too(call: Call, tiny: Files) ->
 # Formats and several runs
 
 
-def test_several_runs_follow_each_other_and_a_wrong_one_is_left_out(call: Call, tiny: Files, tmp_path: Path) -> None:
+def test_several_runs_follow_each_other_and_a_wrong_one_is_left_out(
+    call: Call, tiny: Files, tmp_path: Path
+) -> None:
     qrels, run = tiny
     (tmp_path / "wrong").write_text("1 Q0 a 1 high t\n")
     alone = call("-q", qrels, run)[1]
@@ -141,7 +187,20 @@ def test_several_runs_follow_each_other_and_a_wrong_one_is_left_out(call: Call, 
 
 def test_records_name_the_run_by_its_file_at_full_precision(call: Call, files: Files) -> None:
     qrels, run = files
-    asked = ["-c", "-q", "-m", "runid", "-m", "num_ret", "-m", "recip_rank", "-m", "relstring", "-m", "ndcg_cut.10"]
+    asked = [
+        "-c",
+        "-q",
+        "-m",
+        "runid",
+        "-m",
+        "num_ret",
+        "-m",
+        "recip_rank",
+        "-m",
+        "relstring",
+        "-m",
+        "ndcg_cut.10",
+    ]
     _, tsv, _ = call("--format", "tsv", *asked, qrels, run, run)
     _, text, _ = call("--format", "json", *asked, qrels, run, run)
     header, *rows = (line.split("\t") for line in tsv.splitlines())
@@ -154,7 +213,10 @@ def test_records_name_the_run_by_its_file_at_full_precision(call: Call, files: F
     assert half[:3] == [[str(run), "num_ret", "10", "4"], [str(run), "recip_rank", "10", "1.0"],
                         [str(run), "relstring", "10", "2-.0"]]  # fmt: skip
     by_topic = [float(row[3]) for row in half if row[1] == "ndcg_cut_10" and row[2] != "all"]
-    assert float(next(row[3] for row in half if row[1:3] == ["ndcg_cut_10", "all"])) == sum(by_topic) / 4
+    assert (
+        float(next(row[3] for row in half if row[1:3] == ["ndcg_cut_10", "all"]))
+        == sum(by_topic) / 4
+    )
 
 
 def test_formats_without_a_run_are_empty_ones(call: Call, tiny: Files) -> None:
@@ -167,7 +229,9 @@ def test_formats_without_a_run_are_empty_ones(call: Call, tiny: Files) -> None:
 # Files
 
 
-def test_every_problem_has_its_line_as_the_service_says_it(call: Call, tiny: Files, tmp_path: Path) -> None:
+def test_every_problem_has_its_line_as_the_service_says_it(
+    call: Call, tiny: Files, tmp_path: Path
+) -> None:
     wrong = tmp_path / "wrong"
     wrong.write_text("1 Q0 a 1 high t\n1 Q0 b\n1 Q0 c 1 1 t\n1 Q0 c 1 1 t\n")
     status, out, said = call(tiny[0], wrong)
@@ -179,11 +243,15 @@ def test_every_problem_has_its_line_as_the_service_says_it(call: Call, tiny: Fil
     ]
 
 
-def test_problems_beyond_the_first_fifty_are_counted(call: Call, tiny: Files, tmp_path: Path) -> None:
+def test_problems_beyond_the_first_fifty_are_counted(
+    call: Call, tiny: Files, tmp_path: Path
+) -> None:
     wrong = tmp_path / "wrong"
     wrong.write_text("1 Q0 a 1 high t\n" * 3 + "1 Q0\n" * 60 + "1 Q0 a 1 1 t more\n")
     lines = call("--verbose", tiny[0], wrong)[2].splitlines()
-    assert [line.startswith(f"{wrong}:{number}: too_few") for number, line in enumerate(lines[:50], 4)] == [True] * 50
+    assert [
+        line.startswith(f"{wrong}:{number}: too_few") for number, line in enumerate(lines[:50], 4)
+    ] == [True] * 50
     assert lines[50:] == [f"{wrong}: too_few_columns: 10 more", f"{wrong}: bad_score: 3 more"]
 
 
@@ -211,7 +279,10 @@ def test_files_that_cannot_be_read_are_named(call: Call, tiny: Files, tmp_path: 
         status, out, said = call(qrels, tmp_path / name)
         assert (status, out, said.count("\n")) == (1, "", 1)
         assert said.startswith(f"{tmp_path / name}: {message}")
-    assert call(tmp_path / "empty", run)[2] == f"{tmp_path / 'empty'}: empty_qrels: the file contains no judgements\n"
+    assert (
+        call(tmp_path / "empty", run)[2]
+        == f"{tmp_path / 'empty'}: empty_qrels: the file contains no judgements\n"
+    )
 
 
 def test_warnings_are_shown_on_demand(call: Call, tiny: Files) -> None:
@@ -233,7 +304,11 @@ def test_the_iteration_column_is_for_measures_of_subtopics(call: Call, tiny: Fil
     run.write_text("1 Q0 a 1 1 x\n")
     said = f"{qrels}: warning: no subtopics for StRecall@1: each topic is its only one; see --iteration\n"
     for given in ((), ("--iteration", "round"), ("--iteration", "ignore")):
-        assert call(*given, "-m", "StRecall@1", qrels, run) == (0, "StRecall@1            \tall\t1.0000\n", said)
+        assert call(*given, "-m", "StRecall@1", qrels, run) == (
+            0,
+            "StRecall@1            \tall\t1.0000\n",
+            said,
+        )
     subtopics = call("--iteration", "subtopic", "-m", "StRecall@1", qrels, run)
     assert subtopics == (0, "StRecall@1            \tall\t0.5000\n", "")
     assert call("-m", "map", qrels, run)[2] == ""
@@ -242,7 +317,9 @@ def test_the_iteration_column_is_for_measures_of_subtopics(call: Call, tiny: Fil
     assert call("--iteration", "x", qrels, run)[0] == 2
 
 
-def test_means_and_deviations_are_checked_line_by_line(call: Call, tiny: Files, tmp_path: Path) -> None:
+def test_means_and_deviations_are_checked_line_by_line(
+    call: Call, tiny: Files, tmp_path: Path
+) -> None:
     means = tmp_path / "means"
     means.write_text("1 map 0.5\n\n1 map nan 1\n1 map 0.5 -1\n")
     status, out, said = call("-Z", means, *tiny)
@@ -293,7 +370,9 @@ def test_a_reader_that_has_enough_ends_it_quietly(tiny: Files) -> None:
     assert (process.wait(), said) == (141, b"")
 
 
-def test_the_process_ends_with_its_status_and_all_that_it_has_said(tiny: Files, tmp_path: Path) -> None:
+def test_the_process_ends_with_its_status_and_all_that_it_has_said(
+    tiny: Files, tmp_path: Path
+) -> None:
     """It ends without Python's own end, which would write what is still in its buffers."""
     for arguments, status, said in (
         (["-q", *tiny], 0, b""),
@@ -308,7 +387,10 @@ def test_the_process_ends_with_its_status_and_all_that_it_has_said(tiny: Files, 
     with Path("/dev/full").open("wb") as full:
         command = [sys.executable, "-m", "evalhub", "eval", *map(str, tiny)]
         done = subprocess.run(command, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, check=False)
-    assert (done.returncode, done.stderr) == (1, b"evalhub eval: cannot write the output: No space left on device\n")
+    assert (done.returncode, done.stderr) == (
+        1,
+        b"evalhub eval: cannot write the output: No space left on device\n",
+    )
 
 
 LOADED = """
@@ -354,7 +436,12 @@ def test_neither_the_compiler_nor_the_service_is_loaded(
     assert ("'numba'" in done.stderr) is (large and not compiled)
     if kernel_compiler._LINKED:
         assert ("no LLVM" in done.stderr) is not (large and not compiled)
-    for name in ("django", "rest_framework", "celery", *([] if large else ["scipy", "yaml", "isal", "zstandard"])):
+    for name in (
+        "django",
+        "rest_framework",
+        "celery",
+        *([] if large else ["scipy", "yaml", "isal", "zstandard"]),
+    ):
         assert f"'{name}'" not in done.stderr
     assert "compiled at every start" not in done.stderr
     assert done.stdout.count("relstring") == 4
@@ -362,7 +449,21 @@ def test_neither_the_compiler_nor_the_service_is_loaded(
 
 def test_help_names_every_option_of_trec_eval_that_is_taken() -> None:
     text = parser().format_help()
-    for option in ("-h", "-v", "-q", "-m", "-c", "-l", "-n", "-J", "-M", "-N", "-Z", "--compat", "--format"):
+    for option in (
+        "-h",
+        "-v",
+        "-q",
+        "-m",
+        "-c",
+        "-l",
+        "-n",
+        "-J",
+        "-M",
+        "-N",
+        "-Z",
+        "--compat",
+        "--format",
+    ):
         assert f"\n  {option}" in text
     for example in ("P", "ndcg_cut", "set_F", "utility", "iprec_at_recall"):
         assert example in ENTRIES

@@ -33,12 +33,17 @@ def test_a_ratio_over_all_topics_is_of_those_that_are_averaged(call: Call, three
     assert (status, shown(out)) == (0, [[name, "all", "1.0000"], [name, "all", "0.8571"]])
     assert shown(call("-c", "-m", name, "-m", "map", *three)[1])[1] == [name, "all", "0.7500"]
     by_topic = shown(call("-q", "-m", name, "-m", "map", *three)[1])
-    assert [row for row in by_topic if row[1] == "1"] == [["map", "1", "1.0000"], [name, "1", "1.0000"]] * 2
+    assert [row for row in by_topic if row[1] == "1"] == [
+        ["map", "1", "1.0000"],
+        [name, "1", "1.0000"],
+    ] * 2
     assert shown(call("-n", "-q", "-m", name, *three)[1]) == [[name, "1", "1.0000"], [name, "1", "1.0000"],
                                                              [name, "2", "0.0000"]]  # fmt: skip
 
 
-def test_a_measure_that_fails_takes_no_other_with_it(call: Call, three: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_measure_that_fails_takes_no_other_with_it(
+    call: Call, three: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole = command.columns
 
     def failing(answers: object, requests: object, measures: list[object]) -> object:
@@ -50,7 +55,9 @@ def test_a_measure_that_fails_takes_no_other_with_it(call: Call, three: Files, m
     status, out, said = call("-c", "-m", "map", "-m", "AP", "-m", "RR", *three)
     assert status == 1
     assert [row[0] for row in shown(out)] == ["map", "RR"] * 2
-    assert said == "".join(f"{run}: AP cannot be computed: ValueError: no such thing\n" for run in three[1:])
+    assert said == "".join(
+        f"{run}: AP cannot be computed: ValueError: no such thing\n" for run in three[1:]
+    )
 
 
 def test_a_figure_over_some_topics_says_how_many_and_why(call: Call, three: Files) -> None:
@@ -68,7 +75,18 @@ def test_known_documents_are_those_of_every_run(call: Call, three: Files, tmp_pa
     document known."""
     known = tmp_path / "known"
     known.write_text("1 a\n2 x\n1 expected 2\n9 z\n")
-    asked = ["-q", "-c", "-m", "Coverage", "-m", "Novelty", "-m", "RelativeRecall@1", "-m", "RecallEffort"]
+    asked = [
+        "-q",
+        "-c",
+        "-m",
+        "Coverage",
+        "-m",
+        "Novelty",
+        "-m",
+        "RelativeRecall@1",
+        "-m",
+        "RecallEffort",
+    ]
     status, out, said = call("--known", known, *asked, *three)
     rows = {(name, topic): value for name, topic, value in shown(out)}
     assert status == 0
@@ -78,7 +96,10 @@ def test_known_documents_are_those_of_every_run(call: Call, three: Files, tmp_pa
     assert (rows["Novelty", "1"], rows["Novelty", "all"]) == ("0.5000", "0.5000")
     assert (rows["RelativeRecall@1", "1"], rows["RecallEffort", "1"]) == ("0.5000", "1.0000")
     assert ("Coverage", "3") not in rows
-    assert "Coverage is over 2 of 3 topics: the user knew no relevant document of the topic (1)" in said
+    assert (
+        "Coverage is over 2 of 3 topics: the user knew no relevant document of the topic (1)"
+        in said
+    )
     cut = shown(call("-M", 1, "--known", known, "-m", "Coverage", "-m", "Novelty", *three[:2])[1])
     assert cut == [["Coverage", "all", "0.0000"], ["Novelty", "all", "1.0000"]]
 
@@ -103,9 +124,21 @@ def test_known_documents_that_cannot_be_used_are_said(
     assert call("--known", tmp_path / "nothing", *three[:2])[0] == 1
 
 
-def test_the_number_of_documents_serves_every_measure_that_needs_it(call: Call, three: Files) -> None:
+def test_the_number_of_documents_serves_every_measure_that_needs_it(
+    call: Call, three: Files
+) -> None:
     qrels, run, _ = three
-    asked = ["-c", "-m", "NormRecall(missing='last')", "-m", "ASL(missing='last')", "-m", "utility(d=1)", "-m", "ASL"]
+    asked = [
+        "-c",
+        "-m",
+        "NormRecall(missing='last')",
+        "-m",
+        "ASL(missing='last')",
+        "-m",
+        "utility(d=1)",
+        "-m",
+        "ASL",
+    ]
     status, out, _ = call("-N", 100, *asked, qrels, run)
     names = [row[0] for row in shown(out)]
     assert (status, names) == (0, [
@@ -119,7 +152,16 @@ def test_the_number_of_documents_serves_every_measure_that_needs_it(call: Call, 
 
 def test_gains_that_leave_levels_out_are_named(call: Call, three: Files) -> None:
     qrels, run, _ = three
-    asked = ["-m", "nDCG(gains='0-1-10-100')@2", "-m", "CG(gains='1:1,2:10')@2", "-m", "ndcg.1=5", "-m", "nDCG@2"]
+    asked = [
+        "-m",
+        "nDCG(gains='0-1-10-100')@2",
+        "-m",
+        "CG(gains='1:1,2:10')@2",
+        "-m",
+        "ndcg.1=5",
+        "-m",
+        "nDCG@2",
+    ]
     said = call("-c", *asked, qrels, run)[2].splitlines()
     assert [line.split(": ")[:4] for line in said] == [
         [str(qrels), "warning", "gains_completed", "nDCG(gains='0-1-10-100')@2"],
@@ -139,4 +181,7 @@ def test_no_topic_in_common_is_always_said(call: Call, three: Files, tmp_path: P
         f"{run}: warning: {cause}\n",
     )
     assert call("-m", "map", qrels, run) == (1, "", f"{run}: error: {cause}\n")
-    assert call("-c", "-m", "map", three[0], run)[2] == f"{run}: warning: none of the run's topics has judgements\n"
+    assert (
+        call("-c", "-m", "map", three[0], run)[2]
+        == f"{run}: warning: none of the run's topics has judgements\n"
+    )

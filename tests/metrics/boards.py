@@ -48,10 +48,17 @@ def _run(collection: Collection, tag: str) -> Run:
 
 def add_runs(qrels: Qrels, runs: list[Run], values: Mapping[str, Matrix]) -> None:
     """Evaluations of the runs under this version."""
-    done = {"qrels": qrels, "scores": "float64", "state": "evaluated", "topics_answered": qrels.topics}
+    done = {
+        "qrels": qrels,
+        "scores": "float64",
+        "state": "evaluated",
+        "topics_answered": qrels.topics,
+    }
     rows = Evaluation.objects.bulk_create(Evaluation(run=run, **done) for run in runs)
     # There is no judged view to compute what every board shows.
-    unknown = {} if JUDGED.name in values else {JUDGED.name: np.full((len(runs), qrels.topics), np.nan)}
+    unknown = (
+        {} if JUDGED.name in values else {JUDGED.name: np.full((len(runs), qrels.topics), np.nan)}
+    )
     MetricVector.objects.bulk_create(
         vector(row, name, matrix[index])
         for name, matrix in {**values, **unknown}.items()
@@ -59,9 +66,15 @@ def add_runs(qrels: Qrels, runs: list[Run], values: Mapping[str, Matrix]) -> Non
     )
 
 
-def describe(collection: Collection, metadata: Sequence[Mapping[str, Any]], costs: Sequence[Mapping[str, Any]]) -> None:
+def describe(
+    collection: Collection,
+    metadata: Sequence[Mapping[str, Any]],
+    costs: Sequence[Mapping[str, Any]],
+) -> None:
     """Say how the runs were made and what they cost, in the order of their tags' numbers."""
-    runs = sorted(Run.objects.filter(collection=collection), key=lambda run: int(run.tag.lstrip("r")))
+    runs = sorted(
+        Run.objects.filter(collection=collection), key=lambda run: int(run.tag.lstrip("r"))
+    )
     for run, said, paid in zip(runs, metadata, costs, strict=True):
         run.metadata, run.costs = dict(said), dict(paid)
     Run.objects.bulk_update(runs, ["metadata", "costs"])
@@ -72,11 +85,19 @@ def vector(row: Evaluation, name: str, values: Matrix) -> MetricVector:
     defined = values[~np.isnan(values)]
     mean = float(defined.mean()) if len(defined) else None
     content = np.ascontiguousarray(values).tobytes()
-    return MetricVector(evaluation=row, measure=name, mean=mean, topics=len(defined), content=content)
+    return MetricVector(
+        evaluation=row, measure=name, mean=mean, topics=len(defined), content=content
+    )
 
 
-def simulated(runs: int, topics: int, seed: int = 5, spread: float = 0.08, decimals: int = 12) -> Matrix:
+def simulated(
+    runs: int, topics: int, seed: int = 5, spread: float = 0.08, decimals: int = 12
+) -> Matrix:
     """Values of runs that differ, on topics that differ more; with two decimals some tie."""
     rng = np.random.default_rng(seed)
-    values = rng.beta(2, 2, topics) + rng.normal(0, spread, (runs, 1)) + rng.normal(0, 0.12, (runs, topics))
+    values = (
+        rng.beta(2, 2, topics)
+        + rng.normal(0, spread, (runs, 1))
+        + rng.normal(0, 0.12, (runs, topics))
+    )
     return np.round(values, decimals)

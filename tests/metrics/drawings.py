@@ -24,7 +24,9 @@ class Line:
     ends: tuple[tuple[float, float], tuple[float, float]]
 
     def within(self, width: float, height: float, slack: float = 1.0) -> bool:
-        return all(-slack <= x <= width + slack and -slack <= y <= height + slack for x, y in self.ends)
+        return all(
+            -slack <= x <= width + slack and -slack <= y <= height + slack for x, y in self.ends
+        )
 
 
 def sides(svg: bytes) -> tuple[float, float]:
@@ -44,13 +46,20 @@ def words(svg: bytes) -> list[str]:
 def _lines(element: ET.Element, frame: Frame) -> Iterator[Line]:
     frame = _moved(frame, element.get("transform", ""))
     if element.tag == f"{_SVG}text":
-        size, bold = float(element.get("font-size", "12px").removesuffix("px")), element.get("font-weight") == "bold"
+        size, bold = (
+            float(element.get("font-size", "12px").removesuffix("px")),
+            element.get("font-weight") == "bold",
+        )
         for text in [part.text or "" for part in element.iter() if part.text and part.text.strip()]:
             width = width_of(text, size, bold=bold)
-            start = {"start": 0.0, "middle": -0.5, "end": -1.0}[element.get("text-anchor", "start")] * width
+            start = {"start": 0.0, "middle": -0.5, "end": -1.0}[
+                element.get("text-anchor", "start")
+            ] * width
             x, y, angle = frame
             across, down = math.cos(math.radians(angle)), math.sin(math.radians(angle))
-            yield Line(text, tuple((x + at * across, y + at * down) for at in (start, start + width)))  # type: ignore[arg-type]
+            yield Line(
+                text, tuple((x + at * across, y + at * down) for at in (start, start + width))
+            )  # type: ignore[arg-type]
         return
     for child in element:
         yield from _lines(child, frame)

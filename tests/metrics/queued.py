@@ -21,7 +21,9 @@ def queued(api: APIClient, collection: str) -> Evaluation:
 
 
 def expire(evaluation: Evaluation) -> None:
-    Evaluation.objects.filter(pk=evaluation.pk).update(lease_until=timezone.now() - timedelta(seconds=1))
+    Evaluation.objects.filter(pk=evaluation.pk).update(
+        lease_until=timezone.now() - timedelta(seconds=1)
+    )
 
 
 def state(evaluation: Evaluation) -> str:

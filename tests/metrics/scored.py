@@ -13,12 +13,16 @@ from metrics.services.values.evaluate import JUDGED
 from runs.models import Collection, Qrels, Run, Team
 
 
-def make_scored(slug: str, team: Team, values: Matrix, measures: Sequence[str] = ("AP",)) -> list[str]:
+def make_scored(
+    slug: str, team: Team, values: Matrix, measures: Sequence[str] = ("AP",)
+) -> list[str]:
     """A public collection with evaluated runs r0, r1 ... and their values under the measures, shape (measures, runs,
     topics) or (runs, topics) for one; returns the ids of the runs."""
     values = np.atleast_3d(values) if values.ndim == 3 else values[None]
     _, runs, topics = values.shape
-    collection = Collection.objects.create(slug=slug, name=f"Collection {slug}", team=team, measures=list(measures))
+    collection = Collection.objects.create(
+        slug=slug, name=f"Collection {slug}", team=team, measures=list(measures)
+    )
     qrels = Qrels.objects.create(
         collection=collection, version=1, active=True, sha256="0" * 64, size=1, lines=1, judgements=1, topics=topics,
         topic_ids=[str(number) for number in range(1, topics + 1)], levels={"1": topics},
@@ -26,20 +30,29 @@ def make_scored(slug: str, team: Team, values: Matrix, measures: Sequence[str] =
     return [str(run.pk) for run in _evaluated(collection, qrels, values, measures, runs)]
 
 
-def _evaluated(collection: Collection, qrels: Qrels, values: Matrix, measures: Sequence[str], runs: int) -> list[Run]:
+def _evaluated(
+    collection: Collection, qrels: Qrels, values: Matrix, measures: Sequence[str], runs: int
+) -> list[Run]:
     rows = Run.objects.bulk_create(
         Run(id=uuid.UUID(int=(collection.pk << 64) + number), collection=collection, team=collection.team,
             tag=f"r{number}", sha256="0" * 64, size=1, lines=1, documents=1, topics=qrels.topics, tied_documents=0,
             grouped=True)
         for number in range(runs)
     )  # fmt: skip
-    done = {"qrels": qrels, "scores": "float64", "state": "evaluated", "topics_answered": qrels.topics}
+    done = {
+        "qrels": qrels,
+        "scores": "float64",
+        "state": "evaluated",
+        "topics_answered": qrels.topics,
+    }
     evaluations = Evaluation.objects.bulk_create(Evaluation(run=run, **done) for run in rows)
     # There is no judged view to compute what every board shows.
     if JUDGED.name not in measures:
         unknown = np.full(qrels.topics, np.nan).astype("<f8").tobytes()
         MetricVector.objects.bulk_create(
-            MetricVector(evaluation=evaluation, measure=JUDGED.name, mean=None, topics=0, content=unknown)
+            MetricVector(
+                evaluation=evaluation, measure=JUDGED.name, mean=None, topics=0, content=unknown
+            )
             for evaluation in evaluations
         )
     MetricVector.objects.bulk_create(

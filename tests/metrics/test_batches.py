@@ -40,7 +40,11 @@ def queue(api: APIClient, collection: str) -> list[int]:
 
 
 def pks_in(state: str) -> list[int]:
-    return list(Evaluation.objects.filter(state=state).order_by("created_at", "pk").values_list("pk", flat=True))
+    return list(
+        Evaluation.objects.filter(state=state)
+        .order_by("created_at", "pk")
+        .values_list("pk", flat=True)
+    )
 
 
 def attempts() -> dict[str, int]:
@@ -111,7 +115,9 @@ def test_statements_of_a_batch_are_one_for_each_run_and_few_more(queue: list[int
     assert first - 4 < 15
 
 
-def test_a_run_that_raises_among_twenty_fails_alone(queue: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_raises_among_twenty_fails_alone(
+    queue: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     at(monkeypatch, TORN, fail_with(ZeroDivisionError("secret detail")))
     assert evaluate_batch(evaluation_ids=queue) == TOGETHER - 1
     torn = Evaluation.objects.get(run__tag=TORN)
@@ -126,7 +132,9 @@ def test_a_run_that_raises_among_twenty_fails_alone(queue: list[int], monkeypatc
     assert states() == {"evaluated": TOGETHER - 1, "failed": 1}
 
 
-def test_a_run_over_the_time_limit_fails_alone(queue: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_over_the_time_limit_fails_alone(
+    queue: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     at(monkeypatch, TORN, fail_with(SoftTimeLimitExceeded()))
     assert evaluate_batch(evaluation_ids=queue) == TOGETHER - 1
     assert Evaluation.objects.get(run__tag=TORN).error_code == "evaluation_timeout"
@@ -154,10 +162,15 @@ def test_a_heartbeat_renews_what_is_left_of_a_batch(queue: list[int]) -> None:
     Evaluation.objects.filter(state="evaluating").update(lease_until=soon)
     assert lifecycle.beat(*leases)
     assert not Evaluation.objects.filter(lease_until__lte=soon).exists()
-    assert (lifecycle.give_back(leases, begun=False), lifecycle.beat(*leases)) == (TOGETHER - 1, False)
+    assert (lifecycle.give_back(leases, begun=False), lifecycle.beat(*leases)) == (
+        TOGETHER - 1,
+        False,
+    )
 
 
-def test_a_worker_that_must_end_stores_what_is_finished(queue: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_must_end_stores_what_is_finished(
+    queue: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     begun = at(monkeypatch, TORN, fail_with(SystemExit(-241)))
     with pytest.raises(SystemExit):
         evaluate_batch(evaluation_ids=queue)
@@ -229,7 +242,11 @@ def test_judgements_that_come_while_a_batch_runs_are_the_next_ones(
     api: APIClient, queue: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is in hand ends with the judgements that it began with, and all runs are evaluated by the new ones."""
-    at(monkeypatch, TORN, lambda: upload(api, "collections/small/qrels/", QRELS.replace("1 0 a 2", "1 0 a 1")))
+    at(
+        monkeypatch,
+        TORN,
+        lambda: upload(api, "collections/small/qrels/", QRELS.replace("1 0 a 2", "1 0 a 1")),
+    )
     assert evaluate_batch(evaluation_ids=queue) == TOGETHER
     first = Evaluation.objects.filter(state="evaluated")
     assert set(first.values_list("qrels__version", flat=True)) == {1}
@@ -238,7 +255,9 @@ def test_judgements_that_come_while_a_batch_runs_are_the_next_ones(
     assert len(again) == TOGETHER
     assert evaluate_batch(evaluation_ids=again) == TOGETHER
     assert all(vector.is_sound(vector.evaluation.qrels_id) for vector in MetricVector.objects.all())
-    assert set(Evaluation.objects.counting().values_list("state", "qrels__version")) == {("evaluated", 2)}
+    assert set(Evaluation.objects.counting().values_list("state", "qrels__version")) == {
+        ("evaluated", 2)
+    }
 
 
 def test_a_frozen_batch_is_overtaken_and_changes_nothing(
@@ -247,7 +266,9 @@ def test_a_frozen_batch_is_overtaken_and_changes_nothing(
     """Another worker takes what was not stored yet, and finishes one of them before the first one wakes up."""
 
     def freeze() -> None:
-        Evaluation.objects.filter(state="evaluating").update(lease_until=timezone.now() - timedelta(seconds=1))
+        Evaluation.objects.filter(state="evaluating").update(
+            lease_until=timezone.now() - timedelta(seconds=1)
+        )
         lifecycle.reap_expired()
         with monkeypatch.context() as patch:
             patch.setattr(evaluate_module, "_compute", compute)
@@ -283,8 +304,13 @@ def test_what_cannot_be_stored_does_not_keep_the_others_from_it(
     assert not JudgedView.objects.filter(evaluation=torn).exists()
 
 
-def test_a_batch_waits_for_a_database_that_is_away(queue: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    store, failures = evaluate_module._store_together, [OperationalError("server closed the connection")]
+def test_a_batch_waits_for_a_database_that_is_away(
+    queue: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, failures = (
+        evaluate_module._store_together,
+        [OperationalError("server closed the connection")],
+    )
 
     def store_later(outcomes: Any) -> Any:
         if failures:
@@ -298,7 +324,9 @@ def test_a_batch_waits_for_a_database_that_is_away(queue: list[int], monkeypatch
     assert set(attempts().values()) == {1}
 
 
-def test_a_batch_that_fails_itself_comes_back_one_by_one(queue: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_that_fails_itself_comes_back_one_by_one(
+    queue: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(kind: Any, pk: int, **signal: Any) -> None:
         raise MemoryError
 
@@ -308,12 +336,16 @@ def test_a_batch_that_fails_itself_comes_back_one_by_one(queue: list[int], monke
     assert set(attempts().values()) == {1}
 
 
-def test_a_long_batch_gives_back_what_it_has_not_begun(queue: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_batch_gives_back_what_it_has_not_begun(
+    queue: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Others may have nothing to do; and what it gives back was not tried."""
     monkeypatch.setattr(batches, "BATCH_SECONDS", 0.0)
     assert evaluate_batch(evaluation_ids=queue) == 0
     assert states() == {"queued": TOGETHER}
-    begun = at(monkeypatch, "run-4", lambda: monkeypatch.setattr(batches.time, "monotonic", lambda: 1e12))
+    begun = at(
+        monkeypatch, "run-4", lambda: monkeypatch.setattr(batches.time, "monotonic", lambda: 1e12)
+    )
     monkeypatch.setattr(batches, "BATCH_SECONDS", 60.0)
     assert evaluate_batch(evaluation_ids=queue) == len(begun) == 5
     monkeypatch.undo()
@@ -333,7 +365,14 @@ def test_batches_are_shared_among_processes_and_bounded(queue: list[int], settin
     Run.objects.filter(evaluations=queue[1]).update(lines=batches.LINES)
     Run.objects.filter(evaluations=queue[2]).update(lines=50 * batches.LINES)
     Evaluation.objects.filter(pk=queue[5]).update(attempts=1)
-    assert in_batches(queue[:8]) == [queue[:1], queue[1:2], queue[2:3], queue[3:5], queue[5:6], queue[6:8]]
+    assert in_batches(queue[:8]) == [
+        queue[:1],
+        queue[1:2],
+        queue[2:3],
+        queue[3:5],
+        queue[5:6],
+        queue[6:8],
+    ]
 
 
 def test_a_batch_is_one_message(queue: list[int], settings: Any) -> None:
@@ -353,7 +392,14 @@ def test_a_full_broker_gets_no_more_batches(queue: list[int], settings: Any) -> 
     Evaluation.objects.update(attempts=1)
     alone: list[int] = []
     assert publish_batches(alone.append, print, lambda: MESSAGES - 2) == 2
-    assert list(Evaluation.objects.filter(dispatched_at=None).order_by("pk").values_list("pk", flat=True)) == queue[2:]
+    assert (
+        list(
+            Evaluation.objects.filter(dispatched_at=None)
+            .order_by("pk")
+            .values_list("pk", flat=True)
+        )
+        == queue[2:]
+    )
     assert publish_batches(alone.append, print) == TOGETHER - 2
     assert alone == queue
 
@@ -370,12 +416,23 @@ def test_a_batch_that_cannot_be_sent_is_due_again(queue: list[int], settings: An
     with pytest.raises(ConnectionError):
         publish_batches(print, refuse)
     assert sent == [queue[:10]]
-    assert list(Evaluation.objects.filter(dispatched_at=None).order_by("pk").values_list("pk", flat=True)) == queue[10:]
+    assert (
+        list(
+            Evaluation.objects.filter(dispatched_at=None)
+            .order_by("pk")
+            .values_list("pk", flat=True)
+        )
+        == queue[10:]
+    )
 
 
-def test_a_dispatcher_sends_batches_and_a_worker_takes_them(queue: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dispatcher_sends_batches_and_a_worker_takes_them(
+    queue: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     sent: list[str] = []
-    monkeypatch.setattr(worker.evaluate_batch, "apply_async", lambda kwargs: sent.append(json.dumps(kwargs)))
+    monkeypatch.setattr(
+        worker.evaluate_batch, "apply_async", lambda kwargs: sent.append(json.dumps(kwargs))
+    )
     dispatch.Dispatcher(worker.publish, publish_batch=worker.publish_batch).round()
     assert len(sent) == 2
     for message in sent:
@@ -383,7 +440,9 @@ def test_a_dispatcher_sends_batches_and_a_worker_takes_them(queue: list[int], mo
     assert states() == {"evaluated": TOGETHER}
 
 
-def test_each_evaluation_of_a_batch_has_a_line_in_the_log(queue: list[int], caplog: pytest.LogCaptureFixture) -> None:
+def test_each_evaluation_of_a_batch_has_a_line_in_the_log(
+    queue: list[int], caplog: pytest.LogCaptureFixture
+) -> None:
     batches.begun.connect(evaluation_log._begin_in_batch)
     try:
         Run.objects.filter(tag=TORN).update(deleted_at=timezone.now())

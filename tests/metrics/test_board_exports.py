@@ -44,7 +44,9 @@ def board(alice: User) -> Collection:
 
 
 def export(client: APIClient, kind: str, **query: Any) -> str:
-    answer = client.get(f"{BOARD}export/{kind}/", {name: str(value) for name, value in query.items()})
+    answer = client.get(
+        f"{BOARD}export/{kind}/", {name: str(value) for name, value in query.items()}
+    )
     assert answer.status_code == 200, answer.content
     assert answer["Content-Type"] == EXPORTS[kind].content_type
     ending = {"trec_eval": "txt"}.get(kind, kind)
@@ -99,14 +101,22 @@ def test_a_latex_table_with_tiers_and_marks(anonymous: APIClient, board: Collect
 
 
 def test_a_table_says_what_was_drawn(anonymous: APIClient, board: Collection) -> None:
-    query = {"baseline": id_of("r0"), "test": "randomisation", "correction": "bonferroni", "alpha": 0.2, "seed": 7}
+    query = {
+        "baseline": id_of("r0"),
+        "test": "randomisation",
+        "correction": "bonferroni",
+        "alpha": 0.2,
+        "seed": 7,
+    }
     caption, cells = structure_of(export(anonymous, "tex", resamples=5000, **query))
     assert "Bonferroni\\textquotesingle{}s correction over 2 pairs for the marks" in caption
     assert r"$\alpha$ = 0.2, B = 5,000, seed 7." in caption
     assert "tier" not in caption
     assert len(cells[0]) == 4
     tukey = export(anonymous, "md", statistics="tiers", test="tukey_hsd", baseline=id_of("r0"))
-    assert "Tukey's HSD test on 5 topics, accounting for all 3 pairs at once, alpha = 0.05." in tukey
+    assert (
+        "Tukey's HSD test on 5 topics, accounting for all 3 pairs at once, alpha = 0.05." in tukey
+    )
 
 
 TREC_EVAL = """\
@@ -124,7 +134,9 @@ NumRelRet             \tall\t2
 
 def test_the_lines_of_trec_eval(anonymous: APIClient, board: Collection) -> None:
     assert export(anonymous, "trec_eval") == TREC_EVAL
-    assert export(anonymous, "trec_eval", filter="r2 OR failed") == "".join(TREC_EVAL.splitlines(True)[6:])
+    assert export(anonymous, "trec_eval", filter="r2 OR failed") == "".join(
+        TREC_EVAL.splitlines(True)[6:]
+    )
 
 
 def rows_of(text: str) -> list[dict[str, str]]:
@@ -141,17 +153,53 @@ def test_csv_has_every_row_and_figure_of_the_board(anonymous: APIClient, board: 
     for row, shown in zip(rows[:3], body["results"], strict=False):
         values, standing = shown["values"], shown["statistics"]
         assert (row["run"], row["team"]) == (shown["run"]["id"], shown["run"]["team"])
-        assert (float(row["AP"]), int(row["AP topics"])) == (values["AP"]["mean"], values["AP"]["topics"])
-        assert (float(row["AP low"]), float(row["AP high"])) == (values["AP"]["low"], values["AP"]["high"])
+        assert (float(row["AP"]), int(row["AP topics"])) == (
+            values["AP"]["mean"],
+            values["AP"]["topics"],
+        )
+        assert (float(row["AP low"]), float(row["AP high"])) == (
+            values["AP"]["low"],
+            values["AP"]["high"],
+        )
         assert (row["tier"], row["groups"]) == (str(standing["tier"]), " ".join(standing["groups"]))
-        assert [int(row["rank_low"]), int(row["rank_high"])] == [standing["rank"]["low"], standing["rank"]["high"]]
+        assert [int(row["rank_low"]), int(row["rank_high"])] == [
+            standing["rank"]["low"],
+            standing["rank"]["high"],
+        ]
         for name in ("difference", "low", "p_value", "p_adjusted"):
             given = row[f"baseline_{name}"]
             assert (float(given) if given else None) == (standing["baseline"] or {}).get(name)
-        asked = ("test", "correction", "alpha", "seed", "rank_resamples", "baseline", "qrels", "collection")
-        assert [row[name] for name in asked] == ["paired_t", "holm", "0.05", "3", "500", id_of("r0"), "1", "scored"]
+        asked = (
+            "test",
+            "correction",
+            "alpha",
+            "seed",
+            "rank_resamples",
+            "baseline",
+            "qrels",
+            "collection",
+        )
+        assert [row[name] for name in asked] == [
+            "paired_t",
+            "holm",
+            "0.05",
+            "3",
+            "500",
+            id_of("r0"),
+            "1",
+            "scored",
+        ]
     assert [row["baseline_mark"] for row in rows] == ["better", "", "worse", ""]
-    empty = ("AP", "AP low", "tier", "rank_low", "baseline_p_value", "judged_at_10", "topics_answered", "resamples")
+    empty = (
+        "AP",
+        "AP low",
+        "tier",
+        "rank_low",
+        "baseline_p_value",
+        "judged_at_10",
+        "topics_answered",
+        "resamples",
+    )
     assert {rows[3][name] for name in empty} == {""}
 
 
@@ -175,16 +223,22 @@ def test_a_file_has_all_rows_whatever_page_is_shown(anonymous: APIClient, alice:
     assert "Ranked by AP, highest first, among all runs." in text
 
 
-def test_ranks_tiers_and_marks_of_a_file_are_of_the_whole_board(anonymous: APIClient, board: Collection) -> None:
+def test_ranks_tiers_and_marks_of_a_file_are_of_the_whole_board(
+    anonymous: APIClient, board: Collection
+) -> None:
     query = {"statistics": "tiers", "baseline": id_of("r0")}
-    whole, some = (export(anonymous, "md", **query, **extra).splitlines() for extra in ({}, {"filter": "r2"}))
+    whole, some = (
+        export(anonymous, "md", **query, **extra).splitlines() for extra in ({}, {"filter": "r2"})
+    )
     (line,) = [line for line in some if line.startswith("| 3 ")]
     assert line.replace("**", "") in whole
     assert "better (up) or worse (down) than r0." not in some[-1]
     assert "than the baseline." in some[-1]
 
 
-def test_text_of_others_is_text_in_every_file(anonymous: APIClient, bob: User, board: Collection) -> None:
+def test_text_of_others_is_text_in_every_file(
+    anonymous: APIClient, bob: User, board: Collection
+) -> None:
     """A17: tags may begin with a hyphen, and everything in a file stands as it is."""
     Run.objects.filter(tag="r1").update(tag="-1_%a")
     Run.objects.filter(tag="r2").update(tag="r0", team=Team.objects.get(personal_of=bob))
@@ -199,11 +253,15 @@ def test_text_of_others_is_text_in_every_file(anonymous: APIClient, bob: User, b
     assert "runid                 \tall\t-1_%a\n" in export(anonymous, "trec_eval")
 
 
-def test_a_mean_that_is_not_there_and_the_best_where_less_is_better(anonymous: APIClient, alice: User) -> None:
+def test_a_mean_that_is_not_there_and_the_best_where_less_is_better(
+    anonymous: APIClient, alice: User
+) -> None:
     values = np.array([AP, [[np.nan] * 5, [5.0, 6.0, 7.0, 6.0, 6.0], [2.0] * 5]])
     with np.errstate(all="ignore"), pytest.warns(RuntimeWarning, match="Mean of empty slice"):
         make_scored("scored", alice.personal_team, values, ["AP", "SearchLength"])
-    Run.objects.get(tag="r0").evaluations.get().vectors.filter(measure="SearchLength").update(mean=None)
+    Run.objects.get(tag="r0").evaluations.get().vectors.filter(measure="SearchLength").update(
+        mean=None
+    )
     text = export(anonymous, "md", sort="SearchLength")
     assert [line.split(" | ")[1:] for line in text.splitlines()[2:5]] == [
         ["r2", "0.2500", "**2.0000** |"], ["r1", "**0.7500**", "6.0000 |"], ["r0", "0.5000", "– |"],
@@ -212,7 +270,9 @@ def test_a_mean_that_is_not_there_and_the_best_where_less_is_better(anonymous: A
     assert "SearchLength" not in export(anonymous, "trec_eval", filter="r0")
 
 
-def test_a_board_without_ranked_runs_is_an_empty_table(anonymous: APIClient, board: Collection) -> None:
+def test_a_board_without_ranked_runs_is_an_empty_table(
+    anonymous: APIClient, board: Collection
+) -> None:
     assert export(anonymous, "md", filter="status:failed").count("\n| ") == 1
     assert export(anonymous, "trec_eval", filter="status:failed") == ""
     assert len(rows_of(export(anonymous, "csv", filter="status:failed"))) == 1
@@ -238,7 +298,9 @@ def test_a_bad_parameter_of_a_file_is_named(
         assert "Content-Disposition" not in answer
 
 
-def test_a_file_is_bounded(anonymous: APIClient, board: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_bounded(
+    anonymous: APIClient, board: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("metrics.services.boards.leaderboard.MAX_FIGURES", 6)
     refused = anonymous.get(f"{BOARD}export/csv/")
     assert (refused.status_code, refused.json()["code"]) == (400, "too_many_values")

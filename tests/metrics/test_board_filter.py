@@ -37,13 +37,20 @@ def board(alice: User, bob: User) -> Collection:
     teams = {slug: Team.objects.create(slug=slug, name=name) for slug, name in
              (("lab", "The Laboratory"), ("lab-2", "Second"), ("guests", "Guests of Honour"))}  # fmt: skip
     Membership.objects.create(team=teams["guests"], user=bob, role="member")
-    collection = make_board(alice.personal_team, {"AP": simulated(7, 30), "P@10": simulated(7, 30, seed=9)})
+    collection = make_board(
+        alice.personal_team, {"AP": simulated(7, 30), "P@10": simulated(7, 30, seed=9)}
+    )
     described = dict(zip(Run.objects.order_by("created_at"), RUNS, strict=False))
     qrels = add_version(collection, 2, [str(topic) for topic in range(30)])
     add_runs(qrels, list(described), {"AP": simulated(6, 30), "P@10": simulated(6, 30, seed=9)})
     Run.objects.filter(tag="r6").update(tag="old")
     for day, (run, (tag, team, text)) in enumerate(described.items()):
-        changes = {"tag": tag, "team": teams[team], "description": text, "created_at": FIRST + timedelta(days=day)}
+        changes = {
+            "tag": tag,
+            "team": teams[team],
+            "description": text,
+            "created_at": FIRST + timedelta(days=day),
+        }
         Run.objects.filter(pk=run.pk).update(**changes)
     for state in ("queued", "evaluating", "failed"):
         add_unranked(qrels, state)
@@ -116,12 +123,16 @@ FOUND = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("text", "found"), FOUND.items(), ids=list(FOUND))
-def test_a_filter_shows_what_it_says(anonymous: APIClient, board: Collection, text: str, found: list[str]) -> None:
+def test_a_filter_shows_what_it_says(
+    anonymous: APIClient, board: Collection, text: str, found: list[str]
+) -> None:
     assert tags(anonymous, text) == sorted(found)
     assert body_of(anonymous, filter=text, limit=1)["count"] == len(found)
 
 
-def test_own_runs_are_the_readers_own(anonymous: APIClient, alice: User, bob: User, board: Collection) -> None:
+def test_own_runs_are_the_readers_own(
+    anonymous: APIClient, alice: User, bob: User, board: Collection
+) -> None:
     """Asked by one address, so that nothing that was remembered for one reader reaches another."""
     readers = (anonymous, client_of(alice), client_of(bob)) * 2
     expected = ([], sorted(UNRANKED), ["dense-v1", "dense_v1"]) * 2
@@ -133,10 +144,18 @@ def test_own_runs_are_the_readers_own(anonymous: APIClient, alice: User, bob: Us
 
 def test_a_filter_changes_no_rank_and_no_statistic(anonymous: APIClient, board: Collection) -> None:
     baseline = str(Run.objects.get(tag="bm25").pk)
-    for query in ({}, {"sort": "P@10", "order": "asc"}, {"statistics": "all", "baseline": baseline, "resamples": 500}):
+    for query in (
+        {},
+        {"sort": "P@10", "order": "asc"},
+        {"statistics": "all", "baseline": baseline, "resamples": 500},
+    ):
         whole = body_of(anonymous, **query)
         some = body_of(anonymous, filter="dense OR status:stale OR rm3", **query)
-        kept = [row for row in whole["results"] if row["run"]["tag"] in ("dense_v1", "dense-v1", "bm25-rm3", "old")]
+        kept = [
+            row
+            for row in whole["results"]
+            if row["run"]["tag"] in ("dense_v1", "dense-v1", "bm25-rm3", "old")
+        ]
         assert some["results"] == kept
         assert (some["count"], some["ranked"], whole["count"]) == (4, 6, 11)
         assert some["states"] == whole["states"]
@@ -167,13 +186,21 @@ def test_a_filter_is_part_of_the_sql(anonymous: APIClient, board: Collection) ->
         assert "NOT (" in sql
 
 
-@pytest.mark.parametrize("text", ["bm25", "status:failed", "-(bm25 OR team:lab,x) own:yes after:2026-01-01"])
-def test_more_runs_need_no_more_queries(anonymous: APIClient, alice: User, board: Collection, text: str) -> None:
+@pytest.mark.parametrize(
+    "text", ["bm25", "status:failed", "-(bm25 OR team:lab,x) own:yes after:2026-01-01"]
+)
+def test_more_runs_need_no_more_queries(
+    anonymous: APIClient, alice: User, board: Collection, text: str
+) -> None:
     counts = []
     for number in (0, 12):
         qrels = Qrels.objects.get(active=True)
         runs = [make_run(board, f"bm25-{number}-{index}") for index in range(number)]
-        add_runs(qrels, runs, {"AP": simulated(max(number, 1), 30), "P@10": simulated(max(number, 1), 30)})
+        add_runs(
+            qrels,
+            runs,
+            {"AP": simulated(max(number, 1), 30), "P@10": simulated(max(number, 1), 30)},
+        )
         for index in range(number):
             add_unranked_with_tag(qrels, f"late-{index}")
         with CaptureQueriesContext(connection) as queries:
@@ -183,10 +210,14 @@ def test_more_runs_need_no_more_queries(anonymous: APIClient, alice: User, board
 
 
 def add_unranked_with_tag(qrels: Qrels, tag: str) -> None:
-    Evaluation.objects.create(run=make_run(qrels.collection, tag), qrels=qrels, scores="float64", state="failed")
+    Evaluation.objects.create(
+        run=make_run(qrels.collection, tag), qrels=qrels, scores="float64", state="failed"
+    )
 
 
-def test_an_answer_is_never_remembered_beyond_what_it_depends_on(anonymous: APIClient, board: Collection) -> None:
+def test_an_answer_is_never_remembered_beyond_what_it_depends_on(
+    anonymous: APIClient, board: Collection
+) -> None:
     """A description changes without any move of an evaluation."""
     assert tags(anonymous, "neural") == []
     known = anonymous.get(BOARD, {"filter": "neural"})["ETag"]
@@ -224,12 +255,17 @@ def test_the_page_takes_the_filter(anonymous: APIClient, board: Collection) -> N
     assert shown == ["bm25-rm3", "failed"]
 
 
-def test_a_blind_board_says_nothing_whatever_the_filter(anonymous: APIClient, board: Collection) -> None:
+def test_a_blind_board_says_nothing_whatever_the_filter(
+    anonymous: APIClient, board: Collection
+) -> None:
     Collection.objects.update(blind=True)
-    answers = [anonymous.get(BOARD, {"filter": text}) for text in ("", "bm25", "foo:x", "status:failed", "(")]
-    assert {(answer.status_code, answer.json()["code"], answer.json()["detail"]) for answer in answers} == {
-        (403, "blind", answers[0].json()["detail"])
-    }
+    answers = [
+        anonymous.get(BOARD, {"filter": text})
+        for text in ("", "bm25", "foo:x", "status:failed", "(")
+    ]
+    assert {
+        (answer.status_code, answer.json()["code"], answer.json()["detail"]) for answer in answers
+    } == {(403, "blind", answers[0].json()["detail"])}
     assert not any("ETag" in answer for answer in answers)
 
 
@@ -240,7 +276,9 @@ def test_a_filter_needs_judgements_as_the_board_does(api: APIClient) -> None:
     assert api.get("/collections/empty/", {"filter": "a"}).status_code == 200
 
 
-def test_a_run_without_a_mean_is_unranked_and_found(anonymous: APIClient, board: Collection) -> None:
+def test_a_run_without_a_mean_is_unranked_and_found(
+    anonymous: APIClient, board: Collection
+) -> None:
     nothing = {"AP": np.full((1, 30), np.nan), "P@10": np.full((1, 30), np.nan)}
     add_runs(Qrels.objects.get(active=True), [make_run(board, "empty")], nothing)
     (row,) = body_of(anonymous, filter="tag:empty status:unranked")["results"]

@@ -42,9 +42,7 @@ ADDRESSES = (
     "/collections/board/",
     "/collections/board/board/?statistics=all",
 )
-EVALUATED = (
-    "UPDATE metrics_evaluation SET state='evaluated', topics_answered=10, since='2031-01-01' WHERE state='queued'"
-)
+EVALUATED = "UPDATE metrics_evaluation SET state='evaluated', topics_answered=10, since='2031-01-01' WHERE state='queued'"
 QUEUED = (
     "UPDATE metrics_evaluation SET state='queued', topics_answered=NULL, since='2030-01-01'"
     " WHERE since='2031-01-01'"
@@ -54,7 +52,11 @@ QUEUED = (
 @pytest.fixture
 def beside(alice: User, tmp_path: Path) -> Iterator[Write]:
     """A board of six runs under a second version: three are evaluated, three are queued and stale."""
-    values = {"AP": simulated(6, 10), "P@5": simulated(6, 10, seed=6), "Judged@10": np.ones((6, 10))}
+    values = {
+        "AP": simulated(6, 10),
+        "P@5": simulated(6, 10, seed=6),
+        "Judged@10": np.ones((6, 10)),
+    }
     board = make_board(alice.personal_team, values)
     Collection.objects.filter(pk=board.pk).update(measures=["AP", "P@5"])
     version = add_version(board, 2, [str(topic) for topic in range(10)])
@@ -65,7 +67,9 @@ def beside(alice: User, tmp_path: Path) -> Iterator[Write]:
         for name, matrix in values.items():
             vector(evaluation, name, matrix[place]).save()
     with in_a_file(tmp_path / "copy.sqlite3") as write:
-        half = Evaluation.objects.filter(qrels=version).order_by("pk").values_list("pk", flat=True)[3]
+        half = (
+            Evaluation.objects.filter(qrels=version).order_by("pk").values_list("pk", flat=True)[3]
+        )
         write(f"UPDATE metrics_evaluation SET since='2031-01-01' WHERE id >= {half}")
         write(QUEUED)
         yield write
@@ -96,7 +100,9 @@ def meanwhile(write: Callable[[], None]) -> Iterator[None]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("address", ADDRESSES)
-def test_an_answer_is_of_one_moment_and_so_is_its_tag(client: Client, beside: Write, address: str) -> None:
+def test_an_answer_is_of_one_moment_and_so_is_its_tag(
+    client: Client, beside: Write, address: str
+) -> None:
     before = read(client, address)
     assert before.status_code == 200
     with meanwhile(lambda: beside(EVALUATED)):
@@ -110,7 +116,9 @@ def test_an_answer_is_of_one_moment_and_so_is_its_tag(client: Client, beside: Wr
 
 
 def test_every_run_is_there_once_whenever_one_is_evaluated(client: Client, beside: Write) -> None:
-    one = EVALUATED.replace("WHERE", "WHERE id = (SELECT min(id) FROM metrics_evaluation WHERE state='queued') AND")
+    one = EVALUATED.replace(
+        "WHERE", "WHERE id = (SELECT min(id) FROM metrics_evaluation WHERE state='queued') AND"
+    )
 
     def look(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
         found = execute(sql, params, many, context)
@@ -121,16 +129,25 @@ def test_every_run_is_there_once_whenever_one_is_evaluated(client: Client, besid
     with connections["default"].execute_wrapper(look):
         boards = [read(client, BOARD).json() for _ in range(3)]
     for board in boards:
-        assert len({row["run"]["id"] for row in board["results"]}) == len(board["results"]) == board["count"] == 6
         assert (
-            board["ranked"] == board["states"]["evaluated"] == sum(row["rank"] is not None for row in board["results"])
+            len({row["run"]["id"] for row in board["results"]})
+            == len(board["results"])
+            == board["count"]
+            == 6
+        )
+        assert (
+            board["ranked"]
+            == board["states"]["evaluated"]
+            == sum(row["rank"] is not None for row in board["results"])
         )
         assert sum(board["states"].values()) == 6
         assert board["provisional"] == (board["ranked"] < 6)
     assert boards[-1]["ranked"] == 6
 
 
-def test_no_other_body_comes_back_with_a_run_that_is_restored(client: Client, beside: Write) -> None:
+def test_no_other_body_comes_back_with_a_run_that_is_restored(
+    client: Client, beside: Write
+) -> None:
     """Withdrawn and restored, everything is as it was, and the tag of before is right again."""
     withdraw = "UPDATE runs_run SET deleted_at='2031-01-01' WHERE tag='r0'"
     with meanwhile(lambda: beside(withdraw)):
@@ -150,4 +167,8 @@ def test_what_a_board_computed_is_stored_though_others_wrote_meanwhile(
     with in_a_file(tmp_path / "copy.sqlite3") as write:
         with meanwhile(lambda: write("UPDATE runs_team SET name = 'other'")):
             assert read(client, "/api/v1/collections/small/leaderboard/").status_code == 200
-        assert set(MetricVector.objects.values_list("measure", flat=True)) == {"nDCG@10", "AP", "Judged@10"}
+        assert set(MetricVector.objects.values_list("measure", flat=True)) == {
+            "nDCG@10",
+            "AP",
+            "Judged@10",
+        }

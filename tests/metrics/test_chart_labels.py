@@ -70,7 +70,9 @@ def two(submit: Submit) -> list[Run]:
 
 @pytest.fixture
 def eight(two: list[Run], submit: Submit) -> list[Run]:
-    return two + [submit(GOOD if number % 2 else POOR, tag=long_name(number)) for number in range(2, 8)]
+    return two + [
+        submit(GOOD if number % 2 else POOR, tag=long_name(number)) for number in range(2, 8)
+    ]
 
 
 def drawn_of(collection: Collection, name: str, **query: str) -> Figure:
@@ -88,7 +90,9 @@ def curves_of(runs: list[Run], measure: str = "nDCG") -> Figure:
 @pytest.mark.parametrize("size", ["column", "narrow", "tall"])
 @pytest.mark.parametrize("name", ["means", "what-if", "ranks", "significance"])
 def test_no_text_of_many_runs_is_cut(board: Collection, name: str, size: str) -> None:
-    check_texts(drawn_of(board, name, measures="RR" if name == "what-if" else "AP", limit="200"), size)
+    check_texts(
+        drawn_of(board, name, measures="RR" if name == "what-if" else "AP", limit="200"), size
+    )
 
 
 @pytest.mark.slow
@@ -104,7 +108,9 @@ def test_a_rank_stands_before_its_name(board: Collection) -> None:
     figure = drawn_of(board, "means", sort="AP", limit="200")
     for size in SIZES:
         told = [text for text in words(svg(figure, size)) if re.match(r"\d+\. ", text)]
-        assert [text.split()[0] for text in told] == [row[0].split()[0] for row in figure.rows], size
+        assert [text.split()[0] for text in told] == [row[0].split()[0] for row in figure.rows], (
+            size
+        )
     assert any("\N{HORIZONTAL ELLIPSIS}" in text for text in words(svg(figure)))
     # The table beside the picture has every name in full.
     assert {row[0].split()[1] for row in figure.rows} <= {run.tag for run in Run.objects.all()}
@@ -118,7 +124,10 @@ def test_a_row_of_many_has_room_for_its_letters(board: Collection, name: str) ->
     width = sides(drawn)[0]
     level = [line for line in lines(drawn) if line.ends[0][1] == line.ends[1][1]]
     named = [line for line in level if re.search(r"\br\d+\b|NTU", line.text)]
-    columns = [[line.ends[0][1] for line in named if (line.ends[0][0] > width / 2) == right] for right in (False, True)]
+    columns = [
+        [line.ends[0][1] for line in named if (line.ends[0][0] > width / 2) == right]
+        for right in (False, True)
+    ]
     assert len(columns[0]) >= 30
     assert (len(columns[1]) >= 30) == (name == "what-if")
     assert all(np.diff(sorted(heights)).min() >= 11.0 for heights in columns if heights)
@@ -131,7 +140,9 @@ def test_names_in_a_scatter_plot_begin_with_the_baseline(board: Collection, size
     figure = drawn_of(board, "scatter", x="RR", y="AP", baseline=str(run.pk))
     check_texts(figure, size)
     assert len(figure.rows) == RUNS
-    named = [line.text for line in lines(svg(figure, size)) if re.fullmatch(r"r\d+|NTU.*", line.text)]
+    named = [
+        line.text for line in lines(svg(figure, size)) if re.fullmatch(r"r\d+|NTU.*", line.text)
+    ]
     assert "r38" in named
     assert 3 <= len(named) <= 12
 
@@ -141,7 +152,9 @@ def test_names_in_a_scatter_plot_begin_with_the_baseline(board: Collection, size
 def test_a_legend_is_whole(eight: list[Run], size: str) -> None:
     figure = curves_of(eight)
     check_texts(figure, size)
-    check_texts(drawn_of(Collection.objects.get(slug="small"), "precision-recall", interp="interval"), size)
+    check_texts(
+        drawn_of(Collection.objects.get(slug="small"), "precision-recall", interp="interval"), size
+    )
     told = words(svg(figure, size))
     names = [long_name(number) for number in range(8)]
     if SIZES[size][0] < 600:
@@ -163,7 +176,9 @@ def test_the_ideal_is_dashed_in_the_legend_and_the_axis_has_a_title(two: list[Ru
 
 def test_tied_runs_have_a_row_each(board: Collection) -> None:
     figure = drawn_of(board, "what-if", measures="RR")
-    layers = [layer for layer in figure.draw(Look()).to_dict()["layer"] if layer["mark"]["type"] == "line"]
+    layers = [
+        layer for layer in figure.draw(Look()).to_dict()["layer"] if layer["mark"]["type"] == "line"
+    ]
     points = [point for layer in layers for point in layer["data"]["values"]]
     for side in ("official", "what if"):
         own = sorted((point["place"], point["rank"]) for point in points if point["side"] == side)
@@ -180,7 +195,8 @@ def test_runs_that_tie_for_the_first_rank_are_explained(alice: User) -> None:
     values[0] = values[1] = values[2] = values[3]
     make_scored("tied", team, values)
     notes = {
-        slug: "add up to more than 100%" in drawn_of(Collection.objects.get(slug=slug), "ranks").caption
+        slug: "add up to more than 100%"
+        in drawn_of(Collection.objects.get(slug=slug), "ranks").caption
         for slug in ("single", "tied")
     }
     assert notes == {"single": False, "tied": True}
@@ -193,7 +209,10 @@ def test_a_ratio_of_averages_is_called_one(two: list[Run]) -> None:
     ):
         evaluation = find_evaluation(run=two[0])
         drawn = curve(load_view(evaluation), parse_measure(measure), 20)
-        for figure in (curve_figure(drawn, measure=parse_measure(measure), run="r"), curves_of(two, measure)):
+        for figure in (
+            curve_figure(drawn, measure=parse_measure(measure), run="r"),
+            curves_of(two, measure),
+        ):
             assert said in figure.caption
             assert said in " ".join(words(svg(figure)))
 
@@ -219,11 +238,22 @@ def test_ticks_are_whole_numbers(low: int, high: int, ticks: list[int]) -> None:
 
 def test_a_level_that_counts_is_named(two: list[Run]) -> None:
     asked = Asked(two[0], find_evaluation(run=two[0]), {"rel": "2"})
-    assert "documents of level 2 and above count as relevant" in RUN_CHARTS["precision-recall"](asked).caption
+    assert (
+        "documents of level 2 and above count as relevant"
+        in RUN_CHARTS["precision-recall"](asked).caption
+    )
 
 
 @pytest.mark.parametrize(
-    "name", ["short", "16. " + "x" * 70, long_name(3), "W" * 60, "ü" * 60, "\N{CJK UNIFIED IDEOGRAPH-4E2D}" * 40]
+    "name",
+    [
+        "short",
+        "16. " + "x" * 70,
+        long_name(3),
+        "W" * 60,
+        "ü" * 60,
+        "\N{CJK UNIFIED IDEOGRAPH-4E2D}" * 40,
+    ],
 )
 @pytest.mark.parametrize("room", [20.0, 90.0, 300.0])
 def test_a_shortened_name_has_room_and_its_beginning(name: str, room: float) -> None:

@@ -44,14 +44,18 @@ def pair(submit: Submit) -> tuple[Run, Run]:
 
 
 def chart(api: APIClient, run: Run, name: str, status: int = 200, **query: Any) -> Any:
-    answer = api.get(f"/api/v1/runs/{run.pk}/charts/{name}", {**QUERIES.get(name.partition(".")[0], {}), **query})
+    answer = api.get(
+        f"/api/v1/runs/{run.pk}/charts/{name}", {**QUERIES.get(name.partition(".")[0], {}), **query}
+    )
     assert answer.status_code == status, answer.content
     return answer
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", list(RUN_CHARTS))
-def test_every_chart_comes_in_every_format(anonymous: APIClient, pair: tuple[Run, Run], name: str) -> None:
+def test_every_chart_comes_in_every_format(
+    anonymous: APIClient, pair: tuple[Run, Run], name: str
+) -> None:
     beginnings = {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF", "json": b"{"}
     for form, beginning in beginnings.items():
         answer = chart(anonymous, pair[0], f"{name}.{form}")
@@ -74,7 +78,9 @@ def test_a_chart_keeps_to_altairs_schema_in_every_look(pair: tuple[Run, Run], na
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", list(RUN_CHARTS))
-def test_every_picture_is_as_large_as_it_says(anonymous: APIClient, pair: tuple[Run, Run], name: str) -> None:
+def test_every_picture_is_as_large_as_it_says(
+    anonymous: APIClient, pair: tuple[Run, Run], name: str
+) -> None:
     for size, (width, height) in SIZES.items():
         svg = ET.fromstring(chart(anonymous, pair[0], f"{name}.svg", size=size).content)
         assert (svg.get("width"), svg.get("height")) == (str(width), str(height)), size
@@ -89,8 +95,12 @@ def test_a_png_has_300_dots_to_the_inch(anonymous: APIClient, pair: tuple[Run, R
     assert per_metre * 0.0254 == pytest.approx(300, abs=1)
 
 
-@pytest.mark.parametrize("measure", ["nDCG", "DCG", "nCG", "CG", "P", "R", "nDCG(gains='exp')", "P(rel=2)", "nDCG@10"])
-def test_a_curve_is_a_picture_with_a_title(anonymous: APIClient, pair: tuple[Run, Run], measure: str) -> None:
+@pytest.mark.parametrize(
+    "measure", ["nDCG", "DCG", "nCG", "CG", "P", "R", "nDCG(gains='exp')", "P(rel=2)", "nDCG@10"]
+)
+def test_a_curve_is_a_picture_with_a_title(
+    anonymous: APIClient, pair: tuple[Run, Run], measure: str
+) -> None:
     told = words(chart(anonymous, pair[0], "curve.svg", measure=measure, depth=20).content)
     assert f"{measure.removesuffix('@10')} of run good" in told
     assert "the mean of 3 topics at ranks 1 to 20; dashed: the ideal rankings" in told
@@ -128,11 +138,15 @@ def test_what_cannot_be_drawn_says_why(
     assert answer["Content-Type"] == "application/problem+json"
 
 
-def test_a_curves_table_has_the_values_of_the_api(anonymous: APIClient, pair: tuple[Run, Run]) -> None:
+def test_a_curves_table_has_the_values_of_the_api(
+    anonymous: APIClient, pair: tuple[Run, Run]
+) -> None:
     run = pair[1]
     drawn = curve(load_view(find_evaluation(run=run)), parse_measure("DCG"), 5)
     figure = curve_figure(drawn, measure=parse_measure("DCG"), run="poor")
-    answer = anonymous.get(f"/api/v1/runs/{run.pk}/curve/", {"measures": "DCG", "depth": 5}).json()["curves"][0]
+    answer = anonymous.get(f"/api/v1/runs/{run.pk}/curve/", {"measures": "DCG", "depth": 5}).json()[
+        "curves"
+    ][0]
     for row in figure.rows:
         index = int(row[0]) - 1
         # No DCG is below 0, whatever Student's t says.
@@ -157,14 +171,20 @@ def test_a_distribution_of_nothing_is_no_error() -> None:
 
 
 def test_topics_are_sorted_and_differences_have_signs() -> None:
-    figure = topics_figure([("1", 0.2), ("2", 0.9), ("3", float("nan"))], measure="AP", run="r", ranking="/")
+    figure = topics_figure(
+        [("1", 0.2), ("2", 0.9), ("3", float("nan"))], measure="AP", run="r", ranking="/"
+    )
     assert figure.rows == [["2", "0.9000"], ["1", "0.2000"]]
-    paired = paired_topics_figure([("1", -0.5), ("2", 0.25), ("3", 0.0)], measure="AP", run="a", other="b", ranking="/")
+    paired = paired_topics_figure(
+        [("1", -0.5), ("2", 0.25), ("3", 0.0)], measure="AP", run="a", other="b", ranking="/"
+    )
     assert paired.rows == [["2", "+0.2500"], ["3", "+0.0000"], ["1", "-0.5000"]]
     assert "higher on 1, lower on 1, equal on 1" in paired.caption
 
 
-def test_the_paired_chart_is_the_difference_of_the_api(anonymous: APIClient, pair: tuple[Run, Run]) -> None:
+def test_the_paired_chart_is_the_difference_of_the_api(
+    anonymous: APIClient, pair: tuple[Run, Run]
+) -> None:
     a, b = pair
     drawn = chart(anonymous, a, "topics.json", measure="AP", other=str(b.pk)).json()
     bars = {row["topic"]: row["value"] for row in next(iter(drawn["layer"]))["data"]["values"]}
@@ -174,7 +194,9 @@ def test_the_paired_chart_is_the_difference_of_the_api(anonymous: APIClient, pai
 
 
 def test_a_live_bar_leads_to_its_ranking() -> None:
-    figure = topics_figure([("a/b&c", 0.5)], measure="AP", run="r", ranking="/runs/1/ranking/?topic=")
+    figure = topics_figure(
+        [("a/b&c", 0.5)], measure="AP", run="r", ranking="/runs/1/ranking/?topic="
+    )
     (bar,) = figure.draw(Look(live=True)).to_dict(validate=True)["layer"][0]["data"]["values"]
     assert bar["address"] == "/runs/1/ranking/?topic=a%2Fb%26c"
     assert "address" not in json.dumps(figure.draw(Look()).to_dict())
@@ -182,11 +204,17 @@ def test_a_live_bar_leads_to_its_ranking() -> None:
 
 def test_thousands_of_topics_are_one_outline() -> None:
     topics = [(str(number), number / 5000) for number in range(5000)]
-    drawn = topics_figure(topics, measure="AP", run="r", ranking="/").draw(Look()).to_dict(validate=True)
+    drawn = (
+        topics_figure(topics, measure="AP", run="r", ranking="/")
+        .draw(Look())
+        .to_dict(validate=True)
+    )
     assert drawn["layer"][0]["mark"]["type"] == "area"
 
 
-def test_a_picture_with_another_run_is_not_remembered(anonymous: APIClient, pair: tuple[Run, Run]) -> None:
+def test_a_picture_with_another_run_is_not_remembered(
+    anonymous: APIClient, pair: tuple[Run, Run]
+) -> None:
     query = {"measure": "AP", "other": str(pair[1].pk)}
     chart(anonymous, pair[0], "topics.svg", **query)
     Run.objects.filter(pk=pair[1].pk).update(deleted_at=pair[1].created_at)
@@ -200,12 +228,16 @@ def test_the_what_if_chart_shows_both_ranks(anonymous: APIClient, pair: tuple[Ru
     assert {"1  good", "2  poor", "official: nDCG@10", "what if: RR"} <= set(words(answer.content))
 
 
-def test_the_means_of_a_board_with_their_intervals(anonymous: APIClient, alice: User, bob: User) -> None:
+def test_the_means_of_a_board_with_their_intervals(
+    anonymous: APIClient, alice: User, bob: User
+) -> None:
     """A team is named where two runs have the same tag."""
     make_board(alice.personal_team, {"AP": simulated(40, 20), "P@5": simulated(40, 20, seed=6)})
     assert Run.objects.filter(tag="r14").update(tag="r13", team=bob.personal_team) == 1
     path, query = "/api/v1/collections/board", {"sort": "P@5", "limit": "200"}
-    board = anonymous.get(f"{path}/leaderboard/", {**query, "statistics": "intervals"}).json()["results"]
+    board = anonymous.get(f"{path}/leaderboard/", {**query, "statistics": "intervals"}).json()[
+        "results"
+    ]
     drawn = anonymous.get(f"{path}/charts/means.json", query).json()
     intervals, points = drawn["layer"]
     expected = []
@@ -213,7 +245,11 @@ def test_the_means_of_a_board_with_their_intervals(anonymous: APIClient, alice: 
         value = row["values"]["P@5"]
         tag, team = row["run"]["tag"], row["run"]["team"]
         name = f"{row['rank']}. {tag} ({team})" if tag == "r13" else f"{row['rank']}. {tag}"
-        shown = {"mean": value["mean"], "low": max(0.0, value["low"]), "high": min(1.0, value["high"])}
+        shown = {
+            "mean": value["mean"],
+            "low": max(0.0, value["low"]),
+            "high": min(1.0, value["high"]),
+        }
         expected.append({"row": place, "run": name, **shown})
     assert intervals["data"]["values"] == points["data"]["values"] == expected
     phone = anonymous.get(f"{path}/charts/means.json", {**query, "size": "narrow"}).json()
@@ -228,13 +264,20 @@ def test_two_measures_of_a_board(anonymous: APIClient, alice: User) -> None:
     """Every run has a point; up to 30 have intervals, and very many are drawn faint."""
     make_board(alice.personal_team, {"AP": simulated(40, 20), "P@5": simulated(40, 20, seed=6)})
     path = "/api/v1/collections/board"
-    rows = anonymous.get(f"{path}/leaderboard/", {"limit": "200", "statistics": "intervals"}).json()["results"]
-    means = {row["run"]["tag"]: tuple(row["values"][name]["mean"] for name in ("AP", "P@5")) for row in rows}
+    rows = anonymous.get(
+        f"{path}/leaderboard/", {"limit": "200", "statistics": "intervals"}
+    ).json()["results"]
+    means = {
+        row["run"]["tag"]: tuple(row["values"][name]["mean"] for name in ("AP", "P@5"))
+        for row in rows
+    }
     drawn = anonymous.get(f"{path}/charts/scatter.json", {"x": "AP", "y": "P@5"}).json()
     across, upwards, points, *_ = drawn["layer"]
     assert {point["run"]: (point["x"], point["y"]) for point in points["data"]["values"]} == means
     assert across["data"]["values"] == upwards["data"]["values"] == []
-    few = anonymous.get(f"{path}/charts/scatter.json", {"x": "AP", "y": "P@5", "filter": "r1*"}).json()["layer"]
+    few = anonymous.get(
+        f"{path}/charts/scatter.json", {"x": "AP", "y": "P@5", "filter": "r1*"}
+    ).json()["layer"]
     known = {row["run"]["tag"]: row["values"]["AP"] for row in rows}
     assert len(few[0]["data"]["values"]) == 11
     for point in few[0]["data"]["values"]:
@@ -244,19 +287,26 @@ def test_two_measures_of_a_board(anonymous: APIClient, alice: User) -> None:
         )
     same = anonymous.get(f"{path}/charts/scatter.svg", {"x": "AP", "y": "AP"})
     assert (same.status_code, same.json()["code"]) == (400, "nothing_to_draw")
-    assert anonymous.get(f"{path}/charts/scatter.svg", {"sort": "AP"}).json()["code"] == "unknown_parameter"
+    assert (
+        anonymous.get(f"{path}/charts/scatter.svg", {"sort": "AP"}).json()["code"]
+        == "unknown_parameter"
+    )
 
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("theme", PALETTES)
-def test_means_are_drawn_in_every_look(anonymous: APIClient, alice: User, theme: str, size: str) -> None:
+def test_means_are_drawn_in_every_look(
+    anonymous: APIClient, alice: User, theme: str, size: str
+) -> None:
     collection = make_board(alice.personal_team, {"AP": simulated(3, 20)})
     figure = COLLECTION_CHARTS["means"](collection, {}, AnonymousUser())
     assert [row[0].split(".")[0] for row in figure.rows] == ["1", "2", "3"]
     figure.draw(Look(theme, size, live=True)).to_dict()
 
 
-def test_the_bundle_is_made_once_and_served_for_good(anonymous: APIClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bundle_is_made_once_and_served_for_good(
+    anonymous: APIClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made: list[bytes] = []
     monkeypatch.setattr(bundle, "_made", lambda: made.append(b"") or b"script")
     for _ in range(2):

@@ -66,13 +66,19 @@ def column(measure: Any, test: str, name: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("test", list(TESTS))
-def test_every_test_answers_what_the_engine_computes(api: APIClient, values: Matrix, test: str) -> None:
+def test_every_test_answers_what_the_engine_computes(
+    api: APIClient, values: Matrix, test: str
+) -> None:
     answer = ask(api, tests=test, resamples=B, seed=3, confidence=0.9)
     (measure,) = answer["measures"]
-    expected = TESTS[test].compare(values, *all_pairs(RUNS), Options(confidence=0.9, resamples=B, seed=3))
+    expected = TESTS[test].compare(
+        values, *all_pairs(RUNS), Options(confidence=0.9, resamples=B, seed=3)
+    )
     for name in ("low", "high", "statistic", "p_value", "exact"):
         assert column(measure, test, name) == getattr(expected, name).tolist(), name
-    adjusted = expected.p_value if TESTS[test].simultaneous else CORRECTIONS["holm"](expected.p_value)
+    adjusted = (
+        expected.p_value if TESTS[test].simultaneous else CORRECTIONS["holm"](expected.p_value)
+    )
     assert column(measure, test, "p_adjusted") == adjusted.tolist()
     assert column(measure, test, "significant") == (adjusted < 0.05).tolist()
     family = measure["tests"][test]
@@ -80,14 +86,21 @@ def test_every_test_answers_what_the_engine_computes(api: APIClient, values: Mat
     assert family["correction"] == (None if TESTS[test].simultaneous else "holm")
 
 
-@pytest.mark.parametrize(("test", "theirs"), [("paired_t", stats.ttest_rel), ("wilcoxon", stats.wilcoxon)])
+@pytest.mark.parametrize(
+    ("test", "theirs"), [("paired_t", stats.ttest_rel), ("wilcoxon", stats.wilcoxon)]
+)
 @pytest.mark.parametrize(
     ("ours", "correction"),
     [("holm", "holm"), ("hochberg", "simes-hochberg"), ("bonferroni", "bonferroni"), ("benjamini_hochberg", "fdr_bh"),
      ("benjamini_yekutieli", "fdr_by")],
 )  # fmt: skip
 def test_against_scipy_and_statsmodels(
-    api: APIClient, values: Matrix, test: str, theirs: Callable[..., Any], ours: str, correction: str
+    api: APIClient,
+    values: Matrix,
+    test: str,
+    theirs: Callable[..., Any],
+    ours: str,
+    correction: str,
 ) -> None:
     (measure,) = ask(api, tests=test, correction=ours)["measures"]
     expected = [theirs(values[i], values[j]).pvalue for i, j in zip(*all_pairs(RUNS), strict=True)]
@@ -109,7 +122,10 @@ def test_effect_sizes_and_means_are_those_of_the_engine(api: APIClient, values: 
         ("cliff_delta", sizes.cliff_delta), ("probability_better", sizes.probability_better),
     ):  # fmt: skip
         for end in ("value", "low", "high"):
-            assert [pair[name][end] for pair in pairs] == getattr(estimate, end).tolist(), (name, end)
+            assert [pair[name][end] for pair in pairs] == getattr(estimate, end).tolist(), (
+                name,
+                end,
+            )
     assert [[pair["wins"], pair["ties"], pair["losses"]] for pair in pairs] == np.transpose(
         [sizes.wins, sizes.ties, sizes.losses]
     ).tolist()
@@ -120,7 +136,9 @@ def test_the_omnibus_tests_against_scipy_and_by_hand(api: APIClient, values: Mat
     assert set(measure["omnibus"]) == {"anova", "friedman", "kruskal_wallis"}
     friedman, kruskal = stats.friedmanchisquare(*values), stats.kruskal(*values)
     assert measure["omnibus"]["friedman"]["p_value"] == pytest.approx(friedman.pvalue, rel=1e-9)
-    assert measure["omnibus"]["kruskal_wallis"]["p_value"] == pytest.approx(kruskal.pvalue, rel=1e-9)
+    assert measure["omnibus"]["kruskal_wallis"]["p_value"] == pytest.approx(
+        kruskal.pvalue, rel=1e-9
+    )
     anova = measure["omnibus"]["anova"]
     between = TOPICS * ((values.mean(axis=1) - values.mean()) ** 2).sum()
     rest = values - values.mean(axis=1, keepdims=True) - values.mean(axis=0) + values.mean()
@@ -150,7 +168,9 @@ def test_a_baseline_makes_a_family_of_its_own(api: APIClient, values: Matrix) ->
     assert answer["family"] == {"kind": "baseline", "baseline": baseline, "runs": 6, "pairs": 5}
     (measure,) = answer["measures"]
     first, second = baseline_pairs(RUNS, 2)
-    expected = CORRECTIONS["holm"](TESTS["paired_t"].compare(values, first, second, Options()).p_value)
+    expected = CORRECTIONS["holm"](
+        TESTS["paired_t"].compare(values, first, second, Options()).p_value
+    )
     assert column(measure, "paired_t", "p_adjusted") == expected.tolist()
     assert {pair["b"] for pair in measure["pairs"]} == {baseline}
     assert measure["tests"]["paired_t"]["family"] == 5
@@ -159,7 +179,9 @@ def test_a_baseline_makes_a_family_of_its_own(api: APIClient, values: Matrix) ->
     assert measure["tests"]["paired_t"]["groups"] is None
 
 
-def test_the_answer_states_everything_that_makes_its_figures_again(api: APIClient, values: Matrix) -> None:
+def test_the_answer_states_everything_that_makes_its_figures_again(
+    api: APIClient, values: Matrix
+) -> None:
     query = {
         "tests": ["randomisation"], "correction": "none", "alpha": 0.01, "confidence": 0.9, "resamples": B, "seed": 5,
         "zeros": "pratt", "ties": "rounded", "min_difference": 0.5,
@@ -176,14 +198,18 @@ def test_the_answer_states_everything_that_makes_its_figures_again(api: APIClien
 
 
 @pytest.mark.parametrize("test", ["randomisation", "bootstrap", "randomised_tukey_hsd", "paired_t"])
-def test_a_p_is_made_again_from_what_the_api_gives(api: APIClient, collection: str, test: str) -> None:
+def test_a_p_is_made_again_from_what_the_api_gives(
+    api: APIClient, collection: str, test: str
+) -> None:
     """As docs/statistics.md says: values per topic, the topics of every run, the best run first, B and the seed."""
     many(api, 5)
     answer = ask(api, SMALL, measure="nDCG@10", tests=test, resamples=B, seed=17)
     (measure,) = answer["measures"]
     rows = []
     for entry in measure["means"]:
-        read = ask(api, f"/api/v1/runs/{entry['run']}/values/", measures="nDCG@10", qrels=answer["qrels"])
+        read = ask(
+            api, f"/api/v1/runs/{entry['run']}/values/", measures="nDCG@10", qrels=answer["qrels"]
+        )
         rows.append([topic["values"]["nDCG@10"] for topic in read["topics"]])
     options = Options(resamples=answer["resamples"], seed=answer["seed"])
     again = TESTS[test].compare(np.array(rows), *all_pairs(len(rows)), options)
@@ -196,7 +222,9 @@ def test_the_order_in_which_runs_are_named_changes_nothing(api: APIClient, value
     assert ask(api, runs=",".join(ids), **query) == ask(api, runs=",".join(reversed(ids)), **query)
 
 
-def test_topics_without_a_value_of_every_run_are_left_out_and_counted(api: APIClient, team: Team) -> None:
+def test_topics_without_a_value_of_every_run_are_left_out_and_counted(
+    api: APIClient, team: Team
+) -> None:
     values = simulated(3, 12)
     values[0, 4] = values[1, 4] = values[2, 9] = np.nan
     make_scored("scored", team, values)
@@ -226,7 +254,9 @@ def test_several_measures_each_have_an_order_of_their_own(api: APIClient, team: 
     answer = ask(api, measures="RR,AP")
     assert [measure["measure"] for measure in answer["measures"]] == ["RR", "AP"]
     for measure, expected in zip(answer["measures"], values[::-1], strict=True):
-        assert [entry["mean"] for entry in measure["means"]] == sorted_values(expected).mean(axis=1).tolist()
+        assert [entry["mean"] for entry in measure["means"]] == sorted_values(expected).mean(
+            axis=1
+        ).tolist()
     assert answer["measures"][0] == ask(api, measure="RR")["measures"][0]
 
 
@@ -265,11 +295,23 @@ def test_tests_side_by_side_say_where_their_verdicts_part(api: APIClient, team: 
     assert (omnibus["anova"]["p_value"] < 0.05) != (omnibus["friedman"]["p_value"] < 0.05)
     assert "omnibus_tests_disagree" in [caution["code"] for caution in measure["cautions"]]
     # The mean of the second is lower than the base's, and it is better on 25 of 30 topics.
-    (odd,) = (pair for pair in measure["disagreements"]["pairs"] if {pair["a"], pair["b"]} == set(ids[:2]))
+    (odd,) = (
+        pair for pair in measure["disagreements"]["pairs"] if {pair["a"], pair["b"]} == set(ids[:2])
+    )
     assert odd["tests"]["wilcoxon"]["p_value"] != odd["tests"]["paired_t"]["p_value"]
-    assert (odd["a"], odd["losses"], odd["tests"]["sign"]["p_adjusted"] < 0.05) == (ids[0], 25, True)
-    assert (odd["tests"]["sign"]["significant"], odd["tests"]["sign"]["withheld"]) == (False, "other_direction")
-    assert ask(api, tests="paired_t,randomisation", resamples=B)["measures"][0]["disagreements"] is None
+    assert (odd["a"], odd["losses"], odd["tests"]["sign"]["p_adjusted"] < 0.05) == (
+        ids[0],
+        25,
+        True,
+    )
+    assert (odd["tests"]["sign"]["significant"], odd["tests"]["sign"]["withheld"]) == (
+        False,
+        "other_direction",
+    )
+    assert (
+        ask(api, tests="paired_t,randomisation", resamples=B)["measures"][0]["disagreements"]
+        is None
+    )
 
 
 def test_pairs_come_in_pages_sorted_and_of_one_run(api: APIClient, values: Matrix) -> None:
@@ -284,7 +326,10 @@ def test_pairs_come_in_pages_sorted_and_of_one_run(api: APIClient, values: Matri
     by_p = ask(api, sort="p_value")["measures"][0]["pairs"]
     p_values = [pair["tests"]["paired_t"]["p_value"] for pair in by_p]
     assert p_values == sorted(p_values)
-    by_size = [abs(pair["difference"]) for pair in ask(api, sort="difference", limit=5)["measures"][0]["pairs"]]
+    by_size = [
+        abs(pair["difference"])
+        for pair in ask(api, sort="difference", limit=5)["measures"][0]["pairs"]
+    ]
     assert by_size == sorted((abs(pair["difference"]) for pair in whole), reverse=True)[:5]
     run = whole[0]["b"]
     (measure,) = ask(api, run=run)["measures"]
@@ -300,7 +345,11 @@ def test_identical_runs_have_p_one(api: APIClient, submit: Callable[..., Run]) -
     (pair,) = measure["pairs"]
     assert (pair["difference"], pair["wins"], pair["reading"]) == (0.0, 0, "none")
     for verdict in pair["tests"].values():
-        assert (verdict["p_value"], verdict["p_adjusted"], verdict["significant"]) == (1.0, 1.0, False)
+        assert (verdict["p_value"], verdict["p_adjusted"], verdict["significant"]) == (
+            1.0,
+            1.0,
+            False,
+        )
 
 
 @pytest.mark.parametrize("test", list(TESTS))
@@ -316,7 +365,9 @@ def test_every_test_compares_runs(api: APIClient, collection: str, test: str) ->
         assert 0 <= verdict["p_value"] <= verdict["p_adjusted"] <= 1
 
 
-def test_p_values_that_count_for_all_pairs_are_not_corrected_again(api: APIClient, values: Matrix) -> None:
+def test_p_values_that_count_for_all_pairs_are_not_corrected_again(
+    api: APIClient, values: Matrix
+) -> None:
     for correction, noted in (("holm", True), ("none", False)):
         (measure,) = ask(api, test="tukey_hsd", correction=correction)["measures"]
         assert column(measure, "tukey_hsd", "p_value") == column(measure, "tukey_hsd", "p_adjusted")
@@ -343,7 +394,11 @@ def test_p_values_that_count_for_all_pairs_are_not_corrected_again(api: APIClien
         ({"min_difference": "inf"}, "invalid", "min_difference"),
         ({"sort": "name"}, "invalid", "sort"),
         ({"limit": "0"}, "invalid", "limit"),
-        ({"limit": "5000", "tests": "paired_t,sign,wilcoxon,conover,nemenyi"}, "too_many_values", "limit"),
+        (
+            {"limit": "5000", "tests": "paired_t,sign,wilcoxon,conover,nemenyi"},
+            "too_many_values",
+            "limit",
+        ),
         ({"run": "x"}, "invalid", "run"),
         ({"runs": "17"}, "invalid", "runs"),
         ({"runs": "7b2d1a52-8a52-4b0e-9d5b-0d5f8f0f0f0f"}, "unknown_run", "runs"),
@@ -353,7 +408,11 @@ def test_p_values_that_count_for_all_pairs_are_not_corrected_again(api: APIClien
     ],
 )
 def test_a_comparison_without_an_answer_says_why(
-    api: APIClient, submit: Callable[..., Run], query: dict[str, str], code: str, pointer: str | None
+    api: APIClient,
+    submit: Callable[..., Run],
+    query: dict[str, str],
+    code: str,
+    pointer: str | None,
 ) -> None:
     submit(GOOD)
     answer = api.get(SMALL, query)
@@ -362,7 +421,9 @@ def test_a_comparison_without_an_answer_says_why(
 
 
 @pytest.mark.queries
-def test_values_of_two_versions_of_the_judgements_never_meet(api: APIClient, submit: Callable[..., Run]) -> None:
+def test_values_of_two_versions_of_the_judgements_never_meet(
+    api: APIClient, submit: Callable[..., Run]
+) -> None:
     for tag in ("one", "two"):
         submit(GOOD, tag=tag)
     upload(api, "collections/small/qrels/", "1 0 b 3\n2 0 y 1\n")

@@ -22,7 +22,12 @@ from metrics.pages.comparisons.words import ASKS, agreement
 from metrics.services.comparisons import workload
 from metrics.services.comparisons.comparison import ComparisonQuery, read_rank_intervals
 from metrics.services.comparisons.shown_pairs import Bounded, Fragile, ShownPair, Verdict
-from metrics.services.comparisons.stored import Answer, compare, look_up_comparison, queue_comparison
+from metrics.services.comparisons.stored import (
+    Answer,
+    compare,
+    look_up_comparison,
+    queue_comparison,
+)
 from runs.models import Collection, Run, Team, User
 from tests.conftest import GOOD, POOR
 from tests.metrics.drawings import words
@@ -45,7 +50,9 @@ def board(alice: User) -> list[str]:
     return make_scored("scored", Team.objects.get(personal_of=alice), simulated(12, 30))
 
 
-def chart(api: APIClient, name: str, status: int = 200, collection: str = "small", **query: Any) -> Any:
+def chart(
+    api: APIClient, name: str, status: int = 200, collection: str = "small", **query: Any
+) -> Any:
     answer = api.get(f"/api/v1/collections/{collection}/charts/{name}", query)
     assert answer.status_code == status, answer.content
     return answer
@@ -62,8 +69,15 @@ def test_every_chart_comes_in_every_format_and_keeps_to_its_size(
     anonymous: APIClient, pair: tuple[Run, Run], name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("metrics.services.comparisons.comparison.MIN_TOPICS", 3)
-    for form, beginning in {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF", "json": b"{"}.items():
-        assert chart(anonymous, f"{name}.{form}", **asked(pair, name)).content.startswith(beginning), form
+    for form, beginning in {
+        "svg": b"<svg",
+        "png": b"\x89PNG",
+        "pdf": b"%PDF",
+        "json": b"{",
+    }.items():
+        assert chart(anonymous, f"{name}.{form}", **asked(pair, name)).content.startswith(
+            beginning
+        ), form
     figure = COLLECTION_CHARTS[name](Collection.objects.get(slug="small"), asked(pair, name), None)
     assert len(figure.caption) > 40
     for theme in PALETTES:
@@ -75,7 +89,11 @@ def test_every_chart_comes_in_every_format_and_keeps_to_its_size(
 
 @pytest.mark.parametrize("name", COMPARED)
 def test_a_picture_is_sent_once(
-    anonymous: APIClient, pair: tuple[Run, Run], name: str, api: APIClient, monkeypatch: pytest.MonkeyPatch
+    anonymous: APIClient,
+    pair: tuple[Run, Run],
+    name: str,
+    api: APIClient,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("metrics.services.comparisons.comparison.MIN_TOPICS", 3)
     first = chart(anonymous, f"{name}.json", **asked(pair, name))
@@ -88,7 +106,9 @@ def test_a_picture_is_sent_once(
 
 
 def test_the_heat_map_says_what_the_comparison_says(anonymous: APIClient, board: list[str]) -> None:
-    drawn = chart(anonymous, "significance.json", collection="scored", live="true", alpha="0.1").json()
+    drawn = chart(
+        anonymous, "significance.json", collection="scored", live="true", alpha="0.1"
+    ).json()
     cells = {(row["run"], row["against"]): row for row in drawn["layer"][0]["data"]["values"]}
     answer = anonymous.get("/api/v1/collections/scored/comparison/", {"alpha": "0.1"}).json()
     tags = {run["id"]: run["tag"] for run in answer["runs"]}
@@ -100,9 +120,14 @@ def test_the_heat_map_says_what_the_comparison_says(anonymous: APIClient, board:
     for found in answer["measures"][0]["pairs"]:
         a, b, p = tags[found["a"]], tags[found["b"]], found["tests"]["paired_t"]["p_adjusted"]
         bound = next((bound for bound in (0.002, 0.02, 0.1) if p < bound), None)
-        for row, column, better in ((a, b, found["difference"] > 0), (b, a, found["difference"] < 0)):
+        for row, column, better in (
+            (a, b, found["difference"] > 0),
+            (b, a, found["difference"] < 0),
+        ):
             word = "better" if better else "worse"
-            assert cells[row, column]["kind"] == (f"{word}, p < {bound:g}" if bound else "not significant")
+            assert cells[row, column]["kind"] == (
+                f"{word}, p < {bound:g}" if bound else "not significant"
+            )
         assert cells[a, b]["difference"] == pytest.approx(found["difference"])
         assert cells[a, b]["pair"] == f"{found['a']},{found['b']}"
     labels = drawn["layer"][0]["encoding"]["y"]["axis"]["labelExpr"].removesuffix("[datum.value]")
@@ -145,36 +170,60 @@ def test_ranks_are_those_of_the_leaderboard(anonymous: APIClient, board: list[st
     rows = anonymous.get("/api/v1/collections/scored/leaderboard/", query).json()["results"]
     drawn = chart(anonymous, "ranks.json", collection="scored").json()["data"]["values"]
     assert [(row["run"], row["low"], row["high"]) for row in drawn] == [
-        (row["run"]["tag"], row["statistics"]["rank"]["low"], row["statistics"]["rank"]["high"]) for row in rows
+        (row["run"]["tag"], row["statistics"]["rank"]["low"], row["statistics"]["rank"]["high"])
+        for row in rows
     ]
 
 
 def test_curves_are_those_of_the_runs(anonymous: APIClient, pair: tuple[Run, Run]) -> None:
-    lines = chart(anonymous, "curves.json", **asked(pair, "curves"), measure="DCG", depth="4").json()["data"]["values"]
+    lines = chart(
+        anonymous, "curves.json", **asked(pair, "curves"), measure="DCG", depth="4"
+    ).json()["data"]["values"]
     for run in pair:
-        curve = anonymous.get(f"/api/v1/runs/{run.pk}/curve/", {"measures": "DCG", "depth": "4"}).json()["curves"][0]
-        assert [point["value"] for point in lines if point["line"] == run.tag] == pytest.approx(curve["mean"])
+        curve = anonymous.get(
+            f"/api/v1/runs/{run.pk}/curve/", {"measures": "DCG", "depth": "4"}
+        ).json()["curves"][0]
+        assert [point["value"] for point in lines if point["line"] == run.tag] == pytest.approx(
+            curve["mean"]
+        )
 
 
 @pytest.mark.parametrize(
-    "query", [{"rounding": "exact"}, {"interp": "interval", "rel": "2"}, {"rel": "1", "level": "2", "points": "3"}]
+    "query",
+    [
+        {"rounding": "exact"},
+        {"interp": "interval", "rel": "2"},
+        {"rel": "1", "level": "2", "points": "3"},
+    ],
 )
 def test_precision_over_recall_is_that_of_the_runs(
     anonymous: APIClient, pair: tuple[Run, Run], query: dict[str, str]
 ) -> None:
-    points = chart(anonymous, "precision-recall.json", **asked(pair, "precision-recall"), **query).json()
+    points = chart(
+        anonymous, "precision-recall.json", **asked(pair, "precision-recall"), **query
+    ).json()
     lines: dict[str, list[float]] = {}
     for point in points["data"]["values"]:
         lines.setdefault(point["line"], []).append(point["precision"])
     several = len(lines) > 2
     for run in pair:
-        for curve in anonymous.get(f"/api/v1/runs/{run.pk}/precision-recall/", query).json()["curves"]:
-            level = f"level {curve['rel']} and above" if "rel" in curve else f"level {curve['level']} alone"
-            assert lines.pop(f"{run.tag}, {level}" if several else run.tag) == pytest.approx(curve["mean"])
+        for curve in anonymous.get(f"/api/v1/runs/{run.pk}/precision-recall/", query).json()[
+            "curves"
+        ]:
+            level = (
+                f"level {curve['rel']} and above"
+                if "rel" in curve
+                else f"level {curve['level']} alone"
+            )
+            assert lines.pop(f"{run.tag}, {level}" if several else run.tag) == pytest.approx(
+                curve["mean"]
+            )
     assert not lines
 
 
-def test_a_filter_chooses_whose_curves_are_drawn(anonymous: APIClient, pair: tuple[Run, Run]) -> None:
+def test_a_filter_chooses_whose_curves_are_drawn(
+    anonymous: APIClient, pair: tuple[Run, Run]
+) -> None:
     for name in ("curves", "precision-recall"):
         drawn = chart(anonymous, f"{name}.json", filter="-tag:good").json()["data"]["values"]
         assert {point["line"] for point in drawn} - {"ideal"} == {"poor"}
@@ -205,10 +254,17 @@ def test_a_line_joins_what_both_runs_found(anonymous: APIClient, pair: tuple[Run
     ],
 )
 def test_what_cannot_be_drawn_says_why(
-    anonymous: APIClient, pair: tuple[Run, Run], name: str, query: dict[str, str], status: int, code: str
+    anonymous: APIClient,
+    pair: tuple[Run, Run],
+    name: str,
+    query: dict[str, str],
+    status: int,
+    code: str,
 ) -> None:
     ids = [str(run.pk) for run in pair]
-    answer = chart(anonymous, name, status, **{key: text.format(*ids) for key, text in query.items()})
+    answer = chart(
+        anonymous, name, status, **{key: text.format(*ids) for key, text in query.items()}
+    )
     assert (answer["Content-Type"], answer.json()["code"]) == ("application/problem+json", code)
 
 
@@ -218,10 +274,13 @@ def test_a_stored_comparison_has_the_charts_of_one_made_at_once(
     collection = Collection.objects.get(slug="scored")
     query = ComparisonQuery([parse_measure("AP")], tests=["sign", "paired_t"])
     at_once = {
-        name: chart(anonymous, f"{name}.json", collection="scored", tests="sign").json() for name in ANSWER_CHARTS
+        name: chart(anonymous, f"{name}.json", collection="scored", tests="sign").json()
+        for name in ANSWER_CHARTS
     }
     monkeypatch.setattr(workload, "AT_ONCE_SECONDS", 0.0)
-    assert chart(anonymous, "ranks.svg", 400, "scored", seed="9").json()["code"] == "nothing_to_draw"
+    assert (
+        chart(anonymous, "ranks.svg", 400, "scored", seed="9").json()["code"] == "nothing_to_draw"
+    )
     stored = queue_comparison(collection=collection, query=query)
     base = f"/api/v1/comparisons/{stored.pk}/charts/"
     assert anonymous.get(f"{base}ranks.svg").status_code == 202
@@ -230,7 +289,10 @@ def test_a_stored_comparison_has_the_charts_of_one_made_at_once(
         assert anonymous.get(f"{base}{name}.json").json() == expected
     other = anonymous.get(f"{base}significance.json", {"tests": "paired_t"}).json()
     assert other != at_once["significance"]
-    for wrong, code in ({"tests": "wilcoxon"}, "unknown_test"), ({"measures": "RR"}, "unknown_measure"):
+    for wrong, code in (
+        ({"tests": "wilcoxon"}, "unknown_test"),
+        ({"measures": "RR"}, "unknown_measure"),
+    ):
         assert anonymous.get(f"{base}significance.svg", wrong).json()["code"] == code
     assert anonymous.get(f"{base}curves.svg").status_code == 404
 
@@ -254,10 +316,15 @@ def test_every_test_and_correction_has_a_name_and_a_question() -> None:
 
 def verdicts(**significant: bool) -> ShownPair:
     nothing = Bounded(0.0, 0.0, 0.0)
-    said = [Verdict(name, 0, 0, 0, 0.5, 0.5, False, int(found), "", 1) for name, found in significant.items()]
+    said = [
+        Verdict(name, 0, 0, 0, 0.5, 0.5, False, int(found), "", 1)
+        for name, found in significant.items()
+    ]
     run = Run(tag="a")
     sizes, counts = [nothing] * 5, [0] * 5
-    return ShownPair(run, run, 0, 0, 0, 0, "none", *sizes, *counts, Fragile(None, None, []), said, None, {})
+    return ShownPair(
+        run, run, 0, 0, 0, 0, "none", *sizes, *counts, Fragile(None, None, []), said, None, {}
+    )
 
 
 @pytest.mark.parametrize(

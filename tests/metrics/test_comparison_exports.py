@@ -40,11 +40,19 @@ def export(api: APIClient, kind: str, **query: Any) -> str:
 
 
 def test_csv_has_every_figure_of_the_answer(api: APIClient, ids: list[str]) -> None:
-    query = {"measures": "AP,P(rel=2)@5", "tests": "paired_t,randomisation", "resamples": 500, "seed": 4}
+    query = {
+        "measures": "AP,P(rel=2)@5",
+        "tests": "paired_t,randomisation",
+        "resamples": 500,
+        "seed": 4,
+    }
     rows = list(csv.DictReader(io.StringIO(export(api, "csv", **query))))
     answer = api.get(SCORED, query).json()
     expected = [
-        (measure, pair, test) for measure in answer["measures"] for pair in measure["pairs"] for test in answer["tests"]
+        (measure, pair, test)
+        for measure in answer["measures"]
+        for pair in measure["pairs"]
+        for test in answer["tests"]
     ]
     assert len(rows) == len(expected) == 24
     for row, (measure, pair, test) in zip(rows, expected, strict=True):
@@ -60,12 +68,32 @@ def test_csv_has_every_figure_of_the_answer(api: APIClient, ids: list[str]) -> N
         assert [int(row[name]) for name in ("wins", "topics_tied", "losses")] == [
             pair["wins"], pair["ties"], pair["losses"],
         ]  # fmt: skip
-        inputs = ("seed", "resamples", "qrels", "scores", "collection", "engine_version", "alpha", "confidence")
-        assert [row[name] for name in inputs] == ["4", "500", "1", "float64", "scored", "1", "0.05", "0.95"]
+        inputs = (
+            "seed",
+            "resamples",
+            "qrels",
+            "scores",
+            "collection",
+            "engine_version",
+            "alpha",
+            "confidence",
+        )
+        assert [row[name] for name in inputs] == [
+            "4",
+            "500",
+            "1",
+            "float64",
+            "scored",
+            "1",
+            "0.05",
+            "0.95",
+        ]
         assert (row["correction"], row["family"], row["topics"]) == ("holm", "6", "30")
 
 
-def test_csv_of_one_run_and_its_limit(api: APIClient, ids: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_csv_of_one_run_and_its_limit(
+    api: APIClient, ids: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     rows = list(csv.DictReader(io.StringIO(export(api, "csv", run=ids[1]))))
     assert len(rows) == 3
     assert all(ids[1] in (row["run_a"], row["run_b"]) for row in rows)
@@ -100,10 +128,14 @@ def test_a_latex_table_with_letters(api: APIClient, ids: list[str]) -> None:
     assert "Run & AP & P(rel=2)@5" in latex
     answer = api.get(SCORED, {"measures": "AP,P(rel=2)@5"}).json()
     tags = {run["id"]: run["tag"] for run in answer["runs"]}
-    assert [row[0] for row in cells] == [tags[entry["run"]] for entry in answer["measures"][0]["means"]]
+    assert [row[0] for row in cells] == [
+        tags[entry["run"]] for entry in answer["measures"][0]["means"]
+    ]
     for place, measure in enumerate(answer["measures"], 1):
         means = {tags[entry["run"]]: entry["mean"] for entry in measure["means"]}
-        letters = {tags[entry["run"]]: entry["letters"] for entry in measure["tests"]["paired_t"]["groups"]}
+        letters = {
+            tags[entry["run"]]: entry["letters"] for entry in measure["tests"]["paired_t"]["groups"]
+        }
         best = max(means.values())
         for row in cells:
             text = f"{means[row[0]]:.4f}"
@@ -117,7 +149,13 @@ def test_a_latex_table_with_letters(api: APIClient, ids: list[str]) -> None:
 
 
 def test_a_latex_table_against_a_baseline(api: APIClient, ids: list[str]) -> None:
-    query = {"baseline": ids[0], "tests": "randomisation", "resamples": 20_000, "seed": 2, "alpha": 0.1}
+    query = {
+        "baseline": ids[0],
+        "tests": "randomisation",
+        "resamples": 20_000,
+        "seed": 2,
+        "alpha": 0.1,
+    }
     caption, cells = structure_of(export(api, "tex", **query))
     (measure,) = api.get(SCORED, query).json()["measures"]
     marks = {"r0": ""}
@@ -131,7 +169,13 @@ def test_a_latex_table_against_a_baseline(api: APIClient, ids: list[str]) -> Non
         assert (r"\textit" in name) == (tag == "r0")
         assert marks[tag] in cell
         assert ("phantom" in cell) == (not marks[tag])
-    for part in ("B = 20,000, seed 2", "over 3 pairs", r"than r0", r"($\uparrow$)", r"$\alpha$ = 0.1"):
+    for part in (
+        "B = 20,000, seed 2",
+        "over 3 pairs",
+        r"than r0",
+        r"($\uparrow$)",
+        r"$\alpha$ = 0.1",
+    ):
         assert part in caption
 
 
@@ -183,33 +227,48 @@ def post_hoc(values: Matrix) -> dict[tuple[int, int], tuple[float, float]]:
 
 
 @pytest.mark.parametrize("alpha", [0.05, 0.01])
-def test_differences_marked_by_ranks_and_by_means(api: APIClient, alice: User, alpha: float) -> None:
+def test_differences_marked_by_ranks_and_by_means(
+    api: APIClient, alice: User, alpha: float
+) -> None:
     values = np.stack([simulated(4, 30), simulated(4, 30, seed=9)])
     make_scored("scored", Team.objects.get(personal_of=alice), values, ["AP", "P(rel=2)@5"])
     text = export(api, "md", **BOTH, alpha=alpha)
-    rows = [[cell.strip().replace("\\", "") for cell in line.split("|")[1:-1]] for line in text.splitlines()[2:-2]]
+    rows = [
+        [cell.strip().replace("\\", "") for cell in line.split("|")[1:-1]]
+        for line in text.splitlines()[2:-2]
+    ]
     means, differences, tests = rows[:4], rows[4:10], rows[10:]
-    assert [name for name, *_ in means] == [f"r{row}" for row in np.argsort(-values[0].mean(axis=1))]
+    assert [name for name, *_ in means] == [
+        f"r{row}" for row in np.argsort(-values[0].mean(axis=1))
+    ]
     expected = [post_hoc(one) for one in values]
     seen = set()
     for name, *cells in differences:
         a, b = (int(tag.strip()[1:]) for tag in name.split("\N{MINUS SIGN}"))
         for one, found, cell in zip(values, expected, cells, strict=True):
             marks = [sum(p < level for level in {alpha, 0.01}) for p in found[a, b]]
-            marks = [2 if count and p < 0.01 else count for count, p in zip(marks, found[a, b], strict=True)]
+            marks = [
+                2 if count and p < 0.01 else count
+                for count, p in zip(marks, found[a, b], strict=True)
+            ]
             means_mark = f" ({'#' * marks[1]})" if marks[1] else ""
             figure = f"{one[a].mean() - one[b].mean():.4f}"
             assert cell == " ".join(f"{figure} {'*' * marks[0]}{means_mark}".split())
             seen.add(tuple(marks))
     assert len(seen) > 2
-    assert [name for name, *_ in tests] == ["analysis of variance (Greenhouse-Geisser), p", "Friedman's test, p"]
+    assert [name for name, *_ in tests] == [
+        "analysis of variance (Greenhouse-Geisser), p",
+        "Friedman's test, p",
+    ]
     ours = [float(cell.removeprefix("< ")) for cell in tests[1][1:]]
     assert ours == pytest.approx([stats.friedmanchisquare(*one).pvalue for one in values], abs=1e-4)
     legend = text.splitlines()[-1].replace("\\", "")
-    assert ("* p < 0.05, ** p < 0.01; Conover's test, no correction over 6 pairs" in legend) == (alpha == 0.05)
-    assert ("By means: (##) p < 0.01; Tukey's HSD test, accounting for all 6 pairs at once" in legend) == (
-        alpha == 0.01
+    assert ("* p < 0.05, ** p < 0.01; Conover's test, no correction over 6 pairs" in legend) == (
+        alpha == 0.05
     )
+    assert (
+        "By means: (##) p < 0.01; Tukey's HSD test, accounting for all 6 pairs at once" in legend
+    ) == (alpha == 0.01)
 
 
 def test_a_latex_table_of_differences(api: APIClient, ids: list[str]) -> None:
@@ -218,7 +277,9 @@ def test_a_latex_table_of_differences(api: APIClient, ids: list[str]) -> None:
     assert r"$\alpha$ = 0.05" in caption
     marked = [cell for row in cells for cell in row[1:] if "^{**}" in cell]
     assert marked
-    assert all(re.fullmatch(r"(\$-\$)?0\.\d{4}\$\^{\*\*}\$( \((\\#){1,2}\))?", cell) for cell in marked)
+    assert all(
+        re.fullmatch(r"(\$-\$)?0\.\d{4}\$\^{\*\*}\$( \((\\#){1,2}\))?", cell) for cell in marked
+    )
     assert sum(row[0].startswith(r"\midrule") for row in cells) == 2
 
 
@@ -241,13 +302,17 @@ def test_differences_against_a_baseline_and_their_limit(
         (40, "paired_t,conover", "AP: friedman finds no difference of the runs"),
     ],
 )
-def test_the_caption_says_what_marks_are_worth(api: APIClient, alice: User, topics: int, tests: str, said: str) -> None:
+def test_the_caption_says_what_marks_are_worth(
+    api: APIClient, alice: User, topics: int, tests: str, said: str
+) -> None:
     values = np.random.default_rng(3).random((3, topics)) * 0.3
     make_scored("scored", Team.objects.get(personal_of=alice), values)
     assert said in export(api, "md", tests=tests).replace("\\", "")
 
 
-def test_runs_of_one_tag_have_their_teams_beside_it(api: APIClient, bob: User, ids: list[str]) -> None:
+def test_runs_of_one_tag_have_their_teams_beside_it(
+    api: APIClient, bob: User, ids: list[str]
+) -> None:
     other = Team.objects.get(personal_of=bob)
     Run.objects.filter(pk=ids[1]).update(team=other, tag="r0")
     names = [row[0] for row in structure_of(export(api, "tex"))[1]]
@@ -260,5 +325,8 @@ def test_latex_compiles_it(api: APIClient, ids: list[str], tmp_path: Path) -> No
     head = "\\documentclass{article}\\usepackage[T1]{fontenc}\\usepackage{booktabs,textcomp}\\begin{document}\n"
     (tmp_path / "paper.tex").write_text(f"{head}{table}\\end{{document}}\n")
     subprocess.run(
-        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper"], cwd=tmp_path, check=True, timeout=60
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper"],
+        cwd=tmp_path,
+        check=True,
+        timeout=60,
     )

@@ -20,7 +20,17 @@ from metrics.services.upkeep.dispatch import Dispatcher, publish_comparisons, pu
 from runs.models import Team, User
 from tests.conftest import upload
 from tests.metrics.scored import make_scored, simulated
-from tests.metrics.waiting import QUERY, SCORED, address, expire, ids, made, nothing_is_remembered, queued, slow
+from tests.metrics.waiting import (
+    QUERY,
+    SCORED,
+    address,
+    expire,
+    ids,
+    made,
+    nothing_is_remembered,
+    queued,
+    slow,
+)
 
 __all__ = ["ids", "nothing_is_remembered", "queued", "slow"]
 
@@ -34,7 +44,9 @@ def test_only_one_claim_succeeds_and_the_second_call_does_nothing(queued: Compar
     assert not compare(comparison_id=str(queued.pk))
 
 
-def test_a_comparison_whose_worker_was_killed_is_made_by_another(api: APIClient, queued: Comparison) -> None:
+def test_a_comparison_whose_worker_was_killed_is_made_by_another(
+    api: APIClient, queued: Comparison
+) -> None:
     lease = lifecycle.claim(queued.pk, Comparison)
     assert lease
     expire(queued)
@@ -90,7 +102,9 @@ def test_a_heartbeat_that_finds_the_lease_lost_ends_the_work(queued: Comparison)
         stored_comparisons._compare(lease, lost)
 
 
-def test_progress_is_told_and_only_grows(api: APIClient, queued: Comparison, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_is_told_and_only_grows(
+    api: APIClient, queued: Comparison, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(stored_comparisons, "_TELL_SECONDS", 0.0)
     seen: list[float] = []
     note = lifecycle.note
@@ -125,7 +139,9 @@ def test_an_error_nobody_expected_is_tried_again_then_shown(
     assert "secret" not in api.get(address(queued)).content.decode()
 
 
-def test_a_measure_without_common_topics_fails_with_its_reason(api: APIClient, alice: User, slow: None) -> None:
+def test_a_measure_without_common_topics_fails_with_its_reason(
+    api: APIClient, alice: User, slow: None
+) -> None:
     values = simulated(2, 3)
     values[0, 0] = values[1, 1] = float("nan")
     make_scored("scored", Team.objects.get(personal_of=alice), values)
@@ -136,7 +152,9 @@ def test_a_measure_without_common_topics_fails_with_its_reason(api: APIClient, a
     assert "AP: a comparison needs at least 2 topics" in told["error_message"]
 
 
-def test_a_worker_told_to_end_gives_the_comparison_back(queued: Comparison, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_told_to_end_gives_the_comparison_back(
+    queued: Comparison, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def end(*given: Any) -> Any:
         raise SystemExit(-241)
 
@@ -160,7 +178,9 @@ def test_the_dispatcher_publishes_comparisons_beside_evaluations(
     assert comparisons == [queued.pk]
 
 
-def test_comparisons_leave_a_process_to_the_evaluations(api: APIClient, queued: Comparison, settings: Any) -> None:
+def test_comparisons_leave_a_process_to_the_evaluations(
+    api: APIClient, queued: Comparison, settings: Any
+) -> None:
     for seed in range(4):
         api.get(SCORED, {"seed": str(seed)})
     sent: list[Any] = []
@@ -187,13 +207,22 @@ def test_a_comparison_that_could_not_be_published_is_due_again(queued: Compariso
     assert sent == [queued.pk]
 
 
-def test_the_database_refuses_a_lease_or_a_result_that_contradicts_the_state(queued: Comparison) -> None:
-    for wrong in ({"state": "comparing"}, {"lease_token": uuid.uuid4()}, {"state": "compared"}, {"content": b"x"}):
+def test_the_database_refuses_a_lease_or_a_result_that_contradicts_the_state(
+    queued: Comparison,
+) -> None:
+    for wrong in (
+        {"state": "comparing"},
+        {"lease_token": uuid.uuid4()},
+        {"state": "compared"},
+        {"content": b"x"},
+    ):
         with pytest.raises(IntegrityError), transaction.atomic():
             Comparison.objects.update(**wrong)
 
 
-def test_a_comparison_over_its_time_limit_fails(queued: Comparison, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_comparison_over_its_time_limit_fails(
+    queued: Comparison, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def take_for_ever(*given: Any) -> Any:
         raise work.SoftTimeLimitExceeded
 

@@ -17,9 +17,20 @@ from tests.metrics.boards import make_board, make_run, simulated
 
 ADDRESS = "/api/v1/collections/board/configurations/"
 METADATA: list[dict[str, Any]] = [
-    {"bm25": {"k1": 0.9, "b": 0.4}, "model": "BM25", "stemmed": True, "seed": 1, "platform": {"cpu": "x"}},
+    {
+        "bm25": {"k1": 0.9, "b": 0.4},
+        "model": "BM25",
+        "stemmed": True,
+        "seed": 1,
+        "platform": {"cpu": "x"},
+    },
     {"bm25": {"k1": 1.2, "b": 0.4}, "model": "bm25", "stemmed": 1, "seed": 2},
-    {"bm25": {"k1": 0.9000000000000001, "b": "0.4"}, "model": "BM25", "note": "new", "list": list(range(30))},
+    {
+        "bm25": {"k1": 0.9000000000000001, "b": "0.4"},
+        "model": "BM25",
+        "note": "new",
+        "list": list(range(30)),
+    },
     {},
 ]
 
@@ -49,7 +60,9 @@ def asked(client: APIClient, **query: Any) -> dict[str, Any]:
     return found
 
 
-def test_values_differ_by_type_and_numbers_by_twelve_digits(anonymous: APIClient, board: Collection) -> None:
+def test_values_differ_by_type_and_numbers_by_twelve_digits(
+    anonymous: APIClient, board: Collection
+) -> None:
     found = asked(anonymous, filter="status:ranked")
     assert [run["tag"] for run in found["runs"]] == ["r0", "r1", "r2"]
     assert {one["name"]: one["values"] for one in found["differ"]} == {
@@ -60,7 +73,11 @@ def test_values_differ_by_type_and_numbers_by_twelve_digits(anonymous: APIClient
         "stemmed": [True, 1, None],
     }
     assert {one["name"] for one in found["ignored"]} == {"seed", "platform.cpu"}
-    assert (found["same"], found["compared"], [run["left_out"] for run in found["runs"]]) == ([], 5, [0, 0, 1])
+    assert (found["same"], found["compared"], [run["left_out"] for run in found["runs"]]) == (
+        [],
+        5,
+        [0, 0, 1],
+    )
     assert next(one["unit"] for one in found["differ"] if one["name"] == "bm25.b") == "share"
     pair = asked(anonymous, runs=f"{run_id('r2')},{run_id('r0')}")
     assert [run["tag"] for run in pair["runs"]] == ["r2", "r0"]
@@ -76,7 +93,10 @@ def test_changes_since_a_baseline(anonymous: APIClient, alice: User, board: Coll
     first = Run.objects.get(tag="r0")
     Label.objects.create(collection=board, team=first.team, name="main", run=first)
     found = asked(anonymous, runs=f"{run_id('r2')},{run_id('late')}", baseline="label:main")
-    assert (found["baseline"], [run["tag"] for run in found["runs"]]) == (str(first.pk), ["r0", "r2", "late"])
+    assert (found["baseline"], [run["tag"] for run in found["runs"]]) == (
+        str(first.pk),
+        ["r0", "r2", "late"],
+    )
     changed, emptied = found["changes"]
     assert changed == {
         "run": run_id("r2"),
@@ -87,28 +107,67 @@ def test_changes_since_a_baseline(anonymous: APIClient, alice: User, board: Coll
     assert (emptied["changed"], emptied["added"]) == ([], [])
     assert [one["name"] for one in emptied["removed"]] == ["bm25.b", "bm25.k1", "model", "stemmed"]
     # A baseline that the filter does not select comes first all the same, and one that it selects comes once.
-    assert [run["tag"] for run in asked(anonymous, filter="r1", baseline=str(first.pk))["runs"]] == ["r0", "r1"]
+    assert [
+        run["tag"] for run in asked(anonymous, filter="r1", baseline=str(first.pk))["runs"]
+    ] == ["r0", "r1"]
     assert len(asked(anonymous, baseline=str(first.pk))["runs"]) == 4
 
 
 @pytest.mark.parametrize(
     ("query", "code", "pointer", "told"),
     [
-        ({"runs": "{r0}"}, "too_few_runs", "runs", "1 run; configurations of 2 to 200 runs are compared"),
-        ({"filter": "nowhere"}, "too_few_runs", "filter", "no runs; configurations of 2 to 200 runs are compared"),
-        ({"runs": "{r0},{other}"}, "unknown_run", "runs", "run {other} is not in collection board, or is withdrawn"),
-        ({"baseline": "{other}"}, "unknown_run", "baseline", "run {other} is not in collection board"),
+        (
+            {"runs": "{r0}"},
+            "too_few_runs",
+            "runs",
+            "1 run; configurations of 2 to 200 runs are compared",
+        ),
+        (
+            {"filter": "nowhere"},
+            "too_few_runs",
+            "filter",
+            "no runs; configurations of 2 to 200 runs are compared",
+        ),
+        (
+            {"runs": "{r0},{other}"},
+            "unknown_run",
+            "runs",
+            "run {other} is not in collection board, or is withdrawn",
+        ),
+        (
+            {"baseline": "{other}"},
+            "unknown_run",
+            "baseline",
+            "run {other} is not in collection board",
+        ),
         ({"runs": "{r0},x"}, "invalid", "runs", "'x' is not the id of a run"),
         ({"runs": "label:none"}, "unknown_label", "runs", "there is no label:none"),
-        ({"runs": "{r0},{r1}", "filter": "r2"}, "repeated_parameter", "filter", "give only one of them"),
-        ({"filter": "param:bm25.k>1"}, "bad_filter", "filter", "no run here has a parameter bm25.k"),
+        (
+            {"runs": "{r0},{r1}", "filter": "r2"},
+            "repeated_parameter",
+            "filter",
+            "give only one of them",
+        ),
+        (
+            {"filter": "param:bm25.k>1"},
+            "bad_filter",
+            "filter",
+            "no run here has a parameter bm25.k",
+        ),
         ({"run": "{r0}"}, "unknown_parameter", "run", "unknown parameter 'run'"),
     ],
 )
 def test_what_cannot_be_compared_is_said(
-    anonymous: APIClient, board: Collection, query: dict[str, str], code: str, pointer: str, told: str
+    anonymous: APIClient,
+    board: Collection,
+    query: dict[str, str],
+    code: str,
+    pointer: str,
+    told: str,
 ) -> None:
-    names = {tag: run_id(tag) for tag in ("r0", "r1")} | {"other": "00000000-0000-4000-8000-000000000000"}
+    names = {tag: run_id(tag) for tag in ("r0", "r1")} | {
+        "other": "00000000-0000-4000-8000-000000000000"
+    }
     answer = anonymous.get(ADDRESS, {name: text.format(**names) for name, text in query.items()})
     assert (answer.status_code, answer.json()["code"]) == (400, code)
     (error,) = answer.json()["errors"]
@@ -116,15 +175,32 @@ def test_what_cannot_be_compared_is_said(
     assert told.format(**names) in error["detail"]
 
 
-def test_comparisons_are_limited(anonymous: APIClient, board: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_comparisons_are_limited(
+    anonymous: APIClient, board: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refusal(**query: str) -> tuple[str, str]:
         answer = anonymous.get(ADDRESS, query).json()
         return answer["code"], answer["errors"][0]["detail"]
 
     for name, most, told in (
-        ("MAX_RUNS", 3, ("too_many_runs", "more than 3 runs; name some with runs=, or select fewer with filter=")),
-        ("MAX_VALUES", 27, ("too_many_values", "7 parameters of 4 runs; at most 27 values are compared")),
-        ("MAX_CHARACTERS", 18, ("too_many_values", "texts of 19 characters; at most 18 are compared")),
+        (
+            "MAX_RUNS",
+            3,
+            (
+                "too_many_runs",
+                "more than 3 runs; name some with runs=, or select fewer with filter=",
+            ),
+        ),
+        (
+            "MAX_VALUES",
+            27,
+            ("too_many_values", "7 parameters of 4 runs; at most 27 values are compared"),
+        ),
+        (
+            "MAX_CHARACTERS",
+            18,
+            ("too_many_values", "texts of 19 characters; at most 18 are compared"),
+        ),
     ):
         with monkeypatch.context() as patch:
             patch.setattr(service, name, most)
@@ -148,9 +224,9 @@ def test_a_participant_compares_the_runs_of_own_teams_alone(bob: User, board: Co
     hidden = guest.get(ADDRESS, {"runs": f"{run_id('r0')},{run_id('r2')}"})
     nobody = guest.get(ADDRESS, {"runs": f"{run_id('r0')},00000000-0000-4000-8000-000000000000"})
     assert hidden.status_code == 400
-    assert hidden.json()["errors"][0]["detail"].replace(run_id("r2"), "") == nobody.json()["errors"][0][
-        "detail"
-    ].replace("00000000-0000-4000-8000-000000000000", "")
+    assert hidden.json()["errors"][0]["detail"].replace(run_id("r2"), "") == nobody.json()[
+        "errors"
+    ][0]["detail"].replace("00000000-0000-4000-8000-000000000000", "")
     assert guest.get(ADDRESS, {"filter": "measure:AP>0"}).status_code == 403
     assert client_of(None).get(ADDRESS).json()["code"] == "too_few_runs"
 
@@ -162,7 +238,9 @@ def rows_of_file(client: APIClient, **query: Any) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(answer.content.decode())))
 
 
-def test_the_file_has_a_row_for_each_run_the_best_first(anonymous: APIClient, board: Collection) -> None:
+def test_the_file_has_a_row_for_each_run_the_best_first(
+    anonymous: APIClient, board: Collection
+) -> None:
     rows = rows_of_file(anonymous)
     assert {row["tag"] for row in rows} == {"r0", "r1", "r2", "late"}
     assert rows[-1]["tag"] == "late"
@@ -176,7 +254,9 @@ def test_the_file_has_a_row_for_each_run_the_best_first(anonymous: APIClient, bo
     assert (against[0]["tag"], against[0]["changes"]) == ("r1", "0")
 
 
-def test_the_file_of_a_blind_collection_has_own_runs_without_means(alice: User, bob: User, board: Collection) -> None:
+def test_the_file_of_a_blind_collection_has_own_runs_without_means(
+    alice: User, bob: User, board: Collection
+) -> None:
     for tag in ("b1", "b2"):
         run = make_run(board, tag)
         Run.objects.filter(pk=run.pk).update(team=bob.personal_team, metadata={"own": tag})

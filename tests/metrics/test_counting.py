@@ -29,7 +29,9 @@ def run(submit: Callable[..., Run]) -> Run:
 
 
 @pytest.mark.parametrize("move", list(MOVES))
-def test_of_a_run_counts_what_the_collection_asks_for_now(api: APIClient, run: Run, move: str) -> None:
+def test_of_a_run_counts_what_the_collection_asks_for_now(
+    api: APIClient, run: Run, move: str
+) -> None:
     first = run.evaluations.get()
     assert list(run.evaluations.counting()) == [first]
     assert MOVES[move](api).status_code in (200, 201)
@@ -43,13 +45,16 @@ def test_of_a_run_counts_what_the_collection_asks_for_now(api: APIClient, run: R
 def test_of_a_set_counts_the_way_it_is_judged(api: APIClient, collection: str) -> None:
     made = upload(api, f"{PATH}sessions/", OWN, judged_by="own").json()
     assert [one.qrels for one in SessionEvaluation.objects.counting()] == [None]
-    assert api.patch(f"/api/v1/session-sets/{made['id']}/", {"judged_by": "topic"}).status_code == 200
+    assert (
+        api.patch(f"/api/v1/session-sets/{made['id']}/", {"judged_by": "topic"}).status_code == 200
+    )
     assert [one.judged_by for one in SessionEvaluation.objects.counting()] == ["topic"]
     assert SessionEvaluation.objects.count() == 2
 
 
 @pytest.mark.parametrize(
-    ("kind", "code"), [(Evaluation, "run_not_queued"), (SessionEvaluation, "session_set_not_queued")]
+    ("kind", "code"),
+    [(Evaluation, "run_not_queued"), (SessionEvaluation, "session_set_not_queued")],
 )
 def test_of_another_engine_none_counts(api: APIClient, run: Run, kind: Any, code: str) -> None:
     upload(api, f"{PATH}sessions/", SESSIONS)

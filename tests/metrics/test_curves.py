@@ -37,14 +37,28 @@ def test_a_curve_has_a_mean_an_interval_and_an_ideal(ask: Callable[..., Any]) ->
     assert [topic["values"][3] for topic in curve["topics"]] == [1, 1, 0]
     interval = stats.ttest_1samp([1, 1, 0], 0).confidence_interval(0.95)
     assert (curve["low"][3], curve["high"][3]) == pytest.approx((interval.low, interval.high))
-    assert (body["depth"], body["confidence"], body["coverage"]) == (4, 0.95, {"answered": 2, "judged": 3})
+    assert (body["depth"], body["confidence"], body["coverage"]) == (
+        4,
+        0.95,
+        {"answered": 2, "judged": 3},
+    )
 
 
 def test_several_measures_come_in_one_answer(ask: Callable[..., Any]) -> None:
     text = "nDCG(norm='average'),CG,P(rel=2),R,nDCG@5"
     body = ask(measures=text, depth="5").json()
-    assert [curve["measure"] for curve in body["curves"]] == ["nDCG(norm='average')", "CG", "P(rel=2)", "R", "nDCG"]
-    assert all(len(curve[line]) == 5 for curve in body["curves"] for line in ("mean", "low", "high", "ideal"))
+    assert [curve["measure"] for curve in body["curves"]] == [
+        "nDCG(norm='average')",
+        "CG",
+        "P(rel=2)",
+        "R",
+        "nDCG",
+    ]
+    assert all(
+        len(curve[line]) == 5
+        for curve in body["curves"]
+        for line in ("mean", "low", "high", "ideal")
+    )
     assert "topics" not in body["curves"][0]
     for name in ("measure", "measures"):
         assert ask(**{name: "P"}).json()["curves"][0]["measure"] == "P"
@@ -52,7 +66,9 @@ def test_several_measures_come_in_one_answer(ask: Callable[..., Any]) -> None:
 
 
 def test_curves_are_read_across_and_down_where_asked(ask: Callable[..., Any]) -> None:
-    across, falling = (curve["readings"] for curve in ask(measures="R,P", depth="4", readings="1").json()["curves"])
+    across, falling = (
+        curve["readings"] for curve in ask(measures="R,P", depth="4", readings="1").json()["curves"]
+    )
     # The ideal has all of topics 2 and 3 and half of topic 1 at once: 5/6 on average; POOR ends at 1.5 of 3 topics.
     assert across["needed"] == [None] * 4
     assert across["missed"] == pytest.approx([5 / 6, 2 / 3, 1 / 2, 1 / 2])
@@ -61,7 +77,9 @@ def test_curves_are_read_across_and_down_where_asked(ask: Callable[..., Any]) ->
     assert (falling["needed"], falling["ideal_horizontal_from"]) == (None, None)
 
 
-def test_one_topic_has_a_curve_without_an_interval(api: APIClient, submit: Callable[..., Run]) -> None:
+def test_one_topic_has_a_curve_without_an_interval(
+    api: APIClient, submit: Callable[..., Run]
+) -> None:
     upload(api, "collections/small/qrels/", "1 0 a 1\n1 0 b 2\n")
     run = submit(GOOD, tag="one-topic")
     for kind in ("curve", "precision-recall"):
@@ -69,7 +87,9 @@ def test_one_topic_has_a_curve_without_an_interval(api: APIClient, submit: Calla
         assert (curve["low"], curve["high"]) == (None, None)
 
 
-def test_precision_over_recall_has_a_curve_for_every_level_that_occurs(ask: Callable[..., Any]) -> None:
+def test_precision_over_recall_has_a_curve_for_every_level_that_occurs(
+    ask: Callable[..., Any],
+) -> None:
     body = ask("precision-recall", rel="all", per_topic="true").json()
     assert body["recall"] == [step / 10 for step in range(11)]
     assert [curve["rel"] for curve in body["curves"]] == [1, 2, 3]
@@ -81,9 +101,13 @@ def test_precision_over_recall_has_a_curve_for_every_level_that_occurs(ask: Call
 
 
 def test_the_points_of_recall_and_the_interpolation_are_chosen(ask: Callable[..., Any]) -> None:
-    body = ask("precision-recall", points="3", interp="interval", rel="1,2", confidence="0.5").json()
+    body = ask(
+        "precision-recall", points="3", interp="interval", rel="1,2", confidence="0.5"
+    ).json()
     assert (body["recall"], body["interp"], body["rounding"]) == ([0, 0.5, 1], "interval", None)
-    assert body["curves"][0]["mean"] == pytest.approx([(1 / 3 + 0) / 3, (1 / 3 + 1 / 2) / 3, (1 / 2) / 3])
+    assert body["curves"][0]["mean"] == pytest.approx(
+        [(1 / 3 + 0) / 3, (1 / 3 + 1 / 2) / 3, (1 / 2) / 3]
+    )
     exact = ask("precision-recall", points="101", rounding="exact").json()
     assert (len(exact["recall"]), exact["rounding"]) == (101, "exact")
     assert np.isfinite(exact["curves"][0]["low"]).all()
@@ -91,7 +115,12 @@ def test_the_points_of_recall_and_the_interpolation_are_chosen(ask: Callable[...
 
 def test_levels_by_themselves_stand_beside_levels_and_all_above(ask: Callable[..., Any]) -> None:
     both = ask("precision-recall", rel="1", level="all").json()["curves"]
-    assert [(curve.get("rel"), curve.get("level")) for curve in both] == [(1, None), (None, 1), (None, 2), (None, 3)]
+    assert [(curve.get("rel"), curve.get("level")) for curve in both] == [
+        (1, None),
+        (None, 1),
+        (None, 2),
+        (None, 3),
+    ]
     (alone,) = ask("precision-recall", level="2").json()["curves"]
     assert alone["mean"] == both[2]["mean"]
     assert "rel" not in alone
@@ -104,13 +133,23 @@ def test_levels_by_themselves_stand_beside_levels_and_all_above(ask: Callable[..
 def test_levels_may_all_be_below_1(api: APIClient, submit: Callable[..., Run]) -> None:
     upload(api, "collections/small/qrels/", "1 0 a 0\n2 0 b -1\n")
     run = submit(GOOD, tag="nothing")
-    assert api.get(f"/api/v1/runs/{run.pk}/precision-recall/", {"rel": "all"}).json()["curves"] == []
-    read = api.get(f"/api/v1/runs/{run.pk}/curve/", {"measures": "CG", "depth": "2", "readings": "true"}).json()
+    assert (
+        api.get(f"/api/v1/runs/{run.pk}/precision-recall/", {"rel": "all"}).json()["curves"] == []
+    )
+    read = api.get(
+        f"/api/v1/runs/{run.pk}/curve/", {"measures": "CG", "depth": "2", "readings": "true"}
+    ).json()
     assert read["curves"][0]["readings"]["missed_percent"] == [None, None]
 
 
-def test_more_levels_than_curves_at_once_are_refused(api: APIClient, submit: Callable[..., Run]) -> None:
-    upload(api, "collections/small/qrels/", "".join(f"1 0 d{level} {level}\n" for level in range(1, 22)))
+def test_more_levels_than_curves_at_once_are_refused(
+    api: APIClient, submit: Callable[..., Run]
+) -> None:
+    upload(
+        api,
+        "collections/small/qrels/",
+        "".join(f"1 0 d{level} {level}\n" for level in range(1, 22)),
+    )
     run = submit(GOOD, tag="levels")
     answer = api.get(f"/api/v1/runs/{run.pk}/precision-recall/", {"rel": "all"})
     assert (answer.status_code, answer.json()["code"]) == (400, "too_many_levels")
@@ -123,7 +162,12 @@ def test_more_levels_than_curves_at_once_are_refused(api: APIClient, submit: Cal
         ("curve", {"measures": "nDCG,foo"}, "unknown_measure", "measures"),
         ("curve", {"measure": "foo@1"}, "unknown_measure", "measure"),
         ("curve", {"measures": "nDCG(norm='both')"}, "bad_parameter", "measures"),
-        ("curve", {"measures": ",".join(f"P(rel={rel})" for rel in range(21))}, "too_many_measures", "measures"),
+        (
+            "curve",
+            {"measures": ",".join(f"P(rel={rel})" for rel in range(21))},
+            "too_many_measures",
+            "measures",
+        ),
         ("curve", {"measures": "P," * 200}, "too_many_measures", "measures"),
         ("curve", {"measures": "x" * 30_000}, "too_many_measures", "measures"),
         ("curve", {"depth": "0"}, "invalid", "depth"),
@@ -140,7 +184,12 @@ def test_more_levels_than_curves_at_once_are_refused(api: APIClient, submit: Cal
         ("precision-recall", {"rel": ",".join(map(str, range(99)))}, "too_many_values", "rel"),
         ("precision-recall", {"rel": ",".join(map(str, range(30)))}, "too_many_levels", "rel"),
         ("precision-recall", {"level": "0"}, "bad_parameter", "level"),
-        ("precision-recall", {"level": ",".join(map(str, range(1, 30)))}, "too_many_levels", "level"),
+        (
+            "precision-recall",
+            {"level": ",".join(map(str, range(1, 30)))},
+            "too_many_levels",
+            "level",
+        ),
         ("precision-recall", {"interp": "linear"}, "bad_parameter", "interp"),
         ("precision-recall", {"rounding": "11"}, "bad_parameter", "rounding"),
         ("precision-recall", {"interp": "interval", "rounding": "9"}, "bad_parameter", "rounding"),
@@ -168,7 +217,9 @@ def test_too_many_values_of_single_topics_are_refused(
 
 
 @pytest.mark.parametrize("kind", ["curve", "precision-recall"])
-def test_a_run_that_is_not_evaluated_has_no_curves(api: APIClient, collection: str, kind: str) -> None:
+def test_a_run_that_is_not_evaluated_has_no_curves(
+    api: APIClient, collection: str, kind: str
+) -> None:
     run = upload(api, "collections/small/runs/", GOOD).json()["id"]
     answer = api.get(f"/api/v1/runs/{run}/{kind}/")
     assert (answer.status_code, answer.json()["code"]) == (404, "not_evaluated")
@@ -205,13 +256,17 @@ def test_curves_of_several_runs_are_those_of_each(
         for run in body["runs"]:
             alone = anonymous.get(f"/api/v1/runs/{run['id']}/{kind}/", query).json()
             assert (run["curves"], run["coverage"]) == (alone["curves"], alone["coverage"])
-            assert {name: body[name] for name in ("qrels", "scores", "confidence")}.items() <= alone.items()
+            assert {
+                name: body[name] for name in ("qrels", "scores", "confidence")
+            }.items() <= alone.items()
             assert body.get("recall") == alone.get("recall")
     tags = [run["tag"] for run in together(several, runs="{1},{0}").json()["runs"]]
     assert tags == ["poor", "good"]
 
 
-def test_several_runs_are_read_against_the_ideal_and_the_best_of_them(together: Callable[..., Any]) -> None:
+def test_several_runs_are_read_against_the_ideal_and_the_best_of_them(
+    together: Callable[..., Any],
+) -> None:
     body = together(measures="CG,nDCG", ranks="3,1,2", readings="true").json()
     assert (body["ranks"], body["depth"]) == ([1, 2, 3], 100)
     good, poor = body["runs"]
@@ -225,15 +280,24 @@ def test_several_runs_are_read_against_the_ideal_and_the_best_of_them(together: 
     assert poor["curves"][0]["readings"]["needed_for_best"] == [None] * 3
     for run in (good, poor):
         read = run["curves"][0]["readings"]
-        assert np.allclose(read["missed"], np.array(run["curves"][0]["ideal"]) - run["curves"][0]["mean"])
-        assert (run["curves"][1]["readings"]["needed"], run["curves"][1]["readings"]["needed_for_best"]) == (None, None)
+        assert np.allclose(
+            read["missed"], np.array(run["curves"][0]["ideal"]) - run["curves"][0]["mean"]
+        )
+        assert (
+            run["curves"][1]["readings"]["needed"],
+            run["curves"][1]["readings"]["needed_for_best"],
+        ) == (None, None)
     assert "best" not in together(measures="CG").json()
 
 
 @pytest.mark.queries
-def test_a_filter_of_the_leaderboard_chooses_the_runs(api: APIClient, together: Callable[..., Any]) -> None:
+def test_a_filter_of_the_leaderboard_chooses_the_runs(
+    api: APIClient, together: Callable[..., Any]
+) -> None:
     for kind in ("curves", "precision-recall"):
-        assert [run["tag"] for run in together(kind, filter="tag:oo -tag:good").json()["runs"]] == ["poor"]
+        assert [run["tag"] for run in together(kind, filter="tag:oo -tag:good").json()["runs"]] == [
+            "poor"
+        ]
         for query, code, pointer in (
             ({"filter": "tag:none"}, "nothing_to_draw", "filter"),
             ({"filter": "x=1"}, "bad_filter", "filter"),
@@ -285,4 +349,8 @@ def test_long_answers_about_many_runs_are_refused(
     assert (answer.status_code, answer.json()["code"]) == (400, "too_many_values")
     assert together(depth="10", readings="true").json()["code"] == "too_many_values"
     monkeypatch.setattr("metrics.api.values.curves_together.MAX_RUNS", 1)
-    assert together(depth="2").json()["code"] == together("precision-recall").json()["code"] == "too_many_runs"
+    assert (
+        together(depth="2").json()["code"]
+        == together("precision-recall").json()["code"]
+        == "too_many_runs"
+    )

@@ -27,13 +27,24 @@ def test_a_missing_file_delays_an_evaluation_until_it_is_back(
     for _ in range(lifecycle.MAX_ATTEMPTS + 1):
         Evaluation.objects.update(not_before=None)
         evaluate(evaluation_id=queued.pk)
-        assert (state(queued), queued.attempts, queued.error_code) == ("queued", 0, "stored_file_missing")
+        assert (state(queued), queued.attempts, queued.error_code) == (
+            "queued",
+            0,
+            "stored_file_missing",
+        )
     told = api.get(f"/api/v1/runs/{queued.run_id}/").json()["status"]
-    assert (told["state"], told["code"], told["queue"]["waits_for"]) == ("queued", "stored_file_missing", "retry")
+    assert (told["state"], told["code"], told["queue"]["waits_for"]) == (
+        "queued",
+        "stored_file_missing",
+        "retry",
+    )
     assert "is missing" in told["reason"]
     assert lifecycle.claim(queued.pk) is None
     # Sent again it is there at once.
-    assert upload(api, f"collections/{collection}/runs/", content, tag=queued.run.tag).status_code == 200
+    assert (
+        upload(api, f"collections/{collection}/runs/", content, tag=queued.run.tag).status_code
+        == 200
+    )
     assert evaluate(evaluation_id=queued.pk)
 
 
@@ -45,7 +56,9 @@ def test_a_damaged_file_fails_and_gives_no_value(queued: Evaluation) -> None:
     assert not MetricVector.objects.exists()
 
 
-def test_a_file_sent_again_replaces_a_damaged_one_and_is_evaluated(api: APIClient, collection: str) -> None:
+def test_a_file_sent_again_replaces_a_damaged_one_and_is_evaluated(
+    api: APIClient, collection: str
+) -> None:
     """Under the same tag and under another, plain and compressed, with judgements alike."""
     path, judged = f"collections/{collection}/runs/", stored_path(Qrels.objects.get().sha256)
     packed = gzip.compress(GOOD.encode())
@@ -64,7 +77,9 @@ def test_a_file_sent_again_replaces_a_damaged_one_and_is_evaluated(api: APIClien
     assert upload(api, path, GOOD, tag="two").status_code == 202
     assert evaluate(evaluation_id=Evaluation.objects.get(run__tag="two").pk)
     # Also of what failed before somebody else's upload replaced the file.
-    Evaluation.objects.filter(run__tag="one").update(state="failed", error_code="stored_file_corrupt")
+    Evaluation.objects.filter(run__tag="one").update(
+        state="failed", error_code="stored_file_corrupt"
+    )
     assert upload(api, path, GOOD, tag="one").json()["status"]["state"] == "queued"
     judged.write_text("1 0 a 0\n")
     assert upload(api, f"collections/{collection}/qrels/", QRELS).status_code == 200
@@ -72,7 +87,9 @@ def test_a_file_sent_again_replaces_a_damaged_one_and_is_evaluated(api: APIClien
     assert list(upload_folder().iterdir()) == []
 
 
-def test_a_sound_file_sent_again_stays_and_nothing_is_evaluated_again(api: APIClient, collection: str) -> None:
+def test_a_sound_file_sent_again_stays_and_nothing_is_evaluated_again(
+    api: APIClient, collection: str
+) -> None:
     path = f"collections/{collection}/runs/"
     upload(api, path, GOOD)
     before = stored_path(Run.objects.get().sha256).stat().st_ino

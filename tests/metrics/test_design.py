@@ -42,7 +42,9 @@ def naive_variance(values: Matrix) -> float:
     total = 0.0
     for i in range(runs):
         for t in range(topics):
-            total += (values[i, t] - values[i].sum() / topics - values[:, t].sum() / runs + grand) ** 2
+            total += (
+                values[i, t] - values[i].sum() / topics - values[:, t].sum() / runs + grand
+            ) ** 2
     return total / ((runs - 1) * (topics - 1))
 
 
@@ -55,10 +57,14 @@ def power_by_scipy(topics: int, difference: float, variance: float, alpha: float
 def width_by_scipy(topics: int, variance: float, confidence: float = 0.95) -> float:
     """What an interval is expected to be wide: the standard deviation falls short of sigma by c4 (the chi's mean)."""
     short = stats.chi(topics - 1).mean() / np.sqrt(topics - 1)
-    return float(2 * stats.t.ppf((1 + confidence) / 2, topics - 1) * short * np.sqrt(2 * variance / topics))
+    return float(
+        2 * stats.t.ppf((1 + confidence) / 2, topics - 1) * short * np.sqrt(2 * variance / topics)
+    )
 
 
-def test_discriminative_power_against_scipy(anonymous: APIClient, board: Collection, values: Matrix) -> None:
+def test_discriminative_power_against_scipy(
+    anonymous: APIClient, board: Collection, values: Matrix
+) -> None:
     body = anonymous.get(DESIGN, {"measures": "AP", "alpha": 0.1}).json()
     found = body["measures"][0]["discriminative_power"]
     pairs = list(combinations(range(RUNS), 2))
@@ -73,38 +79,56 @@ def test_discriminative_power_against_scipy(anonymous: APIClient, board: Collect
     assert (body["test"], body["resamples"], body["alpha"]) == ("paired_t", None, 0.1)
 
 
-def test_another_test_draws_as_often_as_is_stated(anonymous: APIClient, board: Collection, values: Matrix) -> None:
+def test_another_test_draws_as_often_as_is_stated(
+    anonymous: APIClient, board: Collection, values: Matrix
+) -> None:
     query = {"measures": "AP", "test": "randomised_tukey_hsd", "resamples": 2000, "seed": 4}
     body = anonymous.get(DESIGN, query).json()
-    expected = TESTS["randomised_tukey_hsd"].compare(values, *all_pairs(RUNS), Options(resamples=2000, seed=4))
+    expected = TESTS["randomised_tukey_hsd"].compare(
+        values, *all_pairs(RUNS), Options(resamples=2000, seed=4)
+    )
     found = body["measures"][0]["discriminative_power"]["curve"]["p_value"]
     assert found == sorted(expected.p_value.tolist(), reverse=True)
     assert (body["resamples"], body["seed"]) == (2000, 4)
 
 
-def test_topic_set_sizes_against_scipy(anonymous: APIClient, board: Collection, values: Matrix) -> None:
-    body = anonymous.get(DESIGN, {"measures": "AP", "differences": "0.05,0.2,0.000001", "power": 0.9}).json()
+def test_topic_set_sizes_against_scipy(
+    anonymous: APIClient, board: Collection, values: Matrix
+) -> None:
+    body = anonymous.get(
+        DESIGN, {"measures": "AP", "differences": "0.05,0.2,0.000001", "power": 0.9}
+    ).json()
     found = body["measures"][0]["topic_set_size"]
     variance = naive_variance(values)
     assert found["variance"] == pytest.approx(variance)
     assert power_by_scipy(TOPICS, found["detectable"], variance) == pytest.approx(0.9)
     for detection in found["detections"][:2]:
         needed = detection["topics_t"]
-        assert detection["power_t"] == pytest.approx(power_by_scipy(TOPICS, detection["difference"], variance))
+        assert detection["power_t"] == pytest.approx(
+            power_by_scipy(TOPICS, detection["difference"], variance)
+        )
         assert power_by_scipy(needed, detection["difference"], variance) >= 0.9
         assert power_by_scipy(needed - 1, detection["difference"], variance) < 0.9
         narrow = detection["topics_interval"]
-        assert width_by_scipy(narrow, variance) <= detection["difference"] < width_by_scipy(narrow - 1, variance)
+        assert (
+            width_by_scipy(narrow, variance)
+            <= detection["difference"]
+            < width_by_scipy(narrow - 1, variance)
+        )
         anova = detection["topics_anova"]
         for topics, enough in ((anova, True), (anova - 1, False)):
             bound = stats.f.ppf(0.95, RUNS - 1, (RUNS - 1) * (topics - 1))
             shift = topics * detection["difference"] ** 2 / (2 * variance)
-            assert (stats.ncf.sf(bound, RUNS - 1, (RUNS - 1) * (topics - 1), shift) >= 0.9) is np.bool_(enough)
+            assert (
+                stats.ncf.sf(bound, RUNS - 1, (RUNS - 1) * (topics - 1), shift) >= 0.9
+            ) is np.bool_(enough)
     assert found["detections"][2]["topics_t"] is found["detections"][2]["topics_anova"] is None
     assert found["detections"][2]["topics_interval"] is None
 
 
-def test_plans_to_show_that_a_difference_is_small(anonymous: APIClient, board: Collection, values: Matrix) -> None:
+def test_plans_to_show_that_a_difference_is_small(
+    anonymous: APIClient, board: Collection, values: Matrix
+) -> None:
     query = {"measures": "AP", "differences": "0.05,0.2,0.000001", "power": 0.9}
     found = anonymous.get(DESIGN, query).json()["measures"][0]["topic_set_size"]["detections"]
     deviation = np.sqrt(2 * naive_variance(values))
@@ -122,7 +146,11 @@ def test_plans_to_show_that_a_difference_is_small(anonymous: APIClient, board: C
             assert expected == pytest.approx(chance) if chance else expected >= 0.9
         assert plan["topics_not_worse"] <= plan["topics_equivalent"]
         assert (plan["power_equivalent"] >= 0.9) is (plan["topics_equivalent"] <= TOPICS)
-    assert found[2]["smallness"]["topics_not_worse"] is found[2]["smallness"]["topics_equivalent"] is None
+    assert (
+        found[2]["smallness"]["topics_not_worse"]
+        is found[2]["smallness"]["topics_equivalent"]
+        is None
+    )
     query = {"measures": "AP", "alpha": 0.6, "power": 0.9}
     found = anonymous.get(DESIGN, query).json()["measures"][0]["topic_set_size"]["detections"]
     assert [one["smallness"] for one in found] == [None, None]
@@ -133,7 +161,10 @@ def naive_swaps(values: Matrix, size: int, trials: int, seed: int) -> tuple[list
     compared, swapped = [0] * 21, [0] * 21
     for trial in range(trials):
         order = np.random.default_rng((seed, trial)).permutation(values.shape[1])
-        one, other = values[:, order[:size]].mean(axis=1), values[:, order[size : 2 * size]].mean(axis=1)
+        one, other = (
+            values[:, order[:size]].mean(axis=1),
+            values[:, order[size : 2 * size]].mean(axis=1),
+        )
         for i, j in combinations(range(len(values)), 2):
             before, after = one[i] - one[j], other[i] - other[j]
             if abs(before) > 1e-12:
@@ -143,7 +174,9 @@ def naive_swaps(values: Matrix, size: int, trials: int, seed: int) -> tuple[list
     return compared, swapped
 
 
-def test_swap_rates_are_those_of_counting_one_by_one(anonymous: APIClient, board: Collection, values: Matrix) -> None:
+def test_swap_rates_are_those_of_counting_one_by_one(
+    anonymous: APIClient, board: Collection, values: Matrix
+) -> None:
     query = {"measures": "AP", "sizes": "7,20", "trials": 12, "seed": 5}
     found = anonymous.get(DESIGN, query).json()["measures"][0]["swap_rates"]
     assert found["edges"] == pytest.approx([0.01 * place for place in range(21)])
@@ -151,7 +184,9 @@ def test_swap_rates_are_those_of_counting_one_by_one(anonymous: APIClient, board
         compared, swapped = naive_swaps(values, size, 12, 5)
         assert (row["topics"], row["compared"], row["swapped"]) == (size, compared, swapped)
         assert row["rate"] == pytest.approx(sum(swapped) / sum(compared))
-        shares = [None if not of else turned / of for of, turned in zip(compared, swapped, strict=True)]
+        shares = [
+            None if not of else turned / of for of, turned in zip(compared, swapped, strict=True)
+        ]
         assert row["rates"] == shares
         often = [place for place, share in enumerate(shares) if share is not None and share > 0.05]
         assert row["needed"] == pytest.approx(0.01 * (often[-1] + 1))
@@ -172,7 +207,9 @@ def test_a_long_curve_is_thinned_from_end_to_end(anonymous: APIClient, alice: Us
     assert [caution["code"] for caution in measure["cautions"]] == ["few_topics"]
 
 
-def test_runs_that_do_not_differ_leave_nothing_to_plan_for(anonymous: APIClient, alice: User) -> None:
+def test_runs_that_do_not_differ_leave_nothing_to_plan_for(
+    anonymous: APIClient, alice: User
+) -> None:
     make_board(alice.personal_team, {"AP": np.tile(simulated(1, 12), (3, 1))})
     measure = anonymous.get(DESIGN).json()["measures"][0]
     assert measure["topic_set_size"] is None
@@ -187,7 +224,9 @@ def test_two_topics_are_enough_for_an_answer(anonymous: APIClient, alice: User) 
     assert measure["topic_set_size"]["detectable"] > 0
 
 
-def test_stale_runs_take_no_part_in_a_design(anonymous: APIClient, board: Collection, values: Matrix) -> None:
+def test_stale_runs_take_no_part_in_a_design(
+    anonymous: APIClient, board: Collection, values: Matrix
+) -> None:
     runs = list(Run.objects.order_by("created_at"))
     add_runs(add_version(board, 2, ["a", "b", "c", "d"]), runs[:3], {"AP": values[:3, :4]})
     body = anonymous.get(DESIGN, {"measures": "AP"}).json()
@@ -197,7 +236,9 @@ def test_stale_runs_take_no_part_in_a_design(anonymous: APIClient, board: Collec
     assert (answer.status_code, answer.json()["code"]) == (400, "unknown_run")
 
 
-def test_a_design_asks_as_many_queries_for_any_number_of_measures(anonymous: APIClient, board: Collection) -> None:
+def test_a_design_asks_as_many_queries_for_any_number_of_measures(
+    anonymous: APIClient, board: Collection
+) -> None:
     for measures in ("AP", "AP,P@10"):
         with CaptureQueriesContext(connection) as queries:
             assert anonymous.get(DESIGN, {"measures": measures}).status_code == 200

@@ -50,7 +50,9 @@ def test_a_queue_behind_a_worker_that_takes_nothing_stays_bounded(
     broker: list[int] = []
     for _ in range(20):
         publish_due(broker.append, lambda: len(broker))
-        Evaluation.objects.exclude(dispatched_at=None).update(dispatched_at=timezone.now() - timedelta(hours=1))
+        Evaluation.objects.exclude(dispatched_at=None).update(
+            dispatched_at=timezone.now() - timedelta(hours=1)
+        )
     assert broker == queue[:2]
     broker.clear()
     publish_due(broker.append, lambda: len(broker))
@@ -99,7 +101,9 @@ def test_a_reaper_that_fails_every_second_time_does_not_stop_the_queue(
     assert not Evaluation.objects.filter(dispatched_at=None).exists()
 
 
-def test_a_dead_broker_does_not_stop_the_reaper(queue: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dead_broker_does_not_stop_the_reaper(
+    queue: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     lifecycle.claim(queue[0])
     Evaluation.objects.filter(pk=queue[0]).update(lease_until=timezone.now() - timedelta(seconds=1))
 
@@ -110,7 +114,9 @@ def test_a_dead_broker_does_not_stop_the_reaper(queue: list[int], monkeypatch: p
     assert Evaluation.objects.get(pk=queue[0]).state == "queued"
 
 
-def test_no_process_is_forked_in_the_middle_of_a_round(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_process_is_forked_in_the_middle_of_a_round(
+    db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It would have the locks of SQLite that this thread holds, and wait for them for ever."""
     begun, leave, forking, forked = (threading.Event() for _ in range(4))
 
@@ -146,7 +152,9 @@ def test_no_process_is_forked_in_the_middle_of_a_round(db: None, monkeypatch: py
 
 
 @pytest.mark.django_db(transaction=True)
-def test_what_is_due_is_looked_for_after_each_change_and_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_due_is_looked_for_after_each_change_and_now_and_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     looked: list[object] = []
     # Not the real one, which tests beside this one change on PostgreSQL: it counts in all databases of its server.
     states: list[object] = ["first"]
@@ -206,7 +214,9 @@ def test_what_nobody_queued_is_queued_once(api: APIClient, submit: Callable[...,
     # As after an upgrade of the engine: no evaluation is of this version.
     Evaluation.objects.update(engine_version="0")
     assert (queue_missing(), queue_missing()) == (1, 0)
-    assert list(Evaluation.objects.filter(state="queued").values_list("run__tag", flat=True)) == ["good"]
+    assert list(Evaluation.objects.filter(state="queued").values_list("run__tag", flat=True)) == [
+        "good"
+    ]
 
 
 def test_nothing_is_published_in_the_request(
@@ -214,7 +224,9 @@ def test_nothing_is_published_in_the_request(
 ) -> None:
     """Neither over the network nor through Celery; test_faults.py does the same to a server whose Redis is silent."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        monkeypatch.setattr(app.conf, "broker_url", f"redis://127.0.0.1:{silent.getsockname()[1]}/0")
+        monkeypatch.setattr(
+            app.conf, "broker_url", f"redis://127.0.0.1:{silent.getsockname()[1]}/0"
+        )
         monkeypatch.setattr(app, "send_task", None)
         monkeypatch.setattr(worker.evaluate, "apply_async", None)
         assert upload(api, RUNS, GOOD).status_code == 202

@@ -18,7 +18,13 @@ from tests.metrics.boards import add_version, make_board
 
 pytestmark = pytest.mark.words
 BOARD = "/api/v1/collections/board/leaderboard/"
-ADDRESSES = (BOARD, f"{BOARD}export/csv/", f"{BOARD}export/md/", f"{BOARD}export/tex/", f"{BOARD}export/trec_eval/")
+ADDRESSES = (
+    BOARD,
+    f"{BOARD}export/csv/",
+    f"{BOARD}export/md/",
+    f"{BOARD}export/tex/",
+    f"{BOARD}export/trec_eval/",
+)
 NAN = float("nan")
 
 
@@ -38,12 +44,19 @@ def rows(api: APIClient, **query: Any) -> list[dict[str, Any]]:
 
 def lines_of(html: str) -> list[list[str]]:
     body = html.split("<tbody>")[1].split("</tbody>", maxsplit=1)[0]
-    return [re.findall(r"<(?:td|th)[^>]*>(.*?)</(?:td|th)>", line, re.DOTALL) for line in body.split("<tr")[1:]]
+    return [
+        re.findall(r"<(?:td|th)[^>]*>(.*?)</(?:td|th)>", line, re.DOTALL)
+        for line in body.split("<tr")[1:]
+    ]
 
 
-def test_a_run_that_fails_on_nine_topics_is_not_ranked_by_the_tenth(api: APIClient, board: Collection) -> None:
+def test_a_run_that_fails_on_nine_topics_is_not_ranked_by_the_tenth(
+    api: APIClient, board: Collection
+) -> None:
     answer = api.get(BOARD).json()
-    shown = [(row["rank"], row["run"]["tag"], row["state"], row["code"]) for row in answer["results"]]
+    shown = [
+        (row["rank"], row["run"]["tag"], row["state"], row["code"]) for row in answer["results"]
+    ]
     assert shown == [
         (1, "r0", "ranked", ""), (2, "r2", "ranked", ""), (None, "r1", "unranked", "fewer_topics"),
     ]  # fmt: skip
@@ -53,15 +66,23 @@ def test_a_run_that_fails_on_nine_topics_is_not_ranked_by_the_tenth(api: APIClie
     assert [row["rank"] for row in rows(api, sort="AP")] == [1, 2, 3]
 
 
-def test_every_form_of_the_board_has_the_same_order(api: APIClient, client: Client, board: Collection) -> None:
+def test_every_form_of_the_board_has_the_same_order(
+    api: APIClient, client: Client, board: Collection
+) -> None:
     order = [row["run"]["tag"] for row in rows(api)]
     files = {address: api.get(address).content.decode() for address in ADDRESSES[1:]}
     table = list(csv.DictReader(io.StringIO(files[ADDRESSES[1]])))
     assert [(row["rank"], row["tag"], row["reason"]) for row in table] == [
         ("1", "r0", ""), ("2", "r2", ""), ("", "r1", "mean of 1 of 10 topics"),
     ]  # fmt: skip
-    markdown = [line.split(" | ")[:3] for line in files[ADDRESSES[2]].splitlines() if line.startswith("| ")][2:]
-    assert markdown == [["| 1", "r0", "**2.0000**"], ["| 2", "r2", "3.0000"], ["| –", "r1", "1.0000"]]
+    markdown = [
+        line.split(" | ")[:3] for line in files[ADDRESSES[2]].splitlines() if line.startswith("| ")
+    ][2:]
+    assert markdown == [
+        ["| 1", "r0", "**2.0000**"],
+        ["| 2", "r2", "3.0000"],
+        ["| –", "r1", "1.0000"],
+    ]
     assert "r1 has no rank: mean of 1 of 10 topics." in files[ADDRESSES[2]]
     assert re.findall(r"^runid\s+all\t(\w+)$", files[ADDRESSES[4]], re.MULTILINE) == order
     html = client.get("/collections/board/").content.decode()
@@ -90,10 +111,14 @@ def test_bold_is_the_best_ranked_run_also_where_lower_is_better(
     assert bold == ["0.5000", "2.0000", "0.4000"]
 
 
-def test_statistics_are_of_the_ranked_runs_and_their_topics(api: APIClient, board: Collection) -> None:
+def test_statistics_are_of_the_ranked_runs_and_their_topics(
+    api: APIClient, board: Collection
+) -> None:
     answer = api.get(BOARD, {"statistics": "tiers,ranks"}).json()
     assert (answer["statistics"]["runs"], answer["statistics"]["topics"]) == (2, 10)
-    assert "topics_left_out" not in [caution["code"] for caution in answer["statistics"]["cautions"]]
+    assert "topics_left_out" not in [
+        caution["code"] for caution in answer["statistics"]["cautions"]
+    ]
     assert [row["statistics"] is None for row in answer["results"]] == [False, False, True]
     refused = api.get(BOARD, {"baseline": answer["results"][2]["run"]["id"]})
     assert (refused.status_code, refused.json()["code"]) == (400, "unknown_run")
@@ -117,28 +142,41 @@ def test_a_filter_by_status_knows_who_is_ranked(api: APIClient, board: Collectio
 
     assert (found("ranked"), found("unranked"), found("stale")) == (["r0", "r2"], ["r1"], [])
     assert (found("ranked", sort="AP"), found("unranked", sort="AP")) == (["r0", "r2", "r1"], [])
-    pages = [tag for offset in range(4) for tag in [row["run"]["tag"] for row in rows(api, limit=1, offset=offset)]]
+    pages = [
+        tag
+        for offset in range(4)
+        for tag in [row["run"]["tag"] for row in rows(api, limit=1, offset=offset)]
+    ]
     assert pages == ["r0", "r2", "r1"]
 
 
 def test_means_of_the_same_values_share_a_rank(api: APIClient, alice: User) -> None:
     rng = np.random.default_rng(4)
     values = np.round(rng.random(50), 2)
-    make_board(alice.personal_team, {"AP": np.array([rng.permutation(values) for _ in range(8)] + [values / 2])})
+    make_board(
+        alice.personal_team,
+        {"AP": np.array([rng.permutation(values) for _ in range(8)] + [values / 2])},
+    )
     answer = rows(api, statistics="ranks")
     assert len({row["values"]["AP"]["mean"] for row in answer}) > 2
     assert [row["rank"] for row in answer] == [1] * 8 + [9]
     assert [row["run"]["tag"] for row in answer] == [f"r{number}" for number in range(9)]
     text = api.get(f"{BOARD}export/md/").content.decode()
     assert text.count("**") == 2 * 8
-    combination = api.get("/api/v1/collections/board/what-if/", {"measures": "AP"}).json()["official"]
+    combination = api.get("/api/v1/collections/board/what-if/", {"measures": "AP"}).json()[
+        "official"
+    ]
     assert [place["rank"] for place in combination["leaderboard"]] == [1] * 8 + [9]
 
 
 def test_the_answer_says_what_is_no_mean(api: APIClient, client: Client, alice: User) -> None:
     values = np.array([[3.0, 4.0], [1.0, 2.0]])
     make_board(alice.personal_team, {"NumRet": values, "gm_map": values / 10, "AP": values / 10})
-    assert api.get(BOARD).json()["aggregates"] == {"NumRet": "sum", "gm_map": "geometric mean", "AP": "mean"}
+    assert api.get(BOARD).json()["aggregates"] == {
+        "NumRet": "sum",
+        "gm_map": "geometric mean",
+        "AP": "mean",
+    }
     html = client.get("/collections/board/").content.decode()
     assert "Ranked by NumRet, highest first, sums over 2 topics, qrels v1." in html
     assert re.findall(r'title="([\w ]+), not means"', html) == ["sums", "geometric means"]
@@ -149,7 +187,9 @@ def test_the_answer_says_what_is_no_mean(api: APIClient, client: Client, alice: 
     )
 
 
-def test_a_board_without_a_ranked_run_claims_no_order(api: APIClient, client: Client, board: Collection) -> None:
+def test_a_board_without_a_ranked_run_claims_no_order(
+    api: APIClient, client: Client, board: Collection
+) -> None:
     add_version(board, 2, [str(topic) for topic in range(10)])
     html = client.get("/collections/board/", {"measures": "AP"}).content.decode()
     assert "No run has been evaluated against qrels v2 yet, so none is ranked." in html
@@ -159,13 +199,21 @@ def test_a_board_without_a_ranked_run_claims_no_order(api: APIClient, client: Cl
     assert api.get(BOARD).json()["provisional"] is True
 
 
-def test_ranks_are_provisional_while_runs_wait(api: APIClient, client: Client, board: Collection) -> None:
+def test_ranks_are_provisional_while_runs_wait(
+    api: APIClient, client: Client, board: Collection
+) -> None:
     Evaluation.objects.filter(run__tag="r2").update(state="queued", topics_answered=None)
     answer = api.get(BOARD, {"sort": "AP"}).json()
-    assert (answer["provisional"], answer["ranked"], answer["states"]) == (True, 2, {"evaluated": 2, "queued": 1})
+    assert (answer["provisional"], answer["ranked"], answer["states"]) == (
+        True,
+        2,
+        {"evaluated": 2, "queued": 1},
+    )
     html = client.get("/collections/board/", {"sort": "AP"}).content.decode()
     assert "provisional: 2 of 3 runs evaluated</span>" in html
-    assert "Provisional: 2 of 3 runs are evaluated." in api.get(f"{BOARD}export/md/").content.decode()
+    assert (
+        "Provisional: 2 of 3 runs are evaluated." in api.get(f"{BOARD}export/md/").content.decode()
+    )
     Evaluation.objects.filter(run__tag="r2").update(state="failed")
     assert api.get(BOARD, {"sort": "AP"}).json()["provisional"] is False
     assert "provisional" not in client.get("/collections/board/", {"sort": "AP"}).content.decode()

@@ -7,7 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metrics.services.boards.filter import All, Either, Field, Not, Term, Text
-from metrics.services.boards.filter_grammar import MAX_DEPTH, MAX_LENGTH, MAX_STARS, MAX_TERMS, parse_filter
+from metrics.services.boards.filter_grammar import (
+    MAX_DEPTH,
+    MAX_LENGTH,
+    MAX_STARS,
+    MAX_TERMS,
+    parse_filter,
+)
 from runs.errors import InvalidInput
 
 READ: dict[str, Term | None] = {
@@ -42,7 +48,9 @@ READ: dict[str, Term | None] = {
     "tag:v1:2": Field("tag", ("v1:2",)),
     "status:Failed,queued": Field("status", ("failed", "queued")),
     "-status:stale own:yes": All((Not(Field("status", ("stale",))), Field("own", ("yes",)))),
-    "after:2026-01-31 before:2026-02-01": All((Field("after", ("2026-01-31",)), Field("before", ("2026-02-01",)))),
+    "after:2026-01-31 before:2026-02-01": All(
+        (Field("after", ("2026-01-31",)), Field("before", ("2026-02-01",)))
+    ),
     "(team:a)b": All((Field("team", ("a",)), Text("b"))),
 }
 
@@ -110,12 +118,20 @@ def test_what_cannot_be_read_is_told_with_its_place(text: str, message: str) -> 
     assert (refused.value.code, refused.value.pointer) == ("bad_filter", "filter")
 
 
-WORDS = st.text("abAB12._-é%\\'", min_size=1, max_size=8).filter(lambda word: not word.startswith("-"))
+WORDS = st.text("abAB12._-é%\\'", min_size=1, max_size=8).filter(
+    lambda word: not word.startswith("-")
+)
 PHRASES = st.text("ab OR():,-%", min_size=1, max_size=10).filter(lambda text: text.strip() != "")
 FIELDS = st.one_of(
-    st.builds(Field, st.sampled_from(["team", "tag"]), st.lists(WORDS, min_size=1, max_size=3, unique=True).map(tuple)),
+    st.builds(
+        Field,
+        st.sampled_from(["team", "tag"]),
+        st.lists(WORDS, min_size=1, max_size=3, unique=True).map(tuple),
+    ),
     st.builds(Field, st.just("status"), st.just(("failed", "stale"))),
-    st.builds(Field, st.sampled_from(["after", "before"]), st.dates().map(lambda day: (day.isoformat(),))),
+    st.builds(
+        Field, st.sampled_from(["after", "before"]), st.dates().map(lambda day: (day.isoformat(),))
+    ),
 )
 LEAVES = st.one_of(st.builds(Text, WORDS | PHRASES), FIELDS)
 
@@ -125,7 +141,9 @@ def terms(depth: int) -> st.SearchStrategy[Term]:
         return LEAVES
     inner = terms(depth - 1)
     several = st.lists(inner, min_size=2, max_size=3).map(tuple)
-    return st.one_of(LEAVES, st.builds(Not, inner), st.builds(All, several), st.builds(Either, several))
+    return st.one_of(
+        LEAVES, st.builds(Not, inner), st.builds(All, several), st.builds(Either, several)
+    )
 
 
 def written(term: Term) -> str:
@@ -136,7 +154,11 @@ def written(term: Term) -> str:
         case Field(name, values):
             return f"{name}:{','.join(values)}"
         case Not(inner):
-            return f"-{written(inner)}" if isinstance(inner, Text | Field | All | Either) else f"-({written(inner)})"
+            return (
+                f"-{written(inner)}"
+                if isinstance(inner, Text | Field | All | Either)
+                else f"-({written(inner)})"
+            )
         case All(parts):
             return f"({' '.join(map(written, parts))})"
         case Either(parts):

@@ -17,7 +17,14 @@ from rest_framework.test import APIClient
 from evalhub.operating.backup import encode_row
 from evalhub.operating.restoring import decode_row
 from metrics.engine.grammar import parse_measure
-from metrics.models import Comparison, Evaluation, JudgedView, MetricVector, SessionEvaluation, SessionView
+from metrics.models import (
+    Comparison,
+    Evaluation,
+    JudgedView,
+    MetricVector,
+    SessionEvaluation,
+    SessionView,
+)
 from metrics.questions.unchanged import MEMORY
 from metrics.services.boards.asked import BoardQuery
 from metrics.services.boards.leaderboard import Leaderboard, read_leaderboard
@@ -60,7 +67,10 @@ def values() -> Any:
 
 
 def views() -> Any:
-    return {one.run_id: load_view(one).to_bytes() for one in Evaluation.objects.evaluated().order_by("pk")}
+    return {
+        one.run_id: load_view(one).to_bytes()
+        for one in Evaluation.objects.evaluated().order_by("pk")
+    }
 
 
 def depths() -> Any:
@@ -69,13 +79,18 @@ def depths() -> Any:
 
 
 def session_views() -> Any:
-    sets = {one.session_set_id: load_set(one) for one in SessionEvaluation.objects.evaluated().order_by("pk")}
+    sets = {
+        one.session_set_id: load_set(one)
+        for one in SessionEvaluation.objects.evaluated().order_by("pk")
+    }
     return {pk: (judged.sessions, judged.view.to_bytes()) for pk, judged in sets.items()}
 
 
 def session_board() -> Any:
     measures = default_measures()
-    rows = read_session_board(collection=Collection.objects.get(), query=SessionBoardQuery(measures, measures[0])).rows
+    rows = read_session_board(
+        collection=Collection.objects.get(), query=SessionBoardQuery(measures, measures[0])
+    ).rows
     return {(row.evaluation.session_set_id, row.system): (row.rank, row.values) for row in rows}
 
 
@@ -114,14 +129,19 @@ def everything(api: APIClient, submit: Callable[..., Run]) -> None:
 def set_column(stored: Stored, pk: Any, value: Any, given: str = "%s") -> None:
     table, key = stored.model._meta.db_table, stored.model._meta.pk.column
     with connection.cursor() as cursor:
-        cursor.execute(f'UPDATE "{table}" SET "{stored.column}" = {given} WHERE "{key}" = %s', [value, pk])
+        cursor.execute(
+            f'UPDATE "{table}" SET "{stored.column}" = {given} WHERE "{key}" = %s', [value, pk]
+        )
 
 
 def column_of(stored: Stored) -> list[tuple[Any, Any]]:
     table, key = stored.model._meta.db_table, stored.model._meta.pk.column
     with connection.cursor() as cursor:
         cursor.execute(f'SELECT "{key}", "{stored.column}" FROM "{table}" ORDER BY 1')
-        return [(pk, bytes(value) if isinstance(value, memoryview) else value) for pk, value in cursor.fetchall()]
+        return [
+            (pk, bytes(value) if isinstance(value, memoryview) else value)
+            for pk, value in cursor.fetchall()
+        ]
 
 
 def nothing_is_queued() -> None:
@@ -167,7 +187,9 @@ def test_no_flipped_bit_becomes_a_number(everything: None, unchecked_text: None)
 
 def is_part_of(found: Any, right: Any) -> bool:
     """Whether a board is right but for what is missing, and for the ranks below that."""
-    return len(found) < len(right) and all(right[key][1] == shown[1] for key, shown in found.items())
+    return len(found) < len(right) and all(
+        right[key][1] == shown[1] for key, shown in found.items()
+    )
 
 
 def exchange(model: Any, *names: str) -> None:
@@ -207,7 +229,9 @@ def test_exchanged_views_are_evaluated_again(everything: None) -> None:
 def exchange_runs() -> None:
     """Two evaluations with each other's runs, by way of a third name, as no two may be of one run."""
     first, second = Evaluation.objects.order_by("pk")
-    spare = Run.objects.create(**{**RUN_OF_NOTHING, "collection": first.run.collection, "team": first.run.team})
+    spare = Run.objects.create(
+        **{**RUN_OF_NOTHING, "collection": first.run.collection, "team": first.run.team}
+    )
     for pk, run in ((first.pk, spare.pk), (second.pk, first.run_id), (first.pk, second.run_id)):
         Evaluation.objects.filter(pk=pk).update(run=run)
     spare.delete()
@@ -222,8 +246,12 @@ RUN_OF_NOTHING = {
 def test_exchanged_evaluations_are_made_again(api: APIClient, everything: None) -> None:
     """Nothing that is remembered of the old ones becomes the new ones'."""
     right = board()
-    odd = {run: api.get(f"/api/v1/runs/{run}/values/?measures=P@7").json()["means"] for run in right}
-    stored = queue_comparison(collection=Collection.objects.get(), query=ComparisonQuery(MEASURES, tests=["paired_t"]))
+    odd = {
+        run: api.get(f"/api/v1/runs/{run}/values/?measures=P@7").json()["means"] for run in right
+    }
+    stored = queue_comparison(
+        collection=Collection.objects.get(), query=ComparisonQuery(MEASURES, tests=["paired_t"])
+    )
     assert compare(comparison_id=str(stored.pk))
     exchange_runs()
     MEMORY.forget()
@@ -234,7 +262,9 @@ def test_exchanged_evaluations_are_made_again(api: APIClient, everything: None) 
     assert set(Evaluation.objects.values_list("state", flat=True)) == {"queued"}
     evaluate_all()
     assert board() == right
-    assert odd == {run: api.get(f"/api/v1/runs/{run}/values/?measures=P@7").json()["means"] for run in right}
+    assert odd == {
+        run: api.get(f"/api/v1/runs/{run}/values/?measures=P@7").json()["means"] for run in right
+    }
     assert api.get(f"/api/v1/comparisons/{stored.pk}/").status_code == 404
     assert list(find_faults()) == []
 
@@ -249,26 +279,41 @@ def test_exchanged_evaluations_are_made_again_by_fsck(everything: None) -> None:
     assert (board(), list(find_faults())) == (right, [])
 
 
-def test_runs_that_name_each_others_files_are_shown_nowhere(api: APIClient, everything: None) -> None:
+def test_runs_that_name_each_others_files_are_shown_nowhere(
+    api: APIClient, everything: None
+) -> None:
     run, other = board()
     exchange(Run, "sha256", "size", "lines", "documents", "topics")
     MEMORY.forget()
-    assert {finding.code for finding in find_faults()} == {"run_altered", "evaluation_of_other_files"}
+    assert {finding.code for finding in find_faults()} == {
+        "run_altered",
+        "evaluation_of_other_files",
+    }
     assert board() == {}
     evaluate_all()
     # The files are not what they are said to be, and are not evaluated.
     assert board() == {}
-    assert set(Evaluation.objects.values_list("state", "error_code")) == {("failed", "stored_value_corrupt")}
+    assert set(Evaluation.objects.values_list("state", "error_code")) == {
+        ("failed", "stored_value_corrupt")
+    }
     for path in (f"runs/{run}/", f"runs/{run}/file/", f"runs/{other}/values/"):
         refused = api.get(f"/api/v1/{path}")
         assert (refused.status_code, refused.json()["code"]) == (500, "stored_value_corrupt")
 
 
 @pytest.mark.parametrize("name", Run.SEALED)
-def test_what_was_counted_of_a_run_is_compared_when_it_is_read(api: APIClient, everything: None, name: str) -> None:
+def test_what_was_counted_of_a_run_is_compared_when_it_is_read(
+    api: APIClient, everything: None, name: str
+) -> None:
     run = Run.objects.first()
     assert run
-    other: Any = not run.grouped if name == "grouped" else "f" * 64 if "sha256" in name else getattr(run, name) + 1
+    other: Any = (
+        not run.grouped
+        if name == "grouped"
+        else "f" * 64
+        if "sha256" in name
+        else getattr(run, name) + 1
+    )
     Run.objects.filter(pk=run.pk).update(**{name: other})
     refused = api.get(f"/api/v1/runs/{run.pk}/")
     assert (refused.status_code, refused.json()["code"]) == (500, "stored_value_corrupt")
@@ -283,14 +328,18 @@ def test_exchanged_topics_are_read_again_by_fsck(everything: None) -> None:
     # A backup keeps what is there, and restores it.
     kept = decode_row(Qrels, json.loads(encode_row(Qrels.objects.get())))
     Qrels.objects.filter(pk=kept.pk).update(version=2)
-    Qrels.objects.bulk_create([kept], update_conflicts=True, unique_fields=["id"], update_fields=["version"])
+    Qrels.objects.bulk_create(
+        [kept], update_conflicts=True, unique_fields=["id"], update_fields=["version"]
+    )
     for finding in find_faults():
         if finding.repair:
             finding.repair()
     assert (topic_ids(), list(find_faults())) == (right, [])
 
 
-def test_a_run_without_sound_values_waits_below_the_others(api: APIClient, submit: Callable[..., Run]) -> None:
+def test_a_run_without_sound_values_waits_below_the_others(
+    api: APIClient, submit: Callable[..., Run]
+) -> None:
     good, poor = submit(GOOD), submit(POOR)
     path = "/api/v1/collections/small/leaderboard/?sort=AP"
     right = api.get(path).json()["results"]
@@ -303,7 +352,9 @@ def test_a_run_without_sound_values_waits_below_the_others(api: APIClient, submi
     ]  # fmt: skip
     assert rows[0]["values"] == right[1]["values"]
     evaluate_all()
-    assert [row["values"] for row in api.get(path).json()["results"]] == [row["values"] for row in right]
+    assert [row["values"] for row in api.get(path).json()["results"]] == [
+        row["values"] for row in right
+    ]
 
 
 def test_a_damaged_view_is_named_and_made_again(api: APIClient, submit: Callable[..., Run]) -> None:
@@ -387,7 +438,9 @@ def test_what_lacks_its_judged_view_is_evaluated_again(api: APIClient, everythin
     SessionView.objects.all().delete()
     MEMORY.forget()
     refused = [api.get(path) for path in paths]
-    assert [(answer.status_code, answer.json()["code"]) for answer in refused] == [(500, "stored_value_corrupt")] * 2
+    assert [(answer.status_code, answer.json()["code"]) for answer in refused] == [
+        (500, "stored_value_corrupt")
+    ] * 2
     evaluate_all()
     assert [api.get(path).json() for path in paths] == right
 
@@ -398,7 +451,9 @@ def test_a_comparison_whose_inputs_are_damaged_is_not_shown(
     api: APIClient, everything: None, unchecked_text: None, damage: str
 ) -> None:
     collection = Collection.objects.get()
-    stored = queue_comparison(collection=collection, query=ComparisonQuery([parse_measure("AP")], tests=["paired_t"]))
+    stored = queue_comparison(
+        collection=collection, query=ComparisonQuery([parse_measure("AP")], tests=["paired_t"])
+    )
     assert compare(comparison_id=str(stored.pk))
     with connection.cursor() as cursor:
         cursor.execute(f"UPDATE metrics_comparison SET query = {damage}")
@@ -407,7 +462,9 @@ def test_a_comparison_whose_inputs_are_damaged_is_not_shown(
     assert "comparison_digest" in {finding.code for finding in find_faults()}
 
 
-def test_a_run_whose_topics_are_no_longer_grouped_is_damaged(api: APIClient, submit: Callable[..., Run]) -> None:
+def test_a_run_whose_topics_are_no_longer_grouped_is_damaged(
+    api: APIClient, submit: Callable[..., Run]
+) -> None:
     run = submit(GOOD)
     path = stored_path(run.sha256)
     path.write_bytes(path.read_bytes().replace(b"1 Q0 c", b"3 Q0 c", 1))
@@ -431,12 +488,16 @@ JSON_COLUMNS = {
 
 @pytest.mark.sqlite("PostgreSQL takes no damaged JSON")
 @pytest.mark.parametrize("column", JSON_COLUMNS)
-def test_what_is_no_json_any_more_is_named(api: APIClient, everything: None, unchecked_text: None, column: str) -> None:
+def test_what_is_no_json_any_more_is_named(
+    api: APIClient, everything: None, unchecked_text: None, column: str
+) -> None:
     table, name = column.split(".")
     with connection.cursor() as cursor:
         cursor.execute(f"UPDATE {table} SET {name} = '[1, '")
     MEMORY.forget()
-    refused = api.get("/api/v1/" + JSON_COLUMNS[column].format(run=Run.objects.values_list("pk", flat=True)[0]))
+    refused = api.get(
+        "/api/v1/" + JSON_COLUMNS[column].format(run=Run.objects.values_list("pk", flat=True)[0])
+    )
     assert (refused.status_code, refused.json()["code"]) == (500, "stored_value_corrupt")
     assert name in refused.json()["detail"]
     found = [finding for finding in find_faults() if finding.code == "value_unreadable"]

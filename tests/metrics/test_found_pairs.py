@@ -24,7 +24,9 @@ PAIRS = RUNS * (RUNS - 1) // 2
 def alike(runs: int = RUNS, topics: int = TOPICS) -> Matrix:
     """Runs without a true difference: some of their pairs have a small p, and none after a correction."""
     rng = np.random.default_rng(3)
-    drawn: Matrix = np.clip(rng.beta(2, 3, topics) + rng.normal(0, 0.1, (runs, topics)), 0, 1).round(6)
+    drawn: Matrix = np.clip(
+        rng.beta(2, 3, topics) + rng.normal(0, 0.1, (runs, topics)), 0, 1
+    ).round(6)
     return drawn
 
 
@@ -56,25 +58,42 @@ def test_a_pair_keeps_the_family_it_was_found_in(api: APIClient, scored: list[st
     (pair,) = measure["pairs"]
     assert pair["tests"] == found["tests"]
     assert not pair["tests"]["paired_t"]["significant"]
-    assert (measure["tests"]["paired_t"]["family"], measure["tests"]["paired_t"]["significant"]) == (PAIRS, 0)
+    assert (
+        measure["tests"]["paired_t"]["family"],
+        measure["tests"]["paired_t"]["significant"],
+    ) == (PAIRS, 0)
     assert answer["cautions"] == []
 
 
 def test_a_family_of_named_runs_is_of_these(api: APIClient, scored: list[str]) -> None:
     few = ask(api, runs=",".join(scored[:4]), tests="paired_t,wilcoxon,tukey_hsd")
-    expected = next(pair for pair in few["measures"][0]["pairs"] if {pair["a"], pair["b"]} == {scored[0], scored[2]})
+    expected = next(
+        pair
+        for pair in few["measures"][0]["pairs"]
+        if {pair["a"], pair["b"]} == {scored[0], scored[2]}
+    )
     answer = ask(
-        api, runs=f"{scored[0]},{scored[2]}", family=",".join(scored[1:4]), tests="paired_t,wilcoxon,tukey_hsd"
+        api,
+        runs=f"{scored[0]},{scored[2]}",
+        family=",".join(scored[1:4]),
+        tests="paired_t,wilcoxon,tukey_hsd",
     )
     assert (answer["family"]["runs"], answer["family"]["pairs"]) == (4, 6)
     assert answer["measures"][0]["pairs"][0]["tests"] == expected["tests"]
 
 
-def test_a_pair_of_a_baseline_keeps_the_family_of_the_baseline(api: APIClient, scored: list[str]) -> None:
+def test_a_pair_of_a_baseline_keeps_the_family_of_the_baseline(
+    api: APIClient, scored: list[str]
+) -> None:
     whole = ask(api, baseline=scored[5])["measures"][0]["pairs"]
     expected = next(pair for pair in whole if pair["a"] == scored[2])
     answer = ask(api, runs=f"{scored[5]},{scored[2]}", baseline=scored[5], family="all")
-    assert answer["family"] == {"kind": "baseline", "baseline": scored[5], "runs": RUNS, "pairs": RUNS - 1}
+    assert answer["family"] == {
+        "kind": "baseline",
+        "baseline": scored[5],
+        "runs": RUNS,
+        "pairs": RUNS - 1,
+    }
     assert answer["measures"][0]["pairs"][0]["tests"] == expected["tests"]
 
 
@@ -93,11 +112,15 @@ def test_several_runs_keep_their_letters_and_tiers(api: APIClient, alice: User) 
 
 
 @pytest.mark.queries
-def test_two_runs_of_many_without_a_family_come_with_a_caution(api: APIClient, scored: list[str]) -> None:
+def test_two_runs_of_many_without_a_family_come_with_a_caution(
+    api: APIClient, scored: list[str]
+) -> None:
     answer = ask(api, runs=",".join(scored[:2]))
     (caution,) = answer["cautions"]
     assert caution["code"] == "one_of_many_pairs"
-    assert caution["message"].startswith(f"one of {PAIRS} pairs of {RUNS} runs that could have been chosen")
+    assert caution["message"].startswith(
+        f"one of {PAIRS} pairs of {RUNS} runs that could have been chosen"
+    )
     assert answer["family"]["pairs"] == 1
     assert ask(api, runs=",".join(scored[:3]))["cautions"] == []
 
@@ -109,7 +132,11 @@ def test_two_runs_that_are_all_there_are_need_no_caution(api: APIClient, alice: 
 
 @pytest.mark.parametrize(
     ("query", "pointer"),
-    [({"family": "x"}, "family"), ({"runs": "", "family": "{0}"}, "family"), ({"family": "{unknown}"}, "runs")],
+    [
+        ({"family": "x"}, "family"),
+        ({"runs": "", "family": "{0}"}, "family"),
+        ({"family": "{unknown}"}, "runs"),
+    ],
 )
 def test_a_family_that_means_nothing_is_refused(
     api: APIClient, scored: list[str], query: dict[str, str], pointer: str
@@ -127,12 +154,19 @@ def test_a_family_that_a_worker_made_is_found_from_each_of_its_pairs(
     monkeypatch.setattr(workload, "AT_ONCE_SECONDS", 0.0)
     waiting = ask(api, status=202, runs=both, family="all")["comparison"]
     assert compare(comparison_id=waiting["id"])
-    for answer in (ask(api, runs=both, family="all"), ask(api, f"/api/v1/comparisons/{waiting['id']}/", runs=both)):
+    for answer in (
+        ask(api, runs=both, family="all"),
+        ask(api, f"/api/v1/comparisons/{waiting['id']}/", runs=both),
+    ):
         assert answer["comparison"]["id"] == waiting["id"]
         assert answer["measures"][0]["pairs"][0]["tests"] == found["tests"]
         assert answer["family"]["pairs"] == PAIRS
     assert Comparison.objects.count() == 1
-    rows = b"".join(api.get(f"/api/v1/comparisons/{waiting['id']}/export/csv/", {"runs": both}).streaming_content)
+    rows = b"".join(
+        api.get(
+            f"/api/v1/comparisons/{waiting['id']}/export/csv/", {"runs": both}
+        ).streaming_content
+    )
     assert rows.count(b"\r\n") == 2
     problem = ask(api, f"/api/v1/comparisons/{waiting['id']}/", 400, runs="0" * 32)
     assert problem["code"] == "unknown_run"
@@ -151,6 +185,8 @@ def test_a_test_of_all_runs_is_not_asked_for_and_the_refusal_says_how_it_comes(
     for query in ({"tests": test}, {"tests": f"paired_t,{test}"}):
         problem = ask(api, status=400, **query)
         assert problem["code"] == "unknown_test"
-        assert "anova and friedman come with every comparison of 3 runs or more" in problem["detail"]
+        assert (
+            "anova and friedman come with every comparison of 3 runs or more" in problem["detail"]
+        )
     board = ask(api, "/api/v1/collections/scored/leaderboard/", 400, statistics="tiers", test=test)
     assert (board["code"], test in board["detail"]) == ("unknown_test", True)

@@ -37,7 +37,8 @@ def study(alice: User) -> Collection:
         for place, (i, j) in enumerate(zip(k1.codes, b.codes, strict=True))
     ]
     costs: list[dict[str, Any]] = [
-        {"ms": {"value": 10 + place, "low": 9.9 + place, "high": 10.1 + place, "n": 7}} for place in range(GRID)
+        {"ms": {"value": 10 + place, "low": 9.9 + place, "high": 10.1 + place, "n": 7}}
+        for place in range(GRID)
     ]
     describe(collection, [*said, {}, {"platform": EPYC}], [*costs, {"ms": 5}, {"kg": 2}])
     return collection
@@ -55,21 +56,38 @@ def codes(answer: dict[str, Any]) -> list[str]:
 
 def test_both_answers_name_what_was_planted(anonymous: APIClient, study: Collection) -> None:
     found = ask(anonymous, IMPORTANCE)
-    assert (found["measure"], found["runs"], found["topics"], found["parameters"]) == ("AP", GRID, TOPICS, 2)
+    assert (found["measure"], found["runs"], found["topics"], found["parameters"]) == (
+        "AP",
+        GRID,
+        TOPICS,
+        2,
+    )
     assert found["left_out"] == ["platform.hardware.cpu.model", "seed"]
-    assert codes(found) == ["chosen_runs", "different_in_every_run", "runs_without_parameters", "ignored"]
+    assert codes(found) == [
+        "chosen_runs",
+        "different_in_every_run",
+        "runs_without_parameters",
+        "ignored",
+    ]
     assert [(row["name"], row["from"], row["to"], row["pairs"]) for row in found["matched"][:3]] == [
         ("bm25.b", 0.1, 0.2, 4), ("bm25.b", 0.2, 0.3, 4), ("bm25.b", 0.3, 0.4, 4)
     ]  # fmt: skip
     sure = {(row["from"], row["to"]): row for row in found["matched"] if row["p_adjusted"] < 0.05}
     assert set(sure) == {(0.9, 1.2), (1.2, 1.5)}
-    assert 0.03 < sure[0.9, 1.2]["low"] < sure[0.9, 1.2]["difference"] < sure[0.9, 1.2]["high"] < 0.07
+    assert (
+        0.03 < sure[0.9, 1.2]["low"] < sure[0.9, 1.2]["difference"] < sure[0.9, 1.2]["high"] < 0.07
+    )
     strongest, other = found["associated"]
     assert (strongest["name"], other["name"], found["reason"]) == ("bm25.k1", "bm25.b", None)
     assert strongest["p"] < 0.01 < other["p"]
     means = {level["value"]: (level["runs"], level["mean"]) for level in strongest["levels"]}
-    stored = dict(MetricVector.objects.filter(measure="AP").values_list("evaluation__run__tag", "mean"))
-    assert means[1.2] == (6, pytest.approx(np.mean([stored[f"r{place}"] for place in range(12, 18)])))
+    stored = dict(
+        MetricVector.objects.filter(measure="AP").values_list("evaluation__run__tag", "mean")
+    )
+    assert means[1.2] == (
+        6,
+        pytest.approx(np.mean([stored[f"r{place}"] for place in range(12, 18)])),
+    )
     assert ask(anonymous, IMPORTANCE, seed="0")["associated"] == found["associated"]
 
 
@@ -111,13 +129,23 @@ def test_long_texts_that_begin_alike_are_different(anonymous: APIClient, study: 
     assert [(row["name"], row["pairs"]) for row in found["matched"]] == [("prompt", 169)]
 
 
-def test_statuses_are_of_one_hardware_unless_asked_across(anonymous: APIClient, study: Collection) -> None:
+def test_statuses_are_of_one_hardware_unless_asked_across(
+    anonymous: APIClient, study: Collection
+) -> None:
     found = ask(anonymous, FRONTIER, x="cost:ms")
-    assert (found["y"], found["x"], found["runs"], len(found["results"])) == ("AP", "ms", GRID + 2, GRID + 1)
+    assert (found["y"], found["x"], found["runs"], len(found["results"])) == (
+        "AP",
+        "ms",
+        GRID + 2,
+        GRID + 1,
+    )
     assert found["hardware"] == ["EPYC", "hardware not given"]
     assert codes(found) == ["runs_without_cost", "unknown_hardware"]
     first, second = found["results"][:2]
-    assert (first["run"]["tag"], first["cost"]) == ("r24", {"value": 5.0, "low": None, "high": None, "n": None})
+    assert (first["run"]["tag"], first["cost"]) == (
+        "r24",
+        {"value": 5.0, "low": None, "high": None, "n": None},
+    )
     # The cheapest of each hardware is on its frontier.
     assert (first["status"], second["status"], second["cost"]["n"]) == ("frontier", "frontier", 7)
     sure = [row for row in found["results"] if row["status"] == "dominated"]
@@ -135,12 +163,18 @@ def test_the_cost_is_the_one_that_most_runs_have(anonymous: APIClient, study: Co
     kilograms = ask(anonymous, FRONTIER, x="kg")
     assert [row["status"] for row in kilograms["results"]] == ["frontier"]
     refused = ask(anonymous, FRONTIER, 400, x="mss")
-    assert (refused["code"], refused["detail"]) == ("bad_columns", "x: no run here has a cost mss; there is ms")
+    assert (refused["code"], refused["detail"]) == (
+        "bad_columns",
+        "x: no run here has a cost mss; there is ms",
+    )
     describe(study, [{}] * (GRID + 2), [{}] * (GRID + 2))
     empty = ask(anonymous, FRONTIER)
     assert (empty["x"], empty["results"]) == ("", [])
     drawn = ask(anonymous, f"{BASE}charts/frontier.svg", 400)
-    assert (drawn["code"], drawn["detail"]) == ("nothing_to_draw", "no run has a cost, so there is nothing to draw")
+    assert (drawn["code"], drawn["detail"]) == (
+        "nothing_to_draw",
+        "no run has a cost, so there is nothing to draw",
+    )
 
 
 def test_files_have_what_the_answers_have(anonymous: APIClient, study: Collection) -> None:
@@ -151,8 +185,14 @@ def test_files_have_what_the_answers_have(anonymous: APIClient, study: Collectio
 
     found = ask(anonymous, IMPORTANCE)
     matched = rows("importance")
-    assert [float(row["difference"]) for row in matched] == [row["difference"] for row in found["matched"]]
-    assert (matched[0]["parameter"], matched[0]["from"], matched[0]["runs_examined"]) == ("bm25.b", "0.1", str(GRID))
+    assert [float(row["difference"]) for row in matched] == [
+        row["difference"] for row in found["matched"]
+    ]
+    assert (matched[0]["parameter"], matched[0]["from"], matched[0]["runs_examined"]) == (
+        "bm25.b",
+        "0.1",
+        str(GRID),
+    )
     associated = rows("importance", table="associated")
     assert [row["level"] for row in associated] == [
         "0.6",
@@ -174,7 +214,10 @@ def test_files_have_what_the_answers_have(anonymous: APIClient, study: Collectio
     table = anonymous.get(f"{BASE}importance/export/md/").content.decode()
     assert "| bm25.k1 | 0.9 | 1.2 | 6 | +0.0" in table
     assert "AP of 24 runs of board (qrels version 1) on 50 topics." in table
-    assert "chosen, not drawn" in anonymous.get(f"{BASE}importance/export/tex/?table=associated").content.decode()
+    assert (
+        "chosen, not drawn"
+        in anonymous.get(f"{BASE}importance/export/tex/?table=associated").content.decode()
+    )
     assert "surely dominated" in anonymous.get(f"{BASE}frontier/export/tex/").content.decode()
 
 
@@ -189,7 +232,10 @@ def test_charts_say_how_many_runs_they_are_of(anonymous: APIClient, study: Colle
         for size in ("column", "narrow"):
             assert one.draw(Look(size=size)).to_dict(validate=True)
     silent = ask(anonymous, f"{BASE}charts/importance.svg", 400, filter="param:bm25.k1<1")
-    assert (silent["code"], silent["detail"][:30]) == ("nothing_to_draw", "12 runs, 1 parameter: it does ")
+    assert (silent["code"], silent["detail"][:30]) == (
+        "nothing_to_draw",
+        "12 runs, 1 parameter: it does ",
+    )
 
 
 def test_too_much_is_refused_before_it_is_computed(

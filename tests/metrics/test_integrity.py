@@ -272,7 +272,10 @@ def test_a_service_at_work_has_no_fault(api: APIClient, collection: str) -> None
 def test_the_sweep_command_says_what_it_took(db: None, tmp_path: Path) -> None:
     out = io.StringIO()
     call_command("sweep", stdout=out)
-    assert out.getvalue() == "swept: 0 files, 0 uploads, 0 idempotency keys, 0 comparisons, 0 deliveries, 0 mails\n"
+    assert (
+        out.getvalue()
+        == "swept: 0 files, 0 uploads, 0 idempotency keys, 0 comparisons, 0 deliveries, 0 mails\n"
+    )
 
 
 @pytest.mark.sqlite("PostgreSQL keeps the types of columns")
@@ -289,4 +292,6 @@ def test_stored_bytes_that_became_text_are_made_bytes_again(submit: Callable[...
         status, told = fsck("--repair")
         evaluate_all()
     assert (status, told) == (0, "fsck: 0 faults\n")
-    assert sorted((bytes(row.content), row.digest) for row in MetricVector.objects.all()) == sorted(right)
+    assert sorted((bytes(row.content), row.digest) for row in MetricVector.objects.all()) == sorted(
+        right
+    )

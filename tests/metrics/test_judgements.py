@@ -16,7 +16,9 @@ def second(api: APIClient, collection: str) -> None:
     """A second version: a document another level, one judged anew, one no longer, and another topic."""
     text = QRELS.replace("1 0 c 1", "1 0 c 2").replace("2 0 y 0\n", "") + "3 0 q 0\n4 0 k 1\n"
     assert upload(api, "collections/small/qrels/", text, activate=False).status_code == 201
-    api.patch("/api/v1/collections/small/", {"level_labels": {"2": "highly relevant"}}, format="json")
+    api.patch(
+        "/api/v1/collections/small/", {"level_labels": {"2": "highly relevant"}}, format="json"
+    )
 
 
 def test_levels_and_the_recall_base_of_every_topic(anonymous: APIClient, second: None) -> None:
@@ -51,7 +53,9 @@ def test_two_versions_side_by_side(anonymous: APIClient, second: None) -> None:
     ("qrels", "status", "code"),
     [("1,2,3", 400, "too_many_versions"), ("9", 404, "unknown_qrels"), ("x", 400, "invalid")],
 )
-def test_what_cannot_be_shown_says_why(anonymous: APIClient, second: None, qrels: str, status: int, code: str) -> None:
+def test_what_cannot_be_shown_says_why(
+    anonymous: APIClient, second: None, qrels: str, status: int, code: str
+) -> None:
     answer = anonymous.get(JUDGEMENTS, {"qrels": qrels})
     assert (answer.status_code, answer.json()["code"]) == (status, code)
     assert anonymous.get(f"/collections/small/judgements/?qrels={qrels}").status_code == status

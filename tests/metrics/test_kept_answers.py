@@ -52,7 +52,9 @@ def test_a_file_of_another_key_or_another_server_is_not_there(folder: Path, sett
     assert recall("one") is None
 
 
-def test_the_least_recently_asked_for_go_first_and_all_after_a_day(folder: Path, settings: Any) -> None:
+def test_the_least_recently_asked_for_go_first_and_all_after_a_day(
+    folder: Path, settings: Any
+) -> None:
     for number in range(4):
         keep(f"{number}", os.urandom(1000))
     now = time.time()

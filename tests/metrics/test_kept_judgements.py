@@ -21,6 +21,8 @@ def test_four_judgements_are_kept_or_one_large(
     versions = list(Qrels.objects.filter(collection__slug=collection).order_by("version"))
     loaded = [qrels.load_judgements(one.sha256, one.keyed_by, one.iteration) for one in versions]
     assert [one.levels[0] for one in loaded[-5:]] == [0, 1, 2, 3, 4]
-    assert list(qrels._kept) == [(one.sha256, one.keyed_by, one.iteration) for one in versions[-kept:]]
+    assert list(qrels._kept) == [
+        (one.sha256, one.keyed_by, one.iteration) for one in versions[-kept:]
+    ]
     last = versions[-1]
     assert qrels.load_judgements(last.sha256, last.keyed_by, last.iteration) is loaded[-1]

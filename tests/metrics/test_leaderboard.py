@@ -34,7 +34,9 @@ def many(api: APIClient, number: int) -> None:
     evaluate_all()
 
 
-def test_equal_means_share_a_rank_and_earlier_runs_come_first(api: APIClient, submit: Callable[..., Run]) -> None:
+def test_equal_means_share_a_rank_and_earlier_runs_come_first(
+    api: APIClient, submit: Callable[..., Run]
+) -> None:
     submit(POOR, tag="first-poor")
     submit(GOOD, tag="first")
     submit(GOOD, tag="second")
@@ -57,7 +59,9 @@ def test_pages_continue_the_ranks(api: APIClient, collection: str) -> None:
 
 
 @pytest.mark.parametrize("measure", ["nDCG@10", "DCG@3"])
-def test_a_stored_and_a_computed_measure_sort_alike(api: APIClient, collection: str, measure: str) -> None:
+def test_a_stored_and_a_computed_measure_sort_alike(
+    api: APIClient, collection: str, measure: str
+) -> None:
     many(api, 6)
     down = api.get(BOARD, {"measures": measure, "sort": measure}).json()["results"]
     means = [row["values"][measure]["mean"] for row in down]
@@ -67,7 +71,9 @@ def test_a_stored_and_a_computed_measure_sort_alike(api: APIClient, collection: 
     assert up[0]["rank"] == 1
 
 
-def test_the_best_run_comes_first_where_lower_is_better(api: APIClient, submit: Callable[..., Run]) -> None:
+def test_the_best_run_comes_first_where_lower_is_better(
+    api: APIClient, submit: Callable[..., Run]
+) -> None:
     submit(POOR)
     submit(GOOD)
     board = api.get(BOARD, {"measures": "SearchLength"}).json()
@@ -79,7 +85,9 @@ def test_the_best_run_comes_first_where_lower_is_better(api: APIClient, submit: 
     assert [run["tag"] for run in compared["runs"]] == ["good", "poor"]
 
 
-def test_an_odd_measure_is_computed_and_not_stored(api: APIClient, submit: Callable[..., Run]) -> None:
+def test_an_odd_measure_is_computed_and_not_stored(
+    api: APIClient, submit: Callable[..., Run]
+) -> None:
     submit(GOOD)
     before = MetricVector.objects.count()
     board = api.get(BOARD, {"measures": "P(rel=2)@1, map"}).json()
@@ -88,7 +96,9 @@ def test_an_odd_measure_is_computed_and_not_stored(api: APIClient, submit: Calla
     assert MetricVector.objects.count() == before
 
 
-def test_a_measure_added_to_the_collection_is_stored_when_read(api: APIClient, submit: Callable[..., Run]) -> None:
+def test_a_measure_added_to_the_collection_is_stored_when_read(
+    api: APIClient, submit: Callable[..., Run]
+) -> None:
     submit(GOOD)
     answer = api.patch("/api/v1/collections/small/", {"measures": ["nDCG@10", "AP", "recip_rank"]})
     assert answer.json()["measures"] == ["nDCG@10", "AP", "RR"]
@@ -111,7 +121,9 @@ def test_the_number_of_queries_does_not_grow_with_the_rows(api: APIClient, colle
 
 
 @pytest.mark.queries
-def test_failed_queued_and_deleted_runs_are_not_ranked(api: APIClient, submit: Callable[..., Run]) -> None:
+def test_failed_queued_and_deleted_runs_are_not_ranked(
+    api: APIClient, submit: Callable[..., Run]
+) -> None:
     submit(GOOD)
     gone = submit(POOR, tag="gone")
     api.delete(f"/api/v1/runs/{gone.pk}/")
@@ -125,7 +137,11 @@ def test_failed_queued_and_deleted_runs_are_not_ranked(api: APIClient, submit: C
     assert (board["count"], board["ranked"]) == (3, 1)
     ranked, fallen, waiting = board["results"]
     assert [row["state"] for row in board["results"]] == ["ranked", "failed", "queued"]
-    assert (ranked["code"], fallen["code"], fallen["reason"]) == ("", "evaluation_crashed", "the worker died")
+    assert (ranked["code"], fallen["code"], fallen["reason"]) == (
+        "",
+        "evaluation_crashed",
+        "the worker died",
+    )
     for row in (fallen, waiting):
         assert row["coverage"] == {"answered": None, "judged": 3}
         assert row["values"] == {name: {"mean": None, "topics": 0} for name in ("nDCG@10", "AP")}
@@ -135,14 +151,18 @@ def test_failed_queued_and_deleted_runs_are_not_ranked(api: APIClient, submit: C
 
 
 @pytest.mark.queries
-def test_the_stale_rows_come_before_those_without_values(api: APIClient, submit: Callable[..., Run]) -> None:
+def test_the_stale_rows_come_before_those_without_values(
+    api: APIClient, submit: Callable[..., Run]
+) -> None:
     submit(POOR, tag="first")
     upload(api, "collections/small/runs/", GOOD, tag="never")
     upload(api, "collections/small/qrels/", QRELS.replace("a 2", "a 1"))
     Evaluation.objects.filter(run__tag="never").update(state="failed")
     submit(GOOD, tag="new")
     Evaluation.objects.filter(run__tag="first", qrels__version=2).delete()
-    Evaluation.objects.filter(run__tag="never", qrels__version=2).update(state="failed", topics_answered=None)
+    Evaluation.objects.filter(run__tag="never", qrels__version=2).update(
+        state="failed", topics_answered=None
+    )
     MetricVector.objects.filter(evaluation__run__tag="never").delete()
     board = api.get(BOARD).json()
     assert tags(board) == [(1, "new"), (None, "first"), (None, "never")]
@@ -152,20 +172,29 @@ def test_the_stale_rows_come_before_those_without_values(api: APIClient, submit:
     assert pages == [[entry] for entry in tags(board)] + [[]]
 
 
-def test_every_row_says_how_much_of_it_is_judged(api: APIClient, submit: Callable[..., Run]) -> None:
+def test_every_row_says_how_much_of_it_is_judged(
+    api: APIClient, submit: Callable[..., Run]
+) -> None:
     """Judged@10 of POOR: 2 of 3 documents, 2 of 2, and nothing retrieved for the third topic."""
     submit(GOOD)
     submit(POOR)
     rows = api.get(BOARD, {"measures": "AP"}).json()["results"]
     assert [row["judged_at_10"] for row in rows] == [1.0, pytest.approx((2 / 3 + 1) / 3)]
-    assert [row["coverage"] for row in rows] == [{"answered": 3, "judged": 3}, {"answered": 2, "judged": 3}]
+    assert [row["coverage"] for row in rows] == [
+        {"answered": 3, "judged": 3},
+        {"answered": 2, "judged": 3},
+    ]
     assert set(rows[0]["values"]) == {"AP"}
     asked = api.get(BOARD, {"measures": "Judged@10"}).json()["results"]
-    assert [row["values"]["Judged@10"]["mean"] for row in asked] == [row["judged_at_10"] for row in asked]
+    assert [row["values"]["Judged@10"]["mean"] for row in asked] == [
+        row["judged_at_10"] for row in asked
+    ]
 
 
 @pytest.mark.queries
-def test_judged_at_10_of_an_earlier_evaluation_is_made_once(api: APIClient, submit: Callable[..., Run]) -> None:
+def test_judged_at_10_of_an_earlier_evaluation_is_made_once(
+    api: APIClient, submit: Callable[..., Run]
+) -> None:
     submit(POOR)
     expected = api.get(BOARD).json()["results"][0]["judged_at_10"]
     stored = MetricVector.objects.filter(measure="Judged@10")
@@ -181,9 +210,14 @@ def test_judged_at_10_of_an_earlier_evaluation_is_made_once(api: APIClient, subm
     assert api.get(BOARD).json()["results"][0]["judged_at_10"] is None
 
 
-def test_ranks_are_those_of_the_runs_that_are_there(api: APIClient, submit: Callable[..., Run]) -> None:
+def test_ranks_are_those_of_the_runs_that_are_there(
+    api: APIClient, submit: Callable[..., Run]
+) -> None:
     """A24: every run stands for itself, there is no best or last one of a team; each deletion moves up who is below."""
-    contents = {f"run-{number}": (GOOD, POOR)[number % 2] + f"3 Q0 y{number} 9 0.{number} t\n" for number in range(6)}
+    contents = {
+        f"run-{number}": (GOOD, POOR)[number % 2] + f"3 Q0 y{number} 9 0.{number} t\n"
+        for number in range(6)
+    }
     runs = {tag: submit(content, tag=tag) for tag, content in contents.items()}
     order = list(runs)
     random.Random(1).shuffle(order)
@@ -191,9 +225,14 @@ def test_ranks_are_those_of_the_runs_that_are_there(api: APIClient, submit: Call
         assert api.delete(f"/api/v1/runs/{runs.pop(gone).pk}/").status_code == 204
         values = {tag: api.get(f"/api/v1/runs/{run.pk}/values/").json()["means"]["nDCG@10"]["mean"] for tag, run in
                   runs.items()}  # fmt: skip
-        expected = [(1 + sum(other > mean for other in values.values()), tag) for tag, mean in values.items()]
+        expected = [
+            (1 + sum(other > mean for other in values.values()), tag)
+            for tag, mean in values.items()
+        ]
         board = api.get("/api/v1/collections/small/leaderboard/?sort=nDCG@10").json()["results"]
-        assert [(row["rank"], row["run"]["tag"]) for row in board] == sorted(expected, key=lambda entry: entry[0])
+        assert [(row["rank"], row["run"]["tag"]) for row in board] == sorted(
+            expected, key=lambda entry: entry[0]
+        )
 
 
 def test_a_collection_without_judgements_says_so(api: APIClient) -> None:
@@ -230,10 +269,15 @@ def test_other_scores_are_evaluated_on_request(api: APIClient, submit: Callable[
     run = submit("1 Q0 a 1 16777217 big\n1 Q0 b 2 16777216 big\n")
     values = f"/api/v1/runs/{run.pk}/values/"
     assert api.get(values, {"scores": "float32"}).json()["code"] == "not_evaluated"
-    assert api.post("/api/v1/collections/small/evaluations/", {"scores": "float32"}).json() == {"queued": 1}
+    assert api.post("/api/v1/collections/small/evaluations/", {"scores": "float32"}).json() == {
+        "queued": 1
+    }
     evaluate_all()
     assert api.get(values, {"measures": "RR"}).json()["topics"][0]["values"]["RR"] == 1.0
-    assert api.get(values, {"measures": "RR", "scores": "float32"}).json()["topics"][0]["values"]["RR"] == 0.5
+    assert (
+        api.get(values, {"measures": "RR", "scores": "float32"}).json()["topics"][0]["values"]["RR"]
+        == 0.5
+    )
     assert api.get(BOARD, {"scores": "float32"}).json()["ranked"] == 1
 
 
@@ -254,5 +298,9 @@ def test_a_measure_written_as_an_earlier_release_wrote_it_is_stored_by_its_name(
     Collection.objects.update(measures=["AvgPos@5"])
     board = api.get(BOARD).json()
     assert board["measures"] == ["AvgPos(of='nDCG')@5"]
-    stored = MetricVector.objects.filter(measure__startswith="AvgPos").values_list("measure", "mean")
-    assert list(stored) == [("AvgPos(of='nDCG')@5", board["results"][0]["values"]["AvgPos(of='nDCG')@5"]["mean"])]
+    stored = MetricVector.objects.filter(measure__startswith="AvgPos").values_list(
+        "measure", "mean"
+    )
+    assert list(stored) == [
+        ("AvgPos(of='nDCG')@5", board["results"][0]["values"]["AvgPos(of='nDCG')@5"]["mean"])
+    ]

@@ -80,7 +80,9 @@ def test_a_poisonous_run_fails_after_three_attempts(queued: Evaluation) -> None:
     assert queued.error_code == "evaluation_crashed"
 
 
-def test_an_unexpected_error_is_tried_again_then_shown(queued: Evaluation, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unexpected_error_is_tried_again_then_shown(
+    queued: Evaluation, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def explode(evaluation: Evaluation, lost: Any) -> Any:
         raise ZeroDivisionError("secret detail")
 
@@ -95,7 +97,9 @@ def test_an_unexpected_error_is_tried_again_then_shown(queued: Evaluation, monke
     assert "ZeroDivisionError: secret detail" in queued.traceback
 
 
-def test_a_database_outage_burns_no_attempt(queued: Evaluation, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_database_outage_burns_no_attempt(
+    queued: Evaluation, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def unreachable(evaluation: Evaluation, lost: Any) -> Any:
         raise OperationalError("server closed the connection")
 
@@ -108,7 +112,11 @@ def test_a_database_outage_burns_no_attempt(queued: Evaluation, monkeypatch: pyt
 
 
 @pytest.mark.parametrize(
-    "error", [OSError(errno.ENOSPC, "No space left on device"), OperationalError("database or disk is full")]
+    "error",
+    [
+        OSError(errno.ENOSPC, "No space left on device"),
+        OperationalError("database or disk is full"),
+    ],
 )
 def test_a_full_disk_delays_an_evaluation_and_burns_no_attempt(
     queued: Evaluation, monkeypatch: pytest.MonkeyPatch, error: Exception
@@ -125,7 +133,9 @@ def test_a_full_disk_delays_an_evaluation_and_burns_no_attempt(
     assert evaluate(evaluation_id=queued.pk)
 
 
-def test_an_evaluation_over_its_time_limit_fails(queued: Evaluation, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_evaluation_over_its_time_limit_fails(
+    queued: Evaluation, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The soft limit raises in the middle of it; the hard one kills the process, which the lease brings back."""
 
     def take_for_ever(evaluation: Evaluation, lost: Any) -> Any:
@@ -136,7 +146,9 @@ def test_an_evaluation_over_its_time_limit_fails(queued: Evaluation, monkeypatch
     assert (state(queued), queued.error_code) == ("failed", "evaluation_timeout")
 
 
-def test_a_worker_that_must_end_releases_its_lease_at_once(queued: Evaluation, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_must_end_releases_its_lease_at_once(
+    queued: Evaluation, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def end(evaluation: Evaluation, lost: Any) -> Any:
         raise SystemExit(-241)
 
@@ -148,8 +160,13 @@ def test_a_worker_that_must_end_releases_its_lease_at_once(queued: Evaluation, m
     assert lifecycle.claim(queued.pk) is not None
 
 
-def test_a_database_that_answers_again_gets_the_results(queued: Evaluation, monkeypatch: pytest.MonkeyPatch) -> None:
-    store, failures = evaluate_module._store, [OperationalError("gone"), InterfaceError("connection already closed")]
+def test_a_database_that_answers_again_gets_the_results(
+    queued: Evaluation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, failures = (
+        evaluate_module._store,
+        [OperationalError("gone"), InterfaceError("connection already closed")],
+    )
 
     def store_later(lease: Any, outcome: Any) -> bool:
         if failures:
@@ -179,14 +196,18 @@ def test_a_computation_whose_lease_is_lost_is_not_carried_on(
     compute = evaluate_module._compute
     lost = threading.Event()
     monkeypatch.setattr(evaluate_module, "make_vector", make_and_lose)
-    monkeypatch.setattr(evaluate_module, "_compute", lambda evaluation, _: compute(evaluation, lost))
+    monkeypatch.setattr(
+        evaluate_module, "_compute", lambda evaluation, _: compute(evaluation, lost)
+    )
     assert not evaluate(evaluation_id=queued.pk)
     assert computed == ["nDCG@10"]
     assert "lease_lost" in caplog.text
 
 
 @pytest.mark.parametrize("hours", [-1, 1])
-def test_a_workers_clock_does_not_matter(queued: Evaluation, monkeypatch: pytest.MonkeyPatch, hours: int) -> None:
+def test_a_workers_clock_does_not_matter(
+    queued: Evaluation, monkeypatch: pytest.MonkeyPatch, hours: int
+) -> None:
     """Leases begin and end by the database's time."""
     wrong = timezone.now() + timedelta(hours=hours)
     monkeypatch.setattr(timezone, "now", lambda: wrong)
@@ -199,7 +220,13 @@ def test_a_workers_clock_does_not_matter(queued: Evaluation, monkeypatch: pytest
 
 
 def test_a_message_that_comes_five_times_is_worked_on_once(queued: Evaluation) -> None:
-    assert [evaluate(evaluation_id=queued.pk) for _ in range(5)] == [True, False, False, False, False]
+    assert [evaluate(evaluation_id=queued.pk) for _ in range(5)] == [
+        True,
+        False,
+        False,
+        False,
+        False,
+    ]
     # The collection's two measures, and Judged@10.
     assert MetricVector.objects.count() == 3
 
@@ -235,7 +262,9 @@ def test_a_failed_evaluation_is_tried_again_on_request(api: APIClient, queued: E
     answer = api.post(f"/api/v1/runs/{queued.run_id}/evaluations/", {"scores": "float64"})
     assert (answer.status_code, answer.json()["state"]) == (202, "queued")
     Evaluation.objects.filter(pk=queued.pk).update(**failed)
-    assert api.post("/api/v1/collections/small/evaluations/", {"scores": "float64"}).json() == {"queued": 1}
+    assert api.post("/api/v1/collections/small/evaluations/", {"scores": "float64"}).json() == {
+        "queued": 1
+    }
     assert evaluate(evaluation_id=queued.pk)
 
 
@@ -273,7 +302,9 @@ def test_a_run_deleted_while_it_was_evaluated_is_cancelled_when_it_comes_back(
     assert (state(queued), queued.error_code) == ("cancelled", "run_deleted")
 
 
-def test_judgements_replaced_while_runs_are_evaluated_mix_nothing(api: APIClient, collection: str) -> None:
+def test_judgements_replaced_while_runs_are_evaluated_mix_nothing(
+    api: APIClient, collection: str
+) -> None:
     """Values carry the version they were computed by; the board is of one version, and says how far it has come."""
     upload(api, "collections/small/runs/", GOOD)
     upload(api, "collections/small/runs/", POOR)
@@ -284,11 +315,19 @@ def test_judgements_replaced_while_runs_are_evaluated_mix_nothing(api: APIClient
     with pytest.MonkeyPatch.context() as patch:
         # The new version is activated while the first run is being judged by the old one.
         patch.setattr(
-            evaluate_module, "_store", lambda *given: (upload(api, QRELS_PATH, "1 0 b 3\n"), replace(*given))[1]
+            evaluate_module,
+            "_store",
+            lambda *given: (upload(api, QRELS_PATH, "1 0 b 3\n"), replace(*given))[1],
         )
         assert evaluate(evaluation_id=held.pk)
     assert held.qrels.version == 1
-    assert progress(api) == {"qrels": 2, "total": 2, "evaluated": 0, "states": {"queued": 2}, "done": False}
+    assert progress(api) == {
+        "qrels": 2,
+        "total": 2,
+        "evaluated": 0,
+        "states": {"queued": 2},
+        "done": False,
+    }
     rows = board(api)
     assert [(row["rank"], row["stale"], row["qrels"]) for row in rows] == [(None, True, 1)] * 2
     first, second = Evaluation.objects.filter(qrels__version=2).order_by("pk")
@@ -296,7 +335,13 @@ def test_judgements_replaced_while_runs_are_evaluated_mix_nothing(api: APIClient
     assert progress(api)["evaluated"] == 1
     assert [(row["rank"], row["qrels"]) for row in board(api)] == [(1, 2), (None, 1)]
     evaluate(evaluation_id=second.pk)
-    assert progress(api) == {"qrels": 2, "total": 2, "evaluated": 2, "states": {"evaluated": 2}, "done": True}
+    assert progress(api) == {
+        "qrels": 2,
+        "total": 2,
+        "evaluated": 2,
+        "states": {"evaluated": 2},
+        "done": True,
+    }
     assert [(row["rank"], row["qrels"]) for row in board(api)] == [(1, 2), (2, 2)]
     for run in Run.objects.all():
         old = api.get(f"/api/v1/runs/{run.pk}/values/", {"qrels": 1}).json()
@@ -315,13 +360,23 @@ def progress(api: APIClient) -> dict[str, Any]:
 
 def test_progress_counts_what_failed_as_done(api: APIClient, queued: Evaluation) -> None:
     Evaluation.objects.update(state="failed")
-    assert progress(api) == {"qrels": 1, "total": 1, "evaluated": 0, "states": {"failed": 1}, "done": True}
+    assert progress(api) == {
+        "qrels": 1,
+        "total": 1,
+        "evaluated": 0,
+        "states": {"failed": 1},
+        "done": True,
+    }
     assert api.get("/api/v1/collections/small/evaluations/?scores=float16").status_code == 400
     upload(api, QRELS_PATH, "1 0 b 3\n")
-    assert api.get("/api/v1/collections/small/evaluations/?scores=float32").json()["states"] == {"queued": 1}
+    assert api.get("/api/v1/collections/small/evaluations/?scores=float32").json()["states"] == {
+        "queued": 1
+    }
 
 
-def test_new_judgements_make_old_values_stale_and_keep_them(api: APIClient, submit: Callable[..., Run]) -> None:
+def test_new_judgements_make_old_values_stale_and_keep_them(
+    api: APIClient, submit: Callable[..., Run]
+) -> None:
     run = submit(GOOD)
     upload(api, "collections/small/qrels/", "1 0 b 3\n2 0 y 1\n")
     (row,) = api.get("/api/v1/collections/small/leaderboard/").json()["results"]

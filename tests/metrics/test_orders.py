@@ -53,13 +53,21 @@ def naive_tau_ap(truth: list[float], estimate: list[float]) -> float:
 def naive_rbo(a: list[float], b: list[float], p: float = 0.9) -> float:
     """Rank by rank, for values without ties."""
     first, second = (sorted(range(len(of)), key=lambda run: -of[run]) for of in (a, b))
-    shared = [len(set(first[:depth]) & set(second[:depth])) / depth for depth in range(1, len(a) + 1)]
-    return shared[-1] * p ** len(a) + (1 - p) * sum(share * p**depth for depth, share in enumerate(shared))
+    shared = [
+        len(set(first[:depth]) & set(second[:depth])) / depth for depth in range(1, len(a) + 1)
+    ]
+    return shared[-1] * p ** len(a) + (1 - p) * sum(
+        share * p**depth for depth, share in enumerate(shared)
+    )
 
 
 def resampled_means(values: Matrix) -> Matrix:
     """The means of the runs on the same draws of topics; shape (resamples, runs)."""
-    weights = draw_weights(0, 0, values.shape[1]).transpose(0, 2, 1).reshape(-1, values.shape[1])[:RESAMPLES]
+    weights = (
+        draw_weights(0, 0, values.shape[1])
+        .transpose(0, 2, 1)
+        .reshape(-1, values.shape[1])[:RESAMPLES]
+    )
     return weights @ values.T / values.shape[1]
 
 
@@ -80,25 +88,41 @@ def test_orders_by_measures_against_scipy_and_one_by_one(
     anonymous: APIClient, board: Collection, values: dict[str, Matrix]
 ) -> None:
     body = anonymous.get(ORDERS, {"resamples": RESAMPLES}).json()
-    assert (len(body["orders"]), len(body["pairs"]), body["topics"], body["resamples"]) == (3, 3, TOPICS, RESAMPLES)
+    assert (len(body["orders"]), len(body["pairs"]), body["topics"], body["resamples"]) == (
+        3,
+        3,
+        TOPICS,
+        RESAMPLES,
+    )
     signs = {"AP": 1.0, "nDCG@10": 1.0, "SearchLength": -1.0}
     for one, other in (("AP", "nDCG@10"), ("AP", "SearchLength"), ("nDCG@10", "SearchLength")):
         pair = pair_of(body, (one, 1), (other, 1))
         a, b = (signs[name] * values[name].mean(axis=1) for name in (one, other))
-        drawn = list(zip(*(signs[name] * resampled_means(values[name]) for name in (one, other)), strict=True))
+        drawn = list(
+            zip(
+                *(signs[name] * resampled_means(values[name]) for name in (one, other)), strict=True
+            )
+        )
         for name, compare in (
             ("tau", lambda x, y: float(stats.kendalltau(x, y).statistic)),
             ("tau_ap", lambda x, y: naive_tau_ap(list(x), list(y))),
             ("tau_ap_reversed", lambda x, y: naive_tau_ap(list(y), list(x))),
-            ("symmetric_tau_ap", lambda x, y: (naive_tau_ap(list(x), list(y)) + naive_tau_ap(list(y), list(x))) / 2),
+            (
+                "symmetric_tau_ap",
+                lambda x, y: (naive_tau_ap(list(x), list(y)) + naive_tau_ap(list(y), list(x))) / 2,
+            ),
             ("rbo", lambda x, y: naive_rbo(list(x), list(y))),
         ):
             assert pair[name]["value"] == pytest.approx(compare(a, b)), name
-            expected = ends(compare(a, b), [compare(x, y) for x, y in drawn], 0.0 if name == "rbo" else -1.0)
+            expected = ends(
+                compare(a, b), [compare(x, y) for x, y in drawn], 0.0 if name == "rbo" else -1.0
+            )
             assert [pair[name]["low"], pair[name]["high"]] == pytest.approx(expected), name
 
 
-def test_ranks_and_their_changes(anonymous: APIClient, board: Collection, values: dict[str, Matrix]) -> None:
+def test_ranks_and_their_changes(
+    anonymous: APIClient, board: Collection, values: dict[str, Matrix]
+) -> None:
     body = anonymous.get(ORDERS, {"measures": "AP,SearchLength"}).json()
     assert [run["tag"] for run in body["runs"]] == [f"r{index}" for index in range(RUNS)]
     first, second = body["orders"]
@@ -109,12 +133,16 @@ def test_ranks_and_their_changes(anonymous: APIClient, board: Collection, values
     assert pair["changes"] == [b - a for a, b in zip(first["ranks"], second["ranks"], strict=True)]
     assert pair["moved"] == sum(change != 0 for change in pair["changes"]) > 0
     for order in body["orders"]:
-        rows = anonymous.get("/api/v1/collections/board/leaderboard/", {"measures": order["measure"]}).json()["results"]
+        rows = anonymous.get(
+            "/api/v1/collections/board/leaderboard/", {"measures": order["measure"]}
+        ).json()["results"]
         ranks = {row["run"]["id"]: row["rank"] for row in rows}
         assert [ranks[run["id"]] for run in body["runs"]] == order["ranks"]
 
 
-def test_an_order_agrees_with_itself(anonymous: APIClient, alice: User, values: dict[str, Matrix]) -> None:
+def test_an_order_agrees_with_itself(
+    anonymous: APIClient, alice: User, values: dict[str, Matrix]
+) -> None:
     make_board(alice.personal_team, {"AP": values["AP"], "P@10": values["AP"]})
     (pair,) = anonymous.get(ORDERS).json()["pairs"]
     for name in ("tau", "tau_ap", "tau_ap_reversed", "symmetric_tau_ap", "rbo"):
@@ -140,7 +168,9 @@ def test_orders_under_two_versions_are_of_their_own_evaluations(
     qrels = add_version(board, 2, names)
     add_runs(qrels, runs[:6], later)
     add_runs(qrels, [make_run(board, "late")], later)
-    body = anonymous.get(ORDERS, {"qrels": "1,2", "measures": "AP,nDCG@10", "resamples": RESAMPLES}).json()
+    body = anonymous.get(
+        ORDERS, {"qrels": "1,2", "measures": "AP,nDCG@10", "resamples": RESAMPLES}
+    ).json()
     assert [run["tag"] for run in body["runs"]] == [f"r{index}" for index in range(6)]
     kinds = [(order["measure"], order["qrels"]) for order in body["orders"]]
     assert kinds == [("AP", 1), ("nDCG@10", 1), ("AP", 2), ("nDCG@10", 2)]
@@ -151,7 +181,9 @@ def test_orders_under_two_versions_are_of_their_own_evaluations(
     # Every value was turned round: so is the order.
     assert (pair["tau"]["value"], pair["tau_ap"]["value"]) == pytest.approx((-1.0, -1.0))
     assert body["orders"][2]["means"] == pytest.approx(1 - values["AP"][:6].mean(axis=1))
-    assert anonymous.get(ORDERS, {"qrels": ["1", "2"], "measures": "AP"}).json()["pairs"][0]["a"] == 0
+    assert (
+        anonymous.get(ORDERS, {"qrels": ["1", "2"], "measures": "AP"}).json()["pairs"][0]["a"] == 0
+    )
     assert len(anonymous.get(ORDERS, {"measures": "AP,nDCG@10"}).json()["runs"]) == 7
 
 
@@ -178,7 +210,9 @@ def test_stale_deleted_and_foreign_runs_take_no_part(
     first, second, third, *_ = Run.objects.filter(collection=board).order_by("created_at")
     assert api.delete(f"/api/v1/runs/{first.pk}/").status_code == 204
     Evaluation.objects.filter(run=second).update(engine_version="0")
-    assert [run["tag"] for run in anonymous.get(ORDERS).json()["runs"]] == [f"r{index}" for index in range(2, RUNS)]
+    assert [run["tag"] for run in anonymous.get(ORDERS).json()["runs"]] == [
+        f"r{index}" for index in range(2, RUNS)
+    ]
     for run in (first, second, foreign):
         assert run is not None
         answer = anonymous.get(ORDERS, {"runs": f"{third.pk},{run.pk}"})
@@ -188,7 +222,11 @@ def test_stale_deleted_and_foreign_runs_take_no_part(
 def test_orders_ask_as_many_queries_for_any_number_of_measures(
     anonymous: APIClient, board: Collection, values: dict[str, Matrix]
 ) -> None:
-    add_runs(add_version(board, 2, [str(topic) for topic in range(TOPICS)]), list(Run.objects.all()), values)
+    add_runs(
+        add_version(board, 2, [str(topic) for topic in range(TOPICS)]),
+        list(Run.objects.all()),
+        values,
+    )
     for query in ({"measures": "AP,nDCG@10"}, {"qrels": "1,2"}):
         with CaptureQueriesContext(connection) as queries:
             assert anonymous.get(ORDERS, query).status_code == 200

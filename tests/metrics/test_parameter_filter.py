@@ -51,22 +51,36 @@ def condition(rng: random.Random) -> Term:
         return name, lambda run: run.get(key) is not None
     if kind == 1:
         sign, bound = rng.choice(list(COMPARE)), rng.choice(("0.9", "1", "-2", "1.5e3", "0"))
-        return f"{name}{sign}{bound}", lambda run: is_number(run.get(key)) and COMPARE[sign](run[key], float(bound))
+        return (
+            f"{name}{sign}{bound}",
+            lambda run: is_number(run.get(key)) and COMPARE[sign](run[key], float(bound)),
+        )
     if kind == 2:
         sign, day = rng.choice(list(COMPARE)), rng.choice(("2026-01-31", "2026-02-01"))
         dated = re.compile(r"\d{4}-\d\d-\d\d")
         return (
             f"{name}{sign}{day}",
-            lambda run: bool(dated.match(str(run.get(key)))) and COMPARE[sign](str(run[key])[:10], day),
+            lambda run: (
+                bool(dated.match(str(run.get(key)))) and COMPARE[sign](str(run[key])[:10], day)
+            ),
         )
     if kind == 3:
         low, high = sorted(rng.sample((-1500, 0, 0.9, 1, 2), 2))
-        return f"{name}={low}..{high}", lambda run: is_number(run.get(key)) and low <= run[key] <= high
-    wanted = rng.sample(("1", '"1"', "true", "false", "0.9", "splade*", "*a*", '"0.9"', "STRASSE", "0.3", "-1.5e3"), 2)
+        return (
+            f"{name}={low}..{high}",
+            lambda run: is_number(run.get(key)) and low <= run[key] <= high,
+        )
+    wanted = rng.sample(
+        ("1", '"1"', "true", "false", "0.9", "splade*", "*a*", '"0.9"', "STRASSE", "0.3", "-1.5e3"),
+        2,
+    )
     sign = rng.choice(("=", "!="))
     return (
         f"{name}{sign}{','.join(wanted)}",
-        lambda run: run.get(key) is not None and any(equals(run[key], one) for one in wanted) == (sign == "="),
+        lambda run: (
+            run.get(key) is not None
+            and any(equals(run[key], one) for one in wanted) == (sign == "=")
+        ),
     )
 
 
@@ -90,14 +104,18 @@ def board(alice: User) -> Collection:
 def store(collection: Collection, documents: dict[str, dict[str, Any]]) -> None:
     runs = [make_run(collection, tag) for tag in documents]
     for run in runs:
-        run.metadata = {name: value for name, value in documents[run.tag].items() if value is not None}
+        run.metadata = {
+            name: value for name, value in documents[run.tag].items() if value is not None
+        }
     Run.objects.bulk_update(runs, ["metadata"])
     store_parameters(collection, runs)
 
 
 def found(collection: Collection, text: str) -> list[str]:
     own = Run.objects.filter(collection=collection, tag__startswith="run")
-    return sorted(matching_runs(collection, text, AnonymousUser(), own).values_list("tag", flat=True))
+    return sorted(
+        matching_runs(collection, text, AnonymousUser(), own).values_list("tag", flat=True)
+    )
 
 
 @pytest.mark.slow
@@ -114,7 +132,12 @@ def test_filters_mean_what_the_oracle_says(board: Collection) -> None:
 
 
 def test_types_are_kept_apart(board: Collection) -> None:
-    documents = {"run-number": {"k": 1}, "run-text": {"k": "1"}, "run-true": {"k": True}, "run-none": {"k": None}}
+    documents = {
+        "run-number": {"k": 1},
+        "run-text": {"k": "1"},
+        "run-true": {"k": True},
+        "run-none": {"k": None},
+    }
     store(board, documents)
     assert found(board, "param:k=1") == ["run-number"]
     assert found(board, 'param:k="1"') == ["run-text"]
@@ -152,7 +175,10 @@ def test_what_is_remembered_of_a_parameter_follows_every_change(board: Collectio
 
 
 def test_names_may_have_dots_and_blanks(board: Collection) -> None:
-    store(board, {"run1": {"a\\.b": 1}, "run2": {"a": {"b": 2}}, "run3": {"number of cores": 3, "a": 9}})
+    store(
+        board,
+        {"run1": {"a\\.b": 1}, "run2": {"a": {"b": 2}}, "run3": {"number of cores": 3, "a": 9}},
+    )
     assert found(board, "param:a\\.b=1") == ["run1"]
     assert found(board, "param:a.b") == ["run2"]
     assert found(board, 'param:"number of cores">2') == ["run3"]
@@ -188,8 +214,13 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("text", "said"), REFUSED.items(), ids=[text[:30] for text in REFUSED])
-def test_what_cannot_be_read_is_told_with_its_place(board: Collection, text: str, said: str) -> None:
-    store(board, {"run1": {"bm25": {"k1": 1, "b": 2}, "model": "x"}, "run2": {"model": "y", "on": True}})
+def test_what_cannot_be_read_is_told_with_its_place(
+    board: Collection, text: str, said: str
+) -> None:
+    store(
+        board,
+        {"run1": {"bm25": {"k1": 1, "b": 2}, "model": "x"}, "run2": {"model": "y", "on": True}},
+    )
     with pytest.raises(InvalidInput) as refused:
         found(board, text)
     assert said in refused.value.message

@@ -13,7 +13,16 @@ from rest_framework.test import APIClient
 
 from evalhub.operating.backup import saved_models
 from metrics.models import MetricVector
-from runs.models import Collection, Membership, Parameter, ParameterKey, ParameterSet, Run, Team, User
+from runs.models import (
+    Collection,
+    Membership,
+    Parameter,
+    ParameterKey,
+    ParameterSet,
+    Run,
+    Team,
+    User,
+)
 from runs.services.parameters import find_differing, rebuild_parameters, store_parameters
 from tests.conftest import client_of
 from tests.metrics.boards import make_board, make_run, simulated
@@ -27,16 +36,27 @@ METADATA: list[dict[str, Any]] = [
     {"bm25": {"k1": True}},
     {"bm25": {"k1": 0.9}},
 ]
-COSTS: list[dict[str, Any]] = [{"latency_ms": 12.5}, {"latency_ms": {"value": 3, "low": 2, "high": 4}}, {}, {}, {}, {}]
+COSTS: list[dict[str, Any]] = [
+    {"latency_ms": 12.5},
+    {"latency_ms": {"value": 3, "low": 2, "high": 4}},
+    {},
+    {},
+    {},
+    {},
+]
 
 
 @pytest.fixture
 def board(alice: User) -> Collection:
     """Six ranked runs, r0 to r5, and one that waits, with a parameter of its own."""
-    collection = make_board(alice.personal_team, {"AP": simulated(6, 20), "P@10": simulated(6, 20, seed=9)})
+    collection = make_board(
+        alice.personal_team, {"AP": simulated(6, 20), "P@10": simulated(6, 20, seed=9)}
+    )
     runs = list(Run.objects.order_by("tag"))
     runs.append(make_run(collection, "late"))
-    for run, metadata, costs in zip(runs, [*METADATA, {"bm25": {"k1": 0.1}, "own": 1}], [*COSTS, {}], strict=True):
+    for run, metadata, costs in zip(
+        runs, [*METADATA, {"bm25": {"k1": 0.1}, "own": 1}], [*COSTS, {}], strict=True
+    ):
         run.metadata, run.costs = metadata, costs
     Run.objects.bulk_update(runs, ["metadata", "costs"])
     store_parameters(collection, runs)
@@ -59,10 +79,19 @@ def test_columns_have_the_values_as_they_were_sent(anonymous: APIClient, board: 
     answer = anonymous.get(f"{BOARD}leaderboard/", {"columns": asked}).json()
     assert answer["columns"] == ["param:bm25.k1", "cost:latency_ms", "param:model", "submitted"]
     shown = {row["run"]["tag"]: row["columns"] for row in answer["results"]}
-    assert [shown[f"r{number}"]["param:bm25.k1"] for number in range(6)] == [0.9, 1.2, "high", None, True, 0.9]
+    assert [shown[f"r{number}"]["param:bm25.k1"] for number in range(6)] == [
+        0.9,
+        1.2,
+        "high",
+        None,
+        True,
+        0.9,
+    ]
     assert [shown[f"r{number}"]["cost:latency_ms"] for number in range(3)] == [12.5, 3, None]
     assert shown["r0"]["param:model"] == "BM25"
-    assert shown["late"]["submitted"] == Run.objects.get(tag="late").created_at.isoformat().replace("+00:00", "Z")
+    assert shown["late"]["submitted"] == Run.objects.get(tag="late").created_at.isoformat().replace(
+        "+00:00", "Z"
+    )
 
 
 def test_rows_are_arranged_and_ranks_stay(anonymous: APIClient, board: Collection) -> None:
@@ -75,25 +104,37 @@ def test_rows_are_arranged_and_ranks_stay(anonymous: APIClient, board: Collectio
     assert tags(anonymous, arrange="-param:bm25.k1") == downwards
     assert tags(anonymous, arrange="param:bm25.k1", limit=3, offset=2) == upwards[2:5]
     assert tags(anonymous, arrange="-cost:latency_ms")[:2] == ["r0", "r1"]
-    assert tags(anonymous, arrange="submitted", filter="status:ranked") == [f"r{number}" for number in range(6)]
+    assert tags(anonymous, arrange="submitted", filter="status:ranked") == [
+        f"r{number}" for number in range(6)
+    ]
     found = rows(anonymous, arrange="-param:bm25.k1", statistics="tiers", columns="param:model")
     assert {row["run"]["tag"]: row["rank"] for row in found} == ranks
 
 
-def test_filters_columns_and_order_change_no_statistics(anonymous: APIClient, board: Collection) -> None:
+def test_filters_columns_and_order_change_no_statistics(
+    anonymous: APIClient, board: Collection
+) -> None:
     query = {"statistics": "all", "rank_resamples": 100}
-    whole = {row["run"]["tag"]: row["statistics"] for row in rows(anonymous, **query) if row["rank"]}
-    some = rows(anonymous, filter="param:bm25.k1>0.5", columns="param:model", arrange="param:model", **query)
+    whole = {
+        row["run"]["tag"]: row["statistics"] for row in rows(anonymous, **query) if row["rank"]
+    }
+    some = rows(
+        anonymous, filter="param:bm25.k1>0.5", columns="param:model", arrange="param:model", **query
+    )
     assert [row["run"]["tag"] for row in some] != []
     assert all(row["statistics"] == whole[row["run"]["tag"]] for row in some)
 
 
 def test_means_are_filtered_by_what_is_stored(anonymous: APIClient, board: Collection) -> None:
-    means = dict(MetricVector.objects.filter(measure="AP").values_list("evaluation__run__tag", "mean"))
+    means = dict(
+        MetricVector.objects.filter(measure="AP").values_list("evaluation__run__tag", "mean")
+    )
     bound = sorted(means.values())[3]
     above = sorted(tag for tag, mean in means.items() if mean >= bound)
     assert sorted(tags(anonymous, filter=f"measure:AP>={bound}")) == above
-    assert [means[tag] for tag in tags(anonymous, filter=f"measure:AP={bound} OR measure:AP<0")] == [bound]
+    assert [
+        means[tag] for tag in tags(anonymous, filter=f"measure:AP={bound} OR measure:AP<0")
+    ] == [bound]
     assert tags(anonymous, filter="-measure:AP") == ["late"]
 
 
@@ -107,7 +148,9 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("query", REFUSED)
-def test_columns_that_are_not_there_are_refused(anonymous: APIClient, board: Collection, query: str) -> None:
+def test_columns_that_are_not_there_are_refused(
+    anonymous: APIClient, board: Collection, query: str
+) -> None:
     answer = anonymous.get(f"{BOARD}leaderboard/?{query}")
     assert (answer.status_code, answer.json()["code"]) == (400, "bad_columns")
     assert REFUSED[query] in answer.json()["detail"]
@@ -116,7 +159,11 @@ def test_columns_that_are_not_there_are_refused(anonymous: APIClient, board: Col
 
 def test_files_hold_the_shown_columns(anonymous: APIClient, board: Collection) -> None:
     ParameterKey.objects.filter(name="latency_ms").update(unit="ms")
-    query = {"columns": "param:bm25.k1,cost:latency_ms,param:model", "measures": "AP", "arrange": "cost:latency_ms"}
+    query = {
+        "columns": "param:bm25.k1,cost:latency_ms,param:model",
+        "measures": "AP",
+        "arrange": "cost:latency_ms",
+    }
     files = {
         kind: anonymous.get(f"{BOARD}leaderboard/export/{kind}/", query).content.decode()
         for kind in ("csv", "md", "tex")
@@ -136,7 +183,9 @@ def test_files_hold_the_shown_columns(anonymous: APIClient, board: Collection) -
 def test_a_leaderboard_that_is_remembered_knows_of_edits(api: APIClient, board: Collection) -> None:
     run, query = Run.objects.get(tag="r0"), {"columns": "param:bm25.k1", "filter": "tag:r0"}
     first = api.get(f"{BOARD}leaderboard/", query)
-    assert api.patch(f"/api/v1/runs/{run.pk}/", {"metadata": {"bm25": {"k1": 7}}}).status_code == 200
+    assert (
+        api.patch(f"/api/v1/runs/{run.pk}/", {"metadata": {"bm25": {"k1": 7}}}).status_code == 200
+    )
     again = api.get(f"{BOARD}leaderboard/", query, headers={"If-None-Match": first["ETag"]})
     assert again.json()["results"][0]["columns"] == {"param:bm25.k1": 7}
 
@@ -150,7 +199,13 @@ def facets(client: APIClient, **query: Any) -> dict[str, Any]:
 
 def test_keys_are_listed_with_their_values(anonymous: APIClient, board: Collection) -> None:
     found = facets(anonymous)
-    assert [key["name"] for key in found["results"]] == ["bm25.k1", "model", "note", "own", "latency_ms"]
+    assert [key["name"] for key in found["results"]] == [
+        "bm25.k1",
+        "model",
+        "note",
+        "own",
+        "latency_ms",
+    ]
     assert found["results"][0] == {
         "space": "param", "name": "bm25.k1", "unit": "", "note": "", "role": "setting", "runs": 6, "missing": 1,
         "types": {"number": 4, "text": 1, "boolean": 1}, "min": 0.1, "max": 1.2, "distinct": 5,
@@ -161,16 +216,27 @@ def test_keys_are_listed_with_their_values(anonymous: APIClient, board: Collecti
     assert (models["distinct"], models["values"][0]) == (3, {"value": "bm25", "runs": 2})
     assert facets(anonymous, q="K1", filter="param:model")["results"][0]["missing"] == 1
     assert facets(anonymous, limit=1, offset=4)["results"][0]["space"] == "cost"
-    assert facets(anonymous, q="zzz") == {"count": 0, "runs": 7, "next": None, "previous": None, "results": []}
+    assert facets(anonymous, q="zzz") == {
+        "count": 0,
+        "runs": 7,
+        "next": None,
+        "previous": None,
+        "results": [],
+    }
     pages = [facets(anonymous, limit=2, offset=offset) for offset in (0, 2, 4)]
-    assert [[page[way] and page[way].rpartition("&")[2] for way in ("next", "previous")] for page in pages] == [
+    assert [
+        [page[way] and page[way].rpartition("&")[2] for way in ("next", "previous")]
+        for page in pages
+    ] == [
         ["offset=2", None],
         ["offset=4", "offset=0"],
         [None, "offset=2"],
     ]
 
 
-def test_withdrawn_runs_are_not_counted(api: APIClient, anonymous: APIClient, board: Collection) -> None:
+def test_withdrawn_runs_are_not_counted(
+    api: APIClient, anonymous: APIClient, board: Collection
+) -> None:
     assert api.delete(f"/api/v1/runs/{Run.objects.get(tag='late').pk}/").status_code == 204
     found = facets(anonymous)
     assert [key["name"] for key in found["results"]] == ["bm25.k1", "model", "note", "latency_ms"]
@@ -205,7 +271,9 @@ def test_the_migration_writes_the_rows_that_the_service_writes(board: Collection
     Run.objects.update(costs={})
     ParameterKey.objects.all().delete()
     ParameterSet.objects.all().delete()
-    import_module("runs.migrations.0018_fill_parameters").fill(apps, SimpleNamespace(connection=connection))
+    import_module("runs.migrations.0018_fill_parameters").fill(
+        apps, SimpleNamespace(connection=connection)
+    )
     assert dict(ParameterSet.objects.values_list("run__tag", "digest")) == digests
     assert Parameter.objects.filter(key__name="bm25.k1").count() == 6
     assert list(find_differing()) == []
@@ -219,11 +287,19 @@ def test_a_blind_collection_has_the_keys_of_own_runs_alone(bob: User, board: Col
     Run.objects.filter(tag="r1").update(team=guests)
     guest = client_of(bob)
     found = facets(guest)
-    assert (found["runs"], [key["name"] for key in found["results"]]) == (1, ["bm25.k1", "model", "latency_ms"])
+    assert (found["runs"], [key["name"] for key in found["results"]]) == (
+        1,
+        ["bm25.k1", "model", "latency_ms"],
+    )
     assert found["results"][0]["values"] == [{"value": 1.2, "runs": 1}]
     refused = guest.get(f"{BOARD}parameters/", {"filter": "param:own"}).json()
-    assert refused["detail"].endswith("no run here has a parameter own; there are bm25.k1 and model")
+    assert refused["detail"].endswith(
+        "no run here has a parameter own; there are bm25.k1 and model"
+    )
     for query in ("measure:AP>0", "status:ranked", "tag:x OR -measure:AP"):
         assert guest.get(f"{BOARD}parameters/", {"filter": query}).status_code == 403
-    own = guest.patch(f"{BOARD}runs/metadata/", {"filter": "has:parameters", "metadata": {"x": 1}, "dry_run": True})
+    own = guest.patch(
+        f"{BOARD}runs/metadata/",
+        {"filter": "has:parameters", "metadata": {"x": 1}, "dry_run": True},
+    )
     assert own.json()["runs"] == 1

@@ -47,7 +47,9 @@ def column(measure: Any, *names: str) -> list[Any]:
     return found
 
 
-def test_equivalence_is_that_of_statsmodels_with_holms_correction(api: APIClient, values: Matrix) -> None:
+def test_equivalence_is_that_of_statsmodels_with_holms_correction(
+    api: APIClient, values: Matrix
+) -> None:
     answer = ask(api, tests="tost", margin=MARGIN)
     (measure,) = answer["measures"]
     assert answer["tests"] == ["paired_t"]
@@ -75,12 +77,22 @@ def test_chances_are_those_of_the_engine(api: APIClient, values: Matrix) -> None
     given = {"tests": "bayes_t,bayes_bootstrap,sign", "rope": 0.02, "resamples": 5_000, "seed": 3}
     answer = ask(api, **given)
     assert answer["tests"] == ["sign"]
-    assert answer["practical"] == {"tests": ["bayes_t", "bayes_bootstrap"], "margin": None, "rope": 0.02}
+    assert answer["practical"] == {
+        "tests": ["bayes_t", "bayes_bootstrap"],
+        "margin": None,
+        "rope": 0.02,
+    }
     (measure,) = answer["measures"]
     for name, posterior in POSTERIORS.items():
         found = posterior(values, *all_pairs(RUNS), 0.02, Options(resamples=5_000, seed=3))
-        for side, expected in (("better", found.higher), ("equal", found.equal), ("worse", found.lower)):
-            assert [pair["chances"][name][side] for pair in measure["pairs"]] == pytest.approx(expected, abs=3e-4)
+        for side, expected in (
+            ("better", found.higher),
+            ("equal", found.equal),
+            ("worse", found.lower),
+        ):
+            assert [pair["chances"][name][side] for pair in measure["pairs"]] == pytest.approx(
+                expected, abs=3e-4
+            )
     assert ask(api, tests="bayes_t")["practical"]["rope"] == 0.01
     next_page = ask(api, **given, limit=4, offset=4)["measures"][0]["pairs"]
     assert next_page == measure["pairs"][4:8]
@@ -95,14 +107,21 @@ def test_where_lower_is_better_the_lower_run_is_the_better_one(api: APIClient, a
     for pair in measure["pairs"]:
         assert pair["difference"] < 0
         assert pair["chances"]["bayes_t"]["better"] > pair["chances"]["bayes_t"]["worse"]
-        assert pair["equivalence"]["a_not_worse"]["p_value"] < pair["equivalence"]["b_not_worse"]["p_value"]
+        assert (
+            pair["equivalence"]["a_not_worse"]["p_value"]
+            < pair["equivalence"]["b_not_worse"]["p_value"]
+        )
 
 
 def test_chances_in_files_and_of_stored_comparisons(api: APIClient, values: Matrix) -> None:
     given = {"tests": "bayes_t,bayes_bootstrap", "rope": "0.03", "resamples": "2000"}
     now = ask(api, **given)
-    text = b"".join(api.get("/api/v1/collections/scored/comparison/export/csv/", given).streaming_content).decode()
-    for row, pair in zip(csv.DictReader(io.StringIO(text)), now["measures"][0]["pairs"], strict=True):
+    text = b"".join(
+        api.get("/api/v1/collections/scored/comparison/export/csv/", given).streaming_content
+    ).decode()
+    for row, pair in zip(
+        csv.DictReader(io.StringIO(text)), now["measures"][0]["pairs"], strict=True
+    ):
         assert row["rope"] == "0.03"
         for name, chances in pair["chances"].items():
             assert {side: float(row[f"{name}_{side}"]) for side in chances} == chances
@@ -115,20 +134,33 @@ def test_chances_in_files_and_of_stored_comparisons(api: APIClient, values: Matr
 
 @pytest.mark.slow
 def test_pages_show_the_chances_as_text_and_as_a_bar(browser: Client, many: list[Run]) -> None:
-    given = {"measures": "AP", "tests": "bayes_t,bayes_bootstrap", "rope": "0.05", "resamples": "2000"}
+    given = {
+        "measures": "AP",
+        "tests": "bayes_t,bayes_bootstrap",
+        "rope": "0.05",
+        "resamples": "2000",
+    }
     (measure,) = asked(browser, f"/api/v1{PAGE}", **given)["measures"]
     html = page(browser, PAGE, **given)
     assert html.count('<svg class="chances"') == 30
     assert "Student&#x27;s posterior: better, equal, worse" in text_of(html)
     for pair in measure["pairs"]:
         for chances in pair["chances"].values():
-            assert ", ".join(f"{100 * chances[side]:.1f}%" for side in ("better", "equal", "worse")) in html
+            assert (
+                ", ".join(f"{100 * chances[side]:.1f}%" for side in ("better", "equal", "worse"))
+                in html
+            )
     html = page(browser, PAGE, **given, runs=",".join(ids(*many[:2])))
-    (pair,) = asked(browser, f"/api/v1{PAGE}", **given, runs=",".join(ids(*many[:2])))["measures"][0]["pairs"]
+    (pair,) = asked(browser, f"/api/v1{PAGE}", **given, runs=",".join(ids(*many[:2])))["measures"][
+        0
+    ]["pairs"]
     text = text_of(html)
     for chances in pair["chances"].values():
         assert f"{100 * chances['equal']:.1f}% practically equal: at most 0.05 AP apart" in text
-        assert f"{100 * chances['better']:.1f}% {many_tag(many, pair['a'])} is ahead by more than 0.05 AP" in text
+        assert (
+            f"{100 * chances['better']:.1f}% {many_tag(many, pair['a'])} is ahead by more than 0.05 AP"
+            in text
+        )
     assert "Both: they differ by less than" not in text
     assert html.count('<svg class="chances"') == 2
 
@@ -145,7 +177,9 @@ def test_nothing_of_it_is_told_unless_asked(api: APIClient, values: Matrix) -> N
 
 
 def test_the_tests_beside_it_stay_as_they_are(api: APIClient, values: Matrix) -> None:
-    alone, beside = (ask(api, tests=tests, margin=0.1) for tests in ("wilcoxon,sign", "wilcoxon,tost,sign"))
+    alone, beside = (
+        ask(api, tests=tests, margin=0.1) for tests in ("wilcoxon,sign", "wilcoxon,tost,sign")
+    )
     assert beside["tests"] == ["wilcoxon", "sign"]
     for name in ("tests", "omnibus", "disagreements"):
         assert beside["measures"][0][name] == alone["measures"][0][name]
@@ -168,7 +202,9 @@ def test_a_request_without_a_usable_margin_says_so(
 
 
 def test_a_leaderboard_has_no_such_test(api: APIClient, values: Matrix) -> None:
-    answer = api.get("/api/v1/collections/scored/leaderboard/", {"statistics": "all", "test": "tost"})
+    answer = api.get(
+        "/api/v1/collections/scored/leaderboard/", {"statistics": "all", "test": "tost"}
+    )
     assert (answer.status_code, answer.json()["code"]) == (400, "unknown_test")
     assert "beside the tests of a comparison only" in answer.content.decode()
 
@@ -176,7 +212,9 @@ def test_a_leaderboard_has_no_such_test(api: APIClient, values: Matrix) -> None:
 def test_a_pair_keeps_its_family(api: APIClient, values: Matrix) -> None:
     whole = ask(api, tests="tost", margin=MARGIN)["measures"][0]
     pair = whole["pairs"][3]
-    among = ask(api, tests="tost", margin=MARGIN, runs=f"{pair['a']},{pair['b']}", family="all")["measures"][0]
+    among = ask(api, tests="tost", margin=MARGIN, runs=f"{pair['a']},{pair['b']}", family="all")[
+        "measures"
+    ][0]
     assert among["pairs"][0]["equivalence"] == pair["equivalence"]
     assert (among["equivalence"]["family"], among["count"]) == (15, 1)
     alone = ask(api, tests="tost", margin=MARGIN, runs=f"{pair['a']},{pair['b']}")["measures"][0]
@@ -201,29 +239,43 @@ def test_a_stored_comparison_answers_the_same(api: APIClient, values: Matrix) ->
 def test_files_have_it(api: APIClient, values: Matrix) -> None:
     given = {"tests": "tost", "margin": str(MARGIN)}
     measure = ask(api, **given)["measures"][0]
-    text = b"".join(api.get("/api/v1/collections/scored/comparison/export/csv/", given).streaming_content).decode()
+    text = b"".join(
+        api.get("/api/v1/collections/scored/comparison/export/csv/", given).streaming_content
+    ).decode()
     rows = list(csv.DictReader(io.StringIO(text)))
     for row, pair in zip(rows, measure["pairs"], strict=True):
         found = pair["equivalence"]
         assert float(row["equivalent_p_adjusted"]) == found["equivalent"]["p_adjusted"]
         assert row["equivalent"] == str(found["equivalent"]["holds"]).lower()
-        assert (int(row["equivalence_topics"]), float(row["tost_low"])) == (found["topics"], found["low"])
+        assert (int(row["equivalence_topics"]), float(row["tost_low"])) == (
+            found["topics"],
+            found["low"],
+        )
         assert float(row["margin"]) == MARGIN
     for kind in ("md", "tex"):
         answer = api.get(f"/api/v1/collections/scored/comparison/export/{kind}/", given)
         text = b"".join(answer.streaming_content).decode()
         counted = measure["equivalence"]["equivalent"]
         assert f"{counted} of 15 pairs differ by less than 0.08 AP" in text
-    plain = b"".join(api.get("/api/v1/collections/scored/comparison/export/csv/").streaming_content).decode()
+    plain = b"".join(
+        api.get("/api/v1/collections/scored/comparison/export/csv/").streaming_content
+    ).decode()
     assert "margin" not in plain
 
 
-def test_the_page_of_many_runs_says_how_many_pairs_and_which(browser: Client, many: list[Run]) -> None:
+def test_the_page_of_many_runs_says_how_many_pairs_and_which(
+    browser: Client, many: list[Run]
+) -> None:
     html = page(browser, PAGE, measures="AP", tests="paired_t,tost", margin="0.3")
     text = text_of(html)
-    assert "of 15 pairs differ by less than 0.3 AP (two one-sided t tests (TOST), Holm&#x27;s correction" in text
+    assert (
+        "of 15 pairs differ by less than 0.3 AP (two one-sided t tests (TOST), Holm&#x27;s correction"
+        in text
+    )
     assert "Within ±0.3" in text
-    (measure,) = asked(browser, f"/api/v1{PAGE}", measures="AP", tests="tost", margin="0.3")["measures"]
+    (measure,) = asked(browser, f"/api/v1{PAGE}", measures="AP", tests="tost", margin="0.3")[
+        "measures"
+    ]
     held = sum(pair["equivalence"]["equivalent"]["holds"] for pair in measure["pairs"])
     assert text.count("yes, p") == held > 0
     assert text.count("not shown, p") == 15 - held

@@ -58,7 +58,10 @@ def make_explained(alice: User, runs: int) -> Collection:
     system = System.objects.create(team=collection.team, slug="splade")
     for run in Run.objects.filter(collection=collection):
         number = int(run.tag[1:])
-        run.metadata, run.costs = {"k1": number % 3, "model": f"m{number % 2}"}, {"latency_ms": 1.0 + number}
+        run.metadata, run.costs = (
+            {"k1": number % 3, "model": f"m{number % 2}"},
+            {"latency_ms": 1.0 + number},
+        )
         run.system, run.version = system, number + 1
         run.save()
     store_parameters(collection, Run.objects.filter(collection=collection))
@@ -78,7 +81,9 @@ def inside(drawn: bytes) -> Iterator[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "runs"), [*((name, 40) for name in ROWS), ("what-if", 143), ("means", 143)])
+@pytest.mark.parametrize(
+    ("name", "runs"), [*((name, 40) for name in ROWS), ("what-if", 143), ("means", 143)]
+)
 def test_every_run_is_in_the_picture_by_its_name(alice: User, name: str, runs: int) -> None:
     collection = make(alice, runs)
     figure = COLLECTION_CHARTS[name](collection, ROWS[name], None)
@@ -86,7 +91,9 @@ def test_every_run_is_in_the_picture_by_its_name(alice: User, name: str, runs: i
     tags = [run.tag for run in Run.objects.all()]
     assert len(figure.rows) == len(tags)
     told = list(inside(drawn))
-    assert {tag: told.count(tag) >= (2 if name == "what-if" else 1) for tag in tags} == dict.fromkeys(tags, True)
+    assert {
+        tag: told.count(tag) >= (2 if name == "what-if" else 1) for tag in tags
+    } == dict.fromkeys(tags, True)
     assert all(line.within(*sides(drawn)) for line in lines(drawn))
 
 
@@ -99,7 +106,9 @@ def test_a_chart_says_what_it_was_drawn_from_and_builds_no_table_of_schemas(
     if name in OF_RUNS:
         figure = COLLECTION_CHARTS[name](pair[0].collection, {**ids, **OF_RUNS[name]}, None)
     elif name in COLLECTION_CHARTS:
-        figure = COLLECTION_CHARTS[name](make_explained(alice, 14), OF_BOARDS.get(name, {}), AnonymousUser())
+        figure = COLLECTION_CHARTS[name](
+            make_explained(alice, 14), OF_BOARDS.get(name, {}), AnonymousUser()
+        )
     else:
         figure = RUN_CHARTS[name](Asked(pair[0], find_evaluation(run=pair[0]), {"topic": "1"}))
     assert figure.source is not None
@@ -125,13 +134,16 @@ def test_a_file_has_the_name_and_the_caption_of_its_chart(
     name = r'inline; filename="small-curve-nDCG-gains=-exp-v1-\d{8}\.svg"'
     assert re.fullmatch(name, first["Content-Disposition"])
     assert re.search(
-        r"<desc>nDCG\(gains=&#x27;exp&#x27;\) of good at ranks .* Small, qrels v1, ", first.content.decode()
+        r"<desc>nDCG\(gains=&#x27;exp&#x27;\) of good at ranks .* Small, qrels v1, ",
+        first.content.decode(),
     )
     board = "/api/v1/collections/small/charts/means.csv"
     answers = [anonymous.get(board, {"sort": "AP"}) for _ in range(2)]
     for answer in answers:
         assert answer["Content-Type"] == "text/csv; charset=utf-8"
-        assert re.fullmatch(r'attachment; filename="small-means-AP-v1-\d{8}\.csv"', answer["Content-Disposition"])
+        assert re.fullmatch(
+            r'attachment; filename="small-means-AP-v1-\d{8}\.csv"', answer["Content-Disposition"]
+        )
     assert answers[0].content == answers[1].content
 
 
@@ -139,13 +151,19 @@ def test_the_table_of_a_chart_is_a_file_that_no_spreadsheet_runs() -> None:
     bars = [("=1+1", -0.25), ("b", 0.5)]
     figure = paired_topics_figure(bars, measure="AP", run="x", other="y", ranking="/")
     text = render(figure, Look(), "csv").decode()
-    assert list(csv.reader(io.StringIO(text))) == [["Topic", "Difference"], ["b", "0.5000"], ["'=1+1", "-0.2500"]]
+    assert list(csv.reader(io.StringIO(text))) == [
+        ["Topic", "Difference"],
+        ["b", "0.5000"],
+        ["'=1+1", "-0.2500"],
+    ]
 
 
 def test_topics_are_named_where_they_have_room() -> None:
     few = topics_figure([(f"t{n}", n / 50) for n in range(40)], measure="AP", run="r", ranking="/")
     assert {f"t{n}" for n in range(40)} <= set(inside(render(few, Look(), "svg")))
-    many = topics_figure([(f"t{n}", n / 200) for n in range(200)], measure="AP", run="r", ranking="/")
+    many = topics_figure(
+        [(f"t{n}", n / 200) for n in range(200)], measure="AP", run="r", ranking="/"
+    )
     assert not {f"t{n}" for n in range(200)} & set(words(render(many, Look(), "svg")))
 
 
@@ -153,9 +171,13 @@ def test_an_outline_of_differences_keeps_its_two_colours_and_says_what_it_leaves
     topics = [(str(n), n / 500 - 1) for n in range(1000)]
     figure = paired_topics_figure(topics, measure="AP", run="a", other="b", ranking="/")
     drawn = specification(figure, Look())
-    colours = [layer["mark"]["color"] for layer in drawn["layer"] if layer["mark"]["type"] == "area"]
+    colours = [
+        layer["mark"]["color"] for layer in drawn["layer"] if layer["mark"]["type"] == "area"
+    ]
     assert len(set(colours)) == 2
-    assert "1000 topics, largest difference first; the outline has every 3rd" in " ".join(drawn["title"]["subtitle"])
+    assert "1000 topics, largest difference first; the outline has every 3rd" in " ".join(
+        drawn["title"]["subtitle"]
+    )
 
 
 @pytest.mark.parametrize("size", ["column", "half", "narrow"])
@@ -179,13 +201,19 @@ def test_names_beside_points_never_overlap(size: str) -> None:
     assert all(line.within(*sides(drawn)) for line in lines(drawn))
     for one, other in combinations(named, 2):
         apart = abs(one.ends[0][1] - other.ends[0][1]) >= 11
-        assert apart or one.ends[1][0] <= other.ends[0][0] or other.ends[1][0] <= one.ends[0][0], (one, other)
+        assert apart or one.ends[1][0] <= other.ends[0][0] or other.ends[1][0] <= one.ends[0][0], (
+            one,
+            other,
+        )
 
 
 def test_a_long_table_breaks_over_pages(alice: User, anonymous: APIClient) -> None:
     make(alice, 41)
     path = "/api/v1/collections/many/leaderboard/export/tex/"
-    long, short = anonymous.get(path).content.decode(), anonymous.get(path, {"filter": "-tag:r40"}).content.decode()
+    long, short = (
+        anonymous.get(path).content.decode(),
+        anonymous.get(path, {"filter": "-tag:r40"}).content.decode(),
+    )
     assert [r"\begin{longtable}" in text for text in (long, short)] == [True, False]
     assert "longtable" in long.splitlines()[0]
     assert (long.count("Rank & Run &"), short.count("Rank & Run &")) == (2, 1)
@@ -199,10 +227,26 @@ def test_a_long_table_breaks_over_pages(alice: User, anonymous: APIClient) -> No
 BLIND_TO = {
     "none": np.eye(3),
     "red": np.array(
-        [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]
+        [
+            [0.152286, 1.052583, -0.204868],
+            [0.114503, 0.786281, 0.099216],
+            [-0.003882, -0.048116, 1.051998],
+        ]
     ),
-    "green": np.array([[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]]),
-    "blue": np.array([[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.3039]]),
+    "green": np.array(
+        [
+            [0.367322, 0.860646, -0.227968],
+            [0.280085, 0.672501, 0.047413],
+            [-0.01182, 0.04294, 0.968881],
+        ]
+    ),
+    "blue": np.array(
+        [
+            [1.255528, -0.076749, -0.178779],
+            [-0.078411, 0.930809, 0.147602],
+            [0.004733, 0.691367, 0.3039],
+        ]
+    ),
 }
 LIGHT = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
 

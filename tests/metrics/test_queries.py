@@ -102,7 +102,9 @@ ENDPOINTS = {
 @pytest.mark.queries
 @pytest.mark.slow
 @pytest.mark.parametrize("path", list(ENDPOINTS))
-def test_the_number_of_queries_is_bounded(anonymous: APIClient, submit: Callable[..., Run], path: str) -> None:
+def test_the_number_of_queries_is_bounded(
+    anonymous: APIClient, submit: Callable[..., Run], path: str
+) -> None:
     run = submit(GOOD)
     other = submit(POOR)
     with CaptureQueriesContext(connection) as queries:
@@ -123,12 +125,18 @@ KINDS = (
     "leaderboard", "comparison", "what-if", "difference", "orders", "design", "values", "curve", "curves",
     "precision-recall", "difficulty", "topic",
 )  # fmt: skip
-REMEMBERED = [path for path in ENDPOINTS if "/export/" not in path and any(f"/{kind}/" in path for kind in KINDS)]
+REMEMBERED = [
+    path
+    for path in ENDPOINTS
+    if "/export/" not in path and any(f"/{kind}/" in path for kind in KINDS)
+]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", REMEMBERED)
-def test_what_is_unchanged_costs_few_queries(anonymous: APIClient, submit: Callable[..., Run], path: str) -> None:
+def test_what_is_unchanged_costs_few_queries(
+    anonymous: APIClient, submit: Callable[..., Run], path: str
+) -> None:
     path = "/api/v1/" + path.format(run=submit(GOOD).pk, other=submit(POOR).pk)
     first = anonymous.get(path)
     with CaptureQueriesContext(connection) as again:
@@ -138,5 +146,13 @@ def test_what_is_unchanged_costs_few_queries(anonymous: APIClient, submit: Calla
     # A filter is asked anew for the rows it shows: descriptions change without a move of any evaluation.
     # Who is ranked depends on the means as well.
     # The titles of topics are replaced without a move of any evaluation, too.
-    most = 7 if "status:" in path else 5 if "filter=" in path else 4 if "difficulty/" in path or "topic/" in path else 3
+    most = (
+        7
+        if "status:" in path
+        else 5
+        if "filter=" in path
+        else 4
+        if "difficulty/" in path or "topic/" in path
+        else 3
+    )
     assert max(len(again), len(known)) <= most

@@ -20,14 +20,18 @@ def labels(folder: Path) -> list[tuple[str, str, str, int]]:
     """Session, query, document and level of every label."""
     root = ET.parse(folder / "sessions.xml").getroot()
     documents = {
-        (session.get("num"), query.get("num"), result.get("rank")): str(result.findtext("url")).strip()
+        (session.get("num"), query.get("num"), result.get("rank")): str(
+            result.findtext("url")
+        ).strip()
         for session in root.iter("session")
         for query in session.iter("iteration")
         for result in query.iter("result")
     }
     with (folder / "labels.csv").open() as file:
         rows = list(csv.reader(file))[1:]
-    return [(name, query, documents[name, query, rank], int(level)) for name, query, rank, level in rows]
+    return [
+        (name, query, documents[name, query, rank], int(level)) for name, query, rank, level in rows
+    ]
 
 
 @pytest.fixture
@@ -48,7 +52,9 @@ def loaded(api: APIClient, folder: Path) -> str:
 def load(api: APIClient, folder: Path, qrels: str, keyed_by: str = "topic", **query: str) -> str:
     assert api.post("/api/v1/collections/", {"slug": "cosobe", "name": "CosoBe"}).status_code == 201
     assert upload(api, "collections/cosobe/qrels/", qrels, keyed_by=keyed_by).status_code == 201
-    answer = upload(api, "collections/cosobe/sessions/", (folder / "sessions.xml").read_bytes(), **query)
+    answer = upload(
+        api, "collections/cosobe/sessions/", (folder / "sessions.xml").read_bytes(), **query
+    )
     assert answer.status_code == 202, answer.content
     assert evaluate_all() == 1
     return f"/api/v1/session-sets/{answer.json()['id']}/"
@@ -77,11 +83,22 @@ def test_the_values_are_those_expected(api: APIClient, folder: Path, loaded: str
 
 def test_the_log_is_described_and_analysed(api: APIClient, loaded: str) -> None:
     found = get(api, loaded)
-    assert (found["format"], found["sessions"], found["queries"], found["documents"]) == ("trec-xml", 103, 280, 2800)
+    assert (found["format"], found["sessions"], found["queries"], found["documents"]) == (
+        "trec-xml",
+        103,
+        280,
+        2800,
+    )
     lengths = get(api, f"{loaded}lengths/")
-    assert (lengths["all"]["sessions"], lengths["all"]["queries"], sum(lengths["all"]["counts"])) == (103, 280, 103)
+    assert (
+        lengths["all"]["sessions"],
+        lengths["all"]["queries"],
+        sum(lengths["all"]["counts"]),
+    ) == (103, 280, 103)
     queries = get(api, f"{loaded}queries/", measure="sDCG")
-    assert [queries["curves"][which][0]["queries"] for which in ("last", "others", "best", "all")] == [
+    assert [
+        queries["curves"][which][0]["queries"] for which in ("last", "others", "best", "all")
+    ] == [
         103,
         177,
         103,
@@ -97,11 +114,15 @@ def test_the_log_is_described_and_analysed(api: APIClient, loaded: str) -> None:
 def test_judged_query_by_query(api: APIClient, folder: Path) -> None:
     """The first query's own ideal is that of its ten labels."""
     found = labels(folder)
-    qrels = "".join(f"{name} {query} {document} {level}\n" for name, query, document, level in found)
+    qrels = "".join(
+        f"{name} {query} {document} {level}\n" for name, query, document, level in found
+    )
     path = load(api, folder, qrels, keyed_by="query", judged_by="query")
     shown = get(api, f"{path}sessions/1/", measure="nsDCG")
     first = shown["queries"][0]
     own = {document: level for name, query, document, level in found if (name, query) == ("1", "1")}
-    assert [document["level"] for document in first["documents"]] == [own.get(d["doc_id"]) for d in first["documents"]]
+    assert [document["level"] for document in first["documents"]] == [
+        own.get(d["doc_id"]) for d in first["documents"]
+    ]
     assert first["text"] == "[java]how to use stringbuffer in java"
     assert (shown["searcher"], len(shown["queries"])) == ("", 3)

@@ -49,33 +49,46 @@ def test_a_snapshot_reads_once_and_none_reads_each_time(db: None) -> None:
         read.clear()
         if snapshot:
             with one_snapshot():
-                found = [once_in_snapshot("key", lambda: read.append(1) or len(read)) for _ in range(3)]
+                found = [
+                    once_in_snapshot("key", lambda: read.append(1) or len(read)) for _ in range(3)
+                ]
             assert found == [1, 1, 1]
         else:
-            assert [once_in_snapshot("key", lambda: read.append(1) or len(read)) for _ in range(3)] == [1, 2, 3]
+            assert [
+                once_in_snapshot("key", lambda: read.append(1) or len(read)) for _ in range(3)
+            ] == [1, 2, 3]
 
 
 @pytest.mark.parametrize("between", [0, 1, 5])
 def test_evaluations_of_others_in_between_change_no_order(alice: User, between: int) -> None:
     """Many are read as one piece of an index, with what others have in it; few among many of others by their keys."""
     team, values = alice.personal_team, simulated(6, 10)
-    boards = [Collection.objects.create(slug=f"b{n}", name="B", team=team, measures=["AP"]) for n in range(2)]
+    boards = [
+        Collection.objects.create(slug=f"b{n}", name="B", team=team, measures=["AP"])
+        for n in range(2)
+    ]
     own, other = (add_version(board, 1, [str(topic) for topic in range(10)]) for board in boards)
     for index in range(6):
         add_runs(own, [make_run(boards[0], f"r{index}")], {"AP": values[[index]]})
         for number in range(between):
-            add_runs(other, [make_run(boards[1], f"o{index}-{number}")], {"AP": values[[index]] / 2})
+            add_runs(
+                other, [make_run(boards[1], f"o{index}-{number}")], {"AP": values[[index]] / 2}
+            )
     measure = parse_measure("AP")
     order = AskedBoard(boards[0], active_qrels(boards[0]), BoardQuery([measure], measure)).order
     tags = dict(Evaluation.objects.filter(qrels=own).values_list("pk", "run__tag"))
-    assert [tags[pk] for pk, _ in order.ranked] == [f"r{n}" for n in np.argsort(-values.mean(axis=1)).tolist()]
+    assert [tags[pk] for pk, _ in order.ranked] == [
+        f"r{n}" for n in np.argsort(-values.mean(axis=1)).tolist()
+    ]
 
 
 def test_a_damaged_mean_is_left_out_of_the_means_that_order(alice: User) -> None:
     board = make_board(alice.personal_team, {"AP": simulated(3, 10)})
     qrels, measure = active_qrels(board), parse_measure("AP")
     rows = list(MetricVector.objects.filter(measure="AP"))
-    MetricVector.objects.bulk_update([row.seal(qrels.pk) for row in rows], ["digest", "mean_digest"])
+    MetricVector.objects.bulk_update(
+        [row.seal(qrels.pk) for row in rows], ["digest", "mean_digest"]
+    )
     MetricVector.objects.filter(pk=rows[1].pk).update(mean=9.0)
     asked = AskedBoard(board, qrels, BoardQuery([measure], measure))
     keys, means, _ = stored_means(MetricVector.objects.filter(measure="AP"), "AP", qrels.pk)
@@ -84,7 +97,9 @@ def test_a_damaged_mean_is_left_out_of_the_means_that_order(alice: User) -> None
     assert len(asked.roster.keys) == 3
 
 
-def test_another_name_of_a_team_and_each_withdrawal_are_noticed(alice: User, anonymous: APIClient) -> None:
+def test_another_name_of_a_team_and_each_withdrawal_are_noticed(
+    alice: User, anonymous: APIClient
+) -> None:
     make_board(alice.personal_team, {"AP": simulated(3, 10)})
     seen, address = [], "/api/v1/collections/board/leaderboard/"
 
@@ -98,14 +113,18 @@ def test_another_name_of_a_team_and_each_withdrawal_are_noticed(alice: User, ano
     look()
     first, second = Run.objects.order_by("tag")[:2]
     for run in (first, second):
-        Run.objects.filter(pk=run.pk).update(deleted_at="2026-01-01T00:00:00Z" if run == first else "2026-01-02T00:00Z")
+        Run.objects.filter(pk=run.pk).update(
+            deleted_at="2026-01-01T00:00:00Z" if run == first else "2026-01-02T00:00Z"
+        )
         look()
     Run.objects.filter(pk=first.pk).update(deleted_at=None)
     look()
     assert len(set(seen)) == len(seen)
 
 
-def test_remembered_places_of_parameters_follow_every_change(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_remembered_places_of_parameters_follow_every_change(
+    alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(roster, "is_isolated", lambda: True)
     board = make_board(alice.personal_team, {"AP": simulated(4, 10)})
     runs = list(Run.objects.order_by("tag"))

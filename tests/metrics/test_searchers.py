@@ -27,9 +27,16 @@ def log(changed: dict[str, Any] | None = None) -> str:
         attributes = {"years": YEARS[searcher], "role": ROLES.get(searcher)}
         if number == 4:
             attributes |= changed or {}
-        line = {"session_id": f"s{number}", "topic_id": "1", "searcher": searcher, "system": "AB"[number // 4]}
+        line = {
+            "session_id": f"s{number}",
+            "topic_id": "1",
+            "searcher": searcher,
+            "system": "AB"[number // 4],
+        }
         queries = [{"documents": ["a"]}]
-        lines.append(json.dumps({**line, "searcher_attributes": attributes, "queries": queries}) + "\n")
+        lines.append(
+            json.dumps({**line, "searcher_attributes": attributes, "queries": queries}) + "\n"
+        )
     return "".join(lines)
 
 
@@ -43,13 +50,24 @@ def test_means_and_deviations_are_over_searchers(api: APIClient, collection: str
     assert (found["all"]["searchers"], years["name"], years["known"]) == (4, "years", 4)
     assert (years["mean"], years["deviation"]) == pytest.approx((values.mean(), values.std(ddof=1)))
     assert (years["low"], years["high"], years["texts"]) == (4, 30, None)
-    assert (roles["mean"], roles["texts"], roles["known"]) == (None, {"physician": 2, "nurse": 1}, 3)
+    assert (roles["mean"], roles["texts"], roles["known"]) == (
+        None,
+        {"physician": 2, "nurse": 1},
+        3,
+    )
     assert found["differing"] == ["years"]
     nurses, physicians = found["groups"]
-    assert (nurses["group"], nurses["searchers"], nurses["features"][0]["deviation"]) == ("nurse", 1, None)
+    assert (nurses["group"], nurses["searchers"], nurses["features"][0]["deviation"]) == (
+        "nurse",
+        1,
+        None,
+    )
     assert physicians["features"][0]["mean"] == pytest.approx((21 + 12.5) / 2)
     by_system = api.get(address, {"by": "system", "searcher": "u1"}).json()
-    assert [(group["group"], group["searchers"]) for group in by_system["groups"]] == [("A", 1), ("B", 1)]
+    assert [(group["group"], group["searchers"]) for group in by_system["groups"]] == [
+        ("A", 1),
+        ("B", 1),
+    ]
     refused = api.get(address, {"by": "age"})
     assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (400, "by")
     html = api.get(f"/session-sets/{made['id']}/", {"by": "role"}).content.decode()
@@ -59,18 +77,27 @@ def test_means_and_deviations_are_over_searchers(api: APIClient, collection: str
 
 
 def test_a_log_without_attributes_has_no_features(api: APIClient, collection: str) -> None:
-    line = '{"session_id": "s", "topic_id": "1", "searcher": "u", "queries": [{"documents": ["a"]}]}\n'
+    line = (
+        '{"session_id": "s", "topic_id": "1", "searcher": "u", "queries": [{"documents": ["a"]}]}\n'
+    )
     made = upload(api, LOG, line, tag="log").json()
     evaluate_all()
     found = api.get(f"/api/v1/session-sets/{made['id']}/searchers/").json()
-    assert (found["all"], found["groups"], found["by"]) == ({"searchers": 1, "features": []}, [], None)
+    assert (found["all"], found["groups"], found["by"]) == (
+        {"searchers": 1, "features": []},
+        [],
+        None,
+    )
     assert "Searchers</h2>" not in api.get(f"/session-sets/{made['id']}/").content.decode()
 
 
 def test_attributes_are_written_as_they_were_read() -> None:
     _, blocks = read(log())
     again = b"".join(jsonl.write(iter(blocks)))
-    assert json.loads(again.splitlines()[0])["searcher_attributes"] == {"years": 21, "role": "physician"}
+    assert json.loads(again.splitlines()[0])["searcher_attributes"] == {
+        "years": 21,
+        "role": "physician",
+    }
     assert b"".join(jsonl.write(iter(read(again)[1]))) == again
 
 
@@ -88,5 +115,7 @@ def test_what_is_no_attribute_is_refused(attributes: str) -> None:
 
 
 def test_attributes_need_a_searcher() -> None:
-    summary, _ = read('{"session_id": "s", "searcher_attributes": {"a": 1}, "queries": [{"documents": []}]}\n')
+    summary, _ = read(
+        '{"session_id": "s", "searcher_attributes": {"a": 1}, "queries": [{"documents": []}]}\n'
+    )
     assert [problem.code for problem in summary.report.problems] == ["bad_attributes"]

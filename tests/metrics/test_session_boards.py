@@ -52,7 +52,9 @@ def test_rows_and_states_are_of_one_moment(api: APIClient, collection: str, tmp_
     assert (len(after.rows), after.states) == (2, {"evaluated": 1, "queued": 1})
 
 
-def test_lower_is_better_of_a_measure_made_of_one_where_it_is(api: APIClient, collection: str) -> None:
+def test_lower_is_better_of_a_measure_made_of_one_where_it_is(
+    api: APIClient, collection: str
+) -> None:
     """A puts the relevant document second, B third: the search lengths are 2 and 3."""
     lines = (
         f'{{"session_id": "s{system}{topic}", "topic_id": "{topic}", "system": "{system}", '
@@ -68,8 +70,14 @@ def test_lower_is_better_of_a_measure_made_of_one_where_it_is(api: APIClient, co
         means = [(row["rank"], row["system"]) for row in board["results"]]
         assert means == [(1, "A"), (2, "B")]
         compared = api.get(BOARD.replace("leaderboard", "comparison"), {"measure": measure}).json()
-        assert [(one["system"], one["mean"]) for one in compared["systems"]] == [("A", 2.0), ("B", 3.0)]
-        assert "lowest first" in api.get("/collections/small/sessions/", {"measure": measure}).content.decode()
+        assert [(one["system"], one["mean"]) for one in compared["systems"]] == [
+            ("A", 2.0),
+            ("B", 3.0),
+        ]
+        assert (
+            "lowest first"
+            in api.get("/collections/small/sessions/", {"measure": measure}).content.decode()
+        )
 
 
 def ten_sessions(found: dict[str, Callable[[int], str]]) -> str:
@@ -82,7 +90,9 @@ def ten_sessions(found: dict[str, Callable[[int], str]]) -> str:
     )
 
 
-def test_a_system_that_has_values_of_few_sessions_has_no_rank(api: APIClient, collection: str) -> None:
+def test_a_system_that_has_values_of_few_sessions_has_no_rank(
+    api: APIClient, collection: str
+) -> None:
     qrels = "".join(f"t{number} 0 d 1\nt{number} 0 n 0\n" for number in range(11))
     assert upload(api, "collections/small/qrels/", qrels).status_code == 201
     log = ten_sessions({
@@ -103,19 +113,28 @@ def test_a_system_that_has_values_of_few_sessions_has_no_rank(api: APIClient, co
     html = api.get("/collections/small/sessions/", {"measure": measure}).content.decode()
     assert '<span class="label warn">mean of 1 of 10 sessions</span>' in html
     padded = api.get(BOARD, {"sort": "nsDCG"}).json()["results"]
-    assert [(row["rank"], row["system"]) for row in padded] == [(1, "Good"), (2, "Empty"), (3, "Nothing")]
+    assert [(row["rank"], row["system"]) for row in padded] == [
+        (1, "Good"),
+        (2, "Empty"),
+        (3, "Nothing"),
+    ]
 
 
 def test_sessions_that_nobody_can_gain_from_cost_no_rank(api: APIClient, collection: str) -> None:
     """Nine topics of ten are judged, and eight have something relevant; A searched all, B those with a value only."""
     qrels = "".join(f"t{number} 0 d {int(number < 8)}\n" for number in range(9))
     assert upload(api, "collections/small/qrels/", qrels).status_code == 201
-    log = ten_sessions({"A": lambda number: '["n", "d"]', "B": lambda number: '["d"]'}).splitlines(keepends=True)
+    log = ten_sessions({"A": lambda number: '["n", "d"]', "B": lambda number: '["d"]'}).splitlines(
+        keepends=True
+    )
     assert upload(api, LOG, "".join(log[:18]), tag="log").status_code == 202
     evaluate_all()
     for measure in ("nsDCG", "sDCG", "Session(of='RR')", "Query(of='AP')"):
         rows = api.get(BOARD, {"sort": measure}).json()["results"]
-        assert [(row["rank"], row["system"], row["sessions"]) for row in rows] == [(1, "B", 8), (2, "A", 8)], measure
+        assert [(row["rank"], row["system"], row["sessions"]) for row in rows] == [
+            (1, "B", 8),
+            (2, "A", 8),
+        ], measure
 
 
 def test_means_that_differ_by_rounding_share_a_rank(api: APIClient, collection: str) -> None:
@@ -127,7 +146,9 @@ def test_means_that_differ_by_rounding_share_a_rank(api: APIClient, collection: 
         return str([f"d{rank}" for rank in range(number % 7)]).replace("'", '"')
 
     other = (6, 0, 9, 8, 7, 4, 5, 3, 1, 2)
-    log = ten_sessions({"A": of_some, "B": lambda number: of_some(other[number]), "C": lambda number: of_some(3)})
+    log = ten_sessions(
+        {"A": of_some, "B": lambda number: of_some(other[number]), "C": lambda number: of_some(3)}
+    )
     assert upload(api, LOG, log, tag="log").status_code == 202
     evaluate_all()
     means = {row["system"]: row for row in api.get(BOARD, {"sort": "nsDCG"}).json()["results"]}
@@ -145,13 +166,18 @@ def test_a_measure_of_runs_within_one_of_sessions_takes_the_number_of_documents(
 ) -> None:
     made = upload(api, LOG, SESSIONS)
     evaluate_all()
-    values, page = f"/api/v1/session-sets/{made.json()['id']}/values/", f"/session-sets/{made.json()['id']}/"
+    values, page = (
+        f"/api/v1/session-sets/{made.json()['id']}/values/",
+        f"/session-sets/{made.json()['id']}/",
+    )
     measure = "Query(of='SearchLength(missing=random)')"
     compared = BOARD.replace("leaderboard", "comparison")
     refused = [api.get(values, {"measures": measure}), api.get(BOARD, {"measures": measure})]
     refused += [api.get(compared, {"measure": measure})]
     assert [one.status_code for one in refused] == [400] * 3
-    assert api.patch("/api/v1/collections/small/", {"documents": 50}, format="json").status_code == 200
+    assert (
+        api.patch("/api/v1/collections/small/", {"documents": 50}, format="json").status_code == 200
+    )
     named = "Query(of='SearchLength(missing=random,documents=50)')"
     taken, written = (api.get(values, {"measures": name}).json() for name in (measure, named))
     assert taken["means"] == written["means"]
@@ -160,4 +186,7 @@ def test_a_measure_of_runs_within_one_of_sessions_takes_the_number_of_documents(
     assert ranked.status_code == api.get(compared, {"measure": measure}).status_code == 200
     assert "documents=50" in ranked.json()["sort"]
     assert "documents=50" in api.get(page, {"measures": measure}).content.decode()
-    assert "documents=50" in api.get("/collections/small/sessions/", {"measure": measure}).content.decode()
+    assert (
+        "documents=50"
+        in api.get("/collections/small/sessions/", {"measure": measure}).content.decode()
+    )

@@ -37,7 +37,10 @@ def log(rows: Iterable[Row], rng: np.random.Generator) -> str:
     for number, (topic, searcher, system) in enumerate(rows):
         documents = [f"d{document}" for document in rng.permutation(12)[:6].tolist()]
         names = {"topic_id": topic, "searcher": searcher, "system": system}
-        lines.append(json.dumps({"session_id": f"s{number}", **names, "queries": [{"documents": documents}]}) + "\n")
+        lines.append(
+            json.dumps({"session_id": f"s{number}", **names, "queries": [{"documents": documents}]})
+            + "\n"
+        )
     return "".join(lines)
 
 
@@ -51,7 +54,9 @@ UNPAIRED = [(f"t{t}", f"u{t}", "A" if t < 3 else "B") for t in range(8)]
 def compare(api: APIClient, collection: str) -> Callable[..., dict[str, Any]]:
     """Upload a log of these sessions, evaluate it and compare its systems; the values are in the answer as well."""
     rng = np.random.default_rng(7)
-    lines = [f"t{t} 0 d{document} {rng.integers(0, 4)}\n" for t in range(8) for document in range(12)]
+    lines = [
+        f"t{t} 0 d{document} {rng.integers(0, 4)}\n" for t in range(8) for document in range(12)
+    ]
     assert upload(api, "collections/small/qrels/", "".join(lines)).status_code == 201
 
     def ask(rows: list[Row], **query: Any) -> dict[str, Any]:
@@ -60,7 +65,9 @@ def compare(api: APIClient, collection: str) -> Callable[..., dict[str, Any]]:
         evaluate_all()
         answer = api.get(COMPARISON, {"measure": MEASURE, "sets": made.json()["id"], **query})
         assert answer.status_code == 200, answer.content
-        found = api.get(f"/api/v1/session-sets/{made.json()['id']}/values/", {"measures": MEASURE}).json()["sessions"]
+        found = api.get(
+            f"/api/v1/session-sets/{made.json()['id']}/values/", {"measures": MEASURE}
+        ).json()["sessions"]
         return {**answer.json(), "values": found}
 
     return ask
@@ -80,7 +87,9 @@ def signs(answer: dict[str, Any], first: str, second: str) -> tuple[dict[str, An
     raise AssertionError(answer["pairs"])
 
 
-def test_a_paired_design_is_paired_by_topic_and_searcher(compare: Callable[..., dict[str, Any]]) -> None:
+def test_a_paired_design_is_paired_by_topic_and_searcher(
+    compare: Callable[..., dict[str, Any]],
+) -> None:
     answer = compare(PAIRED, correction="none")
     assert answer["design"] == {
         "recognised": "paired",
@@ -94,7 +103,9 @@ def test_a_paired_design_is_paired_by_topic_and_searcher(compare: Callable[..., 
         pair, sign = signs(answer, first, second)
         assert pair["p_value"] == pytest.approx(expected.pvalue)
         assert pair["statistic"] == pytest.approx(sign * expected.statistic)
-        assert pair["difference"] == pytest.approx(sign * float((table[first] - table[second]).mean()))
+        assert pair["difference"] == pytest.approx(
+            sign * float((table[first] - table[second]).mean())
+        )
     assert set(answer["omnibus"]) == {"anova", "friedman"}
     friedman = stats.friedmanchisquare(*(table[name] for name in "ABC"))
     assert answer["omnibus"]["friedman"]["statistic"] == pytest.approx(friedman.statistic)
@@ -105,14 +116,21 @@ def test_a_paired_design_is_paired_by_topic_and_searcher(compare: Callable[..., 
 CROSSED = [(f"t{t}", f"u{u}", system) for t in range(5) for u in range(6) for system in "ABC"]
 
 
-def test_searchers_and_topics_that_recur_are_crossed(compare: Callable[..., dict[str, Any]], api: APIClient) -> None:
+def test_searchers_and_topics_that_recur_are_crossed(
+    compare: Callable[..., dict[str, Any]], api: APIClient
+) -> None:
     answer = compare(CROSSED, correction="none")
     assert answer["design"] == {
         "recognised": "crossed",
         "reason": "searchers used all systems, topics were searched with all systems, and both have several sessions",
         "used": "crossed",
     }
-    assert (answer["cells"], answer["test"], answer["family"], list(answer["omnibus"])) == (90, "min_f", 3, ["crossed"])
+    assert (answer["cells"], answer["test"], answer["family"], list(answer["omnibus"])) == (
+        90,
+        "min_f",
+        3,
+        ["crossed"],
+    )
     table = frame(answer)
     for some, found in [
         ("ABC", answer["omnibus"]["crossed"]),
@@ -121,9 +139,15 @@ def test_searchers_and_topics_that_recur_are_crossed(compare: Callable[..., dict
         part, f = table[table.system.isin(list(some))], []
         by = found.get("sources") or [{}, found["by_searchers"], found["by_topics"]]
         for unit, source in (("searcher", by[1]), ("topic_id", by[2])):
-            theirs = AnovaRM(part, "value", unit, within=["system"], aggregate_func="mean").fit().anova_table.iloc[0]
+            theirs = (
+                AnovaRM(part, "value", unit, within=["system"], aggregate_func="mean")
+                .fit()
+                .anova_table.iloc[0]
+            )
             f.append(theirs["F Value"])
-            assert (source["statistic"], source["p_value"]) == pytest.approx((theirs["F Value"], theirs["Pr > F"]))
+            assert (source["statistic"], source["p_value"]) == pytest.approx(
+                (theirs["F Value"], theirs["Pr > F"])
+            )
         n1, n2 = (len(some) - 1) * 5, (len(some) - 1) * 4
         freedom = [len(some) - 1, sum(f) ** 2 / (f[0] ** 2 / n2 + f[1] ** 2 / n1)]
         assert found["statistic"] == pytest.approx(f[0] * f[1] / sum(f))
@@ -132,14 +156,20 @@ def test_searchers_and_topics_that_recur_are_crossed(compare: Callable[..., dict
     pair, sign = signs(answer, "A", "B")
     means = table.groupby("system").value.mean()
     assert pair["difference"] == pytest.approx(sign * (means["A"] - means["B"]))
-    margin = stats.t.ppf(0.975, pair["freedom"][1]) * abs(pair["difference"]) / pair["statistic"] ** 0.5
-    assert (pair["low"], pair["high"]) == pytest.approx((pair["difference"] - margin, pair["difference"] + margin))
+    margin = (
+        stats.t.ppf(0.975, pair["freedom"][1]) * abs(pair["difference"]) / pair["statistic"] ** 0.5
+    )
+    assert (pair["low"], pair["high"]) == pytest.approx(
+        (pair["difference"] - margin, pair["difference"] + margin)
+    )
     more = stats.t.ppf(0.8, pair["freedom"][1]) / stats.t.ppf(0.975, pair["freedom"][1])
     assert pair["detectable"] == pytest.approx(margin * (1 + more))
     assert pair["cohen_d"] is pair["cliff_delta"] is None
     for one in api.get(COMPARISON, {"measure": MEASURE, "baseline": "A"}).json()["pairs"]:
         pair, sign = signs(answer, one["a"].partition(":")[2], "A")
-        assert (one["difference"], one["p_value"]) == pytest.approx((sign * pair["difference"], pair["p_value"]))
+        assert (one["difference"], one["p_value"]) == pytest.approx(
+            (sign * pair["difference"], pair["p_value"])
+        )
     assert "dependent_cells" not in codes(answer)
 
 
@@ -147,53 +177,91 @@ def test_a_test_of_another_design_takes_that_design(
     compare: Callable[..., dict[str, Any]], api: APIClient, collection: str
 ) -> None:
     answer = compare(CROSSED, test="wilcoxon", systems="A,B")
-    assert (answer["design"]["recognised"], answer["design"]["used"], answer["cells"]) == ("crossed", "paired", 30)
+    assert (answer["design"]["recognised"], answer["design"]["used"], answer["cells"]) == (
+        "crossed",
+        "paired",
+        30,
+    )
     assert "design=crossed" in codes(answer)["dependent_cells"]
     assert (answer["pairs"][0]["freedom"], answer["pairs"][0]["by_topics"]) == (None, None)
     asked = {"measure": MEASURE, "systems": "A,B"}
-    page = Client().get(f"/collections/{collection}/sessions/", {**asked, "design": "paired"}).content.decode()
+    page = (
+        Client()
+        .get(f"/collections/{collection}/sessions/", {**asked, "design": "paired"})
+        .content.decode()
+    )
     assert "Compare by searchers and topics</a>" in page
     (pair,) = api.get(COMPARISON, asked).json()["pairs"]
     told = text_of(Client().get(f"/collections/{collection}/sessions/", asked).content.decode())
     f1, f2 = (
-        f"F{n}(1, {m}) = {pair[of]['statistic']:.4g}" for n, m, of in ((1, 5, "by_searchers"), (2, 4, "by_topics"))
+        f"F{n}(1, {m}) = {pair[of]['statistic']:.4g}"
+        for n, m, of in ((1, 5, "by_searchers"), (2, 4, "by_topics"))
     )
-    assert f"by searchers {f1}, p = {pair['by_searchers']['p_value']:.4f}; by topics {f2}, p" in told
-    (row,) = csv.DictReader(io.StringIO(api.get(f"{COMPARISON}export/csv/", asked).content.decode()))
+    assert (
+        f"by searchers {f1}, p = {pair['by_searchers']['p_value']:.4f}; by topics {f2}, p" in told
+    )
+    (row,) = csv.DictReader(
+        io.StringIO(api.get(f"{COMPARISON}export/csv/", asked).content.decode())
+    )
     assert [float(row[name]) for name in ("statistic", "freedom", "by_searchers_f", "by_topics_p")] == [
         pair["statistic"], pair["freedom"][1], pair["by_searchers"]["statistic"], pair["by_topics"]["p_value"]
     ]  # fmt: skip
     table = api.get(f"{COMPARISON}export/md/", asked).content.decode()
     assert (
-        "Design: crossed by searchers and topics, 60 sessions. Test: min F' by searchers and topics, a single" in table
+        "Design: crossed by searchers and topics, 60 sessions. Test: min F' by searchers and topics, a single"
+        in table
     )
 
 
-def test_a_latin_square_has_its_analysis_of_variance(compare: Callable[..., dict[str, Any]]) -> None:
+def test_a_latin_square_has_its_analysis_of_variance(
+    compare: Callable[..., dict[str, Any]],
+) -> None:
     answer = compare(SQUARE, design="latin_square")
-    assert (answer["design"]["recognised"], answer["test"], answer["cells"]) == ("crossed", "latin_square", 16)
+    assert (answer["design"]["recognised"], answer["test"], answer["cells"]) == (
+        "crossed",
+        "latin_square",
+        16,
+    )
     assert codes(answer)["dependent_cells"].startswith(
         "the 16 sessions are not independent, as 4 topics (t0, t1, t2 and"
     )
-    table = anova_lm(ols("value ~ C(system) + C(topic_id) + C(searcher)", frame(answer)).fit(), typ=2)
+    table = anova_lm(
+        ols("value ~ C(system) + C(topic_id) + C(searcher)", frame(answer)).fit(), typ=2
+    )
     found = answer["omnibus"]["latin_square"]
     assert found["statistic"] == pytest.approx(table.loc["C(system)", "F"])
     assert found["p_value"] == pytest.approx(table.loc["C(system)", "PR(>F)"])
-    assert [source["name"] for source in found["sources"]] == ["systems", "topics", "searchers", "residual"]
+    assert [source["name"] for source in found["sources"]] == [
+        "systems",
+        "topics",
+        "searchers",
+        "residual",
+    ]
     (pair,) = answer["pairs"]
     assert pair["p_value"] == found["p_value"]
     _, sign = signs(answer, "A", "B")
-    fit = ols("value ~ first + C(topic_id) + C(searcher)", frame(answer).assign(first=lambda f: f.system == "A")).fit()
+    fit = ols(
+        "value ~ first + C(topic_id) + C(searcher)",
+        frame(answer).assign(first=lambda f: f.system == "A"),
+    ).fit()
     low, high = sorted(sign * fit.conf_int().loc["first[T.True]"])
     assert pair["difference"] == pytest.approx(sign * fit.params["first[T.True]"])
     assert (pair["low"], pair["high"]) == pytest.approx((low, high))
 
 
-def test_topics_searched_with_every_system_are_paired_by_topic(compare: Callable[..., dict[str, Any]]) -> None:
+def test_topics_searched_with_every_system_are_paired_by_topic(
+    compare: Callable[..., dict[str, Any]],
+) -> None:
     answer = compare(TWO_WAY, test="wilcoxon")
-    assert (answer["design"]["recognised"], answer["cells"], answer["test"]) == ("two_way", 6, "wilcoxon")
+    assert (answer["design"]["recognised"], answer["cells"], answer["test"]) == (
+        "two_way",
+        6,
+        "wilcoxon",
+    )
     table = frame(answer).pivot(index="topic_id", columns="system", values="value")
-    assert answer["pairs"][0]["p_value"] == pytest.approx(stats.wilcoxon(table["A"], table["B"]).pvalue)
+    assert answer["pairs"][0]["p_value"] == pytest.approx(
+        stats.wilcoxon(table["A"], table["B"]).pvalue
+    )
 
 
 def test_a_drawn_comparison_is_made_again_from_its_answer(
@@ -201,7 +269,10 @@ def test_a_drawn_comparison_is_made_again_from_its_answer(
 ) -> None:
     drawn = compare(TWO_WAY * 3, test="randomised_tukey_hsd")
     assert (drawn["resamples"], drawn["seed"], drawn["qrels"]) == (100_000, 0, 2)
-    given = {name: drawn[name] for name in ("measure", "test", "resamples", "seed", "confidence", "alpha", "judged_by")}
+    given = {
+        name: drawn[name]
+        for name in ("measure", "test", "resamples", "seed", "confidence", "alpha", "judged_by")
+    }
     again = api.get(COMPARISON, {**given, "design": drawn["design"]["used"]}).json()
     assert again == {name: value for name, value in drawn.items() if name != "values"}
     other = api.get(COMPARISON, {**given, "seed": 7, "resamples": 200}).json()
@@ -213,9 +284,12 @@ def codes(answer: dict[str, Any]) -> dict[str, str]:
     return {caution["code"]: caution["message"] for caution in answer["cautions"]}
 
 
-def test_cautions_count_cells_where_cells_are_compared(compare: Callable[..., dict[str, Any]]) -> None:
+def test_cautions_count_cells_where_cells_are_compared(
+    compare: Callable[..., dict[str, Any]],
+) -> None:
     answer = compare(
-        [(f"t{t}", f"u{u}", system) for t in range(3) for u in range(8) for system in "ABC"], design="paired"
+        [(f"t{t}", f"u{u}", system) for t in range(3) for u in range(8) for system in "ABC"],
+        design="paired",
     )
     told = codes(answer)
     assert told["few_cells"].startswith("only 24 pairs of topic and searcher: ")
@@ -227,7 +301,9 @@ def test_cautions_count_cells_where_cells_are_compared(compare: Callable[..., di
         assert {caution["code"] for caution in result["cautions"]} == {"few_cells"}
 
 
-def test_cells_that_share_neither_topic_nor_searcher_are_independent(compare: Callable[..., dict[str, Any]]) -> None:
+def test_cells_that_share_neither_topic_nor_searcher_are_independent(
+    compare: Callable[..., dict[str, Any]],
+) -> None:
     answer = compare([(f"t{t}", f"u{t}", system) for t in range(8) for system in "AB"])
     assert answer["design"]["recognised"] == "paired"
     assert set(codes(answer)) == {"few_cells"}
@@ -235,28 +311,44 @@ def test_cells_that_share_neither_topic_nor_searcher_are_independent(compare: Ca
     assert by_topic["few_topics"].startswith("only 6 topics")
 
 
-def test_cautions_count_degrees_of_freedom_under_a_latin_square(compare: Callable[..., dict[str, Any]]) -> None:
+def test_cautions_count_degrees_of_freedom_under_a_latin_square(
+    compare: Callable[..., dict[str, Any]],
+) -> None:
     few = compare(SQUARE, design="latin_square")
     freedom = int(few["omnibus"]["latin_square"]["freedom"][1])
     assert codes(few)["few_degrees_of_freedom"].startswith(f"only {freedom} degrees of freedom")
-    many = compare([(f"t{t}", f"u{u}", "AB"[(t + u) % 2]) for t in range(4) for u in range(40)], design="latin_square")
-    assert (many["design"]["used"], many["omnibus"]["latin_square"]["freedom"][1]) == ("latin_square", 116)
+    many = compare(
+        [(f"t{t}", f"u{u}", "AB"[(t + u) % 2]) for t in range(4) for u in range(40)],
+        design="latin_square",
+    )
+    assert (many["design"]["used"], many["omnibus"]["latin_square"]["freedom"][1]) == (
+        "latin_square",
+        116,
+    )
     assert set(codes(many)) == {"dependent_cells"}
 
 
-def test_cautions_count_sessions_of_unpaired_samples(compare: Callable[..., dict[str, Any]]) -> None:
+def test_cautions_count_sessions_of_unpaired_samples(
+    compare: Callable[..., dict[str, Any]],
+) -> None:
     told = codes(compare(UNPAIRED))
     assert told["few_sessions"].startswith("only 3 sessions of a system: ")
 
 
 def test_anything_else_is_compared_by_welchs_test(compare: Callable[..., dict[str, Any]]) -> None:
     answer = compare(UNPAIRED)
-    assert (answer["design"]["recognised"], answer["test"], answer["cells"]) == ("unpaired", "welch_t", 8)
+    assert (answer["design"]["recognised"], answer["test"], answer["cells"]) == (
+        "unpaired",
+        "welch_t",
+        8,
+    )
     found = frame(answer)
     a, b = (found[found.system == name].value for name in "AB")
     expected = stats.ttest_ind(a, b, equal_var=False)
     pair, sign = signs(answer, "A", "B")
-    assert (pair["p_value"], pair["statistic"]) == pytest.approx((expected.pvalue, sign * expected.statistic))
+    assert (pair["p_value"], pair["statistic"]) == pytest.approx(
+        (expected.pvalue, sign * expected.statistic)
+    )
 
 
 def test_another_design_may_be_asked_for(compare: Callable[..., dict[str, Any]]) -> None:
@@ -265,9 +357,14 @@ def test_another_design_may_be_asked_for(compare: Callable[..., dict[str, Any]])
     assert (answer["test"], len(answer["systems"])) == ("welch_t", 2)
 
 
-def test_a_baseline_is_held_against_every_other_system(compare: Callable[..., dict[str, Any]]) -> None:
+def test_a_baseline_is_held_against_every_other_system(
+    compare: Callable[..., dict[str, Any]],
+) -> None:
     answer = compare(PAIRED, baseline="C")
-    assert (answer["family"], {pair["b"].partition(":")[2] for pair in answer["pairs"]}) == (2, {"C"})
+    assert (answer["family"], {pair["b"].partition(":")[2] for pair in answer["pairs"]}) == (
+        2,
+        {"C"},
+    )
 
 
 @pytest.mark.parametrize(
@@ -309,7 +406,11 @@ def test_the_board_ranks_the_systems_of_all_sets(api: APIClient, collection: str
         (2, "alice/one", ""),
         (3, "alice/both:B", "B"),
     ]
-    assert (board["judged_by"], board["states"], board["judged_otherwise"]) == ("topic", {"evaluated": 2}, 1)
+    assert (board["judged_by"], board["states"], board["judged_otherwise"]) == (
+        "topic",
+        {"evaluated": 2},
+        1,
+    )
     assert board["measures"] == ["sDCG(b=2,bq=4)@10", "nsDCG(b=2,bq=4)@3"]
     assert [row["values"]["sDCG(b=2,bq=4)@10"]["sessions"] for row in board["results"]] == [2, 4, 2]
     worst = api.get(BOARD, {"sort": "sDCG", "order": "asc", "limit": 1}).json()

@@ -59,19 +59,31 @@ def get(api: APIClient, path: str, code: int = 200, **query: Any) -> Any:
 def expected(name: str) -> list[float | None]:
     """The same by the engine alone, from the same log."""
     view = judged_sessions([json.loads(line) for line in SESSIONS.splitlines()], LEVELS)
-    return [None if np.isnan(value) else value for value in session_values(view, parse_session_measure(name)).tolist()]
+    return [
+        None if np.isnan(value) else value
+        for value in session_values(view, parse_session_measure(name)).tolist()
+    ]
 
 
 @pytest.mark.parametrize(
-    "content", [SESSIONS, COLUMNS, gzip.compress(SESSIONS.encode())], ids=["jsonl", "columns", "gzip"]
+    "content",
+    [SESSIONS, COLUMNS, gzip.compress(SESSIONS.encode())],
+    ids=["jsonl", "columns", "gzip"],
 )
-def test_a_log_is_stored_evaluated_and_read_back(api: APIClient, send: Callable[..., str], content: Any) -> None:
+def test_a_log_is_stored_evaluated_and_read_back(
+    api: APIClient, send: Callable[..., str], content: Any
+) -> None:
     path = send(content, tag="log")
     found = get(api, path)
     assert (found["sessions"], found["queries"], found["documents"]) == (4, 5, 7)
     assert (found["topics"], found["searchers"], found["systems"]) == (2, 1, ["A", "B"])
     assert (found["status"]["state"], found["status"]["qrels"]) == ("evaluated", 1)
-    names = ["sDCG(b=2,bq=4)@10", "nsDCG(b=2,bq=4)@10", "nsDCG(b=2,bq=4,figure='best')@10", "Query(of='nDCG@10')@10"]
+    names = [
+        "sDCG(b=2,bq=4)@10",
+        "nsDCG(b=2,bq=4)@10",
+        "nsDCG(b=2,bq=4,figure='best')@10",
+        "Query(of='nDCG@10')@10",
+    ]
     values = get(api, f"{path}values/", measures=",".join(names))
     for name in names:
         assert [row["values"][name] for row in values["sessions"]] == expected(name)
@@ -95,17 +107,28 @@ def test_the_same_log_again_is_the_same_set(api: APIClient, send: Callable[..., 
 
 def test_a_key_makes_a_request_happen_once(api: APIClient, collection: str) -> None:
     def ask() -> Any:
-        return api.post(f"/api/v1/{LOG}", SESSIONS, content_type="text/plain", headers={"Idempotency-Key": "k"})
+        return api.post(
+            f"/api/v1/{LOG}", SESSIONS, content_type="text/plain", headers={"Idempotency-Key": "k"}
+        )
 
     first, second = ask(), ask()
-    assert (first.status_code, second.status_code, second["Idempotent-Replayed"]) == (202, 202, "true")
+    assert (first.status_code, second.status_code, second["Idempotent-Replayed"]) == (
+        202,
+        202,
+        "true",
+    )
     assert first.json() == second.json()
     assert SessionSet.objects.count() == 1
 
 
 def test_a_dry_run_stores_nothing(api: APIClient, collection: str) -> None:
     answer = upload(api, LOG, SESSIONS, dry_run=True).json()
-    assert (answer["format"], answer["sessions"], answer["queries"], answer["tag"]) == ("jsonl", 4, 5, "sessions")
+    assert (answer["format"], answer["sessions"], answer["queries"], answer["tag"]) == (
+        "jsonl",
+        4,
+        5,
+        "sessions",
+    )
     assert not SessionSet.objects.exists()
 
 
@@ -133,7 +156,9 @@ def test_problems_have_their_lines(api: APIClient, collection: str) -> None:
     assert {problem["line"] for problem in answer["errors"]} == {5}
 
 
-def test_topics_are_compared_with_the_list_of_the_collection(api: APIClient, collection: str) -> None:
+def test_topics_are_compared_with_the_list_of_the_collection(
+    api: APIClient, collection: str
+) -> None:
     assert upload(api, "collections/small/topics/", "1\tone\n", "put").status_code == 200
     assert upload(api, LOG, SESSIONS).json()["warnings"]["counts"] == {"topic_outside": 1}
 
@@ -172,7 +197,12 @@ def test_queries_and_lengths(api: APIClient, send: Callable[..., str]) -> None:
 def test_one_session_from_query_to_query(api: APIClient, send: Callable[..., str]) -> None:
     path = send()
     shown = get(api, f"{path}sessions/s2/", measure="sDCG@2", documents=1)
-    assert (shown["number"], shown["topic_id"], shown["searcher"], shown["system"]) == (2, "1", "u1", "B")
+    assert (shown["number"], shown["topic_id"], shown["searcher"], shown["system"]) == (
+        2,
+        "1",
+        "u1",
+        "B",
+    )
     assert shown["starts"] == [0, 2, 4]
     first, second = shown["queries"]
     assert first["documents"] == [{"rank": 1, "doc_id": "u", "score": None, "level": None}]
@@ -181,7 +211,11 @@ def test_one_session_from_query_to_query(api: APIClient, send: Callable[..., str
     weight = 1 / (1 + 0.5)
     assert second["contribution"] == pytest.approx(weight)
     assert second["ideal"] == pytest.approx(weight * 2.5)
-    assert (first["reformulation"], second["reformulation"], second["change"]) == (None, "gained", 1.0)
+    assert (first["reformulation"], second["reformulation"], second["change"]) == (
+        None,
+        "gained",
+        1.0,
+    )
     assert shown["vector"] == pytest.approx([0, 0, weight, weight])
     assert shown["value"] == pytest.approx(weight)
     assert shown["normalised"][-1] == pytest.approx(weight / (2.5 + weight * 2.5))
@@ -198,9 +232,13 @@ XML = """<log><session num="s1"><topic num="1"/><interaction num="1"><query>one<
 
 
 @pytest.mark.parametrize(
-    "content", [COLUMNS, INTERLEAVED, XML, "\n" + SESSIONS], ids=["columns", "mixed", "xml", "jsonl"]
+    "content",
+    [COLUMNS, INTERLEAVED, XML, "\n" + SESSIONS],
+    ids=["columns", "mixed", "xml", "jsonl"],
 )
-def test_every_session_is_found_in_its_log(api: APIClient, send: Callable[..., str], content: str) -> None:
+def test_every_session_is_found_in_its_log(
+    api: APIClient, send: Callable[..., str], content: str
+) -> None:
     path = send(content)
     for row in get(api, f"{path}values/")["sessions"]:
         shown = get(api, f"{path}sessions/{row['session_id']}/")
@@ -231,7 +269,12 @@ def test_a_log_that_is_gone_is_said_to_be(api: APIClient, send: Callable[..., st
     ],
 )
 def test_what_cannot_be_asked_names_its_parameter(
-    api: APIClient, send: Callable[..., str], place: str, query: dict[str, str], code: str, pointer: str | None
+    api: APIClient,
+    send: Callable[..., str],
+    place: str,
+    query: dict[str, str],
+    code: str,
+    pointer: str | None,
 ) -> None:
     answer = get(api, send() + place, 400, **query)
     assert answer["code"] == code
@@ -248,7 +291,9 @@ def test_values_are_paged(api: APIClient, send: Callable[..., str]) -> None:
     assert page["means"] == get(api, f"{path}values/")["means"]
 
 
-def test_judged_by_session_query_and_the_log_itself(api: APIClient, send: Callable[..., str]) -> None:
+def test_judged_by_session_query_and_the_log_itself(
+    api: APIClient, send: Callable[..., str]
+) -> None:
     assert upload(api, "collections/small/qrels/", "s1 0 b 1\ns2 0 c 1\n").status_code == 201
     by_session = get(api, send(tag="session", judged_by="session") + "values/", measures="sDCG@2")
     assert [row["values"]["sDCG(b=2,bq=4)@2"] for row in by_session["sessions"]] == [
@@ -259,9 +304,18 @@ def test_judged_by_session_query_and_the_log_itself(api: APIClient, send: Callab
     ]
     assert by_session["coverage"]["judged"] == 2
     keyed = upload(api, "collections/small/qrels/", "s1 1 b 1\ns2 2 c 3\n", keyed_by="query")
-    assert (keyed.status_code, keyed.json()["keyed_by"], keyed.json()["topics"]) == (201, "query", 2)
+    assert (keyed.status_code, keyed.json()["keyed_by"], keyed.json()["topics"]) == (
+        201,
+        "query",
+        2,
+    )
     by_query = get(api, send(tag="query", judged_by="query") + "values/", measures="sDCG@2")
-    assert [row["values"]["sDCG(b=2,bq=4)@2"] for row in by_query["sessions"]] == [1.0, pytest.approx(2.0), None, None]
+    assert [row["values"]["sDCG(b=2,bq=4)@2"] for row in by_query["sessions"]] == [
+        1.0,
+        pytest.approx(2.0),
+        None,
+        None,
+    ]
     own = get(api, send(OWN, tag="own", judged_by="own") + "values/", measures="sDCG@2")
     assert (own["qrels"], own["judged_by"], own["stale"]) == (None, "own", False)
     assert [row["values"]["sDCG(b=2,bq=4)@2"] for row in own["sessions"]] == [1.0]
@@ -289,14 +343,19 @@ def test_what_a_set_is_judged_by_can_be_changed(api: APIClient, send: Callable[.
     assert (event.before["judged_by"], event.after["judged_by"]) == ("topic", "session")
 
 
-def test_new_judgements_evaluate_again_and_mark_the_old(api: APIClient, send: Callable[..., str]) -> None:
+def test_new_judgements_evaluate_again_and_mark_the_old(
+    api: APIClient, send: Callable[..., str]
+) -> None:
     path = send()
     assert upload(api, "collections/small/qrels/", QRELS.replace("a 2", "a 1")).status_code == 201
     assert get(api, path)["status"]["state"] == "queued"
     old = get(api, f"{path}values/", measures="sDCG@2")
     assert (old["qrels"], old["stale"]) == (1, True)
     board = get(api, "collections/small/session-leaderboard/")
-    assert (board["states"], [row["rank"] for row in board["results"]]) == ({"queued": 1}, [None, None])
+    assert (board["states"], [row["rank"] for row in board["results"]]) == (
+        {"queued": 1},
+        [None, None],
+    )
     assert evaluate_all() == 1
     new = get(api, f"{path}values/", measures="sDCG@2")
     assert (new["qrels"], new["stale"]) == (2, False)
@@ -317,13 +376,17 @@ def test_without_judgements_a_set_waits(api: APIClient) -> None:
 
 
 @pytest.mark.queries
-def test_a_deleted_set_is_gone_and_its_tag_is_free(api: APIClient, send: Callable[..., str]) -> None:
+def test_a_deleted_set_is_gone_and_its_tag_is_free(
+    api: APIClient, send: Callable[..., str]
+) -> None:
     path = send(tag="log")
     assert api.delete(f"/api/v1/{path}").status_code == 204
     get(api, path, 404)
     assert get(api, LOG)["count"] == 0
     assert send(tag="log") != path
-    assert [event.action for event in AuditEvent.objects.filter(object_type="sessionset").order_by("pk")] == [
+    assert [
+        event.action for event in AuditEvent.objects.filter(object_type="sessionset").order_by("pk")
+    ] == [
         "session_set.submitted",
         "session_set.deleted",
         "session_set.submitted",

@@ -46,8 +46,12 @@ def test_unpaired_systems_are_compared_by_the_u_test(compare: Compare) -> None:
         pair, sign = signs(answer, first, second)
         a, b = (values[name] for name in ((first, second) if sign > 0 else (second, first)))
         expected = stats.mannwhitneyu(a, b)
-        assert (pair["statistic"], pair["p_value"]) == pytest.approx((expected.statistic, expected.pvalue))
-        assert pair["cliff_delta"]["value"] == pytest.approx(2 * expected.statistic / (len(a) * len(b)) - 1)
+        assert (pair["statistic"], pair["p_value"]) == pytest.approx(
+            (expected.statistic, expected.pvalue)
+        )
+        assert pair["cliff_delta"]["value"] == pytest.approx(
+            2 * expected.statistic / (len(a) * len(b)) - 1
+        )
         welch = stats.ttest_ind(a, b, equal_var=False)
         low, high = welch.confidence_interval()
         assert (pair["low"], pair["high"]) == pytest.approx((low, high))
@@ -57,8 +61,12 @@ def test_unpaired_systems_are_compared_by_the_u_test(compare: Compare) -> None:
         assert pair["cohen_d"] is pair["wins"] is None
     kruskal = answer["omnibus"]["kruskal_wallis"]
     expected = stats.kruskal(*values.values())
-    assert (kruskal["statistic"], kruskal["p_value"]) == pytest.approx((expected.statistic, expected.pvalue))
-    assert kruskal["effect"] == pytest.approx(expected.statistic / (sum(map(len, values.values())) - 1))
+    assert (kruskal["statistic"], kruskal["p_value"]) == pytest.approx(
+        (expected.statistic, expected.pvalue)
+    )
+    assert kruskal["effect"] == pytest.approx(
+        expected.statistic / (sum(map(len, values.values())) - 1)
+    )
     assert codes(answer)["few_sessions"].startswith("only 6 sessions of a system")
 
 
@@ -72,7 +80,11 @@ def test_paired_systems_have_the_effect_sizes_of_runs(compare: Compare) -> None:
     assert pair["detectable"] == pytest.approx(both * differences.std() / len(differences) ** 0.5)
     assert (pair["wins"], pair["ties"], pair["losses"]) == tuple(
         int(found)
-        for found in ((differences > 1e-9).sum(), (abs(differences) < 1e-9).sum(), (differences < -1e-9).sum())
+        for found in (
+            (differences > 1e-9).sum(),
+            (abs(differences) < 1e-9).sum(),
+            (differences < -1e-9).sum(),
+        )
     )
     assert pair["cliff_delta"] is None
     for system in answer["systems"]:
@@ -92,18 +104,26 @@ def test_a_board_has_intervals_tiers_and_a_baseline(compare: Compare, api: APICl
     )  # fmt: skip
     assert (told["resamples"], told["seed"], told["tiers"]["family"]) == (None, 0, 3)
     assert (told["baseline"]["system"], told["baseline"]["family"]) == ("C", 2)
-    assert {caution["code"] for caution in told["cautions"]} >= {"few_cells", "dependent_cells", "dependent_sessions"}
+    assert {caution["code"] for caution in told["cautions"]} >= {
+        "few_cells",
+        "dependent_cells",
+        "dependent_sessions",
+    }
     systems = {system["name"]: system for system in compared["systems"]}
     for row in found["results"]:
         values = samples_of(answer)[row["system"]]
         ends = stats.t.interval(0.95, len(values) - 1, values.mean(), stats.sem(values))
-        assert (row["values"][MEASURE]["low"], row["values"][MEASURE]["high"]) == pytest.approx(ends)
+        assert (row["values"][MEASURE]["low"], row["values"][MEASURE]["high"]) == pytest.approx(
+            ends
+        )
         assert row["statistics"]["tier"] == systems[row["name"]]["tier"]
         assert row["statistics"]["groups"] == systems[row["name"]]["groups"]
     against = api.get(COMPARISON, {"measure": MEASURE, "baseline": "C"}).json()["pairs"]
     shown = {row["name"]: row["statistics"]["baseline"] for row in found["results"]}
     assert shown.pop("alice/log0:C") is None
-    assert shown == {pair["a"]: {k: v for k, v in pair.items() if k not in "ab"} for pair in against}
+    assert shown == {
+        pair["a"]: {k: v for k, v in pair.items() if k not in "ab"} for pair in against
+    }
     plain = api.get(BOARD, {"measures": MEASURE}).json()
     assert "statistics" not in plain
     assert "statistics" not in plain["results"][0]
@@ -124,20 +144,27 @@ def test_systems_that_differ_are_in_other_tiers(api: APIClient, collection: str)
     assert upload(api, LOG, "".join(lines), tag="log").status_code == 202
     evaluate_all()
     for order, tiers in (("desc", {"A": 1, "B": 2}), ("asc", {"A": 2, "B": 1})):
-        rows = api.get(BOARD, {"statistics": "tiers", "order": order, "baseline": "A"}).json()["results"]
+        rows = api.get(BOARD, {"statistics": "tiers", "order": order, "baseline": "A"}).json()[
+            "results"
+        ]
         assert {row["system"]: row["statistics"]["tier"] for row in rows} == tiers
         assert {row["system"]: row["statistics"]["groups"] for row in rows} == {
             "A": ["a" if order == "desc" else "b"], "B": ["b" if order == "desc" else "a"],
         }  # fmt: skip
         against = {row["system"]: row["statistics"]["baseline"] for row in rows}
         assert (against["A"], against["B"]["verdict"]) == (None, "worse")
-    exported = api.get(f"{BOARD}export/md/", {"statistics": "tiers", "measures": "nsDCG", "baseline": "A"})
+    exported = api.get(
+        f"{BOARD}export/md/", {"statistics": "tiers", "measures": "nsDCG", "baseline": "A"}
+    )
     text = exported.content.decode()
     assert text.startswith("| Rank | System | nsDCG(b=2,bq=4)@10 | Sessions | Tier |")
     assert "| 1 | alice/log:A (baseline) | **" in text
     assert "↓ | 12 | 2 |" in text
     assert "Design: paired by topic, 12 topics. Test: paired t test" in text
-    assert exported.headers["Content-Disposition"] == 'attachment; filename="small-session-leaderboard.md"'
+    assert (
+        exported.headers["Content-Disposition"]
+        == 'attachment; filename="small-session-leaderboard.md"'
+    )
     latex = api.get(f"{COMPARISON}export/tex/", {"baseline": "B"}).content.decode()
     assert r"System & nsDCG(b=2,bq=4)@10 & Sessions \\" in latex
     assert r"\textit{alice/log:B}" in latex
@@ -154,7 +181,12 @@ def rows_of(answer: Any) -> list[dict[str, str]]:
 
 def test_files_have_the_numbers_of_the_answers(compare: Compare, api: APIClient) -> None:
     compare(TWO_WAY * 2)
-    asked = {"measures": MEASURE, "statistics": "intervals,tiers", "baseline": "A", "test": "randomisation"}
+    asked = {
+        "measures": MEASURE,
+        "statistics": "intervals,tiers",
+        "baseline": "A",
+        "test": "randomisation",
+    }
     board, rows = api.get(BOARD, asked).json(), rows_of(api.get(f"{BOARD}export/csv/", asked))
     assert board["statistics"]["resamples"] == 100_000
     for row, written in zip(board["results"], rows, strict=True):
@@ -165,7 +197,11 @@ def test_files_have_the_numbers_of_the_answers(compare: Compare, api: APIClient)
             assert float(written["baseline_p_value"]) == row["statistics"]["baseline"]["p_value"]
         else:
             assert written["baseline_p_value"] == ""
-        assert (written["resamples"], written["seed"], written["design"]) == ("100000", "0", "two_way")
+        assert (written["resamples"], written["seed"], written["design"]) == (
+            "100000",
+            "0",
+            "two_way",
+        )
     (pair,), (line,) = (
         api.get(COMPARISON, {"measure": MEASURE}).json()["pairs"],
         rows_of(api.get(f"{COMPARISON}export/csv/", {"measure": MEASURE})),
@@ -201,6 +237,12 @@ def test_a_board_that_cannot_be_compared_says_why(api: APIClient, collection: st
     assert upload(api, LOG, SESSIONS.splitlines()[0] + "\n").status_code == 202
     evaluate_all()
     told = api.get(BOARD, {"statistics": "tiers"}).json()["statistics"]
-    assert (told["tiers"], told["design"], told["cautions"][0]["code"]) == (None, None, "too_few_systems")
-    few = np.array([row["values"] for row in api.get(BOARD, {"statistics": "intervals"}).json()["results"]])
+    assert (told["tiers"], told["design"], told["cautions"][0]["code"]) == (
+        None,
+        None,
+        "too_few_systems",
+    )
+    few = np.array(
+        [row["values"] for row in api.get(BOARD, {"statistics": "intervals"}).json()["results"]]
+    )
     assert all(mean["low"] is None for values in few for mean in values.values())

@@ -51,7 +51,12 @@ def test_an_interval_is_cut_at_both_ends() -> None:
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("-0.00", "0.00"), ("-0.13", "\N{MINUS SIGN}0.13"), ("0.13", "0.13"), ("-0.0001", "\N{MINUS SIGN}0.0001")],
+    [
+        ("-0.00", "0.00"),
+        ("-0.13", "\N{MINUS SIGN}0.13"),
+        ("0.13", "0.13"),
+        ("-0.0001", "\N{MINUS SIGN}0.0001"),
+    ],
 )
 def test_a_number_has_a_minus_and_no_signed_zero(text: str, expected: str) -> None:
     assert with_minus(text) == expected
@@ -67,12 +72,17 @@ def ends_of(html: str) -> list[str]:
     return list(found.groups())
 
 
-def test_a_board_shows_no_value_that_the_measure_cannot_have(alice: User, anonymous: APIClient) -> None:
+def test_a_board_shows_no_value_that_the_measure_cannot_have(
+    alice: User, anonymous: APIClient
+) -> None:
     values = np.array([[0.0, 0.9, 1.0], [0.0, 0.0, 0.4]])
     make_board(alice.personal_team, {"AP": values, "utility": values - 0.6})
     html = read_board(Client(), sort="AP")
     assert ends_of(html) == ["0.00", "1.00"]
-    assert re.findall(r"<title>\s*95% interval ([^<]*)<", html) == ["0.0000 to 1.0000", "0.0000 to 0.7070"]
+    assert re.findall(r"<title>\s*95% interval ([^<]*)<", html) == [
+        "0.0000 to 1.0000",
+        "0.0000 to 0.7070",
+    ]
     assert "cut where AP ends: at 0 and 1" in html
     places = [float(x) for x in re.findall(r'class="span" d="M([\d.-]+) 6H', html)]
     assert min(places) == 0.0
@@ -93,7 +103,10 @@ def test_the_chart_of_a_board_says_that_it_is_cut(alice: User, anonymous: APICli
     drawn = anonymous.get("/api/v1/collections/board/charts/means.json", {"sort": "AP"}).json()
     rows = drawn["layer"][0]["data"]["values"]
     assert [(row["low"], row["high"] <= 1.0) for row in rows] == [(0.0, True)] * 2
-    assert "cut where AP ends: at 0 and 1" in read_board(Client(), sort="AP", chart="means").split("<figcaption>")[1]
+    assert (
+        "cut where AP ends: at 0 and 1"
+        in read_board(Client(), sort="AP", chart="means").split("<figcaption>")[1]
+    )
 
 
 @pytest.mark.parametrize("measure", ["P", "DCG"])

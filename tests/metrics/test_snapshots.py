@@ -27,7 +27,9 @@ def rename(name: str) -> None:
     Team.objects.update(name=name)
 
 
-def test_what_others_write_is_seen_after_the_block_and_not_inside(alice: User, tmp_path: Path) -> None:
+def test_what_others_write_is_seen_after_the_block_and_not_inside(
+    alice: User, tmp_path: Path
+) -> None:
     with in_a_file(tmp_path / "copy.sqlite3") as write:
         with one_snapshot():
             before = names()
@@ -36,7 +38,9 @@ def test_what_others_write_is_seen_after_the_block_and_not_inside(alice: User, t
         assert names() == [f"{name}!" for name in before] != []
 
 
-def test_a_transaction_after_the_block_takes_the_write_lock_at_once_again(alice: User, tmp_path: Path) -> None:
+def test_a_transaction_after_the_block_takes_the_write_lock_at_once_again(
+    alice: User, tmp_path: Path
+) -> None:
     with in_a_file(tmp_path / "copy.sqlite3") as write:
         with one_snapshot():
             names()
@@ -45,7 +49,9 @@ def test_a_transaction_after_the_block_takes_the_write_lock_at_once_again(alice:
             write(RENAME)
 
 
-def test_what_is_left_for_later_is_stored_once_the_snapshot_has_ended(alice: User, tmp_path: Path) -> None:
+def test_what_is_left_for_later_is_stored_once_the_snapshot_has_ended(
+    alice: User, tmp_path: Path
+) -> None:
     with in_a_file(tmp_path / "copy.sqlite3") as write:
         with one_snapshot():
             names()

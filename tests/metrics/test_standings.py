@@ -18,7 +18,16 @@ from metrics.models import MetricVector
 from runs.models import Collection, Run, User
 from tests.conftest import GOOD, POOR
 from tests.metrics.boards import add_runs, add_version, make_board, make_run, simulated
-from tests.metrics.standings import BOARD, RUNS, TOPICS, board, id_of, nothing_is_remembered, rows_of, values
+from tests.metrics.standings import (
+    BOARD,
+    RUNS,
+    TOPICS,
+    board,
+    id_of,
+    nothing_is_remembered,
+    rows_of,
+    values,
+)
 
 pytestmark = pytest.mark.words
 __all__ = ["board", "nothing_is_remembered", "values"]
@@ -47,7 +56,9 @@ def test_a_plain_board_is_what_it_was(anonymous: APIClient, board: Collection) -
     assert "statistics" not in body["results"][0]
 
 
-def test_intervals_of_means_against_scipy(anonymous: APIClient, board: Collection, values: Matrix) -> None:
+def test_intervals_of_means_against_scipy(
+    anonymous: APIClient, board: Collection, values: Matrix
+) -> None:
     for confidence in (0.95, 0.8):
         rows = rows_of(anonymous, statistics="intervals", confidence=confidence)
         for index, of_run in enumerate(values):
@@ -57,15 +68,22 @@ def test_intervals_of_means_against_scipy(anonymous: APIClient, board: Collectio
             assert set(rows[f"r{index}"]["values"]["P@10"]) == {"mean", "topics", "low", "high"}
 
 
-def test_an_interval_is_of_the_topics_with_a_value(anonymous: APIClient, alice: User, values: Matrix) -> None:
+def test_an_interval_is_of_the_topics_with_a_value(
+    anonymous: APIClient, alice: User, values: Matrix
+) -> None:
     values[0, :5], values[1, :], values[2, 1:] = np.nan, np.nan, np.nan
     make_board(alice.personal_team, {"SearchLength": values})
     rows = rows_of(anonymous, statistics="intervals")
     left = values[0, 5:]
     expected = stats.t.interval(0.95, len(left) - 1, left.mean(), stats.sem(left))
-    assert [rows["r0"]["values"]["SearchLength"][end] for end in ("low", "high")] == pytest.approx(expected)
+    assert [rows["r0"]["values"]["SearchLength"][end] for end in ("low", "high")] == pytest.approx(
+        expected
+    )
     for tag in ("r1", "r2"):
-        assert (rows[tag]["values"]["SearchLength"]["low"], rows[tag]["values"]["SearchLength"]["high"]) == (None, None)
+        assert (
+            rows[tag]["values"]["SearchLength"]["low"],
+            rows[tag]["values"]["SearchLength"]["high"],
+        ) == (None, None)
 
 
 def shown_by_half(values: Matrix, pairs: list[tuple[int, int]]) -> float:
@@ -74,7 +92,9 @@ def shown_by_half(values: Matrix, pairs: list[tuple[int, int]]) -> float:
     return float(np.median(deviations) * stats.t.ppf([0.975, 0.8], TOPICS - 1).sum() / TOPICS**0.5)
 
 
-def test_tiers_and_groups_against_scipy(anonymous: APIClient, board: Collection, values: Matrix) -> None:
+def test_tiers_and_groups_against_scipy(
+    anonymous: APIClient, board: Collection, values: Matrix
+) -> None:
     apart = separated_by_scipy(values)
     assert 5 < len(apart) < 30
     body = anonymous.get(BOARD, {"statistics": "tiers"}).json()
@@ -85,13 +105,21 @@ def test_tiers_and_groups_against_scipy(anonymous: APIClient, board: Collection,
             tier, best = tier + 1, run
         expected.append(tier)
     assert [row["statistics"]["tier"] for row in body["results"]] == expected
-    groups = {int(row["run"]["tag"][1:]): set(row["statistics"]["groups"]) for row in body["results"]}
+    groups = {
+        int(row["run"]["tag"][1:]): set(row["statistics"]["groups"]) for row in body["results"]
+    }
     for i, j in combinations(range(RUNS), 2):
         assert bool(groups[i] & groups[j]) == (frozenset((i, j)) not in apart)
     summary = body["statistics"]
     means = values.mean(axis=1)
-    above = [sum(frozenset((i, j)) in apart and means[j] > means[i] for j in range(RUNS)) for i in range(RUNS)]
-    below = [sum(frozenset((i, j)) in apart and means[j] < means[i] for j in range(RUNS)) for i in range(RUNS)]
+    above = [
+        sum(frozenset((i, j)) in apart and means[j] > means[i] for j in range(RUNS))
+        for i in range(RUNS)
+    ]
+    below = [
+        sum(frozenset((i, j)) in apart and means[j] < means[i] for j in range(RUNS))
+        for i in range(RUNS)
+    ]
     sets = {int(row["run"]["tag"][1:]): row["statistics"]["rank_set"] for row in body["results"]}
     assert sets == {run: [1 + above[run], RUNS - below[run]] for run in range(RUNS)}
     missed = [pair for pair in combinations(range(RUNS), 2) if frozenset(pair) not in apart]
@@ -99,18 +127,25 @@ def test_tiers_and_groups_against_scipy(anonymous: APIClient, board: Collection,
         "count": tier, "best": above.count(0), "family": 36, "significant": len(apart),
         "detectable": pytest.approx(shown_by_half(values, missed)), "cautions": [],
     }  # fmt: skip
-    stated = [summary[name] for name in ("measure", "runs", "topics", "test", "correction", "alpha", "resamples")]
+    stated = [
+        summary[name]
+        for name in ("measure", "runs", "topics", "test", "correction", "alpha", "resamples")
+    ]
     assert stated == ["AP", RUNS, TOPICS, "paired_t", "holm", 0.05, None]
 
 
 def naive_rank_intervals(values: Matrix, resamples: int, seed: int) -> list[tuple[int, int, float]]:
     """Rank by rank: the same draws of topics, everything else counted one by one."""
     blocks = [draw_weights(seed, block, values.shape[1]) for block in range(-(-resamples // 1024))]
-    drawn = [tile[:, at] for block in blocks for tile in block for at in range(tile.shape[1])][:resamples]
+    drawn = [tile[:, at] for block in blocks for tile in block for at in range(tile.shape[1])][
+        :resamples
+    ]
     ranks: list[list[int]] = [[] for _ in values]
     for weights in drawn:
         assert weights.sum() == values.shape[1]
-        sums = [float(sum(w * v for w, v in zip(weights, of_run, strict=True))) for of_run in values]
+        sums = [
+            float(sum(w * v for w, v in zip(weights, of_run, strict=True))) for of_run in values
+        ]
         for run, total in enumerate(sums):
             ranks[run].append(1 + sum(other > total for other in sums))
     found = []
@@ -130,7 +165,9 @@ def test_rank_intervals_are_those_of_counting_one_by_one(anonymous: APIClient, a
     assert sum(share for *_, share in shown) == pytest.approx(1)
 
 
-def test_the_baseline_against_scipy(anonymous: APIClient, board: Collection, values: Matrix) -> None:
+def test_the_baseline_against_scipy(
+    anonymous: APIClient, board: Collection, values: Matrix
+) -> None:
     middle = int(np.argsort(values.mean(axis=1))[RUNS // 2])
     body = anonymous.get(BOARD, {"baseline": id_of(f"r{middle}"), "limit": 200}).json()
     rows = {int(row["run"]["tag"][1:]): row["statistics"]["baseline"] for row in body["results"]}
@@ -142,15 +179,23 @@ def test_the_baseline_against_scipy(anonymous: APIClient, board: Collection, val
         found, differences = rows[index], values[index] - values[middle]
         assert found["difference"] == pytest.approx(differences.mean())
         assert [found["low"], found["high"]] == pytest.approx(list(test.confidence_interval(0.95)))
-        assert (found["statistic"], found["p_value"]) == pytest.approx((test.statistic, test.pvalue))
+        assert (found["statistic"], found["p_value"]) == pytest.approx(
+            (test.statistic, test.pvalue)
+        )
         assert found["p_adjusted"] == pytest.approx(p)
         assert found["relative"] == pytest.approx(differences.mean() / values[middle].mean())
-        assert found["mark"] == (None if p >= 0.05 else "better" if differences.mean() > 0 else "worse")
+        assert found["mark"] == (
+            None if p >= 0.05 else "better" if differences.mean() > 0 else "worse"
+        )
         counts = ((differences > 0).sum(), (differences == 0).sum(), (differences < 0).sum())
         assert (found["wins"], found["ties"], found["losses"]) == counts
     summary = body["statistics"]["baseline"]
     significant = sum(p < 0.05 for p in adjusted)
-    assert (summary["run"], summary["family"], summary["significant"]) == (id_of(f"r{middle}"), RUNS - 1, significant)
+    assert (summary["run"], summary["family"], summary["significant"]) == (
+        id_of(f"r{middle}"),
+        RUNS - 1,
+        significant,
+    )
     assert {row["mark"] for row in rows.values()} == {"better", "worse", None}
     missed = [(middle, index) for index in others if rows[index]["mark"] is None]
     assert summary["detectable"] == pytest.approx(shown_by_half(values, missed))
@@ -160,11 +205,23 @@ def test_the_baseline_against_scipy(anonymous: APIClient, board: Collection, val
 def test_every_test_makes_tiers_and_holds_runs_against_a_baseline(
     anonymous: APIClient, board: Collection, test: str
 ) -> None:
-    query = {"statistics": "all", "baseline": id_of("r0"), "test": test, "resamples": "1000", "seed": "7"}
+    query = {
+        "statistics": "all",
+        "baseline": id_of("r0"),
+        "test": test,
+        "resamples": "1000",
+        "seed": "7",
+    }
     body = anonymous.get(BOARD, query).json()
     summary = body["statistics"]
-    assert (summary["test"], summary["resamples"], summary["seed"]) == (test, 1000 if TESTS[test].draws else None, 7)
-    noted = any(caution["code"] == "not_corrected_again" for caution in summary["tiers"]["cautions"])
+    assert (summary["test"], summary["resamples"], summary["seed"]) == (
+        test,
+        1000 if TESTS[test].draws else None,
+        7,
+    )
+    noted = any(
+        caution["code"] == "not_corrected_again" for caution in summary["tiers"]["cautions"]
+    )
     assert noted is TESTS[test].simultaneous
     for row in body["results"]:
         against = row["statistics"]["baseline"]
@@ -183,7 +240,9 @@ def test_a_page_shows_what_the_whole_board_has(anonymous: APIClient, board: Coll
     assert set(whole["results"][0]["values"]) == {"P@10"}
 
 
-def test_the_worst_first_has_the_ranks_of_that_order(anonymous: APIClient, board: Collection) -> None:
+def test_the_worst_first_has_the_ranks_of_that_order(
+    anonymous: APIClient, board: Collection
+) -> None:
     best = anonymous.get(BOARD, {"statistics": "ranks,tiers"}).json()["results"]
     worst = anonymous.get(BOARD, {"statistics": "ranks,tiers", "order": "asc"}).json()["results"]
     assert [row["run"]["id"] for row in worst] == [row["run"]["id"] for row in best][::-1]
@@ -191,23 +250,33 @@ def test_the_worst_first_has_the_ranks_of_that_order(anonymous: APIClient, board
         tiers = [row["statistics"]["tier"] for row in rows]
         assert (tiers[0], tiers) == (1, sorted(tiers))
         for row in rows:
-            assert row["statistics"]["rank"]["low"] <= row["rank"] <= row["statistics"]["rank"]["high"]
+            assert (
+                row["statistics"]["rank"]["low"] <= row["rank"] <= row["statistics"]["rank"]["high"]
+            )
     assert best[0]["statistics"]["rank"]["share_first"] > 0.3
 
 
-def test_where_lower_is_better_the_lower_run_is_better(anonymous: APIClient, alice: User, values: Matrix) -> None:
+def test_where_lower_is_better_the_lower_run_is_better(
+    anonymous: APIClient, alice: User, values: Matrix
+) -> None:
     make_board(alice.personal_team, {"SearchLength": values})
     best = anonymous.get(BOARD).json()["results"][0]["run"]
     rows = rows_of(anonymous, statistics="all", baseline=best["id"])
-    marks = {row["statistics"]["baseline"]["mark"] for tag, row in rows.items() if tag != best["tag"]}
+    marks = {
+        row["statistics"]["baseline"]["mark"] for tag, row in rows.items() if tag != best["tag"]
+    }
     assert marks == {"worse", None}
     for row in rows.values():
         against = row["statistics"]["baseline"]
-        assert against is None or (against["difference"] >= 0 and against["losses"] > against["wins"])
+        assert against is None or (
+            against["difference"] >= 0 and against["losses"] > against["wins"]
+        )
     assert rows[best["tag"]]["statistics"]["tier"] == 1
 
 
-def test_stale_and_unvalued_rows_take_no_part(anonymous: APIClient, alice: User, values: Matrix) -> None:
+def test_stale_and_unvalued_rows_take_no_part(
+    anonymous: APIClient, alice: User, values: Matrix
+) -> None:
     collection = make_board(alice.personal_team, {"AP": values[:6]})
     runs = list(Run.objects.order_by("created_at"))
     qrels = add_version(collection, 2, [str(topic) for topic in range(TOPICS)])
@@ -243,7 +312,9 @@ def test_topics_without_a_value_of_any_run_are_left_out_and_runs_on_fewer(
 
 
 @pytest.mark.queries
-def test_what_is_remembered_is_never_stale(anonymous: APIClient, board: Collection, values: Matrix) -> None:
+def test_what_is_remembered_is_never_stale(
+    anonymous: APIClient, board: Collection, values: Matrix
+) -> None:
     query = {"statistics": "all", "baseline": id_of("r0")}
     before = anonymous.get(BOARD, query).json()
     assert anonymous.get(BOARD, query).json() == before
@@ -276,27 +347,42 @@ def test_what_is_remembered_is_shown_to_nobody_who_may_not_see_it(
     assert (answer.status_code, answer.json()["code"]) == (403, "blind")
 
 
-def test_a_board_of_one_run_has_no_statistics_and_says_so(anonymous: APIClient, submit: Callable[..., Run]) -> None:
+def test_a_board_of_one_run_has_no_statistics_and_says_so(
+    anonymous: APIClient, submit: Callable[..., Run]
+) -> None:
     submit(GOOD)
     small = "/api/v1/collections/small/leaderboard/"
     body = anonymous.get(small, {"statistics": "all"}).json()
     assert [caution["code"] for caution in body["statistics"]["cautions"]] == ["too_few_runs"]
-    assert (body["statistics"]["tiers"], body["statistics"]["ranks"], body["statistics"]["topics"]) == (None,) * 3
+    assert (
+        body["statistics"]["tiers"],
+        body["statistics"]["ranks"],
+        body["statistics"]["topics"],
+    ) == (None,) * 3
     row = body["results"][0]
     parts = ("tier", "groups", "rank_set", "rank", "expected", "chance_best", "baseline")
     assert row["statistics"] == dict.fromkeys(parts)
     assert row["values"]["AP"]["low"] is not None
     submit(POOR)
-    body = anonymous.get(small, {"statistics": "all", "measures": "AP,NumRelRet,nDCG(norm='average')@3"}).json()
+    body = anonymous.get(
+        small, {"statistics": "all", "measures": "AP,NumRelRet,nDCG(norm='average')@3"}
+    ).json()
     assert (body["statistics"]["tiers"], body["statistics"]["ranks"]) == (None, None)
-    assert [caution["code"] for caution in body["statistics"]["cautions"]] == ["no_verdict", "no_interval"]
+    assert [caution["code"] for caution in body["statistics"]["cautions"]] == [
+        "no_verdict",
+        "no_interval",
+    ]
     assert body["results"][0]["values"]["NumRelRet"]["low"] is None
-    pooled = anonymous.get(small, {"statistics": "tiers", "measures": "nDCG(norm='average')@3"}).json()
+    pooled = anonymous.get(
+        small, {"statistics": "tiers", "measures": "nDCG(norm='average')@3"}
+    ).json()
     assert [caution["code"] for caution in pooled["statistics"]["cautions"]] == ["pooled_measure"]
 
 
 def test_a_board_of_one_topic_says_so(anonymous: APIClient, alice: User) -> None:
-    make_board(alice.personal_team, {"AP": np.array([[1.0, np.nan, np.nan], [0.5, np.nan, np.nan]])})
+    make_board(
+        alice.personal_team, {"AP": np.array([[1.0, np.nan, np.nan], [0.5, np.nan, np.nan]])}
+    )
     body = anonymous.get(BOARD, {"statistics": "all"}).json()
     assert [caution["code"] for caution in body["statistics"]["cautions"]] == ["too_few_topics"]
 
@@ -308,7 +394,9 @@ def test_a_board_counts_all_runs_that_ever_came(
     first, second = submit(GOOD), submit(POOR)
     tagged = anonymous.get(small, {"statistics": "tiers"})
     received = tagged.json()["statistics"]["received"]
-    assert received["since"] == min(first.created_at, second.created_at).isoformat().replace("+00:00", "Z")
+    assert received["since"] == min(first.created_at, second.created_at).isoformat().replace(
+        "+00:00", "Z"
+    )
     assert (received["runs"], received["teams"], received["withdrawn"]) == (2, 1, 0)
     assert api.delete(f"/api/v1/runs/{second.pk}/").status_code == 204
     left = anonymous.get(small, {"statistics": "tiers"}, headers={"If-None-Match": tagged["ETag"]})

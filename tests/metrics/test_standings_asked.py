@@ -23,7 +23,17 @@ from metrics.services.boards.standing_parts import BOARD_RESAMPLES, StandingsQue
 from metrics.services.values.effort import seconds_of_ranks, seconds_of_test
 from runs.models import Collection, User
 from tests.metrics.boards import make_board
-from tests.metrics.standings import BOARD, NOBODY, RUNS, TOPICS, board, id_of, nothing_is_remembered, rows_of, values
+from tests.metrics.standings import (
+    BOARD,
+    NOBODY,
+    RUNS,
+    TOPICS,
+    board,
+    id_of,
+    nothing_is_remembered,
+    rows_of,
+    values,
+)
 
 pytestmark = pytest.mark.words
 __all__ = ["board", "nothing_is_remembered", "values"]
@@ -34,7 +44,10 @@ def test_no_test_of_200_runs_on_250_topics_is_refused(test: str) -> None:
     resamples = BOARD_RESAMPLES.get(test, StandingsQuery.resamples)
     pairs = [200 * 199 // 2, 199]
     seconds = sum(seconds_of_test(test, 200, 250, number, resamples) for number in pairs)
-    assert seconds + seconds_of_ranks(200, 250, StandingsQuery.rank_resamples) < settings.EVALHUB_WORK_SECONDS
+    assert (
+        seconds + seconds_of_ranks(200, 250, StandingsQuery.rank_resamples)
+        < settings.EVALHUB_WORK_SECONDS
+    )
 
 
 def test_the_largest_t_of_200_runs_on_250_topics_takes_no_longer_than_a_page() -> None:
@@ -43,8 +56,13 @@ def test_the_largest_t_of_200_runs_on_250_topics_takes_no_longer_than_a_page() -
 
 def test_the_largest_t_of_1000_runs_on_50_topics_is_not_refused_beside_all_other_parts() -> None:
     resamples = BOARD_RESAMPLES["max_t"]
-    seconds = sum(seconds_of_test("max_t", 1000, 50, pairs, resamples) for pairs in (1000 * 999 // 2, 999))
-    assert seconds + seconds_of_ranks(1000, 50, StandingsQuery.rank_resamples) < settings.EVALHUB_WORK_SECONDS
+    seconds = sum(
+        seconds_of_test("max_t", 1000, 50, pairs, resamples) for pairs in (1000 * 999 // 2, 999)
+    )
+    assert (
+        seconds + seconds_of_ranks(1000, 50, StandingsQuery.rank_resamples)
+        < settings.EVALHUB_WORK_SECONDS
+    )
 
 
 def test_queries_do_not_grow_with_the_board(anonymous: APIClient, board: Collection) -> None:
@@ -83,10 +101,21 @@ def test_what_would_take_too_long_is_refused_and_says_what_to_narrow(
     anonymous: APIClient, board: Collection, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # What is remembered takes no time.
-    assert anonymous.get(BOARD, {"statistics": "tiers,ranks", "test": "sign", "seed": "1"}).status_code == 200
+    assert (
+        anonymous.get(BOARD, {"statistics": "tiers,ranks", "test": "sign", "seed": "1"}).status_code
+        == 200
+    )
     settings.EVALHUB_WORK_SECONDS = 1e-6
-    assert anonymous.get(BOARD, {"statistics": "tiers", "test": "sign", "confidence": "0.95"}).status_code == 200
-    for parts, pointer, words in (("tiers", "test", "another test"), ("ranks", "rank_resamples", "rank_resamples")):
+    assert (
+        anonymous.get(
+            BOARD, {"statistics": "tiers", "test": "sign", "confidence": "0.95"}
+        ).status_code
+        == 200
+    )
+    for parts, pointer, words in (
+        ("tiers", "test", "another test"),
+        ("ranks", "rank_resamples", "rank_resamples"),
+    ):
         answer = anonymous.get(BOARD, {"statistics": parts})
         assert (answer.status_code, answer.json()["code"]) == (400, "too_much_work")
         assert words in answer.json()["detail"]
@@ -106,14 +135,18 @@ def test_a_long_board_has_tiers_without_letters(
     monkeypatch.setattr(standings, "MAX_GROUPED_RUNS", RUNS - 1)
     cache.clear()
     body = anonymous.get(BOARD, {"statistics": "tiers"}).json()
-    assert [caution["code"] for caution in body["statistics"]["tiers"]["cautions"]] == ["groups_left_out"]
+    assert [caution["code"] for caution in body["statistics"]["tiers"]["cautions"]] == [
+        "groups_left_out"
+    ]
     for row in body["results"]:
         assert row["statistics"]["groups"] is None
         assert row["statistics"]["tier"] == lettered[row["run"]["tag"]]["statistics"]["tier"]
 
 
 def test_the_page_says_what_the_api_says(client: Client, board: Collection, values: Matrix) -> None:
-    shown = client.get("/collections/board/", {"statistics": "all", "baseline": id_of("r0")}).content.decode()
+    shown = client.get(
+        "/collections/board/", {"statistics": "all", "baseline": id_of("r0")}
+    ).content.decode()
     low, high = stats.t.interval(0.95, TOPICS - 1, values[1].mean(), stats.sem(values[1]))
     assert f"{low:.4f} to {high:.4f}" in shown
     assert "36 pairs differ" in shown
@@ -135,11 +168,24 @@ def test_the_board_of_a_real_track(anonymous: APIClient, alice: User, real_data:
     assert body["results"][9]["statistics"]["rank"]["low"] == 5
     assert body["results"][9]["statistics"]["rank"]["high"] == 25
     summary = body["statistics"]
-    families = [(summary[part]["family"], summary[part]["significant"]) for part in ("tiers", "baseline")]
+    families = [
+        (summary[part]["family"], summary[part]["significant"]) for part in ("tiers", "baseline")
+    ]
     assert families == [(2701, 816), (73, 73)]
-    (found,) = anonymous.get("/api/v1/collections/board/design/", {"sizes": "25"}).json()["measures"]
-    power, sizes, swaps = (found[name] for name in ("discriminative_power", "topic_set_size", "swap_rates"))
-    assert [round(power[name], 3) for name in ("share", "typical", "needed")] == [0.641, 0.057, 0.094]
+    (found,) = anonymous.get("/api/v1/collections/board/design/", {"sizes": "25"}).json()[
+        "measures"
+    ]
+    power, sizes, swaps = (
+        found[name] for name in ("discriminative_power", "topic_set_size", "swap_rates")
+    )
+    assert [round(power[name], 3) for name in ("share", "typical", "needed")] == [
+        0.641,
+        0.057,
+        0.094,
+    ]
     assert (round(sizes["variance"], 4), round(sizes["detectable"], 3)) == (0.0201, 0.081)
     assert sizes["detections"][0]["topics_t"] == 129
-    assert (round(swaps["sizes"][0]["rate"], 2), swaps["sizes"][0]["needed"]) == (0.14, pytest.approx(0.1))
+    assert (round(swaps["sizes"][0]["rate"], 2), swaps["sizes"][0]["needed"]) == (
+        0.14,
+        pytest.approx(0.1),
+    )

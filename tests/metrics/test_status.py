@@ -38,7 +38,9 @@ def three(api: APIClient, collection: str) -> list[str]:
     return [submit(api, GOOD, "one"), submit(api, POOR, "two"), submit(api, GOOD, "three", "other")]
 
 
-def test_positions_count_the_queue_of_all_collections_in_its_order(api: APIClient, three: list[str]) -> None:
+def test_positions_count_the_queue_of_all_collections_in_its_order(
+    api: APIClient, three: list[str]
+) -> None:
     assert [queue_of(api, run)["position"] for run in three] == [1, 2, 3]
     # As the dispatcher would take them.
     order = [str(Evaluation.objects.get(pk=pk).run_id) for pk in lifecycle.take_due(10, 30)]
@@ -49,7 +51,9 @@ def test_positions_count_the_queue_of_all_collections_in_its_order(api: APIClien
 
 
 @pytest.mark.queries
-@pytest.mark.parametrize("hidden", [{"blind": True}, {"visibility": "private"}, {"visibility": "team"}])
+@pytest.mark.parametrize(
+    "hidden", [{"blind": True}, {"visibility": "private"}, {"visibility": "team"}]
+)
 def test_a_position_does_not_tell_of_what_its_reader_may_not_see(
     api: APIClient, bob: User, three: list[str], hidden: dict[str, Any]
 ) -> None:
@@ -58,12 +62,16 @@ def test_a_position_does_not_tell_of_what_its_reader_may_not_see(
     Collection.objects.filter(slug="small").update(**hidden)
     assert queue_of(client_of(bob), own)["position"] == 2
     assert queue_of(api, own)["position"] == 4
-    assert queue_of(client_of(User.objects.create_user("staff", is_staff=True)), own)["position"] == 4
+    assert (
+        queue_of(client_of(User.objects.create_user("staff", is_staff=True)), own)["position"] == 4
+    )
     assert queue_of(client_of(None), own)["position"] == 2
 
 
 @pytest.mark.queries
-def test_waiting_is_measured_from_when_the_run_came_into_the_queue(api: APIClient, three: list[str]) -> None:
+def test_waiting_is_measured_from_when_the_run_came_into_the_queue(
+    api: APIClient, three: list[str]
+) -> None:
     Evaluation.objects.filter(run=three[1]).update(since=timezone.now() - timedelta(seconds=90))
     assert 90 <= queue_of(api, three[1])["seconds"] < 150
     assert 0 <= queue_of(api, three[0])["seconds"] < 60
@@ -96,7 +104,9 @@ def test_only_the_question_for_one_run_counts_the_queue(api: APIClient, three: l
     assert len(queries) <= 6
 
 
-def test_a_place_costs_four_queries_and_the_counts_read_an_index(api: APIClient, three: list[str]) -> None:
+def test_a_place_costs_four_queries_and_the_counts_read_an_index(
+    api: APIClient, three: list[str]
+) -> None:
     with CaptureQueriesContext(connection) as queries:
         api.get(f"/api/v1/runs/{three[1]}/")
     assert len(queries) <= 9
@@ -130,16 +140,24 @@ def test_one_request_has_the_states_of_many_runs(api: APIClient, three: list[str
 
 
 @pytest.mark.slow
-def test_the_states_of_many_cost_as_many_queries_as_of_two(api: APIClient, three: list[str]) -> None:
-    three += [submit(api, GOOD.replace("3.0", f"3.{number}1"), f"more-{number}") for number in range(10)]
+def test_the_states_of_many_cost_as_many_queries_as_of_two(
+    api: APIClient, three: list[str]
+) -> None:
+    three += [
+        submit(api, GOOD.replace("3.0", f"3.{number}1"), f"more-{number}") for number in range(10)
+    ]
     with CaptureQueriesContext(connection) as queries:
         positions = [row["queue"]["position"] for row in states_of(api, *three).json()["runs"]]
     assert positions == list(range(1, 14))
     assert len(queries) <= 9
 
 
-@pytest.mark.parametrize("asked", ["", ",", "x", ",".join(["5cd6de33-c3c2-4ede-abde-97956450e8ad"] * 201)])
-def test_ids_that_are_none_are_refused_by_the_name_of_the_parameter(api: APIClient, asked: str) -> None:
+@pytest.mark.parametrize(
+    "asked", ["", ",", "x", ",".join(["5cd6de33-c3c2-4ede-abde-97956450e8ad"] * 201)]
+)
+def test_ids_that_are_none_are_refused_by_the_name_of_the_parameter(
+    api: APIClient, asked: str
+) -> None:
     answer = api.get("/api/v1/runs/", {"id": asked})
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, "id")
 
@@ -158,7 +176,9 @@ def test_what_is_on_its_way_says_when_to_ask_again(api: APIClient, three: list[s
     assert [ask().has_header("Retry-After") for ask in asked] == [False, False]
 
 
-def test_a_blind_run_is_received_and_nothing_says_when(api: APIClient, bob: User, three: list[str]) -> None:
+def test_a_blind_run_is_received_and_nothing_says_when(
+    api: APIClient, bob: User, three: list[str]
+) -> None:
     own = submit(client_of(bob), GOOD, "four", "other")
     Collection.objects.update(blind=True)
     answer = states_of(client_of(bob), own, three[0])

@@ -21,7 +21,16 @@ from metrics.services.queue import lifecycle
 from metrics.services.upkeep.integrity import find_faults
 from runs.models import Collection, Qrels, Run, User
 from tests.conftest import client_of
-from tests.metrics.waiting import QUERY, SCORED, address, ids, made, nothing_is_remembered, queued, slow
+from tests.metrics.waiting import (
+    QUERY,
+    SCORED,
+    address,
+    ids,
+    made,
+    nothing_is_remembered,
+    queued,
+    slow,
+)
 
 __all__ = ["ids", "nothing_is_remembered", "queued", "slow"]
 
@@ -31,7 +40,10 @@ def test_a_long_comparison_is_asked_once_and_found_again(
 ) -> None:
     at_once = api.get(SCORED, QUERY).json()
     monkeypatch.setattr(workload, "AT_ONCE_SECONDS", 0.0)
-    first, second = api.get(SCORED, QUERY), api.get(SCORED, {**QUERY, "runs": ",".join(reversed(ids))})
+    first, second = (
+        api.get(SCORED, QUERY),
+        api.get(SCORED, {**QUERY, "runs": ",".join(reversed(ids))}),
+    )
     assert (first.status_code, second.status_code) == (202, 202)
     told = first.json()["comparison"]
     assert told == second.json()["comparison"]
@@ -58,7 +70,13 @@ def test_another_question_is_another_comparison(api: APIClient, ids: list[str], 
 
 
 def test_a_body_asks_for_more_runs_than_an_address_holds(api: APIClient, ids: list[str]) -> None:
-    body = {"tests": ["paired_t", "sign"], "runs": ids[:3], "measures": ["AP"], "baseline": ids[1], "alpha": 0.01}
+    body = {
+        "tests": ["paired_t", "sign"],
+        "runs": ids[:3],
+        "measures": ["AP"],
+        "baseline": ids[1],
+        "alpha": 0.01,
+    }
     answer = api.post(SCORED, body)
     assert (answer.status_code, answer["Location"]) == (202, answer.json()["comparison"]["url"])
     stored = Comparison.objects.get()
@@ -66,14 +84,22 @@ def test_a_body_asks_for_more_runs_than_an_address_holds(api: APIClient, ids: li
     again = api.post(SCORED, body)
     assert (again.status_code, again.json()["comparison"]["state"]) == (200, "compared")
     read = api.get(address(stored)).json()
-    query = {"tests": "paired_t,sign", "runs": ",".join(ids[:3]), "baseline": ids[1], "alpha": "0.01"}
+    query = {
+        "tests": "paired_t,sign",
+        "runs": ",".join(ids[:3]),
+        "baseline": ids[1],
+        "alpha": "0.01",
+    }
     assert {**read, "comparison": None} == api.get(SCORED, query).json()
     for wrong, pointer in (
         ({"runs": ["x"]}, "/runs/0/"), ({"tests": ["x"]}, "/tests/0"), ({"seed": -1}, "/seed"),
         ({"runs": [str(uuid.uuid4())] * 1001}, "/runs"), ({"alpha": 2}, "alpha"),
     ):  # fmt: skip
         refused = api.post(SCORED, wrong)
-        assert (refused.status_code, refused.json()["errors"][0]["pointer"].rstrip("/")) == (400, pointer.rstrip("/"))
+        assert (refused.status_code, refused.json()["errors"][0]["pointer"].rstrip("/")) == (
+            400,
+            pointer.rstrip("/"),
+        )
 
 
 def test_a_token_that_may_read_may_ask(alice: User, ids: list[str]) -> None:
@@ -102,7 +128,9 @@ def test_too_much_is_refused_before_anything_is_queued(
     assert not Comparison.objects.exists()
 
 
-def test_no_more_than_so_many_wait(api: APIClient, ids: list[str], slow: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_more_than_so_many_wait(
+    api: APIClient, ids: list[str], slow: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(stored_comparisons, "MAX_UNFINISHED", 2)
     answers = [api.get(SCORED, {"seed": str(seed)}) for seed in range(3)]
     assert [answer.status_code for answer in answers] == [202, 202, 429]
@@ -142,7 +170,9 @@ def test_a_deleted_baseline_leaves_no_pair(api: APIClient, ids: list[str], slow:
     assert b"".join(api.get(f"{address(stored)}export/csv/").streaming_content) == b""
 
 
-def test_the_administration_shows_what_waits_and_what_failed(alice: User, queued: Comparison) -> None:
+def test_the_administration_shows_what_waits_and_what_failed(
+    alice: User, queued: Comparison
+) -> None:
     made(queued)
     User.objects.filter(pk=alice.pk).update(is_staff=True, is_superuser=True)
     browser = Client()
@@ -181,11 +211,15 @@ def test_whoever_may_not_see_the_scores_does_not_find_it(
     Collection.objects.update(blind=False, visibility="private")
     assert anonymous.get(address(queued)).status_code == 404
     nobody = "00000000-0000-4000-8000-000000000000"
-    told = [anonymous.get(f"/api/v1/comparisons/{pk}/").content.decode() for pk in (queued.pk, nobody)]
+    told = [
+        anonymous.get(f"/api/v1/comparisons/{pk}/").content.decode() for pk in (queued.pk, nobody)
+    ]
     assert told[0].replace(str(queued.pk), nobody) == told[1]
 
 
-def test_reading_a_stored_comparison_asks_few_queries(anonymous: APIClient, queued: Comparison) -> None:
+def test_reading_a_stored_comparison_asks_few_queries(
+    anonymous: APIClient, queued: Comparison
+) -> None:
     made(queued)
     for path, query, most in ((address(queued), {}, 4), (SCORED, QUERY, 10)):
         with CaptureQueriesContext(connection) as queries:
@@ -195,7 +229,9 @@ def test_reading_a_stored_comparison_asks_few_queries(anonymous: APIClient, queu
         assert sum('"content"' in entry["sql"] for entry in queries) == 1
 
 
-def test_what_nobody_reads_is_forgotten(api: APIClient, queued: Comparison, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_nobody_reads_is_forgotten(
+    api: APIClient, queued: Comparison, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made(queued)
     Comparison.objects.update(read_at=timezone.now() - timedelta(days=29))
     assert sweep_comparisons() == 0
@@ -245,7 +281,9 @@ def test_faults_of_stored_comparisons_are_found(queued: Comparison) -> None:
     assert codes() == {"lease_expired"}
 
 
-def test_a_run_of_no_evaluation_left_is_not_found(api: APIClient, queued: Comparison, ids: list[str]) -> None:
+def test_a_run_of_no_evaluation_left_is_not_found(
+    api: APIClient, queued: Comparison, ids: list[str]
+) -> None:
     made(queued)
     Evaluation.objects.filter(run=ids[0]).delete()
     assert api.get(address(queued)).status_code == 404
@@ -262,8 +300,12 @@ def test_a_run_of_no_evaluation_left_is_not_found(api: APIClient, queued: Compar
         ("randomisation", 200, 10, 10_000_000, True),
     ],
 )  # fmt: skip
-def test_what_is_made_on_the_spot(test: str, runs: int, topics: int, resamples: int, at_once: bool) -> None:
-    seconds = workload.seconds_of(test, runs, topics, runs * (runs - 1) // 2, Options(resamples=resamples))
+def test_what_is_made_on_the_spot(
+    test: str, runs: int, topics: int, resamples: int, at_once: bool
+) -> None:
+    seconds = workload.seconds_of(
+        test, runs, topics, runs * (runs - 1) // 2, Options(resamples=resamples)
+    )
     assert (seconds <= workload.AT_ONCE_SECONDS) is at_once, seconds
 
 
@@ -278,7 +320,9 @@ def test_runs_with_the_same_values_are_found_by_the_same_evaluations_only(
         tied_documents=0, grouped=True,
     )  # fmt: skip
     vector = Evaluation.objects.get(run=run).vectors.get(measure="AP")
-    evaluation = Evaluation.objects.create(run=more, qrels=Qrels.objects.get(), scores="float64", state="evaluated")
+    evaluation = Evaluation.objects.create(
+        run=more, qrels=Qrels.objects.get(), scores="float64", state="evaluated"
+    )
     vector.pk, vector.evaluation = None, evaluation
     vector.save()
     api.get(SCORED, QUERY)

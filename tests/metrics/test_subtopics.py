@@ -81,9 +81,13 @@ def test_values_come_out_stored_or_computed_from_the_stored_view(
         assert values == pytest.approx(EXPECTED[name]), name
 
 
-def test_the_leaderboard_ranks_by_a_measure_of_subtopics(api: APIClient, web: dict[str, Any]) -> None:
+def test_the_leaderboard_ranks_by_a_measure_of_subtopics(
+    api: APIClient, web: dict[str, Any]
+) -> None:
     submitted(api)
-    body = api.get("/api/v1/collections/web/leaderboard/", {"measures": "strec@2", "sort": "strec@2"}).json()
+    body = api.get(
+        "/api/v1/collections/web/leaderboard/", {"measures": "strec@2", "sort": "strec@2"}
+    ).json()
     assert body["results"][0]["values"] == {"StRecall@2": {"mean": pytest.approx(0.5), "topics": 3}}
 
 
@@ -110,7 +114,9 @@ def answer_of(api: APIClient, run: str) -> dict[str, Any]:
     return body
 
 
-def test_measures_of_subtopics_answer_by_what_the_column_was_taken_for(api: APIClient, unnamed: str) -> None:
+def test_measures_of_subtopics_answer_by_what_the_column_was_taken_for(
+    api: APIClient, unnamed: str
+) -> None:
     upload(api, WEB, ROUNDS)
     run = upload(api, "collections/unnamed/runs/", ANSWERS).json()["id"]
     said = {
@@ -121,7 +127,10 @@ def test_measures_of_subtopics_answer_by_what_the_column_was_taken_for(api: APIC
     assert (body["means"]["StRecall@10"]["mean"], body["cautions"]) == (1.0, [said])
     upload(api, WEB, ROUNDS, iteration="subtopic")
     body = answer_of(api, run)
-    assert (body["means"]["StRecall@10"]["mean"], body["cautions"]) == (pytest.approx((1 / 2 + 1 + 1) / 3), [])
+    assert (body["means"]["StRecall@10"]["mean"], body["cautions"]) == (
+        pytest.approx((1 / 2 + 1 + 1) / 3),
+        [],
+    )
     assert body["means"]["AP"]["mean"] == pytest.approx((1 / 2 + 1 + 1) / 3)
 
 
@@ -143,7 +152,11 @@ def test_boards_comparisons_and_pages_say_that_there_are_no_subtopics(
     (design,) = api.get(f"{base}/design/", {"measures": "StRecall@10"}).json()["measures"]
     for cautions in (board, compared["cautions"], orders, design["cautions"]):
         assert ("no_subtopics" in {caution["code"] for caution in cautions}) is cautioned
-    for page in ("/collections/unnamed/", f"/runs/{runs[0]}/", "/collections/unnamed/comparison/?measure=StRecall@10"):
+    for page in (
+        "/collections/unnamed/",
+        f"/runs/{runs[0]}/",
+        "/collections/unnamed/comparison/?measure=StRecall@10",
+    ):
         assert ("have no subtopics" in api.get(page).content.decode()) is cautioned, page
     (other,) = api.get(f"{base}/comparison/", {"measures": "AP"}).json()["measures"]
     assert "no_subtopics" not in {caution["code"] for caution in other["cautions"]}

@@ -29,7 +29,9 @@ pytestmark = pytest.mark.words
 API = "/api/v1/collections/"
 N = math.nan
 # Four runs, four topics: easy and agreed; almost turned round; one value missing; no run above 0.
-VALUES = np.array([[0.9, 0.1, 0.6, 0.0], [0.8, 0.3, N, 0.0], [0.7, 0.5, 0.2, 0.0], [0.75, 0.7, 0.1, 0.0]])
+VALUES = np.array(
+    [[0.9, 0.1, 0.6, 0.0], [0.8, 0.3, N, 0.0], [0.7, 0.5, 0.2, 0.0], [0.75, 0.7, 0.1, 0.0]]
+)
 
 
 @pytest.fixture
@@ -48,7 +50,9 @@ def ids(answer: dict[str, Any]) -> list[str]:
     return [row["topic_id"] for row in answer["results"]]
 
 
-def test_the_numbers_of_a_topic_are_those_of_its_runs(anonymous: APIClient, board: Collection) -> None:
+def test_the_numbers_of_a_topic_are_those_of_its_runs(
+    anonymous: APIClient, board: Collection
+) -> None:
     answer = difficulty(anonymous, sort="topic")
     assert (answer["measure"], answer["runs"], answer["count"], answer["qrels"]) == ("AP", 4, 4, 1)
     for topic, row in enumerate(answer["results"]):
@@ -75,7 +79,9 @@ def test_the_numbers_of_a_topic_are_those_of_its_runs(anonymous: APIClient, boar
         ({"sort": "topic", "limit": 2, "offset": 1}, ["1", "2"]),
     ],
 )
-def test_topics_are_sorted(anonymous: APIClient, board: Collection, query: dict[str, Any], expected: list[str]) -> None:
+def test_topics_are_sorted(
+    anonymous: APIClient, board: Collection, query: dict[str, Any], expected: list[str]
+) -> None:
     assert ids(difficulty(anonymous, **query)) == expected
 
 
@@ -123,16 +129,26 @@ def test_what_cannot_be_answered_says_why(
     assert (answer.status_code, answer.json()["code"]) == (status, code)
 
 
-def test_one_topic_has_its_text_its_judgements_and_every_run(anonymous: APIClient, submit: Callable[..., Run]) -> None:
+def test_one_topic_has_its_text_its_judgements_and_every_run(
+    anonymous: APIClient, submit: Callable[..., Run]
+) -> None:
     good, poor = submit(GOOD), submit(POOR)
     fields = {"description": "what is <asked>"}
-    topic = Topic.objects.create(collection=good.collection, topic_id="1", position=0, title="first", fields=fields)
+    topic = Topic.objects.create(
+        collection=good.collection, topic_id="1", position=0, title="first", fields=fields
+    )
     answer = anonymous.get(f"{API}small/topic/", {"topic": "1", "measure": "AP"}).json()
     assert (answer["title"], answer["fields"]) == (topic.title, topic.fields)
     assert (answer["judged"], answer["relevant"]) == (3, 2)
-    assert [(line["level"], line["judgements"]) for line in answer["levels"]] == [(2, 1), (1, 1), (0, 1)]
+    assert [(line["level"], line["judgements"]) for line in answer["levels"]] == [
+        (2, 1),
+        (1, 1),
+        (0, 1),
+    ]
     values = {
-        str(run.pk): anonymous.get(f"/api/v1/runs/{run.pk}/values/?measures=AP").json()["topics"][0]["values"]["AP"]
+        str(run.pk): anonymous.get(f"/api/v1/runs/{run.pk}/values/?measures=AP").json()["topics"][
+            0
+        ]["values"]["AP"]
         for run in (good, poor)
     }
     assert [(row["run"]["id"], row["value"], row["rank"], row["leaderboard_rank"]) for row in answer["results"]] == [
@@ -142,20 +158,29 @@ def test_one_topic_has_its_text_its_judgements_and_every_run(anonymous: APIClien
     assert "what is &lt;asked&gt;" in page
     assert page.index(good.tag) < page.index(f'/runs/{poor.pk}/"')
     # A topic may be listed and not judged.
-    Topic.objects.create(collection=topic.collection, topic_id="unjudged", position=9, title="alone")
+    Topic.objects.create(
+        collection=topic.collection, topic_id="unjudged", position=9, title="alone"
+    )
     told = anonymous.get(f"{API}small/topic/", {"topic": "unjudged"}).json()
     assert (told["listed"], told["numbers"], told["results"]) == (True, None, [])
-    assert "no active judgements" in Client().get("/collections/small/topics/unjudged/").content.decode()
+    assert (
+        "no active judgements"
+        in Client().get("/collections/small/topics/unjudged/").content.decode()
+    )
     assert Client().get("/collections/small/topics/none/").status_code == 404
 
 
-@pytest.mark.parametrize("topic", ["a/b", "/", "//x/", "..", ".", "a b", "ä?#%2F&+", "'\"><", "101"])
+@pytest.mark.parametrize(
+    "topic", ["a/b", "/", "//x/", "..", ".", "a b", "ä?#%2F&+", "'\"><", "101"]
+)
 def test_every_id_has_an_address(alice: User, topic: str) -> None:
     """A browser resolves dots and slashes of a path before it asks."""
     board = make_board(alice.personal_team, {"AP": VALUES[:, :2]})
     Qrels.objects.filter(collection=board).delete()
     browser = Client()
-    Topic.objects.create(collection=board, topic_id=topic, position=0, title="the one that is meant")
+    Topic.objects.create(
+        collection=board, topic_id=topic, position=0, title="the one that is meant"
+    )
     html = browser.get("/collections/board/topics/").content.decode()
     (address,) = re.findall(r'<h2><a href="([^"]*)"', html)
     path = unescape(address).partition("?")[0]
@@ -163,13 +188,18 @@ def test_every_id_has_an_address(alice: User, topic: str) -> None:
     assert "//" not in path
     assert "the one that is meant" in browser.get(unescape(address)).content.decode()
     if topic not in (".", ".."):
-        assert "the one that is meant" in browser.get(f"/collections/board/topics/{quote(topic)}/").content.decode()
+        assert (
+            "the one that is meant"
+            in browser.get(f"/collections/board/topics/{quote(topic)}/").content.decode()
+        )
 
 
 def test_while_blind_participants_see_texts_alone(alice: User, bob: User) -> None:
     make_board(alice.personal_team, {"AP": VALUES})
     Collection.objects.update(blind=True)
-    Topic.objects.create(collection=Collection.objects.get(), topic_id="0", position=0, title="listed and judged")
+    Topic.objects.create(
+        collection=Collection.objects.get(), topic_id="0", position=0, title="listed and judged"
+    )
     guest, organiser = Client(), Client()
     guest.force_login(bob)
     organiser.force_login(alice)
@@ -182,7 +212,8 @@ def test_while_blind_participants_see_texts_alone(alice: User, bob: User) -> Non
     unlisted, unknown = (guest.get(f"/collections/board/topics/{topic}/") for topic in ("1", "9"))
     assert unlisted.status_code == unknown.status_code == 404
     masked = [
-        re.sub(rb'[19]|Token" value="\w+', b"", answer.content, flags=re.IGNORECASE) for answer in (unlisted, unknown)
+        re.sub(rb'[19]|Token" value="\w+', b"", answer.content, flags=re.IGNORECASE)
+        for answer in (unlisted, unknown)
     ]
     assert masked[0] == masked[1]
     assert "0.7875" in organiser.get("/collections/board/topics/").content.decode()

@@ -95,7 +95,9 @@ def test_what_others_write_is_read(alice: User, tmp_path: Path) -> None:
             assert set(read()) == {"once more"}
 
 
-def test_what_is_written_here_is_read_also_when_it_is_rolled_back(alice: User, tmp_path: Path) -> None:
+def test_what_is_written_here_is_read_also_when_it_is_rolled_back(
+    alice: User, tmp_path: Path
+) -> None:
     with others_may_write(tmp_path / "copy.sqlite3"):
         read = Reading()
         before = read()
@@ -120,7 +122,9 @@ def test_one_snapshot_goes_on_seeing_what_it_saw(alice: User, tmp_path: Path) ->
         assert read.asked == read.states
 
 
-def test_the_state_is_another_one_after_each_commit_and_not_told_before_it(alice: User, tmp_path: Path) -> None:
+def test_the_state_is_another_one_after_each_commit_and_not_told_before_it(
+    alice: User, tmp_path: Path
+) -> None:
     with others_may_write(tmp_path / "copy.sqlite3") as rename:
         states = [state_of_database()]
         rename("by another connection")

@@ -34,7 +34,9 @@ def rows_of(answer: Any) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(answer.content.decode())))
 
 
-def test_all_runs_in_one_answer_have_the_values_of_each(anonymous: APIClient, runs: list[Run]) -> None:
+def test_all_runs_in_one_answer_have_the_values_of_each(
+    anonymous: APIClient, runs: list[Run]
+) -> None:
     asked = {"measures": "nDCG@10,AP,ASL"}
     answer = anonymous.get(VALUES, asked).json()
     assert [run["tag"] for run in answer["runs"]] == ["good", "poor"]
@@ -47,20 +49,26 @@ def test_all_runs_in_one_answer_have_the_values_of_each(anonymous: APIClient, ru
     assert None in answer["values"]["ASL"][1]
 
 
-def test_a_long_table_has_a_row_for_each_run_and_topic(anonymous: APIClient, runs: list[Run]) -> None:
+def test_a_long_table_has_a_row_for_each_run_and_topic(
+    anonymous: APIClient, runs: list[Run]
+) -> None:
     rows = rows_of(anonymous.get(f"{VALUES}export/csv/", {"measures": "AP,ASL"}))
     assert list(rows[0]) == ["run", "team", "tag", "topic", "AP", "ASL"]
     answer = anonymous.get(VALUES, {"measures": "AP,ASL"}).json()
     told = [(row["run"], row["tag"], row["topic"], row["AP"], row["ASL"]) for row in rows]
     expected = [
         (run["id"], run["tag"], topic, *("" if value is None else repr(value) for value in values))
-        for run, *columns in zip(answer["runs"], answer["values"]["AP"], answer["values"]["ASL"], strict=True)
+        for run, *columns in zip(
+            answer["runs"], answer["values"]["AP"], answer["values"]["ASL"], strict=True
+        )
         for topic, *values in zip(answer["topics"], *columns, strict=True)
     ]
     assert told == expected
 
 
-def test_a_wide_table_has_a_column_for_each_run(anonymous: APIClient, submit: Callable[..., Run]) -> None:
+def test_a_wide_table_has_a_column_for_each_run(
+    anonymous: APIClient, submit: Callable[..., Run]
+) -> None:
     """One is called like the column of topics, one begins as a formula does."""
     submit(GOOD)
     named = submit(POOR.replace("poor", "topic"))
@@ -78,7 +86,10 @@ def test_parquet_has_the_same_columns(anonymous: APIClient, runs: list[Run]) -> 
     table = parquet.read_table(io.BytesIO(answer.content))
     rows = rows_of(anonymous.get(f"{VALUES}export/csv/", {"measures": "AP,ASL"}))
     assert table.column_names == list(rows[0])
-    told = [{name: "" if value is None else str(value) for name, value in row.items()} for row in table.to_pylist()]
+    told = [
+        {name: "" if value is None else str(value) for name, value in row.items()}
+        for row in table.to_pylist()
+    ]
     assert told == rows
     assert table.schema.field("ASL").type == "double"
 
@@ -98,7 +109,9 @@ def test_a_run_in_trec_evals_lines_is_what_the_command_prints(
     for name, text in (("qrels", QRELS), ("good", GOOD), ("poor", POOR)):
         (tmp_path / name).write_text(text)
     for run in runs:
-        answer = anonymous.get(f"/api/v1/runs/{run.pk}/values/export/trec_eval/", {"measures": "AP,nDCG@10,NumRelRet"})
+        answer = anonymous.get(
+            f"/api/v1/runs/{run.pk}/values/export/trec_eval/", {"measures": "AP,nDCG@10,NumRelRet"}
+        )
         command = [
             sys.executable,
             "-m",
@@ -109,9 +122,14 @@ def test_a_run_in_trec_evals_lines_is_what_the_command_prints(
             *("-m", "AP", "-m", "nDCG@10", "-m", "num_rel_ret"),
         ]
         printed = subprocess.run(
-            [*command, tmp_path / "qrels", tmp_path / run.tag], capture_output=True, text=True, check=True
+            [*command, tmp_path / "qrels", tmp_path / run.tag],
+            capture_output=True,
+            text=True,
+            check=True,
         ).stdout
-        told = {line for line in answer.content.decode().splitlines() if not line.startswith("runid")}
+        told = {
+            line for line in answer.content.decode().splitlines() if not line.startswith("runid")
+        }
         assert told == set(printed.replace("num_rel_ret", "NumRelRet  ").splitlines())
 
 
@@ -123,9 +141,16 @@ def test_too_much_at_once_is_refused_with_what_to_do(
     address = "/api/v1/collections/scored/values/"
     answer = anonymous.get(address)
     assert (answer.status_code, answer.json()["code"]) == (400, "too_many_values")
-    assert "40 values requested (4 runs, 1 measures, 10 topics)" in answer.json()["errors"][0]["detail"]
-    assert [run["id"] for run in anonymous.get(address, {"runs": ",".join(ids[2:0:-1])}).json()["runs"]] == ids[2:0:-1]
-    wide = anonymous.get(f"{address}export/csv/", {"runs": ids[0], "measures": "AP,AP(rel=2)", "layout": "wide"})
+    assert (
+        "40 values requested (4 runs, 1 measures, 10 topics)"
+        in answer.json()["errors"][0]["detail"]
+    )
+    assert [
+        run["id"] for run in anonymous.get(address, {"runs": ",".join(ids[2:0:-1])}).json()["runs"]
+    ] == ids[2:0:-1]
+    wide = anonymous.get(
+        f"{address}export/csv/", {"runs": ids[0], "measures": "AP,AP(rel=2)", "layout": "wide"}
+    )
     assert (wide.status_code, wide.json()["errors"][0]["pointer"]) == (400, "layout")
 
 

@@ -21,7 +21,10 @@ from tests.metrics.test_session_comparison import MEASURE, PAIRED, UNPAIRED
 from tests.metrics.test_session_comparison import compare as compare_sessions  # noqa: F401
 
 pytestmark = pytest.mark.words
-BOARD, COMPARISON = "/api/v1/collections/board/leaderboard/", "/api/v1/collections/board/comparison/"
+BOARD, COMPARISON = (
+    "/api/v1/collections/board/leaderboard/",
+    "/api/v1/collections/board/comparison/",
+)
 SIMULTANEOUS = [name for name, test in TESTS.items() if test.simultaneous]
 
 
@@ -42,15 +45,25 @@ def codes(part: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.parametrize("test", SIMULTANEOUS)
-def test_a_test_of_all_pairs_counts_alike_on_board_and_comparison(anonymous: APIClient, alice: User, test: str) -> None:
+def test_a_test_of_all_pairs_counts_alike_on_board_and_comparison(
+    anonymous: APIClient, alice: User, test: str
+) -> None:
     make_board(alice.personal_team, {"AP": simulated(12, 30)})
     baseline = Run.objects.get(tag="r3").pk
-    board = ask(anonymous, BOARD, statistics="tiers", baseline=baseline, test=test, resamples=1000)["statistics"]
-    (compared,) = ask(anonymous, COMPARISON, baseline=baseline, tests=test, resamples=1000)["measures"]
+    board = ask(anonymous, BOARD, statistics="tiers", baseline=baseline, test=test, resamples=1000)[
+        "statistics"
+    ]
+    (compared,) = ask(anonymous, COMPARISON, baseline=baseline, tests=test, resamples=1000)[
+        "measures"
+    ]
     family = compared["tests"][test]
     assert (board["correction"], family["correction"]) == (None, None)
     # Against a baseline, the largest t is that of the pairs with it.
-    assert board["baseline"]["family"] == family["family"] == (11 if TESTS[test].of_given_pairs else 66)
+    assert (
+        board["baseline"]["family"]
+        == family["family"]
+        == (11 if TESTS[test].of_given_pairs else 66)
+    )
     assert board["tiers"]["family"] == 66
     assert board["baseline"]["intervals"] == family["intervals"] == TESTS[test].intervals
     assert family["intervals"] == ("each_pair" if test == "nemenyi" else "simultaneous")
@@ -86,7 +99,9 @@ def test_tiers_follow_the_means_that_are_tested(anonymous: APIClient, alice: Use
     assert "other_order" not in codes(plain["statistics"])
 
 
-def test_conover_on_a_board_tells_where_friedman_finds_nothing(anonymous: APIClient, alice: User) -> None:
+def test_conover_on_a_board_tells_where_friedman_finds_nothing(
+    anonymous: APIClient, alice: User
+) -> None:
     make_board(alice.personal_team, {"AP": np.random.default_rng(1).random((3, 12))})
     board = ask(anonymous, BOARD, statistics="tiers", test="conover")["statistics"]
     assert "omnibus_not_significant" in codes(board["tiers"])
@@ -99,10 +114,16 @@ def test_a_stored_comparison_says_what_one_made_at_once_says(
 ) -> None:
     base = np.random.default_rng(5).random(50) / 2
     against = base + np.where(np.arange(50) < 8, 0.08, -0.01)
-    make_scored("board", alice.personal_team, np.vstack([against, base, base + 0.2, simulated(1, 50)[0]]))
+    make_scored(
+        "board", alice.personal_team, np.vstack([against, base, base + 0.2, simulated(1, 50)[0]])
+    )
     query = {"tests": "paired_t,sign,wilcoxon,conover,nemenyi,bootstrap", "resamples": 2000}
     at_once = ask(api, COMPARISON, **query)
-    found = {test["withheld"] for pair in at_once["measures"][0]["pairs"] for test in pair["tests"].values()}
+    found = {
+        test["withheld"]
+        for pair in at_once["measures"][0]["pairs"]
+        for test in pair["tests"].values()
+    }
     assert found >= {"no_spread", "other_direction", None}
     monkeypatch.setattr(workload, "AT_ONCE_SECONDS", 0.0)
     assert compare(comparison_id=ask(api, COMPARISON, 202, **query)["comparison"]["id"])
@@ -111,7 +132,9 @@ def test_a_stored_comparison_says_what_one_made_at_once_says(
 
 
 @pytest.mark.queries
-def test_what_older_tests_left_is_asked_for_again(api: APIClient, alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_older_tests_left_is_asked_for_again(
+    api: APIClient, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
     make_scored("board", alice.personal_team, simulated(3, 20))
     monkeypatch.setattr(workload, "AT_ONCE_SECONDS", 0.0)
     pk = ask(api, COMPARISON, 202)["comparison"]["id"]
@@ -127,10 +150,12 @@ def test_what_older_tests_left_is_asked_for_again(api: APIClient, alice: User, m
 @pytest.mark.parametrize(("rows", "cells"), [(PAIRED[:9], 3), (UNPAIRED, 3)])
 def test_few_sessions_have_no_verdict(compare_sessions: Any, rows: Any, cells: int) -> None:  # noqa: F811
     found = compare_sessions(rows, alpha="0.99", correction="none")
-    assert {(pair["significant"], pair["verdict"], pair["withheld"]) for pair in found["pairs"]} == {
-        (False, None, "too_few_topics")
-    }
-    (message,) = [caution["message"] for caution in found["cautions"] if caution["code"] == "no_verdict"]
+    assert {
+        (pair["significant"], pair["verdict"], pair["withheld"]) for pair in found["pairs"]
+    } == {(False, None, "too_few_topics")}
+    (message,) = [
+        caution["message"] for caution in found["cautions"] if caution["code"] == "no_verdict"
+    ]
     assert message.startswith(f"no verdicts: {cells} ")
     assert "topics" not in message.replace("pairs of topic and searcher", "")
 
@@ -139,5 +164,7 @@ def test_enough_sessions_have_their_verdict(compare_sessions: Any) -> None:  # n
     found = compare_sessions(PAIRED, alpha="0.99", correction="none")
     assert found["measure"] == MEASURE
     for pair in found["pairs"]:
-        assert pair["verdict"] == (None if not pair["significant"] else "better" if pair["difference"] > 0 else "worse")
+        assert pair["verdict"] == (
+            None if not pair["significant"] else "better" if pair["difference"] > 0 else "worse"
+        )
     assert any(pair["significant"] for pair in found["pairs"])

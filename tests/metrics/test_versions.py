@@ -46,15 +46,26 @@ def rows(client: APIClient, **query: Any) -> list[tuple[Any, ...]]:
     answer = client.get(BOARD, {name: str(value) for name, value in query.items()})
     assert answer.status_code == 200, answer.content
     return [
-        (row["run"]["tag"], row["rank"], (row["versions"] or {}).get("of"), (row["versions"] or {}).get("newer"))
+        (
+            row["run"]["tag"],
+            row["rank"],
+            (row["versions"] or {}).get("of"),
+            (row["versions"] or {}).get("newer"),
+        )
         for row in answer.json()["results"]
     ]
 
 
 def test_all_versions_are_the_default(anonymous: APIClient, board: list[str]) -> None:
     answer = anonymous.get(BOARD).json()
-    assert ("versions" in answer, answer["ranked"], "versions" in answer["results"][0]) == (False, 7, False)
-    assert {row["run"]["tag"]: (row["system"], row["version"]) for row in answer["results"]}["r1"] == ("a", 2)
+    assert ("versions" in answer, answer["ranked"], "versions" in answer["results"][0]) == (
+        False,
+        7,
+        False,
+    )
+    assert {row["run"]["tag"]: (row["system"], row["version"]) for row in answer["results"]}[
+        "r1"
+    ] == ("a", 2)
     assert anonymous.get(f"{BOARD}?versions=all").json()["results"] == answer["results"]
     wrong = anonymous.get(f"{BOARD}?versions=newest").json()
     assert (wrong["code"], wrong["errors"][0]["pointer"]) == ("invalid", "versions")
@@ -90,7 +101,9 @@ def test_the_latest_versions_are_an_ordinary_board(anonymous: APIClient, board: 
     # All that ever came, whichever are shown.
     assert [one["statistics"].pop("received")["withdrawn"] for one in (found, alone)] == [0, 3]
     assert found["statistics"] == alone["statistics"]
-    assert [row["statistics"] for row in found["results"]] == [row["statistics"] for row in alone["results"]]
+    assert [row["statistics"] for row in found["results"]] == [
+        row["statistics"] for row in alone["results"]
+    ]
     assert found["results"][1]["values"]["AP"]["low"] is not None
 
 
@@ -99,16 +112,25 @@ def test_the_best_version_of_each_system(anonymous: APIClient, board: list[str])
     assert rows(anonymous, versions="best") == [
         ("r1", 1, 3, None), ("r6", 1, None, None), ("r3", 3, 2, None), ("r5", 4, None, None),
     ]  # fmt: skip
-    assert [row[0] for row in rows(anonymous, versions="best", order="asc")] == ["r5", "r0", "r3", "r6"]
+    assert [row[0] for row in rows(anonymous, versions="best", order="asc")] == [
+        "r5",
+        "r0",
+        "r3",
+        "r6",
+    ]
     # A filter hides rows, and never lets another version stand for the system.
     assert rows(anonymous, versions="best", filter="version:3") == []
     assert rows(anonymous, versions="best", filter="system:a") == [("r1", 1, 3, None)]
     assert rows(anonymous, versions="best", limit=2, offset=2)[0] == ("r3", 3, 2, None)
 
 
-def test_best_versions_have_the_p_of_all_pairs_and_no_intervals(anonymous: APIClient, board: list[str]) -> None:
+def test_best_versions_have_the_p_of_all_pairs_and_no_intervals(
+    anonymous: APIClient, board: list[str]
+) -> None:
     asked = {"statistics": "all", "baseline": board[5]}
-    whole, best = (anonymous.get(BOARD, {**asked, "versions": which}).json() for which in ("all", "best"))
+    whole, best = (
+        anonymous.get(BOARD, {**asked, "versions": which}).json() for which in ("all", "best")
+    )
     # Neither expected means nor rank sets: the runs were chosen by the means from which these would come.
     assert best["statistics"]["parts"] == ["tiers", "baseline"]
     assert best["statistics"]["tiers"] == {**whole["statistics"]["tiers"], "best": None}
@@ -117,12 +139,18 @@ def test_best_versions_have_the_p_of_all_pairs_and_no_intervals(anonymous: APICl
     of = {row["run"]["tag"]: row for row in whole["results"]}
     for row in best["results"]:
         mine, theirs = row["statistics"], of[row["run"]["tag"]]["statistics"]
-        assert (mine["tier"], mine["groups"], mine["rank"]) == (theirs["tier"], theirs["groups"], None)
+        assert (mine["tier"], mine["groups"], mine["rank"]) == (
+            theirs["tier"],
+            theirs["groups"],
+            None,
+        )
         assert "low" not in row["values"]["AP"]
         if mine["baseline"]:
             assert mine["baseline"]["p_adjusted"] == theirs["baseline"]["p_adjusted"]
             assert (mine["baseline"]["low"], theirs["baseline"]["low"] is None) == (None, False)
-    expected = {row["run"]["tag"]: (row["versions"] or {}).get("expected_best") for row in best["results"]}
+    expected = {
+        row["run"]["tag"]: (row["versions"] or {}).get("expected_best") for row in best["results"]
+    }
     assert expected["r1"] == pytest.approx(0.6, abs=0.02)
     assert (expected["r5"], expected["r6"]) == (None, None)
 
@@ -148,7 +176,9 @@ def test_what_is_remembered_follows_the_versions(anonymous: APIClient, board: li
 
 def test_files_say_which_versions_they_hold(anonymous: APIClient, board: list[str]) -> None:
     def export(kind: str, which: str) -> str:
-        return anonymous.get(f"{BOARD}export/{kind}/", {"versions": which, "statistics": "tiers"}).content.decode()
+        return anonymous.get(
+            f"{BOARD}export/{kind}/", {"versions": which, "statistics": "tiers"}
+        ).content.decode()
 
     best = list(csv.DictReader(io.StringIO(export("csv", "best"))))
     assert [(row["tag"], row["system"], row["version"], row["of"]) for row in best] == [
@@ -164,7 +194,9 @@ def test_files_say_which_versions_they_hold(anonymous: APIClient, board: list[st
         assert "version" not in export(kind, "all").replace("qrels version", "")
 
 
-def test_a_participant_sees_no_board_of_best_versions_while_it_is_blind(api: APIClient, board: list[str]) -> None:
+def test_a_participant_sees_no_board_of_best_versions_while_it_is_blind(
+    api: APIClient, board: list[str]
+) -> None:
     other = client_of(User.objects.create_user("guest"))
     Collection.objects.update(blind=True)
     refused = other.get(BOARD, {"versions": "best"})
@@ -185,7 +217,10 @@ def test_the_progress_of_a_system(anonymous: APIClient, api: APIClient, board: l
     assert 0.4 < steps[1]["equal_versions_reach"] <= steps[2]["equal_versions_reach"] < 0.6
     assert progress["best_so_far"] == pytest.approx(0.6)
     assert progress["expected_best"] == pytest.approx(0.6, abs=0.02)
-    assert anonymous.get(SYSTEM, {"measure": "nDCG(norm='average')"}).json()["code"] == "pooled_measure"
+    assert (
+        anonymous.get(SYSTEM, {"measure": "nDCG(norm='average')"}).json()["code"]
+        == "pooled_measure"
+    )
     System.objects.create(team=Team.objects.get(slug="alice"), slug="none")
     assert api.get("/api/v1/systems/alice/none/").json()["progress"] is None
 
@@ -205,7 +240,11 @@ def test_no_means_of_a_system_while_it_is_blind(board: list[str]) -> None:
     browser = Client()
     browser.force_login(member)
     page = browser.get("/systems/alice/a/")
-    assert (page.status_code, "Blind" in page.content.decode(), "0.6" in page.content.decode()) == (200, True, False)
+    assert (page.status_code, "Blind" in page.content.decode(), "0.6" in page.content.decode()) == (
+        200,
+        True,
+        False,
+    )
     assert client_of(None).get("/systems/alice/a/").status_code == 404
     drawn = client.get("/api/v1/collections/board/charts/best-so-far.svg?system=alice/a")
     assert drawn.status_code == 403
@@ -224,15 +263,21 @@ def test_the_page_of_a_system(anonymous: APIClient, board: list[str]) -> None:
     assert "is beyond the grey band" in page
     page = page[page.index('id="versions"') :]
     assert page.index(">r2<") < page.index(">r1<") < page.index(">r0<")
-    chart = anonymous.get("/api/v1/collections/board/charts/best-so-far.svg?system=alice/a&measure=AP")
+    chart = anonymous.get(
+        "/api/v1/collections/board/charts/best-so-far.svg?system=alice/a&measure=AP"
+    )
     assert (chart.status_code, b"AP of the versions of a" in chart.content) == (200, True)
-    live = anonymous.get("/api/v1/collections/board/charts/best-so-far.json?system=alice/a&measure=AP&live=true")
+    live = anonymous.get(
+        "/api/v1/collections/board/charts/best-so-far.json?system=alice/a&measure=AP&live=true"
+    )
     assert f'"{Run.objects.get(pk=board[0]).created_at:%Y-%m-%d}"' in live.content.decode()
     Run.objects.filter(pk__in=board[1:3]).update(deleted_at="2026-01-01T00:00Z")
     assert "One version: nothing to compare" in anonymous.get("/systems/alice/a/").content.decode()
     assert anonymous.get("/systems/alice/a/?measure=foo").status_code == 400
     assert anonymous.get("/systems/alice/a/?collection=nothing").status_code == 404
-    unknown = anonymous.get("/api/v1/collections/board/charts/best-so-far.svg?system=alice/nothing").json()
+    unknown = anonymous.get(
+        "/api/v1/collections/board/charts/best-so-far.svg?system=alice/nothing"
+    ).json()
     assert unknown["code"] == "unknown_system"
 
 
@@ -258,7 +303,10 @@ def test_forms_describe_a_system_and_choose_its_versions(
     browser = Client()
     browser.force_login(alice)
     path = "/systems/alice/a/change/"
-    assert browser.post(path, {"action": "describe", "name": "A & B", "description": "x"}).status_code == 303
+    assert (
+        browser.post(path, {"action": "describe", "name": "A & B", "description": "x"}).status_code
+        == 303
+    )
     assert "A &amp; B" in browser.get("/systems/alice/a/").content.decode()
     assert browser.post(path, {"action": "add", "runs": [board[6], board[5]]}).status_code == 303
     assert list(Run.objects.filter(system__slug="a").order_by("version").values_list("tag", flat=True)) == [
@@ -272,7 +320,9 @@ def test_forms_describe_a_system_and_choose_its_versions(
         ({"action": "describe", "name": "a\nb"}, "invisible character"),
     ):  # fmt: skip
         answer = browser.post(path, form)
-        assert (answer.status_code, said in answer.content.decode()) == (400, True), answer.content.decode()
+        assert (answer.status_code, said in answer.content.decode()) == (400, True), (
+            answer.content.decode()
+        )
     assert Run.objects.get(tag="r6").version is None
     assert "Other runs" not in browser.get(path).content.decode()
     monkeypatch.setattr("runs.pages.systems._OFFERED", 1)
@@ -281,7 +331,9 @@ def test_forms_describe_a_system_and_choose_its_versions(
     assert Run.objects.filter(system__slug="a", tag="r6").exists()
 
 
-def test_many_versions_stay_cheap(anonymous: APIClient, alice: User, django_assert_max_num_queries: Any) -> None:
+def test_many_versions_stay_cheap(
+    anonymous: APIClient, alice: User, django_assert_max_num_queries: Any
+) -> None:
     runs = make_scored("board", alice.personal_team, simulated(60, 20))
     system = System.objects.create(team=alice.personal_team, slug="a")
     for version, run in enumerate(runs, 1):

@@ -41,13 +41,19 @@ def webhook(small: Collection) -> Webhook:
     return make_webhook(collection=small)
 
 
-def test_a_collection_is_told_of_all_that_happens_to_it(api: APIClient, small: Collection, webhook: Webhook) -> None:
+def test_a_collection_is_told_of_all_that_happens_to_it(
+    api: APIClient, small: Collection, webhook: Webhook
+) -> None:
     run = upload(api, RUNS, GOOD, tag="good").json()["id"]
     assert announce_done() == 0
     evaluate_all()
     assert (announce_done(), announce_done()) == (1, 0)
     upload(api, "collections/small/qrels/", QRELS + "3 0 y 1\n")
-    body = {"data": SESSIONS, "content_type": "text/plain", "query_params": {"judged_by": "topic", "tag": "log"}}
+    body = {
+        "data": SESSIONS,
+        "content_type": "text/plain",
+        "query_params": {"judged_by": "topic", "tag": "log"},
+    }
     assert api.post("/api/v1/collections/small/sessions/", **body).status_code == 202
     evaluate_all()
     assert announce_done() == 1
@@ -80,7 +86,9 @@ def test_a_collection_is_told_of_all_that_happens_to_it(api: APIClient, small: C
     assert max(sizes) < 1000
 
 
-def test_what_is_rolled_back_is_not_told(api: APIClient, webhook: Webhook, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_rolled_back_is_not_told(
+    api: APIClient, webhook: Webhook, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(*arguments: Any) -> None:
         raise RuntimeError("the process dies here")
 
@@ -126,7 +134,11 @@ def test_a_damaged_row_keeps_no_job_from_ending(api: APIClient, webhook: Webhook
     assert lease
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA ignore_check_constraints = ON")
-        for table, column in (("run", "metadata"), ("collection", "level_labels"), ("qrels", "levels")):
+        for table, column in (
+            ("run", "metadata"),
+            ("collection", "level_labels"),
+            ("qrels", "levels"),
+        ):
             cursor.execute(f"UPDATE runs_{table} SET {column} = '['")
         cursor.execute("PRAGMA ignore_check_constraints = OFF")
     assert lifecycle.fail(lease, code="stored_value_corrupt", message="x")
@@ -134,7 +146,9 @@ def test_a_damaged_row_keeps_no_job_from_ending(api: APIClient, webhook: Webhook
     assert events(webhook)[1:] == ["run.failed", "evaluations.done"]
 
 
-def test_an_evaluation_in_another_way_is_not_told(api: APIClient, small: Collection, webhook: Webhook) -> None:
+def test_an_evaluation_in_another_way_is_not_told(
+    api: APIClient, small: Collection, webhook: Webhook
+) -> None:
     run = upload(api, RUNS, GOOD).json()["id"]
     evaluate_all()
     assert api.post(f"/api/v1/runs/{run}/evaluations/", {"scores": "float32"}).status_code == 202
@@ -186,7 +200,9 @@ def test_a_team_is_told_of_its_own_runs_where_it_may_see_them(
 def test_a_comparison_is_told_to_the_teams_whose_runs_are_compared(
     api: APIClient, alice: User, bob: User, small: Collection
 ) -> None:
-    own, other = (make_webhook("comparison.compared", team=user.personal_team) for user in (alice, bob))
+    own, other = (
+        make_webhook("comparison.compared", team=user.personal_team) for user in (alice, bob)
+    )
     for tag, content in {"a": GOOD, "b": POOR}.items():
         upload(api, RUNS, content, tag=tag)
     evaluate_all()
@@ -211,7 +227,9 @@ def test_nothing_is_written_where_webhooks_are_off(
         upload(api, RUNS, GOOD)
         evaluate_all()
         Dispatcher(lambda pk: None).round()
-    assert not [query["sql"] for query in queries if "webhook" in query["sql"] or "delivery" in query["sql"]]
+    assert not [
+        query["sql"] for query in queries if "webhook" in query["sql"] or "delivery" in query["sql"]
+    ]
     assert not Delivery.objects.exists()
 
 

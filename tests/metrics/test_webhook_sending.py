@@ -18,7 +18,14 @@ from metrics.services.upkeep.dispatch import Dispatcher
 from metrics.services.upkeep.integrity import find_faults
 from metrics.services.upkeep.job_counts import read_figures
 from runs.models import AuditEvent, Collection, Delivery, User, Webhook
-from runs.services.webhooks.deliveries import DELAYS, claim, claim_next, reap, settle, sweep_deliveries
+from runs.services.webhooks.deliveries import (
+    DELAYS,
+    claim,
+    claim_next,
+    reap,
+    settle,
+    sweep_deliveries,
+)
 from runs.services.webhooks.managing import change_secret
 from runs.services.webhooks.sending import AT_ONCE, AT_ONCE_PER_OWNER, Sender, send
 from runs.services.webhooks.signing import shown
@@ -65,7 +72,10 @@ def test_an_event_is_sent_and_signed(due: Delivery, webhook: Webhook) -> None:
     ((url, body, headers),) = receiver.requests
     assert (url, body.decode(), headers["webhook-id"]) == (webhook.url, due.body, str(due.pk))
     assert evh.webhooks.verify(headers, body, shown(SECRET))["type"] == "run.submitted"
-    assert (headers["User-Agent"], headers["Content-Type"]) == ("EvalHub-Webhooks/1", "application/json")
+    assert (headers["User-Agent"], headers["Content-Type"]) == (
+        "EvalHub-Webhooks/1",
+        "application/json",
+    )
     assert standing(due) == ("delivered", 1, "")
     assert (due.last_status, due.ended_at is not None, due.lease_token) == (204, True, None)
     assert Sender(receiver, at_once).send_due() == 0
@@ -88,7 +98,9 @@ def test_after_a_change_of_the_secret_both_sign_for_a_day(due: Delivery, webhook
     assert len({headers["webhook-id"] for _, _, headers in receiver.requests}) == 1
 
 
-def test_a_failure_is_repeated_at_longer_and_longer_intervals(due: Delivery, webhook: Webhook) -> None:
+def test_a_failure_is_repeated_at_longer_and_longer_intervals(
+    due: Delivery, webhook: Webhook
+) -> None:
     receiver = Receiver(*[Reply(500, "refused")] * (len(DELAYS) + 1))
     for attempt, delay in enumerate(DELAYS, 1):
         assert Sender(receiver, at_once).send_due() == 1
@@ -119,12 +131,18 @@ def test_a_busy_receiver_is_given_the_time_that_it_asks_for(due: Delivery) -> No
         assert least < (due.next_at - timezone.now()).total_seconds() < most, reply
 
 
-def test_a_receiver_that_is_gone_disables_its_webhook(api: APIClient, due: Delivery, webhook: Webhook) -> None:
+def test_a_receiver_that_is_gone_disables_its_webhook(
+    api: APIClient, due: Delivery, webhook: Webhook
+) -> None:
     upload(api, RUNS, POOR, tag="b")
     receiver = Receiver(Reply(410, "refused"))
     assert Sender(receiver, at_once).send_due() == 1
     webhook.refresh_from_db()
-    assert (webhook.enabled, webhook.disabled_reason, standing(due)[0]) == (False, "gone", "given_up")
+    assert (webhook.enabled, webhook.disabled_reason, standing(due)[0]) == (
+        False,
+        "gone",
+        "given_up",
+    )
     event = AuditEvent.objects.get(action="webhook.disabled")
     assert (event.object_id, event.after, event.actor) == (str(webhook.pk), {"reason": "gone"}, "")
     upload(api, RUNS, POOR, tag="c")
@@ -183,7 +201,9 @@ def test_a_webhook_gets_one_delivery_at_a_time_from_whoever_sends(
     assert claim(second.pk)
 
 
-def test_few_are_sent_at_once_and_fewer_of_one_owner(api: APIClient, alice: User, small: Collection) -> None:
+def test_few_are_sent_at_once_and_fewer_of_one_owner(
+    api: APIClient, alice: User, small: Collection
+) -> None:
     of_team = [make_webhook("run.submitted", team=alice.personal_team) for _ in range(AT_ONCE)]
     of_collection = [make_webhook("run.submitted", collection=small) for _ in range(AT_ONCE)]
     upload(api, RUNS, GOOD)
@@ -216,7 +236,9 @@ def test_a_disabled_or_deleted_webhook_gets_nothing_more(due: Delivery, webhook:
     assert receiver.requests == []
 
 
-def test_a_secret_of_another_key_disables_its_webhook(due: Delivery, webhook: Webhook, settings: Any) -> None:
+def test_a_secret_of_another_key_disables_its_webhook(
+    due: Delivery, webhook: Webhook, settings: Any
+) -> None:
     assert list(find_faults()) == []
     settings.SECRET_KEY = "another-key-another-key-another-key-another"
     (finding,) = find_faults()
@@ -232,7 +254,8 @@ def test_a_secret_of_another_key_disables_its_webhook(due: Delivery, webhook: We
 def test_faults_of_webhooks_are_found_and_repaired(due: Delivery, webhook: Webhook) -> None:
     assert claim_next()
     Delivery.objects.update(
-        lease_until=timezone.now() - timedelta(minutes=5), created_at=timezone.now() - timedelta(days=32)
+        lease_until=timezone.now() - timedelta(minutes=5),
+        created_at=timezone.now() - timedelta(days=32),
     )
     Webhook.objects.update(events=["run.eaten"])
     found = {finding.code: finding for finding in find_faults()}
@@ -276,7 +299,9 @@ def test_old_deliveries_are_swept(api: APIClient, due: Delivery, webhook: Webhoo
     assert (sweep_deliveries(), sweep_deliveries(), Delivery.objects.count()) == (1, 0, 1)
 
 
-def test_a_dispatcher_announces_and_sends(api: APIClient, webhook: Webhook, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dispatcher_announces_and_sends(
+    api: APIClient, webhook: Webhook, monkeypatch: pytest.MonkeyPatch
+) -> None:
     receiver = Receiver()
     monkeypatch.setattr(dispatch, "Sender", lambda: Sender(receiver, at_once))
     upload(api, RUNS, GOOD)
@@ -287,7 +312,9 @@ def test_a_dispatcher_announces_and_sends(api: APIClient, webhook: Webhook, monk
     ]  # fmt: skip
 
 
-def test_a_sender_that_fails_frees_its_place(due: Delivery, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_sender_that_fails_frees_its_place(
+    due: Delivery, caplog: pytest.LogCaptureFixture
+) -> None:
     def broken(*arguments: Any) -> Reply:
         raise RuntimeError("a defect")
 

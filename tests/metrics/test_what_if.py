@@ -28,7 +28,10 @@ DEPTH = "1 Q0 a 1 9 depth\n1 Q0 b 2 8 depth\n3 Q0 z 1 7 depth\n"
 
 @pytest.fixture
 def board(submit: Callable[..., Run]) -> dict[str, Run]:
-    return {tag: submit(text, tag=tag) for tag, text in {"breadth": BREADTH, "depth": DEPTH, "poor": POOR}.items()}
+    return {
+        tag: submit(text, tag=tag)
+        for tag, text in {"breadth": BREADTH, "depth": DEPTH, "poor": POOR}.items()
+    }
 
 
 def order(body: dict[str, Any], combination: dict[str, Any]) -> list[tuple[int | None, str]]:
@@ -40,7 +43,9 @@ def ids(board: dict[str, Run], *tags: str) -> str:
     return ",".join(str(board[tag].pk) for tag in tags)
 
 
-def test_without_a_question_the_two_users_of_the_literature_are_asked(api: APIClient, board: dict[str, Run]) -> None:
+def test_without_a_question_the_two_users_of_the_literature_are_asked(
+    api: APIClient, board: dict[str, Run]
+) -> None:
     body = api.get(WHAT_IF).json()
     assert [(c["preset"], c["measure"]) for c in body["combinations"]] == [
         ("impatient", "nDCG(gains='tenfold',dis='jk')@30"),
@@ -51,19 +56,30 @@ def test_without_a_question_the_two_users_of_the_literature_are_asked(api: APICl
 
 
 @pytest.mark.slow
-def test_every_combination_has_the_leaderboard_of_its_measure(api: APIClient, board: dict[str, Run]) -> None:
+def test_every_combination_has_the_leaderboard_of_its_measure(
+    api: APIClient, board: dict[str, Run]
+) -> None:
     query = {"gains": "0-1-10-100; exp;1:5", "b": "2,10", "depths": "1,all", "family": "nDCG,CG"}
     body = api.get(WHAT_IF, query).json()
     assert len(body["combinations"]) == 3 * 2 * 2 + 3 * 2
     for combination in [body["official"], *body["combinations"]]:
-        rows = api.get("/api/v1/collections/small/leaderboard/", {"measures": combination["measure"]}).json()["results"]
+        rows = api.get(
+            "/api/v1/collections/small/leaderboard/", {"measures": combination["measure"]}
+        ).json()["results"]
         assert order(body, combination) == [(row["rank"], row["run"]["tag"]) for row in rows]
         values = [row["values"][combination["measure"]] for row in rows]
-        assert [{"mean": place["mean"], "topics": place["topics"]} for place in combination["leaderboard"]] == values
+        assert [
+            {"mean": place["mean"], "topics": place["topics"]}
+            for place in combination["leaderboard"]
+        ] == values
 
 
-def test_gains_change_the_order_of_the_systems_and_tau_says_by_how_much(api: APIClient, board: dict[str, Run]) -> None:
-    body = api.get(WHAT_IF, {"family": "CG", "gains": "0-1-1-1;0-0-0-1;0-1-10-100", "depths": "3"}).json()
+def test_gains_change_the_order_of_the_systems_and_tau_says_by_how_much(
+    api: APIClient, board: dict[str, Run]
+) -> None:
+    body = api.get(
+        WHAT_IF, {"family": "CG", "gains": "0-1-1-1;0-0-0-1;0-1-10-100", "depths": "3"}
+    ).json()
     flat, top, steep = body["combinations"]
     assert order(body, flat) == [(1, "breadth"), (2, "depth"), (2, "poor")]
     assert order(body, top) == [(1, "depth"), (2, "breadth"), (2, "poor")]
@@ -74,7 +90,9 @@ def test_gains_change_the_order_of_the_systems_and_tau_says_by_how_much(api: API
     expected = [[stats.kendalltau(a, b).statistic for b in ranks] for a in ranks]
     for row, theirs in zip(body["tau"], expected, strict=True):
         assert row == pytest.approx(theirs)
-    official = [rank for _, rank in sorted((tag, rank) for rank, tag in order(body, body["official"]))]
+    official = [
+        rank for _, rank in sorted((tag, rank) for rank, tag in order(body, body["official"]))
+    ]
     assert [c["tau_official"] for c in body["combinations"]] == pytest.approx(
         [stats.kendalltau(official, row).statistic for row in ranks]
     )
@@ -84,7 +102,9 @@ def test_what_is_stored_is_not_computed_again(
     api: APIClient, board: dict[str, Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = api.get("/api/v1/collections/small/").json()["measures"]
-    monkeypatch.setattr(what_if, "computed_means", lambda ids, measures: pytest.fail(f"computes {measures}"))
+    monkeypatch.setattr(
+        what_if, "computed_means", lambda ids, measures: pytest.fail(f"computes {measures}")
+    )
     body = api.get(WHAT_IF, {"measures": ",".join(own)}).json()
     assert [c["measure"] for c in body["combinations"]] == own
     assert body["combinations"][0]["leaderboard"] == body["official"]["leaderboard"]
@@ -98,7 +118,9 @@ def test_orders_without_ties_are_told_apart_by_tau_a(api: APIClient, board: dict
     assert [c["tau_official"] for c in body["combinations"]] == [-1, -1]
 
 
-def test_measures_presets_and_a_product_add_up_without_repeating(api: APIClient, board: dict[str, Run]) -> None:
+def test_measures_presets_and_a_product_add_up_without_repeating(
+    api: APIClient, board: dict[str, Run]
+) -> None:
     query = {"measures": "AP,nDCG@10", "preset": "patient", "gains": "linear", "depths": "10,20"}
     body = api.get(WHAT_IF, query).json()
     names = [c["measure"] for c in body["combinations"]]
@@ -117,7 +139,9 @@ def test_one_run_has_values_and_no_order(api: APIClient, board: dict[str, Run]) 
     assert view.n_topics == 3
 
 
-def test_a_run_without_a_mean_is_last_and_has_no_rank(api: APIClient, board: dict[str, Run]) -> None:
+def test_a_run_without_a_mean_is_last_and_has_no_rank(
+    api: APIClient, board: dict[str, Run]
+) -> None:
     upload(api, "collections/small/runs/", "9 Q0 a 1 1 lost\n")
     evaluate_all()
     (combination,) = api.get(WHAT_IF, {"measures": "SearchLength"}).json()["combinations"]
@@ -129,12 +153,18 @@ def test_a_run_without_a_mean_is_last_and_has_no_rank(api: APIClient, board: dic
     assert [place["reason"] for place in combination["leaderboard"]] == ["", "", *why]
 
 
-def test_only_fresh_evaluations_of_live_runs_take_part(api: APIClient, board: dict[str, Run]) -> None:
+def test_only_fresh_evaluations_of_live_runs_take_part(
+    api: APIClient, board: dict[str, Run]
+) -> None:
     api.delete(f"/api/v1/runs/{board['poor'].pk}/")
     assert {run["tag"] for run in api.get(WHAT_IF).json()["runs"]} == {"breadth", "depth"}
     upload(api, "collections/small/qrels/", "1 0 a 1\n")
     stale = api.get(WHAT_IF).json()
-    assert (stale["runs"], stale["combinations"][0]["leaderboard"], stale["tau"][0][1]) == ([], [], None)
+    assert (stale["runs"], stale["combinations"][0]["leaderboard"], stale["tau"][0][1]) == (
+        [],
+        [],
+        None,
+    )
     answer = api.get(WHAT_IF, {"runs": ids(board, "depth")})
     assert (answer.status_code, answer.json()["code"]) == (400, "unknown_run")
     answer = api.get(DIFFERENCE, {"runs": ids(board, "depth", "breadth")})
@@ -146,15 +176,25 @@ def test_runs_times_combinations_are_bounded(
 ) -> None:
     monkeypatch.setattr(what_if, "MAX_FIGURES", 6)
     assert api.get(WHAT_IF).status_code == 200
-    for query in ({"depths": "1,2,3"}, {"depths": "1,2,3", "runs": ids(board, "poor", "depth", "breadth")}):
+    for query in (
+        {"depths": "1,2,3"},
+        {"depths": "1,2,3", "runs": ids(board, "poor", "depth", "breadth")},
+    ):
         answer = api.get(WHAT_IF, query)
         assert (answer.status_code, answer.json()["code"]) == (400, "too_many_figures")
-        assert answer.json()["detail"].startswith("3 combinations can be computed for at most 2 runs at once")
-    assert api.get(WHAT_IF, {"depths": "1,2,3", "runs": ids(board, "poor", "depth")}).status_code == 200
+        assert answer.json()["detail"].startswith(
+            "3 combinations can be computed for at most 2 runs at once"
+        )
+    assert (
+        api.get(WHAT_IF, {"depths": "1,2,3", "runs": ids(board, "poor", "depth")}).status_code
+        == 200
+    )
 
 
 @pytest.mark.slow
-def test_the_number_of_queries_does_not_grow_with_the_runs(api: APIClient, board: dict[str, Run]) -> None:
+def test_the_number_of_queries_does_not_grow_with_the_runs(
+    api: APIClient, board: dict[str, Run]
+) -> None:
     counts = []
     for more in (0, 12):
         for index in range(more):
@@ -183,7 +223,11 @@ def test_the_number_of_queries_does_not_grow_with_the_runs(api: APIClient, board
         ({"depths": "1" * 400}, "bad_parameter", "depths"),
         ({"depths": ",".join(map(str, range(1, 60)))}, "too_many_values", "depths"),
         ({"depths": "1,2,3,4,5,6,7,8", "b": "2,3,4,5,6,7,8"}, "too_many_combinations", None),
-        ({"depths": ",".join(map(str, range(1, 51))), "measures": "AP"}, "too_many_combinations", None),
+        (
+            {"depths": ",".join(map(str, range(1, 51))), "measures": "AP"},
+            "too_many_combinations",
+            None,
+        ),
         ({"preset": "hasty"}, "bad_parameter", "preset"),
         ({"measures": "nDCG,foo"}, "unknown_measure", "measures"),
         ({"runs": "17"}, "invalid", "runs"),
@@ -219,24 +263,38 @@ def test_the_precision_histogram_of_two_runs(api: APIClient, board: dict[str, Ru
 def test_topics_are_those_of_the_values_and_none_counts_where_a_value_is_missing(
     api: APIClient, board: dict[str, Run]
 ) -> None:
-    query = {"runs": ids(board, "depth", "breadth"), "measure": "SearchLength", "order": "difference"}
+    query = {
+        "runs": ids(board, "depth", "breadth"),
+        "measure": "SearchLength",
+        "order": "difference",
+    }
     body = api.get(DIFFERENCE, query).json()
-    values = api.get(f"/api/v1/runs/{board['depth'].pk}/values/", {"measures": "SearchLength"}).json()
+    values = api.get(
+        f"/api/v1/runs/{board['depth'].pk}/values/", {"measures": "SearchLength"}
+    ).json()
     ours = {topic["topic_id"]: topic["a"] for topic in body["topics"]}
-    assert ours == {topic["topic_id"]: topic["values"]["SearchLength"] for topic in values["topics"]}
+    assert ours == {
+        topic["topic_id"]: topic["values"]["SearchLength"] for topic in values["topics"]
+    }
     assert (body["undefined"], body["wins"] + body["ties"] + body["losses"]) == (2, 1)
     assert [topic["difference"] for topic in body["topics"]][1:] == [None, None]
     assert [topic["influence"] for topic in body["topics"]] == [None, None, None]
 
 
 def test_where_lower_is_better_the_lower_value_wins(api: APIClient, board: dict[str, Run]) -> None:
-    body = api.get(DIFFERENCE, {"runs": ids(board, "breadth", "poor"), "measure": "SearchLength"}).json()
+    body = api.get(
+        DIFFERENCE, {"runs": ids(board, "breadth", "poor"), "measure": "SearchLength"}
+    ).json()
     assert (body["topics"][0]["difference"], body["wins"], body["losses"]) == (-2, 2, 0)
 
 
-def test_the_means_of_a_pooled_measure_are_those_of_the_leaderboard(api: APIClient, board: dict[str, Run]) -> None:
+def test_the_means_of_a_pooled_measure_are_those_of_the_leaderboard(
+    api: APIClient, board: dict[str, Run]
+) -> None:
     measure = "nDCG(norm='average')@3"
-    rows = api.get("/api/v1/collections/small/leaderboard/", {"measures": measure}).json()["results"]
+    rows = api.get("/api/v1/collections/small/leaderboard/", {"measures": measure}).json()[
+        "results"
+    ]
     means = {row["run"]["tag"]: row["values"][measure]["mean"] for row in rows}
     body = api.get(DIFFERENCE, {"runs": ids(board, "depth", "poor"), "measure": measure}).json()
     assert (body["a"]["mean"], body["b"]["mean"]) == (means["depth"], means["poor"])
@@ -267,32 +325,52 @@ def test_the_means_of_a_pooled_measure_are_those_of_the_leaderboard(api: APIClie
 def test_a_ratio_of_averages_is_not_tested_and_says_what_is(
     api: APIClient, board: dict[str, Run], measure: str, instead: str
 ) -> None:
-    for path in ("comparison/", "comparison/export/csv/", "orders/", "design/", "charts/significance.json"):
+    for path in (
+        "comparison/",
+        "comparison/export/csv/",
+        "orders/",
+        "design/",
+        "charts/significance.json",
+    ):
         answer = api.get(f"/api/v1/collections/small/{path}", {"measures": f"{measure},AP"})
         assert (answer.status_code, answer.json()["code"]) == (400, "pooled_measure"), path
         assert answer.json()["detail"].endswith(instead) or f"{instead} " in answer.json()["detail"]
         assert [error["pointer"] for error in answer.json()["errors"]] == ["measures"]
-    queued = api.post("/api/v1/collections/small/comparison/", {"measures": [measure], "tests": ["sign"]}, "json")
+    queued = api.post(
+        "/api/v1/collections/small/comparison/", {"measures": [measure], "tests": ["sign"]}, "json"
+    )
     assert (queued.status_code, queued.json()["code"]) == (400, "pooled_measure")
 
 
-def test_by_default_only_what_has_values_of_topics_is_tested(api: APIClient, board: dict[str, Run]) -> None:
+def test_by_default_only_what_has_values_of_topics_is_tested(
+    api: APIClient, board: dict[str, Run]
+) -> None:
     ratio = "nDCG(norm='average')@3"
     api.patch("/api/v1/collections/small/", {"measures": [ratio, "AP", "P@1"]}, "json")
     compared = api.get("/api/v1/collections/small/comparison/").json()
     assert [one["measure"] for one in compared["measures"]] == ["AP"]
-    assert [one["measure"] for one in api.get("/api/v1/collections/small/orders/").json()["orders"]] == ["AP", "P@1"]
+    assert [
+        one["measure"] for one in api.get("/api/v1/collections/small/orders/").json()["orders"]
+    ] == ["AP", "P@1"]
     for page in ("comparison", "orders", "design"):
         assert api.get(f"/collections/small/{page}/").status_code == 200
     api.patch("/api/v1/collections/small/", {"measures": [ratio]}, "json")
     assert api.get("/api/v1/collections/small/comparison/").json()["code"] == "pooled_measure"
 
 
-def test_a_ratio_of_averages_orders_runs_as_the_averages_do(api: APIClient, board: dict[str, Run]) -> None:
+def test_a_ratio_of_averages_orders_runs_as_the_averages_do(
+    api: APIClient, board: dict[str, Run]
+) -> None:
     """What the refusal says: under one ideal it is the mean DCG divided by one number."""
     raw, ratio = "DCG@3", "nDCG(norm='average')@3"
-    rows = api.get("/api/v1/collections/small/leaderboard/", {"measures": f"{raw},{ratio}"}).json()["results"]
-    shares = [row["values"][ratio]["mean"] / row["values"][raw]["mean"] for row in rows if row["values"][raw]["mean"]]
+    rows = api.get("/api/v1/collections/small/leaderboard/", {"measures": f"{raw},{ratio}"}).json()[
+        "results"
+    ]
+    shares = [
+        row["values"][ratio]["mean"] / row["values"][raw]["mean"]
+        for row in rows
+        if row["values"][raw]["mean"]
+    ]
     assert len(shares) > 1
     assert shares == pytest.approx([shares[0]] * len(shares))
 

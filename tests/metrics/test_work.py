@@ -108,14 +108,18 @@ def test_everything_that_is_computed_has_a_limit_known_before(
     assert anonymous.get(address, query).status_code == 200
 
 
-def test_a_page_says_it_as_the_api_does(anonymous: APIClient, runs: list[Run], settings: Any) -> None:
+def test_a_page_says_it_as_the_api_does(
+    anonymous: APIClient, runs: list[Run], settings: Any
+) -> None:
     settings.EVALHUB_WORK_SECONDS = 1e-4
     page = anonymous.get("/collections/small/", {"measures": ODD})
     assert page.status_code == 400
     assert b"name fewer measures or runs" in page.content
 
 
-def test_what_is_remembered_takes_no_time(anonymous: APIClient, runs: list[Run], settings: Any) -> None:
+def test_what_is_remembered_takes_no_time(
+    anonymous: APIClient, runs: list[Run], settings: Any
+) -> None:
     assert anonymous.get(BOARD, {"measures": ODD}).status_code == 200
     settings.EVALHUB_WORK_SECONDS = 1e-6
     assert anonymous.get(BOARD, {"measures": ODD, "limit": "49"}).status_code == 200
@@ -160,7 +164,9 @@ def test_readers_without_an_account_and_addresses_too(
     assert anonymous.get(BOARD, {"measures": ODD}).status_code == 200
 
 
-def test_a_process_computes_for_few_at_once(anonymous: APIClient, runs: list[Run], all_is_dear: None) -> None:
+def test_a_process_computes_for_few_at_once(
+    anonymous: APIClient, runs: list[Run], all_is_dear: None
+) -> None:
     held = [SLOTS.take({}, 2)[0] for _ in range(2)]
     answer = anonymous.get(BOARD, {"measures": ODD})
     assert problem(answer) == (503, "server_busy")
@@ -171,7 +177,9 @@ def test_a_process_computes_for_few_at_once(anonymous: APIClient, runs: list[Run
     assert anonymous.get(BOARD, {"measures": ODD}).status_code == 200
 
 
-def test_places_can_be_without_limit(anonymous: APIClient, runs: list[Run], all_is_dear: None, settings: Any) -> None:
+def test_places_can_be_without_limit(
+    anonymous: APIClient, runs: list[Run], all_is_dear: None, settings: Any
+) -> None:
     settings.EVALHUB_DEAR_REQUESTS = 0
     with taken("anonymous", 2):
         assert anonymous.get(BOARD, {"measures": ODD}).status_code == 200
@@ -185,7 +193,10 @@ def test_places_are_free_after_every_answer(
         cache.clear()
         MEMORY.forget()
         assert anonymous.get(BOARD, {"measures": ODD}).status_code == 200
-        assert anonymous.get(f"{SMALL}/comparison/", {"measures": "nDCG@13", **pair}).status_code == 200
+        assert (
+            anonymous.get(f"{SMALL}/comparison/", {"measures": "nDCG@13", **pair}).status_code
+            == 200
+        )
         assert anonymous.get(BOARD, {"measures": "nonsense"}).status_code == 400
         # A file is written while it is sent, and has its place to the end.
         file = anonymous.get(f"{SMALL}/comparison/export/csv/", pair)
@@ -200,11 +211,15 @@ def test_a_curve_that_changes_at_every_rank_counts_all_of_them(
     settings.EVALHUB_WORK_SECONDS = 0.003
     asked = {"depth": "1000"}
     for name, code in (("nDCG", "nDCG"), ("F", "too_much_work"), ("nDCG,E", "too_much_work")):
-        answer = anonymous.get(f"/api/v1/runs/{runs[0].pk}/curve/", {"measures": name, **asked}).json()
+        answer = anonymous.get(
+            f"/api/v1/runs/{runs[0].pk}/curve/", {"measures": name, **asked}
+        ).json()
         assert code in (answer.get("code"), answer.get("curves", [{}])[0].get("measure")), name
 
 
-def test_charts_of_one_reader_are_drawn_as_many_as_a_page_has(anonymous: APIClient, runs: list[Run]) -> None:
+def test_charts_of_one_reader_are_drawn_as_many_as_a_page_has(
+    anonymous: APIClient, runs: list[Run]
+) -> None:
     with taken("drawing:address:127.0.0.1", 8):
         assert problem(anonymous.get(f"{SMALL}/charts/means.svg")) == (429, "too_many_at_once")
     assert anonymous.get(f"{SMALL}/charts/means.svg").status_code == 200
@@ -263,7 +278,9 @@ def test_work_ends_at_its_time(anonymous: APIClient, runs: list[Run], settings: 
     assert anonymous.get("/api/v1/collections/").status_code == 200
 
 
-def test_an_upload_is_read_no_further_when_its_client_has_left(api: APIClient, collection: str) -> None:
+def test_an_upload_is_read_no_further_when_its_client_has_left(
+    api: APIClient, collection: str
+) -> None:
     answer = api.post(f"{SMALL}/runs/", GOOD, content_type="text/plain", **{GONE: lambda: True})
     assert problem(answer) == (408, "client_left")
     assert not Run.objects.exists()

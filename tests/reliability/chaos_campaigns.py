@@ -183,8 +183,13 @@ class Round:
 
     def run(self) -> None:
         self._set_up()
-        jobs = [(self._enter, (team,)) for team in TEAMS] + [(self._watch, (who,)) for who in (TEAMS[0], "nobody")]
-        threads = [threading.Thread(target=target, args=given) for target, given in [*jobs, (self._judge, ())]]
+        jobs = [(self._enter, (team,)) for team in TEAMS] + [
+            (self._watch, (who,)) for who in (TEAMS[0], "nobody")
+        ]
+        threads = [
+            threading.Thread(target=target, args=given)
+            for target, given in [*jobs, (self._judge, ())]
+        ]
         for thread in threads:
             thread.start()
         self._kill()
@@ -201,10 +206,20 @@ class Round:
 
     def _set_up(self) -> None:
         post = self.organiser.post
-        fields = {"slug": self.slug, "name": self.slug, "blind": True, "visibility": "public", "measures": [MEASURE]}
+        fields = {
+            "slug": self.slug,
+            "name": self.slug,
+            "blind": True,
+            "visibility": "public",
+            "measures": [MEASURE],
+        }
         post("collections/", json=fields).raise_for_status()
-        post(f"collections/{self.slug}/qrels/", files={"file": ("q", self.chaos.judged[1])}).raise_for_status()
-        post("campaigns/", json={"slug": self.slug, "name": self.slug, "registration": "open"}).raise_for_status()
+        post(
+            f"collections/{self.slug}/qrels/", files={"file": ("q", self.chaos.judged[1])}
+        ).raise_for_status()
+        post(
+            "campaigns/", json={"slug": self.slug, "name": self.slug, "registration": "open"}
+        ).raise_for_status()
         self.closes = datetime.now(UTC) + OPEN
         self.planned = self.closes + AFTERWARDS
         phase = {"slug": "task", "name": "Task", "collection": self.slug, "measures": [MEASURE]}
@@ -213,7 +228,9 @@ class Round:
         post(f"campaigns/{self.slug}/publish/").raise_for_status()
         for name in TEAMS:
             with self.chaos.client_of(name) as client:
-                client.post(f"campaigns/{self.slug}/teams/", json={"team": f"team-{name}"}).raise_for_status()
+                client.post(
+                    f"campaigns/{self.slug}/teams/", json={"team": f"team-{name}"}
+                ).raise_for_status()
         release = {"audience": "participants", "at": self.planned.isoformat()}
         self.release = post(f"{self.phase}releases/", json=release).raise_for_status().json()["id"]
 
@@ -226,7 +243,10 @@ class Round:
                 tag, base = f"{team}-{number}", chosen.choice(list(self.chaos.runs))
                 text = self.chaos.runs[base].replace(base, tag)
                 self.made_of[tag] = base
-                form = {"files": {"file": ("run", text)}, "headers": {"Idempotency-Key": str(uuid.uuid4())}}
+                form = {
+                    "files": {"file": ("run", text)},
+                    "headers": {"Idempotency-Key": str(uuid.uuid4())},
+                }
                 answer = self.chaos.patiently(lambda: client.post(f"{self.phase}entries/", **form))  # noqa: B023
                 if answer.status_code == 201:
                     self.receipts[tag] = _instant(answer.json()["arrived_at"])
@@ -245,8 +265,12 @@ class Round:
         time.sleep(max(0.0, (self.closes - datetime.now(UTC)).total_seconds() + 1))
         headers = {"Idempotency-Key": str(uuid.uuid4())}
         form: dict[str, Any] = {"files": {"file": ("q", self.chaos.judged[2])}, "headers": headers}
-        with httpx.Client(base_url=self.organiser.base_url, headers=self.organiser.headers, timeout=30) as client:
-            answer = self.chaos.patiently(lambda: client.post(f"collections/{self.slug}/qrels/", **form))
+        with httpx.Client(
+            base_url=self.organiser.base_url, headers=self.organiser.headers, timeout=30
+        ) as client:
+            answer = self.chaos.patiently(
+                lambda: client.post(f"collections/{self.slug}/qrels/", **form)
+            )
         if answer.status_code != 201:
             self.wrong(f"judgements: {answer.status_code} {answer.text[:300]}")
 
@@ -276,13 +300,20 @@ class Round:
         for row in rows if rows is not None else shown["entries"]:
             tag = row["run"]["tag"] if rows is not None else row["tag"]
             version = row["qrels"] if rows is not None else shown["qrels"]
-            mean = (row["values"] if rows is not None else row["means"]).get(MEASURE, {}).get("mean")
+            mean = (
+                (row["values"] if rows is not None else row["means"]).get(MEASURE, {}).get("mean")
+            )
             stale = rows is not None and (row["stale"] or row["state"] != "evaluated")
             if version != shown["qrels"] and not stale:
-                self.wrong(f"{path}: {tag} has values of version {version}, {shown['qrels']} is active")
+                self.wrong(
+                    f"{path}: {tag} has values of version {version}, {shown['qrels']} is active"
+                )
             if mean is None and not stale:
                 self.wrong(f"{path}: {tag} has no value")
-            elif mean is not None and abs(mean - self.chaos.expected[version][self.made_of[tag]]) > 1e-12:
+            elif (
+                mean is not None
+                and abs(mean - self.chaos.expected[version][self.made_of[tag]]) > 1e-12
+            ):
                 self.wrong(f"{path}: {tag} has {mean} under version {version}")
 
     def _kill(self) -> None:
@@ -301,7 +332,12 @@ class Round:
         while time.monotonic() < deadline:
             self.chaos.service.revive()
             with contextlib.suppress(httpx.HTTPError):
-                if self.organiser.get(f"releases/{self.release}/").raise_for_status().json()["state"] == "done":
+                if (
+                    self.organiser.get(f"releases/{self.release}/")
+                    .raise_for_status()
+                    .json()["state"]
+                    == "done"
+                ):
                     # Those who watch see it, too.
                     time.sleep(2)
                     return
@@ -315,7 +351,11 @@ class Round:
             found: list[dict[str, Any]] = []
             while True:
                 page = {"limit": 200, "offset": len(found), **asked}
-                answer = self.chaos.patiently(lambda: self.organiser.get(path, params=page)).raise_for_status().json()  # noqa: B023
+                answer = (
+                    self.chaos.patiently(lambda: self.organiser.get(path, params=page))  # noqa: B023
+                    .raise_for_status()
+                    .json()
+                )
                 found += answer["results"]
                 if answer["next"] is None:
                     return found
@@ -323,28 +363,49 @@ class Round:
         entries = {one["tag"]: one for one in rows(f"{self.phase}entries/")}
         self.chaos.tally.entries += len(entries)
         if entries.keys() != self.receipts.keys():
-            self.wrong(f"entries without receipt or receipts without entry: {entries.keys() ^ self.receipts.keys()}")
+            self.wrong(
+                f"entries without receipt or receipts without entry: {entries.keys() ^ self.receipts.keys()}"
+            )
         for tag, one in entries.items():
             arrived = _instant(one["arrived_at"])
-            if one["late"] or arrived >= self.closes or arrived != self.receipts.get(tag) or one["state"] != "entered":
-                self.wrong(f"{tag} arrived {arrived}, its receipt says {self.receipts.get(tag)}: {one['state']}")
+            if (
+                one["late"]
+                or arrived >= self.closes
+                or arrived != self.receipts.get(tag)
+                or one["state"] != "entered"
+            ):
+                self.wrong(
+                    f"{tag} arrived {arrived}, its receipt says {self.receipts.get(tag)}: {one['state']}"
+                )
         done = self.organiser.get(f"releases/{self.release}/").json()
         if _instant(done["done_at"]) < self.planned or done["entries"] != len(entries):
             self.wrong(f"released at {done['done_at']} with {done['entries']} entries")
         acts = Counter(event["action"] for event in rows(f"collections/{self.slug}/audit/"))
-        expected = {"release.planned": 1, "release.done": 1, "collection.disclosed": 1, "entry.made": len(entries)}
+        expected = {
+            "release.planned": 1,
+            "release.done": 1,
+            "collection.disclosed": 1,
+            "entry.made": len(entries),
+        }
         if {action: acts[action] for action in expected} != expected:
             self.wrong(f"the audit trail has {acts}")
-        mails = Counter((mail["event"], mail["to"]) for mail in rows(f"campaigns/{self.slug}/outbox/"))
+        mails = Counter(
+            (mail["event"], mail["to"]) for mail in rows(f"campaigns/{self.slug}/outbox/")
+        )
         for name in TEAMS:
             for event in ("phase.closed", "release.done"):
                 if mails[event, name] != 1:
                     self.wrong(f"{mails[event, name]} mails {event} to {name}")
             own = sum(tag.startswith(name) for tag in self.receipts)
             if mails["entry.received", name] != own:
-                self.wrong(f"{mails['entry.received', name]} receipts mailed to {name} for {own} entries")
+                self.wrong(
+                    f"{mails['entry.received', name]} receipts mailed to {name} for {own} entries"
+                )
             with self.chaos.client_of(name) as client:
-                packets = {self.chaos.patiently(lambda: client.get(f"{self.phase}packet/")).content for _ in range(2)}
+                packets = {
+                    self.chaos.patiently(lambda: client.get(f"{self.phase}packet/")).content
+                    for _ in range(2)
+                }
             if len(packets) != 1:
                 self.wrong(f"the packet of {name} differs")
 

@@ -55,7 +55,11 @@ def dockerfile() -> list[tuple[str, str]]:
     """The instructions of the Dockerfile: word and the rest, continued lines joined."""
     text = re.sub(r"^\s*#.*\n", "", (ROOT / "docker/Dockerfile").read_text(), flags=re.MULTILINE)
     joined = text.replace("\\\n", " ")
-    return [(line.split(None, 1)[0], line.split(None, 1)[1]) for line in joined.splitlines() if line.strip()]
+    return [
+        (line.split(None, 1)[0], line.split(None, 1)[1])
+        for line in joined.splitlines()
+        if line.strip()
+    ]
 
 
 def path_of(name: str) -> Path:

@@ -98,7 +98,9 @@ def data_folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def filled(transactional_db: None, api: APIClient, submit: Callable[..., Run], tmp_path: Path) -> APIClient:
+def filled(
+    transactional_db: None, api: APIClient, submit: Callable[..., Run], tmp_path: Path
+) -> APIClient:
     """An install with two evaluated runs, one deleted, one being evaluated, one queued, known documents, a
     comparison that is being made, and two session sets, one evaluated, one deleted."""
     for tag in ("log", "gone"):
@@ -110,7 +112,11 @@ def filled(transactional_db: None, api: APIClient, submit: Callable[..., Run], t
     api.delete(f"/api/v1/session-sets/{SessionSet.objects.get(tag='gone').pk}/")
     for tag in ("held", "waiting"):
         upload(api, RUNS, GOOD + "3 Q0 y 2 0.5 good\n", tag=tag)
-    held = {"state": "evaluating", "lease_token": uuid.uuid4(), "lease_until": timezone.now() + timedelta(hours=1)}
+    held = {
+        "state": "evaluating",
+        "lease_token": uuid.uuid4(),
+        "lease_until": timezone.now() + timedelta(hours=1),
+    }
     Evaluation.objects.filter(run__tag="held").update(**held)
     assert api.post("/api/v1/collections/small/comparison/", {}).status_code == 202
     Comparison.objects.update(**{**held, "state": "comparing"})
@@ -118,6 +124,8 @@ def filled(transactional_db: None, api: APIClient, submit: Callable[..., Run], t
     (tmp_path / "known").write_text("1 a\n")
     with (tmp_path / "run").open("rb") as run, (tmp_path / "known").open("rb") as known:
         fields = {"file": run, "known": known, "tag": "known"}
-        answer = api.post(f"/api/v1/{RUNS}", fields, format="multipart", headers={"Idempotency-Key": "k"})
+        answer = api.post(
+            f"/api/v1/{RUNS}", fields, format="multipart", headers={"Idempotency-Key": "k"}
+        )
         assert answer.status_code == 202
     return api

@@ -35,7 +35,9 @@ class Rig:
     def submit(self, tag: str = "run") -> str:
         """The address of a new run."""
         fields = {"tag": f"{tag}-{next(NUMBERS)}"}
-        answer = self.client.post("collections/faults/runs/", files={"file": ("r", TEXTBOOK_RUN)}, data=fields)
+        answer = self.client.post(
+            "collections/faults/runs/", files={"file": ("r", TEXTBOOK_RUN)}, data=fields
+        )
         assert answer.status_code == 202, answer.text
         return str(answer.json()["url"])
 
@@ -51,11 +53,15 @@ class Rig:
 
     def ask_comparison(self, seed: int) -> str:
         """The address of a new comparison of all evaluated runs."""
-        answer = self.client.post("collections/faults/comparison/", json={"tests": ["bootstrap"], "seed": seed})
+        answer = self.client.post(
+            "collections/faults/comparison/", json={"tests": ["bootstrap"], "seed": seed}
+        )
         assert answer.status_code == 202, answer.text
         return str(answer.json()["comparison"]["url"])
 
-    def wait_for_comparison(self, address: str, state: str, seconds: float = 30.0) -> dict[str, Any]:
+    def wait_for_comparison(
+        self, address: str, state: str, seconds: float = 30.0
+    ) -> dict[str, Any]:
         deadline = time.monotonic() + seconds
         while True:
             told = self.client.get(address).json()["comparison"]
@@ -66,7 +72,9 @@ class Rig:
 
     @contextlib.contextmanager
     def worker(self, slow: float = 0.0, limit: str = "") -> Iterator[subprocess.Popen[bytes]]:
-        self.server.environment.update({"SLOW_SECONDS": str(slow), "LIMIT_SECONDS": limit, "REMAP_SIGTERM": "SIGQUIT"})
+        self.server.environment.update(
+            {"SLOW_SECONDS": str(slow), "LIMIT_SECONDS": limit, "REMAP_SIGTERM": "SIGQUIT"}
+        )
         process = self.server.start(
             "celery", "--quiet", "-A", "tests.reliability.slow_worker", "worker", "--concurrency", "1",
             "--loglevel", "ERROR", "--hostname", f"{next(NUMBERS)}@test",
@@ -107,8 +115,12 @@ def running_rig(folder: Path, lease: int) -> Iterator[Rig]:
             server.start("evalhub", "web", "--bind", f"127.0.0.1:{port}", "--processes", "1")
             server.wait()
             with server.client() as client:
-                client.post("collections/", json={"slug": "faults", "name": "Faults"}).raise_for_status()
-                client.post("collections/faults/qrels/", files={"file": ("q", TEXTBOOK_QRELS)}).raise_for_status()
+                client.post(
+                    "collections/", json={"slug": "faults", "name": "Faults"}
+                ).raise_for_status()
+                client.post(
+                    "collections/faults/qrels/", files={"file": ("q", TEXTBOOK_QRELS)}
+                ).raise_for_status()
                 yield Rig(server, client, redis, postgres, network)
         finally:
             server.stop()

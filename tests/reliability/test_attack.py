@@ -20,7 +20,10 @@ from tests.damage.world import Answer
 from tests.reliability.servers import ROOT, clean_environment
 from tests.web.test_matrix import MATRIX
 
-NAMES = {"collection": "board", **dict.fromkeys(("run", "other", "large", "set", "comparison"), "id")}
+NAMES = {
+    "collection": "board",
+    **dict.fromkeys(("run", "other", "large", "set", "comparison"), "id"),
+}
 BOARD = {"ranked": 2, "results": [
     {"run": {"id": "a", "tag": "x"}, "rank": 1, "state": "ranked", "lines": 9, "values": {"AP": {"mean": 0.5}}},
     {"run": {"id": "b", "tag": "y"}, "rank": 2, "state": "ranked", "lines": 9, "values": {"AP": {"mean": 0.25}}},
@@ -39,14 +42,21 @@ def test_every_address_that_is_read_has_its_dearest_request() -> None:
 def test_a_broken_limit_is_told() -> None:
     kept = Seen(dict(zip(PAUSES, (0.9, 1.9), strict=True)), 9, [], {"web": MEMORY["web"]})
     assert Row("kept", kept, Counter({"400 bad_filter": 3}), 1.0, 0.0, MEMORY).broken == []
-    late = Seen(dict(zip(PAUSES, (1.1, 2.1), strict=True)), 9, ["/healthz: ReadTimeout"], {"web": MEMORY["web"] + 1})
+    late = Seen(
+        dict(zip(PAUSES, (1.1, 2.1), strict=True)),
+        9,
+        ["/healthz: ReadTimeout"],
+        {"web": MEMORY["web"] + 1},
+    )
     assert len(Row("late", late, Counter({"500 server_error": 1}), 1.0, 0.0, MEMORY).broken) == 5
     assert len(attacks()) > 2 * len(COMPUTED)
 
 
 def changed(**row: object) -> bytes:
     """The board with another first row."""
-    return json.dumps({**BOARD, "results": [{**BOARD["results"][0], **row}, BOARD["results"][1]]}).encode()  # type: ignore[index]
+    return json.dumps(
+        {**BOARD, "results": [{**BOARD["results"][0], **row}, BOARD["results"][1]]}
+    ).encode()  # type: ignore[index]
 
 
 @pytest.mark.parametrize(
@@ -76,7 +86,9 @@ def test_every_kind_of_damage_has_a_name_of_its_own() -> None:
 def test_an_installation_is_damaged_and_repaired(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.damage", "--only", "a vector is gone", "--flips", "1"]
     environment = clean_environment(tmp_path)
-    done = subprocess.run(command, env=environment, cwd=ROOT, check=False, capture_output=True, text=True)
+    done = subprocess.run(
+        command, env=environment, cwd=ROOT, check=False, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"a vector is gone +same +vector_missing +yes", done.stdout)
     assert "damage: 1 kinds, 0 with a fault; " in done.stdout

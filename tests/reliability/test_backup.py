@@ -49,14 +49,18 @@ def test_every_model_of_the_project_is_in_a_backup(filled: APIClient, tmp_path: 
     assert set(manifest["rows"]) | LEFT_OUT == every
     assert set(manifest["rows"]) & LEFT_OUT == set()
     assert manifest["rows"] == counts()
-    assert {"runs.run", "runs.rememberedanswer", "metrics.metricvector", "auth.permission"} <= set(manifest["rows"])
+    assert {"runs.run", "runs.rememberedanswer", "metrics.metricvector", "auth.permission"} <= set(
+        manifest["rows"]
+    )
     ours = {label for label in LEFT_OUT if label.startswith(("runs.", "metrics.", "evalhub."))}
     made_again = {"runs.parameter", "runs.parameterset"}
     assert ours == {"runs.install", "runs.ratecounter", "metrics.dispatcherround", *made_again}
 
 
 def test_a_backup_comes_back_as_it_was(filled: APIClient, settings: Any, tmp_path: Path) -> None:
-    evaluated = Run.objects.filter(collection__slug="small", deleted_at=None, evaluations__state="evaluated")
+    evaluated = Run.objects.filter(
+        collection__slug="small", deleted_at=None, evaluations__state="evaluated"
+    )
     labelled = {"run": str(evaluated[0].pk)}
     assert filled.put("/api/v1/collections/small/labels/main/", labelled).status_code == 201
     board, systems = filled.get(BOARD).json(), filled.get(SYSTEMS).json()
@@ -67,14 +71,18 @@ def test_a_backup_comes_back_as_it_was(filled: APIClient, settings: Any, tmp_pat
     assert "0 faults" in restore(tmp_path / "b.tar")
     assert counts() == before
     assert list(Run.objects.order_by("pk").values_list("pk", "created_at")) == moments
-    assert {(v.evaluation_id, v.measure): bytes(v.content) for v in MetricVector.objects.all()} == vectors
+    assert {
+        (v.evaluation_id, v.measure): bytes(v.content) for v in MetricVector.objects.all()
+    } == vectors
     again = filled.get(BOARD).json()
     assert filled.get(SYSTEMS).json() == systems
     # What was being evaluated waits again: no worker of the old install holds it.
     assert board["states"] == {"evaluated": 2, "queued": 2, "evaluating": 1}
     assert again["states"] == {"evaluated": 2, "queued": 3}
     states = [[row.pop("state") for row in one["results"]] for one in (board, again)]
-    assert states == [["ranked"] * 2 + state for state in (["evaluating", "queued", "queued"], ["queued"] * 3)]
+    assert states == [
+        ["ranked"] * 2 + state for state in (["evaluating", "queued", "queued"], ["queued"] * 3)
+    ]
     assert {**again, "states": 0} == {**board, "states": 0}
     assert list(find_faults()) == []
     # The token, the sequences, the files and the idempotency key work.
@@ -98,11 +106,15 @@ def test_webhooks_come_back_and_those_of_another_key_are_disabled(
     assert Webhook.objects.get(enabled=True).secret_sealed == made.secret_sealed
     start_anew(settings, tmp_path / "other")
     settings.SECRET_KEY = "another-key-another-key-another-key-another"
-    assert "webhooks disabled: 1; their secrets were sealed with another secret key" in restore(tmp_path / "b.tar")
+    assert "webhooks disabled: 1; their secrets were sealed with another secret key" in restore(
+        tmp_path / "b.tar"
+    )
     assert Webhook.objects.get().disabled_reason == "secret_unreadable"
 
 
-def test_a_backup_is_refused_by_an_install_that_is_not_empty(filled: APIClient, tmp_path: Path) -> None:
+def test_a_backup_is_refused_by_an_install_that_is_not_empty(
+    filled: APIClient, tmp_path: Path
+) -> None:
     write_backup(tmp_path / "b.tar")
     before = counts()
     with pytest.raises(CommandError, match="not empty"):
@@ -110,7 +122,9 @@ def test_a_backup_is_refused_by_an_install_that_is_not_empty(filled: APIClient, 
     assert counts() == before
 
 
-def test_a_backup_of_another_version_says_so(filled: APIClient, settings: Any, tmp_path: Path) -> None:
+def test_a_backup_of_another_version_says_so(
+    filled: APIClient, settings: Any, tmp_path: Path
+) -> None:
     write_backup(tmp_path / "b.tar")
     start_anew(settings, tmp_path / "other")
     backup = Backup(tmp_path / "b.tar")
@@ -133,7 +147,9 @@ def test_an_interrupted_backup_leaves_nothing_behind(
         patch.setattr("evalhub.operating.backup._named_files", told_to_end)
         assert attempt("backup", str(tmp_path / "b.tar"))[0] == 128 + signal.SIGTERM
     assert list(tmp_path.glob("*backup*")) == []
-    killed, alive, young = (tmp_path / f".evalhub-backup-{name}.part" for name in ("killed", "alive", "young"))
+    killed, alive, young = (
+        tmp_path / f".evalhub-backup-{name}.part" for name in ("killed", "alive", "young")
+    )
     for part in (killed, alive, young):
         part.touch()
         os.utime(part, (time.time() - (0 if part == young else 60),) * 2)
@@ -155,10 +171,15 @@ def test_a_place_where_no_backup_can_be_is_said_in_words(
         call_command("backup", str(tmp_path / "nowhere" / "b.tar"))
     with monkeypatch.context() as patch:
         patch.setattr(tarfile.TarFile, "addfile", full)
-        with pytest.raises(CommandError, match=r"cannot write .*: No space left on device; nothing is left of it"):
+        with pytest.raises(
+            CommandError, match=r"cannot write .*: No space left on device; nothing is left of it"
+        ):
             call_command("backup", str(tmp_path / "b.tar"))
     assert list(tmp_path.glob("*b*.tar")) + list(tmp_path.glob(".evalhub*")) == []
-    for path, what in ((tmp_path, "Is a directory"), (tmp_path / "b.tar", "No such file or directory")):
+    for path, what in (
+        (tmp_path, "Is a directory"),
+        (tmp_path / "b.tar", "No such file or directory"),
+    ):
         with pytest.raises(CommandError, match=f"cannot restore {path}: {what}"):
             restore(path)
     write_backup(tmp_path / "b.tar")
@@ -166,7 +187,9 @@ def test_a_place_where_no_backup_can_be_is_said_in_words(
     start_anew(settings, tmp_path / "other")
     with monkeypatch.context() as patch:
         patch.setattr("evalhub.operating.restoring.keep_file", full)
-        with pytest.raises(CommandError, match=r"no space is left on the disk of .*other; free some"):
+        with pytest.raises(
+            CommandError, match=r"no space is left on the disk of .*other; free some"
+        ):
             restore(tmp_path / "b.tar")
     assert not Run.objects.exists()
     restore(tmp_path / "b.tar")
@@ -180,7 +203,9 @@ def meaning_of(path: Path) -> dict[str, str]:
         for member in tar:
             content = tar.extractfile(member).read()  # type: ignore[union-attr]
             if member.name.startswith("rows/"):
-                rows = [json.dumps(json.loads(line), sort_keys=True) for line in content.splitlines()]
+                rows = [
+                    json.dumps(json.loads(line), sort_keys=True) for line in content.splitlines()
+                ]
                 content = "\n".join(rows).encode()
             if member.name != "manifest.json":
                 found[member.name] = hashlib.sha256(content).hexdigest()
@@ -196,7 +221,9 @@ def move(environment: dict[str, str], source: Path, target: Path) -> str:
         f"c('backup', {str(target)!r})"
     )
     command = [sys.executable, "manage.py", "shell", "-c", script]
-    done = subprocess.run(command, env=environment, cwd=ROOT, check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        command, env=environment, cwd=ROOT, check=True, capture_output=True, text=True
+    )
     return done.stdout
 
 
@@ -204,9 +231,13 @@ def fill(server: Server) -> None:
     simulated = simulate_collection(topics=5)
     with server.client() as client:
         client.post("collections/", json={"slug": "moved", "name": "Moved"}).raise_for_status()
-        client.post("collections/moved/qrels/", files={"file": ("q", simulated.qrels)}).raise_for_status()
+        client.post(
+            "collections/moved/qrels/", files={"file": ("q", simulated.qrels)}
+        ).raise_for_status()
         for run in simulated.runs.values():
-            answer = client.post("collections/moved/runs/", content=gzip.compress(run.encode()), headers=GZIP)
+            answer = client.post(
+                "collections/moved/runs/", content=gzip.compress(run.encode()), headers=GZIP
+            )
             wait_until_evaluated(client, answer.raise_for_status().json()["url"])
 
 
@@ -231,7 +262,12 @@ def test_a_backup_moves_between_the_databases_and_back(
 
 @pytest.mark.parametrize(
     ("minutes", "age"),
-    [(0.2, "made just now"), (12.3, "12 minutes old"), (190, "3 hours old"), (5 * 24 * 60, "5 days old")],
+    [
+        (0.2, "made just now"),
+        (12.3, "12 minutes old"),
+        (190, "3 hours old"),
+        (5 * 24 * 60, "5 days old"),
+    ],
 )
 def test_the_age_of_a_backup_is_said_in_words(minutes: float, age: str) -> None:
     made_at = (timezone.now() - timedelta(minutes=minutes)).isoformat()

@@ -61,13 +61,17 @@ print(json.dumps({**{name: getattr(channel, name) for name in names}, **retries}
 """
 
 
-@pytest.mark.skipif(not (installed() or os.environ.get("EVALHUB_TEST_REQUIRED")), reason="no Redis to start")
+@pytest.mark.skipif(
+    not (installed() or os.environ.get("EVALHUB_TEST_REQUIRED")), reason="no Redis to start"
+)
 def test_the_channel_to_redis_has_the_options_that_it_was_given(tmp_path: Path) -> None:
     """Without its time limits a worker that lost its network for ten seconds never hears again."""
     with own_redis() as redis:
         environment = {**clean_environment(tmp_path), "EVALHUB_REDIS_URL": redis.url}
         command = [sys.executable, "manage.py", "shell", "-v", "0", "-c", SCRIPT]
-        done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            command, env=environment, cwd=ROOT, capture_output=True, text=True, check=True
+        )
     effective: dict[str, Any] = json.loads(done.stdout)
     assert effective == {
         "visibility_timeout": 900,
@@ -96,10 +100,14 @@ print(import_module("celery.apps.worker").REMAP_SIGTERM)
 """
 
 
-@pytest.mark.parametrize("load", ["load_worker", "(load_web(), load_worker)[1]"], ids=["alone", "beside a web server"])
+@pytest.mark.parametrize(
+    "load", ["load_worker", "(load_web(), load_worker)[1]"], ids=["alone", "beside a web server"]
+)
 def test_a_worker_of_ours_answers_sigterm_with_the_soft_shutdown(tmp_path: Path, load: str) -> None:
     """Celery reads the setting when it is imported: nothing may import it earlier."""
     environment = {**clean_environment(tmp_path), "DJANGO_SETTINGS_MODULE": "evalhub.settings"}
     command = [sys.executable, "-c", LOADED.replace("LOAD", load)]
-    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        command, env=environment, cwd=ROOT, capture_output=True, text=True, check=True
+    )
     assert done.stdout == "SIGQUIT\n"

@@ -11,7 +11,9 @@ from tests.reliability.rigs import WEED, installed
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "services", "machines"])
-def test_nothing_is_lost_doubled_or_different_while_processes_are_killed_and_frozen(kind: str) -> None:
+def test_nothing_is_lost_doubled_or_different_while_processes_are_killed_and_frozen(
+    kind: str,
+) -> None:
     if kind == "services" and not (installed() or os.environ.get("EVALHUB_TEST_REQUIRED")):
         pytest.skip("no PostgreSQL or Redis to start")
     if kind == "machines" and not (installed() and WEED):

@@ -14,7 +14,13 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
 
 from evalhub.operating import checks
-from evalhub.operating.checks import check_data_folder, check_database, check_lease, check_redis, file_system
+from evalhub.operating.checks import (
+    check_data_folder,
+    check_database,
+    check_lease,
+    check_redis,
+    file_system,
+)
 from evalhub.serving.worker import CheckStep
 from tests.reliability.rigs import OwnRedis, installed, own_redis
 from tests.reliability.servers import ROOT, clean_environment
@@ -61,13 +67,17 @@ sshfs#x /mnt fuse.sshfs rw 0 0
         ("/", "ext4"),
     ],
 )
-def test_the_file_system_of_a_path_is_the_nearest_mount(tmp_path: Path, path: str, kind: str) -> None:
+def test_the_file_system_of_a_path_is_the_nearest_mount(
+    tmp_path: Path, path: str, kind: str
+) -> None:
     (tmp_path / "mounts").write_text(MOUNTS)
     assert file_system(Path(path), tmp_path / "mounts") == kind
     assert file_system(Path(path), tmp_path / "nothing") == ""
 
 
-def test_sqlite_on_a_network_file_system_is_refused(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sqlite_on_a_network_file_system_is_refused(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     settings.EVALHUB_DATABASE_URL = settings.EVALHUB_REDIS_URL = ""
     monkeypatch.setattr(checks, "file_system", lambda path: "nfs4")
     assert ids(check_database()) == ["evalhub.E002"]
@@ -88,9 +98,12 @@ def test_a_data_folder_that_cannot_be_used_is_refused(settings: Any, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("seconds", "sound"), [(1, False), (2, True), (30, True), (3600, True), (3601, False), (0, False)]
+    ("seconds", "sound"),
+    [(1, False), (2, True), (30, True), (3600, True), (3601, False), (0, False)],
 )
-def test_a_lease_is_neither_too_short_nor_too_long(settings: Any, seconds: int, sound: bool) -> None:
+def test_a_lease_is_neither_too_short_nor_too_long(
+    settings: Any, seconds: int, sound: bool
+) -> None:
     settings.EVALHUB_LEASE_SECONDS = seconds
     assert (check_lease() == []) == sound
 
@@ -130,7 +143,9 @@ def test_a_process_that_ends_looks_for_no_garbage(tmp_path: Path) -> None:
     )
     environment = {**clean_environment(tmp_path), "DJANGO_SETTINGS_MODULE": "evalhub.settings"}
     command = [sys.executable, "-c", code]
-    done = subprocess.run(command, env=environment, cwd=ROOT, check=True, timeout=60, capture_output=True, text=True)
+    done = subprocess.run(
+        command, env=environment, cwd=ROOT, check=True, timeout=60, capture_output=True, text=True
+    )
     assert done.stdout == "True True\n"
 
 
@@ -159,7 +174,9 @@ def redis() -> Iterator[OwnRedis]:
         ({"maxmemory-policy": "allkeys-random", "save": ""}, ["evalhub.E007", "evalhub.W008"]),
     ],
 )
-def test_a_redis_that_evicts_messages_is_refused(redis: OwnRedis, options: dict[str, str], found: list[str]) -> None:
+def test_a_redis_that_evicts_messages_is_refused(
+    redis: OwnRedis, options: dict[str, str], found: list[str]
+) -> None:
     for name, value in options.items():
         redis.client().config_set(name, value)
     assert ids(check_redis(redis.url)) == found

@@ -21,7 +21,13 @@ import redis
 from evalhub.operating.simulation import TEXTBOOK_QRELS, TEXTBOOK_RUN
 from tests.reliability.compose import example_environment, load
 from tests.reliability.conftest import own_database
-from tests.reliability.servers import NO_CERTIFICATES, Server, clean_environment, free_port, wait_until_evaluated
+from tests.reliability.servers import (
+    NO_CERTIFICATES,
+    Server,
+    clean_environment,
+    free_port,
+    wait_until_evaluated,
+)
 
 pytestmark = pytest.mark.services
 
@@ -71,7 +77,9 @@ def is_free(url: str) -> bool:
 class Stack:
     """The services of the file, started one by one as docker compose would."""
 
-    def __init__(self, compose: dict[str, Any], folder: Path, database_url: str, redis_port: int) -> None:
+    def __init__(
+        self, compose: dict[str, Any], folder: Path, database_url: str, redis_port: int
+    ) -> None:
         environment = dict(compose["web"]["environment"])
         environment["EVALHUB_DATABASE_URL"] = database_url
         environment["EVALHUB_REDIS_URL"] = environment["EVALHUB_REDIS_URL"].replace(
@@ -81,16 +89,23 @@ class Stack:
         environment["EVALHUB_WORKER_PROCESSES"] = "1"
         self.port = free_port()
         self.log = folder / "log"
-        self.server = Server(f"http://127.0.0.1:{self.port}", {**clean_environment(folder), **environment})
+        self.server = Server(
+            f"http://127.0.0.1:{self.port}", {**clean_environment(folder), **environment}
+        )
         self._compose = compose
 
     def start(self, name: str) -> subprocess.Popen[bytes]:
-        command = [part.replace("0.0.0.0:8000", f"127.0.0.1:{self.port}") for part in self._compose[name]["command"]]
+        command = [
+            part.replace("0.0.0.0:8000", f"127.0.0.1:{self.port}")
+            for part in self._compose[name]["command"]
+        ]
         return self.server.start(*command, log=self.log)
 
     def get(self, path: str, token: str = TOKEN) -> httpx.Response:
         headers = {"Authorization": f"Bearer {token}"}
-        return httpx.get(self.server.url + path, headers=headers, timeout=30, verify=NO_CERTIFICATES)
+        return httpx.get(
+            self.server.url + path, headers=headers, timeout=30, verify=NO_CERTIFICATES
+        )
 
     def answers(self, path: str, status: int) -> bool:
         try:
@@ -105,7 +120,9 @@ class Stack:
 
 def submit(client: httpx.Client, slug: str) -> str:
     client.post("collections/", json={"slug": slug, "name": slug}).raise_for_status()
-    client.post(f"collections/{slug}/qrels/", files={"file": ("q", TEXTBOOK_QRELS)}).raise_for_status()
+    client.post(
+        f"collections/{slug}/qrels/", files={"file": ("q", TEXTBOOK_QRELS)}
+    ).raise_for_status()
     answer = client.post(f"collections/{slug}/runs/", files={"file": ("r", TEXTBOOK_RUN)})
     assert answer.status_code == 202, answer.text
     return str(answer.json()["url"])
@@ -129,7 +146,9 @@ def test_the_stack_starts_scales_and_stops(
         assert stack.start("migrate").wait(60) == 0
         web = stack.start("web")
         until(lambda: stack.answers("/healthz", 200))
-        assert [reason["code"] for reason in stack.get("/readyz").json()["reasons"]] == ["no_dispatcher_round"]
+        assert [reason["code"] for reason in stack.get("/readyz").json()["reasons"]] == [
+            "no_dispatcher_round"
+        ]
 
         with stack.server.client() as client:
             url = submit(client, "waiting")

@@ -28,7 +28,10 @@ def test_a_backup_whose_rows_were_altered_is_refused_before_anything_is_installe
 ) -> None:
     path = tmp_path / "b.tar"
     write_backup(path)
-    rewrite(path, lambda name, b: b.replace(b'"good"', b'"fine"') if name == "rows/runs.run.jsonl" else b)
+    rewrite(
+        path,
+        lambda name, b: b.replace(b'"good"', b'"fine"') if name == "rows/runs.run.jsonl" else b,
+    )
     start_anew(settings, tmp_path / "other")
     for options in ((), ("--verify",)):
         out = io.StringIO()
@@ -42,10 +45,15 @@ def test_a_backup_whose_rows_were_altered_is_refused_before_anything_is_installe
 def test_a_backup_with_a_damaged_file_installs_everything_else(
     filled: APIClient, settings: Any, tmp_path: Path, damage: str
 ) -> None:
-    good, others = Run.objects.get(tag="good").sha256, set(Run.objects.values_list("sha256", flat=True))
+    good, others = (
+        Run.objects.get(tag="good").sha256,
+        set(Run.objects.values_list("sha256", flat=True)),
+    )
     board, before, path = filled.get(BOARD).json()["results"], counts(), tmp_path / "b.tar"
     write_backup(path)
-    altered = (lambda b: b.replace(b"3.0", b"9.0")) if damage == "content differs" else (lambda b: None)
+    altered = (
+        (lambda b: b.replace(b"3.0", b"9.0")) if damage == "content differs" else (lambda b: None)
+    )
     rewrite(path, lambda name, b: altered(b) if good in name else b)
     status, text = attempt("restore", str(path), "--verify")
     assert (status, f"wrong files/{good}: {damage}" in text) == (1, True), text
@@ -58,7 +66,9 @@ def test_a_backup_with_a_damaged_file_installs_everything_else(
     assert {finding.code for finding in find_faults()} == {"file_missing"}
 
 
-def test_a_damaged_header_in_a_backup_costs_its_file_alone(filled: APIClient, settings: Any, tmp_path: Path) -> None:
+def test_a_damaged_header_in_a_backup_costs_its_file_alone(
+    filled: APIClient, settings: Any, tmp_path: Path
+) -> None:
     """Not everything behind it, the manifest included."""
     path, before = tmp_path / "b.tar", counts()
     write_backup(path)
@@ -73,7 +83,12 @@ def test_a_damaged_header_in_a_backup_costs_its_file_alone(filled: APIClient, se
         assert len(tar.getnames()) < len(names) - 1
     start_anew(settings, tmp_path / "other")
     status, text = attempt("restore", str(path))
-    assert (status, text.count("wrong "), f"wrong {hidden}: missing" in text, counts()) == (1, 1, True, before), text
+    assert (status, text.count("wrong "), f"wrong {hidden}: missing" in text, counts()) == (
+        1,
+        1,
+        True,
+        before,
+    ), text
     there = {f"files/{stored.name}" for stored in (tmp_path / "other" / "files").glob("*/*")}
     assert there == {name for name in names if name.startswith("files/")} - {hidden}
 
@@ -88,7 +103,8 @@ def replace_by_folder(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "damage"), [("altered", alter), ("unreadable", replace_by_folder), ("missing", Path.unlink)]
+    ("state", "damage"),
+    [("altered", alter), ("unreadable", replace_by_folder), ("missing", Path.unlink)],
 )
 def test_a_damaged_stored_file_is_told_and_the_rest_comes_back(
     filled: APIClient, settings: Any, tmp_path: Path, state: str, damage: Callable[[Path], None]
@@ -104,7 +120,11 @@ def test_a_damaged_stored_file_is_told_and_the_rest_comes_back(
     backup.close()
     start_anew(settings, tmp_path / "other")
     status, text = attempt("restore", str(path))
-    assert (status, f"not in the backup: files/{sha256}, which {LACKING[state]} " in text, counts()) == (
+    assert (
+        status,
+        f"not in the backup: files/{sha256}, which {LACKING[state]} " in text,
+        counts(),
+    ) == (
         1,
         True,
         before,
@@ -133,7 +153,9 @@ def test_a_stored_file_that_fails_while_it_is_copied_leaves_a_whole_backup(
     backup.close()
 
 
-def test_a_stored_file_that_was_altered_before_an_older_backup_is_found(filled: APIClient, tmp_path: Path) -> None:
+def test_a_stored_file_that_was_altered_before_an_older_backup_is_found(
+    filled: APIClient, tmp_path: Path
+) -> None:
     """Older ones hold it under its name, with a manifest that agrees."""
     sha256, path = Run.objects.get(tag="good").sha256, tmp_path / "b.tar"
     write_backup(path)
@@ -182,7 +204,9 @@ def test_a_manifest_that_was_altered_is_refused_in_words(filled: APIClient, tmp_
     whole = path.read_bytes()
     changes: dict[str, Callable[[bytes], bytes]] = {
         "is damaged": lambda b: b.replace(b'"made_at": "20', b'"made_at": "21'),
-        "manifest is not the one that": lambda b: b.replace(b'"engine_version"', b'"engine_versjon"'),
+        "manifest is not the one that": lambda b: b.replace(
+            b'"engine_version"', b'"engine_versjon"'
+        ),
         "names no format": lambda b: b.replace(b'"format"', b'"fprmat"'),
         "has format 3": lambda b: b.replace(b'"format": 2', b'"format": 3'),
         "is not a backup: ": lambda b: b"[]",

@@ -34,7 +34,12 @@ def flip(path: Path, place: int) -> None:
 @pytest.fixture
 def stored(api: APIClient, collection: str, request: pytest.FixtureRequest) -> Run:
     """A run of several megabytes."""
-    assert upload(api, f"collections/{collection}/runs/", PACKED[request.param](LARGE.encode())).status_code == 202
+    assert (
+        upload(
+            api, f"collections/{collection}/runs/", PACKED[request.param](LARGE.encode())
+        ).status_code
+        == 202
+    )
     return Run.objects.get()
 
 
@@ -59,7 +64,9 @@ def test_a_large_altered_file_ends_in_the_middle(api: APIClient, stored: Run, pa
     assert sum(map(len, got)) < len(LARGE) - 500_000
 
 
-@pytest.mark.parametrize("content", [GOOD.replace("3.0", "0.5"), GOOD[:-1], "", "PK\x03\x04", "\x1f\x8bx"])
+@pytest.mark.parametrize(
+    "content", [GOOD.replace("3.0", "0.5"), GOOD[:-1], "", "PK\x03\x04", "\x1f\x8bx"]
+)
 def test_a_small_altered_file_is_an_error_and_no_byte_of_it_is_sent(
     api: APIClient, submit: Callable[..., Run], content: str
 ) -> None:
@@ -77,7 +84,9 @@ def test_the_connection_is_cut_so_that_a_client_notices(embedded: Server) -> Non
     """Through the real server, compressed on the way and not."""
     with embedded.client() as client:
         client.post("collections/", json={"slug": "cut", "name": "Cut"}).raise_for_status()
-        sent = client.post("collections/cut/runs/", content=LARGE, headers={"Content-Type": "text/plain"})
+        sent = client.post(
+            "collections/cut/runs/", content=LARGE, headers={"Content-Type": "text/plain"}
+        )
         path = f"{sent.raise_for_status().json()['url']}file/"
         assert client.get(path).text == LARGE
         sha256 = hashlib.sha256(LARGE.encode()).hexdigest()

@@ -25,7 +25,9 @@ PHASE = {
 def test_parallel_entries_get_exactly_the_slots(server: Server) -> None:
     with server.client() as organiser, server.client() as team:
         organiser.post("collections/", json={"slug": "open", "name": "Open"}).raise_for_status()
-        organiser.post("campaigns/", json={"slug": "cup", "name": "Cup", "registration": "open"}).raise_for_status()
+        organiser.post(
+            "campaigns/", json={"slug": "cup", "name": "Cup", "registration": "open"}
+        ).raise_for_status()
         organiser.post("campaigns/cup/phases/", json=PHASE).raise_for_status()
         organiser.post("campaigns/cup/publish/").raise_for_status()
         team.headers["Authorization"] = f"Bearer {server.make_admin()}"

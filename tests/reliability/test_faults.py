@@ -17,7 +17,8 @@ from tests.reliability.rigs import installed
 from tests.reliability.servers import wait_until_evaluated
 
 pytestmark = pytest.mark.skipif(
-    not installed() and not os.environ.get("EVALHUB_TEST_REQUIRED"), reason="no PostgreSQL or Redis to start"
+    not installed() and not os.environ.get("EVALHUB_TEST_REQUIRED"),
+    reason="no PostgreSQL or Redis to start",
 )
 LEASE = 3
 
@@ -63,7 +64,9 @@ def test_a_message_nobody_knows_stops_nothing(rig: Rig, worker: subprocess.Popen
 
 
 @pytest.mark.parametrize("loss", ["killed", "flushed"])
-def test_messages_that_redis_lost_are_sent_again(rig: Rig, worker: subprocess.Popen[bytes], loss: str) -> None:
+def test_messages_that_redis_lost_are_sent_again(
+    rig: Rig, worker: subprocess.Popen[bytes], loss: str
+) -> None:
     rig.wait_for(rig.submit(), "evaluated")
     child = child_of(worker)
     child.suspend()
@@ -82,7 +85,9 @@ def test_messages_that_redis_lost_are_sent_again(rig: Rig, worker: subprocess.Po
         rig.wait_for(run, "evaluated")
 
 
-def test_a_worker_hears_again_after_the_network_was_silent(rig: Rig, worker: subprocess.Popen[bytes]) -> None:
+def test_a_worker_hears_again_after_the_network_was_silent(
+    rig: Rig, worker: subprocess.Popen[bytes]
+) -> None:
     """What Redis says meanwhile is gone; without a time limit on its sockets a worker would listen for ever."""
     rig.wait_for(rig.submit(), "evaluated")
     rig.network.cut.set()
@@ -104,12 +109,20 @@ def test_a_full_redis_refuses_and_loses_nothing(rig: Rig, worker: subprocess.Pop
     rig.wait_for(run, "evaluated")
 
 
-def test_a_database_that_goes_away_costs_no_attempt(rig: Rig, worker: subprocess.Popen[bytes]) -> None:
+def test_a_database_that_goes_away_costs_no_attempt(
+    rig: Rig, worker: subprocess.Popen[bytes]
+) -> None:
     run = rig.submit()
     rig.wait_for(run, "evaluating")
     rig.postgres.kill()
-    for method, address in (("GET", "collections/"), ("POST", "collections/faults/runs/"), ("GET", run)):
-        answer = rig.client.request(method, address, content=TEXTBOOK_RUN, headers={"Content-Type": "text/plain"})
+    for method, address in (
+        ("GET", "collections/"),
+        ("POST", "collections/faults/runs/"),
+        ("GET", run),
+    ):
+        answer = rig.client.request(
+            method, address, content=TEXTBOOK_RUN, headers={"Content-Type": "text/plain"}
+        )
         assert (answer.status_code, answer.json()["code"]) == (503, "database_unavailable")
         assert answer.headers["Retry-After"]
     # Longer than the lease: when the database is back the heartbeat must come before the reaper.
@@ -119,7 +132,9 @@ def test_a_database_that_goes_away_costs_no_attempt(rig: Rig, worker: subprocess
     assert rig.evaluation(run)["attempts"] == 1
 
 
-def test_a_connection_that_broke_between_two_runs_is_opened_again(rig: Rig, worker: subprocess.Popen[bytes]) -> None:
+def test_a_connection_that_broke_between_two_runs_is_opened_again(
+    rig: Rig, worker: subprocess.Popen[bytes]
+) -> None:
     """A worker keeps its connections, and its database is started again while it has nothing to do."""
     rig.wait_for(rig.submit(), "evaluated")
     rig.postgres.kill()
@@ -129,7 +144,9 @@ def test_a_connection_that_broke_between_two_runs_is_opened_again(rig: Rig, work
     assert rig.evaluation(run)["attempts"] == 1
 
 
-def test_a_killed_pool_process_is_replaced_and_its_run_evaluated(rig: Rig, worker: subprocess.Popen[bytes]) -> None:
+def test_a_killed_pool_process_is_replaced_and_its_run_evaluated(
+    rig: Rig, worker: subprocess.Popen[bytes]
+) -> None:
     run = rig.submit()
     rig.wait_for(run, "evaluating")
     child_of(worker).kill()
@@ -137,7 +154,9 @@ def test_a_killed_pool_process_is_replaced_and_its_run_evaluated(rig: Rig, worke
     assert rig.evaluation(run)["attempts"] == 2
 
 
-def test_a_frozen_worker_is_overtaken_and_changes_nothing(rig: Rig, worker: subprocess.Popen[bytes]) -> None:
+def test_a_frozen_worker_is_overtaken_and_changes_nothing(
+    rig: Rig, worker: subprocess.Popen[bytes]
+) -> None:
     run = rig.submit()
     rig.wait_for(run, "evaluating")
     signal_all(worker, signal.SIGSTOP)
@@ -150,7 +169,9 @@ def test_a_frozen_worker_is_overtaken_and_changes_nothing(rig: Rig, worker: subp
     assert rig.evaluation(run) == before
 
 
-def test_a_worker_told_to_end_gives_back_what_it_has_in_hand(rig: Rig, worker: subprocess.Popen[bytes]) -> None:
+def test_a_worker_told_to_end_gives_back_what_it_has_in_hand(
+    rig: Rig, worker: subprocess.Popen[bytes]
+) -> None:
     signal_all(worker, signal.SIGSTOP)
     try:
         with rig.worker(slow=300) as ending:
@@ -179,7 +200,9 @@ def test_a_comparison_survives_its_worker(rig: Rig, worker: subprocess.Popen[byt
     assert rig.client.get(comparison).json()["measures"][0]["pairs"]
 
 
-def test_a_worker_told_to_end_gives_back_its_comparison(rig: Rig, worker: subprocess.Popen[bytes]) -> None:
+def test_a_worker_told_to_end_gives_back_its_comparison(
+    rig: Rig, worker: subprocess.Popen[bytes]
+) -> None:
     signal_all(worker, signal.SIGSTOP)
     try:
         with rig.worker(slow=300) as ending:
@@ -194,7 +217,9 @@ def test_a_worker_told_to_end_gives_back_its_comparison(rig: Rig, worker: subpro
     rig.wait_for_comparison(comparison, "compared")
 
 
-def test_a_worker_ends_an_evaluation_over_its_time_limit(rig: Rig, worker: subprocess.Popen[bytes]) -> None:
+def test_a_worker_ends_an_evaluation_over_its_time_limit(
+    rig: Rig, worker: subprocess.Popen[bytes]
+) -> None:
     """F22: and has its slot free for the next one."""
     signal_all(worker, signal.SIGSTOP)
     try:
@@ -218,7 +243,9 @@ def test_an_evaluation_that_takes_all_memory_is_nobody_elses_fate(rig: Rig) -> N
     assert (evaluation["error_code"], evaluation["attempts"]) == ("evaluation_crashed", 3)
 
 
-def test_a_greedy_run_in_a_batch_is_nobody_elses_fate(rig: Rig, worker: subprocess.Popen[bytes]) -> None:
+def test_a_greedy_run_in_a_batch_is_nobody_elses_fate(
+    rig: Rig, worker: subprocess.Popen[bytes]
+) -> None:
     """It takes the others of its batch with it once, and is alone from then on."""
     signal_all(worker, signal.SIGSTOP)
     try:
@@ -236,7 +263,9 @@ def test_a_greedy_run_in_a_batch_is_nobody_elses_fate(rig: Rig, worker: subproce
     assert {rig.evaluation(run)["attempts"] for run in runs} == {1, 2}
 
 
-def test_a_worker_told_to_end_in_a_batch_gives_back_what_is_left(rig: Rig, worker: subprocess.Popen[bytes]) -> None:
+def test_a_worker_told_to_end_in_a_batch_gives_back_what_is_left(
+    rig: Rig, worker: subprocess.Popen[bytes]
+) -> None:
     signal_all(worker, signal.SIGSTOP)
     try:
         runs = [rig.submit() for _ in range(8)]

@@ -27,7 +27,9 @@ GUIDES = [
     "cost",
     "ci",
 ]
-USERS = "from runs.models import User; [User.objects.create_user(name) for name in ('bob', 'carol')]"
+USERS = (
+    "from runs.models import User; [User.objects.create_user(name) for name in ('bob', 'carol')]"
+)
 # What has no id, date or hash in it is printed to the letter.
 EXACT = (
     "| ",
@@ -52,7 +54,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server with the demo's collections, the README's `tiny`, and two users without rights."""
     data = tmp_path_factory.mktemp("guides")
     demo = [sys.executable, "-m", "evalhub", "demo", "--no-serve"]
-    subprocess.run(demo, env=clean_environment(data), cwd=ROOT, check=True, capture_output=True, timeout=120)
+    subprocess.run(
+        demo, env=clean_environment(data), cwd=ROOT, check=True, capture_output=True, timeout=120
+    )
     with embedded_server(data, EVALHUB_WEBHOOKS="on") as server:
         server.manage("shell", "-c", USERS)
         readme = (ROOT / "README.md").read_text().partition("```sh\n")[2].partition("```")[0]
@@ -67,10 +71,16 @@ def run_script(server: Server, script: str, folder: Path) -> str:
         script = script.replace("PARTICIPANT=evh_...", f"PARTICIPANT={participant}")
     script = script.replace("evh_...", token)
     script = script.replace("http://127.0.0.1:8000", server.url)
-    own = shlex.join(f"{name}={value}" for name, value in server.environment.items() if name.startswith("EVALHUB_"))
+    own = shlex.join(
+        f"{name}={value}"
+        for name, value in server.environment.items()
+        if name.startswith("EVALHUB_")
+    )
     commands = EVH + f'evalhub() {{ env {own} {sys.executable} -m evalhub "$@"; }}\n'
     command = ["bash", "-euo", "pipefail", "-c", commands + script]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=120, check=False
+    )
     assert done.returncode == 0, done.stderr + done.stdout
     return done.stdout
 
@@ -107,9 +117,16 @@ def test_the_example_of_a_comparison_is_an_answer(site: Server) -> None:
     with site.client() as api:
         asked = "collections/simulated/comparison/?measures=nDCG@10&tests=paired_t,wilcoxon&limit=1"
         real = set(numbers_in(api.get(asked).raise_for_status().json()))
-    said = [(name, float(value)) for name, value in re.findall(r'"(\w+)": (-?\d[\d.]*(?:e-\d+)?)', example)]
+    said = [
+        (name, float(value))
+        for name, value in re.findall(r'"(\w+)": (-?\d[\d.]*(?:e-\d+)?)', example)
+    ]
     assert len(said) > 40
-    wrong = [one for one in said if not any(one[0] == name and close(one[1], value) for name, value in real)]
+    wrong = [
+        one
+        for one in said
+        if not any(one[0] == name and close(one[1], value) for name, value in real)
+    ]
     assert wrong == []
 
 

@@ -17,7 +17,13 @@ from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 
 from evalhub.management.commands import migrate
-from evalhub.operating.settling import NEEDS, changed_key, require_migrated, settle_install, settle_redis
+from evalhub.operating.settling import (
+    NEEDS,
+    changed_key,
+    require_migrated,
+    settle_install,
+    settle_redis,
+)
 from evalhub.serving.worker import CheckStep
 from runs.models import Install
 from runs.services.place import WrongPlace, settle
@@ -28,7 +34,9 @@ from tests.reliability.servers import ROOT, clean_environment, free_port
 def evalhub(data: Path, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
     environment = {**clean_environment(data), **settings}
     command = [sys.executable, "-m", "evalhub", *arguments]
-    return subprocess.run(command, env=environment, cwd=ROOT, check=False, capture_output=True, text=True, timeout=120)
+    return subprocess.run(
+        command, env=environment, cwd=ROOT, check=False, capture_output=True, text=True, timeout=120
+    )
 
 
 def refused(done: subprocess.CompletedProcess[str], says: str) -> None:
@@ -49,7 +57,9 @@ store = the_store()
 """
     environment = {**clean_environment(data), "DJANGO_SETTINGS_MODULE": "evalhub.settings"}
     command = [sys.executable, "-c", script]
-    return subprocess.run(command, env=environment, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+    return subprocess.run(
+        command, env=environment, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True
+    ).stdout
 
 
 def test_a_lost_database_is_not_begun_anew(tmp_path: Path) -> None:
@@ -65,7 +75,9 @@ def test_a_lost_database_is_not_begun_anew(tmp_path: Path) -> None:
 def test_two_migrations_at_once_are_one_after_the_other(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "evalhub", "migrate", "--verbosity", "0"]
     started = [
-        subprocess.Popen(command, env=clean_environment(tmp_path), cwd=ROOT, stderr=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            command, env=clean_environment(tmp_path), cwd=ROOT, stderr=subprocess.PIPE, text=True
+        )
         for _ in range(2)
     ]
     assert [process.communicate(timeout=120)[1] for process in started] == ["", ""]
@@ -81,7 +93,11 @@ def test_who_migrates_holds_a_lock(transactional_db: None, tmp_path: Path) -> No
     # Put back before the test's database is: under a file's name the one in memory would be closed, and lost.
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(connection.settings_dict, "NAME", tmp_path / "new" / "evalhub.sqlite3")
-        with migrate._alone(), (tmp_path / "new" / "migrate.lock").open("w") as lock, pytest.raises(BlockingIOError):
+        with (
+            migrate._alone(),
+            (tmp_path / "new" / "migrate.lock").open("w") as lock,
+            pytest.raises(BlockingIOError),
+        ):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     assert (tmp_path / "new" / "evalhub.sqlite3").exists()
 
@@ -100,7 +116,9 @@ def test_a_database_of_another_version_is_refused_unless_it_fits(db: None) -> No
         with pytest.raises(CommandError, match="Use that version or a newer one"):
             call_command(command)
     recorder.record_unapplied("runs", "0012_install")
-    with pytest.raises(WrongPlace, match=r"1 migrations are missing, runs.0012_install first. Run evalhub migrate"):
+    with pytest.raises(
+        WrongPlace, match=r"1 migrations are missing, runs.0012_install first. Run evalhub migrate"
+    ):
         require_migrated()
 
 
@@ -123,7 +141,9 @@ def test_a_changed_secret_key_is_told_once(db: None, settings: Any) -> None:
     assert changed_key() == ""
 
 
-def test_a_worker_that_celery_starts_refuses_what_was_never_settled(db: None, settings: Any) -> None:
+def test_a_worker_that_celery_starts_refuses_what_was_never_settled(
+    db: None, settings: Any
+) -> None:
     settings.EVALHUB_REDIS_URL, settings.EVALHUB_EMBEDDED = "", True
     with pytest.raises(WrongPlace, match="evalhub adopt"):
         CheckStep._check_place(object.__new__(CheckStep))

@@ -34,7 +34,11 @@ os.execve("/bin/sleep", ["sleep", "60"], environment)
 @contextmanager
 def owner(memory: Path) -> Iterator[tuple[Path, subprocess.Popen[str]]]:
     """A process that holds a folder of request counters, as a web server does."""
-    environment = {**clean_environment(memory), "PYTHONPATH": str(ROOT), "DJANGO_SETTINGS_MODULE": "evalhub.settings"}
+    environment = {
+        **clean_environment(memory),
+        "PYTHONPATH": str(ROOT),
+        "DJANGO_SETTINGS_MODULE": "evalhub.settings",
+    }
     command = [sys.executable, "-c", OWNER, str(memory)]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -44,7 +48,9 @@ def owner(memory: Path) -> Iterator[tuple[Path, subprocess.Popen[str]]]:
             process.kill()
 
 
-def test_the_next_server_removes_the_counters_of_a_killed_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_next_server_removes_the_counters_of_a_killed_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(processes, "SHARED_MEMORY", str(tmp_path))
     with owner(tmp_path) as (living, _), owner(tmp_path) as (killed, process):
         assert list(abandoned_folders()) == []
@@ -55,7 +61,9 @@ def test_the_next_server_removes_the_counters_of_a_killed_one(tmp_path: Path, mo
             assert sorted(tmp_path.glob("evalhub-*")) == sorted([living, following])
 
 
-def test_uploads_of_dead_requests_go_when_the_only_server_starts(tmp_path: Path, settings: Any) -> None:
+def test_uploads_of_dead_requests_go_when_the_only_server_starts(
+    tmp_path: Path, settings: Any
+) -> None:
     settings.EVALHUB_DATA = tmp_path
     (tmp_path / "uploads").mkdir()
     (tmp_path / "uploads" / "cut-off").touch()
@@ -80,7 +88,9 @@ def test_a_server_clears_up_and_a_second_one_says_that_the_port_is_taken(tmp_pat
 
 @pytest.mark.parametrize("command", ["serve", "fsck"])
 @pytest.mark.parametrize("damage", ["cut", "other"])
-def test_a_damaged_database_is_named_with_what_to_do(tmp_path: Path, command: str, damage: str) -> None:
+def test_a_damaged_database_is_named_with_what_to_do(
+    tmp_path: Path, command: str, damage: str
+) -> None:
     path = tmp_path / "evalhub.sqlite3"
     if damage == "cut":
         prepare(tmp_path)
@@ -112,10 +122,16 @@ def test_fsck_looks_into_the_pages_of_a_database_and_goes_on(tmp_path: Path) -> 
         file.write(bytes(size))
     fast, whole = evalhub(tmp_path, "fsck", "--fast"), evalhub(tmp_path, "fsck")
     gone = "wrong dangling_row: row 1 of django_admin_log names one of runs_user that is not there"
-    assert (fast.returncode, gone in fast.stdout, "database_damaged" in fast.stdout) == (1, True, False), fast
-    assert (whole.returncode, gone in whole.stdout, "wrong database_damaged: " in whole.stdout) == (1, True, True), (
-        whole
-    )
+    assert (fast.returncode, gone in fast.stdout, "database_damaged" in fast.stdout) == (
+        1,
+        True,
+        False,
+    ), fast
+    assert (whole.returncode, gone in whole.stdout, "wrong database_damaged: " in whole.stdout) == (
+        1,
+        True,
+        True,
+    ), whole
     assert f"the database {path} is damaged" in whole.stderr
     assert "fsck: " in whole.stdout
 
@@ -127,7 +143,11 @@ def test_fsck_looks_into_the_pages_of_a_database_and_goes_on(tmp_path: Path) -> 
         (["backup", "b.tar"], "", "Run evalhub migrate first."),
         (["sweep"], "", "Run evalhub migrate first."),
         (["fsck"], "postgres://nobody:wrong@127.0.0.1:1/none", "Check EVALHUB_DATABASE_URL."),
-        (["backup", "b.tar"], "postgres://nobody:wrong@127.0.0.1:1/none", "Check EVALHUB_DATABASE_URL."),
+        (
+            ["backup", "b.tar"],
+            "postgres://nobody:wrong@127.0.0.1:1/none",
+            "Check EVALHUB_DATABASE_URL.",
+        ),
     ],
 )
 def test_a_database_that_is_not_ready_is_said_in_a_sentence(
@@ -138,7 +158,9 @@ def test_a_database_that_is_not_ready_is_said_in_a_sentence(
     if url:
         environment["EVALHUB_DATABASE_URL"] = url
     done = run(["-m", "evalhub", *arguments], env=environment, cwd=ROOT)
-    assert (done.returncode, said in done.stderr, "Traceback" in done.stderr) == (1, True, False), done
+    assert (done.returncode, said in done.stderr, "Traceback" in done.stderr) == (1, True, False), (
+        done
+    )
     assert "wrong@" not in done.stderr
 
 
@@ -149,7 +171,9 @@ def test_backup_and_fsck_work_on_a_disk_that_became_read_only(tmp_path: Path, cl
     prepare(data)
     log = data / "evalhub.sqlite3-wal"
     with closing(sqlite3.connect(data / "evalhub.sqlite3", isolation_level=None)) as database:
-        database.execute("INSERT INTO runs_team (slug, name, created_at) VALUES ('late', 'Late', '2026-01-01')")
+        database.execute(
+            "INSERT INTO runs_team (slug, name, created_at) VALUES ('late', 'Late', '2026-01-01')"
+        )
         if not closed:
             # As a killed process leaves it: what was written last is in the log alone.
             shutil.copytree(data, tmp_path / "killed")
@@ -161,7 +185,9 @@ def test_backup_and_fsck_work_on_a_disk_that_became_read_only(tmp_path: Path, cl
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = ["unshare", "--mount", "sh", "-c", script, str(data), *arguments]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, cwd=tmp_path)
+        return subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=False, cwd=tmp_path
+        )
 
     if run("true").returncode:
         pytest.skip("only root mounts a folder read-only")
@@ -201,4 +227,6 @@ def evalhub(data: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def run(arguments: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, *arguments], check=False, capture_output=True, text=True, **options)
+    return subprocess.run(
+        [sys.executable, *arguments], check=False, capture_output=True, text=True, **options
+    )

@@ -18,7 +18,9 @@ def test_parallel_submissions_get_exactly_the_quota(server: Server) -> None:
     with server.client() as client:
         fields = {"slug": "quota", "name": "Quota", "daily_submissions": QUOTA}
         client.post("collections/", json=fields).raise_for_status()
-        client.post("collections/quota/qrels/", files={"file": ("q", TEXTBOOK_QRELS)}).raise_for_status()
+        client.post(
+            "collections/quota/qrels/", files={"file": ("q", TEXTBOOK_QRELS)}
+        ).raise_for_status()
 
         def send(number: int) -> httpx.Response:
             return client.post(f"collections/quota/runs/?tag=run-{number}", content=TEXTBOOK_RUN.encode(),
@@ -26,7 +28,10 @@ def test_parallel_submissions_get_exactly_the_quota(server: Server) -> None:
 
         with ThreadPoolExecutor(32) as threads:
             answers = list(threads.map(send, range(REQUESTS)))
-        assert Counter(answer.status_code for answer in answers) == {202: QUOTA, 429: REQUESTS - QUOTA}
+        assert Counter(answer.status_code for answer in answers) == {
+            202: QUOTA,
+            429: REQUESTS - QUOTA,
+        }
         refused = [answer for answer in answers if answer.status_code == 429]
         assert {answer.json()["code"] for answer in refused} == {"quota_exceeded"}
         assert all(int(answer.headers["Retry-After"]) >= 1 for answer in refused)

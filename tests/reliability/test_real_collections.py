@@ -31,13 +31,21 @@ HALF_A_DIGIT = 0.5e-4 + 1e-9
 
 def post_file(client: httpx.Client, path: str, file: Path, method: str = "POST") -> Any:
     headers = {"Content-Type": "application/octet-stream"}
-    return client.request(method, path, content=file.read_bytes(), headers=headers).raise_for_status().json()
+    return (
+        client.request(method, path, content=file.read_bytes(), headers=headers)
+        .raise_for_status()
+        .json()
+    )
 
 
 def wait_for_board(client: httpx.Client, collection: str, runs: int, **query: str) -> Any:
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
-        board = client.get(f"collections/{collection}/leaderboard/", params=query).raise_for_status().json()
+        board = (
+            client.get(f"collections/{collection}/leaderboard/", params=query)
+            .raise_for_status()
+            .json()
+        )
         if board["ranked"] == runs:
             return board
         time.sleep(0.1)
@@ -46,8 +54,13 @@ def wait_for_board(client: httpx.Client, collection: str, runs: int, **query: st
 
 def submit_all(client: httpx.Client, collection: str, runs: list[Path]) -> dict[str, str]:
     """Submit every run and ask for float32 scores as well; returns each run's address by its file's name."""
-    urls = {file.name: post_file(client, f"collections/{collection}/runs/", file)["url"] for file in runs}
-    client.post(f"collections/{collection}/evaluations/", json={"scores": "float32"}).raise_for_status()
+    urls = {
+        file.name: post_file(client, f"collections/{collection}/runs/", file)["url"]
+        for file in runs
+    }
+    client.post(
+        f"collections/{collection}/evaluations/", json={"scores": "float32"}
+    ).raise_for_status()
     for scores in VERSIONS:
         wait_for_board(client, collection, len(runs), scores=scores)
     return urls
@@ -63,19 +76,29 @@ def test_robust_2003_equals_both_versions_of_trec_eval(embedded: Server, real_da
     """By topic; what PostgreSQL stores and gives back is tried with the forty runs below."""
     folder = real_data / "robust03"
     with embedded.client() as client:
-        client.post("collections/", json={"slug": "robust03", "name": "Robust 2003"}).raise_for_status()
-        topics = post_file(client, "collections/robust03/topics/", folder / "topics/topics.robust04.txt", "PUT")
+        client.post(
+            "collections/", json={"slug": "robust03", "name": "Robust 2003"}
+        ).raise_for_status()
+        topics = post_file(
+            client, "collections/robust03/topics/", folder / "topics/topics.robust04.txt", "PUT"
+        )
         assert (topics["format"], topics["topics"]) == ("trec-sgml", 250)
-        qrels = post_file(client, "collections/robust03/qrels/", folder / "qrels/robust03_qrels.txt")
+        qrels = post_file(
+            client, "collections/robust03/qrels/", folder / "qrels/robust03_qrels.txt"
+        )
         assert (qrels["judgements"], qrels["topics"]) == (128_796, 100)
         urls = submit_all(client, "robust03", sorted((folder / "runs").iterdir()))
         for file, url in urls.items():
             for scores, version in VERSIONS.items():
-                expected = expected_values(folder / "expected" / version / file.replace(".gz", ".txt.gz"))
+                expected = expected_values(
+                    folder / "expected" / version / file.replace(".gz", ".txt.gz")
+                )
                 assert_equal(client, url, scores, expected)
 
 
-def assert_equal(client: httpx.Client, url: str, scores: str, expected: dict[tuple[str, str], float]) -> None:
+def assert_equal(
+    client: httpx.Client, url: str, scores: str, expected: dict[tuple[str, str], float]
+) -> None:
     query = {"measures": ",".join(TREC_EVAL), "scores": scores}
     answer = client.get(url + "values/", params=query).raise_for_status().json()
     compared = 0
@@ -84,7 +107,9 @@ def assert_equal(client: httpx.Client, url: str, scores: str, expected: dict[tup
         for topic, value in [*values.items(), ("all", answer["means"][measure]["mean"])]:
             # trec_eval prints no line for a topic that the run does not answer; here it counts 0.
             theirs = expected.get((name, topic), value if name == "num_rel" else 0.0)
-            assert abs(value - theirs) <= HALF_A_DIGIT, f"{url} {scores} {name} {topic}: {value} is not {theirs}"
+            assert abs(value - theirs) <= HALF_A_DIGIT, (
+                f"{url} {scores} {name} {topic}: {value} is not {theirs}"
+            )
             compared += (name, topic) in expected
     assert compared == len(expected)
 
@@ -92,7 +117,8 @@ def assert_equal(client: httpx.Client, url: str, scores: str, expected: dict[tup
 def test_trec_covid_equals_the_official_leaderboard(server: Server, real_data: Path) -> None:
     folder = real_data / "trec-covid-round1"
     official = {
-        row["run"]: row for row in csv.DictReader((folder / "published/leaderboard.csv").read_text().splitlines())
+        row["run"]: row
+        for row in csv.DictReader((folder / "published/leaderboard.csv").read_text().splitlines())
     }
     measures = {"ndcg@10": "nDCG@10", "p@5": "P@5", "MAP": "AP"}
     with server.client() as client:
@@ -108,4 +134,9 @@ def test_trec_covid_equals_the_official_leaderboard(server: Server, real_data: P
             for column, measure in measures.items():
                 ours = row["values"][measure]["mean"]
                 theirs = float(official[row["run"]["tag"]][column])
-                assert abs(ours - theirs) <= HALF_A_DIGIT, (row["run"]["tag"], measure, ours, theirs)
+                assert abs(ours - theirs) <= HALF_A_DIGIT, (
+                    row["run"]["tag"],
+                    measure,
+                    ours,
+                    theirs,
+                )

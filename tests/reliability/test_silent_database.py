@@ -38,7 +38,10 @@ def test_requests_fail_in_time_while_postgres_is_silent_and_work_afterwards(tmp_
     with own_postgres() as postgres, contextlib.closing(Proxy(postgres.port)) as network:
         url = postgres.url.replace(f":{postgres.port}/", f":{network.port}/")
         limits = {"EVALHUB_STATEMENT_SECONDS": "4", "EVALHUB_DATABASE_SILENCE_SECONDS": "4"}
-        with web_server(tmp_path, EVALHUB_DATABASE_URL=url, **limits) as server, ThreadPoolExecutor(4) as pool:
+        with (
+            web_server(tmp_path, EVALHUB_DATABASE_URL=url, **limits) as server,
+            ThreadPoolExecutor(4) as pool,
+        ):
             address = f"{server.url}/api/v1/collections/"
             assert httpx.get(address).status_code == 200
             network.cut.set()

@@ -24,7 +24,9 @@ HEAD = "POST /api/v1/collections/slow/runs/ HTTP/1.1\r\nHost: localhost\r\nConte
 
 @pytest.fixture(scope="module")
 def impatient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with embedded_server(tmp_path_factory.mktemp("slow"), EVALHUB_PATIENCE_SECONDS=str(PATIENCE)) as server:
+    with embedded_server(
+        tmp_path_factory.mktemp("slow"), EVALHUB_PATIENCE_SECONDS=str(PATIENCE)
+    ) as server:
         with server.client() as client:
             client.post("collections/", json={"slug": "slow", "name": "Slow"}).raise_for_status()
             server.environment["TOKEN"] = client.headers["Authorization"]
@@ -75,8 +77,12 @@ def test_others_do_not_wait_for_idle_connections(impatient: Server) -> None:
             assert connection.recv(1) == b"", "it is closed after a while"
 
 
-def test_slow_uploads_and_slow_headers_are_cut_off_and_nobody_waits_for_them(impatient: Server) -> None:
-    body = f"{HEAD}Authorization: {impatient.environment['TOKEN']}\r\nContent-Length: 100000\r\n\r\n"
+def test_slow_uploads_and_slow_headers_are_cut_off_and_nobody_waits_for_them(
+    impatient: Server,
+) -> None:
+    body = (
+        f"{HEAD}Authorization: {impatient.environment['TOKEN']}\r\nContent-Length: 100000\r\n\r\n"
+    )
     with contextlib.ExitStack() as stack:
         # As many as there are threads, and more.
         slow = [stack.enter_context(connect(impatient)) for _ in range(12)]
@@ -101,8 +107,17 @@ def test_an_upload_in_small_pieces_is_accepted(impatient: Server) -> None:
             yield content[start : start + 200]
 
     length = str(len(TEXTBOOK_RUN.encode()))
-    headers = {"Authorization": impatient.environment["TOKEN"], "Content-Type": "text/plain", "Content-Length": length}
-    answer = httpx.post(f"{impatient.url}/api/v1/collections/slow/runs/", content=pieces(), headers=headers, timeout=60)
+    headers = {
+        "Authorization": impatient.environment["TOKEN"],
+        "Content-Type": "text/plain",
+        "Content-Length": length,
+    }
+    answer = httpx.post(
+        f"{impatient.url}/api/v1/collections/slow/runs/",
+        content=pieces(),
+        headers=headers,
+        timeout=60,
+    )
     assert answer.status_code == 202, answer.text
 
 

@@ -28,20 +28,38 @@ with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):
 print(json.dumps(sorted(sys.modules)))
 """
 # Of charts, of statistics, of checks of schemas, of Celery's commands.
-LATE = {"altair", "narwhals", "scipy.special", "scipy.stats", "scipy.optimize", "jsonschema", "celery.bin", "numba"}
+LATE = {
+    "altair",
+    "narwhals",
+    "scipy.special",
+    "scipy.stats",
+    "scipy.optimize",
+    "jsonschema",
+    "celery.bin",
+    "numba",
+}
 HEAVY = {"numpy", "django", "celery", "rest_framework", "scipy", "altair", "metrics", "runs"}
 
 
 def loaded(script: str, data: Path) -> set[str]:
     environment = {**clean_environment(data), "DJANGO_SETTINGS_MODULE": "evalhub.settings"}
     done = subprocess.run(
-        [sys.executable, "-c", script], env=environment, cwd=ROOT, capture_output=True, text=True, check=True
+        [sys.executable, "-c", script],
+        env=environment,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return set(json.loads(done.stdout.splitlines()[-1]))
 
 
-@pytest.mark.parametrize("load", ["load_web(), load_worker()", "load_worker()"], ids=["serve", "worker"])
-def test_servers_load_neither_charts_nor_statistics_before_somebody_asks(tmp_path: Path, load: str) -> None:
+@pytest.mark.parametrize(
+    "load", ["load_web(), load_worker()", "load_worker()"], ids=["serve", "worker"]
+)
+def test_servers_load_neither_charts_nor_statistics_before_somebody_asks(
+    tmp_path: Path, load: str
+) -> None:
     found = loaded(SERVERS.replace("LOAD", load), tmp_path)
     assert found & LATE == set()
     assert {"evalhub.serving.worker", "numpy"} <= found
@@ -49,7 +67,11 @@ def test_servers_load_neither_charts_nor_statistics_before_somebody_asks(tmp_pat
     assert ("evalhub.urls" in found) == ("web" in load)
 
 
-@pytest.mark.parametrize("arguments", [["--version"], ["submit", "--help"], ["campaign", "--help"]], ids=" ".join)
-def test_commands_of_the_client_load_nothing_of_the_service(tmp_path: Path, arguments: list[str]) -> None:
+@pytest.mark.parametrize(
+    "arguments", [["--version"], ["submit", "--help"], ["campaign", "--help"]], ids=" ".join
+)
+def test_commands_of_the_client_load_nothing_of_the_service(
+    tmp_path: Path, arguments: list[str]
+) -> None:
     found = loaded(COMMAND.replace("ARGUMENTS", repr(arguments)), tmp_path)
     assert found & HEAVY == set()

@@ -69,7 +69,9 @@ with supervisor.exclusive(Path("data")):
 def test_a_child_that_is_still_ending_holds_no_data_folder(tmp_path: Path) -> None:
     environment = {**clean_environment(tmp_path), "PYTHONPATH": str(ROOT)}
     environment["DJANGO_SETTINGS_MODULE"] = "evalhub.settings"
-    with subprocess.Popen([sys.executable, "-c", STUBBORN], env=environment, cwd=tmp_path) as parent:
+    with subprocess.Popen(
+        [sys.executable, "-c", STUBBORN], env=environment, cwd=tmp_path
+    ) as parent:
         _until(tmp_path / "stubborn")
         while not (child := (tmp_path / "stubborn").read_text()):
             time.sleep(0.02)

@@ -14,7 +14,13 @@ import httpx
 import psutil
 import pytest
 
-from tests.reliability.servers import FILES_URL, Server, clean_environment, embedded_server, free_port
+from tests.reliability.servers import (
+    FILES_URL,
+    Server,
+    clean_environment,
+    embedded_server,
+    free_port,
+)
 
 
 @pytest.fixture
@@ -79,7 +85,10 @@ def test_processes_are_replaced_while_others_are_answered(web: Server) -> None:
 def test_a_web_server_that_was_forked_replaces_itself_by_its_own_command(tmp_path: Path) -> None:
     with embedded_server(tmp_path) as server:
         supervisor = psutil.Process(server.processes[0].pid)
-        assert sorted(part.name() for part in supervisor.children()) == ["evalhub web", "evalhub worker"]
+        assert sorted(part.name() for part in supervisor.children()) == [
+            "evalhub web",
+            "evalhub worker",
+        ]
         (listening,) = (part for part in supervisor.children() if part.name() == "evalhub web")
         first = listening.children()
         listening.send_signal(signal.SIGHUP)
@@ -91,16 +100,22 @@ def test_a_web_server_that_was_forked_replaces_itself_by_its_own_command(tmp_pat
     until(lambda: not any(process.is_running() for process in left))
 
 
-def test_a_process_that_keeps_much_memory_is_replaced_when_no_request_is_in_hand(tmp_path: Path) -> None:
+def test_a_process_that_keeps_much_memory_is_replaced_when_no_request_is_in_hand(
+    tmp_path: Path,
+) -> None:
     port = free_port()
     # Every process has more than a megabyte from its start.
-    server = Server(f"http://127.0.0.1:{port}", {**clean_environment(tmp_path), "EVALHUB_WEB_MEMORY_MB": "1"})
+    server = Server(
+        f"http://127.0.0.1:{port}", {**clean_environment(tmp_path), "EVALHUB_WEB_MEMORY_MB": "1"}
+    )
     try:
         server.prepare()
         server.start("evalhub", "web", "--bind", f"127.0.0.1:{port}", "--processes", "1")
         server.wait()
         with socket.create_connection(("127.0.0.1", port)) as sender:
-            sender.sendall(b"POST /api/v1/collections/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{")
+            sender.sendall(
+                b"POST /api/v1/collections/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{"
+            )
             # The process before it may have been about to end.
             until(lambda: stays(server, 2.5))
             (first,) = children(server)

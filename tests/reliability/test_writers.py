@@ -43,7 +43,9 @@ def writer(tmp_path: Path, db: None) -> Iterator[DatabaseWrapper]:
 
 @pytest.fixture
 def other(tmp_path: Path) -> Iterator[sqlite3.Connection]:
-    with closing(sqlite3.connect(tmp_path / "x.sqlite3", isolation_level=None, check_same_thread=False)) as connection:
+    with closing(
+        sqlite3.connect(tmp_path / "x.sqlite3", isolation_level=None, check_same_thread=False)
+    ) as connection:
         yield connection
 
 
@@ -85,7 +87,9 @@ def test_a_writer_takes_its_turn_soon_after_the_other_is_done(
         other.execute("PRAGMA busy_timeout = 0").execute("BEGIN IMMEDIATE")
 
 
-def test_a_writer_whose_turn_does_not_come_gives_up(writer: DatabaseWrapper, other: sqlite3.Connection) -> None:
+def test_a_writer_whose_turn_does_not_come_gives_up(
+    writer: DatabaseWrapper, other: sqlite3.Connection
+) -> None:
     other.execute("BEGIN IMMEDIATE")
     start = time.monotonic()
     with pytest.raises(OperationalError, match="locked"):
@@ -107,7 +111,9 @@ def test_submissions_wait_for_the_disk_and_evaluations_do_not(tmp_path: Path, db
     (tmp_path / "x.sqlite3").touch()
 
     def synchronous() -> int:
-        connection = ConnectionHandler({"default": _sqlite(tmp_path / "x.sqlite3", PATIENCE)})["default"]
+        connection = ConnectionHandler({"default": _sqlite(tmp_path / "x.sqlite3", PATIENCE)})[
+            "default"
+        ]
         assert isinstance(connection, DatabaseWrapper)
         try:
             return pragma(connection, "synchronous")
@@ -138,7 +144,10 @@ def add_row(connection: DatabaseWrapper) -> None:
 
 
 def test_a_transaction_waits_for_the_disk_after_it_has_let_the_next_one_in(
-    full: DatabaseWrapper, other: sqlite3.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    full: DatabaseWrapper,
+    other: sqlite3.Connection,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     log, synced = tmp_path / "x.sqlite3-wal", []
 
@@ -158,7 +167,9 @@ def test_a_transaction_waits_for_the_disk_after_it_has_let_the_next_one_in(
         assert (synced, pragma(full, "synchronous")) == ([*range(1, number + 1)], 2)
 
 
-def test_what_writes_nothing_waits_for_no_disk(full: DatabaseWrapper, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_writes_nothing_waits_for_no_disk(
+    full: DatabaseWrapper, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fsync(descriptor: int) -> None:
         raise AssertionError
 
@@ -195,7 +206,9 @@ def test_the_waits_of_several_writers_overlap(
     monkeypatch.setattr(base.os, "fsync", lambda descriptor: time.sleep(0.3))
 
     def write() -> None:
-        connection = ConnectionHandler({"default": _sqlite(tmp_path / "x.sqlite3", PATIENCE)})["default"]
+        connection = ConnectionHandler({"default": _sqlite(tmp_path / "x.sqlite3", PATIENCE)})[
+            "default"
+        ]
         assert isinstance(connection, DatabaseWrapper)
         with connection.cursor() as cursor:
             cursor.execute("PRAGMA synchronous = FULL")
@@ -216,7 +229,9 @@ def test_the_waits_of_several_writers_overlap(
 
 
 @pytest.mark.django_db
-def test_a_name_in_the_schema_that_is_no_text_says_that_the_database_is_damaged(tmp_path: Path) -> None:
+def test_a_name_in_the_schema_that_is_no_text_says_that_the_database_is_damaged(
+    tmp_path: Path,
+) -> None:
     """SQLite quotes the name in its message, which Python then cannot decode."""
     path = tmp_path / "x.sqlite3"
     with closing(sqlite3.connect(path)) as database:

@@ -37,11 +37,27 @@ assert not {"django", "celery", "runs", "evalhub"} & set(sys.modules), "the libr
 
 def build(folder: Path) -> Path:
     """Build the wheel of the checkout into a folder; it has every file of the packages that git knows."""
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(ROOT)]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--quiet",
+        "--no-deps",
+        "--wheel-dir",
+        str(folder),
+        str(ROOT),
+    ]
     subprocess.run(command, check=True, cwd=folder)
     (wheel,) = folder.glob("evalhub-*.whl")
-    listed = subprocess.run(["git", "ls-files", *_PACKAGES], cwd=ROOT, check=True, capture_output=True, text=True)
-    held = {name for name in ZipFile(wheel).namelist() if name.startswith(tuple(f"{one}/" for one in _PACKAGES))}
+    listed = subprocess.run(
+        ["git", "ls-files", *_PACKAGES], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    held = {
+        name
+        for name in ZipFile(wheel).namelist()
+        if name.startswith(tuple(f"{one}/" for one in _PACKAGES))
+    }
     assert held == set(listed.stdout.splitlines()), held ^ set(listed.stdout.splitlines())
     return wheel
 
@@ -51,7 +67,9 @@ def install(wheel: Path, folder: Path) -> Path:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
     commands = folder / "bin"
     asked = [sys.executable, "-m", "pip", "--python", str(commands / "python")]
-    subprocess.run([*asked, "install", "--quiet", "--no-deps", "--no-index", str(wheel)], check=True)
+    subprocess.run(
+        [*asked, "install", "--quiet", "--no-deps", "--no-index", str(wheel)], check=True
+    )
     (packages,) = folder.glob("lib/python*/site-packages")
     (own,) = metadata.distributions(name="evalhub", path=[str(packages)])
     for name in needed(own.requires or []):
@@ -110,11 +128,17 @@ def served(commands: Path, environment: dict[str, str], folder: Path) -> Iterato
 
 def use(commands: Path, home: Path, version: str) -> None:
     """Everything that the README does, with nothing but a home folder."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("EVALHUB_", "PYTHON", "XDG_"))}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("EVALHUB_", "PYTHON", "XDG_"))
+    }
     environment = {**kept, "HOME": str(home)}
 
     def run(*command: str) -> str:
-        done = subprocess.run(command, env=environment, cwd=home, check=True, capture_output=True, text=True)
+        done = subprocess.run(
+            command, env=environment, cwd=home, check=True, capture_output=True, text=True
+        )
         return done.stdout
 
     evalhub, python = str(commands / "evalhub"), str(commands / "python")
@@ -130,7 +154,11 @@ def use(commands: Path, home: Path, version: str) -> None:
         style = page.text.partition('rel="stylesheet" href="')[2].partition('"')[0]
         assert httpx.get(f"{url}{style}").headers["content-type"].startswith("text/css")
         assert httpx.get(f"{url}/api/v1/version/").json()["version"] == version
-    data = home / ".local/share/evalhub" if sys.platform == "linux" else home / "Library/Application Support/evalhub"
+    data = (
+        home / ".local/share/evalhub"
+        if sys.platform == "linux"
+        else home / "Library/Application Support/evalhub"
+    )
     assert {"evalhub.sqlite3", "secret.key", "files"} <= {path.name for path in data.iterdir()}
     beside = {path.name for path in place.parent.iterdir() if "evalhub" in path.name}
     assert beside == {"evalhub", f"evalhub-{version}.dist-info"}, beside
@@ -146,7 +174,9 @@ def main() -> None:
         home = folder / "home"
         home.mkdir()
         use(commands, home, wheel.name.split("-")[1])
-    sys.stdout.write(f"the wheel serves, from a folder of its own: {time.monotonic() - start:.0f} s in all\n")
+    sys.stdout.write(
+        f"the wheel serves, from a folder of its own: {time.monotonic() - start:.0f} s in all\n"
+    )
 
 
 if __name__ == "__main__":

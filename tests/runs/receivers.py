@@ -36,7 +36,10 @@ class Receiver:
         """The headers, in lower case, and the body of the last request."""
         head, _, body = self.requests[-1].partition(b"\r\n\r\n")
         lines = head.decode().split("\r\n")
-        return {"request": lines[0], **{k.lower(): v for k, v in (line.split(": ", 1) for line in lines[1:])}}, body
+        return {
+            "request": lines[0],
+            **{k.lower(): v for k, v in (line.split(": ", 1) for line in lines[1:])},
+        }, body
 
     def handle(self, connection: ssl.SSLSocket) -> None:
         received = b""
@@ -59,7 +62,16 @@ def answering(status: str = "204 No Content", headers: str = "", body: bytes = b
 def make_certificate(folder: Path, name: str = NAME) -> tuple[Path, Path]:
     """The files of a certificate for a name and 127.0.0.1, which is its own authority, and of its key."""
     key, certificate = folder / f"{name}.key", folder / f"{name}.pem"
-    asked = ["-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
+    asked = [
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:prime256v1",
+        "-nodes",
+        "-days",
+        "2",
+    ]
     named = ["-subj", f"/CN={name}", "-addext", f"subjectAltName=DNS:{name},IP:127.0.0.1"]
     command = [str(OPENSSL), "req", *asked, *named, "-keyout", str(key), "-out", str(certificate)]
     subprocess.run(command, check=True, capture_output=True)
@@ -76,13 +88,18 @@ def receiving(folder: Path) -> Iterator[Receiver]:
         found = Receiver(listening.getsockname()[1], ssl.create_default_context(cafile=certificate))
 
         def serve(plain: socket.socket) -> None:
-            with contextlib.suppress(OSError), server.wrap_socket(plain, server_side=True) as connection:
+            with (
+                contextlib.suppress(OSError),
+                server.wrap_socket(plain, server_side=True) as connection,
+            ):
                 found.handle(connection)
 
         def accept() -> None:
             with contextlib.suppress(OSError):
                 while True:
-                    threading.Thread(target=serve, args=(listening.accept()[0],), daemon=True).start()
+                    threading.Thread(
+                        target=serve, args=(listening.accept()[0],), daemon=True
+                    ).start()
 
         threading.Thread(target=accept, daemon=True).start()
         yield found

@@ -13,8 +13,21 @@ from rest_framework.test import APIClient
 from runs.models import ApiToken, Collection, Qrels, Run, Team, Topic
 from tests.conftest import POOR, QRELS, upload
 
-RUNS, QRELS_PATH, TOPICS = "collections/small/runs/", "collections/small/qrels/", "collections/small/topics/"
-LISTS = ("collections/", RUNS, QRELS_PATH, TOPICS, "collections/small/leaderboard/", "teams/", "tokens/", "measures/")
+RUNS, QRELS_PATH, TOPICS = (
+    "collections/small/runs/",
+    "collections/small/qrels/",
+    "collections/small/topics/",
+)
+LISTS = (
+    "collections/",
+    RUNS,
+    QRELS_PATH,
+    TOPICS,
+    "collections/small/leaderboard/",
+    "teams/",
+    "tokens/",
+    "measures/",
+)
 Refuse = Callable[..., dict[str, Any]]
 
 
@@ -23,9 +36,20 @@ def counts() -> tuple[int, ...]:
 
 
 def send(
-    client: APIClient, method: str, path: str, body: Any = b"", kind: str = "application/json", **extra: Any
+    client: APIClient,
+    method: str,
+    path: str,
+    body: Any = b"",
+    kind: str = "application/json",
+    **extra: Any,
 ) -> Any:
-    content = body if isinstance(body, bytes) else body.encode() if isinstance(body, str) else json.dumps(body).encode()
+    content = (
+        body
+        if isinstance(body, bytes)
+        else body.encode()
+        if isinstance(body, str)
+        else json.dumps(body).encode()
+    )
     return client.generic(method, f"/api/v1/{path}", content, content_type=kind, **extra)
 
 
@@ -65,5 +89,9 @@ def refuse(api: APIClient, collection: str, settings: Any) -> Any:
     assert upload(api, QRELS_PATH, QRELS + "9 0 a 1\n").status_code == 201
 
 
-def as_file(refuse: Refuse, status: int, code: str, content: bytes | str, path: str = RUNS, **extra: Any) -> Any:
-    return refuse(status, code, "PUT" if path == TOPICS else "POST", path, content, "text/plain", **extra)
+def as_file(
+    refuse: Refuse, status: int, code: str, content: bytes | str, path: str = RUNS, **extra: Any
+) -> Any:
+    return refuse(
+        status, code, "PUT" if path == TOPICS else "POST", path, content, "text/plain", **extra
+    )

@@ -37,7 +37,9 @@ def rows_of(content: str | bytes, limits: Limits = LIMITS) -> Rows:
     return found
 
 
-def problems(content: str | bytes, limits: Limits = LIMITS, tag: str | None = None) -> list[tuple[int, str]]:
+def problems(
+    content: str | bytes, limits: Limits = LIMITS, tag: str | None = None
+) -> list[tuple[int, str]]:
     try:
         report = check(content, limits, tag).report
     except UnsupportedFile as error:

@@ -76,7 +76,9 @@ def found_in(content: str | bytes, **more: Any) -> Flat:
     return contents(blocks)
 
 
-def problems(content: str | bytes, limits: Limits = LIMITS, format: str | None = None) -> list[tuple[int, str]]:
+def problems(
+    content: str | bytes, limits: Limits = LIMITS, format: str | None = None
+) -> list[tuple[int, str]]:
     try:
         report = read(content, limits, format)[0].report
     except InvalidFile as error:

@@ -24,7 +24,9 @@ def stranger(bob: User) -> APIClient:
 
 
 @pytest.mark.queries
-def test_public_collections_are_read_without_a_token(anonymous: APIClient, submit: Callable[..., Run]) -> None:
+def test_public_collections_are_read_without_a_token(
+    anonymous: APIClient, submit: Callable[..., Run]
+) -> None:
     run = submit(GOOD)
     for path in (
         "collections/", "collections/small/", "collections/small/topics/", "collections/small/qrels/",
@@ -113,7 +115,16 @@ def test_unusable_tokens_get_one_answer(alice: User, anonymous: APIClient) -> No
     _, expired = ApiToken.objects.issue(user=alice, name="x", expires_at=now - timedelta(seconds=1))
     revoked, revoked_text = ApiToken.objects.issue(user=alice, name="x")
     ApiToken.objects.filter(pk=revoked.pk).update(revoked_at=now)
-    texts = [expired, revoked_text, "evh_00000000_wrong", "", "x y", "é", revoked_text[:-1], "evh__"]
+    texts = [
+        expired,
+        revoked_text,
+        "evh_00000000_wrong",
+        "",
+        "x y",
+        "é",
+        revoked_text[:-1],
+        "evh__",
+    ]
     bodies = set()
     for text in texts:
         anonymous.credentials(HTTP_AUTHORIZATION=f"Bearer {text}")
@@ -175,7 +186,11 @@ def test_a_dry_run_that_says_neither_is_refused(api: APIClient, collection: str)
 
 def test_topics_warn_about_what_the_run_lacks(api: APIClient, collection: str) -> None:
     answer = upload(api, "collections/small/topics/", "1\tone\n2\ttwo\n3\tthree\n9\tnine\n", "put")
-    assert answer.json() == {"format": "tsv", "topics": 4, "warnings": {"warnings": [], "counts": {}}}
+    assert answer.json() == {
+        "format": "tsv",
+        "topics": 4,
+        "warnings": {"warnings": [], "counts": {}},
+    }
     run = upload(api, "collections/small/runs/", GOOD.replace("3 Q0", "4 Q0")).json()
     assert run["warnings"]["counts"] == {"topic_outside": 1, "topic_missing": 2}
     assert "3, 9" in run["warnings"]["warnings"][1]["message"]
@@ -190,7 +205,11 @@ def test_a_multipart_form_carries_metadata(api: APIClient, collection: str) -> N
     )
     assert answer.status_code == 202
     run = answer.json()
-    assert (run["tag"], run["metadata"], run["description"]) == ("mine", {"commit": "abc"}, "first try")
+    assert (run["tag"], run["metadata"], run["description"]) == (
+        "mine",
+        {"commit": "abc"},
+        "first try",
+    )
     assert run["warnings"]["counts"] == {"tag_differs": 1}
 
 
@@ -201,13 +220,19 @@ def test_files_come_back_byte_for_byte(api: APIClient, submit: Callable[..., Run
     assert answer["Content-Disposition"] == 'attachment; filename="good.run"'
 
 
-@pytest.mark.parametrize("path", ["collections/", "collections/small/runs/", "collections/small/qrels/"])
-def test_lists_ask_a_fixed_number_of_queries(api: APIClient, submit: Callable[..., Run], path: str) -> None:
+@pytest.mark.parametrize(
+    "path", ["collections/", "collections/small/runs/", "collections/small/qrels/"]
+)
+def test_lists_ask_a_fixed_number_of_queries(
+    api: APIClient, submit: Callable[..., Run], path: str
+) -> None:
     counts = []
     for step in range(2):
         for index in range(3):
             submit(GOOD, tag=f"r{step}{index}")
-            Collection.objects.create(slug=f"c{step}{index}", name="c", team=Run.objects.all()[0].team)
+            Collection.objects.create(
+                slug=f"c{step}{index}", name="c", team=Run.objects.all()[0].team
+            )
         with CaptureQueriesContext(connection) as queries:
             assert api.get(f"/api/v1/{path}").status_code == 200
         counts.append(len(queries))
@@ -220,7 +245,10 @@ def test_runs_are_filtered(api: APIClient, submit: Callable[..., Run]) -> None:
     upload(api, "collections/small/runs/", GOOD, tag="waiting")
 
     def found(**query: str) -> list[str]:
-        return [run["tag"] for run in api.get("/api/v1/collections/small/runs/", query).json()["results"]]
+        return [
+            run["tag"]
+            for run in api.get("/api/v1/collections/small/runs/", query).json()["results"]
+        ]
 
     assert found() == ["waiting", "bm25-a"]
     assert found(status="evaluated") == ["bm25-a"]

@@ -52,7 +52,13 @@ def run(submit: Submit) -> Run:
     return submit(GOOD)
 
 
-def send(client: APIClient, run: Run, content: bytes = b"k1: 0.9\n", name: str = "config.yaml", **fields: str) -> Any:
+def send(
+    client: APIClient,
+    run: Run,
+    content: bytes = b"k1: 0.9\n",
+    name: str = "config.yaml",
+    **fields: str,
+) -> Any:
     form = {"file": SimpleUploadedFile(name, content), **fields}
     return client.post(f"/api/v1/runs/{run.pk}/artifacts/", form, format="multipart")
 
@@ -69,10 +75,16 @@ SENT = {
 
 
 @pytest.mark.queries
-def test_what_is_attached_comes_back_as_it_was(api: APIClient, anonymous: APIClient, run: Run, tmp_path: Path) -> None:
+def test_what_is_attached_comes_back_as_it_was(
+    api: APIClient, anonymous: APIClient, run: Run, tmp_path: Path
+) -> None:
     for name, content in SENT.items():
         made = send(api, run, content, name)
-        assert (made.status_code, made.json()["name"], made.json()["size"]) == (201, name, len(content))
+        assert (made.status_code, made.json()["name"], made.json()["size"]) == (
+            201,
+            name,
+            len(content),
+        )
         assert made["Location"] == made.json()["url"]
         assert send(api, run, content, name).status_code == 200
         answer = anonymous.get(made.json()["url"])
@@ -100,7 +112,9 @@ def test_what_is_attached_comes_back_as_it_was(api: APIClient, anonymous: APICli
         ("a.txt", b"a\x00b"), ("a.csv", b"\xff\xfe1"), ("a.pdf", b"%PD"), (".txt", b"x"), ("a.jpg", PNG),
     ],
 )  # fmt: skip
-def test_what_is_not_what_its_name_says_is_refused(api: APIClient, run: Run, name: str, content: bytes) -> None:
+def test_what_is_not_what_its_name_says_is_refused(
+    api: APIClient, run: Run, name: str, content: bytes
+) -> None:
     assert refusal(send(api, run, content, name)) == (415, "artifact_type")
     assert not Artifact.objects.exists()
 
@@ -114,7 +128,9 @@ def test_text_may_be_cut_in_the_middle_of_a_letter() -> None:
         check_type(f"a.{kind}", (begins or (b"text",))[0])
 
 
-@pytest.mark.parametrize("name", ["../a.txt", "a/b.txt", "a\u202etxt.exe.txt", "a\n.txt", ".a.txt", "x" * 197 + ".txt"])
+@pytest.mark.parametrize(
+    "name", ["../a.txt", "a/b.txt", "a\u202etxt.exe.txt", "a\n.txt", ".a.txt", "x" * 197 + ".txt"]
+)
 def test_a_name_is_one_that_a_file_may_have_anywhere(api: APIClient, run: Run, name: str) -> None:
     path, raw = f"/api/v1/runs/{run.pk}/artifacts/", {"content_type": "application/octet-stream"}
     named = api.post(path, b"x", query_params={"name": name}, **raw)
@@ -127,7 +143,10 @@ def test_limits_of_a_file_a_run_and_a_team(api: APIClient, submit: Submit, setti
     first, second = submit(GOOD), submit(POOR)
     assert refusal(send(api, first, b"x" * 101, "large.txt")) == (413, "artifact_quota")
     huge = api.post(
-        f"/api/v1/runs/{first.pk}/artifacts/", b"x", content_type="application/octet-stream", CONTENT_LENGTH="2000000"
+        f"/api/v1/runs/{first.pk}/artifacts/",
+        b"x",
+        content_type="application/octet-stream",
+        CONTENT_LENGTH="2000000",
     )
     assert refusal(huge) == (413, "artifact_quota")
     for number in range(2):
@@ -149,14 +168,22 @@ def test_limits_of_a_file_a_run_and_a_team(api: APIClient, submit: Submit, setti
     assert refusal(send(api, first, b"5", "5.txt")) == (413, "artifact_quota")
 
 
-def test_who_may_attach_and_delete(api: APIClient, bob: User, anonymous: APIClient, run: Run) -> None:
-    for client, status in ((anonymous, 401), (client_of(bob), 403), (client_of(run.submitted_by, ["read"]), 403)):
+def test_who_may_attach_and_delete(
+    api: APIClient, bob: User, anonymous: APIClient, run: Run
+) -> None:
+    for client, status in (
+        (anonymous, 401),
+        (client_of(bob), 403),
+        (client_of(run.submitted_by, ["read"]), 403),
+    ):
         assert send(client, run).status_code == status
     assert send(api, run).status_code == 201
     path = f"/api/v1/runs/{run.pk}/artifacts/config.yaml/"
     assert client_of(bob).delete(path).status_code == 403
     assert refusal(send(api, run, b"k1: 1\n")) == (409, "conflict")
-    having = api.get("/api/v1/collections/small/leaderboard/", {"filter": "has:artifacts"}).json()["results"]
+    having = api.get("/api/v1/collections/small/leaderboard/", {"filter": "has:artifacts"}).json()[
+        "results"
+    ]
     assert [row["run"]["tag"] for row in having] == ["good"]
     assert api.delete(path).status_code == 204
     assert (api.delete(path).status_code, api.get(path).status_code) == (404, 404)
@@ -196,14 +223,19 @@ def test_files_are_attached_and_deleted_in_the_browser(alice: User, bob: User, r
     assert "No files are attached" in other.get(page).content.decode()
     assert "Attach a file" not in other.get(page).content.decode()
     assert f'action="{files}"' in owner.get(page).content.decode()
-    sent = owner.post(files, {"file": SimpleUploadedFile("my config!.yaml", b"k1: 0.9"), "action": "attach"})
+    sent = owner.post(
+        files, {"file": SimpleUploadedFile("my config!.yaml", b"k1: 0.9"), "action": "attach"}
+    )
     assert (sent.status_code, sent["Location"]) == (303, files)
     html = owner.get(files).content.decode()
     assert "my config-.yaml attached." in html
     assert f"/api/v1/runs/{run.pk}/artifacts/my%20config-.yaml/" in html
     assert "my config-.yaml" in other.get(page).content.decode()
     refused = owner.post(files, {"file": SimpleUploadedFile("a.exe", b"MZ"), "action": "attach"})
-    assert (refused.status_code, "name ends with one of txt, md" in refused.content.decode()) == (415, True)
+    assert (refused.status_code, "name ends with one of txt, md" in refused.content.decode()) == (
+        415,
+        True,
+    )
     nothing = owner.post(files, {"action": "attach"})
     assert (nothing.status_code, "Choose a file first" in nothing.content.decode()) == (400, True)
     assert other.post(files, {"name": "my config-.yaml", "action": "delete"}).status_code == 403
@@ -212,7 +244,9 @@ def test_files_are_attached_and_deleted_in_the_browser(alice: User, bob: User, r
     assert "No files are attached" in other.get(page).content.decode()
 
 
-def test_of_many_at_once_only_as_many_are_stored_as_have_room(transactional_db: None, settings: Any) -> None:
+def test_of_many_at_once_only_as_many_are_stored_as_have_room(
+    transactional_db: None, settings: Any
+) -> None:
     alice = User.objects.create_user("alice")
     (pk,) = make_scored("board", alice.personal_team, simulated(1, 5))
     settings.EVALHUB_TEAM_ARTIFACT_BYTES = 250

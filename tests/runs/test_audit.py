@@ -69,7 +69,10 @@ def write_note(api: APIClient) -> Any:
 
 def create_webhook(api: APIClient) -> Any:
     with override_settings(EVALHUB_WEBHOOKS=True):
-        return api.post("/api/v1/teams/alice/webhooks/", {"url": "https://ci.example.org/", "events": ["run.failed"]})
+        return api.post(
+            "/api/v1/teams/alice/webhooks/",
+            {"url": "https://ci.example.org/", "events": ["run.failed"]},
+        )
 
 
 # What is done by whom, what must be there before, and the one event that it leaves.
@@ -83,27 +86,45 @@ def share_board(api: APIClient) -> Any:
 
 Act = Callable[[APIClient], Any]
 ACTS: dict[str, tuple[Act, Act]] = {
-    "collection.created": (lambda api: None, lambda api: api.post("/api/v1/collections/", {"slug": "x", "name": "x"})),
-    "collection.changed": (lambda api: None, lambda api: api.patch(SMALL, {"visibility": "private"})),
+    "collection.created": (
+        lambda api: None,
+        lambda api: api.post("/api/v1/collections/", {"slug": "x", "name": "x"}),
+    ),
+    "collection.changed": (
+        lambda api: None,
+        lambda api: api.patch(SMALL, {"visibility": "private"}),
+    ),
     "collection.released": (
         lambda api: Collection.objects.update(blind=True),
         lambda api: api.post(f"{SMALL}release/"),
     ),
-    "topics.replaced": (lambda api: None, lambda api: upload(api, "collections/small/topics/", "1\tx\n", "put")),
-    "qrels.uploaded": (lambda api: None, lambda api: upload(api, "collections/small/qrels/", "1 0 q 1\n")),
+    "topics.replaced": (
+        lambda api: None,
+        lambda api: upload(api, "collections/small/topics/", "1\tx\n", "put"),
+    ),
+    "qrels.uploaded": (
+        lambda api: None,
+        lambda api: upload(api, "collections/small/qrels/", "1 0 q 1\n"),
+    ),
     "qrels.activated": (lambda api: None, lambda api: api.post(f"{SMALL}qrels/1/activate/")),
     "qrels.read": (
         lambda api: Collection.objects.update(blind=True),
         lambda api: b"".join(api.get(f"{SMALL}qrels/1/file/").streaming_content),
     ),
     "run.submitted": (lambda api: None, submit),
-    "run.changed": (submit, lambda api: api.patch(f"/api/v1/runs/{Run.objects.get().pk}/", {"description": "x"})),
+    "run.changed": (
+        submit,
+        lambda api: api.patch(f"/api/v1/runs/{Run.objects.get().pk}/", {"description": "x"}),
+    ),
     "run.deleted": (submit, lambda api: api.delete(f"/api/v1/runs/{Run.objects.get().pk}/")),
     "parameter.changed": (
         lambda api: api.patch(f"/api/v1/runs/{submit(api)}/", {"metadata": {"k1": 1}}),
         lambda api: api.patch(f"{SMALL}parameters/param/k1/", {"unit": "x"}),
     ),
-    "team.created": (lambda api: None, lambda api: api.post("/api/v1/teams/", {"slug": "lab", "name": "Lab"})),
+    "team.created": (
+        lambda api: None,
+        lambda api: api.post("/api/v1/teams/", {"slug": "lab", "name": "Lab"}),
+    ),
     "team.deleted": (make_lab, lambda api: api.delete("/api/v1/teams/lab/")),
     "invitation.made": (
         make_lab,
@@ -114,15 +135,21 @@ ACTS: dict[str, tuple[Act, Act]] = {
         lambda api: api.delete("/api/v1/teams/lab/invitations/bob/"),
     ),
     "member.added": (
-        lambda api: Team.objects.create(slug="lab").invitations.create(user=User.objects.get(username="alice")),
+        lambda api: Team.objects.create(slug="lab").invitations.create(
+            user=User.objects.get(username="alice")
+        ),
         lambda api: api.post("/api/v1/invitations/lab/"),
     ),
     "member.changed": (
-        lambda api: Membership.objects.create(team=make_lab(api), user=User.objects.get(username="bob")),
+        lambda api: Membership.objects.create(
+            team=make_lab(api), user=User.objects.get(username="bob")
+        ),
         lambda api: api.patch("/api/v1/teams/lab/members/bob/", {"role": "owner"}),
     ),
     "member.removed": (
-        lambda api: Membership.objects.create(team=make_lab(api), user=User.objects.get(username="bob")),
+        lambda api: Membership.objects.create(
+            team=make_lab(api), user=User.objects.get(username="bob")
+        ),
         lambda api: api.delete("/api/v1/teams/lab/members/bob/"),
     ),
     "artifact.attached": (submit, lambda api: attach(api, str(Run.objects.get().pk))),
@@ -130,38 +157,62 @@ ACTS: dict[str, tuple[Act, Act]] = {
         lambda api: attach(api, submit(api)),
         lambda api: api.delete(f"/api/v1/runs/{Run.objects.get().pk}/artifacts/notes.txt/"),
     ),
-    "label.moved": (submit, lambda api: api.put(f"{SMALL}labels/main/", {"run": Run.objects.get().pk})),
+    "label.moved": (
+        submit,
+        lambda api: api.put(f"{SMALL}labels/main/", {"run": Run.objects.get().pk}),
+    ),
     "label.deleted": (
         lambda api: api.put(f"{SMALL}labels/main/", {"run": submit(api)}),
         lambda api: api.delete(f"{SMALL}labels/main/"),
     ),
     "view.created": (lambda api: None, save_view),
-    "view.changed": (save_view, lambda api: api.patch(f"/api/v1/views/{View.objects.get().code}/", {"name": "y"})),
-    "view.deleted": (save_view, lambda api: api.delete(f"/api/v1/views/{View.objects.get().code}/")),
+    "view.changed": (
+        save_view,
+        lambda api: api.patch(f"/api/v1/views/{View.objects.get().code}/", {"name": "y"}),
+    ),
+    "view.deleted": (
+        save_view,
+        lambda api: api.delete(f"/api/v1/views/{View.objects.get().code}/"),
+    ),
     "share.created": (lambda api: None, share_board),
-    "share.revoked": (share_board, lambda api: api.delete(f"/api/v1/shares/{ShareLink.objects.get().key}/")),
+    "share.revoked": (
+        share_board,
+        lambda api: api.delete(f"/api/v1/shares/{ShareLink.objects.get().key}/"),
+    ),
     "experiment.created": (lambda api: None, lambda api: api.post(EXPERIMENTS, {"slug": "study"})),
     "experiment.changed": (
         lambda api: (submit(api), api.post(EXPERIMENTS, {"slug": "study"})),
-        lambda api: api.post(f"{EXPERIMENTS}{Experiment.objects.get().pk}/runs/", {"add": [str(Run.objects.get().pk)]}),
+        lambda api: api.post(
+            f"{EXPERIMENTS}{Experiment.objects.get().pk}/runs/",
+            {"add": [str(Run.objects.get().pk)]},
+        ),
     ),
     "experiment.deleted": (
         lambda api: api.post(EXPERIMENTS, {"slug": "study"}),
         lambda api: api.delete(f"{EXPERIMENTS}{Experiment.objects.get().pk}/"),
     ),
     "note.written": (lambda api: None, write_note),
-    "note.changed": (write_note, lambda api: api.patch(f"/api/v1/notes/{Note.objects.get().pk}/", {"text": "y"})),
+    "note.changed": (
+        write_note,
+        lambda api: api.patch(f"/api/v1/notes/{Note.objects.get().pk}/", {"text": "y"}),
+    ),
     "note.deleted": (write_note, lambda api: api.delete(f"/api/v1/notes/{Note.objects.get().pk}/")),
     "run.restored": (
         lambda api: api.delete(f"/api/v1/runs/{submit(api)}/"),
         lambda api: api.post(f"/api/v1/runs/{Run.objects.get().pk}/restore/"),
     ),
-    "system.created": (lambda api: None, lambda api: api.post("/api/v1/systems/", {"slug": "splade"})),
+    "system.created": (
+        lambda api: None,
+        lambda api: api.post("/api/v1/systems/", {"slug": "splade"}),
+    ),
     "system.changed": (
         lambda api: api.post("/api/v1/systems/", {"slug": "splade"}),
         lambda api: api.patch("/api/v1/systems/alice/splade/", {"name": "x"}),
     ),
-    "session_set.submitted": (lambda api: None, lambda api: upload(api, "collections/small/sessions/", SESSIONS)),
+    "session_set.submitted": (
+        lambda api: None,
+        lambda api: upload(api, "collections/small/sessions/", SESSIONS),
+    ),
     "session_set.changed": (
         lambda api: upload(api, "collections/small/sessions/", SESSIONS),
         lambda api: api.patch(set_address(), {"description": "changed"}),
@@ -225,12 +276,16 @@ def set_address() -> str:
 
 def test_every_action_is_tried() -> None:
     assert set(ACTS) | ADMINISTRATION == {
-        action for action in AuditEvent.Action.values if not action.startswith((*OF_CAMPAIGNS, "snapshot."))
+        action
+        for action in AuditEvent.Action.values
+        if not action.startswith((*OF_CAMPAIGNS, "snapshot."))
     }
 
 
 @pytest.mark.parametrize("action", list(ACTS))
-def test_an_action_leaves_one_event(api: APIClient, bob: User, collection: str, action: str) -> None:
+def test_an_action_leaves_one_event(
+    api: APIClient, bob: User, collection: str, action: str
+) -> None:
     """A26: who, through what, and nothing twice."""
     prepare, act = ACTS[action]
     prepare(api)
@@ -244,7 +299,9 @@ def test_an_action_leaves_one_event(api: APIClient, bob: User, collection: str, 
     assert (event.collection is not None) == action.startswith(OF_COLLECTIONS)
 
 
-@pytest.mark.parametrize("action", [name for name in ACTS if name not in ("collection.created", "qrels.read")])
+@pytest.mark.parametrize(
+    "action", [name for name in ACTS if name not in ("collection.created", "qrels.read")]
+)
 def test_a_change_whose_event_cannot_be_written_is_not_made(
     api: APIClient, bob: User, collection: str, action: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -270,7 +327,8 @@ def state() -> list[Any]:
     hidden = {"last_used_at"}
     return [
         sorted(
-            str({name: value for name, value in row.items() if name not in hidden}) for row in model.objects.values()
+            str({name: value for name, value in row.items() if name not in hidden})
+            for row in model.objects.values()
         )
         for model in models
     ]
@@ -332,7 +390,9 @@ def test_nothing_changes_the_trail(api: APIClient, staff: APIClient, collection:
     path = f"/admin/runs/auditevent/{event.pk}/"
     assert browser.get(f"{path}change/").status_code == 200
     for last in ("change", "delete"):
-        assert browser.post(f"{path}{last}/", {"actor": "mallory", "post": "yes"}).status_code == 403
+        assert (
+            browser.post(f"{path}{last}/", {"actor": "mallory", "post": "yes"}).status_code == 403
+        )
     assert set(AuditEvent.objects.values_list("actor", flat=True)) == {"alice"}
 
 
@@ -354,12 +414,14 @@ def test_organisers_read_their_own_trail_and_staff_all(
     whole = staff.get(AUDIT).json()
     assert whole["count"] == 3
     assert {row["address"] for row in whole["results"]} == {"127.0.0.1"}
-    assert [row["action"] for row in staff.get(AUDIT, {"collection": "other"}).json()["results"]] == [
-        "collection.created"
-    ]
+    assert [
+        row["action"] for row in staff.get(AUDIT, {"collection": "other"}).json()["results"]
+    ] == ["collection.created"]
     assert staff.get(AUDIT, {"actor": "bob"}).json()["count"] == 1
     assert staff.get(AUDIT, {"action": "qrels.uploaded", "limit": 1}).json()["count"] == 1
-    assert staff.get(AUDIT, {"object_type": "collection", "object_id": "small"}).json()["count"] == 1
+    assert (
+        staff.get(AUDIT, {"object_type": "collection", "object_id": "small"}).json()["count"] == 1
+    )
     assert staff.get(AUDIT, {"before": "2001-01-01T00:00:00Z"}).json()["count"] == 0
     assert staff.get(AUDIT, {"action": "nothing"}).status_code == 400
     assert api.get(AUDIT).status_code == 404
@@ -370,16 +432,28 @@ def test_the_trail_and_the_log_keep_secrets(
 ) -> None:
     """A27: no token, password or line of judgements in either; a refusal names no other team."""
     text = api._credentials["HTTP_AUTHORIZATION"].split()[1]  # type: ignore[attr-defined]
-    with caplog.at_level(logging.DEBUG, "django.request"), caplog.at_level(logging.DEBUG, "evalhub"):
+    with (
+        caplog.at_level(logging.DEBUG, "django.request"),
+        caplog.at_level(logging.DEBUG, "evalhub"),
+    ):
         made = api.post("/api/v1/tokens/", {"name": "x"}).json()["token"]
         upload(api, "collections/small/qrels/", "1 0 topsecretdoc 1\n1 0 topsecretdoc 2\n")
         upload(api, "collections/small/qrels/", "1 0 topsecretdoc 1\n")
         api.get("/api/v1/collections/nothing/")
-        api.post("/api/v1/collections/", '{"slug":' + "[" * 100_000, content_type="application/json")
+        api.post(
+            "/api/v1/collections/", '{"slug":' + "[" * 100_000, content_type="application/json"
+        )
         Client().post("/admin/login/", {"username": "alice", "password": "topsecretword"})
         call_command("create_admin", "root")
     trail = str([str(row) for row in AuditEvent.objects.values()])
-    for secret in (text, made, made.split("_", 2)[2], "topsecretdoc", "topsecretword", QRELS.splitlines()[0]):
+    for secret in (
+        text,
+        made,
+        made.split("_", 2)[2],
+        "topsecretdoc",
+        "topsecretword",
+        QRELS.splitlines()[0],
+    ):
         assert secret not in trail
         assert secret not in caplog.text
     assert "qrels.uploaded" in trail
@@ -405,7 +479,9 @@ def test_the_administration_leaves_events(api: APIClient, alice: User, collectio
                      "memberships-INITIAL_FORMS": "0", "memberships-0-user": alice.pk,
                      "memberships-0-role": "owner"}),
     ]  # fmt: skip
-    assert [answer.status_code for answer in done] == [302] * 5, [answer.content[-3000:] for answer in done]
+    assert [answer.status_code for answer in done] == [302] * 5, [
+        answer.content[-3000:] for answer in done
+    ]
     events = AuditEvent.objects.exclude(pk__in=known).order_by("pk")
     assert [event.action for event in events] == [
         "collection.changed", "token.changed", "user.created", "user.changed", "team.created", "member.added",

@@ -77,6 +77,8 @@ def test_what_has_no_canonical_text_is_refused(value: Any) -> None:
         canonical(value)
 
 
-@pytest.mark.parametrize("text", [b'{"a": 1}', b'{"b":1,"a":2}', b"1.0", b"{", b'"\\u0041"', b"[" * 100_000])
+@pytest.mark.parametrize(
+    "text", [b'{"a": 1}', b'{"b":1,"a":2}', b"1.0", b"{", b'"\\u0041"', b"[" * 100_000]
+)
 def test_another_text_is_not_canonical(text: bytes) -> None:
     assert not is_canonical(text)

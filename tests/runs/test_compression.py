@@ -23,7 +23,10 @@ from runs.formats.limits import Limits
 from tests.readers import of_a_reader
 
 LIMITS = Limits()
-RUN = b"".join(b"%d Q0 doc-%d 1 %d.5 t\n" % (index // 50, index * 7919 % 10_007, -index) for index in range(3000))
+RUN = b"".join(
+    b"%d Q0 doc-%d 1 %d.5 t\n" % (index // 50, index * 7919 % 10_007, -index)
+    for index in range(3000)
+)
 GZIP = gzip.compress(RUN, mtime=0)
 ZSTANDARD = zstandard.ZstdCompressor(write_checksum=True).compress(RUN)
 UNCHECKED = zstandard.ZstdCompressor(write_checksum=False, write_content_size=False).compress(RUN)
@@ -31,7 +34,9 @@ UNCHECKED = zstandard.ZstdCompressor(write_checksum=False, write_content_size=Fa
 
 def streamed(level: int, window: int = 0) -> bytes:
     """A Zstandard frame of a known level or window, without its content's size."""
-    parameters = zstandard.ZstdCompressionParameters.from_level(level, **({"window_log": window} if window else {}))
+    parameters = zstandard.ZstdCompressionParameters.from_level(
+        level, **({"window_log": window} if window else {})
+    )
     compressor = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
     return compressor.compress(RUN) + compressor.flush()
 
@@ -120,14 +125,30 @@ def test_a_damaged_file_is_refused_or_unharmed(content: bytes, data: st.DataObje
 
 
 MAGIC = st.sampled_from(
-    [GZIP[:10], ZSTANDARD[:6], UNCHECKED[:4], GZIP[:2], b"BZh9", b"PK\x03\x04", b"\xfd7zXZ\x00", b""]
+    [
+        GZIP[:10],
+        ZSTANDARD[:6],
+        UNCHECKED[:4],
+        GZIP[:2],
+        b"BZh9",
+        b"PK\x03\x04",
+        b"\xfd7zXZ\x00",
+        b"",
+    ]
 )
 
 
 @pytest.mark.slow
 @of_a_reader
-@given(MAGIC, st.binary(max_size=80), st.sampled_from([b"", GZIP, ZSTANDARD]), st.sampled_from([1, 7, 1 << 20]))
-def test_any_bytes_are_decompressed_or_refused(start: bytes, middle: bytes, end: bytes, step: int) -> None:
+@given(
+    MAGIC,
+    st.binary(max_size=80),
+    st.sampled_from([b"", GZIP, ZSTANDARD]),
+    st.sampled_from([1, 7, 1 << 20]),
+)
+def test_any_bytes_are_decompressed_or_refused(
+    start: bytes, middle: bytes, end: bytes, step: int
+) -> None:
     content = start + middle + end
     try:
         assert content_of(content, step=step) == content or start or end
@@ -167,7 +188,8 @@ def test_archives_and_other_compressions_are_refused(content: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [gzip.compress(GZIP, mtime=0), gzip.compress(ZSTANDARD, mtime=0), zstandard.compress(GZIP)]
+    "content",
+    [gzip.compress(GZIP, mtime=0), gzip.compress(ZSTANDARD, mtime=0), zstandard.compress(GZIP)],
 )
 def test_what_is_compressed_twice_is_refused(content: bytes) -> None:
     assert refused(content) == "unsupported_media_type"
@@ -246,10 +268,14 @@ def test_the_limit_of_bytes_is_inclusive(content: bytes) -> None:
 # How much there will be to read
 
 
-@pytest.mark.parametrize("packed", [RUN, GZIP, ZSTANDARD, gzip.compress(b"", mtime=0), b"", b"\x1f\x8b", b"1"])
+@pytest.mark.parametrize(
+    "packed", [RUN, GZIP, ZSTANDARD, gzip.compress(b"", mtime=0), b"", b"\x1f\x8b", b"1"]
+)
 def test_a_file_tells_the_size_of_its_content(packed: bytes) -> None:
     content = RUN if packed in (RUN, GZIP, ZSTANDARD) else b""
-    assert content_size(io.BytesIO(packed)) == max(len(content), len(packed) if packed is not ZSTANDARD else 0)
+    assert content_size(io.BytesIO(packed)) == max(
+        len(content), len(packed) if packed is not ZSTANDARD else 0
+    )
 
 
 def test_the_size_of_a_frame_that_names_none_is_guessed() -> None:

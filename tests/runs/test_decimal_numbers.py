@@ -26,7 +26,9 @@ def read(texts: list[str]) -> Columns:
 def assert_read(texts: list[str]) -> None:
     """Each is read as Python reads it, or noted as one that the scan leaves to others: too long or too large."""
     columns = read(texts)
-    for text, value, notes in zip(texts, columns.number.tolist(), columns.notes.tolist(), strict=True):
+    for text, value, notes in zip(
+        texts, columns.number.tolist(), columns.notes.tolist(), strict=True
+    ):
         digits = text.lower().partition("e")[0].lstrip("+-0.").replace(".", "")
         slow = len(digits) > 19 or math.isinf(float(text))
         assert bool(notes & SLOW_NUMBER) == slow, text
@@ -43,7 +45,9 @@ def from_bits(bits: int) -> float:
 def halfway(bits: int, digits: int) -> str:
     """The number between two doubles, written with so many digits: where it is exact, it is rounded to the even one."""
     middle = (Fraction(from_bits(bits)) + Fraction(from_bits(bits + 1))) / 2
-    exponent = math.floor(math.log10(middle)) - digits + 1 if middle > Fraction(10) ** -300 else -323
+    exponent = (
+        math.floor(math.log10(middle)) - digits + 1 if middle > Fraction(10) ** -300 else -323
+    )
     scaled = middle * Fraction(10) ** -exponent
     return f"{round(scaled)}e{exponent}"
 
@@ -88,5 +92,7 @@ def test_every_power_of_ten_and_the_numbers_around_it_are_read_as_python_reads_t
 @pytest.mark.slow
 def test_many_scores_as_python_prints_them_are_read_exactly() -> None:
     rng = np.random.default_rng(17)
-    scores = np.concatenate([rng.gamma(3, 4, 100_000), rng.random(100_000), -rng.random(50_000) / 64]).tolist()
+    scores = np.concatenate(
+        [rng.gamma(3, 4, 100_000), rng.random(100_000), -rng.random(50_000) / 64]
+    ).tolist()
     assert read(list(map(repr, scores))).number.tolist() == scores

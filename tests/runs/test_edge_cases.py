@@ -35,7 +35,10 @@ ACCEPTED: dict[str, tuple[str, tuple[str, ...]]] = {
     "15-docno-with-hash": (BASE, ()),
     "16-run-bom": (BASE, ()),
     "18-docno-utf8": (BASE, ()),
-    "20-docno-utf8-nfc-vs-nfd": ("1:0.1667/0.3801/0.3333 2:1.0000/1.0000/1.0000 all:0.5833/0.6900/0.6667", ()),
+    "20-docno-utf8-nfc-vs-nfd": (
+        "1:0.1667/0.3801/0.3333 2:1.0000/1.0000/1.0000 all:0.5833/0.6900/0.6667",
+        (),
+    ),
     "25-score-scientific": (
         "1:0.8333/0.9502/1.0000 2:1.0000/1.0000/1.0000 all:0.9167/0.9751/1.0000",
         ("rank_contradicts_score",),
@@ -45,7 +48,10 @@ ACCEPTED: dict[str, tuple[str, tuple[str, ...]]] = {
         "1:1.0000/1.0000/1.0000 2:1.0000/1.0000/1.0000 all:1.0000/1.0000/1.0000",
         ("rank_contradicts_score",),
     ),
-    "34-ties-all-equal": ("1:0.8333/0.9502/1.0000 2:0.5000/0.6309/0.5000 all:0.6667/0.7906/0.7500", ("ties",)),
+    "34-ties-all-equal": (
+        "1:0.8333/0.9502/1.0000 2:0.5000/0.6309/0.5000 all:0.6667/0.7906/0.7500",
+        ("ties",),
+    ),
     "35-ties-numeric-docno": ("1:1.0000/1.0000/1.0000 all:1.0000/1.0000/1.0000", ("ties",)),
     "36-float32-tie": (SECOND, ()),
     "38-large-scores-float32": (SECOND, ()),
@@ -55,17 +61,26 @@ ACCEPTED: dict[str, tuple[str, tuple[str, ...]]] = {
     "48c-topic-missing-from-run": (FIRST_ONLY, ()),
     "49-topic-not-in-qrels": (BASE, ()),
     "51-topic-without-relevant": (FIRST_ONLY, ()),
-    "52-topic-leading-zero": ("1:0.0000/0.0000/0.0000 2:1.0000/1.0000/1.0000 all:0.5000/0.5000/0.5000", ()),
+    "52-topic-leading-zero": (
+        "1:0.0000/0.0000/0.0000 2:1.0000/1.0000/1.0000 all:0.5000/0.5000/0.5000",
+        (),
+    ),
     "57-gzip-run": (BASE, ()),
     "66-iteration-column": (BASE, ("iteration_ignored",)),
-    "70-unjudged-docs": ("1:0.5000/0.5672/0.5000 2:0.5000/0.6309/0.5000 all:0.5000/0.5991/0.5000", ()),
+    "70-unjudged-docs": (
+        "1:0.5000/0.5672/0.5000 2:0.5000/0.6309/0.5000 all:0.5000/0.5991/0.5000",
+        (),
+    ),
     "72-qrels-comment-trailing": (BASE, ("extra_columns",)),
     "73-no-topic-overlap": (
         "1:0.0000/0.0000/0.0000 2:0.0000/0.0000/0.0000 all:0.0000/0.0000/0.0000",
         ("no_topic_matches",),
     ),
     "74-run-trailing-spaces": (BASE, ()),
-    "77-qrels-only-nonrelevant": ("1:0.0000/0.0000/0.0000 2:0.0000/0.0000/0.0000 all:0.0000/0.0000/0.0000", ()),
+    "77-qrels-only-nonrelevant": (
+        "1:0.0000/0.0000/0.0000 2:0.0000/0.0000/0.0000 all:0.0000/0.0000/0.0000",
+        (),
+    ),
 }
 
 # What is refused: which file, with which code, in which lines.
@@ -110,7 +125,10 @@ DIFFERENT = {
 def submit(api: APIClient, folder: Path) -> dict[str, Any]:
     """The answers to both files of a case, in a collection of its own."""
     slug = f"case-{folder.name}"
-    api.post("/api/v1/collections/", {"slug": slug, "name": folder.name, "measures": ["AP", "nDCG", "RR"]})
+    api.post(
+        "/api/v1/collections/",
+        {"slug": slug, "name": folder.name, "measures": ["AP", "nDCG", "RR"]},
+    )
     return {
         "qrels": upload(api, f"collections/{slug}/qrels/", (folder / "qrels").read_bytes()),
         "run": upload(api, f"collections/{slug}/runs/", (folder / "run").read_bytes()),
@@ -122,14 +140,18 @@ def values_of(api: APIClient, run: str) -> str:
     rows = [(topic["topic_id"], topic["values"]) for topic in body["topics"]]
     rows.append(("all", {name: mean["mean"] for name, mean in body["means"].items()}))
     return " ".join(
-        f"{topic}:" + "/".join(f"{values[name]:.4f}" for name in ("AP", "nDCG", "RR")) for topic, values in rows
+        f"{topic}:" + "/".join(f"{values[name]:.4f}" for name in ("AP", "nDCG", "RR"))
+        for topic, values in rows
     )
 
 
 def trec_eval(folder: Path) -> dict[str, str]:
     with (folder / "results.tsv").open() as file:
         rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-        return {row["case"].partition(" ")[0]: row["trec_eval_10.0"].rpartition(" n=")[0] for row in rows}
+        return {
+            row["case"].partition(" ")[0]: row["trec_eval_10.0"].rpartition(" n=")[0]
+            for row in rows
+        }
 
 
 def test_every_case_has_an_answer(real_data: Path) -> None:
@@ -150,13 +172,19 @@ def test_what_is_accepted_has_these_values(
     answers = submit(api, real_data / "edge-cases" / name)
     assert (answers["qrels"].status_code, answers["run"].status_code) == (201, 202)
     assert evaluate_all() == 1
-    warnings = [entry["code"] for answer in answers.values() for entry in answer.json()["warnings"]["warnings"]]
+    warnings = [
+        entry["code"]
+        for answer in answers.values()
+        for entry in answer.json()["warnings"]["warnings"]
+    ]
     assert tuple(dict.fromkeys(warnings)) == codes
     assert values_of(api, answers["run"].json()["id"]) == expected
 
 
 @pytest.mark.parametrize(
-    ("name", "which", "code", "lines"), [(name, *rest) for name, rest in REFUSED.items()], ids=REFUSED
+    ("name", "which", "code", "lines"),
+    [(name, *rest) for name, rest in REFUSED.items()],
+    ids=REFUSED,
 )
 def test_what_is_refused_has_this_code_and_these_lines(
     api: APIClient, real_data: Path, name: str, which: str, code: str, lines: tuple[int, ...]

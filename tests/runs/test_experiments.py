@@ -10,7 +10,16 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from rest_framework.test import APIClient
 
 from evalhub.operating.backup import saved_models
-from runs.models import AuditEvent, Collection, Experiment, ExperimentRun, Membership, Run, Team, User
+from runs.models import (
+    AuditEvent,
+    Collection,
+    Experiment,
+    ExperimentRun,
+    Membership,
+    Run,
+    Team,
+    User,
+)
 from tests.conftest import GOOD, client_of
 from tests.metrics.scored import make_scored, simulated
 
@@ -49,20 +58,36 @@ def shown(client: APIClient, text: str) -> list[str]:
 
 def test_an_experiment_is_made_filled_changed_and_deleted(api: APIClient, runs: list[str]) -> None:
     made = make(api, name="A study", goal="Which k1?", runs=runs[:2]).json()
-    assert (made["name"], made["visibility"], made["count"], made["baseline"]) == ("A study", "team", 2, None)
+    assert (made["name"], made["visibility"], made["count"], made["baseline"]) == (
+        "A study",
+        "team",
+        2,
+        None,
+    )
     assert [run["tag"] for run in made["runs"]] == ["r0", "r1"]
     changed = group(api, made["url"], add=[runs[2], runs[1]], remove=[runs[0]]).json()
     assert [run["tag"] for run in changed["runs"]] == ["r1", "r2"]
-    patched = api.patch(made["url"], {"baseline": runs[1], "goal": "Which b?"}, format="json").json()
-    assert (patched["baseline"], patched["goal"], patched["name"]) == (runs[1], "Which b?", "A study")
-    assert [one["slug"] for one in api.get(EXPERIMENTS, {"run": runs[2], "collection": "board"}).json()["results"]] == [
-        "study"
-    ]
+    patched = api.patch(
+        made["url"], {"baseline": runs[1], "goal": "Which b?"}, format="json"
+    ).json()
+    assert (patched["baseline"], patched["goal"], patched["name"]) == (
+        runs[1],
+        "Which b?",
+        "A study",
+    )
+    assert [
+        one["slug"]
+        for one in api.get(EXPERIMENTS, {"run": runs[2], "collection": "board"}).json()["results"]
+    ] == ["study"]
     assert api.get(EXPERIMENTS, {"run": runs[0]}).json()["count"] == 0
     # The baseline leaves with its run.
     assert group(api, made["url"], remove=[runs[1]]).json()["baseline"] is None
     assert api.delete(made["url"]).status_code == 204
-    assert (Experiment.objects.count(), ExperimentRun.objects.count(), Run.objects.count()) == (0, 0, 4)
+    assert (Experiment.objects.count(), ExperimentRun.objects.count(), Run.objects.count()) == (
+        0,
+        0,
+        4,
+    )
     events = AuditEvent.objects.filter(object_id="lab/study").order_by("pk")
     assert [event.action.removeprefix("experiment.") for event in events] == [
         "created", "changed", "changed", "changed", "changed", "deleted",
@@ -85,14 +110,18 @@ def test_a_refused_change_changes_nothing(
     api: APIClient, runs: list[str], path: str, fields: dict[str, Any], status: int, code: str
 ) -> None:
     made = make(api, runs=runs[:1]).json()
-    answer = api.post(EXPERIMENTS + path.format(id=made["id"]), {"team": "lab", **fields} if not path else fields)
+    answer = api.post(
+        EXPERIMENTS + path.format(id=made["id"]), {"team": "lab", **fields} if not path else fields
+    )
     found = answer.json()
     assert (answer.status_code, found["errors"][0]["code"]) == (status, code), found
     assert (Experiment.objects.count(), ExperimentRun.objects.count()) == (1, 1)
     assert api.patch(made["url"], {"baseline": runs[1]}).json()["code"] == "unknown_run"
 
 
-def test_an_experiment_has_a_largest_size(api: APIClient, runs: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_experiment_has_a_largest_size(
+    api: APIClient, runs: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("runs.services.experiments.MAX_RUNS", 2)
     monkeypatch.setattr("runs.services.experiments.MAX_EXPERIMENTS", 1)
     made = make(api, runs=runs[:2]).json()
@@ -114,18 +143,26 @@ def test_a_filter_names_experiments(api: APIClient, runs: list[str]) -> None:
     assert shown(api, "-experiment:study") == ["r2", "r3"]
     # Whoever does not see it, and whoever names one that is not there, filters by an empty set.
     assert shown(client_of(None), "experiment:study") == shown(api, "experiment:none") == []
-    assert api.get(f"{BOARD}leaderboard/", {"filter": "experiment:A"}).json()["code"] == "bad_filter"
+    assert (
+        api.get(f"{BOARD}leaderboard/", {"filter": "experiment:A"}).json()["code"] == "bad_filter"
+    )
 
 
 def test_who_sees_and_who_changes(api: APIClient, runs: list[str], bob: User) -> None:
     """The team; a shared one everyone who sees all of its runs, and only organisers change it."""
     member, outsider = client_of(bob), client_of(User.objects.create_user("carol"))
     made = make(member, runs=runs[:2]).json()
-    assert outsider.get(made["url"]).status_code == client_of(None).get(made["url"]).status_code == 404
+    assert (
+        outsider.get(made["url"]).status_code == client_of(None).get(made["url"]).status_code == 404
+    )
     assert group(client_of(bob, ["read"]), made["url"], add=runs).json()["code"] == "missing_scope"
     assert member.patch(made["url"], {"visibility": "collection"}).status_code == 403
     assert api.patch(made["url"], {"visibility": "collection"}).status_code == 200
-    assert outsider.get(EXPERIMENTS).json()["count"] == client_of(None).get(EXPERIMENTS).json()["count"] == 1
+    assert (
+        outsider.get(EXPERIMENTS).json()["count"]
+        == client_of(None).get(EXPERIMENTS).json()["count"]
+        == 1
+    )
     assert outsider.patch(made["url"], {"goal": "mine"}).status_code == 403
     assert group(member, made["url"], add=[runs[2]]).status_code == 403
     assert member.delete(made["url"]).status_code == 403
@@ -135,7 +172,9 @@ def test_who_sees_and_who_changes(api: APIClient, runs: list[str], bob: User) ->
     assert outsider.get(made["url"]).status_code == 404
 
 
-def test_runs_that_a_reader_does_not_see_leave_no_trace(api: APIClient, runs: list[str], bob: User) -> None:
+def test_runs_that_a_reader_does_not_see_leave_no_trace(
+    api: APIClient, runs: list[str], bob: User
+) -> None:
     """A shared experiment with a run of a blind or hidden collection is not there; a member sees what there is to
     see of it."""
     carol = User.objects.create_user("carol")
@@ -149,13 +188,22 @@ def test_runs_that_a_reader_does_not_see_leave_no_trace(api: APIClient, runs: li
     assert anonymous.get(made["url"]).json()["count"] == 2
     Collection.objects.filter(slug="blind").update(blind=True)
     assert anonymous.get(made["url"]).status_code == 404
-    assert (anonymous.get(EXPERIMENTS).json()["count"], shown(anonymous, "experiment:study")) == (0, [])
+    assert (anonymous.get(EXPERIMENTS).json()["count"], shown(anonymous, "experiment:study")) == (
+        0,
+        [],
+    )
     # Bob is in the lab and no organiser: he sees the experiment, and of the blind run nothing.
     seen = member.get(made["url"]).json()
-    assert (seen["count"], [run["tag"] for run in seen["runs"]], seen["baseline"]) == (1, ["r0"], None)
+    assert (seen["count"], [run["tag"] for run in seen["runs"]], seen["baseline"]) == (
+        1,
+        ["r0"],
+        None,
+    )
     assert member.get(EXPERIMENTS, {"run": blind[0]}).json()["count"] == 0
     assert member.get(EXPERIMENTS, {"collection": "blind"}).json()["count"] == 0
-    assert client_of(bob).post(f"{made['url']}runs/", {"add": blind}).json()["code"] == "unknown_run"
+    assert (
+        client_of(bob).post(f"{made['url']}runs/", {"add": blind}).json()["code"] == "unknown_run"
+    )
     # Carol's own run is among them, and the other one is public.
     assert client_of(carol).get(made["url"]).json()["count"] == 2
     assert api.get(made["url"]).json()["count"] == 2

@@ -30,7 +30,9 @@ def test_bad_fields_of_a_run_are_refused_with_a_pointer(refuse: Refuse) -> None:
         body = refuse(400, "invalid", "POST", f"{RUNS}?{query}", GOOD, "text/plain")
         assert {entry["pointer"] for entry in body["errors"]} == {"/" + query.partition("=")[0]}
     for number in ("NaN", "1e999"):
-        body = refuse(422, "not_finite", "POST", f"{RUNS}?metadata=%7B%22a%22:{number}%7D", GOOD, "text/plain")
+        body = refuse(
+            422, "not_finite", "POST", f"{RUNS}?metadata=%7B%22a%22:{number}%7D", GOOD, "text/plain"
+        )
         assert {entry["pointer"] for entry in body["errors"]} == {"/metadata"}
 
 
@@ -113,12 +115,17 @@ HALVES = {
 def test_half_a_surrogate_pair_is_refused_where_it_stands(refuse: Refuse) -> None:
     for (method, path, body), pointer in HALVES.items():
         errors = refuse(400, "invalid", method, path, body, attempt=f"{path} {body}")["errors"]
-        assert [error["pointer"] for error in errors] == ([pointer] if pointer else []), (path, body)
+        assert [error["pointer"] for error in errors] == ([pointer] if pointer else []), (
+            path,
+            body,
+        )
 
 
 def test_json_of_eleven_megabytes_is_refused(api: APIClient, collection: str) -> None:
     before = counts()
-    answer = send(api, "POST", "collections/", {"slug": "n", "name": "n", "description": "x" * 11_000_000})
+    answer = send(
+        api, "POST", "collections/", {"slug": "n", "name": "n", "description": "x" * 11_000_000}
+    )
     assert 400 <= answer.status_code < 500
     assert answer["Content-Type"] == "application/problem+json"
     assert counts() == before
@@ -127,7 +134,9 @@ def test_json_of_eleven_megabytes_is_refused(api: APIClient, collection: str) ->
 def test_names_are_taken_once(refuse: Refuse) -> None:
     body = refuse(409, "slug_taken", "POST", "collections/", {"slug": "small", "name": "n"})
     assert body["errors"][0]["pointer"] == "/slug"
-    refuse(409, "slug_taken", "POST", "collections/", b'{"slug": "new", "slug": "small", "name": "n"}')
+    refuse(
+        409, "slug_taken", "POST", "collections/", b'{"slug": "new", "slug": "small", "name": "n"}'
+    )
 
 
 def test_a_tag_is_taken_once(api: APIClient, refuse: Refuse) -> None:
@@ -163,7 +172,15 @@ def test_bad_changes_of_a_run_are_refused(api: APIClient, refuse: Refuse) -> Non
         refuse(400, "invalid", "PATCH", f"runs/{run['id']}/", body, attempt=body.decode())
 
 
-MOMENTS = ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "9" * 5000, 2**70, "2020-01-01", True, {}]
+MOMENTS = [
+    "0001-01-01T00:00:00+14:00",
+    "9999-12-31T23:59:59-14:00",
+    "9" * 5000,
+    2**70,
+    "2020-01-01",
+    True,
+    {},
+]
 TOKEN_NAMES = [None, "", True, "x" * 101, "\0", "\ud800", [], {}]
 
 
@@ -172,7 +189,14 @@ def test_bad_tokens_are_not_made(refuse: Refuse) -> None:
     for name in TOKEN_NAMES:
         refuse(400, "invalid", "POST", "tokens/", {"name": name}, attempt=repr(name))
     for moment in MOMENTS:
-        refuse(400, "invalid", "POST", "tokens/", {"name": "x", "expires_at": moment}, attempt=repr(moment))
+        refuse(
+            400,
+            "invalid",
+            "POST",
+            "tokens/",
+            {"name": "x", "expires_at": moment},
+            attempt=repr(moment),
+        )
 
 
 # Addresses, filters and pages
@@ -191,7 +215,9 @@ ADDRESSES = [
 
 
 @pytest.mark.parametrize("method", ["GET", "PATCH", "DELETE", "POST"])
-def test_addresses_without_anything_are_not_found(api: APIClient, collection: str, method: str) -> None:
+def test_addresses_without_anything_are_not_found(
+    api: APIClient, collection: str, method: str
+) -> None:
     before = counts()
     for path in ADDRESSES:
         answer = send(api, method, path, b"{}" if method in ("PATCH", "POST") else b"")
@@ -225,12 +251,20 @@ def test_filters_that_mean_nothing_are_refused(refuse: Refuse) -> None:
     for query in FILTERS:
         refuse(400, "invalid", "GET", f"{RUNS}?{query}")
     refuse(400, "bad_request", "GET", f"{RUNS}?{'tag=1&' * 2000}")
-    refuse(400, "bad_request", "GET", f"{RUNS}?{'&'.join(f'a{number}=1' for number in range(2000))}")
+    refuse(
+        400, "bad_request", "GET", f"{RUNS}?{'&'.join(f'a{number}=1' for number in range(2000))}"
+    )
 
 
 def test_no_parameter_has_a_nul(refuse: Refuse) -> None:
     """PostgreSQL has no text with one, so that no address may ask for it."""
-    for path in ("runs/?tag=", "runs/?limit=1", "labels/main/?team=", "leaderboard/?measures=", "leaderboard/?view="):
+    for path in (
+        "runs/?tag=",
+        "runs/?limit=1",
+        "labels/main/?team=",
+        "leaderboard/?measures=",
+        "leaderboard/?view=",
+    ):
         refuse(400, "control_character", "GET", f"collections/small/{path}%00")
     for path in ("runs/?tag=", "runs/?description=", "qrels/?note="):
         refuse(400, "control_character", "POST", f"collections/small/{path}%00", GOOD, "text/plain")
@@ -244,7 +278,14 @@ def test_a_moment_outside_the_calendar_is_refused(refuse: Refuse) -> None:
 UNKNOWN = [
     "team=%FF", "tag=%ED%A0%80", "tag=%25", "tag=%zz", "tag='%3B--", f"tag={'x' * 10_000}",
 ]  # fmt: skip
-UNREAD = ["x" * 10_000, "%00=1", "ordering=sha256", "ordering=password", "ordering=-evaluations__means", "o=1"]
+UNREAD = [
+    "x" * 10_000,
+    "%00=1",
+    "ordering=sha256",
+    "ordering=password",
+    "ordering=-evaluations__means",
+    "o=1",
+]
 
 
 def test_what_no_filter_knows_changes_no_order(api: APIClient, collection: str) -> None:
@@ -273,7 +314,10 @@ def test_measures_that_mean_nothing_are_refused(api: APIClient, refuse: Refuse) 
     run = upload(api, RUNS, GOOD).json()["id"]
     for measures, code in MEASURES.items():
         for path in ("collections/small/leaderboard/", f"runs/{run}/values/"):
-            assert refuse(400, code, "GET", f"{path}?measures={measures}")["errors"][0]["pointer"] == "measures"
+            assert (
+                refuse(400, code, "GET", f"{path}?measures={measures}")["errors"][0]["pointer"]
+                == "measures"
+            )
         refuse(400, code, "GET", f"collections/small/comparison/?measure={measures}")
 
 

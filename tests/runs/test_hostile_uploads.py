@@ -14,7 +14,17 @@ import zstandard
 from rest_framework.test import APIClient
 
 from tests.conftest import GOOD, POOR, QRELS, upload
-from tests.runs.refusals import QRELS_PATH, RUNS, TOPICS, Refuse, as_file, counts, problem_of, refuse, send
+from tests.runs.refusals import (
+    QRELS_PATH,
+    RUNS,
+    TOPICS,
+    Refuse,
+    as_file,
+    counts,
+    problem_of,
+    refuse,
+    send,
+)
 
 __all__ = ["refuse"]
 
@@ -43,8 +53,15 @@ def test_every_bad_token_gets_the_same_answer(anonymous: APIClient, collection: 
             assert answer["WWW-Authenticate"] == "Bearer"
 
 
-def test_without_a_token_nothing_is_read_of_an_upload(anonymous: APIClient, collection: str) -> None:
-    for method, path in (("POST", RUNS), ("POST", QRELS_PATH), ("PUT", TOPICS), ("POST", "collections/")):
+def test_without_a_token_nothing_is_read_of_an_upload(
+    anonymous: APIClient, collection: str
+) -> None:
+    for method, path in (
+        ("POST", RUNS),
+        ("POST", QRELS_PATH),
+        ("PUT", TOPICS),
+        ("POST", "collections/"),
+    ):
         answer = send(anonymous, method, path, b"\x1f\x8b" + b"x" * 100, "text/plain")
         problem_of(answer, 401, "not_authenticated")
         assert answer["WWW-Authenticate"] == "Bearer"
@@ -53,16 +70,27 @@ def test_without_a_token_nothing_is_read_of_an_upload(anonymous: APIClient, coll
 # Bodies
 
 
-KINDS = ("", "application/json", "application/xml", "application/x-www-form-urlencoded", "a/b/c;;;=", "x" * 5000)
+KINDS = (
+    "",
+    "application/json",
+    "application/xml",
+    "application/x-www-form-urlencoded",
+    "a/b/c;;;=",
+    "x" * 5000,
+)
 
 
-@pytest.mark.parametrize(("method", "path"), [("POST", RUNS), ("POST", QRELS_PATH), ("PUT", TOPICS)])
+@pytest.mark.parametrize(
+    ("method", "path"), [("POST", RUNS), ("POST", QRELS_PATH), ("PUT", TOPICS)]
+)
 def test_other_content_types_are_refused(refuse: Refuse, method: str, path: str) -> None:
     for kind in KINDS:
         refuse(415, "unsupported_media_type", method, path, GOOD, kind, attempt=kind)
 
 
-def part(content: str = GOOD, disposition: str = 'name="file"; filename="run.txt"', headers: str = "") -> str:
+def part(
+    content: str = GOOD, disposition: str = 'name="file"; filename="run.txt"', headers: str = ""
+) -> str:
     return f"--x\r\nContent-Disposition: form-data; {disposition}\r\n{headers}\r\n{content}\r\n"
 
 
@@ -90,18 +118,38 @@ FORMS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("method", "path"), [("POST", RUNS), ("POST", QRELS_PATH), ("PUT", TOPICS)])
+@pytest.mark.parametrize(
+    ("method", "path"), [("POST", RUNS), ("POST", QRELS_PATH), ("PUT", TOPICS)]
+)
 def test_broken_forms_are_refused(refuse: Refuse, method: str, path: str) -> None:
     for name, (body, kind, code) in FORMS.items():
-        refuse(413 if code == "body_too_large" else 400, code, method, path, body, kind, attempt=name)
+        refuse(
+            413 if code == "body_too_large" else 400, code, method, path, body, kind, attempt=name
+        )
 
 
-NAMES = ["../../etc/passwd", "C:\\CON", "a\0b", "x" * 500, "\u202egpj.exe", "/", "..", "a%00b", "run.gz"]
+NAMES = [
+    "../../etc/passwd",
+    "C:\\CON",
+    "a\0b",
+    "x" * 500,
+    "\u202egpj.exe",
+    "/",
+    "..",
+    "a%00b",
+    "run.gz",
+]
 
 
 def test_a_file_name_is_never_used(api: APIClient, collection: str, settings: Any) -> None:
     for name in NAMES:
-        answer = send(api, "POST", RUNS, part(disposition=f'name="file"; filename="{name}"') + "--x--\r\n", MULTIPART)
+        answer = send(
+            api,
+            "POST",
+            RUNS,
+            part(disposition=f'name="file"; filename="{name}"') + "--x--\r\n",
+            MULTIPART,
+        )
         stored = [path.name for path in (settings.EVALHUB_DATA / "files").glob("*/*")]
         if answer.status_code in (200, 202):
             assert answer.json()["sha256"] in stored, name
@@ -115,7 +163,10 @@ def test_a_claimed_charset_changes_nothing(api: APIClient, collection: str) -> N
         body = part() + part(f"mine-{charset}", 'name="tag"') + "--x--\r\n"
         answer = send(api, "POST", RUNS, body, f"{MULTIPART}; charset={charset}")
         assert (answer.status_code, answer.json()["tag"]) == (202, f"mine-{charset}")
-        assert send(api, "POST", RUNS, GOOD, f"text/plain; charset={charset}").status_code in (200, 202)
+        assert send(api, "POST", RUNS, GOOD, f"text/plain; charset={charset}").status_code in (
+            200,
+            202,
+        )
 
 
 def test_a_body_cut_short_is_refused(refuse: Refuse) -> None:
@@ -139,7 +190,10 @@ def test_a_body_over_the_limit_is_refused_before_it_is_read(refuse: Refuse, sett
             raise AssertionError("the body was read")
 
     for kind in ("text/plain", MULTIPART):
-        huge = {"CONTENT_LENGTH": str(settings.EVALHUB_MAX_UPLOAD_BYTES + 2_000_000), "wsgi.input": Unread()}
+        huge = {
+            "CONTENT_LENGTH": str(settings.EVALHUB_MAX_UPLOAD_BYTES + 2_000_000),
+            "wsgi.input": Unread(),
+        }
         refuse(413, "file_too_large", "POST", RUNS, b"", kind, **huge)
 
 
@@ -273,7 +327,9 @@ def test_bad_topics_are_refused_by_code(refuse: Refuse) -> None:
 
 
 @pytest.mark.parametrize("compress", [gzip.compress, zstandard.compress])
-def test_compressed_topics_are_read_whole(api: APIClient, collection: str, compress: Callable[[bytes], bytes]) -> None:
+def test_compressed_topics_are_read_whole(
+    api: APIClient, collection: str, compress: Callable[[bytes], bytes]
+) -> None:
     content = "".join(f"{number}\t{'what ' * 800}\n" for number in range(1000)).encode()
     assert upload(api, TOPICS, compress(content), "put").json()["topics"] == 1000
 

@@ -25,7 +25,9 @@ RUNS, QRELS_PATH = "/api/v1/collections/small/runs/", "/api/v1/collections/small
 COLLECTIONS = "/api/v1/collections/"
 
 
-def send(client: APIClient, path: str, content: str | bytes, key: str | None = "one", **query: str) -> Any:
+def send(
+    client: APIClient, path: str, content: str | bytes, key: str | None = "one", **query: str
+) -> Any:
     body = content.encode() if isinstance(content, str) else content
     headers = {"Idempotency-Key": key} if key else {}
     return client.post(path, body, content_type="text/plain", query_params=query, headers=headers)
@@ -38,7 +40,10 @@ def test_the_same_request_gets_the_same_answer(api: APIClient, collection: str) 
     assert (first.status_code, again.status_code) == (202, 202)
     assert again.json() == first.json()
     assert again["Location"] == first["Location"]
-    assert (first.has_header("Idempotent-Replayed"), again["Idempotent-Replayed"]) == (False, "true")
+    assert (first.has_header("Idempotent-Replayed"), again["Idempotent-Replayed"]) == (
+        False,
+        "true",
+    )
     assert Run.objects.count() == 1
 
 
@@ -65,7 +70,10 @@ def test_a_form_is_the_same_whatever_its_boundary(api: APIClient, collection: st
         )
 
     assert form("aaa", "x").json() == form("bbb", "x").json()
-    assert (form("aaa", "y").status_code, form("aaa", "y").json()["code"]) == (422, "idempotency_key_reused")
+    assert (form("aaa", "y").status_code, form("aaa", "y").json()["code"]) == (
+        422,
+        "idempotency_key_reused",
+    )
 
 
 @pytest.mark.parametrize(
@@ -95,7 +103,9 @@ def test_a_key_belongs_to_its_user(api: APIClient, bob: User, collection: str) -
 
 
 @pytest.mark.queries
-def test_who_may_no_longer_do_it_is_answered_as_without_a_key(api: APIClient, bob: User, collection: str) -> None:
+def test_who_may_no_longer_do_it_is_answered_as_without_a_key(
+    api: APIClient, bob: User, collection: str
+) -> None:
     """Out of the team, or out of sight of the collection: what was remembered is not given out, nor done again."""
     lab = Team.objects.create(slug="lab", name="Lab")
     membership = {"team": lab, "user": bob, "role": "owner"}
@@ -105,7 +115,9 @@ def test_who_may_no_longer_do_it_is_answered_as_without_a_key(api: APIClient, bo
     asked = (
         lambda **kept: send(guest, RUNS, GOOD, team="lab", **kept),
         lambda **kept: send(guest, QRELS_PATH, QRELS + "9 0 a 1\n", **{"key": "two", **kept}),
-        lambda key="three": guest.post(COLLECTIONS, new, headers={"Idempotency-Key": key} if key else {}),
+        lambda key="three": guest.post(
+            COLLECTIONS, new, headers={"Idempotency-Key": key} if key else {}
+        ),
     )
     first = [ask() for ask in asked]
     assert [answer.status_code for answer in first] == [202, 201, 201]
@@ -147,7 +159,9 @@ def test_judgements_and_collections_are_made_once(api: APIClient, collection: st
     again = send(api, QRELS_PATH, qrels, activate="false")
     assert (first.status_code, again.status_code, again.json()) == (201, 201, first.json())
     made = [
-        api.post("/api/v1/collections/", {"slug": "new", "name": "N"}, headers={"Idempotency-Key": "c"})
+        api.post(
+            "/api/v1/collections/", {"slug": "new", "name": "N"}, headers={"Idempotency-Key": "c"}
+        )
         for _ in range(2)
     ]
     assert [answer.status_code for answer in made] == [201, 201]
@@ -159,7 +173,9 @@ def test_judgements_and_collections_are_made_once(api: APIClient, collection: st
 def test_keys_are_forgotten_after_a_day(api: APIClient, collection: str) -> None:
     send(api, RUNS, GOOD)
     send(api, RUNS, POOR, key="two")
-    RememberedAnswer.objects.filter(key="one").update(created_at=timezone.now() - timedelta(hours=25))
+    RememberedAnswer.objects.filter(key="one").update(
+        created_at=timezone.now() - timedelta(hours=25)
+    )
     assert sweep().answers == 1
     assert list(RememberedAnswer.objects.values_list("key", flat=True)) == ["two"]
 
@@ -208,9 +224,13 @@ def test_a_crash_after_the_commit_costs_only_the_answer(
 @pytest.mark.queries
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("bodies", [(GOOD,) * 6, (GOOD, POOR) * 3], ids=["same", "different"])
-def test_of_many_at_once_one_is_done(api: APIClient, collection: str, bodies: tuple[str, ...]) -> None:
+def test_of_many_at_once_one_is_done(
+    api: APIClient, collection: str, bodies: tuple[str, ...]
+) -> None:
     if connection.vendor == "sqlite":
-        pytest.skip("the tests' SQLite is in memory, where tables are locked; test_flow submits at once to a real one")
+        pytest.skip(
+            "the tests' SQLite is in memory, where tables are locked; test_flow submits at once to a real one"
+        )
     clients = [client_of(User.objects.get(username="alice")) for _ in bodies]
     answers: list[Any] = []
 
@@ -218,12 +238,18 @@ def test_of_many_at_once_one_is_done(api: APIClient, collection: str, bodies: tu
         answers.append(send(client, RUNS, body))
         connections.close_all()
 
-    threads = [threading.Thread(target=submit, args=pair) for pair in zip(clients, bodies, strict=True)]
+    threads = [
+        threading.Thread(target=submit, args=pair) for pair in zip(clients, bodies, strict=True)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     accepted = [answer for answer in answers if answer.status_code == 202]
     assert len({answer.json()["id"] for answer in accepted}) == Run.objects.count() == 1
-    assert len(accepted) == bodies.count(bodies[0]) or len(accepted) == len(bodies) - bodies.count(bodies[0])
-    assert {answer.json()["code"] for answer in answers if answer.status_code != 202} <= {"idempotency_key_reused"}
+    assert len(accepted) == bodies.count(bodies[0]) or len(accepted) == len(bodies) - bodies.count(
+        bodies[0]
+    )
+    assert {answer.json()["code"] for answer in answers if answer.status_code != 202} <= {
+        "idempotency_key_reused"
+    }

@@ -18,7 +18,15 @@ def header(*lines: str, prefix: str = "# ") -> list[bytes]:
 
 @pytest.mark.parametrize("prefix", ["# ", "#"])
 def test_the_header_is_read(prefix: str) -> None:
-    lines = ["schema-version: 0.1", "tag: 'my-run'", "platform:", "  hardware:", "    ram: 64 GB", "", "actor: [a, b]"]
+    lines = [
+        "schema-version: 0.1",
+        "tag: 'my-run'",
+        "platform:",
+        "  hardware:",
+        "    ram: 64 GB",
+        "",
+        "actor: [a, b]",
+    ]
     expected = {
         "schema-version": 0.1,
         "tag": "my-run",
@@ -29,7 +37,11 @@ def test_the_header_is_read(prefix: str) -> None:
 
 
 def test_comments_around_the_header_and_line_ends_do_not_matter() -> None:
-    lines = [b"# made today\r\n", *(line + b"\r\n" for line in header("tag: a")), b"# more: text\r\n"]
+    lines = [
+        b"# made today\r\n",
+        *(line + b"\r\n" for line in header("tag: a")),
+        b"# more: text\r\n",
+    ]
     assert read_ir_metadata(lines) == ({"tag": "a"}, None)
 
 

@@ -41,7 +41,13 @@ def read(content: str, **how: Any) -> QrelsSummary:
         (SUBTOPICS, {}, "subtopic", True, {"subtopics", "several_iterations"}),
         (SUBTOPICS, {"iteration": "round"}, "round", False, {"rounds", "several_iterations"}),
         (SUBTOPICS, {"iteration": "ignore"}, "ignore", False, {"several_iterations"}),
-        ("1 0 a 1\n1 0 a 1\n1 1 b 0\n", {}, "ignore", False, {"iteration_ignored", "duplicate_judgement"}),
+        (
+            "1 0 a 1\n1 0 a 1\n1 1 b 0\n",
+            {},
+            "ignore",
+            False,
+            {"iteration_ignored", "duplicate_judgement"},
+        ),
         ("1 0 a 1\n2 1 a 1\n", {}, "ignore", False, set()),
     ],
 )
@@ -64,7 +70,9 @@ def test_what_was_found_is_said() -> None:
     (ignored,) = read(ROUNDS).report.warnings
     assert "2 values ('0.5' 2 times, '1' 3 times) and 2 topics have several" in ignored.message
     (rounds,) = read(ROUNDS, iteration="round").report.warnings
-    assert rounds.message == "2 rounds of judging, by the iteration column: '0.5' 2 times, '1' 3 times"
+    assert (
+        rounds.message == "2 rounds of judging, by the iteration column: '0.5' 2 times, '1' 3 times"
+    )
     many = "".join(f"1 {number} d{number} 1\n" for number in range(5000))
     (ignored,) = read(many).report.warnings
     assert len(ignored.message) < 500
@@ -83,7 +91,9 @@ def test_rounds_of_trec_covid_are_no_subtopics(real_data: Path) -> None:
 
 @pytest.fixture
 def web(api: APIClient) -> str:
-    answer = api.post("/api/v1/collections/", {"slug": "web", "name": "Web", "measures": ["StRecall@10", "AP"]})
+    answer = api.post(
+        "/api/v1/collections/", {"slug": "web", "name": "Web", "measures": ["StRecall@10", "AP"]}
+    )
     assert answer.status_code == 201
     return "web"
 
@@ -104,14 +114,18 @@ def test_the_answer_says_what_the_column_was_taken_for(api: APIClient, web: str)
     assert (wrong.status_code, wrong.json()["errors"][0]["pointer"]) == (400, "/iteration")
 
 
-def test_a_collection_with_subtopics_keeps_them_until_another_word(api: APIClient, web: str) -> None:
+def test_a_collection_with_subtopics_keeps_them_until_another_word(
+    api: APIClient, web: str
+) -> None:
     assert taken(upload(api, PATH, SUBTOPICS)) == (201, "subtopic")
     assert taken(upload(api, PATH, ROUNDS)) == (201, "subtopic")
     assert taken(upload(api, PATH, ROUNDS + "4 1 a 1\n", iteration="round")) == (201, "round")
     assert taken(upload(api, PATH, ROUNDS + "5 1 a 1\n")) == (201, "ignore")
 
 
-def test_the_same_bytes_are_another_version_where_they_are_taken_for_something_else(api: APIClient, web: str) -> None:
+def test_the_same_bytes_are_another_version_where_they_are_taken_for_something_else(
+    api: APIClient, web: str
+) -> None:
     assert taken(upload(api, PATH, ROUNDS)) == (201, "ignore")
     assert taken(upload(api, PATH, ROUNDS, iteration="subtopic")) == (201, "subtopic")
     assert taken(upload(api, PATH, ROUNDS, iteration="subtopic")) == (200, "subtopic")
@@ -129,4 +143,6 @@ def test_the_number_of_a_query_is_no_iteration(api: APIClient, web: str) -> None
 
 def test_every_measure_of_subtopics_is_known_as_one() -> None:
     module = "metrics.engine.measures.subtopics"
-    assert {name for name, one in MEASURES.items() if one.compute.__module__ == module} == set(OF_SUBTOPICS)
+    assert {name for name, one in MEASURES.items() if one.compute.__module__ == module} == set(
+        OF_SUBTOPICS
+    )

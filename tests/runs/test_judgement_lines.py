@@ -21,7 +21,9 @@ LIMITS = Limits()
 NARROW = Limits(id_length=3, line_length=40, topics=2)
 LONG = "a-document-with-an-id-of-more-than-sixty-four-bytes-in-a-line-of-usual-judgements"
 USUAL = "".join(
-    f"{topic} 0 {doc} {level}\n" for topic in (1, 2, 10) for level, doc in enumerate(("a", "é", LONG, "d2"))
+    f"{topic} 0 {doc} {level}\n"
+    for topic in (1, 2, 10)
+    for level, doc in enumerate(("a", "é", LONG, "d2"))
 )
 read = judgement_lines.judgement_reader(seed=97)
 
@@ -29,14 +31,20 @@ read = judgement_lines.judgement_reader(seed=97)
 def told(content: bytes, limits: Limits, iteration: str | None) -> object:
     """What a reading says and gives, or its error."""
     try:
-        summary = read_qrels(lambda: in_memory(content, limits), iteration=iteration, limits=limits, seed=97)
+        summary = read_qrels(
+            lambda: in_memory(content, limits), iteration=iteration, limits=limits, seed=97
+        )
     except (InvalidFile, FileTooLarge) as error:
         return type(error), error.code, getattr(error, "report", None)
     judgements = summary.judgements
     text = judgements.data.tobytes()
     spans = zip(judgements.doc_starts.tolist(), judgements.doc_ends.tolist(), strict=True)
     arrays = judgements.topics, judgements.levels, judgements.doc_hashes, judgements.topic_starts
-    found = [text[start:end] for start, end in spans], judgements.topic_ids, [each.tolist() for each in arrays]
+    found = (
+        [text[start:end] for start, end in spans],
+        judgements.topic_ids,
+        [each.tolist() for each in arrays],
+    )
     subtopics = judgements.subtopics and judgements.subtopics.level.tolist()
     return replace(summary, judgements=None), found, subtopics  # type: ignore[type-var]
 
@@ -48,11 +56,24 @@ def assert_same(content: bytes, limits: Limits = LIMITS, iteration: str | None =
     assert told(content, limits, iteration) == by_columns
 
 
-TOPIC, ITERATION = st.sampled_from(["1", "2", "10", "topic-301"]), st.sampled_from(["0", "0", "0", "0", "1"])
+TOPIC, ITERATION = (
+    st.sampled_from(["1", "2", "10", "topic-301"]),
+    st.sampled_from(["0", "0", "0", "0", "1"]),
+)
 DOCUMENT = st.sampled_from(["a", "b", "c", "d1", "é", LONG]) | st.integers(1, 99).map(str)
 LEVEL = st.sampled_from(["0", "1", "2", "1", "-1", "1000", "+1", "01", "1001", "1.0", "1e1", "x"])
 ODD = st.sampled_from(
-    ["", "# a comment", "1 0 a", "1 0 a 1 x", "1 0 a 1 2", " 1 0 z 1", "1  0 z 1", "1 0 z 1 ", "1 0 \x7f 1"]
+    [
+        "",
+        "# a comment",
+        "1 0 a",
+        "1 0 a 1 x",
+        "1 0 a 1 2",
+        " 1 0 z 1",
+        "1  0 z 1",
+        "1 0 z 1 ",
+        "1 0 \x7f 1",
+    ]
 )
 
 
@@ -64,7 +85,11 @@ def file(draw: st.DrawFn) -> bytes:
     if draw(st.booleans()):
         # As judgements usually are: those of a topic together, each document once.
         rows = sorted(
-            {(topic, document): (topic, *others) for topic, *others in rows for document in others[1:2]}.values()
+            {
+                (topic, document): (topic, *others)
+                for topic, *others in rows
+                for document in others[1:2]
+            }.values()
         )
     lines = [" ".join(row) for row in rows] + draw(st.lists(ODD, max_size=1))
     end, gap = draw(st.sampled_from(["\n", "\n", "\r\n"])), draw(st.sampled_from("  \t"))
@@ -78,18 +103,29 @@ def file(draw: st.DrawFn) -> bytes:
     content=file(), limits=st.sampled_from([LIMITS, NARROW]), iteration=st.sampled_from([None, *ITERATIONS]),
     threads=st.sampled_from([1, 3]),
 )  # fmt: skip
-def test_made_up_files_are_read_alike(content: bytes, limits: Limits, iteration: str | None, threads: int) -> None:
+def test_made_up_files_are_read_alike(
+    content: bytes, limits: Limits, iteration: str | None, threads: int
+) -> None:
     with pytest.MonkeyPatch.context() as patch, few_threads(threads):
         patch.setattr(kernel, "_LARGE", 20)
         assert_same(content, limits, iteration)
 
 
-CHANGES = [("", ""), ("\n", "\r\n"), (" ", "\t"), (" 0 ", " Q0 "), (" 1\n", " -1\n"), (" 3\n", " +1000\n")]
+CHANGES = [
+    ("", ""),
+    ("\n", "\r\n"),
+    (" ", "\t"),
+    (" 0 ", " Q0 "),
+    (" 1\n", " -1\n"),
+    (" 3\n", " +1000\n"),
+]
 
 
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("large", [60, 10_000])
-def test_usual_lines_are_read_in_one_pass(change: tuple[str, str], large: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_usual_lines_are_read_in_one_pass(
+    change: tuple[str, str], large: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(kernel, "_LARGE", large)
     content = USUAL.replace(*change).encode() if change[0] else USUAL.encode()
     with few_threads(3):

@@ -44,7 +44,11 @@ def found_in(content: str | bytes) -> Found:
     """Documents by topic, and the expected numbers."""
     summary = read(content)
     summary.report.check()
-    block, found, text = summary.known.documents, dict[str, list[str]](), summary.known.documents.data.tobytes()
+    block, found, text = (
+        summary.known.documents,
+        dict[str, list[str]](),
+        summary.known.documents.data.tobytes(),
+    )
     topics = block.topics_of(np.arange(summary.count))
     for topic, start, end in zip(topics, block.doc_starts, block.doc_ends, strict=True):
         found.setdefault(block.topic_ids[topic].decode(), []).append(text[start:end].decode())
@@ -146,7 +150,9 @@ def test_a_file_that_names_nothing_is_refused(content: str) -> None:
     assert problems(content) == [(0, "empty_known")]
 
 
-@pytest.mark.parametrize(("content", "line"), [(b"1 a\n1 \xff\n", 2), ("1 a\n".encode("utf-16"), 1)])
+@pytest.mark.parametrize(
+    ("content", "line"), [(b"1 a\n1 \xff\n", 2), ("1 a\n".encode("utf-16"), 1)]
+)
 def test_text_that_is_not_utf8_is_refused_with_its_line(content: bytes, line: int) -> None:
     assert problems(content) == [(line, "undecodable_bytes")]
 
@@ -182,7 +188,9 @@ def test_a_file_is_read_as_a_dictionary_reads_it(rows: list[tuple[str, str | int
     assert found_in(content) == wanted
 
 
-PARTS = st.sampled_from([b"1", b"a", b"expected", b"4", b"#", b" ", b"\t", b"\r", b"\n", b"\0", b"\xc3\xa9", b"\xff"])
+PARTS = st.sampled_from(
+    [b"1", b"a", b"expected", b"4", b"#", b" ", b"\t", b"\r", b"\n", b"\0", b"\xc3\xa9", b"\xff"]
+)
 
 
 @of_a_reader
@@ -198,11 +206,15 @@ def test_any_bytes_are_read_or_refused_and_never_raise_anything_else(content: by
 # Over the API
 
 
-def send(client: APIClient, known: str | bytes | None = KNOWN, run: str = GOOD, **fields: Any) -> Any:
+def send(
+    client: APIClient, known: str | bytes | None = KNOWN, run: str = GOOD, **fields: Any
+) -> Any:
     """Submit a run as a form, with known documents or without."""
     files = {"file": SimpleUploadedFile("run.txt", run.encode())}
     if known is not None:
-        files["known"] = SimpleUploadedFile("known.txt", known if isinstance(known, bytes) else known.encode())
+        files["known"] = SimpleUploadedFile(
+            "known.txt", known if isinstance(known, bytes) else known.encode()
+        )
     return client.post("/api/v1/collections/small/runs/", {**files, **fields}, format="multipart")
 
 
@@ -210,7 +222,9 @@ def stored(settings: Any) -> set[str]:
     return {path.name for path in (Path(settings.EVALHUB_DATA) / "files").glob("*/*")}
 
 
-MEASURES = "Coverage,Coverage@1,Novelty,RelativeRecall,RelativeRecall(expected=1),RecallEffort(expected=2)"
+MEASURES = (
+    "Coverage,Coverage@1,Novelty,RelativeRecall,RelativeRecall(expected=1),RecallEffort(expected=2)"
+)
 
 
 def values(api: APIClient, run: dict[str, Any]) -> dict[str, list[float | None]]:
@@ -220,12 +234,17 @@ def values(api: APIClient, run: dict[str, Any]) -> dict[str, list[float | None]]
     return {name: [topic["values"][name] for topic in answer["topics"]] for name in names}
 
 
-def test_known_documents_are_kept_with_the_run_and_measured(api: APIClient, collection: str) -> None:
+def test_known_documents_are_kept_with_the_run_and_measured(
+    api: APIClient, collection: str
+) -> None:
     """Of topic 1 the user knew the relevant a and expected 4; of 2 the relevant x; of 3 nothing."""
     answer = send(api)
     assert answer.status_code == 202
     run = answer.json()
-    assert (run["known_sha256"], run["known_documents"]) == (hashlib.sha256(KNOWN.encode()).hexdigest(), 3)
+    assert (run["known_sha256"], run["known_documents"]) == (
+        hashlib.sha256(KNOWN.encode()).hexdigest(),
+        3,
+    )
     evaluate_all()
     assert values(api, run) == {
         "Coverage": [1, 1, None],
@@ -239,12 +258,16 @@ def test_known_documents_are_kept_with_the_run_and_measured(api: APIClient, coll
     assert means == {"Novelty": {"mean": 0.25, "topics": 2, "aggregate": "mean"}}
 
 
-def test_a_run_without_known_documents_has_null_and_says_so(api: APIClient, collection: str) -> None:
+def test_a_run_without_known_documents_has_null_and_says_so(
+    api: APIClient, collection: str
+) -> None:
     run = send(api, None).json()
     assert (run["known_sha256"], run["known_documents"], run["known_warnings"]) == ("", 0, {})
     evaluate_all()
     assert values(api, run)["Novelty"] == [None, None, None]
-    assert api.get(run["url"] + "values/", {"measures": "Coverage"}).json()["means"]["Coverage"] == {
+    assert api.get(run["url"] + "values/", {"measures": "Coverage"}).json()["means"][
+        "Coverage"
+    ] == {
         "mean": None,
         "topics": 0,
         "aggregate": "mean",
@@ -267,7 +290,12 @@ def test_measures_of_the_collection_are_stored_and_new_judgements_see_what_was_k
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress, zstandard.compress])
 def test_the_file_is_named_by_its_content_and_read_by_who_reads_the_run(
-    compress: Callable[[bytes], bytes], api: APIClient, anonymous: APIClient, bob: User, collection: str, settings: Any
+    compress: Callable[[bytes], bytes],
+    api: APIClient,
+    anonymous: APIClient,
+    bob: User,
+    collection: str,
+    settings: Any,
 ) -> None:
     run = send(api, compress(KNOWN.encode())).json()
     assert stored(settings) >= {run["sha256"], run["known_sha256"]}
@@ -309,7 +337,13 @@ def test_the_same_submission_is_the_run_that_is_there_and_other_knowledge_is_not
     ],
 )
 def test_bad_known_documents_refuse_the_run_and_point_to_their_field(
-    api: APIClient, collection: str, settings: Any, known: str | bytes, status: int, code: str, line: Any
+    api: APIClient,
+    collection: str,
+    settings: Any,
+    known: str | bytes,
+    status: int,
+    code: str,
+    line: Any,
 ) -> None:
     before = stored(settings)
     for fields in ({}, {"dry_run": "true"}):
@@ -317,23 +351,33 @@ def test_bad_known_documents_refuse_the_run_and_point_to_their_field(
         body = answer.json()
         assert (answer.status_code, body["code"]) == (status, code)
         assert body["detail"].startswith("known documents: ")
-        assert (body["errors"][0]["pointer"], body["errors"][0].get("line", "none")) == ("/known", line)
+        assert (body["errors"][0]["pointer"], body["errors"][0].get("line", "none")) == (
+            "/known",
+            line,
+        )
     assert not Run.objects.exists()
     assert stored(settings) == before
     assert list((Path(settings.EVALHUB_DATA) / "uploads").glob("*")) == []
 
 
-def test_more_than_the_limit_is_refused_for_either_file(api: APIClient, collection: str, settings: Any) -> None:
+def test_more_than_the_limit_is_refused_for_either_file(
+    api: APIClient, collection: str, settings: Any
+) -> None:
     settings.EVALHUB_MAX_UPLOAD_BYTES = 200
     answer = send(api, "1 a\n" * 100)
     assert (answer.status_code, answer.json()["code"]) == (413, "file_too_large")
     assert list((Path(settings.EVALHUB_DATA) / "uploads").glob("*")) == []
 
 
-def test_a_dry_run_says_what_is_known_and_stores_nothing(api: APIClient, collection: str, settings: Any) -> None:
+def test_a_dry_run_says_what_is_known_and_stores_nothing(
+    api: APIClient, collection: str, settings: Any
+) -> None:
     before = stored(settings)
     body = send(api, KNOWN + "2 x\n", dry_run="true").json()
-    assert (body["known_documents"], body["known_warnings"]["counts"]) == (3, {"duplicate_known": 1})
+    assert (body["known_documents"], body["known_warnings"]["counts"]) == (
+        3,
+        {"duplicate_known": 1},
+    )
     assert not Run.objects.exists()
     assert stored(settings) == before
 
@@ -346,8 +390,13 @@ def test_warnings_of_both_files_stay_apart(api: APIClient, collection: str) -> N
 
 
 @pytest.mark.parametrize(("method", "path"), [("post", "qrels"), ("put", "topics")])
-def test_no_other_upload_takes_known_documents(api: APIClient, collection: str, method: str, path: str) -> None:
-    files = {"file": SimpleUploadedFile("f", b"1 0 a 1\n"), "known": SimpleUploadedFile("k", b"1 a\n")}
+def test_no_other_upload_takes_known_documents(
+    api: APIClient, collection: str, method: str, path: str
+) -> None:
+    files = {
+        "file": SimpleUploadedFile("f", b"1 0 a 1\n"),
+        "known": SimpleUploadedFile("k", b"1 a\n"),
+    }
     answer = getattr(api, method)(f"/api/v1/collections/small/{path}/", files, format="multipart")
     assert (answer.status_code, answer.json()["code"]) == (400, "unknown_field")
 

@@ -14,7 +14,17 @@ from rest_framework.test import APIClient
 from evalhub.operating.backup import saved_models
 from metrics.services.upkeep.integrity import find_faults
 from runs.errors import Conflict
-from runs.models import AuditEvent, Collection, Immutable, Label, LabelMove, Membership, Run, Team, User
+from runs.models import (
+    AuditEvent,
+    Collection,
+    Immutable,
+    Label,
+    LabelMove,
+    Membership,
+    Run,
+    Team,
+    User,
+)
 from runs.services.labels import move_label
 from tests.conftest import GOOD, client_of
 from tests.metrics.scored import make_scored, simulated
@@ -47,7 +57,9 @@ def labels(client: APIClient, **query: str) -> list[tuple[str, str, str]]:
     return [(one["team"], one["name"], one["tag"]) for one in answer.json()["results"]]
 
 
-def test_a_label_is_made_moved_and_deleted_and_its_past_stays(api: APIClient, runs: list[str]) -> None:
+def test_a_label_is_made_moved_and_deleted_and_its_past_stays(
+    api: APIClient, runs: list[str]
+) -> None:
     made = put(api, runs[0], note="first")
     assert (made.status_code, made.json()["tag"], made.json()["team"]) == (201, "r0", "lab")
     assert put(api, runs[0]).status_code == 200
@@ -60,7 +72,9 @@ def test_a_label_is_made_moved_and_deleted_and_its_past_stays(api: APIClient, ru
     ]
     assert api.get(f"/api/v1/runs/{runs[1]}/").json()["labels"] == ["main"]
     assert api.get(f"/api/v1/runs/{runs[0]}/").json()["number"] == 1
-    assert [row["labels"] for row in api.get(f"{BOARD}runs/").json()["results"]].count(["main"]) == 1
+    assert [row["labels"] for row in api.get(f"{BOARD}runs/").json()["results"]].count(
+        ["main"]
+    ) == 1
     refused = api.delete(f"{BOARD}labels/main/?expected={runs[0]}")
     assert (refused.status_code, refused.json()["code"]) == (409, "label_moved")
     assert api.delete(f"{BOARD}labels/main/").status_code == 204
@@ -135,7 +149,9 @@ def test_of_fifty_concurrent_moves_one_succeeds(alice: User) -> None:
     assert LabelMove.objects.count() == 2
 
 
-def test_members_move_labels_and_others_see_them(api: APIClient, runs: list[str], bob: User) -> None:
+def test_members_move_labels_and_others_see_them(
+    api: APIClient, runs: list[str], bob: User
+) -> None:
     outsider = client_of(User.objects.create_user("carol"))
     assert put(client_of(bob), runs[0]).status_code == 201
     assert put(outsider, runs[1]).status_code == 403
@@ -151,7 +167,9 @@ def test_members_move_labels_and_others_see_them(api: APIClient, runs: list[str]
     assert outsider.get(f"{BOARD}labels/").status_code == 404
 
 
-def test_a_labelled_run_is_withdrawn_without_its_labels_only(api: APIClient, runs: list[str]) -> None:
+def test_a_labelled_run_is_withdrawn_without_its_labels_only(
+    api: APIClient, runs: list[str]
+) -> None:
     put(api, runs[0])
     refused = api.delete(f"/api/v1/runs/{runs[0]}/")
     assert (refused.status_code, refused.json()["code"]) == (409, "run_is_labelled")
@@ -166,11 +184,15 @@ def test_a_labelled_run_is_withdrawn_without_its_labels_only(api: APIClient, run
 def test_labels_name_runs_everywhere(api: APIClient, runs: list[str]) -> None:
     put(api, runs[0])
     put(api, runs[1], "next")
-    compared = api.get(f"{BOARD}comparison/?runs=label:main,label:lab/next&baseline=label:main").json()
+    compared = api.get(
+        f"{BOARD}comparison/?runs=label:main,label:lab/next&baseline=label:main"
+    ).json()
     assert {run["id"] for run in compared["runs"]} == set(runs[:2])
     assert compared["family"]["baseline"] == runs[0]
     assert api.get(f"{BOARD}difference/?runs=label:next,label:main").json()["a"]["id"] == runs[1]
-    queued = api.post(f"{BOARD}comparison/", {"runs": ["label:main", runs[2]], "tests": ["sign"]}, format="json")
+    queued = api.post(
+        f"{BOARD}comparison/", {"runs": ["label:main", runs[2]], "tests": ["sign"]}, format="json"
+    )
     assert queued.status_code == 202
     board = api.get(f"{BOARD}leaderboard/?baseline=label:main").json()
     assert board["statistics"]["baseline"]["run"] == runs[0]
@@ -178,7 +200,10 @@ def test_labels_name_runs_everywhere(api: APIClient, runs: list[str]) -> None:
         "r0": ["main"], "r1": ["next"], "r2": [], "r3": [],
     }  # fmt: skip
     shown = {
-        text: sorted(row["run"]["tag"] for row in api.get(f"{BOARD}leaderboard/", {"filter": text}).json()["results"])
+        text: sorted(
+            row["run"]["tag"]
+            for row in api.get(f"{BOARD}leaderboard/", {"filter": text}).json()["results"]
+        )
         for text in ("label:main", "label:lab/main,next", "-label:main", "label:alice/main")
     }
     assert shown == {
@@ -200,11 +225,16 @@ def test_an_answer_follows_its_label(api: APIClient, runs: list[str]) -> None:
     after = api.get(path, headers={"If-None-Match": before["ETag"]})
     assert (before.json()["a"]["id"], after.json()["a"]["id"]) == (runs[0], runs[1])
     assert "Δ vs r1" in api.get("/collections/board/?baseline=label:main").content.decode()
-    assert "label:none names no run" in api.get("/collections/board/?baseline=label:none").content.decode()
+    assert (
+        "label:none names no run"
+        in api.get("/collections/board/?baseline=label:none").content.decode()
+    )
     assert '<span class="label name">main</span>' in api.get(f"/runs/{runs[1]}/").content.decode()
 
 
-def test_a_name_that_several_teams_have(api: APIClient, runs: list[str], alice: User, bob: User) -> None:
+def test_a_name_that_several_teams_have(
+    api: APIClient, runs: list[str], alice: User, bob: User
+) -> None:
     """Mine is meant; of two of mine, or of two of others, neither."""
     other = Team.objects.create(slug="other", name="Other")
     Membership.objects.create(team=other, user=alice)
@@ -216,7 +246,10 @@ def test_a_name_that_several_teams_have(api: APIClient, runs: list[str], alice: 
         answer = client.get(path)
         assert (answer.status_code, answer.json()["code"]) == (400, "ambiguous_label")
     assert {run["tag"] for run in client_of(bob).get(path).json()["runs"]} == {"r0", "r3"}
-    assert {run["tag"] for run in api.get(path.replace("main", "other/main")).json()["runs"]} == {"r1", "r3"}
+    assert {run["tag"] for run in api.get(path.replace("main", "other/main")).json()["runs"]} == {
+        "r1",
+        "r3",
+    }
     assert api.delete(f"{BOARD}labels/main/").json()["code"] == "ambiguous_label"
     assert api.delete(f"{BOARD}labels/main/?team=other").status_code == 204
 
@@ -227,7 +260,9 @@ def test_backups_know_labels_and_fsck_finds_wrong_ones(api: APIClient, runs: lis
     put(api, runs[0])
     assert not [fault for fault in find_faults(fast=True) if "label" in fault.code]
     Label.objects.update(run=runs[1])
-    assert [fault.code for fault in find_faults(fast=True) if "label" in fault.code] == ["label_not_moved"]
+    assert [fault.code for fault in find_faults(fast=True) if "label" in fault.code] == [
+        "label_not_moved"
+    ]
     Run.objects.filter(pk=runs[1]).update(deleted_at="2026-01-01T00:00Z")
     (found,) = (fault for fault in find_faults(fast=True) if "label" in fault.code)
     assert (found.code, bool(found.repair)) == ("label_of_withdrawn_run", True)

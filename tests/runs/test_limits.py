@@ -59,7 +59,9 @@ def test_a_deleted_run_stays_counted(api: APIClient, collection: str) -> None:
     assert send(api, 0).status_code == 429
 
 
-def test_what_becomes_of_a_run_does_not_change_what_was_counted(api: APIClient, collection: str) -> None:
+def test_what_becomes_of_a_run_does_not_change_what_was_counted(
+    api: APIClient, collection: str
+) -> None:
     """A7: a run counts once, when it is accepted: failing, another try, other scores, new judgements are free."""
     api.patch("/api/v1/collections/small/", {"daily_submissions": 2})
     run = send(api, 1).json()["id"]
@@ -74,7 +76,9 @@ def test_what_becomes_of_a_run_does_not_change_what_was_counted(api: APIClient, 
 
 
 @pytest.mark.queries
-def test_a_day_begins_at_midnight_utc(api: APIClient, collection: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_day_begins_at_midnight_utc(
+    api: APIClient, collection: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A7: by the moment at which the run is stored."""
     api.patch("/api/v1/collections/small/", {"daily_submissions": 1})
     assert send(api, 1).status_code == 202
@@ -87,7 +91,9 @@ def test_a_day_begins_at_midnight_utc(api: APIClient, collection: str, monkeypat
 
 
 @pytest.mark.queries
-def test_who_changes_teams_takes_no_quota_along(api: APIClient, alice: User, bob: User, collection: str) -> None:
+def test_who_changes_teams_takes_no_quota_along(
+    api: APIClient, alice: User, bob: User, collection: str
+) -> None:
     """A7: a quota is a team's: a member more or less changes nothing, and a second account none of the first one's."""
     api.patch("/api/v1/collections/small/", {"daily_submissions": 1})
     team = Team.objects.create(slug="both", name="Both")
@@ -107,7 +113,9 @@ def test_every_team_has_its_own_quota(api: APIClient, bob: User, collection: str
 
 
 @pytest.mark.queries
-def test_the_runs_of_the_day_count_from_before_there_was_a_quota(api: APIClient, collection: str) -> None:
+def test_the_runs_of_the_day_count_from_before_there_was_a_quota(
+    api: APIClient, collection: str
+) -> None:
     for number in range(3):
         send(api, number)
     Run.objects.filter(tag="good-0").update(created_at=timezone.now() - timedelta(days=2))
@@ -120,16 +128,23 @@ def test_the_runs_of_the_day_count_from_before_there_was_a_quota(api: APIClient,
 @pytest.mark.parametrize("value", [0, -1, 2**40, "x", 1.5, []])
 def test_a_quota_is_a_number_of_runs(api: APIClient, collection: str, value: Any) -> None:
     answer = api.patch("/api/v1/collections/small/", {"daily_submissions": value})
-    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, "/daily_submissions")
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (
+        400,
+        "/daily_submissions",
+    )
 
 
 @pytest.mark.queries
 @pytest.mark.parametrize(("limit", "most"), [(1, 1), (10, 10), (99, 99), (1000, 1080)])
-def test_processes_share_a_limit(db: None, limit: int, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_share_a_limit(
+    db: None, limit: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A15: four processes that know of each other through the database alone, each asked in turn."""
     monkeypatch.setattr("time.time", lambda: 6_000_000_030.0)
     processes = [Rates() for _ in range(4)]
-    allowed = [processes[number % 4].take("user:1", limit) == 0 for number in range(2 * limit + 200)]
+    allowed = [
+        processes[number % 4].take("user:1", limit) == 0 for number in range(2 * limit + 200)
+    ]
     assert limit <= sum(allowed) <= most
     assert not any(allowed[-50:])
     # Rows are written for shares of the limit, not for requests.
@@ -139,7 +154,9 @@ def test_processes_share_a_limit(db: None, limit: int, most: int, monkeypatch: p
     assert processes[0].take("user:1", limit) == 0
 
 
-def test_a_large_limit_costs_no_writes(db: None, django_assert_num_queries: Callable[..., Any]) -> None:
+def test_a_large_limit_costs_no_writes(
+    db: None, django_assert_num_queries: Callable[..., Any]
+) -> None:
     with django_assert_num_queries(0):
         assert not any(Rates().take("user:1", 60_000) for _ in range(500))
 
@@ -160,14 +177,19 @@ def test_a_silent_database_limits_nobody(db: None, monkeypatch: pytest.MonkeyPat
     assert not any(RATES.take(f"user:{number}", 1) for number in range(3))
 
 
-def test_a_user_who_asks_too_often_waits(api: APIClient, bob: User, collection: str, settings: Any) -> None:
+def test_a_user_who_asks_too_often_waits(
+    api: APIClient, bob: User, collection: str, settings: Any
+) -> None:
     settings.EVALHUB_USER_RATE = 5
     RATES.forget()
     codes = [api.get("/api/v1/collections/").status_code for _ in range(12)]
     assert 5 <= codes.count(200) <= 10
     assert codes.count(429) == 12 - codes.count(200)
     answer = api.get("/api/v1/collections/")
-    assert (answer.json()["code"], answer["Content-Type"]) == ("throttled", "application/problem+json")
+    assert (answer.json()["code"], answer["Content-Type"]) == (
+        "throttled",
+        "application/problem+json",
+    )
     assert 1 <= int(answer["Retry-After"]) <= 61
     assert client_of(bob).get("/api/v1/collections/").status_code == 200
 
@@ -219,7 +241,9 @@ def test_an_address_is_believed_from_proxies_only(
         ("", None, "unknown"),
     ],
 )
-def test_an_address_is_read_in_every_spelling(sender: str, address: str | None, network: str) -> None:
+def test_an_address_is_read_in_every_spelling(
+    sender: str, address: str | None, network: str
+) -> None:
     assert address_of(RequestFactory().get("/", REMOTE_ADDR=sender)) == address
     assert network_of(sender) == network
 
@@ -242,7 +266,10 @@ def test_clients_behind_one_socket_for_both_versions_do_not_share_a_limit(
 ) -> None:
     monkeypatch.setattr("time.time", lambda: 6_000_000_030.0)
     settings.EVALHUB_ADDRESS_RATE = 3
-    codes = [Client().get("/measures/", REMOTE_ADDR=f"::ffff:192.0.2.{number}").status_code for number in range(9)]
+    codes = [
+        Client().get("/measures/", REMOTE_ADDR=f"::ffff:192.0.2.{number}").status_code
+        for number in range(9)
+    ]
     assert codes == [200] * 9
     again = [Client().get("/measures/", REMOTE_ADDR="192.0.2.1").status_code for _ in range(8)]
     assert again.count(200) == 2

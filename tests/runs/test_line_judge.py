@@ -26,7 +26,11 @@ from tests.runs.test_trec_run_properties import file
 
 NARROW = Limits(id_length=3, line_length=40, documents_per_topic=5, topics=3)
 LONG = "a-document-with-an-id-of-more-than-sixty-four-bytes-in-a-line-of-a-usual-run"
-QRELS = {"1": {"a": 1, "b": 2, "c": 0, "é": 1, LONG: 3}, "2": {"a": 3, "d2": 1}, "topic-301": {"a": 1, "d10": -1}}
+QRELS = {
+    "1": {"a": 1, "b": 2, "c": 0, "é": 1, LONG: 3},
+    "2": {"a": 3, "d2": 1},
+    "topic-301": {"a": 1, "d10": -1},
+}
 IDS = ["a", "b", "c", "d2", "d10", "é", "abcdefgh", "abcdefghi", "abcdefgh1", LONG]
 
 
@@ -48,15 +52,27 @@ def checked(content: bytes, limits: Limits) -> object:
         return type(error), error.code, getattr(error, "report", None)
 
 
-def assert_same(content: bytes, judgements: Judgements, scores: ScoreType, limits: Limits = LIMITS) -> None:
+def assert_same(
+    content: bytes, judgements: Judgements, scores: ScoreType, limits: Limits = LIMITS
+) -> None:
     opener = lambda: in_memory(content, limits)  # noqa: E731
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trec_run, "judge_beside", lambda *_: None)
         by_columns = checked(content, limits)
     assert checked(content, limits) == by_columns
-    plainly = told(lambda: use_run(opener, lambda blocks: judge(blocks, judgements, scores), limits=limits, seed=97))
-    assert told(lambda: check_and_judge(opener, judgements, scores, limits=limits, seed=97)) == plainly
-    if not isinstance(plainly, tuple) or not hasattr(plainly[0], "report") or plainly[0].report.problems:
+    plainly = told(
+        lambda: use_run(
+            opener, lambda blocks: judge(blocks, judgements, scores), limits=limits, seed=97
+        )
+    )
+    assert (
+        told(lambda: check_and_judge(opener, judgements, scores, limits=limits, seed=97)) == plainly
+    )
+    if (
+        not isinstance(plainly, tuple)
+        or not hasattr(plainly[0], "report")
+        or plainly[0].report.problems
+    ):
         return
     grouped = plainly[0].grouped
     view = judge_run(opener, judgements, scores, grouped=grouped, limits=limits, seed=97)
@@ -65,7 +81,9 @@ def assert_same(content: bytes, judgements: Judgements, scores: ScoreType, limit
 
 @pytest.mark.slow
 @of_a_reader
-@given(content=file(), scores=st.sampled_from(SCORE_TYPES), limits=st.sampled_from([LIMITS, NARROW]))
+@given(
+    content=file(), scores=st.sampled_from(SCORE_TYPES), limits=st.sampled_from([LIMITS, NARROW])
+)
 def test_made_up_files_are_judged_alike(content: bytes, scores: ScoreType, limits: Limits) -> None:
     assert_same(content, judgements_of(QRELS), scores, limits)
 
@@ -90,21 +108,38 @@ SCORES = st.sampled_from(
         "1e999",
     ]
 )
-ROWS = st.lists(st.tuples(st.sampled_from(["1", "2", "topic-301", "9"]), st.sampled_from(IDS), SCORES), max_size=60)
+ROWS = st.lists(
+    st.tuples(st.sampled_from(["1", "2", "topic-301", "9"]), st.sampled_from(IDS), SCORES),
+    max_size=60,
+)
 
 
 @pytest.mark.slow
-@given(rows=ROWS, scores=st.sampled_from(SCORE_TYPES), gap=st.sampled_from(" \t"), end=st.sampled_from(["\n", "\r\n"]))
+@given(
+    rows=ROWS,
+    scores=st.sampled_from(SCORE_TYPES),
+    gap=st.sampled_from(" \t"),
+    end=st.sampled_from(["\n", "\r\n"]),
+)
 def test_ties_missing_topics_and_unjudged_documents_are_judged_alike(
     rows: list[tuple[str, str, str]], scores: ScoreType, gap: str, end: str
 ) -> None:
     once = {(topic, doc): score for topic, doc, score in rows}
     ordered = sorted(once.items(), key=lambda item: (item[0][0], -float(item[1])))
-    columns = [(topic, "Q0", doc, str(rank), score, "tag") for rank, ((topic, doc), score) in enumerate(ordered, 1)]
-    assert_same("".join(gap.join(line) + end for line in columns).encode(), judgements_of(QRELS), scores)
+    columns = [
+        (topic, "Q0", doc, str(rank), score, "tag")
+        for rank, ((topic, doc), score) in enumerate(ordered, 1)
+    ]
+    assert_same(
+        "".join(gap.join(line) + end for line in columns).encode(), judgements_of(QRELS), scores
+    )
 
 
-USUAL = "".join(f"{topic} Q0 {doc} {rank} {9 - rank // 3}.5 t\n" for topic in QRELS for rank, doc in enumerate(IDS))
+USUAL = "".join(
+    f"{topic} Q0 {doc} {rank} {9 - rank // 3}.5 t\n"
+    for topic in QRELS
+    for rank, doc in enumerate(IDS)
+)
 CHANGES = [
     ("", ""),
     ("\n", "\r\n"),
@@ -125,9 +160,13 @@ def test_usual_lines_are_judged_in_one_pass(change: tuple[str, str]) -> None:
     assert (found.lines, found.tied, found.block.judged.tolist()) == (30, 27, [5, 2, 2])
 
 
-def test_an_upload_of_usual_lines_is_not_scanned_into_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_upload_of_usual_lines_is_not_scanned_into_columns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     scanned: list[int] = []
-    monkeypatch.setattr(pieces, "scan", lambda *given: scanned.append(given[1]) or scan.scan(*given))
+    monkeypatch.setattr(
+        pieces, "scan", lambda *given: scanned.append(given[1]) or scan.scan(*given)
+    )
     assert check_run(lambda: in_memory(USUAL.encode(), LIMITS)).documents == 30
     assert not scanned
     odd = f"{USUAL}# a comment\n".encode()
@@ -151,9 +190,13 @@ def test_what_needs_a_report_is_left_to_the_scan(line: str) -> None:
     assert judged(content + scan.PADDING, len(content), 1, LIMITS) is None
 
 
-def test_large_groups_of_ties_and_topics_over_pieces_are_judged_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_groups_of_ties_and_topics_over_pieces_are_judged_alike(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     many = {topic: {f"d{index}": index % 3 for index in range(300)} for topic in ("1", "2", "3")}
-    content = "".join(f"{topic} Q0 d{rank} {rank} {2 - rank // 400} t\n" for topic in many for rank in range(500))
+    content = "".join(
+        f"{topic} Q0 d{rank} {rank} {2 - rank // 400} t\n" for topic in many for rank in range(500)
+    )
     small_pieces(monkeypatch, 16_000)
     for scores in SCORE_TYPES:
         assert_same(content.encode(), judgements_of(many), scores)
@@ -164,7 +207,9 @@ def test_large_groups_of_ties_and_topics_over_pieces_are_judged_alike(monkeypatc
 def test_documents_that_share_a_hash_are_told_apart() -> None:
     judgements = judgements_of(QRELS)
     last = len(QRELS["1"]) - 1
-    judgements = replace(judgements, doc_hashes=np.full_like(judgements.doc_hashes, judgements.doc_hashes[last]))
+    judgements = replace(
+        judgements, doc_hashes=np.full_like(judgements.doc_hashes, judgements.doc_hashes[last])
+    )
     found = judge_run(lambda: in_memory(USUAL.encode(), LIMITS), judgements, seed=97)
     assert found.judgement.tolist() == [last]
 
@@ -173,7 +218,9 @@ def test_documents_that_share_a_hash_are_told_apart() -> None:
 @pytest.mark.real_data
 def test_real_and_odd_files_are_judged_alike(real_data: Path) -> None:
     folder = real_data / "trec_eval_test"
-    judgements = read_qrels(lambda: in_memory((folder / "qrels.test").read_bytes(), LIMITS), seed=97).judgements
+    judgements = read_qrels(
+        lambda: in_memory((folder / "qrels.test").read_bytes(), LIMITS), seed=97
+    ).judgements
     odd = [path for path in (real_data / "edge-cases").rglob("*") if path.is_file()]
     for path in [*odd, folder / "results.test"]:
         for scores in SCORE_TYPES:

@@ -58,7 +58,9 @@ def tree(client: APIClient, run: str) -> tuple[dict[str, int], set[tuple[str, st
 
 
 def test_parents_are_kept_in_their_order(api: APIClient, runs: list[str]) -> None:
-    answer = put(api, runs[0], {"run": runs[2], "relation": "fused", "weight": 0.4}, {"run": runs[1]})
+    answer = put(
+        api, runs[0], {"run": runs[2], "relation": "fused", "weight": 0.4}, {"run": runs[1]}
+    )
     assert answer.status_code == 200
     assert answer.json()["parents"] == [
         {"run": runs[2], "name": "alice/r2", "relation": "fused", "weight": 0.4},
@@ -148,7 +150,9 @@ def test_a_tree_ends_after_twenty_levels_and_five_hundred_runs(api: APIClient, a
     assert "320 more are not shown" in page
 
 
-def test_an_edge_to_an_unseen_run_leaves_no_trace(api: APIClient, runs: list[str], bob: User) -> None:
+def test_an_edge_to_an_unseen_run_leaves_no_trace(
+    api: APIClient, runs: list[str], bob: User
+) -> None:
     """A participant's run was made from one that is blind to others, and is a parent of another."""
     lab = Team.objects.create(slug="lab", name="Lab")
     Membership.objects.create(team=lab, user=bob)
@@ -164,14 +168,24 @@ def test_an_edge_to_an_unseen_run_leaves_no_trace(api: APIClient, runs: list[str
     levels, edges, left_out = tree(api, runs[3])
     assert (levels, left_out) == ({"r3": 0, "r1": -1, "r2": -2}, 0)
     assert edges == {("r3", "lab/r1", "derived"), ("r1", "alice/r2", "fused")}
-    assert [one["name"] for one in api.get(f"/api/v1/runs/{runs[1]}/parents/").json()["parents"]] == ["alice/r2"]
+    assert [
+        one["name"] for one in api.get(f"/api/v1/runs/{runs[1]}/parents/").json()["parents"]
+    ] == ["alice/r2"]
     assert "lab/r0" not in Client().get(f"/runs/{runs[1]}/").content.decode()
     found = {
         text: sorted(row["run"]["tag"] for row in client.get(BOARD, {"filter": text}).json()["results"])
         for client in (api,) for text in ("has:parents", f"parent:{hidden}", "parent:r2", "parent:lab/r1")
     }  # fmt: skip
-    assert found == {"has:parents": ["r1", "r3"], f"parent:{hidden}": [], "parent:r2": ["r1"], "parent:lab/r1": ["r3"]}
-    assert [row["run"]["tag"] for row in both.get(BOARD, {"filter": f"parent:{hidden}"}).json()["results"]] == ["r1"]
+    assert found == {
+        "has:parents": ["r1", "r3"],
+        f"parent:{hidden}": [],
+        "parent:r2": ["r1"],
+        "parent:lab/r1": ["r3"],
+    }
+    assert [
+        row["run"]["tag"]
+        for row in both.get(BOARD, {"filter": f"parent:{hidden}"}).json()["results"]
+    ] == ["r1"]
     # Withdrawn, it stays unseen; and who does not see it replaces the others only.
     Run.objects.filter(pk=runs[1]).update(team=Team.objects.get(slug="alice"))
     Run.objects.filter(pk=hidden).update(deleted_at="2026-01-01T00:00Z")
@@ -183,15 +197,19 @@ def test_names_outlive_runs(api: APIClient, runs: list[str]) -> None:
     put(api, runs[1], runs[0], runs[2])
     assert api.delete(f"/api/v1/runs/{runs[0]}/").status_code == 204
     parents = api.get(f"/api/v1/runs/{runs[1]}/parents/").json()["parents"]
-    assert [(one["run"], one["name"]) for one in parents] == [(None, "alice/r0"), (runs[2], "alice/r2")]
+    assert [(one["run"], one["name"]) for one in parents] == [
+        (None, "alice/r0"),
+        (runs[2], "alice/r2"),
+    ]
     assert tree(api, runs[1])[1] == {("r1", "alice/r0", "derived"), ("r1", "alice/r2", "derived")}
     page = Client().get(f"/runs/{runs[1]}/").content.decode()
     assert "alice/r0 <span" in page
     # One that is gone for good: its name is for the team that knew it.
     RunParent.objects.filter(parent=runs[0]).update(parent=None)
-    assert [one["name"] for one in client_of(None).get(f"/api/v1/runs/{runs[1]}/parents/").json()["parents"]] == [
-        "alice/r2"
-    ]
+    assert [
+        one["name"]
+        for one in client_of(None).get(f"/api/v1/runs/{runs[1]}/parents/").json()["parents"]
+    ] == ["alice/r2"]
     assert len(put(api, runs[1], runs[3]).json()["parents"]) == 2
 
 
@@ -212,12 +230,20 @@ def test_only_addresses_that_lead_somewhere_are_links(url: str) -> None:
 def test_links_are_replaced(api: APIClient, runs: list[str]) -> None:
     path = f"/api/v1/runs/{runs[0]}/links/"
     link = {"kind": "code", "url": "https://example.org/?a=1&b=2", "commit": "3f2a", "title": "<b>"}
-    assert api.put(path, {"links": [link, {"kind": "data", "url": "http://a.de/x"}]}, format="json").status_code == 200
+    assert (
+        api.put(
+            path, {"links": [link, {"kind": "data", "url": "http://a.de/x"}]}, format="json"
+        ).status_code
+        == 200
+    )
     assert client_of(None).get(path).json()["links"] == [
         link, {"kind": "data", "url": "http://a.de/x", "commit": "", "title": ""},
     ]  # fmt: skip
     page = Client().get(f"/runs/{runs[0]}/").content.decode()
-    assert 'href="https://example.org/?a=1&amp;b=2" rel="nofollow noopener noreferrer">&lt;b&gt;</a>' in page
+    assert (
+        'href="https://example.org/?a=1&amp;b=2" rel="nofollow noopener noreferrer">&lt;b&gt;</a>'
+        in page
+    )
     for given, pointer in (
         ([{**link, "url": "javascript:x"}], "/links/0/url"), ([{**link, "commit": "a b"}], "/links/0/commit"),
         ([{**link, "title": "x" * 201}], "/links/0/title"),
@@ -227,7 +253,9 @@ def test_links_are_replaced(api: APIClient, runs: list[str]) -> None:
         assert (refused.status_code, refused.json()["code"], refused.json()["errors"][0]["pointer"]) == (
             422, "bad_link", pointer,
         )  # fmt: skip
-    assert [row["run"]["tag"] for row in api.get(BOARD, {"filter": "has:links"}).json()["results"]] == ["r0"]
+    assert [
+        row["run"]["tag"] for row in api.get(BOARD, {"filter": "has:links"}).json()["results"]
+    ] == ["r0"]
     assert api.put(path, {"links": []}, format="json").json()["links"] == []
     assert AuditEvent.objects.filter(action="run.changed", object_id=runs[0]).count() == 2
 
@@ -238,7 +266,11 @@ def test_a_submission_brings_its_lineage(api: APIClient, collection: str, runs: 
         return api.post("/api/v1/collections/small/runs/", form, format="multipart")
 
     parents = json.dumps([{"run": runs[0], "relation": "reranked"}])
-    made = send(HEADER + GOOD, parents=parents, links='[{"kind": "code", "url": "https://example.org/mine"}]').json()
+    made = send(
+        HEADER + GOOD,
+        parents=parents,
+        links='[{"kind": "code", "url": "https://example.org/mine"}]',
+    ).json()
     assert tree(api, made["id"])[1] == {("good", "alice/r0", "reranked")}
     links = api.get(f"/api/v1/runs/{made['id']}/links/").json()["links"]
     assert [(link["kind"], link["url"], link["commit"]) for link in links] == [
@@ -248,18 +280,27 @@ def test_a_submission_brings_its_lineage(api: APIClient, collection: str, runs: 
     assert made["warnings"]["counts"] == {"header_overridden": 1, "bad_ir_metadata": 1}
     alone = send(HEADER + GOOD, tag="alone").json()
     code = api.get(f"/api/v1/runs/{alone['id']}/links/").json()["links"][0]
-    assert (code["kind"], code["url"], code["commit"]) == ("code", "https://github.com/lab/ranker", "3f2a1c")
+    assert (code["kind"], code["url"], code["commit"]) == (
+        "code",
+        "https://github.com/lab/ranker",
+        "3f2a1c",
+    )
     # Again, and otherwise: nothing changes.
     again = send(HEADER + GOOD, tag="alone", parents=parents)
     assert (again.status_code, again.json()["warnings"]["counts"]["metadata_differs"]) == (200, 1)
     assert not RunParent.objects.filter(child=alone["id"]).exists()
     refused = send(GOOD, tag="x", parents=f'[{{"run": "{NOBODY}"}}]', dry_run="true")
     assert (refused.status_code, refused.json()["code"]) == (400, "unknown_run")
-    for fields, status in (({"parents": "{"}, 400), ({"links": '[{"kind": "code", "url": "x"}]'}, 422)):
+    for fields, status in (
+        ({"parents": "{"}, 400),
+        ({"links": '[{"kind": "code", "url": "x"}]'}, 422),
+    ):
         assert send(GOOD, tag="x", **fields).status_code == status
 
 
-def test_lines_of_a_form_say_what_a_run_was_made_from(api: APIClient, runs: list[str], alice: User) -> None:
+def test_lines_of_a_form_say_what_a_run_was_made_from(
+    api: APIClient, runs: list[str], alice: User
+) -> None:
     browser = Client()
     browser.force_login(alice)
     path = f"/runs/{runs[0]}/lineage/"
@@ -271,7 +312,12 @@ def test_lines_of_a_form_say_what_a_run_was_made_from(api: APIClient, runs: list
     edges = RunParent.objects.order_by("position").values_list("parent__tag", "relation", "weight")
     assert list(edges) == [("r1", "fused", 0.4), ("r2", "fused", None), ("r3", "derived", None)]
     link = RunLink.objects.get()
-    assert (link.kind, link.url, link.commit, link.title) == ("code", "https://a.de/x", "3f", "My code")
+    assert (link.kind, link.url, link.commit, link.title) == (
+        "code",
+        "https://a.de/x",
+        "3f",
+        "My code",
+    )
     page = browser.get(path).content.decode()
     assert "fused alice/r1 0.4\nfused alice/r2\nderived alice/r3\n" in page
     assert "code https://a.de/x commit=3f My code\n" in page
@@ -281,9 +327,14 @@ def test_lines_of_a_form_say_what_a_run_was_made_from(api: APIClient, runs: list
         ("fused r1 x", "Line 1: &#x27;x&#x27; is not a number"), ("fused r0", "made from itself"),
     ):  # fmt: skip
         answer = browser.post(path, {**given, "parents": text})
-        assert (answer.status_code in (400, 409), said in answer.content.decode()) == (True, True), said
+        assert (answer.status_code in (400, 409), said in answer.content.decode()) == (
+            True,
+            True,
+        ), said
         assert text.strip() in answer.content.decode()
-    assert "line 1: write one of code" in browser.post(path, {"links": "x"}).content.decode().lower()
+    assert (
+        "line 1: write one of code" in browser.post(path, {"links": "x"}).content.decode().lower()
+    )
     assert RunParent.objects.count() == 3
 
 

@@ -68,7 +68,9 @@ def _mappings(smaps: str) -> list[tuple[range, set[str]]]:
 def test_what_is_allocated_next_has_large_pages_in_every_thread() -> None:
     if not Path("/sys/kernel/mm/transparent_hugepage").exists():
         pytest.skip("this system has no large pages")
-    done = subprocess.run([sys.executable, "-c", _ASKED], cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", _ASKED], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     own, threads, smaps = done.stdout.split("\n", 2)
     large = [places for places, flags in _mappings(smaps) if "hg" in flags]
     assert sum(map(len, large)) >= 32 * 1024**2
@@ -77,7 +79,9 @@ def test_what_is_allocated_next_has_large_pages_in_every_thread() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the memory of Linux")
-@pytest.mark.parametrize(("arrays", "most"), [(10, 0.1), (25, 0.6)], ids=["40 MB", "100 MB, of which 64 are kept"])
+@pytest.mark.parametrize(
+    ("arrays", "most"), [(10, 0.1), (25, 0.6)], ids=["40 MB", "100 MB, of which 64 are kept"]
+)
 def test_a_server_uses_what_it_has_freed(arrays: int, most: float) -> None:
     command = [sys.executable, "-c", _SERVED, str(arrays)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
@@ -90,5 +94,9 @@ def test_another_c_library_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> Non
     def fail(*given: object) -> None:
         raise AssertionError(given)
 
-    monkeypatch.setattr(ctypes, "CDLL", lambda name: SimpleNamespace(sbrk=fail, madvise=fail, malloc=fail, free=fail))
+    monkeypatch.setattr(
+        ctypes,
+        "CDLL",
+        lambda name: SimpleNamespace(sbrk=fail, madvise=fail, malloc=fail, free=fail),
+    )
     use_large_pages()

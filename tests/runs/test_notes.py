@@ -35,7 +35,9 @@ def write(client: APIClient, path: str, text: str = "seen") -> Any:
     return client.post(f"{API}{path}notes/", {"text": text}, format="json")
 
 
-def test_a_note_is_written_changed_and_deleted_by_its_author(api: APIClient, runs: list[str], bob: User) -> None:
+def test_a_note_is_written_changed_and_deleted_by_its_author(
+    api: APIClient, runs: list[str], bob: User
+) -> None:
     path = f"runs/{runs[0]}/"
     made = write(api, path, "the index was broken")
     assert (made.status_code, made.json()["author"], made.json()["own"]) == (201, "alice", True)
@@ -47,23 +49,40 @@ def test_a_note_is_written_changed_and_deleted_by_its_author(api: APIClient, run
     changed = api.patch(note, {"text": "the index was old"}).json()
     assert (changed["text"], changed["edited_at"] is None) == ("the index was old", False)
     listed = member.get(f"{API}{path}notes/").json()["results"]
-    assert [(one["text"], one["own"]) for one in listed] == [("it was not", True), ("the index was old", False)]
+    assert [(one["text"], one["own"]) for one in listed] == [
+        ("it was not", True),
+        ("the index was old", False),
+    ]
     # Who wrote it is told to the team.
     anonymous = client_of(None).get(f"{API}{path}notes/").json()["results"]
     assert {(one["author"], one["own"]) for one in anonymous} == {(None, False)}
-    shown = api.get("/api/v1/collections/board/leaderboard/", {"filter": "has:notes"}).json()["results"]
+    shown = api.get("/api/v1/collections/board/leaderboard/", {"filter": "has:notes"}).json()[
+        "results"
+    ]
     assert [row["run"]["tag"] for row in shown] == ["r0"]
     assert api.delete(note).status_code == 204
     events = AuditEvent.objects.filter(object_type="note").order_by("pk")
-    assert [event.action for event in events] == ["note.written", "note.written", "note.changed", "note.deleted"]
-    assert (events[2].before["text"], events[2].after["text"]) == ("the index was broken", "the index was old")
+    assert [event.action for event in events] == [
+        "note.written",
+        "note.written",
+        "note.changed",
+        "note.deleted",
+    ]
+    assert (events[2].before["text"], events[2].after["text"]) == (
+        "the index was broken",
+        "the index was old",
+    )
     assert {event.collection and event.collection.slug for event in events} == {"board"}
 
 
 def test_who_writes_about_what(api: APIClient, runs: list[str], lab: Team, bob: User) -> None:
     """Of a run its team, of a collection its organisers, of an experiment those who may change it."""
     study = Experiment.objects.create(team=lab, slug="study", name="Study")
-    paths = {"run": f"runs/{runs[0]}/", "collection": "collections/board/", "experiment": f"experiments/{study.pk}/"}
+    paths = {
+        "run": f"runs/{runs[0]}/",
+        "collection": "collections/board/",
+        "experiment": f"experiments/{study.pk}/",
+    }
     assert set(paths) == set(SUBJECTS)
     outsider, member = client_of(User.objects.create_user("carol")), client_of(bob)
     codes = {name: [write(client, path).status_code for client in (api, member, outsider, client_of(None))]
@@ -108,7 +127,9 @@ def test_a_note_is_about_one_thing_and_there_are_not_too_many(
     assert write(api, f"runs/{runs[0]}/").status_code == 201
     assert write(api, f"runs/{runs[0]}/").json()["code"] == "too_many_notes"
     key = {"HTTP_IDEMPOTENCY_KEY": "once"}
-    sent = [api.post(f"{API}runs/{runs[1]}/notes/", {"text": "x"}, **key).json()["id"] for _ in range(2)]
+    sent = [
+        api.post(f"{API}runs/{runs[1]}/notes/", {"text": "x"}, **key).json()["id"] for _ in range(2)
+    ]
     assert (len(set(sent)), Note.objects.filter(run=runs[1]).count()) == (1, 1)
     # The author goes, the note stays; whoever deletes the team's experiment takes its notes along.
     assert set(NOTES_PAGES) == set(SUBJECTS)

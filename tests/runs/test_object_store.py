@@ -52,7 +52,9 @@ def copies(settings: Any) -> list[Path]:
     return sorted((settings.EVALHUB_DATA / "cache").glob("*"))
 
 
-@pytest.mark.parametrize("refuses", [(0, ""), (500, "InternalError"), (503, "SlowDown"), (403, "AccessDenied")])
+@pytest.mark.parametrize(
+    "refuses", [(0, ""), (500, "InternalError"), (503, "SlowDown"), (403, "AccessDenied")]
+)
 def test_a_store_that_is_away_refuses_submissions_and_delays_evaluations(
     api: APIClient, served: Objects, collection: str, settings: Any, refuses: tuple[int, str]
 ) -> None:
@@ -68,7 +70,11 @@ def test_a_store_that_is_away_refuses_submissions_and_delays_evaluations(
         path.unlink()
     assert evaluate_all() == 0
     waiting = Evaluation.objects.get()
-    assert (waiting.state, waiting.error_code, waiting.attempts) == ("queued", "storage_unavailable", 0)
+    assert (waiting.state, waiting.error_code, waiting.attempts) == (
+        "queued",
+        "storage_unavailable",
+        0,
+    )
     reasons = [reason["code"] for reason in Client().get("/readyz").json()["reasons"]]
     assert "storage_unavailable" in reasons
     served.refuses = None
@@ -100,7 +106,9 @@ def test_a_damaged_copy_is_fetched_again(db: None, served: Objects, settings: An
         read(sha256)
 
 
-def test_what_was_cut_off_is_asked_for_again_and_never_kept(db: None, served: Objects, settings: Any) -> None:
+def test_what_was_cut_off_is_asked_for_again_and_never_kept(
+    db: None, served: Objects, settings: Any
+) -> None:
     sha256 = keep(os.urandom(100_000))
     copies(settings)[0].unlink()
     served.cut = 50_000
@@ -108,7 +116,9 @@ def test_what_was_cut_off_is_asked_for_again_and_never_kept(db: None, served: Ob
     assert len(copies(settings)) == 1
 
 
-def test_copies_have_a_limit(db: None, served: Objects, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_copies_have_a_limit(
+    db: None, served: Objects, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     settings.EVALHUB_FILES_CACHE_BYTES = 100_000
     names = [keep(os.urandom(30_000)) for _ in range(10)]
     assert all(name_of(read(name)) == name for name in names)
@@ -183,14 +193,22 @@ def test_commands_say_what_is_wrong_with_the_store(
 def test_nothing_of_the_environment_is_read_for_it(
     db: None, served: Objects, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    for name in ("AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_DEFAULT_REGION", "AWS_CONFIG_FILE", "AWS_CA_BUNDLE"):
+    for name in (
+        "AWS_PROFILE",
+        "AWS_ACCESS_KEY_ID",
+        "AWS_DEFAULT_REGION",
+        "AWS_CONFIG_FILE",
+        "AWS_CA_BUNDLE",
+    ):
         monkeypatch.setenv(name, str(tmp_path / "nothing"))
     for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "HTTP_PROXY", "http_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
     assert read(keep(b"content")) == b"content"
 
 
-def test_no_request_is_made_where_files_are_in_the_folder(db: None, served: Objects, settings: Any) -> None:
+def test_no_request_is_made_where_files_are_in_the_folder(
+    db: None, served: Objects, settings: Any
+) -> None:
     settings.EVALHUB_FILES = None
     assert read(keep(b"content")) == b"content"
     assert served.asked == []
@@ -202,7 +220,10 @@ def test_a_row_is_not_acknowledged_where_its_lock_was_lost(monkeypatch: pytest.M
     monkeypatch.setattr("runs.services.stores.locks._ask", lambda function: True)
     with database_lock(shared=True):
         pass
-    with pytest.raises(StorageUnavailable, match="send the request again"), database_lock(shared=True):
+    with (
+        pytest.raises(StorageUnavailable, match="send the request again"),
+        database_lock(shared=True),
+    ):
         lost.connection = None
 
 
@@ -210,7 +231,10 @@ def test_a_row_is_not_acknowledged_where_its_lock_was_lost(monkeypatch: pytest.M
     ("url", "expected"),
     [
         ("s3://runs", Location("runs", "", None, "us-east-1", "virtual", "k", "s")),
-        ("s3://a:b%2Fc@runs/x/y/?region=eu-1", Location("runs", "x/y/", None, "eu-1", "virtual", "a", "b/c")),
+        (
+            "s3://a:b%2Fc@runs/x/y/?region=eu-1",
+            Location("runs", "x/y/", None, "eu-1", "virtual", "a", "b/c"),
+        ),
         (
             "s3://runs?endpoint=http://127.0.0.1:9000",
             Location("runs", "", "http://127.0.0.1:9000", "us-east-1", "path", "k", "s"),

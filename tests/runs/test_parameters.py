@@ -54,18 +54,28 @@ def test_metadata_is_flattened(metadata: Any, values: dict[str, Any]) -> None:
 def test_what_is_left_out_is_named() -> None:
     assert len(flatten(FLAT["left out"][0]).left_out) == 5
     many = flatten({f"k{number}": number for number in range(MAX_LEAVES + 2)})
-    assert (len(many.leaves), many.left_out) == (MAX_LEAVES, [f"k{MAX_LEAVES}", f"k{MAX_LEAVES + 1}"])
+    assert (len(many.leaves), many.left_out) == (
+        MAX_LEAVES,
+        [f"k{MAX_LEAVES}", f"k{MAX_LEAVES + 1}"],
+    )
 
 
 REFUSED = {
-    "key_conflict": [{"a": 1, "a.b": 2}, {"a.b": 2, "a": 1}, {"a.b": 1, "a": {"b": 2}}, {"a.b.c": 1, "a": {"b": 2}}],
+    "key_conflict": [
+        {"a": 1, "a.b": 2},
+        {"a.b": 2, "a": 1},
+        {"a.b": 1, "a": {"b": 2}},
+        {"a.b.c": 1, "a": {"b": 2}},
+    ],
     "bad_key": [{"": 1}, {"a..b": 1}, {".a": 1}, {"a": {" ": 1}}, {"a." * 20 + "a": 1}],
     "not_finite": [{"a": float("nan")}, {"a": {"b": [1, float("inf")]}}],
     "text_too_long": [{"a": "x" * 6001}, {"a": ["x" * 6001]}],
 }
 
 
-@pytest.mark.parametrize(("code", "metadata"), [(code, one) for code, all_ in REFUSED.items() for one in all_])
+@pytest.mark.parametrize(
+    ("code", "metadata"), [(code, one) for code, all_ in REFUSED.items() for one in all_]
+)
 def test_what_cannot_be_kept_is_refused_with_its_key(code: str, metadata: Any) -> None:
     with pytest.raises(Unprocessable) as refused:
         read_metadata(metadata)
@@ -132,7 +142,9 @@ def test_nesting_is_settled_at_once(document: dict[str, Any]) -> None:
 
 @settings(max_examples=60)
 @given(documents, documents)
-def test_a_merge_keeps_what_it_does_not_name(document: dict[str, Any], patch: dict[str, Any]) -> None:
+def test_a_merge_keeps_what_it_does_not_name(
+    document: dict[str, Any], patch: dict[str, Any]
+) -> None:
     merged = merge_patch(document, patch)
     assert all(merged[key] == document[key] for key in document.keys() - patch.keys())
     assert all(key not in merged for key, value in patch.items() if value is None)
@@ -150,8 +162,17 @@ def test_lines_say_the_same_as_the_metadata(document: dict[str, Any]) -> None:
 
 
 def test_lines_are_read_by_type() -> None:
-    text = 'k1 = 0.9\n\nmodel=splade v2 = x\nno = "0.9"\nwith = true\n"a=b" = [1, 2]\n  big = 1e3  \n'
-    values = {"k1": 0.9, "model": "splade v2 = x", "no": "0.9", "with": True, "a=b": [1, 2], "big": 1000.0}
+    text = (
+        'k1 = 0.9\n\nmodel=splade v2 = x\nno = "0.9"\nwith = true\n"a=b" = [1, 2]\n  big = 1e3  \n'
+    )
+    values = {
+        "k1": 0.9,
+        "model": "splade v2 = x",
+        "no": "0.9",
+        "with": True,
+        "a=b": [1, 2],
+        "big": 1000.0,
+    }
     assert read_lines(text, "parameters") == values
 
 
@@ -175,7 +196,11 @@ def test_a_bad_line_is_named(line: str, said: str) -> None:
 
 
 def test_lines_change_values_where_they_stand() -> None:
-    metadata = {"retrieval": [{"name": "bm25", "k1": 0.9, "b": 0.4}], "long": list(range(30)), "x": 1}
+    metadata = {
+        "retrieval": [{"name": "bm25", "k1": 0.9, "b": 0.4}],
+        "long": list(range(30)),
+        "x": 1,
+    }
     values = {**shown_values(metadata), "retrieval.bm25.k1": 1.2, "new.key": "y"}
     del values["x"], values["retrieval.bm25.b"]
     assert edited(metadata, values) == {
@@ -222,22 +247,38 @@ HEADER = {
 
 def test_a_header_says_parameters_and_costs() -> None:
     report = FileReport()
-    metadata, costs = with_header(HEADER, {"method": {"automatic": False}, "seed": 1}, {"user_ms": 7}, report)
+    metadata, costs = with_header(
+        HEADER, {"method": {"automatic": False}, "seed": 1}, {"user_ms": 7}, report
+    )
     assert {leaf.name: leaf.value for leaf in flatten(metadata).leaves} == {
         "method.automatic": False, "method.retrieval.bm25.name": "bm25", "method.retrieval.bm25.k1": 0.9,
         "method.retrieval.bm25.axiom.deterministic": True, "data.test collection.name": "d",
         "platform.hardware.cpu.model": "x", "seed": 1,
     }  # fmt: skip
-    assert costs == {"wallclock_ms": 171, "user_ms": 7, "energy_cpu_j": 12, "energy_ram_j": 0.5, "energy_j": 12.5}
+    assert costs == {
+        "wallclock_ms": 171,
+        "user_ms": 7,
+        "energy_cpu_j": 12,
+        "energy_ram_j": 0.5,
+        "energy_j": 12.5,
+    }
     said = [(warning.code, warning.message) for warning in report.warnings]
     assert said == [
         ("not_finite", "method.gap of the header is not a finite number and left out"),
-        ("header_overridden", "method.automatic is true in the file's header and false in the request, which counts"),
-        ("header_overridden", "user_ms is 1500.0 in the file's header and 7 in the request, which counts"),
+        (
+            "header_overridden",
+            "method.automatic is true in the file's header and false in the request, which counts",
+        ),
+        (
+            "header_overridden",
+            "user_ms is 1500.0 in the file's header and 7 in the request, which counts",
+        ),
     ]
 
 
-@pytest.mark.parametrize("resources", [None, [], "x", {"runtime": ["171 ms"]}, {"cpu": {"energy used system": 12}}])
+@pytest.mark.parametrize(
+    "resources", [None, [], "x", {"runtime": ["171 ms"]}, {"cpu": {"energy used system": 12}}]
+)
 def test_odd_resources_say_nothing(resources: Any) -> None:
     assert header_costs({"resources": resources}) == {}
 

@@ -38,11 +38,18 @@ def a_run() -> str:
 def test_a_new_install_is_marked_once(db: None) -> None:
     assert judge() == "new"
     first = settle()
-    assert (settle(), read_marker(), Install.objects.get().uuid, judge()) == (first, first, first, "ours")
+    assert (settle(), read_marker(), Install.objects.get().uuid, judge()) == (
+        first,
+        first,
+        first,
+        "ours",
+    )
     check_store()
 
 
-def test_an_install_of_an_earlier_release_is_marked_by_the_files_that_it_names(submit: Callable[..., Run]) -> None:
+def test_an_install_of_an_earlier_release_is_marked_by_the_files_that_it_names(
+    submit: Callable[..., Run],
+) -> None:
     submit(GOOD)
     assert judge() == "unmarked"
     require_place()
@@ -108,8 +115,14 @@ def test_a_data_folder_that_goes_away_takes_nothing(
     lost: Path = settings.EVALHUB_DATA if gone == "folder" else settings.EVALHUB_DATA / "files"
     away = lost.rename(lost.with_name("away"))
     answer = upload(api, RUNS, GOOD)
-    assert (answer.status_code, answer.json()["code"], answer["Retry-After"]) == (503, "storage_unavailable", "60")
-    assert "storage_unavailable" in [reason["code"] for reason in client.get("/readyz").json()["reasons"]]
+    assert (answer.status_code, answer.json()["code"], answer["Retry-After"]) == (
+        503,
+        "storage_unavailable",
+        "60",
+    )
+    assert "storage_unavailable" in [
+        reason["code"] for reason in client.get("/readyz").json()["reasons"]
+    ]
     assert (lost.exists(), Run.objects.exists()) == (False, False)
     away.rename(lost)
     assert upload(api, RUNS, GOOD).status_code == 202
@@ -123,14 +136,20 @@ def test_another_installs_folder_takes_nothing(api: APIClient, collection: str) 
     assert (answer.status_code, answer.json()["code"]) == (503, "wrong_store")
 
 
-def test_an_evaluation_waits_for_a_store_that_went_away(api: APIClient, collection: str, settings: Any) -> None:
+def test_an_evaluation_waits_for_a_store_that_went_away(
+    api: APIClient, collection: str, settings: Any
+) -> None:
     settle()
     upload(api, RUNS, GOOD)
     queued = Evaluation.objects.get()
     away = settings.EVALHUB_DATA.rename(settings.EVALHUB_DATA.with_name("away"))
     assert not evaluate(evaluation_id=queued.pk)
     queued.refresh_from_db()
-    assert (queued.state, queued.attempts, queued.error_code) == ("queued", 0, "storage_unavailable")
+    assert (queued.state, queued.attempts, queued.error_code) == (
+        "queued",
+        0,
+        "storage_unavailable",
+    )
     away.rename(settings.EVALHUB_DATA)
     Evaluation.objects.update(not_before=None)
     assert evaluate(evaluation_id=queued.pk)
@@ -149,7 +168,9 @@ def test_nothing_of_another_install_is_swept(submit: Callable[..., Run]) -> None
 
 
 @pytest.mark.parametrize("command", ["fsck", "backup", "sweep"])
-def test_a_folder_that_is_not_there_is_named(db: None, settings: Any, tmp_path: Path, command: str) -> None:
+def test_a_folder_that_is_not_there_is_named(
+    db: None, settings: Any, tmp_path: Path, command: str
+) -> None:
     settings.EVALHUB_DATA = tmp_path / "none"
     arguments = [str(tmp_path / "b.tar")] if command == "backup" else []
     with pytest.raises(CommandError, match="there is no data folder"):

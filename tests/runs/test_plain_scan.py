@@ -28,19 +28,28 @@ NARROW = Limits(id_length=3, line_length=12)
 LAYOUTS = [RUN, CHECKED_RUN, QRELS, KNOWN]
 
 
-def assert_equal(content: bytes, layout: Layout, limits: Limits = LIMITS, line: int = 1, seed: int = 5) -> Columns:
+def assert_equal(
+    content: bytes, layout: Layout, limits: Limits = LIMITS, line: int = 1, seed: int = 5
+) -> Columns:
     padded, size = content + scan.PADDING, len(content)
-    compiled, plain = (code.scan(padded, size, layout, line, seed, limits) for code in (kernel, plain_scan))
+    compiled, plain = (
+        code.scan(padded, size, layout, line, seed, limits) for code in (kernel, plain_scan)
+    )
     # What follows the content is each one's own: newlines, so many as it may look ahead.
     assert all(bytes(columns.data).startswith(content) for columns in (plain, compiled))
     for part in fields(Columns)[1:]:
         ours, theirs = getattr(plain, part.name), getattr(compiled, part.name)
         assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape), part.name
         assert np.array_equal(ours, theirs, equal_nan=part.name == "number"), part.name
-    signs = [np.signbit(columns.number[~np.isnan(columns.number)]).tolist() for columns in (plain, compiled)]
+    signs = [
+        np.signbit(columns.number[~np.isnan(columns.number)]).tolist()
+        for columns in (plain, compiled)
+    ]
     assert signs[0] == signs[1]
     assert plain_scan.last_topic(padded, size) == kernel.last_topic(padded, size)
-    assert_same_duplicates(compiled, np.append(np.flatnonzero(compiled.notes & NEW_TOPIC), len(compiled.line)))
+    assert_same_duplicates(
+        compiled, np.append(np.flatnonzero(compiled.notes & NEW_TOPIC), len(compiled.line))
+    )
     return compiled
 
 
@@ -105,7 +114,9 @@ PIECES = st.sampled_from(
     layout=st.sampled_from(LAYOUTS), limits=st.sampled_from([LIMITS, NARROW]), seed=st.integers(0, 2**63 - 1),
 )  # fmt: skip
 @example(content=b"1 0 a 1 \r", layout=QRELS, limits=LIMITS, seed=0)
-def test_any_bytes_are_read_alike(content: bytes, layout: Layout, limits: Limits, seed: int) -> None:
+def test_any_bytes_are_read_alike(
+    content: bytes, layout: Layout, limits: Limits, seed: int
+) -> None:
     assert_equal(content, layout, limits, seed=seed)
 
 
@@ -114,7 +125,11 @@ def test_any_bytes_are_read_alike(content: bytes, layout: Layout, limits: Limits
 def test_real_and_odd_files_are_read_alike(real_data: Path) -> None:
     odd = [path for path in (real_data / "edge-cases").rglob("*") if path.is_file()]
     assert len(odd) > 100
-    for path in [*odd, real_data / "trec_eval_test/results.test", real_data / "robust03/qrels/robust03_qrels.txt"]:
+    for path in [
+        *odd,
+        real_data / "trec_eval_test/results.test",
+        real_data / "robust03/qrels/robust03_qrels.txt",
+    ]:
         for layout in LAYOUTS:
             assert_equal(path.read_bytes(), layout)
 
@@ -128,7 +143,9 @@ def test_real_and_odd_files_are_read_alike(real_data: Path) -> None:
 def test_duplicates_are_found_alike_even_where_hashes_collide(
     documents: list[str], cuts: list[int], collide: bool
 ) -> None:
-    columns = assert_equal("".join(f"1 Q0 {document} 1 1 t\n" for document in documents).encode(), RUN)
+    columns = assert_equal(
+        "".join(f"1 Q0 {document} 1 1 t\n" for document in documents).encode(), RUN
+    )
     if collide:
         columns = replace(columns, hashes=columns.hashes % np.uint64(2))
     size = len(documents)
@@ -145,7 +162,9 @@ def scanners(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     for code in (kernel, plain_scan):
         original = code.scan
         monkeypatch.setattr(
-            code, "scan", lambda *given, name=code.__name__, real=original: used.append(name) or real(*given)
+            code,
+            "scan",
+            lambda *given, name=code.__name__, real=original: used.append(name) or real(*given),
         )
     return used
 

@@ -20,8 +20,15 @@ RUNS = "/api/v1/collections/small/runs/"
 
 
 def send(api: APIClient, tag: str = "good", content: str = GOOD, **fields: Any) -> Any:
-    form = {name: json.dumps(value) if isinstance(value, dict) else value for name, value in fields.items()}
-    return api.post(RUNS, {"file": SimpleUploadedFile("run", content.encode()), "tag": tag, **form}, format="multipart")
+    form = {
+        name: json.dumps(value) if isinstance(value, dict) else value
+        for name, value in fields.items()
+    }
+    return api.post(
+        RUNS,
+        {"file": SimpleUploadedFile("run", content.encode()), "tag": tag, **form},
+        format="multipart",
+    )
 
 
 def rows() -> dict[str, Any]:
@@ -45,10 +52,22 @@ def address(api: APIClient, collection: str) -> str:
 @pytest.mark.queries
 def test_a_submission_says_parameters_and_costs(api: APIClient, address: str) -> None:
     body = api.get(address).json()
-    assert body["metadata"] == {"bm25": {"k1": 0.9}, "model": "BM25", "long": list(range(30)), "on": True}
+    assert body["metadata"] == {
+        "bm25": {"k1": 0.9},
+        "model": "BM25",
+        "long": list(range(30)),
+        "on": True,
+    }
     assert body["costs"] == {"latency_ms": 12.1}
     assert [warning["code"] for warning in body["warnings"]["warnings"]] == ["parameters_left_out"]
-    assert rows() == {"good": {"param:bm25.k1": 0.9, "param:model": "bm25", "param:on": True, "cost:latency_ms": 12.1}}
+    assert rows() == {
+        "good": {
+            "param:bm25.k1": 0.9,
+            "param:model": "bm25",
+            "param:on": True,
+            "cost:latency_ms": 12.1,
+        }
+    }
     assert ParameterSet.objects.get().left_out == 1
 
 
@@ -77,10 +96,17 @@ def test_the_same_file_again_changes_nothing_and_says_so(api: APIClient, address
 
 @pytest.mark.parametrize("kind", ["application/json", "application/merge-patch+json"])
 def test_a_patch_is_merged(api: APIClient, address: str, kind: str) -> None:
-    patch = {"metadata": {"bm25": {"b": 0.4}, "on": None, "model": "x" * 300}, "costs": {"price": {"value": 1, "n": 3}}}
+    patch = {
+        "metadata": {"bm25": {"b": 0.4}, "on": None, "model": "x" * 300},
+        "costs": {"price": {"value": 1, "n": 3}},
+    }
     answer = api.patch(address, json.dumps(patch), content_type=kind)
     assert answer.status_code == 200, answer.content
-    assert answer.json()["metadata"] == {"bm25": {"k1": 0.9, "b": 0.4}, "model": "x" * 300, "long": list(range(30))}
+    assert answer.json()["metadata"] == {
+        "bm25": {"k1": 0.9, "b": 0.4},
+        "model": "x" * 300,
+        "long": list(range(30)),
+    }
     assert answer.json()["costs"] == {"latency_ms": 12.1, "price": {"value": 1, "n": 3}}
     assert rows()["good"] == {
         "param:bm25.k1": 0.9, "param:bm25.b": 0.4, "param:model": "x" * 200, "cost:latency_ms": 12.1, "cost:price": 1,
@@ -109,7 +135,9 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("code", "patch"), REFUSED.items(), ids=list(REFUSED))
-def test_what_cannot_be_kept_is_refused_whole(api: APIClient, address: str, code: str, patch: Any) -> None:
+def test_what_cannot_be_kept_is_refused_whole(
+    api: APIClient, address: str, code: str, patch: Any
+) -> None:
     before = api.get(address).json()
     if code == "too_large":
         assert api.patch(address, {"metadata": {"z": ["x" * 5000]}}).status_code == 200
@@ -124,7 +152,9 @@ def test_what_cannot_be_kept_is_refused_whole(api: APIClient, address: str, code
 def test_the_first_value_stays_readable(api: APIClient, address: str) -> None:
     api.patch(address, {"metadata": {"bm25": {"k1": 1.2}}, "description": "x"})
     api.patch(address, {"description": "y"})
-    api.patch(address, {"metadata": {"bm25": {"k1": True}, "long": None}, "costs": {"latency_ms": None}})
+    api.patch(
+        address, {"metadata": {"bm25": {"k1": True}, "long": None}, "costs": {"latency_ms": None}}
+    )
     first, second = api.get(f"{address}history/").json()["edits"]
     assert first["actor"] == "alice"
     assert first["changes"] == [{"space": "param", "name": "bm25.k1", "before": 0.9, "after": 1.2}]
@@ -144,7 +174,9 @@ def test_edits_of_an_earlier_release_are_read(api: APIClient, address: str) -> N
     assert edit["actor"] == ""
 
 
-def test_others_read_the_edits_without_names(anonymous: APIClient, bob: User, api: APIClient, address: str) -> None:
+def test_others_read_the_edits_without_names(
+    anonymous: APIClient, bob: User, api: APIClient, address: str
+) -> None:
     api.patch(address, {"metadata": {"x": 1}})
     for client in (anonymous, client_of(bob)):
         (edit,) = client.get(f"{address}history/").json()["edits"]
@@ -180,7 +212,10 @@ def test_many_runs_are_changed_together(api: APIClient, three: dict[str, str]) -
     assert [(change["name"], change["before"], change["after"]) for change in changed["changes"]] == [
         ("m.x", 1, None), ("deep.er.x", None, 1),
     ]  # fmt: skip
-    assert api.patch(BULK, {"runs": list(three.values()), "metadata": {"seed": 1}}).json()["changed"] == 1
+    assert (
+        api.patch(BULK, {"runs": list(three.values()), "metadata": {"seed": 1}}).json()["changed"]
+        == 1
+    )
     # The names that no run has any more.
     assert {finding.code for finding in find_faults()} == {"unused_parameters"}
 
@@ -203,8 +238,12 @@ def test_only_own_runs_are_changed(api: APIClient, bob: User, three: dict[str, s
     assert (unknown.status_code, unknown.json()["code"]) == (400, "unknown_run")
 
 
-@pytest.mark.parametrize("body", [{}, {"metadata": {}}, {"filter": "x"}, {"filter": "x", "runs": [], "metadata": {}}])
-def test_a_change_says_which_runs_and_what(api: APIClient, three: dict[str, str], body: Any) -> None:
+@pytest.mark.parametrize(
+    "body", [{}, {"metadata": {}}, {"filter": "x"}, {"filter": "x", "runs": [], "metadata": {}}]
+)
+def test_a_change_says_which_runs_and_what(
+    api: APIClient, three: dict[str, str], body: Any
+) -> None:
     assert api.patch(BULK, body).status_code == 400
 
 
@@ -213,7 +252,8 @@ def test_a_collection_has_room_for_so_many_names(api: APIClient, three: dict[str
     small = Collection.objects.get()
     there = ParameterKey.objects.count()
     ParameterKey.objects.bulk_create(
-        ParameterKey(collection=small, space="param", name=f"n{number}") for number in range(MAX_KEYS - there - 1)
+        ParameterKey(collection=small, space="param", name=f"n{number}")
+        for number in range(MAX_KEYS - there - 1)
     )
     body = send(api, "four", metadata={"k": 4, "y1": 1, "y2": 1}).json()
     assert "parameters_left_out" in body["warnings"]["counts"]

@@ -57,12 +57,20 @@ class Endless:
 
 @pytest.mark.parametrize(
     ("start", "line"),
-    [("", "{}\n"), ("", "{\n"), ('{"id": "a b"}\n', "{}\n"), ("<log>", "<session/>"), ("<log>", '<session num="a"/>')],
+    [
+        ("", "{}\n"),
+        ("", "{\n"),
+        ('{"id": "a b"}\n', "{}\n"),
+        ("<log>", "<session/>"),
+        ("<log>", '<session num="a"/>'),
+    ],
 )
 def test_reading_stops_after_the_listed_problems(start: str, line: str) -> None:
     log = Endless(start.encode(), line.encode())
     name = "trec-xml" if start == "<log>" else "jsonl"
-    with pytest.raises(InvalidFile, match="after 50 problems the file was read no further than line") as refused:
+    with pytest.raises(
+        InvalidFile, match="after 50 problems the file was read no further than line"
+    ) as refused:
         list(FORMATS[name](lambda: cast(Any, log), FileReport(), LIMITS, 0, True))
     assert (len(refused.value.report.problems), refused.value.report.read_to > 0) == (50, True)
 
@@ -107,19 +115,32 @@ def test_what_is_kept_of_a_log_is_bounded(content: str, limits: Limits, code: st
 
 def test_texts_count_for_the_size_of_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session_list, "BLOCK", 10_000)
-    lines = [json.dumps({"id": n, "queries": [{"documents": [], "text": "x" * 5_000}]}) for n in range(20)]
+    lines = [
+        json.dumps({"id": n, "queries": [{"documents": [], "text": "x" * 5_000}]})
+        for n in range(20)
+    ]
     assert len(read("\n".join(lines))[1]) == 10
 
 
 def test_clicks_by_rank_take_time_in_proportion_to_their_number() -> None:
-    results = "".join(f"<result rank='{rank}'><docno>d{rank}</docno></result>" for rank in range(1, 10_001))
+    results = "".join(
+        f"<result rank='{rank}'><docno>d{rank}</docno></result>" for rank in range(1, 10_001)
+    )
     clicks = "<click><rank>10000</rank></click>" * 50_000
     began = time.process_time()
     with pytest.raises(FileTooLarge, match="more than 10,000 documents for a query"):
-        read(in_session(f"<interaction><results>{results}</results><clicked>{clicks}</clicked></interaction>"))
+        read(
+            in_session(
+                f"<interaction><results>{results}</results><clicked>{clicks}</clicked></interaction>"
+            )
+        )
     assert time.process_time() - began < 10
     with pytest.raises(FileTooLarge, match="more than 5 documents for a query"):
-        read(in_session(f"<interaction><results>{results}"), Limits(documents_per_query=5), "trec-xml")
+        read(
+            in_session(f"<interaction><results>{results}"),
+            Limits(documents_per_query=5),
+            "trec-xml",
+        )
 
 
 def test_many_sessions_come_in_several_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,4 +149,6 @@ def test_many_sessions_come_in_several_blocks(monkeypatch: pytest.MonkeyPatch) -
     summary, blocks = read("\n".join(lines))
     assert len(blocks) > 5
     assert [session.session_id for session in summary.sessions] == [b"%d" % n for n in range(20)]
-    assert [docs for _, queries in contents(blocks) for docs, _ in queries] == [[f"doc{n}"] for n in range(20)]
+    assert [docs for _, queries in contents(blocks) for docs, _ in queries] == [
+        [f"doc{n}"] for n in range(20)
+    ]

@@ -37,7 +37,9 @@ def test_the_canonical_form() -> None:
     assert second == '{"session_id":"2","topic_id":"2","queries":[{"documents":["x"],"ranks":[3]}]}'
 
 
-IDS = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zs", "Zl", "Zp"]), min_size=1, max_size=12)
+IDS = st.text(
+    st.characters(exclude_categories=["Cs", "Cc", "Zs", "Zl", "Zp"]), min_size=1, max_size=12
+)
 TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1)
 QUERIES = st.fixed_dictionaries(
     {"documents": st.lists(IDS, unique=True, max_size=5)},
@@ -50,7 +52,9 @@ QUERIES = st.fixed_dictionaries(
 
 @given(st.dictionaries(IDS, st.lists(QUERIES, min_size=1, max_size=4), min_size=1, max_size=5))
 def test_any_sessions_survive_a_round(sessions: dict[str, list[Any]]) -> None:
-    lines = [json.dumps({"session_id": name, "queries": queries}) for name, queries in sessions.items()]
+    lines = [
+        json.dumps({"session_id": name, "queries": queries}) for name, queries in sessions.items()
+    ]
     summary, blocks = read("\n".join(lines))
     summary.report.check()
     expected = [[query["documents"] for query in queries] for queries in sessions.values()]
@@ -63,22 +67,35 @@ LISTS = st.lists(st.lists(WORDS, unique=True, max_size=4), min_size=1, max_size=
 
 
 def element(name: str, lists: list[list[str]]) -> str:
-    results = ("".join(f"<result><docno>{doc}</docno></result>" for doc in documents) for documents in lists)
-    queries = "".join(f"<interaction><results>{result}</results></interaction>" for result in results)
+    results = (
+        "".join(f"<result><docno>{doc}</docno></result>" for doc in documents)
+        for documents in lists
+    )
+    queries = "".join(
+        f"<interaction><results>{result}</results></interaction>" for result in results
+    )
     return f'<session num="{name}">{queries}</session>'
 
 
 @given(st.dictionaries(WORDS, LISTS, min_size=1, max_size=4), st.randoms())
 def test_every_format_says_the_same(sessions: dict[str, list[list[str]]], random: Any) -> None:
     """Columns in any order of lines, which changes no more than the order of the sessions."""
-    lines = [json.dumps({"id": name, "queries": [{"documents": q} for q in lists]}) for name, lists in sessions.items()]
+    lines = [
+        json.dumps({"id": name, "queries": [{"documents": q} for q in lists]})
+        for name, lists in sessions.items()
+    ]
     columns = [
         f"{name} {number} {doc} {rank} 0 -\n"
         for name, lists in sessions.items()
         for number, documents in enumerate(lists, 1)
         for rank, doc in enumerate(documents, 1)
     ]
-    columns += [f"{name} {n} - 0 0 -\n" for name, lists in sessions.items() for n, q in enumerate(lists, 1) if not q]
+    columns += [
+        f"{name} {n} - 0 0 -\n"
+        for name, lists in sessions.items()
+        for n, q in enumerate(lists, 1)
+        if not q
+    ]
     random.shuffle(columns)
     plain = {session.session_id: queries for session, queries in found_in("\n".join(lines))}
     assert {session.session_id: queries for session, queries in found_in("".join(columns))} == plain

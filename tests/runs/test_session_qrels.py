@@ -18,8 +18,14 @@ from runs.formats.trec_qrels import QrelsSummary
 
 LIMITS = Limits()
 RECORDS = [
-    {"session_id": "s:1", "queries": [{"documents": ["a", "b"], "judged": {"b": 2}}, {"documents": ["b"]}]},
-    {"session_id": "s2", "queries": [{"documents": []}, {"documents": ["b", "a"], "judged": {"a": 1, "b": 0}}]},
+    {
+        "session_id": "s:1",
+        "queries": [{"documents": ["a", "b"], "judged": {"b": 2}}, {"documents": ["b"]}],
+    },
+    {
+        "session_id": "s2",
+        "queries": [{"documents": []}, {"documents": ["b", "a"], "judged": {"a": 1, "b": 0}}],
+    },
 ]
 CONTENT = "".join(json.dumps(record) + "\n" for record in RECORDS).encode()
 
@@ -35,7 +41,9 @@ def test_a_file_of_judgements_by_query() -> None:
     assert summary.judgements.topic_ids == [b"s:1:1", b"s:1:2", b"s2:2"]
     _, blocks = use_sessions(lambda: in_memory(CONTENT, LIMITS), list)
     view = judge_sessions(blocks, summary.judgements, by="query")
-    np.testing.assert_allclose(session_values(view, parse_session_measure("sDCG")), [2 / 2 + 1 / 1.5, 3 / 2 / 1.5])
+    np.testing.assert_allclose(
+        session_values(view, parse_session_measure("sDCG")), [2 / 2 + 1 / 1.5, 3 / 2 / 1.5]
+    )
 
 
 @pytest.mark.parametrize(
@@ -67,5 +75,7 @@ def test_what_searchers_judged_themselves() -> None:
     assert judgements
     assert judgements.topic_ids == [b"s:1:1", b"s2:2"]
     view = judge_sessions(blocks, judgements, by="query")
-    np.testing.assert_allclose(session_values(view, parse_session_measure("sDCG")), [2 / 2, 1 / 2 / 1.5])
+    np.testing.assert_allclose(
+        session_values(view, parse_session_measure("sDCG")), [2 / 2, 1 / 2 / 1.5]
+    )
     assert own_judgements([]) is None

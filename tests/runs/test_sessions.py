@@ -16,17 +16,38 @@ from runs.formats.sessions.reading import (
     detect_format,
     read_sessions,
 )
-from tests.runs.session_files import FIRST, FLAT, JSONL, LIMITS, XML, contents, found_in, in_session, problems, read
+from tests.runs.session_files import (
+    FIRST,
+    FLAT,
+    JSONL,
+    LIMITS,
+    XML,
+    contents,
+    found_in,
+    in_session,
+    problems,
+    read,
+)
 
 
 def test_json_lines() -> None:
     summary, blocks = read(JSONL)
     assert contents(blocks) == [FIRST, (Session(b"2", b"2"), [(["x"], [3])])]
-    assert (summary.format, summary.queries, summary.documents, summary.empty_queries) == ("jsonl", [3, 1], 4, 1)
+    assert (summary.format, summary.queries, summary.documents, summary.empty_queries) == (
+        "jsonl",
+        [3, 1],
+        4,
+        1,
+    )
     assert summary.report.counts == {"empty_query": 1}
     (block,) = blocks
     first = block.queries[0]
-    assert (first.text, first.time, first.clicked, first.judged) == ("crime", 4.5, (b"d7",), {b"d7": 2})
+    assert (first.text, first.time, first.clicked, first.judged) == (
+        "crime",
+        4.5,
+        (b"d7",),
+        {b"d7": 2},
+    )
     assert block.scanned.tolist() == [2, -1, -1, -1]
     np.testing.assert_array_equal(block.scores, [9.5, 8, np.nan, np.nan])
 
@@ -78,7 +99,9 @@ def test_lines_of_sessions_may_be_interleaved_and_out_of_order() -> None:
         (Session(b"a", b"a", b"", b"B"), [(["p"], [1]), (["p", "q"], [1, 2])]),
     ]
     assert not summary.grouped
-    again = read_sessions(lambda: in_memory(mixed.encode(), LIMITS), format="columns", grouped=False)
+    again = read_sessions(
+        lambda: in_memory(mixed.encode(), LIMITS), format="columns", grouped=False
+    )
     assert contents(list(again)) == contents(blocks)
 
 
@@ -116,9 +139,18 @@ SURROGATE = '{"session_id": "s", "queries": [{"documents": ["a\\ud800"]}]}'
         ('{"id": "a", "queries": [{"documents": [""]}]}', [(1, "bad_doc_id")]),
         ('{"id": "a", "queries": [{"documents": ["a\\nb"]}]}', [(1, "bad_doc_id")]),
         (SURROGATE, [(1, "bad_doc_id")]),
-        ('{"id": "a", "queries": [{"documents": ["a"], "clicked": ["a\\ud800"]}]}', [(1, "bad_doc_id")]),
-        ('{"id": "a", "queries": [{"documents": [], "eyes": [' + "[]," * 100_000 + "[]]}]}", [(1, "bad_json")]),
-        ('{"id": "a", ' + "".join(f'"k{n}": 1, ' for n in range(100)) + f"{QUERY}}}", [(1, "bad_value")]),
+        (
+            '{"id": "a", "queries": [{"documents": ["a"], "clicked": ["a\\ud800"]}]}',
+            [(1, "bad_doc_id")],
+        ),
+        (
+            '{"id": "a", "queries": [{"documents": [], "eyes": [' + "[]," * 100_000 + "[]]}]}",
+            [(1, "bad_json")],
+        ),
+        (
+            '{"id": "a", ' + "".join(f'"k{n}": 1, ' for n in range(100)) + f"{QUERY}}}",
+            [(1, "bad_value")],
+        ),
         (f'{{"id": "a", "queries": [{{"documents": ["{"d" * 1025}"]}}]}}', [(1, "bad_doc_id")]),
         ('{"id": "a", "queries": [{"documents": ["a", "b", "a"]}]}', [(1, "duplicate_document")]),
         ('{"id": "a", "queries": [{"documents": ["a"], "ranks": [0]}]}', [(1, "bad_rank")]),
@@ -127,12 +159,24 @@ SURROGATE = '{"session_id": "s", "queries": [{"documents": ["a\\ud800"]}]}'
         ('{"id": "a", "queries": [{"documents": ["a"], "ranks": [true]}]}', [(1, "bad_value")]),
         ('{"id": "a", "queries": [{"documents": ["a"], "scores": [1, 2]}]}', [(1, "bad_score")]),
         ('{"id": "a", "queries": [{"documents": ["a"], "scores": [1e400]}]}', [(1, "bad_value")]),
-        ('{"id": "a", "queries": [{"documents": ["a"], "judged": {"a": 2.5}}]}', [(1, "bad_value")]),
-        ('{"id": "a", "queries": [{"documents": ["a"], "judged": {"a": 2000}}]}', [(1, "bad_level")]),
+        (
+            '{"id": "a", "queries": [{"documents": ["a"], "judged": {"a": 2.5}}]}',
+            [(1, "bad_value")],
+        ),
+        (
+            '{"id": "a", "queries": [{"documents": ["a"], "judged": {"a": 2000}}]}',
+            [(1, "bad_level")],
+        ),
         ('{"id": "a", "queries": [{"documents": ["a"], "scanned": -1}]}', [(1, "bad_value")]),
         ('{"id": "a", "queries": [{"documents": ["a"], "time": "4"}]}', [(1, "bad_value")]),
-        ('{"id": "a", "queries": [{"documents": ["a"], "text": "\\u0001"}]}', [(1, "control_character")]),
-        (f'{{"id": "a", "queries": [{{"documents": [], "text": "{"x" * 100_001}"}}]}}', [(1, "text_too_long")]),
+        (
+            '{"id": "a", "queries": [{"documents": ["a"], "text": "\\u0001"}]}',
+            [(1, "control_character")],
+        ),
+        (
+            f'{{"id": "a", "queries": [{{"documents": [], "text": "{"x" * 100_001}"}}]}}',
+            [(1, "text_too_long")],
+        ),
     ],
 )
 def test_json_lines_that_are_refused(content: str | bytes, expected: list[tuple[int, str]]) -> None:
@@ -195,14 +239,18 @@ def test_oddities_are_warned_about() -> None:
     odd = '{"id": "a", "mood": 1, "queries": [{"documents": ["a"], "clicked": ["b"], "eyes": 2}]}'
     assert read(odd)[0].report.counts == {"unknown_key": 2, "clicked_not_listed": 1}
     clicks = "<click><rank>9</rank></click><click><rank>٣</rank></click>"
-    xml = in_session(f"<interaction starttime='soon'><results/><clicked>{clicks}</clicked></interaction>")
+    xml = in_session(
+        f"<interaction starttime='soon'><results/><clicked>{clicks}</clicked></interaction>"
+    )
     assert read(xml)[0].report.counts == {"bad_time": 1, "clicked_not_listed": 2, "empty_query": 1}
     assert read("s 1 a 1 0 A t u more\n")[0].report.counts == {"extra_columns": 1}
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_file_without_a_session_is_refused(name: str) -> None:
-    assert problems("<log/>" if name == "trec-xml" else "\n", format=name) == [(0, "empty_sessions")]
+    assert problems("<log/>" if name == "trec-xml" else "\n", format=name) == [
+        (0, "empty_sessions")
+    ]
 
 
 def test_formats_that_are_not_read() -> None:

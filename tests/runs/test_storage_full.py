@@ -10,7 +10,13 @@ from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.db import DatabaseError, InterfaceError, InternalError, OperationalError, ProgrammingError
+from django.db import (
+    DatabaseError,
+    InterfaceError,
+    InternalError,
+    OperationalError,
+    ProgrammingError,
+)
 from django.test import Client
 from rest_framework.test import APIClient
 
@@ -47,7 +53,9 @@ def test_no_room_for_an_upload(
 ) -> None:
     make = uploads.tempfile.NamedTemporaryFile
     with monkeypatch.context() as patch:
-        patch.setattr(uploads.tempfile, "NamedTemporaryFile", lambda **options: FullFile(make(**options)))
+        patch.setattr(
+            uploads.tempfile, "NamedTemporaryFile", lambda **options: FullFile(make(**options))
+        )
         if form:
             fields = {"file": SimpleUploadedFile("run", GOOD.encode())}
             answer = api.post(f"/api/v1/{RUNS}", fields, format="multipart")
@@ -69,7 +77,8 @@ def test_no_room_in_the_store(
 
 
 @pytest.mark.parametrize(
-    "text", ["database or disk is full", 'could not extend file "base/5/1": No space left on device']
+    "text",
+    ["database or disk is full", 'could not extend file "base/5/1": No space left on device'],
 )
 def test_no_room_in_the_database(
     api: APIClient, collection: str, monkeypatch: pytest.MonkeyPatch, settings: Any, text: str
@@ -115,7 +124,11 @@ def test_what_passes_by_itself_is_to_be_tried_again(
 
     monkeypatch.setattr(submissions, "queue_submitted", fail)
     answer = upload(api, RUNS, GOOD)
-    assert (answer.status_code, answer.json()["code"], int(answer["Retry-After"]) in (5, 60)) == (503, code, True)
+    assert (answer.status_code, answer.json()["code"], int(answer["Retry-After"]) in (5, 60)) == (
+        503,
+        code,
+        True,
+    )
     assert not Run.objects.exists()
 
 
@@ -126,12 +139,20 @@ def test_what_passes_by_itself_is_to_be_tried_again(
         (OperationalError("no such table: runs_run"), "Run evalhub migrate first"),
         (ProgrammingError('relation "runs_run" does not exist'), "Run evalhub migrate first"),
         (OperationalError("failed: Connection refused"), "the database does not answer"),
-        (OperationalError('FATAL:  role "evalhub" does not exist'), "the database refuses the connection"),
+        (
+            OperationalError('FATAL:  role "evalhub" does not exist'),
+            "the database refuses the connection",
+        ),
         (OperationalError("FATAL:  no\nFATAL:  no\n"), r"connection \(FATAL: no\)"),
-        (InternalError("cannot execute UPDATE in a read-only transaction"), "the database is read-only"),
+        (
+            InternalError("cannot execute UPDATE in a read-only transaction"),
+            "the database is read-only",
+        ),
     ],
 )
-def test_a_command_says_what_to_do(monkeypatch: pytest.MonkeyPatch, error: Exception, said: str) -> None:
+def test_a_command_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, said: str
+) -> None:
     def fail(arguments: list[str]) -> None:
         raise error
 
@@ -161,7 +182,9 @@ def test_what_no_view_catches_is_said_to_be_away_all_the_same(
     assert b"Something went wrong" in answer.content
 
 
-def test_other_errors_stay_errors(api: APIClient, collection: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_errors_stay_errors(
+    api: APIClient, collection: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(run: Run) -> None:
         raise OSError(errno.EMFILE, "Too many open files")
 
@@ -170,7 +193,9 @@ def test_other_errors_stay_errors(api: APIClient, collection: str, monkeypatch: 
     assert upload(api, RUNS, GOOD).status_code == 500
 
 
-def test_a_damaged_database_is_named(api: APIClient, collection: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_damaged_database_is_named(
+    api: APIClient, collection: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(*_: object, **__: object) -> None:
         raise DatabaseError("database disk image is malformed")
 

@@ -115,7 +115,10 @@ def test_a_file_is_stored_once_and_read_by_its_name(db: None, store: Any) -> Non
     assert (store.has(first), store.has(name_of(b"other"))) == (True, False)
     assert read_stored(first, lambda opener: opener().read(-1)) == b"first"
     assert downloaded(second) == b"second" * 1_000_000
-    assert [examine_stored(name).state for name in (first, name_of(b"other"))] == ["sound", "missing"]
+    assert [examine_stored(name).state for name in (first, name_of(b"other"))] == [
+        "sound",
+        "missing",
+    ]
     with pytest.raises(StoredFileMissing):
         read_stored(name_of(b"other"), lambda opener: opener().read(-1))
 
@@ -124,7 +127,9 @@ def test_of_two_that_store_the_same_file_one_makes_it(db: None, store: Any) -> N
     made, content = [], gzip.compress(b"same" * 10_000)
     paths = [uploaded(content) for _ in range(8)]
     threads = [
-        threading.Thread(target=lambda path=path: made.append(store.add(path, name_of(b"same" * 10_000))))
+        threading.Thread(
+            target=lambda path=path: made.append(store.add(path, name_of(b"same" * 10_000)))
+        )
         for path in paths
     ]
     for thread in threads:
@@ -138,7 +143,10 @@ def test_a_damaged_file_is_detected_and_replaced(db: None, store: Any) -> None:
     sha256 = keep(b"whole")
     damage(store, sha256, b"other")
     store.forget_copy(sha256)
-    for read in (lambda: read_stored(sha256, lambda opener: opener().read(-1)), lambda: downloaded(sha256)):
+    for read in (
+        lambda: read_stored(sha256, lambda opener: opener().read(-1)),
+        lambda: downloaded(sha256),
+    ):
         with pytest.raises(StoredFileCorrupt):
             read()
     assert examine_stored(sha256).state == "altered"
@@ -204,7 +212,12 @@ def test_the_sweeper_waits_for_nobody_and_submissions_wait_for_it(store: Any) ->
 
 @pytest.mark.django_db(transaction=True)
 def test_runs_are_evaluated_checked_backed_up_and_restored(
-    api: APIClient, store: Any, collection: str, tmp_path: Path, settings: Any, object_store: Callable[[str], str]
+    api: APIClient,
+    store: Any,
+    collection: str,
+    tmp_path: Path,
+    settings: Any,
+    object_store: Callable[[str], str],
 ) -> None:
     assert upload(api, "collections/small/runs/", GOOD).status_code == 202
     assert evaluate_all() == 1
@@ -214,7 +227,9 @@ def test_runs_are_evaluated_checked_backed_up_and_restored(
     assert [found for found in find_faults() if not found.note] == []
     call_command("backup", str(tmp_path / "backup.tar"))
     lose(store, run.sha256)
-    assert [found.code for fast in (True, False) for found in find_faults(fast=fast)].count("file_missing") == 2
+    assert [found.code for fast in (True, False) for found in find_faults(fast=fast)].count(
+        "file_missing"
+    ) == 2
     assert upload(api, "collections/small/runs/", GOOD).status_code == 200
     start_anew(settings, tmp_path / "other")
     if settings.EVALHUB_FILES:
@@ -232,7 +247,10 @@ def test_a_submission_waits_for_a_deletion_no_longer_than_for_any_lock() -> None
         def submit_meanwhile() -> None:
             with connection.cursor() as cursor:
                 cursor.execute("SET lock_timeout = 50")
-            with pytest.raises(StorageUnavailable, match="deleting a file"), database_lock(shared=True):
+            with (
+                pytest.raises(StorageUnavailable, match="deleting a file"),
+                database_lock(shared=True),
+            ):
                 pass
             connection.close()
             refused.append(True)

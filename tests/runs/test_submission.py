@@ -14,7 +14,12 @@ def test_a_submitted_run_is_queued_then_evaluated(api: APIClient, collection: st
     answer = upload(api, f"collections/{collection}/runs/", GOOD)
     assert answer.status_code == 202
     run = answer.json()
-    assert (run["tag"], run["status"]["state"], run["documents"], run["topics"]) == ("good", "queued", 5, 3)
+    assert (run["tag"], run["status"]["state"], run["documents"], run["topics"]) == (
+        "good",
+        "queued",
+        5,
+        3,
+    )
     assert answer["Location"] == run["url"]
     assert evaluate_all() == 1
     assert api.get(run["url"]).json()["status"]["state"] == "evaluated"

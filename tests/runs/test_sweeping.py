@@ -41,7 +41,9 @@ def age_all() -> None:
     for entry in the_store().entries():
         age(stored_path(entry.sha256))
     for model in (Run, SessionSet):
-        model.objects.exclude(deleted_at=None).update(deleted_at=timezone.now() - timedelta(seconds=DAY + 60))
+        model.objects.exclude(deleted_at=None).update(
+            deleted_at=timezone.now() - timedelta(seconds=DAY + 60)
+        )
 
 
 def test_files_that_rows_name_stay(api: APIClient, submit: Callable[..., Run]) -> None:
@@ -52,7 +54,9 @@ def test_files_that_rows_name_stay(api: APIClient, submit: Callable[..., Run]) -
 
 
 @pytest.mark.queries
-def test_a_file_goes_with_the_last_run_that_names_it(api: APIClient, submit: Callable[..., Run]) -> None:
+def test_a_file_goes_with_the_last_run_that_names_it(
+    api: APIClient, submit: Callable[..., Run]
+) -> None:
     one, two = submit(GOOD), submit(GOOD, tag="copy")
     assert one.sha256 == two.sha256
     api.delete(f"/api/v1/runs/{one.pk}/")
@@ -68,7 +72,9 @@ def test_a_file_goes_with_the_last_run_that_names_it(api: APIClient, submit: Cal
     assert (again.sha256, stored_path(one.sha256).exists()) == (one.sha256, True)
 
 
-def test_known_documents_stay_with_their_run(api: APIClient, collection: str, tmp_path: Path) -> None:
+def test_known_documents_stay_with_their_run(
+    api: APIClient, collection: str, tmp_path: Path
+) -> None:
     (tmp_path / "run").write_text(GOOD)
     (tmp_path / "known").write_text("1 a\n")
     with (tmp_path / "run").open("rb") as file, (tmp_path / "known").open("rb") as known:
@@ -160,7 +166,9 @@ def orphan(number: int) -> Path:
     return path
 
 
-def test_a_sweep_that_would_take_too_much_takes_nothing(db: None, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_sweep_that_would_take_too_much_takes_nothing(
+    db: None, caplog: pytest.LogCaptureFixture
+) -> None:
     settle()
     made = [orphan(number) for number in range(LEAST_MOST + 1)]
     assert (sweep().files, sweep().spared) == (0, LEAST_MOST + 1)
@@ -170,7 +178,11 @@ def test_a_sweep_that_would_take_too_much_takes_nothing(db: None, caplog: pytest
         call_command("sweep", most=LEAST_MOST)
     assert all(path.exists() for path in made)
     (note,) = find_faults()
-    assert (note.code, note.repair, f"--most {LEAST_MOST + 1}" in note.message) == ("orphan_file", None, True)
+    assert (note.code, note.repair, f"--most {LEAST_MOST + 1}" in note.message) == (
+        "orphan_file",
+        None,
+        True,
+    )
     made.pop().unlink()
     assert sweep().files == LEAST_MOST
     for number in range(LEAST_MOST + 1):
@@ -179,7 +191,9 @@ def test_a_sweep_that_would_take_too_much_takes_nothing(db: None, caplog: pytest
     assert list(the_store().entries()) == []
 
 
-def test_a_tenth_of_a_large_store_may_go(api: APIClient, db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tenth_of_a_large_store_may_go(
+    api: APIClient, db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("runs.services.sweeping.is_named", lambda sha256: int(sha256, 16) >= 30)
     for number in range(300):
         orphan(number)

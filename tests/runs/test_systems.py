@@ -33,21 +33,34 @@ def versions(client: APIClient, path: str = SYSTEM, **query: str) -> list[tuple[
 
 def test_a_run_without_a_tag_is_called_after_its_version(api: APIClient, collection: str) -> None:
     checked = send(api, system="splade", dry_run="true").json()
-    assert (checked["tag"], checked["warnings"]["counts"], System.objects.count()) == ("splade-v1", {}, 0)
+    assert (checked["tag"], checked["warnings"]["counts"], System.objects.count()) == (
+        "splade-v1",
+        {},
+        0,
+    )
     first = send(api, system="splade", metadata='{"k1": 0.9}')
     assert (first.status_code, first.json()["tag"]) == (202, "splade-v1")
-    assert (first.json()["system"], first.json()["version"], first.json()["warnings"]["counts"]) == ("splade", 1, {})
+    assert (
+        first.json()["system"],
+        first.json()["version"],
+        first.json()["warnings"]["counts"],
+    ) == ("splade", 1, {})
     second = send(api, POOR, system="splade", tag="pruned", metadata='{"k1": 1.2}').json()
     assert (second["tag"], second["version"]) == ("pruned", 2)
     again = send(api, system="splade", metadata='{"k1": 2}')
     assert (again.status_code, again.json()["id"]) == (200, first.json()["id"])
     assert again.json()["warnings"]["counts"] == {"metadata_differs": 1}
     answer = api.get(SYSTEM).json()
-    assert (answer["versions"], answer["collections"]) == (2, [{"collection": "small", "versions": 2, "last": 2}])
+    assert (answer["versions"], answer["collections"]) == (
+        2,
+        [{"collection": "small", "versions": 2, "last": 2}],
+    )
     assert [one["changed"] for one in answer["results"]] == [
         [], [{"space": "param", "name": "k1", "before": 0.9, "after": 1.2}],
     ]  # fmt: skip
-    events = AuditEvent.objects.filter(action__in=("run.submitted", "system.created")).order_by("id")
+    events = AuditEvent.objects.filter(action__in=("run.submitted", "system.created")).order_by(
+        "id"
+    )
     assert [(event.action, event.after.get("system"), event.after.get("version")) for event in events] == [
         ("system.created", None, None), ("run.submitted", "alice/splade", 1), ("run.submitted", "alice/splade", 2),
     ]  # fmt: skip
@@ -63,10 +76,19 @@ def test_a_taken_tag_makes_the_next_version(api: APIClient, collection: str) -> 
     assert [(one["tag"], one["system"], one["version"]) for one in (second, third)] == [
         ("bm25-v2", "bm25", 2), ("bm25-v3", "bm25", 3),
     ]  # fmt: skip
-    assert versions(api, "/api/v1/systems/alice/bm25/") == [(1, "bm25"), (2, "bm25-v2"), (3, "bm25-v3")]
+    assert versions(api, "/api/v1/systems/alice/bm25/") == [
+        (1, "bm25"),
+        (2, "bm25-v2"),
+        (3, "bm25-v3"),
+    ]
     again = send(api, POOR, tag="bm25", if_taken="version")
     assert (again.status_code, again.json()["id"], Run.objects.count()) == (200, second["id"], 3)
-    assert (stem_of("a-v2-v3"), stem_of("-v2"), stem_of("..."), len(stem_of("a" * 64))) == ("a-v2", "v2", "run", 54)
+    assert (stem_of("a-v2-v3"), stem_of("-v2"), stem_of("..."), len(stem_of("a" * 64))) == (
+        "a-v2",
+        "v2",
+        "run",
+        54,
+    )
 
 
 def test_withdrawn_versions_keep_their_number(api: APIClient, collection: str) -> None:
@@ -84,11 +106,18 @@ def test_a_tag_of_another_run_is_not_taken_away(api: APIClient, collection: str)
     send(api, POOR, system="splade")
     refused = send(api, OTHER, system="splade")
     assert (refused.status_code, refused.json()["code"]) == (409, "tag_taken")
-    assert (Run.objects.count(), send(api, OTHER, system="splade", tag="x").json()["version"]) == (2, 2)
+    assert (Run.objects.count(), send(api, OTHER, system="splade", tag="x").json()["version"]) == (
+        2,
+        2,
+    )
 
 
-@pytest.mark.parametrize("fields", [{"system": "-x"}, {"system": "a b"}, {"system": "x" * 55}, {"if_taken": "maybe"}])
-def test_wrong_fields_of_a_submission(api: APIClient, collection: str, fields: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "fields", [{"system": "-x"}, {"system": "a b"}, {"system": "x" * 55}, {"if_taken": "maybe"}]
+)
+def test_wrong_fields_of_a_submission(
+    api: APIClient, collection: str, fields: dict[str, str]
+) -> None:
     answer = send(api, **fields)
     (name,) = fields
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, f"/{name}")
@@ -132,20 +161,28 @@ def test_who_sees_and_changes_a_system(api: APIClient, runs: list[str], bob: Use
     api.patch(SYSTEM, {"add": runs[:2]}, format="json")
     assert [client.get(SYSTEM).status_code for client in (api, other, anonymous)] == [200, 200, 200]
     assert other.patch(SYSTEM, {"name": "x"}, format="json").status_code == 403
-    assert client_of(bob, ["read", "submit"]).post("/api/v1/systems/", {"slug": "x"}).json()["code"] == "missing_scope"
+    assert (
+        client_of(bob, ["read", "submit"]).post("/api/v1/systems/", {"slug": "x"}).json()["code"]
+        == "missing_scope"
+    )
     # A run of another team.
     lab = Team.objects.create(slug="lab", name="Lab")
     Membership.objects.create(team=lab, user=bob)
     other.post("/api/v1/systems/", {"slug": "x", "team": "lab"}, format="json")
     refused = other.patch("/api/v1/systems/lab/x/", {"add": runs[2:3]}, format="json")
-    assert (refused.status_code, "versions of a system are of its own team" in refused.json()["detail"]) == (400, True)
+    assert (
+        refused.status_code,
+        "versions of a system are of its own team" in refused.json()["detail"],
+    ) == (400, True)
     # A second collection, and the first becomes blind: what is seen is counted, nothing else.
     second = make_scored("open", Team.objects.get(slug="alice"), np.ones((1, 3)))
     api.patch(SYSTEM, {"add": second}, format="json")
     Collection.objects.filter(slug="board").update(blind=True)
     listed = other.get("/api/v1/systems/?team=alice").json()["results"]
     assert [(one["slug"], one["versions"]) for one in listed] == [("splade", 1)]
-    assert other.get(SYSTEM).json()["collections"] == [{"collection": "open", "versions": 1, "last": 1}]
+    assert other.get(SYSTEM).json()["collections"] == [
+        {"collection": "open", "versions": 1, "last": 1}
+    ]
     assert other.get(SYSTEM, {"collection": "board"}).status_code == 404
     assert versions(api, collection="board") == [(1, "r0"), (2, "r1")]
     assert other.get("/api/v1/systems/?collection=board").json()["count"] == 0
@@ -169,10 +206,15 @@ def test_systems_and_versions_in_filters(api: APIClient, runs: list[str]) -> Non
     }  # fmt: skip
     assert api.get("/api/v1/collections/board/runs/?system=splade").json()["count"] == 2
     wrong = api.get("/api/v1/collections/board/leaderboard/?filter=version:newest").json()
-    assert (wrong["code"], "version: takes latest or a number" in wrong["detail"]) == ("bad_filter", True)
+    assert (wrong["code"], "version: takes latest or a number" in wrong["detail"]) == (
+        "bad_filter",
+        True,
+    )
 
 
-def test_a_system_goes_with_an_empty_team_and_stays_in_backups(api: APIClient, collection: str) -> None:
+def test_a_system_goes_with_an_empty_team_and_stays_in_backups(
+    api: APIClient, collection: str
+) -> None:
     order = [model.__name__ for model in saved_models()]
     assert order.index("System") < order.index("Run")
     api.post("/api/v1/teams/", {"slug": "lab", "name": "Lab"})
@@ -184,10 +226,20 @@ def test_a_system_goes_with_an_empty_team_and_stays_in_backups(api: APIClient, c
 def test_a_system_is_named_in_the_form(api: APIClient, collection: str, alice: User) -> None:
     browser = Client()
     browser.force_login(alice)
-    form = {"file": SimpleUploadedFile("run", GOOD.encode()), "team": "alice", "system": "splade", "action": "submit"}
+    form = {
+        "file": SimpleUploadedFile("run", GOOD.encode()),
+        "team": "alice",
+        "system": "splade",
+        "action": "submit",
+    }
     assert browser.post("/collections/small/submit/", form).status_code == 303
     assert Run.objects.get().tag == "splade-v1"
     wrong = {**form, "file": SimpleUploadedFile("run", POOR.encode()), "system": "a b"}
     page = browser.post("/collections/small/submit/", wrong)
-    assert (page.status_code, "A system has 1 to 54 letters" in page.content.decode()) == (400, True)
-    assert upload(api, "collections/small/runs/", POOR, system="splade").json()["tag"] == "splade-v2"
+    assert (page.status_code, "A system has 1 to 54 letters" in page.content.decode()) == (
+        400,
+        True,
+    )
+    assert (
+        upload(api, "collections/small/runs/", POOR, system="splade").json()["tag"] == "splade-v2"
+    )

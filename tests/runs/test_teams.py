@@ -28,7 +28,10 @@ def roles(client: APIClient) -> dict[str, str]:
 
 def test_whoever_makes_a_team_owns_it(api: APIClient, lab: str) -> None:
     assert roles(api) == {"alice": "owner"}
-    assert [team["slug"] for team in api.get("/api/v1/teams/").json()["results"]] == ["alice", "lab"]
+    assert [team["slug"] for team in api.get("/api/v1/teams/").json()["results"]] == [
+        "alice",
+        "lab",
+    ]
     again = api.post("/api/v1/teams/", {"slug": "lab", "name": "x"})
     assert (again.status_code, again.json()["code"]) == (409, "slug_taken")
     for slug in ("", "Lab", "a b", "-a", "a" * 65, "é"):
@@ -59,7 +62,9 @@ def test_owners_invite_change_and_remove_members(api: APIClient, bob: User, lab:
     assert api.get(MEMBERS).status_code == 404
 
 
-def test_members_submit_but_decide_nothing(api: APIClient, bob: User, lab: str, collection: str) -> None:
+def test_members_submit_but_decide_nothing(
+    api: APIClient, bob: User, lab: str, collection: str
+) -> None:
     join(api, bob)
     member = client_of(bob)
     assert upload(member, "collections/small/runs/", GOOD, team="lab").json()["team"] == "lab"
@@ -74,7 +79,10 @@ def test_members_submit_but_decide_nothing(api: APIClient, bob: User, lab: str, 
 
 def test_the_last_owner_cannot_leave(api: APIClient, bob: User, lab: str) -> None:
     join(api, bob)
-    for answer in (api.delete(f"{MEMBERS}alice/"), api.patch(f"{MEMBERS}alice/", {"role": "member"})):
+    for answer in (
+        api.delete(f"{MEMBERS}alice/"),
+        api.patch(f"{MEMBERS}alice/", {"role": "member"}),
+    ):
         assert (answer.status_code, answer.json()["code"]) == (409, "last_owner")
     assert api.patch(f"{MEMBERS}alice/", {"role": "owner"}).status_code == 200
     assert roles(api) == {"alice": "owner", "bob": "member"}
@@ -93,16 +101,28 @@ def test_a_team_of_one_stays_a_team_of_one(api: APIClient, alice: User, bob: Use
 
 
 @pytest.mark.queries
-def test_an_invitation_gives_nothing_until_it_is_accepted(api: APIClient, bob: User, lab: str) -> None:
+def test_an_invitation_gives_nothing_until_it_is_accepted(
+    api: APIClient, bob: User, lab: str
+) -> None:
     guest = client_of(bob)
-    api.post("/api/v1/collections/", {"slug": "ours", "name": "Ours", "team": "lab", "visibility": "team"})
+    api.post(
+        "/api/v1/collections/",
+        {"slug": "ours", "name": "Ours", "team": "lab", "visibility": "team"},
+    )
     api.post(MEMBERS, {"username": "bob", "role": "owner"})
     assert roles(api) == {"alice": "owner"}
-    assert guest.get(MEMBERS).status_code == guest.get("/api/v1/collections/ours/").status_code == 404
+    assert (
+        guest.get(MEMBERS).status_code == guest.get("/api/v1/collections/ours/").status_code == 404
+    )
     assert [team["slug"] for team in guest.get("/api/v1/teams/").json()["results"]] == ["bob"]
     for client, path in ((guest, INVITATIONS), (api, INVITED)):
         (told,) = client.get(path).json()["results"]
-        assert (told["team"], told["username"], told["role"], told["invited_by"]) == ("lab", "bob", "owner", "alice")
+        assert (told["team"], told["username"], told["role"], told["invited_by"]) == (
+            "lab",
+            "bob",
+            "owner",
+            "alice",
+        )
     assert api.get(INVITATIONS).json()["count"] == 0
     assert api.post(f"{INVITATIONS}lab/").status_code == 404
     assert guest.post(f"{INVITATIONS}lab/").json() == {"username": "bob", "role": "owner"}
@@ -115,12 +135,16 @@ def test_an_invitation_is_declined_or_taken_back(api: APIClient, bob: User, lab:
     for client, path in ((guest, f"{INVITATIONS}lab/"), (api, f"{INVITED}bob/")):
         assert api.post(MEMBERS, {"username": "bob"}).status_code == 201
         assert client.delete(path).status_code == 204
-        assert client.delete(path).status_code == guest.post(f"{INVITATIONS}lab/").status_code == 404
+        assert (
+            client.delete(path).status_code == guest.post(f"{INVITATIONS}lab/").status_code == 404
+        )
     assert roles(api) == {"alice": "owner"}
 
 
 @pytest.mark.parametrize("role", ["member", None])
-def test_who_is_no_owner_any_more_lets_nobody_in(api: APIClient, bob: User, lab: str, role: str | None) -> None:
+def test_who_is_no_owner_any_more_lets_nobody_in(
+    api: APIClient, bob: User, lab: str, role: str | None
+) -> None:
     carol = User.objects.create_user("carol")
     join(api, bob)
     api.patch(f"{MEMBERS}bob/", {"role": "owner"})
@@ -131,12 +155,16 @@ def test_who_is_no_owner_any_more_lets_nobody_in(api: APIClient, bob: User, lab:
 
 
 @pytest.mark.slow
-def test_nobody_is_made_an_owner_of_many_teams_by_others(api: APIClient, alice: User, bob: User) -> None:
+def test_nobody_is_made_an_owner_of_many_teams_by_others(
+    api: APIClient, alice: User, bob: User
+) -> None:
     """Who submits under ever new teams has to keep them; who is invited has room for their own."""
     guest = client_of(bob)
     for number in range(25):
         slug = f"t{number}"
-        assert api.post("/api/v1/teams/", {"slug": slug, "name": "x"}).status_code == (201 if number < 19 else 409)
+        assert api.post("/api/v1/teams/", {"slug": slug, "name": "x"}).status_code == (
+            201 if number < 19 else 409
+        )
         invited = api.post(f"/api/v1/teams/{slug}/members/", {"username": "bob", "role": "owner"})
         assert invited.status_code == (201 if number < 19 else 404)
     assert guest.get("/api/v1/teams/").json()["count"] == 1
@@ -171,7 +199,9 @@ def test_an_empty_team_is_deleted_whoever_is_in_it(api: APIClient, bob: User, la
 
 
 @pytest.mark.parametrize("kind", ["collection", "run", "withdrawn", "session_set"])
-def test_a_team_that_holds_something_stays(api: APIClient, collection: str, lab: str, kind: str) -> None:
+def test_a_team_that_holds_something_stays(
+    api: APIClient, collection: str, lab: str, kind: str
+) -> None:
     """A run that was withdrawn counts, too: it was submitted under the quota of the team."""
     if kind == "collection":
         api.post("/api/v1/collections/", {"slug": "ours", "name": "Ours", "team": "lab"})
@@ -188,7 +218,9 @@ def test_a_team_that_holds_something_stays(api: APIClient, collection: str, lab:
 
 
 def test_a_user_is_in_twenty_teams_at_most(api: APIClient, alice: User) -> None:
-    answers = [api.post("/api/v1/teams/", {"slug": f"t{number}", "name": "x"}) for number in range(20)]
+    answers = [
+        api.post("/api/v1/teams/", {"slug": f"t{number}", "name": "x"}) for number in range(20)
+    ]
     assert [answer.status_code for answer in answers] == [201] * 19 + [409]
     assert answers[-1].json()["code"] == "too_many_teams"
 

@@ -33,9 +33,13 @@ SECRET = "evh_01234567_" + "s" * 43
 def test_a_token_reads_and_submits_unless_told_otherwise(api: APIClient, alice: User) -> None:
     made = api.post("/api/v1/tokens/", {"name": "x"}).json()
     assert made["scopes"] == ["read", "submit"]
-    assert api.post("/api/v1/tokens/", {"name": "x", "scopes": ["manage", "manage"]}).json()["scopes"] == ["manage"]
+    assert api.post("/api/v1/tokens/", {"name": "x", "scopes": ["manage", "manage"]}).json()[
+        "scopes"
+    ] == ["manage"]
     for scopes in ([], ["own"], "read", None):
-        assert api.post("/api/v1/tokens/", {"name": "x", "scopes": scopes}).status_code == 400, scopes
+        assert api.post("/api/v1/tokens/", {"name": "x", "scopes": scopes}).status_code == 400, (
+            scopes
+        )
 
 
 @pytest.mark.parametrize("scope", ALL_SCOPES)
@@ -60,8 +64,13 @@ def test_a_token_makes_none_that_is_more_than_itself(alice: User) -> None:
     client = APIClient()
     client.credentials(HTTP_AUTHORIZATION=f"Bearer {text}")
     body = {"name": "y", "scopes": ["manage"], "expires_at": soon.isoformat()}
-    assert client.post("/api/v1/tokens/", {**body, "scopes": ["read", "manage"]}).json()["code"] == "missing_scope"
-    assert client.post("/api/v1/tokens/", {**body, "expires_at": None}).json()["code"] == "not_allowed"
+    assert (
+        client.post("/api/v1/tokens/", {**body, "scopes": ["read", "manage"]}).json()["code"]
+        == "missing_scope"
+    )
+    assert (
+        client.post("/api/v1/tokens/", {**body, "expires_at": None}).json()["code"] == "not_allowed"
+    )
     assert client.post("/api/v1/tokens/", body).status_code == 201
     assert ApiToken.objects.count() == 2
 
@@ -73,14 +82,22 @@ def test_a_token_ends_with_the_one_that_made_it(alice: User) -> None:
     def with_token(text: str) -> APIClient:
         return APIClient(headers={"Authorization": f"Bearer {text}"})
 
-    beside, text = (ApiToken.objects.issue(user=alice, name="x", scopes=["manage"])[1] for _ in range(2))
+    beside, text = (
+        ApiToken.objects.issue(user=alice, name="x", scopes=["manage"])[1] for _ in range(2)
+    )
     texts = [text]
     for _ in range(3):
         answer = with_token(texts[-1]).post("/api/v1/tokens/", {"name": "y", "scopes": ["manage"]})
         assert answer.status_code == 201
         texts.append(answer.json()["token"])
     assert with_token(beside).delete(f"/api/v1/tokens/{texts[1].split('_')[1]}/").status_code == 204
-    assert [ApiToken.objects.find(text) is not None for text in (beside, *texts)] == [True, True, False, False, False]
+    assert [ApiToken.objects.find(text) is not None for text in (beside, *texts)] == [
+        True,
+        True,
+        False,
+        False,
+        False,
+    ]
     assert AuditEvent.objects.filter(action="token.revoked").count() == 3
     # Beside the account's own session, which makes tokens that belong to none.
     browser = Client()
@@ -102,28 +119,41 @@ def test_tokens_from_before_the_scopes_keep_what_they_could_do(alice: User) -> N
 
 
 @pytest.mark.queries
-def test_the_command_makes_tokens_with_scopes(alice: User, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_makes_tokens_with_scopes(
+    alice: User, capsys: pytest.CaptureFixture[str]
+) -> None:
     call_command("create_token", "alice", scope=["manage"], days=3)
     call_command("create_token", "alice")
     texts = capsys.readouterr().out.split()
-    assert [ApiToken.objects.find(text).scopes for text in texts] == [["manage"], ["read", "submit"]]  # type: ignore[union-attr]
+    assert [ApiToken.objects.find(text).scopes for text in texts] == [
+        ["manage"],
+        ["read", "submit"],
+    ]  # type: ignore[union-attr]
     with pytest.raises(CommandError):
         call_command("create_token", "alice", "--scope", "own")
 
 
 def test_every_view_of_the_api_is_under_the_one_permission() -> None:
     """A view may say what it needs, never who decides; what is not named is refused."""
-    assert list(api_settings.DEFAULT_PERMISSION_CLASSES) == [Scoped, KnownParameters, KnownConditions]
+    assert list(api_settings.DEFAULT_PERMISSION_CLASSES) == [
+        Scoped,
+        KnownParameters,
+        KnownConditions,
+    ]
     for pattern in patterns():
         view: Any = getattr(pattern.callback, "cls", None)
         if view is None:
             continue
         assert view.permission_classes == [Scoped, KnownParameters, KnownConditions], pattern.name
-        writing = {method.upper() for method in ("post", "put", "patch", "delete") if hasattr(view, method)}
+        writing = {
+            method.upper() for method in ("post", "put", "patch", "delete") if hasattr(view, method)
+        }
         assert writing == set(getattr(view, "scopes", {})), pattern.name
 
 
-def test_what_a_view_does_not_name_is_refused_to_everybody(api: APIClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_view_does_not_name_is_refused_to_everybody(
+    api: APIClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("runs.api.accounts.TeamList.scopes", {})
     answer = api.post("/api/v1/teams/", {"slug": "x", "name": "x"})
     assert (answer.status_code, answer.json()["code"]) == (403, "not_allowed")
@@ -158,7 +188,14 @@ def test_a_token_in_an_address_is_refused_and_not_logged(
 
 @pytest.mark.parametrize(
     "path",
-    ["/api/v1/tokens/{0}/", "/api/v1/runs/{0}/", "/api/v1/collections/{0}/", "/{0}", "/tokens/{0}/", "/static/{0}.css"],
+    [
+        "/api/v1/tokens/{0}/",
+        "/api/v1/runs/{0}/",
+        "/api/v1/collections/{0}/",
+        "/{0}",
+        "/tokens/{0}/",
+        "/static/{0}.css",
+    ],
 )
 @pytest.mark.parametrize("method", ["get", "post", "delete"])
 def test_a_token_in_a_path_is_refused_and_not_repeated(
@@ -172,7 +209,9 @@ def test_a_token_in_a_path_is_refused_and_not_repeated(
     assert answer["Cache-Control"] == "private, no-cache"
     if path.startswith("/api/"):
         assert answer.json()["code"] == "token_in_address"
-    assert "sss" not in str({name: answer.wsgi_request.META[name] for name in ("PATH_INFO", "RAW_URI", "REQUEST_URI")})
+    assert "sss" not in str(
+        {name: answer.wsgi_request.META[name] for name in ("PATH_INFO", "RAW_URI", "REQUEST_URI")}
+    )
 
 
 @pytest.mark.queries
@@ -225,7 +264,9 @@ def test_guessing_the_password_of_one_account_from_many_addresses_is_slowed_down
     monkeypatch.setattr("time.time", lambda: 6_000_000_030.0)
     for name, other in (("alice", "\uff41lice "), ("nobody", " nobody")):
         codes = [
-            Client().post("/login/", {"username": spelt, "password": "x"}, REMOTE_ADDR=f"192.0.2.{number}").status_code
+            Client()
+            .post("/login/", {"username": spelt, "password": "x"}, REMOTE_ADDR=f"192.0.2.{number}")
+            .status_code
             for number, spelt in enumerate([name, other] * 5)
         ]
         assert codes == [200] * 5 + [429] * 5
@@ -241,7 +282,9 @@ def test_an_account_cannot_be_told_from_none_at_login(alice: User) -> None:
     pages = []
     for name in ("alice", "xxxxx"):
         answer = Client().post("/admin/login/", {"username": name, "password": "wrong"})
-        text = re.sub(r'(csrfmiddlewaretoken" value=")\w+', r"\1", answer.content.decode().replace(name, ""))
+        text = re.sub(
+            r'(csrfmiddlewaretoken" value=")\w+', r"\1", answer.content.decode().replace(name, "")
+        )
         pages.append(text[text.index("errornote") :])
     assert pages[0] == pages[1]
 
@@ -254,7 +297,9 @@ def test_nobody_exists_by_default(db: None, capsys: pytest.CaptureFixture[str]) 
     printed = []
     for name in ("first", "second"):
         call_command("create_admin", name)
-        printed.append([line.split(":")[1].strip() for line in capsys.readouterr().out.splitlines()[1:]])
+        printed.append(
+            [line.split(":")[1].strip() for line in capsys.readouterr().out.splitlines()[1:]]
+        )
     assert len({secret for secrets in printed for secret in secrets}) == 4
     for user, (password, token) in zip(User.objects.order_by("pk"), printed, strict=True):
         assert user.check_password(password)
@@ -266,13 +311,19 @@ def test_nobody_exists_by_default(db: None, capsys: pytest.CaptureFixture[str]) 
 
 
 @pytest.mark.queries
-def test_an_ordinary_user_is_created_on_the_command_line(db: None, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_ordinary_user_is_created_on_the_command_line(
+    db: None, capsys: pytest.CaptureFixture[str]
+) -> None:
     call_command("create_user", "dana")
-    name, password, token = (line.split(":", 1)[1].strip() for line in capsys.readouterr().out.splitlines())
+    name, password, token = (
+        line.split(":", 1)[1].strip() for line in capsys.readouterr().out.splitlines()
+    )
     user = User.objects.get(username=name)
     assert (user.is_staff, user.is_superuser, user.personal_team.slug) == (False, False, "dana")
     assert user.check_password(password)
-    assert ApiToken.objects.find(token) == ApiToken.objects.get(user=user, scopes=["read", "submit"])
+    assert ApiToken.objects.find(token) == ApiToken.objects.get(
+        user=user, scopes=["read", "submit"]
+    )
     assert AuditEvent.objects.get(action="user.created").after == {"is_superuser": False}
 
 
@@ -295,7 +346,10 @@ def test_whoever_guesses_too_often_is_told_to_wait_everywhere(
     client = APIClient(headers={"Authorization": "Bearer evh_00000000_wrong", "Accept": accept})
     answers = [client.get(f"/api/v1/{path}") for _ in range(3)]
     assert answers[-1].status_code == 429
-    assert (answers[-1].json()["code"], answers[-1]["Content-Type"]) == ("throttled", "application/problem+json")
+    assert (answers[-1].json()["code"], answers[-1]["Content-Type"]) == (
+        "throttled",
+        "application/problem+json",
+    )
 
 
 def test_a_token_says_whose_it_is_and_what_it_may_do(alice: User, anonymous: APIClient) -> None:
@@ -303,7 +357,10 @@ def test_a_token_says_whose_it_is_and_what_it_may_do(alice: User, anonymous: API
     Membership.objects.create(team=lab, user=alice, role="member")
     body = client_of(alice, ["read"]).get("/api/v1/me/").json()
     assert body["username"] == "alice"
-    assert [(team["slug"], team["role"]) for team in body["teams"]] == [("alice", "owner"), ("lab", "member")]
+    assert [(team["slug"], team["role"]) for team in body["teams"]] == [
+        ("alice", "owner"),
+        ("lab", "member"),
+    ]
     made = ApiToken.objects.get(user=alice)
     assert (body["token"]["key"], body["token"]["scopes"]) == (made.key, ["read"])
     assert made.digest not in str(body)

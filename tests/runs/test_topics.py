@@ -90,7 +90,9 @@ def test_sgml_with_closed_tags_is_read() -> None:
 
 def test_text_between_sgml_sections_is_warned_about() -> None:
     _, _, report = read_topics(b"\n<top><num>1</num> stray <title>a</title></top>")
-    assert [(warning.line, warning.code) for warning in report.warnings] == [(2, "text_outside_sections")]
+    assert [(warning.line, warning.code) for warning in report.warnings] == [
+        (2, "text_outside_sections")
+    ]
 
 
 def test_xml_of_trec_covid_is_read() -> None:
@@ -102,7 +104,12 @@ def test_xml_of_trec_covid_is_read() -> None:
 
 
 def test_xml_of_the_web_track_keeps_attributes_and_subtopics() -> None:
-    fields = {"type": "faceted", "description": "Find.", "subtopic.1": "First", "subtopic.2": "Second"}
+    fields = {
+        "type": "faceted",
+        "description": "Find.",
+        "subtopic.1": "First",
+        "subtopic.2": "Second",
+    }
     assert topics_of(WEB) == [TopicText("1", "obama family tree", fields)]
 
 
@@ -121,7 +128,10 @@ def test_xml_variants_are_read(content: str) -> None:
 
 def test_tsv_is_read_with_extra_columns() -> None:
     found = topics_of("1\thow  many\r\n\r\n2\twhy\tnotes\t\tmore\r\n")
-    assert found == [TopicText("1", "how many", {}), TopicText("2", "why", {"column_3": "notes", "column_5": "more"})]
+    assert found == [
+        TopicText("1", "how many", {}),
+        TopicText("2", "why", {"column_3": "notes", "column_5": "more"}),
+    ]
 
 
 def test_jsonl_of_beir_and_ir_datasets_is_read() -> None:
@@ -141,9 +151,17 @@ def test_jsonl_keys_have_many_names(key: str, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("content", "format"),
-    [(UNCLOSED, "trec-sgml"), (CLOSED, "trec-sgml"), (COVID, "trec-xml"), ('{"id": 1}', "jsonl"), ("1\ta", "tsv")],
+    [
+        (UNCLOSED, "trec-sgml"),
+        (CLOSED, "trec-sgml"),
+        (COVID, "trec-xml"),
+        ('{"id": 1}', "jsonl"),
+        ("1\ta", "tsv"),
+    ],
 )
-def test_the_format_is_recognised_with_a_byte_order_mark_and_crlf(content: str, format: str) -> None:
+def test_the_format_is_recognised_with_a_byte_order_mark_and_crlf(
+    content: str, format: str
+) -> None:
     changed = b"\xef\xbb\xbf" + content.replace("\n", "\r\n").encode()
     assert read_topics(changed)[0] == format
     assert topics_of(changed) == topics_of(content)
@@ -191,7 +209,9 @@ def test_an_unknown_format_is_refused() -> None:
         ("\n<top><title>a</top>", [(2, "missing_topic_id")]),
     ],
 )
-def test_problems_have_a_line_and_a_code(content: str | bytes, problems: list[tuple[int, str]]) -> None:
+def test_problems_have_a_line_and_a_code(
+    content: str | bytes, problems: list[tuple[int, str]]
+) -> None:
     assert problems_of(content) == problems
 
 
@@ -212,14 +232,20 @@ def test_too_many_topics_stop_the_reading(monkeypatch: pytest.MonkeyPatch) -> No
     assert problems_of("1\ta\n2\tb\n3\tc\n4\td") == [(3, "too_many_topics")]
 
 
-@pytest.mark.parametrize("content", ["{}\n", '{"id": 1, "x": "a"}\n', "a\n", "1\ta\n", "<topic/>", "<top>\n"])
+@pytest.mark.parametrize(
+    "content", ["{}\n", '{"id": 1, "x": "a"}\n', "a\n", "1\ta\n", "<topic/>", "<top>\n"]
+)
 def test_reading_stops_after_the_listed_problems(content: str) -> None:
-    with pytest.raises(InvalidFile, match="after 50 problems the file was read no further than line") as refused:
+    with pytest.raises(
+        InvalidFile, match="after 50 problems the file was read no further than line"
+    ) as refused:
         topics_of(f"<a>{content * 100}</a>" if "/" in content else content * 100)
     assert len(refused.value.report.problems) == 50
 
 
-@pytest.mark.parametrize("content", ["1\t" + "\t" * 1_000_001, '{"id": 1, "x": "' + "a" * 1_000_000 + '"}'])
+@pytest.mark.parametrize(
+    "content", ["1\t" + "\t" * 1_000_001, '{"id": 1, "x": "' + "a" * 1_000_000 + '"}']
+)
 def test_a_line_that_is_too_long_is_not_taken_apart(content: str) -> None:
     assert problems_of(content) == [(1, "text_too_long")]
 
@@ -238,18 +264,26 @@ def test_many_topics_are_replaced_by_few_statements(
     (tmp_path / "topics.tsv").write_text("".join(f"t{n}\tquery {n}\tü {n}\n" for n in range(2_500)))
     for _ in range(2):
         with django_assert_max_num_queries(15):
-            assert import_topics(collection=made, upload=tmp_path / "topics.tsv")[:2] == ("tsv", 2_500)
+            assert import_topics(collection=made, upload=tmp_path / "topics.tsv")[:2] == (
+                "tsv",
+                2_500,
+            )
     found = made.topics.order_by("position").values_list("topic_id", "position", "title", "fields")
     assert list(found) == [(f"t{n}", n, f"query {n}", {"column_3": f"ü {n}"}) for n in range(2_500)]
 
 
 @pytest.mark.django_db
-def test_a_dry_run_reads_topics_and_leaves_those_that_are_there(collection: str, tmp_path: Path) -> None:
+def test_a_dry_run_reads_topics_and_leaves_those_that_are_there(
+    collection: str, tmp_path: Path
+) -> None:
     made = Collection.objects.get(slug=collection)
     (tmp_path / "topics.tsv").write_text("1\tcats\n2\tdogs\n")
     import_topics(collection=made, upload=tmp_path / "topics.tsv")
     (tmp_path / "topics.tsv").write_text("3\tbirds\n")
-    assert import_topics(collection=made, upload=tmp_path / "topics.tsv", dry_run=True)[:2] == ("tsv", 1)
+    assert import_topics(collection=made, upload=tmp_path / "topics.tsv", dry_run=True)[:2] == (
+        "tsv",
+        1,
+    )
     assert list(made.topics.values_list("topic_id", flat=True)) == ["1", "2"]
 
 
@@ -265,12 +299,38 @@ def test_hostile_repetition_is_read_to_its_end(format: str, piece: str) -> None:
     except InvalidFile as refused:
         assert (refused.report.read_to, refused.report.problem_count) == (1, 50)
     else:
-        assert sum(len(topic.title) + sum(map(len, topic.fields.values())) for topic in topics) <= len(content)
+        assert sum(
+            len(topic.title) + sum(map(len, topic.fields.values())) for topic in topics
+        ) <= len(content)
 
 
 PIECES = st.lists(
-    st.sampled_from([b"<top>", b"</top>", b"<num>", b"<topic number='1'>", b"</topic>", b"<topics>", b"</topics>"])
-    | st.sampled_from([b"\n", b"\t", b"1", b"{", b'"id":', b"}", b"[", b",", b'"\\ud800"', b"<!DOCTYPE a [", b"&a;"])
+    st.sampled_from(
+        [
+            b"<top>",
+            b"</top>",
+            b"<num>",
+            b"<topic number='1'>",
+            b"</topic>",
+            b"<topics>",
+            b"</topics>",
+        ]
+    )
+    | st.sampled_from(
+        [
+            b"\n",
+            b"\t",
+            b"1",
+            b"{",
+            b'"id":',
+            b"}",
+            b"[",
+            b",",
+            b'"\\ud800"',
+            b"<!DOCTYPE a [",
+            b"&a;",
+        ]
+    )
     | st.binary(max_size=4)
 ).map(b"".join)
 
@@ -289,7 +349,11 @@ def test_any_bytes_are_read_or_refused(content: bytes, format: str | None) -> No
 
 @pytest.mark.slow
 @of_a_reader
-@given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), st.lists, max_leaves=10))
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(), st.lists, max_leaves=10
+    )
+)
 def test_any_json_value_is_read_or_refused(value: object) -> None:
     try:
         topics_of(json.dumps({"id": value, "text": value, "metadata": {"a": value}}))
@@ -300,7 +364,9 @@ def test_any_json_value_is_read_or_refused(value: object) -> None:
 @pytest.mark.real_data
 @pytest.mark.skipif(not REAL_DATA, reason="EVALHUB_REAL_DATA is not set")
 def test_the_250_topics_of_robust04_are_read() -> None:
-    name, found, report = read_topics((Path(REAL_DATA) / "robust03/topics/topics.robust04.txt").read_bytes())
+    name, found, report = read_topics(
+        (Path(REAL_DATA) / "robust03/topics/topics.robust04.txt").read_bytes()
+    )
     assert (name, len(found), report.warnings) == ("trec-sgml", 250, [])
     assert all(topic.title and set(topic.fields) == {"description", "narrative"} for topic in found)
     assert (found[0].topic_id, found[0].title) == ("301", "International Organized Crime")

@@ -23,7 +23,9 @@ GOOD = "1 0 a 2\n1 0 b 0\n2 0 x 1\n"
 LEVELS = {"1": {"a": 2, "b": 0}, "2": {"x": 1}}
 
 
-def read(content: str | bytes, limits: Limits = LIMITS, iteration: str | None = None) -> QrelsSummary:
+def read(
+    content: str | bytes, limits: Limits = LIMITS, iteration: str | None = None
+) -> QrelsSummary:
     encoded = content.encode() if isinstance(content, str) else content
     return read_qrels(lambda: in_memory(encoded, limits), iteration=iteration, limits=limits)
 
@@ -34,9 +36,17 @@ def levels_of(content: str | bytes) -> dict[str, dict[str, int]]:
     summary.report.check()
     judgements, found = summary.judgements, dict[str, dict[str, int]]()
     text = judgements.data.tobytes()
-    rows = zip(judgements.topics, judgements.doc_starts, judgements.doc_ends, judgements.levels, strict=True)
+    rows = zip(
+        judgements.topics,
+        judgements.doc_starts,
+        judgements.doc_ends,
+        judgements.levels,
+        strict=True,
+    )
     for topic, start, end, level in rows:
-        found.setdefault(judgements.topic_ids[topic].decode(), {})[text[start:end].decode()] = int(level)
+        found.setdefault(judgements.topic_ids[topic].decode(), {})[text[start:end].decode()] = int(
+            level
+        )
     return found
 
 
@@ -178,7 +188,10 @@ def test_repeated_judgements_beyond_fifty_are_counted() -> None:
 
 
 ROW = st.tuples(
-    st.sampled_from(["1", "2", "10"]), st.sampled_from(["0", "1"]), st.sampled_from("abcd"), st.integers(-2, 3)
+    st.sampled_from(["1", "2", "10"]),
+    st.sampled_from(["0", "1"]),
+    st.sampled_from("abcd"),
+    st.integers(-2, 3),
 )
 
 
@@ -193,7 +206,9 @@ def test_qrels_are_read_as_a_dictionary_reads_them(rows: list[tuple[str, str, st
             expected.append((line, "conflicting_judgement"))
         documents = highest.setdefault(topic, {})
         documents[document] = max(documents.get(document, level), level)
-    content = "".join(f"{topic} {iteration} {document} {level}\n" for topic, iteration, document, level in rows)
+    content = "".join(
+        f"{topic} {iteration} {document} {level}\n" for topic, iteration, document, level in rows
+    )
     assert problems(content) == expected
     if not expected:
         assert levels_of(content) == highest
@@ -223,7 +238,10 @@ def subtopics_of(content: str) -> list[tuple[str, str, int, int]]:
     table, text = judgements.subtopics, judgements.data.tobytes()
     if table is None:
         return []
-    documents = [text[judgements.doc_starts[row] : judgements.doc_ends[row]].decode() for row in table.judgement]
+    documents = [
+        text[judgements.doc_starts[row] : judgements.doc_ends[row]].decode()
+        for row in table.judgement
+    ]
     np.testing.assert_array_equal(judgements.topics[table.judgement], table.topic)
     topics = [judgements.topic_ids[topic].decode() for topic in table.topic]
     return list(zip(topics, documents, table.subtopic.tolist(), table.level.tolist(), strict=True))
@@ -237,7 +255,9 @@ def assert_iterations_are_kept(content: str, given_levels: dict[tuple[str, str, 
     for topic, document, number, level in subtopics_of(content):
         numbered[topic, number].add((document, level))
     several = len(named) > len({topic for topic, _, _ in given_levels})
-    assert sorted(map(sorted, numbered.values())) == (sorted(map(sorted, named.values())) if several else [])
+    assert sorted(map(sorted, numbered.values())) == (
+        sorted(map(sorted, named.values())) if several else []
+    )
 
 
 def test_each_iteration_of_a_topic_is_kept_as_a_subtopic_with_its_own_levels() -> None:
@@ -281,7 +301,11 @@ def test_long_ids_and_lines_are_refused() -> None:
 
 @pytest.mark.parametrize(
     ("limit", "code"),
-    [("lines", "too_many_lines"), ("topics", "too_many_topics"), ("lines_at_once", "too_large_at_once")],
+    [
+        ("lines", "too_many_lines"),
+        ("topics", "too_many_topics"),
+        ("lines_at_once", "too_large_at_once"),
+    ],
 )
 def test_each_limit_is_inclusive(limit: str, code: str) -> None:
     size = 2 if limit == "topics" else 3

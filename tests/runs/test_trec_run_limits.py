@@ -15,15 +15,23 @@ from tests.runs.run_files import GOOD, LIMITS, check, problems, refused, small_p
 
 
 @pytest.mark.parametrize("size", [16, 64, 1000])
-def test_bytes_that_are_not_utf8_are_refused_once_with_their_line(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+def test_bytes_that_are_not_utf8_are_refused_once_with_their_line(
+    monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
     small_pieces(monkeypatch, size)
-    content = b"# comment\n1 Q0 \xc3\xa9 1 9 t\n" + b"".join(b"1 Q0 d%d 1 %d t\n" % (i, -i) for i in range(20))
+    content = b"# comment\n1 Q0 \xc3\xa9 1 9 t\n" + b"".join(
+        b"1 Q0 d%d 1 %d t\n" % (i, -i) for i in range(20)
+    )
     report = check(content + b"1 Q0 caf\xe9 1 -50 t\n2 Q0 a 1 1 t\n").report
-    assert [(problem.line, problem.code) for problem in report.problems] == [(23, "undecodable_bytes")]
+    assert [(problem.line, problem.code) for problem in report.problems] == [
+        (23, "undecodable_bytes")
+    ]
     assert "0xe9" in report.problems[0].message
 
 
-@pytest.mark.parametrize("wrong", [b"\xff", b"\xc0\xaf", b"\xed\xa0\x80", b"\xf5\x80\x80\x80", b"\xe2\x80", b"\x80"])
+@pytest.mark.parametrize(
+    "wrong", [b"\xff", b"\xc0\xaf", b"\xed\xa0\x80", b"\xf5\x80\x80\x80", b"\xe2\x80", b"\x80"]
+)
 def test_no_other_encoding_is_guessed(wrong: bytes) -> None:
     assert problems(b"1 Q0 a 1 1 t\n1 Q0 b" + wrong + b" 2 0 t\n") == [(2, "undecodable_bytes")]
     assert problems(b"1 Q0 a 1 1 t\n# " + wrong + b"\n") == [(2, "undecodable_bytes")]
@@ -122,7 +130,9 @@ def test_each_limit_is_inclusive() -> None:
 def test_a_limit_met_over_pieces_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     small_pieces(monkeypatch, 16)
     many = "".join(f"{topic} Q0 d{index} 1 1 t\n" for topic in range(10) for index in range(10))
-    assert check(many, replace(LIMITS, lines=100, topics=10, documents_per_topic=10)).documents == 100
+    assert (
+        check(many, replace(LIMITS, lines=100, topics=10, documents_per_topic=10)).documents == 100
+    )
     assert refused(many, replace(LIMITS, lines=99)) == "too_many_lines"
     assert refused(many, replace(LIMITS, topics=9)) == "too_many_topics"
     assert refused(many, replace(LIMITS, documents_per_topic=9)) == "too_many_documents"

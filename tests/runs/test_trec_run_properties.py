@@ -33,7 +33,9 @@ def _split(line: bytes) -> list[bytes]:
     return [column for column in re.split(rb"[ \t]+", line) if column]
 
 
-def naive(content: bytes) -> tuple[set[tuple[int, str]], dict[bytes, list[tuple[bytes, float]]], bool]:
+def naive(
+    content: bytes,
+) -> tuple[set[tuple[int, str]], dict[bytes, list[tuple[bytes, float]]], bool]:
     """The problems by line, the rankings, and whether each topic's sound lines stand together."""
     found: set[tuple[int, str]] = set()
     topics: list[bytes] = []
@@ -74,15 +76,34 @@ def outcome(content: bytes) -> tuple[set[tuple[int, str]], dict[bytes, list[tupl
         rows = rows_of(content) if not found else {}
     except InvalidFile:
         rows = {}
-    return found, {topic.encode(): [(d.encode(), s) for d, s in ranking] for topic, ranking in rows.items()}
+    return found, {
+        topic.encode(): [(d.encode(), s) for d, s in ranking] for topic, ranking in rows.items()
+    }
 
 
 SPACE = st.sampled_from([" ", "\t", "  ", " \t ", "\t\t"])
 ID = st.sampled_from(
-    ["1", "2", "10", "a", "b", "#a", "#1", "d-1", "d\u00e9", "d\u00a0x", "\u2028", "x" * 9, "x" * 17, "0"]
+    [
+        "1",
+        "2",
+        "10",
+        "a",
+        "b",
+        "#a",
+        "#1",
+        "d-1",
+        "d\u00e9",
+        "d\u00a0x",
+        "\u2028",
+        "x" * 9,
+        "x" * 17,
+        "0",
+    ]
 )
 ODD = st.sampled_from(["a\rb", "\x0b", "\x0c", "a\0", "\x7f", "\x1f"])
-SCORE = st.sampled_from([*NUMBERS, "nan", "1e400", "1_0", "\uff11", "0x1", "1e", "."]) | st.floats().map(repr)
+SCORE = st.sampled_from(
+    [*NUMBERS, "nan", "1e400", "1_0", "\uff11", "0x1", "1e", "."]
+) | st.floats().map(repr)
 
 
 @st.composite
@@ -90,7 +111,19 @@ def line(draw: st.DrawFn) -> str:
     kind = draw(st.integers(0, 19))
     if kind == 0:
         return draw(
-            st.sampled_from(["", " ", "\t \t", "#", "# comment", "#1 Q0 a 1 2 t", "# 1 Q0 a 1 2 t", " #x y", "\r"])
+            st.sampled_from(
+                [
+                    "",
+                    " ",
+                    "\t \t",
+                    "#",
+                    "# comment",
+                    "#1 Q0 a 1 2 t",
+                    "# 1 Q0 a 1 2 t",
+                    " #x y",
+                    "\r",
+                ]
+            )
         )
     identifier = ODD if kind == 1 else ID
     rank = st.sampled_from(["1", "2", "0", "x", "1.5"])
@@ -113,7 +146,9 @@ def file(draw: st.DrawFn) -> bytes:
     lines = draw(st.lists(line(), max_size=25))
     if draw(st.booleans()):
         lines.sort(key=lambda text: (text.split() or [""])[0])
-    ends = draw(st.lists(st.sampled_from(["\n", "\r\n", "\n\n"]), min_size=len(lines), max_size=len(lines)))
+    ends = draw(
+        st.lists(st.sampled_from(["\n", "\r\n", "\n\n"]), min_size=len(lines), max_size=len(lines))
+    )
     text = "".join(line + end for line, end in zip(lines, ends, strict=True))
     text = text.removesuffix("\n") if draw(st.booleans()) else text
     return draw(st.sampled_from([b"", b"", b"\xef\xbb\xbf"])) + text.encode()
@@ -149,7 +184,10 @@ def test_every_file_is_read_as_a_plain_reader_reads_it(
 
 @of_a_reader
 @example([b"PK\x03\x04"], 50)
-@given(st.lists(st.binary(max_size=40) | st.text(max_size=30).map(str.encode), max_size=12), st.sampled_from([3, 50]))
+@given(
+    st.lists(st.binary(max_size=40) | st.text(max_size=30).map(str.encode), max_size=12),
+    st.sampled_from([3, 50]),
+)
 def test_any_bytes_are_read_or_refused_and_never_raise_anything_else(
     tiny_pieces: Callable[[int], None], lines: list[bytes], size: int
 ) -> None:
@@ -159,21 +197,31 @@ def test_any_bytes_are_read_or_refused_and_never_raise_anything_else(
 
 
 @of_a_reader
-@given(content=file(), part=st.sampled_from([1, 20, 60]), layout=st.sampled_from([RUN, CHECKED_RUN, QRELS]))
-def test_parts_that_are_scanned_at_the_same_time_are_scanned_as_one(content: bytes, part: int, layout: Layout) -> None:
+@given(
+    content=file(),
+    part=st.sampled_from([1, 20, 60]),
+    layout=st.sampled_from([RUN, CHECKED_RUN, QRELS]),
+)
+def test_parts_that_are_scanned_at_the_same_time_are_scanned_as_one(
+    content: bytes, part: int, layout: Layout
+) -> None:
     given = content + PADDING, len(content), layout, 3, 7, LIMITS
     expected = scan(*given)
     with pytest.MonkeyPatch.context() as patch, few_threads(3):
         patch.setattr(kernel, "_LARGE", part)
         found = scan(*given)
     for one in fields(Columns):
-        assert np.array_equal(getattr(found, one.name), getattr(expected, one.name), equal_nan=one.name == "number")
+        assert np.array_equal(
+            getattr(found, one.name), getattr(expected, one.name), equal_nan=one.name == "number"
+        )
 
 
 @pytest.mark.slow
 @of_a_reader
 @given(
-    st.lists(st.text("abcxyz0189-_\u00e9\U0001f600", min_size=1, max_size=40), min_size=1, max_size=20),
+    st.lists(
+        st.text("abcxyz0189-_\u00e9\U0001f600", min_size=1, max_size=40), min_size=1, max_size=20
+    ),
     st.integers(0, 2**63 - 1),
 )
 def test_the_hash_of_the_kernel_is_that_of_numpy(names: list[str], seed: int) -> None:

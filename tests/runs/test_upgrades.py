@@ -43,7 +43,9 @@ def schema() -> dict[str, Any]:
     with connection.cursor() as cursor:
         for table in connection.introspection.table_names(cursor):
             if connection.vendor == "sqlite":
-                cursor.execute("SELECT sql FROM sqlite_master WHERE tbl_name = %s ORDER BY name", [table])
+                cursor.execute(
+                    "SELECT sql FROM sqlite_master WHERE tbl_name = %s ORDER BY name", [table]
+                )
                 written = tuple(cursor.fetchall())
                 if (table, written) not in READ:
                     READ[table, written] = described(cursor, table)
@@ -56,8 +58,13 @@ def schema() -> dict[str, Any]:
 def described(cursor: Any, table: str) -> tuple[list[Any], list[Any]]:
     """The columns and the constraints of a table."""
     look = connection.introspection
-    columns = [(one.name, one.type_code, one.null_ok) for one in look.get_table_description(cursor, table)]
-    rules = [(NUMBERED.sub("", name), str(rule)) for name, rule in look.get_constraints(cursor, table).items()]
+    columns = [
+        (one.name, one.type_code, one.null_ok) for one in look.get_table_description(cursor, table)
+    ]
+    rules = [
+        (NUMBERED.sub("", name), str(rule))
+        for name, rule in look.get_constraints(cursor, table).items()
+    ]
     return sorted(columns), sorted(rules)
 
 
@@ -83,9 +90,13 @@ def restored() -> Iterator[None]:
 def fill(apps: Any) -> Any:
     """An owner's collection with an evaluated run, in the models of some release; returns the evaluation."""
     user = apps.get_model("runs", "User").objects.create(username="olive")
-    team = apps.get_model("runs", "Team").objects.create(slug="olive", name="Olive", personal_of=user)
+    team = apps.get_model("runs", "Team").objects.create(
+        slug="olive", name="Olive", personal_of=user
+    )
     team.members.add(user)
-    collection = apps.get_model("runs", "Collection").objects.create(slug="old", name="Old", team=team, measures=["AP"])
+    collection = apps.get_model("runs", "Collection").objects.create(
+        slug="old", name="Old", team=team, measures=["AP"]
+    )
     qrels = apps.get_model("runs", "Qrels").objects.create(
         collection=collection, version=1, active=True, sha256="0" * 64, size=8, lines=1, judgements=1, topics=1,
         topic_ids=["1"], levels={"1": 1},
@@ -99,12 +110,19 @@ def fill(apps: Any) -> Any:
 
 def work(apps: Any, run: Any, qrels: Any) -> Any:
     """What a worker writes."""
-    models = {name: apps.get_model("metrics", name) for name in ("Evaluation", "JudgedView", "MetricVector")}
-    evaluation = models["Evaluation"].objects.create(run_id=run.pk, qrels_id=qrels.pk, scores="float64")
+    models = {
+        name: apps.get_model("metrics", name)
+        for name in ("Evaluation", "JudgedView", "MetricVector")
+    }
+    evaluation = models["Evaluation"].objects.create(
+        run_id=run.pk, qrels_id=qrels.pk, scores="float64"
+    )
     models["JudgedView"].objects.create(evaluation=evaluation, content=b"")
     values = {"mean": 0.5, "topics": 1, "content": b"\0" * 8}
     models["MetricVector"].objects.create(evaluation=evaluation, measure="AP", **values)
-    models["Evaluation"].objects.filter(pk=evaluation.pk).update(state="evaluated", since=timezone.now(), seconds=0.1)
+    models["Evaluation"].objects.filter(pk=evaluation.pk).update(
+        state="evaluated", since=timezone.now(), seconds=0.1
+    )
     return evaluation
 
 
@@ -114,7 +132,11 @@ def fill_subtopics(apps: Any) -> None:
     collection = apps.get_model("runs", "Collection").objects.create(
         slug="subtopics", name="Subtopics", team=team, measures=["AP"]
     )
-    found = ({"warnings": [], "counts": {"subtopics": 60}}, {"warnings": [], "counts": {"duplicate_judgement": 1}}, {})
+    found = (
+        {"warnings": [], "counts": {"subtopics": 60}},
+        {"warnings": [], "counts": {"duplicate_judgement": 1}},
+        {},
+    )
     for version, warnings in enumerate(found, 1):
         apps.get_model("runs", "Qrels").objects.create(
             collection=collection, version=version, sha256=str(version) * 64, size=8, lines=1, judgements=1, topics=1,
@@ -155,14 +177,18 @@ def test_every_migration_keeps_what_an_install_holds(restored: None) -> None:
     judged = Qrels.objects.filter(collection__slug="subtopics").order_by("version")
     assert [qrels.iteration for qrels in judged] == ["subtopic", "ignore", "ignore"]
     assert [qrels.has_subtopics for qrels in judged] == [True, False, False]
-    assert {finding.code for finding in find_faults(fast=True) if not finding.note} <= {"file_missing"}
+    assert {finding.code for finding in find_faults(fast=True) if not finding.note} <= {
+        "file_missing"
+    }
 
 
 def test_workers_of_the_release_before_go_on_after_a_migration() -> None:
     """They are replaced after the web server: what they read must still be there, what they write be accepted."""
     old = upgrades().loader.project_state(before_newest()).apps
     evaluation = fill(old)
-    again = old.get_model("metrics", "Evaluation").objects.select_related("run__collection", "qrels")
+    again = old.get_model("metrics", "Evaluation").objects.select_related(
+        "run__collection", "qrels"
+    )
     assert again.get(pk=evaluation.pk).run.collection.slug == "old"
 
 

@@ -16,7 +16,9 @@ from tests.conftest import GOOD, QRELS, upload
 pytestmark = pytest.mark.words
 
 RUNS = "collections/small/runs/"
-REVERSED = "".join(f"{topic} Q0 d{rank} {rank} {rank}.5 up\n" for topic in (1, 2, 3) for rank in range(1, 101))
+REVERSED = "".join(
+    f"{topic} Q0 d{rank} {rank} {rank}.5 up\n" for topic in (1, 2, 3) for rank in range(1, 101)
+)
 
 
 def warnings_of(answer: Any) -> dict[str, dict[str, Any]]:
@@ -25,7 +27,9 @@ def warnings_of(answer: Any) -> dict[str, dict[str, Any]]:
     return {entry["code"]: entry for entry in answer.json()["warnings"]["warnings"]}
 
 
-def test_a_run_whose_ranks_contradict_its_scores_says_so_once(api: APIClient, collection: str) -> None:
+def test_a_run_whose_ranks_contradict_its_scores_says_so_once(
+    api: APIClient, collection: str
+) -> None:
     said = {
         "line": 2,
         "code": "rank_contradicts_score",
@@ -33,7 +37,9 @@ def test_a_run_whose_ranks_contradict_its_scores_says_so_once(api: APIClient, co
         "count": 297,
         "lines": list(range(2, 12)),
     }
-    assert warnings_of(upload(api, RUNS, REVERSED, dry_run=True)) == {"rank_contradicts_score": said}
+    assert warnings_of(upload(api, RUNS, REVERSED, dry_run=True)) == {
+        "rank_contradicts_score": said
+    }
     assert warnings_of(upload(api, RUNS, REVERSED)) == {"rank_contradicts_score": said}
     (listed,) = api.get(f"/api/v1/{RUNS}").json()["results"]
     assert listed["warnings"] == {"warnings": [said], "counts": {"rank_contradicts_score": 297}}
@@ -46,14 +52,23 @@ def test_many_warnings_of_one_kind_hide_no_other() -> None:
     for key in range(200):
         report.warning(1, "unknown_key", f"'{key}' is not known", kind=str(key))
     report.warning(0, "ties", "2 documents have the score of another one", 2)
-    assert [entry.code for entry in report.warnings] == ["extra_columns", *["unknown_key"] * 49, "ties"]
+    assert [entry.code for entry in report.warnings] == [
+        "extra_columns",
+        *["unknown_key"] * 49,
+        "ties",
+    ]
     assert (report.warnings[0].count, report.problem_counts, report.problem_count) == (199, {}, 0)
 
 
 @pytest.mark.queries
-def test_reports_of_earlier_releases_are_grouped_when_they_are_read(api: APIClient, collection: str) -> None:
+def test_reports_of_earlier_releases_are_grouped_when_they_are_read(
+    api: APIClient, collection: str
+) -> None:
     upload(api, RUNS, GOOD)
-    many = [{"line": line, "code": "rank_contradicts_score", "message": "contradicts"} for line in range(2, 52)]
+    many = [
+        {"line": line, "code": "rank_contradicts_score", "message": "contradicts"}
+        for line in range(2, 52)
+    ]
     old = {"warnings": many, "counts": {"rank_contradicts_score": 15_714}}
     Run.objects.update(warnings=old)
     (entry,) = api.get(f"/api/v1/{RUNS}").json()["results"][0]["warnings"]["warnings"]
@@ -86,7 +101,9 @@ def test_an_empty_run_is_named_as_one(api: APIClient, collection: str, kind: str
 
 
 def test_a_chunked_body_is_told_apart_from_an_empty_one(api: APIClient, collection: str) -> None:
-    answer = api.post(f"/api/v1/{RUNS}", b"", content_type="text/plain", HTTP_TRANSFER_ENCODING="chunked")
+    answer = api.post(
+        f"/api/v1/{RUNS}", b"", content_type="text/plain", HTTP_TRANSFER_ENCODING="chunked"
+    )
     assert answer.status_code == 400
     assert "Content-Length" in answer.json()["detail"]
 
@@ -94,8 +111,15 @@ def test_a_chunked_body_is_told_apart_from_an_empty_one(api: APIClient, collecti
 # Topics
 
 
-def test_topics_without_a_document_count_nothing_unless_they_are_judged(api: APIClient, collection: str) -> None:
-    upload(api, "collections/small/topics/", "".join(f"{number}\tt\n" for number in range(1, 251)), "put")
+def test_topics_without_a_document_count_nothing_unless_they_are_judged(
+    api: APIClient, collection: str
+) -> None:
+    upload(
+        api,
+        "collections/small/topics/",
+        "".join(f"{number}\tt\n" for number in range(1, 251)),
+        "put",
+    )
     message = warnings_of(upload(api, RUNS, GOOD))["topic_missing"]["message"]
     assert message.startswith("247 of the collection's 250 topics have no document (4, 5, 6, ")
     assert message.endswith("); those that are judged count 0")
@@ -106,12 +130,17 @@ def test_a_run_that_matches_no_listed_topic_says_so(api: APIClient, collection: 
     found = warnings_of(upload(api, RUNS, "qs2-1 Q0 a 1 2 t\nqs2-2 Q0 a 1 2 t\n"))
     assert list(found) == ["no_topic_matches"]
     assert found["no_topic_matches"]["count"] == 2
-    assert "'qs2-1' differs from 'QS2-1' in case or leading zeros only" in found["no_topic_matches"]["message"]
+    assert (
+        "'qs2-1' differs from 'QS2-1' in case or leading zeros only"
+        in found["no_topic_matches"]["message"]
+    )
 
 
 def test_one_topic_written_otherwise_is_pointed_to(api: APIClient, collection: str) -> None:
     upload(api, "collections/small/topics/", "1\tone\n2\ttwo\n", "put")
-    message = warnings_of(upload(api, RUNS, "1 Q0 a 1 2 t\n02 Q0 a 1 2 t\n"))["topic_outside"]["message"]
+    message = warnings_of(upload(api, RUNS, "1 Q0 a 1 2 t\n02 Q0 a 1 2 t\n"))["topic_outside"][
+        "message"
+    ]
     assert message.endswith(": 02; '02' differs from '2' in case or leading zeros only")
 
 

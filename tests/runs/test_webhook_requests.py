@@ -17,7 +17,12 @@ import pytest
 
 from runs.errors import InvalidInput
 from runs.services.webhooks import signing, transport
-from runs.services.webhooks.addresses import NotAllowedAddress, parse_url, permitted_addresses, resolve
+from runs.services.webhooks.addresses import (
+    NotAllowedAddress,
+    parse_url,
+    permitted_addresses,
+    resolve,
+)
 from runs.services.webhooks.transport import Reply
 from tests.runs.receivers import NAME, OPENSSL, Behave, Receiver, answering, receiving
 
@@ -83,7 +88,11 @@ def test_an_address_that_may_not_be_called_is_refused_with_its_reason(url: str, 
 
 def test_the_parts_of_an_address() -> None:
     found = parse_url("https://CI.example.org:8443/hook/x?a=b")
-    assert (found.host, found.port, found.authority) == ("CI.example.org", 8443, "CI.example.org:8443")
+    assert (found.host, found.port, found.authority) == (
+        "CI.example.org",
+        8443,
+        "CI.example.org:8443",
+    )
     assert found.path == "/hook/x?a=b"
     assert parse_url("https://ci.example.org").path == "/"
     assert parse_url("https://ci.example.org:443?a").path == "/?a"
@@ -117,9 +126,15 @@ def test_other_spellings_of_the_machine_itself_are_not_permitted(host: str) -> N
 def test_public_addresses_and_those_of_the_operators_networks_are_permitted(settings: Any) -> None:
     target = parse_url("https://ci.example.org/")
     # As this Python writes them: newer ones write mapped addresses with dots.
-    public = [str(ipaddress.ip_address(one)) for one in ("93.184.216.34", "2606:4700::1111", "::ffff:5db8:d822")]
+    public = [
+        str(ipaddress.ip_address(one))
+        for one in ("93.184.216.34", "2606:4700::1111", "::ffff:5db8:d822")
+    ]
     assert permitted_addresses(target, lambda host, port: public) == public
-    settings.EVALHUB_WEBHOOK_ALLOW = (ipaddress.ip_network("10.0.0.0/8"), ipaddress.ip_network("::1/128"))
+    settings.EVALHUB_WEBHOOK_ALLOW = (
+        ipaddress.ip_network("10.0.0.0/8"),
+        ipaddress.ip_network("::1/128"),
+    )
     inside = [str(ipaddress.ip_address(one)) for one in ("10.1.2.3", "::ffff:a01:203", "::1")]
     assert permitted_addresses(target, lambda host, port: inside) == inside
     for outside in ("127.0.0.1", "192.168.0.1", "169.254.169.254", "2002:7f00:1::1"):
@@ -145,8 +160,14 @@ def near(settings: Any, receiver: Receiver) -> Receiver:
 
 def call(receiver: Receiver, behave: Behave, seconds: float = 5.0, **options: Any) -> Reply:
     receiver.behave = behave
-    given: dict[str, Any] = {"resolve": lambda host, port: ["127.0.0.1"], "context": receiver.context, **options}
-    return transport.post(receiver.url(), b'{"type":"x"}', {"webhook-id": "7"}, seconds=seconds, **given)
+    given: dict[str, Any] = {
+        "resolve": lambda host, port: ["127.0.0.1"],
+        "context": receiver.context,
+        **options,
+    }
+    return transport.post(
+        receiver.url(), b'{"type":"x"}', {"webhook-id": "7"}, seconds=seconds, **given
+    )
 
 
 def test_a_request_has_the_name_of_its_receiver_and_nothing_of_the_environment(
@@ -181,7 +202,12 @@ def reset(connection: ssl.SSLSocket) -> None:
         (answering("302 Found", "Location: https://127.0.0.1:9/\r\n"), 302, "redirected", 0.0),
         (answering("429 Slow", "Retry-After: 77\r\n"), 429, "refused", 77.0),
         (answering("503 Busy", "Retry-After: x\r\n"), 503, "refused", 0.0),
-        (answering("503 Busy", "Retry-After: Sun, 06 Nov 1994 08:49:37 GMT\r\n"), 503, "refused", 0.0),
+        (
+            answering("503 Busy", "Retry-After: Sun, 06 Nov 1994 08:49:37 GMT\r\n"),
+            503,
+            "refused",
+            0.0,
+        ),
         (reset, None, "connection_failed", 0.0),
         (lambda connection: connection.sendall(b"SSH-2.0-x\r\n"), None, "bad_answer", 0.0),
         (lambda connection: None, None, "connection_failed", 0.0),
@@ -191,7 +217,12 @@ def test_what_is_no_success_is_a_failure_with_its_reason(
     near: Receiver, behave: Behave, status: int | None, error: str, wait: float
 ) -> None:
     reply = call(near, behave)
-    assert (reply.delivered, reply.status, reply.error, reply.retry_after) == (False, status, error, wait)
+    assert (reply.delivered, reply.status, reply.error, reply.retry_after) == (
+        False,
+        status,
+        error,
+        wait,
+    )
     assert len(near.requests) == 1
 
 
@@ -236,10 +267,15 @@ def test_a_name_that_resolves_otherwise_the_second_time_is_not_asked_again(near:
     answers = iter([["127.0.0.1"], ["169.254.169.254"]])
     assert call(near, answering(), resolve=lambda host, port: next(answers)).delivered
     assert len(near.requests) == 1
-    assert call(near, answering(), resolve=lambda host, port: next(answers)).error == "address_not_permitted"
+    assert (
+        call(near, answering(), resolve=lambda host, port: next(answers)).error
+        == "address_not_permitted"
+    )
 
 
-def test_without_the_operators_leave_nothing_reaches_the_machine_itself(near: Receiver, settings: Any) -> None:
+def test_without_the_operators_leave_nothing_reaches_the_machine_itself(
+    near: Receiver, settings: Any
+) -> None:
     settings.EVALHUB_WEBHOOK_ALLOW = ()
     reply = call(near, answering())
     assert (reply.error, reply.status, near.requests) == ("address_not_permitted", None, [])
@@ -255,4 +291,7 @@ def test_what_is_not_found_and_what_is_not_permitted_look_the_same(near: Receive
         raise socket.gaierror
 
     assert call(near, answering(), resolve=unknown).error == "address_not_permitted"
-    assert call(near, answering(), resolve=lambda host, port: ["10.0.0.1"]).error == "address_not_permitted"
+    assert (
+        call(near, answering(), resolve=lambda host, port: ["10.0.0.1"]).error
+        == "address_not_permitted"
+    )

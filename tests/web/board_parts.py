@@ -26,14 +26,19 @@ def browser(db: None) -> Client:
 @pytest.fixture
 def board(alice: User) -> Collection:
     """Twelve runs of Alice's on 20 topics."""
-    return make_board(alice.personal_team, {"AP": simulated(12, 20), "P@5": simulated(12, 20, seed=6)})
+    return make_board(
+        alice.personal_team, {"AP": simulated(12, 20), "P@5": simulated(12, 20, seed=6)}
+    )
 
 
 def rows_of(html: str) -> list[list[str]]:
     """The cells of the board's rows as a reader sees them, without the box to tick."""
     table = html.split('aria-label="Leaderboard"')[1].split("</table>", maxsplit=1)[0]
     rows = re.findall(r"<tr.*?</tr>", table.split("<tbody>")[1], re.DOTALL)
-    return [[text_of(cell) for cell in re.findall(r"<t[hd].*?</t[hd]>", row, re.DOTALL)][1:] for row in rows]
+    return [
+        [text_of(cell) for cell in re.findall(r"<t[hd].*?</t[hd]>", row, re.DOTALL)][1:]
+        for row in rows
+    ]
 
 
 def links_of(html: str, text: str) -> list[str]:

@@ -47,4 +47,6 @@ def values_of(text: str) -> Iterator[float | str | None]:
         else:
             value = token["value"]
             number = re.fullmatch(r"-?\d*\.?\d+", value)
-            yield from [None if value == "-" else float(value) if number else value] * int(token["many"] or 1)
+            yield from [None if value == "-" else float(value) if number else value] * int(
+                token["many"] or 1
+            )

@@ -141,7 +141,9 @@ class Fuzzer:
                 component["additionalProperties"] = False
         tables = [model._meta.db_table for model in apps.get_models() if model.__name__ in COUNTED]
         # Asked twice for most requests: one statement takes a tenth of the time of fourteen.
-        self.counting = "SELECT " + ", ".join(f'(SELECT COUNT(*) FROM "{table}")' for table in tables)
+        self.counting = "SELECT " + ", ".join(
+            f'(SELECT COUNT(*) FROM "{table}")' for table in tables
+        )
 
     def run(self, cases: int, first: int = 1) -> Tally:
         strategies = [self.schema.as_strategy(generation_mode=mode) for mode in MODES]
@@ -166,7 +168,9 @@ class Fuzzer:
         """One request to an address with these parameters."""
         operation = self.schema.find_operation_by_path("GET", path)
         assert operation, path
-        self.send(operation.Case(path_parameters=_parameters(operation.path, path), query=query), role)
+        self.send(
+            operation.Case(path_parameters=_parameters(operation.path, path), query=query), role
+        )
 
     def send(self, case: Case, role: str) -> None:
         """One request, after which everything is as before."""

@@ -78,12 +78,15 @@ def status_of(client: Any, name: str, method: str, path: str) -> tuple[int, str]
 def inside(name: str) -> bool:
     """Whether an address is of something in a collection."""
     return bool(
-        {"collection", "run", "session_set", "slug", "run_id", "comparison", "code"} & set(parameters_of()[name])
+        {"collection", "run", "session_set", "slug", "run_id", "comparison", "code"}
+        & set(parameters_of()[name])
     )
 
 
 @pytest.mark.parametrize("ended", ["disabled", "expired", "revoked", "unknown"])
-def test_a_token_that_has_ended_opens_nothing_that_is_open(people: People, values: dict[str, Any], ended: str) -> None:
+def test_a_token_that_has_ended_opens_nothing_that_is_open(
+    people: People, values: dict[str, Any], ended: str
+) -> None:
     """One answer to all of them, at every address: also where no token at all would do."""
     user = User.objects.create_user("gone", is_staff=True)
     client = client_of(user)
@@ -96,7 +99,10 @@ def test_a_token_that_has_ended_opens_nothing_that_is_open(people: People, value
         column = {"expired": "expires_at", "revoked": "revoked_at"}[ended]
         tokens.update(**{column: timezone.now() - timedelta(seconds=1)})
     for name, method, path in requests(values, API):
-        assert status_of(client, name, method, path) == (401, "authentication_failed"), (method, name)
+        assert status_of(client, name, method, path) == (401, "authentication_failed"), (
+            method,
+            name,
+        )
 
 
 def test_a_disabled_accounts_browser_is_nobodys(people: People, values: dict[str, Any]) -> None:
@@ -104,14 +110,20 @@ def test_a_disabled_accounts_browser_is_nobodys(people: People, values: dict[str
     User.objects.filter(username="owner").update(is_active=False)
     for name, method, path in requests(values, PAGES):
         if method == "GET":
-            assert status_of(browser, name, method, path)[0] == int(MATRIX[name][method].split()[0]), name
+            assert status_of(browser, name, method, path)[0] == int(
+                MATRIX[name][method].split()[0]
+            ), name
 
 
-def test_each_scope_opens_its_own_methods_and_no_others(people: People, values: dict[str, Any]) -> None:
+def test_each_scope_opens_its_own_methods_and_no_others(
+    people: People, values: dict[str, Any]
+) -> None:
     staff = people.users["staff"]
     clients = {scope: client_of(staff, [scope]) for scope in ("read", "submit", "manage")}
     # The three of the scopes do not include each other; staff may do everything, so that a scope alone refuses.
-    for name, method, path in requests(values, tuple(name for name in API if name not in ("schema", "api-docs"))):
+    for name, method, path in requests(
+        values, tuple(name for name in API if name not in ("schema", "api-docs"))
+    ):
         asked = (name, method) == ("comparison", "POST")
         needed = "read" if method == "GET" or asked else "submit" if name in SUBMITTED else "manage"
         for scope, client in clients.items():
@@ -119,11 +131,18 @@ def test_each_scope_opens_its_own_methods_and_no_others(people: People, values: 
                 # The new one would have more scopes than its maker.
                 continue
             status, code = status_of(client, name, method, path)
-            assert ((status, code) == (403, "missing_scope")) == (scope != needed), (method, name, scope, status)
+            assert ((status, code) == (403, "missing_scope")) == (scope != needed), (
+                method,
+                name,
+                scope,
+                status,
+            )
 
 
 @pytest.mark.slow
-def test_head_answers_as_get_does_and_options_nothing(people: People, values: dict[str, Any]) -> None:
+def test_head_answers_as_get_does_and_options_nothing(
+    people: People, values: dict[str, Any]
+) -> None:
     """In a collection that only some see: neither tells more than reading does."""
     Collection.objects.update(visibility="team")
     for name, methods in ((name, methods) for name, methods in MATRIX.items() if name not in DRAWN):
@@ -132,22 +151,33 @@ def test_head_answers_as_get_does_and_options_nothing(people: People, values: di
             client: Any = people.browsers[role] if name in PAGES else people.api[role]
             if "GET" in methods:
                 head = client.head(path)
-                shown = methods["GET"].split()[ROLES.index(role)] if role == "member" or not inside(name) else "404"
+                shown = (
+                    methods["GET"].split()[ROLES.index(role)]
+                    if role == "member" or not inside(name)
+                    else "404"
+                )
                 assert (str(head.status_code), body_of(head)) == (shown, b""), (name, role)
             refused = client.options(path)
             assert refused.status_code in (401, 405), (name, role)
 
 
 @pytest.mark.slow
-def test_what_is_hidden_is_answered_as_what_is_not_there(people: People, values: dict[str, Any]) -> None:
+def test_what_is_hidden_is_answered_as_what_is_not_there(
+    people: People, values: dict[str, Any]
+) -> None:
     """Every method of every address of a private collection, and of one that nobody has: the same, but for the name."""
     Collection.objects.update(visibility="private")
     nobody = "00000000-0000-4000-8000-000000000000"
     absent = {**values, "collection": "two", "slug": "two"} | dict.fromkeys(
         ("run", "run_id", "session_set", "comparison"), nobody
     )
-    hidden = {str(values[name]): str(absent[name]) for name in ("collection", "run", "session_set", "comparison")}
-    for name, parameters in ((name, names) for name, names in parameters_of().items() if inside(name)):
+    hidden = {
+        str(values[name]): str(absent[name])
+        for name in ("collection", "run", "session_set", "comparison")
+    }
+    for name, parameters in (
+        (name, names) for name, names in parameters_of().items() if inside(name)
+    ):
         for method in ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"):
             for role in ("participant", "anonymous")[: 2 if method == "GET" else 1]:
                 client: Any = people.browsers[role] if name in PAGES else people.api[role]
@@ -188,12 +218,17 @@ def test_an_open_collection_tells_nothing_of_what_is_queued_in_a_blind_one(peopl
     add_qrels(people, make_collection(people, "dark", blind=True))
     for number, team in enumerate(("guests", "lab", "others")):
         role = ("participant", "member", "other")[number]
-        assert submit_form(people.api[role], "dark", GOOD, team=team, tag="hidden").status_code == 202
+        assert (
+            submit_form(people.api[role], "dark", GOOD, team=team, tag="hidden").status_code == 202
+        )
     evaluate_all()
     add_qrels(people, make_collection(people, "one"))
     for number, content in enumerate((GOOD, POOR, GOOD)):
         assert (
-            submit_form(people.api["participant"], "one", content, team="guests", tag=f"r{number}").status_code == 202
+            submit_form(
+                people.api["participant"], "one", content, team="guests", tag=f"r{number}"
+            ).status_code
+            == 202
         )
         if number < 2:
             evaluate_all()
@@ -202,14 +237,24 @@ def test_an_open_collection_tells_nothing_of_what_is_queued_in_a_blind_one(peopl
 
     def read() -> dict[str, Any]:
         found = {}
-        for name in (name for name in MATRIX if "GET" in MATRIX[name] and name not in (*DRAWN, *EVERYWHERE_THE_SAME)):
+        for name in (
+            name
+            for name in MATRIX
+            if "GET" in MATRIX[name] and name not in (*DRAWN, *EVERYWHERE_THE_SAME)
+        ):
             # Whoever has submitted sees the most; nobody has the pages that the most people see.
             for role in ("participant", "anonymous")[: 2 if name in PAGES else 1]:
                 client: Any = people.browsers[role] if name in PAGES else people.api[role]
-                found[f"{name} as {role}"] = seen(client.get(address(name, parameters_of()[name], values)))
+                found[f"{name} as {role}"] = seen(
+                    client.get(address(name, parameters_of()[name], values))
+                )
         assert '"position":1' in found["run as participant"][2]
         return {
-            asked: (status, [one for one in headers if one[0] != "Content-Length"], WAITED.sub("<waited>", text))
+            asked: (
+                status,
+                [one for one in headers if one[0] != "Content-Length"],
+                WAITED.sub("<waited>", text),
+            )
             for asked, (status, headers, text) in found.items()
         }
 
@@ -223,7 +268,9 @@ def test_an_open_collection_tells_nothing_of_what_is_queued_in_a_blind_one(peopl
     earlier = timezone.now() - timedelta(minutes=5)
     blind = Evaluation.objects.filter(run__collection__slug="dark", state="queued")
     assert blind.update(created_at=earlier, since=earlier) == 3
-    SessionEvaluation.objects.filter(session_set__collection__slug="dark").update(created_at=earlier)
+    SessionEvaluation.objects.filter(session_set__collection__slug="dark").update(
+        created_at=earlier
+    )
     after = read()
     assert after.keys() == before.keys()
     assert len(before) > 80

@@ -35,7 +35,9 @@ def logged_in(browser: Client) -> bool:
     return bool(browser.get("/tokens/").status_code == 200)
 
 
-def test_a_new_password_ends_the_other_sessions_and_no_token(alice: User, browsers: tuple[Client, Client]) -> None:
+def test_a_new_password_ends_the_other_sessions_and_no_token(
+    alice: User, browsers: tuple[Client, Client]
+) -> None:
     here, there = browsers
     api = client_of(alice)
     assert "1 token will keep working" in " ".join(page(here, "/account/").split())
@@ -48,7 +50,11 @@ def test_a_new_password_ends_the_other_sessions_and_no_token(alice: User, browse
         False, True,
     )  # fmt: skip
     event = AuditEvent.objects.get(action="user.changed")
-    assert (event.actor, event.object_id, event.after) == ("alice", "alice", {"password": "changed"})
+    assert (event.actor, event.object_id, event.after) == (
+        "alice",
+        "alice",
+        {"password": "changed"},
+    )
 
 
 @pytest.mark.parametrize(
@@ -63,7 +69,13 @@ def test_a_new_password_ends_the_other_sessions_and_no_token(alice: User, browse
 def test_a_password_that_does_not_fit_is_refused(
     browsers: tuple[Client, Client], fields: dict[str, str], says: str
 ) -> None:
-    sent = {"action": "password", "old_password": OLD, "new_password1": NEW, "new_password2": NEW, **fields}
+    sent = {
+        "action": "password",
+        "old_password": OLD,
+        "new_password1": NEW,
+        "new_password2": NEW,
+        **fields,
+    }
     answer = send(browsers[0], **sent)
     assert answer.status_code == 400
     assert says in answer.content.decode()
@@ -96,7 +108,9 @@ def test_invitations_are_answered(alice: User, browsers: tuple[Client, Client]) 
         Team.objects.create(slug=slug, name=name).invitations.create(user=alice, role="owner")
     html = page(browsers[0], "/account/")
     assert "The &lt;Lab&gt; (lab) as owner" in " ".join(html.split())
-    assert "You are now in team lab" in send(browsers[0], action="accept", team="lab").content.decode()
+    assert (
+        "You are now in team lab" in send(browsers[0], action="accept", team="lab").content.decode()
+    )
     assert "declined" in send(browsers[0], action="decline", team="guild").content.decode()
     assert set(Team.objects.of(alice).values_list("slug", flat=True)) == {"alice", "lab"}
     assert "Invitations" not in page(browsers[0], "/account/")
@@ -112,7 +126,9 @@ def test_guessing_the_old_password_is_slowed_down(
     assert codes == [400] * 3 + [429] * 2
 
 
-def test_an_address_counts_when_it_is_confirmed(alice: User, browsers: tuple[Client, Client], settings: Any) -> None:
+def test_an_address_counts_when_it_is_confirmed(
+    alice: User, browsers: tuple[Client, Client], settings: Any
+) -> None:
     here, api = browsers[0], client_of(alice, ["read", "manage"])
     me = "/api/v1/me/"
 
@@ -120,8 +136,14 @@ def test_an_address_counts_when_it_is_confirmed(alice: User, browsers: tuple[Cli
         return api.patch(me, {"email": email}, format="json")
 
     settings.EVALHUB_MAIL_URL = ""
-    assert (ask("al@example.org").status_code, ask("al@example.org").json()["code"]) == (409, "mail_not_set_up")
-    settings.EVALHUB_MAIL_URL, settings.EVALHUB_URL = "smtp://mail.example.org", "https://eval.example.org"
+    assert (ask("al@example.org").status_code, ask("al@example.org").json()["code"]) == (
+        409,
+        "mail_not_set_up",
+    )
+    settings.EVALHUB_MAIL_URL, settings.EVALHUB_URL = (
+        "smtp://mail.example.org",
+        "https://eval.example.org",
+    )
     assert ask("nonsense").json()["errors"][0]["pointer"] == "/email"
     asked = ask("al@example.org")
     assert (asked.status_code, asked.json()["email"]) == (202, "")
@@ -133,11 +155,16 @@ def test_an_address_counts_when_it_is_confirmed(alice: User, browsers: tuple[Cli
         refused = client.patch(me, {"confirmation": given}, format="json")
         assert refused.json()["errors"][0]["pointer"] == "/confirmation"
     assert "Confirm the address" in page(here, f"/account/?confirm={token}")
-    assert "Mail goes to al@example.org" in send(here, action="confirm", confirmation=token).content.decode()
+    assert (
+        "Mail goes to al@example.org"
+        in send(here, action="confirm", confirmation=token).content.decode()
+    )
     assert api.get(me).json()["email"] == "al@example.org"
     # It was used.
     assert api.patch(me, {"confirmation": token}, format="json").status_code == 400
-    assert "A mail was sent to" in send(here, action="address", email="b@example.org").content.decode()
+    assert (
+        "A mail was sent to" in send(here, action="address", email="b@example.org").content.decode()
+    )
     for name in "cde":
         assert ask(f"{name}@example.org").status_code == 202
     assert ask("f@example.org").status_code == 429

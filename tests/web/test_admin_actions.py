@@ -51,8 +51,14 @@ def root(people: People) -> Client:
 
 def act(browser: Client, action: str, *rows: Model, confirmed: bool = True) -> str:
     """Choose an action for rows of a list; returns the page that follows."""
-    fields: dict[str, Any] = {"action": action, "index": "0", "_selected_action": [str(row.pk) for row in rows]}
-    answer = browser.post(list_of(type(rows[0])), fields | ({"confirmed": "yes"} if confirmed else {}), follow=True)
+    fields: dict[str, Any] = {
+        "action": action,
+        "index": "0",
+        "_selected_action": [str(row.pk) for row in rows],
+    }
+    answer = browser.post(
+        list_of(type(rows[0])), fields | ({"confirmed": "yes"} if confirmed else {}), follow=True
+    )
     assert answer.status_code == 200, answer.content
     return answer.content.decode()
 
@@ -67,7 +73,12 @@ def newest(number: int = 1) -> list[tuple[str, str]]:
 
 
 def fail_evaluation(run: Run) -> Evaluation:
-    made = {"state": "failed", "attempts": 3, "error_code": "evaluation_error", "error_message": "broke"}
+    made = {
+        "state": "failed",
+        "attempts": 3,
+        "error_code": "evaluation_error",
+        "error_message": "broke",
+    }
     Evaluation.objects.filter(run=run).update(**made)
     return Evaluation.objects.get(run=run)
 
@@ -175,7 +186,9 @@ CASES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", list(CASES))
 @pytest.mark.parametrize("role", ["superuser", "staff with the permission"])
-def test_an_action_asks_acts_and_leaves_one_event(people: People, root: Client, name: str, role: str) -> None:
+def test_an_action_asks_acts_and_leaves_one_event(
+    people: People, root: Client, name: str, role: str
+) -> None:
     case, action = CASES[name], name.split(maxsplit=1)[0]
     target = case.target(people)
     browser = root
@@ -201,11 +214,20 @@ def test_an_action_asks_acts_and_leaves_one_event(people: People, root: Client, 
 def test_an_action_is_not_there_without_its_permission(people: People, name: str) -> None:
     case, action = CASES[name], name.split(maxsplit=1)[0]
     target = case.target(people)
-    own = {f"{verb}_{target._meta.model_name}" for verb in ("view", "add", "change", "delete")} - {case.permission}
+    own = {f"{verb}_{target._meta.model_name}" for verb in ("view", "add", "change", "delete")} - {
+        case.permission
+    }
     people.users["staff"].user_permissions.set(Permission.objects.filter(codename__in=own))
     known = AuditEvent.objects.count()
-    assert f'value="{action}"' not in people.browsers["staff"].get(list_of(type(target))).content.decode()
-    for browser in (people.browsers["staff"], people.browsers["owner"], people.browsers["anonymous"]):
+    assert (
+        f'value="{action}"'
+        not in people.browsers["staff"].get(list_of(type(target))).content.decode()
+    )
+    for browser in (
+        people.browsers["staff"],
+        people.browsers["owner"],
+        people.browsers["anonymous"],
+    ):
         fields = {"action": action, "_selected_action": [str(target.pk)], "confirmed": "yes"}
         assert browser.post(list_of(type(target)), fields).status_code in (200, 302)
     assert not case.holds()
@@ -240,7 +262,9 @@ def test_a_restored_run_is_what_it_was(people: People, root: Client) -> None:
 
 
 @pytest.mark.queries
-def test_what_was_cancelled_with_its_run_is_evaluated_when_it_comes_back(people: People, root: Client) -> None:
+def test_what_was_cancelled_with_its_run_is_evaluated_when_it_comes_back(
+    people: People, root: Client
+) -> None:
     sent = submit_form(people.api["participant"], "one", GOOD, team="guests", tag="late")
     run = Run.objects.get(pk=sent.json()["id"])
     act(root, "withdraw", run)
@@ -256,7 +280,9 @@ def test_what_was_cancelled_with_its_run_is_evaluated_when_it_comes_back(people:
 
 
 @pytest.mark.queries
-def test_a_run_does_not_come_back_without_its_file_or_beside_its_namesake(people: People, root: Client) -> None:
+def test_a_run_does_not_come_back_without_its_file_or_beside_its_namesake(
+    people: People, root: Client
+) -> None:
     run = withdrawn_run(people)
     again = submit_form(people.api["participant"], "one", POOR, team="guests", tag="good")
     assert again.status_code == 202
@@ -284,13 +310,17 @@ def test_an_evaluation_is_repeated_to_the_same_values(people: People, root: Clie
 
 
 @pytest.mark.queries
-def test_what_another_engine_made_or_whose_run_is_gone_is_not_repeated(people: People, root: Client) -> None:
+def test_what_another_engine_made_or_whose_run_is_gone_is_not_repeated(
+    people: People, root: Client
+) -> None:
     evaluation = Evaluation.objects.get(run=good())
     Evaluation.objects.filter(pk=evaluation.pk).update(engine_version="0")
     assert "is engine 0&#x27;s" in act(root, "repeat", evaluation)
     poor = Run.objects.get(tag="poor")
     act(root, "withdraw", poor)
-    assert "was withdrawn; restore it first" in act(root, "repeat", Evaluation.objects.get(run=poor))
+    assert "was withdrawn; restore it first" in act(
+        root, "repeat", Evaluation.objects.get(run=poor)
+    )
     assert not Evaluation.objects.filter(state="queued").exists()
 
 
@@ -303,14 +333,19 @@ def test_only_those_that_failed_are_tried_again(people: People, root: Client) ->
 
 
 @pytest.mark.queries
-def test_a_cancelled_comparison_ends_also_in_its_workers_hands(people: People, root: Client) -> None:
+def test_a_cancelled_comparison_ends_also_in_its_workers_hands(
+    people: People, root: Client
+) -> None:
     comparison = waiting_comparison(people)
     lease = claim(comparison.pk, Comparison)
     assert lease
     act(root, "cancel", comparison)
     assert not finish(lease, content=b"x", size=1)
     comparison.refresh_from_db()
-    assert (comparison.state, comparison.error_message) == ("failed", "an administrator cancelled it")
+    assert (comparison.state, comparison.error_message) == (
+        "failed",
+        "an administrator cancelled it",
+    )
     assert "has ended already" in act(root, "cancel", comparison)
     act(root, "try_failed_again", comparison)
     compare(comparison_id=str(comparison.pk))
@@ -328,7 +363,11 @@ def test_a_disabled_account_is_out_everywhere_and_comes_back(people: People, roo
     assert people.api["owner"].get("/api/v1/collections/").status_code == 401
     assert people.browsers["owner"].get("/tokens/").status_code == 302
     event = AuditEvent.objects.order_by("-pk")[0]
-    assert (event.object_id, event.before, event.after) == ("owner", {"is_active": True}, {"is_active": False})
+    assert (event.object_id, event.before, event.after) == (
+        "owner",
+        {"is_active": True},
+        {"is_active": False},
+    )
     assert "is disabled already" in act(root, "disable", owner)
     act(root, "enable", owner)
     assert people.api["owner"].get("/api/v1/collections/").status_code == 200
@@ -348,7 +387,9 @@ def test_nobody_disables_themselves_or_somebody_mightier(people: People, root: C
 
 
 @pytest.mark.queries
-def test_a_revoked_token_is_not_revoked_twice_nor_brought_back(people: People, root: Client) -> None:
+def test_a_revoked_token_is_not_revoked_twice_nor_brought_back(
+    people: People, root: Client
+) -> None:
     token, text = ApiToken.objects.issue(user=people.users["owner"], name="lost")
     act(root, "revoke", token)
     api = client_of(None)
@@ -357,7 +398,13 @@ def test_a_revoked_token_is_not_revoked_twice_nor_brought_back(people: People, r
     known = AuditEvent.objects.count()
     act(root, "revoke", token)
     assert AuditEvent.objects.count() == known
-    form = {"name": "lost", "expires_at_0": "", "expires_at_1": "", "revoked_at_0": "", "revoked_at_1": ""}
+    form = {
+        "name": "lost",
+        "expires_at_0": "",
+        "expires_at_1": "",
+        "revoked_at_0": "",
+        "revoked_at_1": "",
+    }
     assert root.post(form_of(token), form).status_code == 302
     assert ApiToken.objects.get(name="lost").revoked_at
 
@@ -375,7 +422,9 @@ def test_a_release_that_has_nothing_to_show_is_refused(people: People, root: Cli
 @pytest.mark.queries
 def test_one_version_counts(people: People, root: Client) -> None:
     second = second_version(people)
-    assert "Choose exactly one version" in act(root, "activate", second, Qrels.objects.get(version=1))
+    assert "Choose exactly one version" in act(
+        root, "activate", second, Qrels.objects.get(version=1)
+    )
     act(root, "activate", second)
     assert newest() == [("qrels.activated", "one v2")]
     assert Evaluation.objects.filter(qrels=second, state="queued").count() == 2
@@ -389,13 +438,22 @@ def test_a_page_of_rows_is_chosen_asked_for_and_done(people: People, root: Clien
     fields = {field.attname: getattr(run, field.attname) for field in Run._meta.concrete_fields}
     same = {name: value for name, value in fields.items() if name not in ("id", "tag", "digest")}
     now = timezone.now()
-    made = Run.objects.bulk_create(Run(**{**same, "tag": f"r{n}", "created_at": now}) for n in range(48))
-    asked = root.post(list_of(Run), {"action": "withdraw", "_selected_action": [run.pk for run in made]})
+    made = Run.objects.bulk_create(
+        Run(**{**same, "tag": f"r{n}", "created_at": now}) for n in range(48)
+    )
+    asked = root.post(
+        list_of(Run), {"action": "withdraw", "_selected_action": [run.pk for run in made]}
+    )
     text = asked.content.decode()
     assert "and 28 more" in text
     assert text.count('name="_selected_action"') == 48
     sent = {"action": "withdraw", "_selected_action": [run.pk for run in made], "confirmed": "yes"}
     assert "Withdrawn: 48" in root.post(list_of(Run), sent, follow=True).content.decode()
-    everything = {"action": "withdraw", "select_across": "1", "_selected_action": [run.pk], "confirmed": "yes"}
+    everything = {
+        "action": "withdraw",
+        "select_across": "1",
+        "_selected_action": [run.pk],
+        "confirmed": "yes",
+    }
     assert "Withdrawn: 2" in root.post(list_of(Run), everything, follow=True).content.decode()
     assert not Run.objects.filter(deleted_at=None).exists()

@@ -19,7 +19,18 @@ from django.urls import reverse
 
 from metrics.models import Comparison, DispatcherRound, Evaluation
 from metrics.services.queue.rounds import RoundNotes
-from runs.models import ApiToken, AuditEvent, Collection, Membership, Qrels, QuotaCounter, Run, Team, Topic, User
+from runs.models import (
+    ApiToken,
+    AuditEvent,
+    Collection,
+    Membership,
+    Qrels,
+    QuotaCounter,
+    Run,
+    Team,
+    Topic,
+    User,
+)
 from tests.conftest import GOOD
 from tests.fills import Fills
 from tests.web.worlds import (
@@ -38,7 +49,8 @@ from tests.web.worlds import (
 pytestmark = pytest.mark.words
 
 SCRIPT_OR_STYLE = re.compile(
-    rb"<script(?![^>]*\ssrc=\"/(?:static|admin/jsi18n)/)|<style|\sstyle=|\son[a-z]+=\"|javascript:", re.IGNORECASE
+    rb"<script(?![^>]*\ssrc=\"/(?:static|admin/jsi18n)/)|<style|\sstyle=|\son[a-z]+=\"|javascript:",
+    re.IGNORECASE,
 )
 REGISTERED = list(admin.site._registry)
 # What nobody has to look at: bytes, caches, and what an inline or another list shows.
@@ -115,7 +127,9 @@ def fill(people: People, number: int) -> None:
     make_session_set(people, slug)
     make_comparison(slug)
     ApiToken.objects.issue(user=people.users["owner"], name=slug)
-    DispatcherRound.objects.create(worker=f"worker-{number}", at=Collection.objects.get(slug=slug).created_at)
+    DispatcherRound.objects.create(
+        worker=f"worker-{number}", at=Collection.objects.get(slug=slug).created_at
+    )
     Group.objects.create(name=f"group {number}")
 
 
@@ -168,7 +182,11 @@ def test_every_page_opens_and_has_no_script_or_style_of_its_own(filled: None, ro
 
 
 def test_everything_of_ours_is_there_but_what_nobody_has_to_look_at() -> None:
-    ours = {model.__name__ for app in ("runs", "metrics") for model in apps.get_app_config(app).get_models()}
+    ours = {
+        model.__name__
+        for app in ("runs", "metrics")
+        for model in apps.get_app_config(app).get_models()
+    }
     assert ours - {model.__name__ for model in REGISTERED} == UNSEEN
 
 
@@ -218,7 +236,9 @@ def test_a_list_answers_what_is_asked_of_it(filled: None, root: Client) -> None:
     listed = page(root, list_of(ApiToken))
     assert token.key in listed
     assert token.digest not in listed + page(root, form_of(token))
-    Evaluation.objects.update(state="failed", error_code="evaluation_error", error_message="it broke " * 50)
+    Evaluation.objects.update(
+        state="failed", error_code="evaluation_error", error_message="it broke " * 50
+    )
     assert "evaluation_error" in page(root, list_of(Evaluation))
     assert "failed" in page(root, list_of(Run))
     Run.objects.update(deleted_at="2026-01-01T00:00:00Z")
@@ -236,7 +256,16 @@ def test_what_has_a_page_leads_to_it(filled: None, root: Client) -> None:
 
 @pytest.mark.slow
 def test_what_is_a_fact_has_no_form(filled: None, root: Client) -> None:
-    facts: list[type[Model]] = [Qrels, Topic, Run, Evaluation, Comparison, AuditEvent, QuotaCounter, DispatcherRound]
+    facts: list[type[Model]] = [
+        Qrels,
+        Topic,
+        Run,
+        Evaluation,
+        Comparison,
+        AuditEvent,
+        QuotaCounter,
+        DispatcherRound,
+    ]
     for model in facts:
         row = model._default_manager.first()
         assert row, model
@@ -244,9 +273,15 @@ def test_what_is_a_fact_has_no_form(filled: None, root: Client) -> None:
         shown = page(root, form_of(row))
         assert 'name="_save"' not in shown, model
         assert root.post(form_of(row), {"_save": "Save"}).status_code == 403, model
-        assert root.post(form_of(row).replace("/change/", "/delete/"), {"post": "yes"}).status_code == 403, model
+        assert (
+            root.post(form_of(row).replace("/change/", "/delete/"), {"post": "yes"}).status_code
+            == 403
+        ), model
         assert root.get(f"{list_of(model)}add/").status_code == 403, model
-        answer = root.post(list_of(model), {"action": "delete_selected", "_selected_action": [row.pk], "post": "yes"})
+        answer = root.post(
+            list_of(model),
+            {"action": "delete_selected", "_selected_action": [row.pk], "post": "yes"},
+        )
         assert answer.status_code in (200, 302), model
         assert model._default_manager.count() >= number, model
 
@@ -266,13 +301,20 @@ def test_what_others_refer_to_does_not_change_in_a_form(filled: None, root: Clie
     assert "its name in URLs" in form
 
 
-def test_a_form_saves_only_what_it_changed(people: People, root: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_form_saves_only_what_it_changed(
+    people: People, root: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A release in the same moment stays a release."""
     slug = make_collection(people, "c1", blind=True)
     collection = Collection.objects.get(slug=slug)
     saved: list[Any] = []
     monkeypatch.setattr(Collection, "save", lambda self, **options: saved.append(options))
-    fields = {"name": "Renamed", "team": collection.team_id, "visibility": "public", "level_labels": "{}"}
+    fields = {
+        "name": "Renamed",
+        "team": collection.team_id,
+        "visibility": "public",
+        "level_labels": "{}",
+    }
     answer = root.post(form_of(collection), {**fields, "initial-level_labels": "{}"})
     assert answer.status_code == 302, answer.content
     assert saved == [{"update_fields": ["name"]}]
@@ -299,8 +341,14 @@ def test_a_team_keeps_an_owner(people: People, root: Client) -> None:
     assert "A team needs an owner." in answer.content.decode()
     removed = members(lab, (owner, "owner"), (member, "member"), **{"memberships-0-DELETE": "on"})
     assert "A team needs an owner." in root.post(form_of(lab), removed).content.decode()
-    assert root.post(form_of(lab), members(lab, (owner, "member"), (member, "owner"))).status_code == 302
-    assert dict(lab.memberships.values_list("user__username", "role")) == {"owner": "member", "member": "owner"}
+    assert (
+        root.post(form_of(lab), members(lab, (owner, "member"), (member, "owner"))).status_code
+        == 302
+    )
+    assert dict(lab.memberships.values_list("user__username", "role")) == {
+        "owner": "member",
+        "member": "owner",
+    }
     actions = AuditEvent.objects.filter(object_type="membership").values_list("action", flat=True)
     assert list(actions) == ["member.changed"] * 2
 
@@ -309,7 +357,9 @@ def test_a_team_of_one_stays_one(people: People, root: Client) -> None:
     own = Team.objects.get(slug="owner")
     shown = page(root, form_of(own))
     assert "memberships-0-role" not in shown
-    assert root.post(form_of(own).replace("/change/", "/delete/"), {"post": "yes"}).status_code == 403
+    assert (
+        root.post(form_of(own).replace("/change/", "/delete/"), {"post": "yes"}).status_code == 403
+    )
     fields = members(own, **{"memberships-TOTAL_FORMS": 1, "memberships-0-user": people.users["other"].pk,
                              "memberships-0-role": "owner"})  # fmt: skip
     root.post(form_of(own), fields)
@@ -335,7 +385,9 @@ def granted(people: People, *codenames: str) -> Client:
 
 
 @pytest.mark.queries
-def test_staff_without_a_permission_see_nothing_and_with_it_what_it_says(people: People, filled: None) -> None:
+def test_staff_without_a_permission_see_nothing_and_with_it_what_it_says(
+    people: People, filled: None
+) -> None:
     for model in REGISTERED:
         assert granted(people).get(list_of(model)).status_code == 403, model
     for model in REGISTERED:
@@ -353,25 +405,52 @@ def test_staff_without_a_permission_see_nothing_and_with_it_what_it_says(people:
 
 @pytest.mark.queries
 def test_whoever_changes_accounts_makes_nobody_mightier(people: People) -> None:
-    browser = granted(people, "view_user", "add_user", "change_user", "delete_user", "change_group", "view_group")
-    staff, chief = people.users["staff"], User.objects.create_superuser("chief", password="a long passphrase")
+    browser = granted(
+        people, "view_user", "add_user", "change_user", "delete_user", "change_group", "view_group"
+    )
+    staff, chief = (
+        people.users["staff"],
+        User.objects.create_superuser("chief", password="a long passphrase"),
+    )
     shown = page(browser, form_of(staff))
     powers = ("is_staff", "is_superuser", "groups", "user_permissions")
     assert not [name for name in powers if f'name="{name}"' in shown]
     every = list(Permission.objects.values_list("pk", flat=True)[:40])
-    fields = {"username": "staff", "is_staff": "on", "is_superuser": "on", "user_permissions": every}
+    fields = {
+        "username": "staff",
+        "is_staff": "on",
+        "is_superuser": "on",
+        "user_permissions": every,
+    }
     assert browser.post(form_of(staff), fields).status_code == 302
     staff.refresh_from_db()
     assert (staff.is_superuser, staff.user_permissions.count()) == (False, 6)
-    new = {"usable_password": "true", "password1": "another passphrase", "password2": "another passphrase"}
+    new = {
+        "usable_password": "true",
+        "password1": "another passphrase",
+        "password2": "another passphrase",
+    }
     assert browser.post(form_of(chief).replace("/change/", "/password/"), new).status_code == 403
     assert browser.post(form_of(chief), {"username": "gone"}).status_code == 403
-    assert browser.post(form_of(chief).replace("/change/", "/delete/"), {"post": "yes"}).status_code == 403
+    assert (
+        browser.post(form_of(chief).replace("/change/", "/delete/"), {"post": "yes"}).status_code
+        == 403
+    )
     colleague = User.objects.create_user("colleague", is_staff=True, password="a long passphrase")
-    for path, sent in (("password", new), ("change", {"username": "gone"}), ("delete", {"post": "yes"})):
-        assert browser.post(form_of(colleague).replace("/change/", f"/{path}/"), sent).status_code == 403, path
+    for path, sent in (
+        ("password", new),
+        ("change", {"username": "gone"}),
+        ("delete", {"post": "yes"}),
+    ):
+        assert (
+            browser.post(form_of(colleague).replace("/change/", f"/{path}/"), sent).status_code
+            == 403
+        ), path
     colleague.refresh_from_db()
-    assert (colleague.username, colleague.check_password("a long passphrase")) == ("colleague", True)
+    assert (colleague.username, colleague.check_password("a long passphrase")) == (
+        "colleague",
+        True,
+    )
     owner = people.users["owner"]
     assert browser.post(form_of(owner).replace("/change/", "/password/"), new).status_code == 302
     group = Group.objects.create(name="x")

@@ -23,7 +23,9 @@ from tests.web.worlds import People, address, run_ids
 
 pytestmark = pytest.mark.words
 # Pages of share links are not there without what opens them; tests/web/test_shares.py asks them.
-READING = [name for name in PAGES if "GET" in MATRIX[name] and not MATRIX[name]["GET"].startswith("404")]
+READING = [
+    name for name in PAGES if "GET" in MATRIX[name] and not MATRIX[name]["GET"].startswith("404")
+]
 # Pieces of pages and scripts have no place for a note.
 PIECES = (
     "board-piece", "stored-comparison-status", "run-status", "session-set-status", "measure-suggestions", "vega-script",
@@ -31,7 +33,9 @@ PIECES = (
 )  # fmt: skip
 
 
-def test_every_page_names_what_it_does_not_read_and_is_shown(people: People, values: dict[str, Any]) -> None:
+def test_every_page_names_what_it_does_not_read_and_is_shown(
+    people: People, values: dict[str, Any]
+) -> None:
     browser = people.browsers["staff"]
     for name in READING:
         path = address(name, parameters_of()[name], values)
@@ -49,7 +53,9 @@ def test_every_page_names_what_it_does_not_read_and_is_shown(people: People, val
             assert "nonsense=1" not in html, name
 
 
-def test_no_page_does_what_is_asked_with_what_it_does_not_read(people: People, values: dict[str, Any]) -> None:
+def test_no_page_does_what_is_asked_with_what_it_does_not_read(
+    people: People, values: dict[str, Any]
+) -> None:
     for name in (name for name in PAGES if "POST" in MATRIX[name]):
         path = address(name, parameters_of()[name], values)
         for query, form in (("?nonsense=1", {}), ("", {"nonsense": "1"})):
@@ -64,7 +70,9 @@ def test_probes_read_no_parameter(client: Client, db: None, path: str) -> None:
     assert (answer.status_code, answer.json()["code"]) == (400, "unknown_parameter")
 
 
-def test_the_nearest_parameter_is_named_and_the_rest_is_kept(browser: Client, two_runs: list[Run]) -> None:
+def test_the_nearest_parameter_is_named_and_the_rest_is_kept(
+    browser: Client, two_runs: list[Run]
+) -> None:
     answer = browser.get("/collections/small/", {"measure": "AP", "sort": "P@3"})
     html = answer.content.decode()
     assert answer.status_code == 400
@@ -72,11 +80,15 @@ def test_the_nearest_parameter_is_named_and_the_rest_is_kept(browser: Client, tw
     assert "Ranked by P@3" in html
     assert "The page is shown without it." in html
     twice = browser.get("/collections/small/?sort=AP&sort=P@3&foo=1")
-    assert "Parameter &#x27;sort&#x27; is given 2 times; it takes one value" in twice.content.decode()
+    assert (
+        "Parameter &#x27;sort&#x27; is given 2 times; it takes one value" in twice.content.decode()
+    )
     assert "The page is shown without them." in twice.content.decode()
 
 
-def test_a_note_does_not_come_from_the_memory_of_answers(browser: Client, two_runs: list[Run]) -> None:
+def test_a_note_does_not_come_from_the_memory_of_answers(
+    browser: Client, two_runs: list[Run]
+) -> None:
     for _ in range(2):
         assert browser.get("/collections/small/?measure=AP").status_code == 400
         assert "Unknown parameter" not in browser.get("/collections/small/").content.decode()
@@ -126,7 +138,10 @@ def unread(page: str, html: str, looked_at: set[str]) -> list[str]:
         if 'method="post"' not in attributes:
             target = re.search(r'action="([^"]*)"', attributes)
             asked.append(
-                (urljoin(page.partition("?")[0], unescape(target[1] if target else "")), FIELD.findall(inside))
+                (
+                    urljoin(page.partition("?")[0], unescape(target[1] if target else "")),
+                    FIELD.findall(inside),
+                )
             )
     for where, fields in asked:
         parts = urlsplit(where)
@@ -137,12 +152,16 @@ def unread(page: str, html: str, looked_at: set[str]) -> list[str]:
         query = QueryDict(parts.query)
         twice = {name for name, given in query.lists() if len(given) > 1 and name not in LISTS}
         found += [
-            f"{page}: {where}: {name}" for name in {*query, *fields} - names | twice if not re.match(r"g\d", name)
+            f"{page}: {where}: {name}"
+            for name in {*query, *fields} - names | twice
+            if not re.match(r"g\d", name)
         ]
     return found
 
 
-def test_no_link_no_picture_and_no_form_asks_for_what_is_not_read(people: People, values: dict[str, Any]) -> None:
+def test_no_link_no_picture_and_no_form_asks_for_what_is_not_read(
+    people: People, values: dict[str, Any]
+) -> None:
     a, b = run_ids("one")
     both = f"runs={a},{b}"
     more = {
@@ -186,8 +205,12 @@ def two_runs(submit: Any) -> list[Run]:
     return [submit(GOOD), submit(POOR)]
 
 
-def test_the_board_stays_where_its_filter_cannot_be_read(browser: Client, two_runs: list[Run]) -> None:
-    answer = browser.get("/collections/small/", {"filter": "tag=BM25", "measures": "AP", "offset": "0"})
+def test_the_board_stays_where_its_filter_cannot_be_read(
+    browser: Client, two_runs: list[Run]
+) -> None:
+    answer = browser.get(
+        "/collections/small/", {"filter": "tag=BM25", "measures": "AP", "offset": "0"}
+    )
     html = answer.content.decode()
     assert answer.status_code == 400
     assert "write tag:BM25 for tag=BM25" in html
@@ -200,9 +223,17 @@ def test_the_board_stays_where_its_filter_cannot_be_read(browser: Client, two_ru
 @pytest.mark.parametrize(
     ("query", "told", "field"),
     [
-        ({"measures": "ndcg@10,AP"}, "unknown measure 'ndcg@10'; did you mean nDCG@10?", "measures"),
+        (
+            {"measures": "ndcg@10,AP"},
+            "unknown measure 'ndcg@10'; did you mean nDCG@10?",
+            "measures",
+        ),
         ({"measures": "mAP"}, "unknown measure 'mAP'; did you mean AP?", "measures"),
-        ({"add": "recall@100", "measures": "AP"}, "unknown measure 'recall@100'; did you mean R@100?", "add"),
+        (
+            {"add": "recall@100", "measures": "AP"},
+            "unknown measure 'recall@100'; did you mean R@100?",
+            "add",
+        ),
         ({"sort": "map@10", "measures": "AP"}, "unknown measure 'map@10'; did you mean AP@10?", ""),
     ],
 )
@@ -218,7 +249,9 @@ def test_the_board_stays_where_a_measure_is_unknown(
     assert [run.tag for run in two_runs if f">{run.tag}<" in html] == ["good", "poor"]
     if field:
         assert f'name="{field}"' in html
-        assert re.search(rf'name="{field}"[^>]* value="{re.escape(query[field])}"[^>]* aria-invalid="true"', html)
+        assert re.search(
+            rf'name="{field}"[^>]* value="{re.escape(query[field])}"[^>]* aria-invalid="true"', html
+        )
 
 
 def test_several_wrong_parameters_are_each_told(browser: Client, two_runs: list[Run]) -> None:
@@ -236,7 +269,9 @@ def test_several_wrong_parameters_are_each_told(browser: Client, two_runs: list[
     assert ">good<" in html
 
 
-def test_the_files_of_a_board_without_statistics_can_be_had(browser: Client, two_runs: list[Run]) -> None:
+def test_the_files_of_a_board_without_statistics_can_be_had(
+    browser: Client, two_runs: list[Run]
+) -> None:
     html = browser.get("/collections/small/?statistics=none&test=sign&alpha=0.1").content.decode()
     links = [unescape(link) for link in re.findall(r'href="([^"]*leaderboard/[^"]*)"', html)]
     assert len(links) == 5

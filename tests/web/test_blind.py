@@ -38,7 +38,9 @@ from tests.web.worlds import (
 )
 
 SMALL = "1 0 b 1\n3 0 q 1\n3 0 r 0\n"
-LATE = "9 0 nothing 3\n" + "".join(f"{topic} 0 d{doc} {doc % 4}\n" for topic in range(1, 8) for doc in range(9))
+LATE = "9 0 nothing 3\n" + "".join(
+    f"{topic} 0 d{doc} {doc % 4}\n" for topic in range(1, 8) for doc in range(9)
+)
 # Nobody of these is an organiser.
 OUTSIDERS = ("anonymous", "participant", "member", "other")
 QUERIES = (
@@ -47,7 +49,10 @@ QUERIES = (
     "filter=system:dense version:latest", "filter=measure:AP>0", "filter=status:failed OR run-1 own:yes",
 )  # fmt: skip
 MASKS = (
-    (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|\+00:00)?(?: UTC)?"), "<time>"),
+    (
+        re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|\+00:00)?(?: UTC)?"),
+        "<time>",
+    ),
     # Of pages; the list of what others did lately leaves out the year. Both are times of submission or writing.
     (re.compile(r"\d{1,2} [A-Z][a-z]{2}(?: \d{4})?, \d\d:\d\d(?::\d\d)?"), "<time>"),
     # The worlds may be made before and after midnight.
@@ -61,7 +66,15 @@ MASKS = (
     # How long it is until something ends.
     (re.compile(r"\b\d+ days(?: \d+ hours?)?\b"), "<time>"),
 )
-EVERYWHERE_THE_SAME = ("schema", "api-docs", "measures", "measure", "measures-page", "measure-page", "vega-script")
+EVERYWHERE_THE_SAME = (
+    "schema",
+    "api-docs",
+    "measures",
+    "measure",
+    "measures-page",
+    "measure-page",
+    "vega-script",
+)
 DIFFER_WHERE_OPEN = {
     "leaderboard", "comparison", "qrels-list", "run-values", "run-curve", "run-evaluations", "runs", "run",
     "collection", "collections", "home", "collection-page", "run-page", "ranking-page", "what-if", "what-if-page",
@@ -79,21 +92,37 @@ def make_world(people: People, slug: str, runs: int) -> str:
     make_collection(people, slug, blind=True, documents=9)
     for index in range(3):
         for role, team in (("participant", "guests"), ("member", "lab"), ("other", "others")):
-            content = (GOOD, POOR, GOOD + "7 Q0 a 1 1.0 good\n")[index].replace("Q0 c", f"Q0 c{role[0]}")
-            form = {"team": team, "tag": f"run-{index}", "metadata": json.dumps({"k": index}), "system": "dense"}
+            content = (GOOD, POOR, GOOD + "7 Q0 a 1 1.0 good\n")[index].replace(
+                "Q0 c", f"Q0 c{role[0]}"
+            )
+            form = {
+                "team": team,
+                "tag": f"run-{index}",
+                "metadata": json.dumps({"k": index}),
+                "system": "dense",
+            }
             assert submit_form(people.api[role], slug, content, **form).status_code == 202
     sent = list(Run.objects.filter(collection__slug=slug).order_by("created_at"))
     # In this order whatever time the sending takes, and before all that is sent afterwards.
     last = sent[-1].created_at
     later = [last + timedelta(microseconds=number) for number in range(runs)]
-    Run.objects.bulk_create(_copy(sent[number % 9], number, later[number]) for number in range(9, runs))
+    Run.objects.bulk_create(
+        _copy(sent[number % 9], number, later[number]) for number in range(9, runs)
+    )
     return slug
 
 
 def _copy(run: Run, number: int, later: datetime) -> Run:
     known = {field.attname: getattr(run, field.attname) for field in Run._meta.concrete_fields}
     return Run(
-        **{**known, "id": uuid.uuid4(), "digest": None, "tag": f"run-{number}", "created_at": later, **_UNVERSIONED}
+        **{
+            **known,
+            "id": uuid.uuid4(),
+            "digest": None,
+            "tag": f"run-{number}",
+            "created_at": later,
+            **_UNVERSIONED,
+        }
     )
 
 
@@ -111,7 +140,11 @@ def run_world_b(people: People, runs: int) -> None:
         if qrels is LATE:
             evaluate_all()
     people.api["owner"].post("/api/v1/collections/world-b/qrels/2/activate/")
-    waiting = list(Evaluation.objects.filter(qrels__version=2, qrels__collection__slug="world-b").order_by("pk"))
+    waiting = list(
+        Evaluation.objects.filter(qrels__version=2, qrels__collection__slug="world-b").order_by(
+            "pk"
+        )
+    )
     failed = {"error_code": "stored_file_corrupt", "error_message": "gone", "since": timezone.now()}
     Evaluation.objects.filter(pk=waiting[0].pk).update(state="failed", **failed)
     Evaluation.objects.filter(pk=waiting[3].pk).update(state="cancelled", error_code="run_deleted")
@@ -144,12 +177,20 @@ def asked_of(name: str) -> tuple[str, ...]:
         made = view()
         made.request, made.args, made.kwargs = None, (), {}
         read = set(parameters_read(made, "GET"))
-    unread = [query for query in QUERIES if not {part.split("=")[0] for part in query.split("&") if part} <= read]
+    unread = [
+        query
+        for query in QUERIES
+        if not {part.split("=")[0] for part in query.split("&") if part} <= read
+    ]
     return tuple(query for query in QUERIES if query not in unread[1:])
 
 
 def reading(
-    people: People, slug: str, queries: tuple[str, ...], roles: tuple[str, ...], names: Container[str] = MATRIX
+    people: People,
+    slug: str,
+    queries: tuple[str, ...],
+    roles: tuple[str, ...],
+    names: Container[str] = MATRIX,
 ) -> Iterator[tuple[str, Any]]:
     """Every address with every query, read by everybody who is no organiser, of an own and of another's run. HEAD
     answers as GET does, and OPTIONS nothing: tests/web/test_access.py."""
@@ -178,7 +219,10 @@ def writing(people: People, slug: str) -> Iterator[tuple[str, Any]]:
     """What a participant may send, and what is refused."""
     guest: APIClient = people.api["participant"]
     run = run_ids(slug)[0]
-    yield "again", submit_form(guest, slug, GOOD.replace("Q0 c", "Q0 cp"), team="guests", tag="run-0")
+    yield (
+        "again",
+        submit_form(guest, slug, GOOD.replace("Q0 c", "Q0 cp"), team="guests", tag="run-0"),
+    )
     yield "taken", submit_form(guest, slug, POOR, team="guests", tag="run-0")
     yield "new", submit_form(guest, slug, GOOD + "3 Q0 q 2 0.5 good\n", team="guests", tag="new")
     yield "dry", submit_form(guest, slug, GOOD, team="guests", tag="dry", dry_run="true")
@@ -209,7 +253,10 @@ def seen(answer: Any) -> tuple[int, list[tuple[str, str]], str]:
 
 
 def views_of(
-    people: People, slug: str, queries: tuple[str, ...] = QUERIES, roles: tuple[str, ...] = OUTSIDERS
+    people: People,
+    slug: str,
+    queries: tuple[str, ...] = QUERIES,
+    roles: tuple[str, ...] = OUTSIDERS,
 ) -> dict[str, Any]:
     only(slug)
     answers = itertools.chain(reading(people, slug, queries, roles), writing(people, slug))
@@ -218,19 +265,25 @@ def views_of(
 
 def told(people: People, make: Callable[[People, int], None], runs: int) -> dict[str, Any]:
     """What webhooks are told while a world is made: by team, what was written for it and how its owner reads it."""
-    teams = {slug: make_webhook(team=Team.objects.get(slug=slug)) for slug in ("guests", "others", "lab")}
+    teams = {
+        slug: make_webhook(team=Team.objects.get(slug=slug)) for slug in ("guests", "others", "lab")
+    }
     make(people, runs)
     announce_done()
     Webhook.objects.update(enabled=False)
     found: dict[str, Any] = {}
     for slug, webhook in teams.items():
-        written = webhook.deliveries.order_by("created_at").values_list("event", "body", "state", "attempts")
+        written = webhook.deliveries.order_by("created_at").values_list(
+            "event", "body", "state", "attempts"
+        )
         found[slug] = [tuple(masked(str(part)) for part in row) for row in written]
     read = people.api["other"].get(f"/api/v1/webhooks/{teams['others'].pk}/deliveries/")
     return {**found, "read": seen(read)}
 
 
-def test_deliveries_of_worlds_with_different_judgements_are_the_same(people: People, settings: Any) -> None:
+def test_deliveries_of_worlds_with_different_judgements_are_the_same(
+    people: People, settings: Any
+) -> None:
     """A3: the same number, order and bytes. The organisers' own webhook sees that much happened."""
     settings.EVALHUB_WEBHOOKS = True
     makers = (run_world_a, run_world_b, run_world_c)
@@ -277,7 +330,9 @@ def test_worlds_look_the_same_while_teams_see_their_own_results(people: People) 
     for make in (run_world_a, run_world_b):
         make(people, 9)
     Collection.objects.update(shown_to=Disclosure.TEAMS)
-    first, second = (views_of(people, slug, QUERIES[:1], ("participant",)) for slug in ("world-a", "world-b"))
+    first, second = (
+        views_of(people, slug, QUERIES[:1], ("participant",)) for slug in ("world-a", "world-b")
+    )
     assert first.keys() == second.keys()
     differ = {asked.split()[1].rstrip(",") for asked in first if first[asked] != second[asked]}
     assert differ == {"packet", "phase-results"}
@@ -323,8 +378,14 @@ def test_organisers_see_everything_while_it_is_blind(people: People, blind: str)
         board = client.get("/api/v1/collections/world-a/leaderboard/").json()
         assert board["ranked"] == 9, role
         assert client.get("/api/v1/collections/world-a/").json()["active_qrels"] == 1
-        assert len(client.get("/api/v1/collections/world-a/runs/?status=evaluated").json()["results"]) == 9
-        assert b"".join(client.get("/api/v1/collections/world-a/qrels/1/file/").streaming_content) == QRELS.encode()
+        assert (
+            len(client.get("/api/v1/collections/world-a/runs/?status=evaluated").json()["results"])
+            == 9
+        )
+        assert (
+            b"".join(client.get("/api/v1/collections/world-a/qrels/1/file/").streaming_content)
+            == QRELS.encode()
+        )
 
 
 def test_a_submitter_sees_a_run_as_received_and_nobody_elses(people: People, blind: str) -> None:
@@ -342,7 +403,11 @@ def test_a_submitter_sees_a_run_as_received_and_nobody_elses(people: People, bli
         }
     assert listed[0]["warnings"]["counts"] == {"topic_outside": 1, "tag_differs": 1}
     for kind, number in (("runs", 3), ("sessions", 0)):
-        received = people.api["participant"].get(f"/api/v1/collections/world-a/{kind}/?status=received").json()
+        received = (
+            people.api["participant"]
+            .get(f"/api/v1/collections/world-a/{kind}/?status=received")
+            .json()
+        )
         assert received["count"] == number, kind
     assert people.api["participant"].get("/api/v1/collections/world-a/").json()["runs"] == 3
     assert people.api["anonymous"].get("/api/v1/collections/world-a/").json()["runs"] == 0
@@ -422,8 +487,16 @@ def test_an_upload_says_nothing_of_the_judgements(people: People) -> None:
     make_collection(people, "listed", blind=True)
     add_qrels(people, "listed", "1 0 a 1\n77 0 z 1\n")
     run = submit_form(
-        client_of(people.users["other"]), "listed", GOOD, known=SimpleUploadedFile("known", KNOWN.encode())
+        client_of(people.users["other"]),
+        "listed",
+        GOOD,
+        known=SimpleUploadedFile("known", KNOWN.encode()),
     ).json()
     assert run["warnings"]["counts"] == {}
     assert "77" not in str(run["warnings"]) + str(run["known_warnings"])
-    assert upload(people.api["other"], "collections/listed/runs/", GOOD, tag="b", dry_run="true").json()["topics"] == 3
+    assert (
+        upload(
+            people.api["other"], "collections/listed/runs/", GOOD, tag="b", dry_run="true"
+        ).json()["topics"]
+        == 3
+    )

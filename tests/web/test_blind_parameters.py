@@ -32,9 +32,16 @@ QUERIES = (
 def worlds(people: People) -> tuple[str, ...]:
     for slug, metadata in OTHERS.items():
         make_collection(people, slug, blind=True)
-        own = {"team": "guests", "metadata": json.dumps({"k": 2, "b": "x"}), "costs": '{"latency_ms": 3}'}
+        own = {
+            "team": "guests",
+            "metadata": json.dumps({"k": 2, "b": "x"}),
+            "costs": '{"latency_ms": 3}',
+        }
         assert submit_form(people.api["participant"], slug, GOOD, **own).status_code == 202
-        other = {"metadata": json.dumps(metadata), "costs": json.dumps({"price": len(metadata)} if metadata else {})}
+        other = {
+            "metadata": json.dumps(metadata),
+            "costs": json.dumps({"price": len(metadata)} if metadata else {}),
+        }
         assert submit_form(people.api["owner"], slug, POOR, **other).status_code == 202
     return tuple(OTHERS)
 
@@ -51,7 +58,9 @@ def views(people: People, slug: str) -> dict[str, Any]:
             found[role, query] = seen(api), seen(page)
         for run in (own, other):
             for name in ("run-history", "run"):
-                found[role, name, run == own] = seen(people.api[role].get(reverse(name, args=[run])))
+                found[role, name, run == own] = seen(
+                    people.api[role].get(reverse(name, args=[run]))
+                )
     guest, many = people.api["participant"], reverse("runs-metadata", args=[slug])
     for body in (
         {"filter": "param:k", "metadata": {"kk": 1}, "dry_run": True},
@@ -59,14 +68,20 @@ def views(people: People, slug: str) -> dict[str, Any]:
         {"runs": [own, other], "metadata": {"kk": 1}},
         {"filter": "has:parameters", "rename": {"k": "kind"}, "metadata": {"kk": 1}},
     ):
-        found[json.dumps(body).replace(own, "own").replace(other, "other")] = seen(guest.patch(many, body))
+        found[json.dumps(body).replace(own, "own").replace(other, "other")] = seen(
+            guest.patch(many, body)
+        )
     found["after"] = seen(guest.get(reverse("parameters", args=[slug])))
     return found
 
 
-def test_worlds_with_different_parameters_of_others_look_the_same(people: People, worlds: tuple[str, ...]) -> None:
+def test_worlds_with_different_parameters_of_others_look_the_same(
+    people: People, worlds: tuple[str, ...]
+) -> None:
     first, *others = (views(people, slug) for slug in worlds)
-    assert {answer[0][0] for key, answer in first.items() if key[0] == "participant" and len(key) == 2} == {
+    assert {
+        answer[0][0] for key, answer in first.items() if key[0] == "participant" and len(key) == 2
+    } == {
         200,
         400,
         403,

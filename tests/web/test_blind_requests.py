@@ -12,7 +12,15 @@ from django.urls import reverse
 
 from runs.api.parameters import parameters_read
 from runs.models import Run
-from tests.web.test_blind import EVERYWHERE_THE_SAME, OUTSIDERS, only, run_world_a, run_world_b, run_world_c, seen
+from tests.web.test_blind import (
+    EVERYWHERE_THE_SAME,
+    OUTSIDERS,
+    only,
+    run_world_a,
+    run_world_b,
+    run_world_c,
+    seen,
+)
 from tests.web.test_matrix import BODIES, MATRIX, PAGES, parameters_of, patterns
 from tests.web.worlds import People, address, arguments, make_share, run_ids
 
@@ -30,7 +38,14 @@ DRAWN = (
     (re.compile(r'("code":"|/views/|/v/|[?&]view=)[2-9a-z]{10}\b'), r"\1<code>"),
 )
 # Most of these would tell of judgements. The last one selects one run: several are answered in the order of their ids.
-FILTERS = ("measure:AP>0", "-measure:AP>0.3", "status:ranked", "status:failed OR own:yes", "foo:x", "own:yes tag:run-1")
+FILTERS = (
+    "measure:AP>0",
+    "-measure:AP>0.3",
+    "status:ranked",
+    "status:failed OR own:yes",
+    "foo:x",
+    "own:yes tag:run-1",
+)
 # Everything of systems that is read; the members of their team see their own versions.
 OF_SYSTEMS = ("", "measure=AP", "measure=foo", "collection={0}", "collection={0}&measure=nDCG@10")
 
@@ -57,11 +72,22 @@ def bodies(name: str, method: str, slug: str, own: str, other: str) -> list[dict
     run = {"kind": "run", "run": own}
     asked: dict[tuple[str, str], list[dict[str, Any]]] = {
         ("experiment-page", "POST"): [*experiment, {"action": "baseline", "baseline": own}],
-        ("experiment", "PATCH"): [{"visibility": "collection"}, {"baseline": own}, {"baseline": other}],
+        ("experiment", "PATCH"): [
+            {"visibility": "collection"},
+            {"baseline": own},
+            {"baseline": other},
+        ],
         ("experiment-runs", "POST"): [{"add": [own]}, {"add": [other]}],
-        ("experiments-page", "POST"): [{"name": "New", "runs": own}, {"name": "New", "runs": other}],
+        ("experiments-page", "POST"): [
+            {"name": "New", "runs": own},
+            {"name": "New", "runs": other},
+        ],
         ("runs-metadata", "PATCH"): described,
-        ("comparison", "POST"): [{"runs": [own, other]}, {"baseline": own, "measures": ["foo"]}, {}],
+        ("comparison", "POST"): [
+            {"runs": [own, other]},
+            {"baseline": own, "measures": ["foo"]},
+            {},
+        ],
         ("queue-comparison", "POST"): [{"baseline": own}],
         ("shares", "POST"): [
             run,
@@ -72,8 +98,15 @@ def bodies(name: str, method: str, slug: str, own: str, other: str) -> list[dict
         ("shares-page", "POST"): [{"action": "create", "days": "30", **run}],
         ("views", "POST"): [{"name": "New", "query": f"filter={text}"} for text in FILTERS],
         ("label", "PUT"): [{"run": own}, {"run": other}],
-        ("my-runs-page", "POST"): [{"action": "withdraw", "runs": own}, {"action": "restore", "runs": own}],
-        ("run-parents", "PUT"): [{"parents": []}, {"parents": [{"run": other}]}, {"parents": [{"run": own}]}],
+        ("my-runs-page", "POST"): [
+            {"action": "withdraw", "runs": own},
+            {"action": "restore", "runs": own},
+        ],
+        ("run-parents", "PUT"): [
+            {"parents": []},
+            {"parents": [{"run": other}]},
+            {"parents": [{"run": own}]},
+        ],
         ("run-evaluations", "POST"): [{"scores": "float32"}, {"scores": "float64"}],
         ("manage-access-page", "POST"): [{"action": "release", "confirm": slug}],
     }
@@ -105,7 +138,9 @@ def sent(people: People, slug: str) -> Iterator[tuple[str, Any]]:
         for name, parameters in parameters_of().items():
             if run == other and not {"run", "run_id", "experiment", "note"} & set(parameters):
                 continue
-            for method in (method for method in MATRIX[name] if method not in ("GET", "HEAD", "OPTIONS")):
+            for method in (
+                method for method in MATRIX[name] if method not in ("GET", "HEAD", "OPTIONS")
+            ):
                 # What is asked of another's run is answered to everybody else as to the participant.
                 for role in OUTSIDERS if run == own else ("participant",):
                     client: Any = people.browsers[role] if name in PAGES else people.api[role]
@@ -113,7 +148,10 @@ def sent(people: People, slug: str) -> Iterator[tuple[str, Any]]:
                         if name == "logout":
                             continue
                         asked = f"{method} {name} {number} as {role}, run {run == own}"
-                        yield asked, answered(client, name, method, address(name, parameters, values), body)
+                        yield (
+                            asked,
+                            answered(client, name, method, address(name, parameters, values), body),
+                        )
 
 
 def shown(people: People, slug: str) -> Iterator[tuple[str, Any]]:

@@ -64,10 +64,14 @@ def test_columns_move_and_the_ranking_stays(browser: Client, board: Collection) 
     assert asked_by(address) == {"measures": ["P@5,AP"], "sort": ["AP"]}
     moved = page(browser, BOARD + address.partition("#")[0])
     assert names_of(moved) == ["P@5", "AP"]
-    assert [cells[1].split()[0] for cells in rows_of(moved)] == [cells[1].split()[0] for cells in rows_of(html)]
+    assert [cells[1].split()[0] for cells in rows_of(moved)] == [
+        cells[1].split()[0] for cells in rows_of(html)
+    ]
 
 
-def test_other_columns_are_added_moved_and_removed(browser: Client, submit: Submit, alice: User) -> None:
+def test_other_columns_are_added_moved_and_removed(
+    browser: Client, submit: Submit, alice: User
+) -> None:
     runs = [submit(GOOD, tag="good"), submit(POOR, tag="poor")]
     for run, k1 in zip(runs, (0.9, 1.2), strict=True):
         describe(run, {"k1": k1, "b": 0.4})
@@ -90,8 +94,12 @@ def test_other_columns_are_added_moved_and_removed(browser: Client, submit: Subm
     assert "label" in csv[0].split(",")
 
 
-@pytest.mark.parametrize("added", ["param:zzz", "zzz", "label," + ",".join(f"param:k{n}" for n in range(13))])
-def test_what_cannot_be_added_is_told_in_the_panel(browser: Client, submit: Submit, added: str) -> None:
+@pytest.mark.parametrize(
+    "added", ["param:zzz", "zzz", "label," + ",".join(f"param:k{n}" for n in range(13))]
+)
+def test_what_cannot_be_added_is_told_in_the_panel(
+    browser: Client, submit: Submit, added: str
+) -> None:
     run = submit(GOOD)
     describe(run, {f"k{n}": n for n in range(13)})
     html = page(browser, SMALL, 400, add=added)
@@ -106,15 +114,21 @@ def test_suggestions_know_columns(browser: Client) -> None:
     assert "<code>param:k1</code> a column" in html
 
 
-def test_an_empty_leaderboard_has_one_link_to_submit(browser: Client, collection: str, submit: Any) -> None:
+def test_an_empty_leaderboard_has_one_link_to_submit(
+    browser: Client, collection: str, submit: Any
+) -> None:
     assert len(links_of(page(browser, SMALL), "Check and submit a file")) == 1
     submit(GOOD)
     assert Run.objects.count() == 1
     assert len(links_of(page(browser, SMALL), "Check and submit a file")) == 1
 
 
-def test_a_scatter_plot_shows_all_runs_that_the_filter_shows(browser: Client, board: Collection) -> None:
-    html = page(browser, BOARD, measures="AP,P@5", chart="scatter", limit="3", filter="tag:r2,r3,r4")
+def test_a_scatter_plot_shows_all_runs_that_the_filter_shows(
+    browser: Client, board: Collection
+) -> None:
+    html = page(
+        browser, BOARD, measures="AP,P@5", chart="scatter", limit="3", filter="tag:r2,r3,r4"
+    )
     figure = html.split("<figure")[1]
     assert "Mean AP over mean P@5 of 3 of 12 ranked runs" in text_of(figure)
     assert "charts/scatter.svg?filter=tag%3Ar2%2Cr3%2Cr4&amp;x=P%405&amp;y=AP" in figure

@@ -10,7 +10,16 @@ from django.test import Client
 
 from runs.models import Collection, Run, User
 from tests.conftest import GOOD
-from tests.web.board_parts import BOARD, SMALL, Submit, board, browser, links_of, rows_of, statistics_of
+from tests.web.board_parts import (
+    BOARD,
+    SMALL,
+    Submit,
+    board,
+    browser,
+    links_of,
+    rows_of,
+    statistics_of,
+)
 from tests.web.test_pages import page, text_of
 
 pytestmark = pytest.mark.words
@@ -62,7 +71,13 @@ def test_a_measure_that_cannot_be_added_stays_in_its_field(browser: Client, subm
 
 def test_forms_keep_the_rest_of_the_view(browser: Client, submit: Submit) -> None:
     run = submit(GOOD)
-    view = {"measures": "AP", "sort": "AP", "order": "asc", "baseline": str(run.pk), "filter": "good"}
+    view = {
+        "measures": "AP",
+        "sort": "AP",
+        "order": "asc",
+        "baseline": str(run.pk),
+        "filter": "good",
+    }
     html = page(browser, SMALL, **view, offset="0")
     adding = next(form for form in html.split("<form")[1:] if 'action="#shown-columns"' in form)
     filtering = next(form for form in html.split("<form")[1:] if 'role="search"' in form)
@@ -92,7 +107,9 @@ def test_a_filter_that_nothing_is_and_one_that_is_wrong(browser: Client, board: 
 
 
 @pytest.mark.queries
-def test_quick_choices_write_into_the_filter(browser: Client, board: Collection, bob: User, api: Any) -> None:
+def test_quick_choices_write_into_the_filter(
+    browser: Client, board: Collection, bob: User, api: Any
+) -> None:
     Run.objects.filter(tag__in=["r1", "r2"]).update(team=bob.personal_team)
     html = page(browser, BOARD, filter="r* team:alice", measures="AP")
     assert links_of(html, "team:alice") == ["?filter=r%2A&measures=AP#leaderboard"]

@@ -17,7 +17,17 @@ from metrics.services.queue.lifecycle import claim
 from runs.models import Collection, Qrels, Run, User
 from tests.conftest import GOOD, POOR
 from tests.metrics.boards import make_board, simulated
-from tests.web.board_parts import BOARD, PIECE, SMALL, Submit, board, browser, links_of, rows_of, statistics_of
+from tests.web.board_parts import (
+    BOARD,
+    PIECE,
+    SMALL,
+    Submit,
+    board,
+    browser,
+    links_of,
+    rows_of,
+    statistics_of,
+)
 from tests.web.test_board_selection import form_of
 from tests.web.test_pages import SCRIPT_OR_STYLE, new_qrels, page, text_of
 
@@ -29,7 +39,11 @@ def test_each_row_says_how_sure_its_place_is(browser: Client, board: Collection)
     found, html = statistics_of(browser), page(browser, BOARD)
     for row, cells in zip(found["results"], rows_of(html), strict=True):
         ranks, value = row["statistics"]["rank"], row["values"]["AP"]
-        spread = f"{ranks['low']}–{ranks['high']}" if ranks["low"] != ranks["high"] else str(ranks["low"])
+        spread = (
+            f"{ranks['low']}–{ranks['high']}"
+            if ranks["low"] != ranks["high"]
+            else str(ranks["low"])
+        )
         assert cells[0] == f"{row['rank']} ({spread})"
         assert cells[3].startswith(f"{value['mean']:.4f}")
         assert f"95% interval {value['low']:.4f} to {value['high']:.4f}" in cells[3]
@@ -39,17 +53,25 @@ def test_each_row_says_how_sure_its_place_is(browser: Client, board: Collection)
 
 def test_bars_share_one_scale(browser: Client, board: Collection) -> None:
     html = page(browser, BOARD)
-    spans = [tuple(map(float, span)) for span in re.findall(r'class="span" d="M([\d.]+) 6H([\d.]+)"', html)]
+    spans = [
+        tuple(map(float, span))
+        for span in re.findall(r'class="span" d="M([\d.]+) 6H([\d.]+)"', html)
+    ]
     values = [row["values"]["AP"] for row in statistics_of(browser)["results"]]
     low, high = min(value["low"] for value in values), max(value["high"] for value in values)
-    drawn = [[(value[end] - low) / (high - low) * 90 for end in ("low", "high")] for value in values]
+    drawn = [
+        [(value[end] - low) / (high - low) * 90 for end in ("low", "high")] for value in values
+    ]
     np.testing.assert_allclose(spans, drawn, atol=0.06)
     assert f"<span>{low:.2f}</span><span>{high:.2f}</span>" in html
 
 
 def test_a_tier_begins_with_a_line(browser: Client, board: Collection) -> None:
     tiers = [row["statistics"]["tier"] for row in statistics_of(browser)["results"]]
-    opened = ["opens" in classes for classes in re.findall(r'<tr class="(ranked[^"]*)"', page(browser, BOARD))]
+    opened = [
+        "opens" in classes
+        for classes in re.findall(r'<tr class="(ranked[^"]*)"', page(browser, BOARD))
+    ]
     assert opened == [False, *(tier != above for above, tier in pairwise(tiers))]
     assert any(opened)
 
@@ -58,7 +80,10 @@ def test_a_board_without_statistics(browser: Client, board: Collection) -> None:
     html = page(browser, BOARD, statistics="none")
     assert "interval" not in html.split('aria-label="Leaderboard"')[1].split("</table>")[0]
     (back,) = links_of(html, "Show intervals, tiers and ranks")
-    assert "interval" in page(browser, BOARD + back.partition("#")[0]).split('aria-label="Leaderboard"')[1]
+    assert (
+        "interval"
+        in page(browser, BOARD + back.partition("#")[0]).split('aria-label="Leaderboard"')[1]
+    )
     assert rows_of(html)[0][0] == "1"
 
 
@@ -114,17 +139,25 @@ def test_a_baseline_that_is_none_leaves_the_board(browser: Client, board: Collec
 
 
 def test_the_notes_tell_how_the_order_was_tested(browser: Client, board: Collection) -> None:
-    baseline = links_of(page(browser, BOARD), "make r0 the baseline")[0].partition("baseline=")[2].partition("#")[0]
+    baseline = (
+        links_of(page(browser, BOARD), "make r0 the baseline")[0]
+        .partition("baseline=")[2]
+        .partition("#")[0]
+    )
     for test, told, families, head in (
         ("paired_t", "paired t test, Holm's correction over {}, alpha = 0.05", ("66 pairs", "11 pairs"), "p (Holm)"),
         ("randomised_tukey_hsd", "randomised Tukey HSD test, accounting for all {} at once, alpha = 0.05",
          ("66 pairs",), "p for all pairs"),
     ):  # fmt: skip
-        text = unescape(text_of(page(browser, BOARD, statistics="all", test=test, baseline=baseline)))
+        text = unescape(
+            text_of(page(browser, BOARD, statistics="all", test=test, baseline=baseline))
+        )
         assert head in text
         notes = text.split("How reliable")[1]
         assert notes.count("alpha = 0.05") == 2
-        assert {family for family in ("66 pairs", "11 pairs") if told.format(family) in notes} == set(families)
+        assert {
+            family for family in ("66 pairs", "11 pairs") if told.format(family) in notes
+        } == set(families)
 
 
 def test_what_takes_long_comes_after_the_page(
@@ -132,7 +165,9 @@ def test_what_takes_long_comes_after_the_page(
 ) -> None:
     monkeypatch.setattr(board_statistics, "_MOST_SECONDS", 0.0)
     html = page(browser, BOARD, measures="AP", limit="5")
-    assert re.search(rf'hx-get="{re.escape(PIECE)}\?measures=AP&amp;limit=5"\s+hx-trigger="load"', html)
+    assert re.search(
+        rf'hx-get="{re.escape(PIECE)}\?measures=AP&amp;limit=5"\s+hx-trigger="load"', html
+    )
     assert rows_of(html)[0][0] == "1 (…)"
     assert "95% interval" in rows_of(html)[0][3]
     assert "Tiers" not in text_of(html).split("How reliable")[1].split("Judged@10")[0]
@@ -142,7 +177,10 @@ def test_what_takes_long_comes_after_the_page(
     assert re.match(r"1 \(\d", rows_of(piece)[0][0])
     assert "Tiers" in piece
     # Without scripts a link asks for the same.
-    assert any("statistics=all" in part for part in re.findall(r"<noscript>(.*?)</noscript>", html, re.DOTALL))
+    assert any(
+        "statistics=all" in part
+        for part in re.findall(r"<noscript>(.*?)</noscript>", html, re.DOTALL)
+    )
     assert re.match(r"1 \(\d", rows_of(page(browser, BOARD, statistics="all"))[0][0])
 
 
@@ -165,14 +203,20 @@ def test_own_runs_are_named(browser: Client, board: Collection, alice: User, bob
     assert "own:yes" not in page(browser, BOARD).split('class="quick"')[-1].split("</span>")[0]
     browser.force_login(bob)
     html = page(browser, BOARD)
-    assert [cells[1].split()[:2] for cells in rows_of(html) if "yours" in cells[1]] == [["r1", "yours"]]
-    assert [cells[1].split()[0] for cells in rows_of(page(browser, BOARD, filter="own:yes"))] == ["r1"]
+    assert [cells[1].split()[:2] for cells in rows_of(html) if "yours" in cells[1]] == [
+        ["r1", "yours"]
+    ]
+    assert [cells[1].split()[0] for cells in rows_of(page(browser, BOARD, filter="own:yes"))] == [
+        "r1"
+    ]
     browser.force_login(alice)
     assert page(browser, BOARD).count(">yours<") == 11
 
 
 def test_rows_below_the_ranked_ones_say_why(browser: Client, submit: Submit) -> None:
-    runs = [submit(GOOD, tag=f"run-{state}") for state in ("ranked", "queued", "evaluating", "failed")]
+    runs = [
+        submit(GOOD, tag=f"run-{state}") for state in ("ranked", "queued", "evaluating", "failed")
+    ]
     Evaluation.objects.filter(run__in=runs[1:]).update(state="queued", topics_answered=None)
     assert claim(Evaluation.objects.get(run=runs[2]).pk)
     Evaluation.objects.filter(run=runs[3]).update(state="failed")
@@ -252,7 +296,9 @@ def test_stale_rows_are_marked(browser: Client, api: Any, submit: Submit) -> Non
     submit(POOR)
     new_qrels(api)
     html = page(browser, SMALL, measures="AP")
-    assert [(cells[0], cells[1].split()[1:4]) for cells in rows_of(html)] == [("–", ["stale,", "qrels", "v1"])] * 2
+    assert [(cells[0], cells[1].split()[1:4]) for cells in rows_of(html)] == [
+        ("–", ["stale,", "qrels", "v1"])
+    ] * 2
     assert "2 runs in the queue." in text_of(html)
     assert links_of(html, "status:stale") == ["?measures=AP&filter=status%3Astale#leaderboard"]
 
@@ -265,21 +311,33 @@ def test_the_chart_shows_the_runs_of_the_view(browser: Client, board: Collection
     for link in set(re.findall(r'(?:src|srcset)="([^"]+)"', figure)):
         answer = browser.get(link.replace("&amp;", "&"))
         assert answer.status_code == 200, link
-    svg = browser.get("/api/v1/collections/board/charts/means.svg?filter=tag:r1&sort=P@5").content.decode()
+    svg = browser.get(
+        "/api/v1/collections/board/charts/means.svg?filter=tag:r1&sort=P@5"
+    ).content.decode()
     assert re.findall(r">\d+\. (r\d+)<", svg) == ["r10", "r11", "r1"]
 
 
 @pytest.mark.parametrize("statistics", ["", "none", "intervals"])
-def test_every_form_of_the_board_has_its_whole_view(browser: Client, board: Collection, statistics: str) -> None:
+def test_every_form_of_the_board_has_its_whole_view(
+    browser: Client, board: Collection, statistics: str
+) -> None:
     run = str(Run.objects.get(tag="r3").pk)
-    view = {"measures": "AP,P@5", "sort": "P@5", "filter": "r1 OR r3", "baseline": run, "statistics": statistics}
+    view = {
+        "measures": "AP,P@5",
+        "sort": "P@5",
+        "filter": "r1 OR r3",
+        "baseline": run,
+        "statistics": statistics,
+    }
     html = page(browser, BOARD, **view, limit="1")
     links = {
         name: links_of(html.split("Export this leaderboard:")[1], name)[0]
         for name in ("JSON", "CSV", "LaTeX", "Markdown", "trec_eval")
     }
     answers = {name: browser.get(link) for name, link in links.items()}
-    assert {name: answer.status_code for name, answer in answers.items()} == dict.fromkeys(links, 200)
+    assert {name: answer.status_code for name, answer in answers.items()} == dict.fromkeys(
+        links, 200
+    )
     found = answers["JSON"].json()
     assert (found["sort"], found["count"], len(found["results"])) == ("P@5", 4, 1)
     parts = {
@@ -289,7 +347,11 @@ def test_every_form_of_the_board_has_its_whole_view(browser: Client, board: Coll
     }
     assert found["statistics"]["parts"] == parts[statistics]
     assert len(answers["CSV"].content.decode().strip().splitlines()) >= 4
-    assert all("attachment" in answer["Content-Disposition"] for name, answer in answers.items() if name != "JSON")
+    assert all(
+        "attachment" in answer["Content-Disposition"]
+        for name, answer in answers.items()
+        if name != "JSON"
+    )
 
 
 def test_a_wide_board_keeps_its_head_and_its_names(browser: Client, submit: Submit) -> None:
@@ -300,7 +362,9 @@ def test_a_wide_board_keeps_its_head_and_its_names(browser: Client, submit: Subm
     assert not SCRIPT_OR_STYLE.search(html.encode())
 
 
-def test_more_runs_need_no_more_queries(browser: Client, alice: User, django_assert_max_num_queries: Any) -> None:
+def test_more_runs_need_no_more_queries(
+    browser: Client, alice: User, django_assert_max_num_queries: Any
+) -> None:
     make_board(alice.personal_team, {"AP": simulated(60, 20), "P@5": simulated(60, 20)})
     browser.force_login(alice)
     with django_assert_max_num_queries(32):

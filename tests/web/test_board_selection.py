@@ -30,19 +30,26 @@ def browser(db: None) -> Client:
 
 @pytest.fixture
 def board(alice: User) -> Collection:
-    return make_board(alice.personal_team, {"AP": simulated(12, 20), "P@5": simulated(12, 20, seed=6)})
+    return make_board(
+        alice.personal_team, {"AP": simulated(12, 20), "P@5": simulated(12, 20, seed=6)}
+    )
 
 
 def form_of(html: str) -> list[tuple[str, str]]:
     """What the form sends: its own fields, and the ticked boxes that belong to it."""
     form = html.split('<form id="selection"')[1].split("</form>", maxsplit=1)[0]
     hidden = re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', form)
-    boxes = re.findall(r'<input type="checkbox" form="selection" name="(select)" value="([^"]*)"[^>]* checked>', html)
+    boxes = re.findall(
+        r'<input type="checkbox" form="selection" name="(select)" value="([^"]*)"[^>]* checked>',
+        html,
+    )
     return [(name, unescape(value)) for name, value in [*hidden, *boxes]]
 
 
 def boxes_of(html: str) -> list[str]:
-    return re.findall(r'<input type="checkbox" form="selection" name="select" value="([^"]*)"', html)
+    return re.findall(
+        r'<input type="checkbox" form="selection" name="select" value="([^"]*)"', html
+    )
 
 
 def send(browser: Client, fields: list[tuple[str, str]], **more: str) -> str:
@@ -127,7 +134,9 @@ def test_all_are_compared_when_that_is_asked_for(browser: Client, board: Collect
 
 def test_the_baseline_goes_with_the_chosen_runs(browser: Client, board: Collection) -> None:
     first, second, third = (run.pk for run in Run.objects.order_by("tag")[:3])
-    answer = browser.get(BOARD, {"compare": "selected", "select": f"{first},{second}", "baseline": str(third)})
+    answer = browser.get(
+        BOARD, {"compare": "selected", "select": f"{first},{second}", "baseline": str(third)}
+    )
     asked = parse_qs(urlsplit(answer["Location"]).query)
     assert (asked["baseline"], asked["family"]) == ([str(third)], ["all"])
 

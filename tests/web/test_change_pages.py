@@ -38,7 +38,9 @@ def test_a_run_is_described_withdrawn_and_restored(browser: Client, submit: Any)
     assert browser.post(path, {"action": "describe", "description": "x"}).status_code == 400
     assert browser.post(path, {"action": "restore"})["Location"] == f"/runs/{run.pk}/"
     assert Evaluation.objects.get(run=run).state == "evaluated"
-    actions = AuditEvent.objects.filter(actor="alice").order_by("id").values_list("action", flat=True)
+    actions = (
+        AuditEvent.objects.filter(actor="alice").order_by("id").values_list("action", flat=True)
+    )
     assert list(actions)[-3:] == ["run.changed", "run.deleted", "run.restored"]
     assert browser.post(path, {"action": "restore"}).status_code == 400
 
@@ -59,22 +61,40 @@ def test_labels_are_made_moved_and_deleted(browser: Client, submit: Any) -> None
         refused = browser.post(other, {"action": "label", **fields})
         assert (refused.status_code, says in refused.content.decode()) == (status, True), fields
     (expected,) = set(re.findall(r'name="expected" value="([^"]*)"', page(browser, other)))
-    assert browser.post(other, {"action": "label", "label": "main", "expected": expected}).status_code == 303
+    assert (
+        browser.post(other, {"action": "label", "label": "main", "expected": expected}).status_code
+        == 303
+    )
     assert "Move label main to good" in page(browser, path)
-    moves = LabelMove.objects.order_by("pk").values_list("from_run", "to_run", "note", "by__username")
-    assert list(moves) == [(None, first.pk, "the first", "alice"), (first.pk, second.pk, "", "alice")]
+    moves = LabelMove.objects.order_by("pk").values_list(
+        "from_run", "to_run", "note", "by__username"
+    )
+    assert list(moves) == [
+        (None, first.pk, "the first", "alice"),
+        (first.pk, second.pk, "", "alice"),
+    ]
     # It has been moved since the page was read.
     stale = browser.post(path, {"action": "delete-label", "label": "main", "expected": expected})
     assert (stale.status_code, Label.objects.count()) == (409, 1)
-    assert browser.post(path, {"action": "delete-label", "label": "main", "expected": second.pk}).status_code == 303
+    assert (
+        browser.post(
+            path, {"action": "delete-label", "label": "main", "expected": second.pk}
+        ).status_code
+        == 303
+    )
     assert not Label.objects.exists()
     assert "Label main deleted." in text_of(page(browser, other))
     gone = browser.post(path, {"action": "delete-label", "label": "main"})
-    assert (gone.status_code, "here is no label main any more" in gone.content.decode()) == (409, True)
+    assert (gone.status_code, "here is no label main any more" in gone.content.decode()) == (
+        409,
+        True,
+    )
     assert "deleted" not in text_of(page(browser, path))
 
 
-def test_a_labelled_run_is_withdrawn_with_its_labels_where_asked(browser: Client, submit: Any) -> None:
+def test_a_labelled_run_is_withdrawn_with_its_labels_where_asked(
+    browser: Client, submit: Any
+) -> None:
     path = f"/runs/{submit(GOOD).pk}/change/"
     assert "drop_labels" not in page(browser, path)
     browser.post(path, {"action": "label", "label": "main"})

@@ -25,7 +25,9 @@ MANY = "/collections/many/comparison/"
 PAIRED = ("Paired t test", "Wilcoxon", "Sign test", "Randomisation test", "Bootstrap test")
 
 
-def test_two_runs_begin_with_who_is_better_and_by_how_much(browser: Client, pair: tuple[Run, Run]) -> None:
+def test_two_runs_begin_with_who_is_better_and_by_how_much(
+    browser: Client, pair: tuple[Run, Run]
+) -> None:
     html = page(browser, SMALL, measures="AP", runs=ids(*pair))
     assert "<title>good and poor · Small" in html
     assert "<h1>good and poor" in html
@@ -38,24 +40,31 @@ def test_two_runs_begin_with_who_is_better_and_by_how_much(browser: Client, pair
     test = found["tests"]["paired_t"]
     ahead = f"good is ahead of poor by {found['difference']:.4f} AP; 3 topics are too few to tell this from chance."
     assert f"{ahead} no verdict: too few topics" in text
-    assert f"95% interval {test['low']:+.4f} to {test['high']:+.4f}; p = {test['p_value']:.4f}" in text
+    assert (
+        f"95% interval {test['low']:+.4f} to {test['high']:+.4f}; p = {test['p_value']:.4f}" in text
+    )
     assert "better on 3 topics, worse on 0" in text
     assert "Only 3 topics: the variance estimate is poor" in text
 
 
 def test_every_test_of_a_pair_stands_side_by_side(browser: Client, pair: tuple[Run, Run]) -> None:
     html = page(browser, SMALL, measures="AP", runs=ids(*pair), tests="sign")
-    table = re.search(r'<table class="stacked" aria-describedby="tests-caption".*?</table>', html, re.DOTALL)
+    table = re.search(
+        r'<table class="stacked" aria-describedby="tests-caption".*?</table>', html, re.DOTALL
+    )
     assert table
     rows = [text_of(row) for row in re.findall(r"<tr>.*?</tr>", table[0], re.DOTALL)[1:]]
     assert len(rows) == len(PAIRED)
     assert rows[0].startswith("Sign test selected Does one run win on more topics")
     for name in PAIRED:
         assert any(row.startswith(name) for row in rows), name
-    tests = asked(browser, API, measures="AP", runs=",".join(ids(*pair)), tests="sign,wilcoxon")["measures"][0][
-        "pairs"
-    ][0]
-    for name, row in (("sign", rows[0]), ("wilcoxon", next(row for row in rows if row.startswith("Wilcoxon")))):
+    tests = asked(browser, API, measures="AP", runs=",".join(ids(*pair)), tests="sign,wilcoxon")[
+        "measures"
+    ][0]["pairs"][0]
+    for name, row in (
+        ("sign", rows[0]),
+        ("wilcoxon", next(row for row in rows if row.startswith("Wilcoxon"))),
+    ):
         assert f"{tests['tests'][name]['p_value']:.4f}" in row
     assert "too few topics" in rows[0]
     assert "do not agree" not in text_of(html)
@@ -68,17 +77,23 @@ def test_the_direction_is_that_of_the_better_run_whatever_the_order_or_measure(
         for order in (ids(*pair), ids(*reversed(pair))):
             text = text_of(page(browser, SMALL, measures=measure, runs=order))
             assert re.search(rf"good is ahead of poor by [\d.]+ {measure}", text), text[:600]
-    against = text_of(page(browser, SMALL, measures="AP", runs=ids(*pair), baseline=str(pair[0].pk)))
+    against = text_of(
+        page(browser, SMALL, measures="AP", runs=ids(*pair), baseline=str(pair[0].pk))
+    )
     assert "good is ahead of poor by" in against
 
 
-def test_two_runs_are_told_apart_in_sizes_and_topics(browser: Client, pair: tuple[Run, Run]) -> None:
+def test_two_runs_are_told_apart_in_sizes_and_topics(
+    browser: Client, pair: tuple[Run, Run]
+) -> None:
     html = page(browser, SMALL, measures="AP", runs=ids(*pair))
     text = text_of(html)
     for name in ("Relative", "Cohen&#x27;s d", "Hedges&#x27;s g", "Wins, ties, losses 3, 0, 0"):
         assert name in text, name
     topics = re.findall(r'topic=(\d+)#rankings">\d+</a>', html)
-    values = asked(browser, "/api/v1/collections/small/difference/", runs=",".join(ids(*pair)), measure="AP")["topics"]
+    values = asked(
+        browser, "/api/v1/collections/small/difference/", runs=",".join(ids(*pair)), measure="AP"
+    )["topics"]
     expected = sorted(values, key=lambda topic: -abs(topic["difference"]))
     assert topics[: len(expected)] == [topic["topic_id"] for topic in expected]
     # Without a topic the means differ as those of the others do.
@@ -103,10 +118,15 @@ def test_two_rankings_stand_beside_each_other(browser: Client, pair: tuple[Run, 
     assert "has no judgements" in page(browser, SMALL, 404, runs=ids(*pair), topic="77")
 
 
-def test_runs_are_read_against_the_ideal_and_the_best_of_them(browser: Client, pair: tuple[Run, Run]) -> None:
+def test_runs_are_read_against_the_ideal_and_the_best_of_them(
+    browser: Client, pair: tuple[Run, Run]
+) -> None:
     html = page(browser, SMALL, runs=ids(*pair), curve="CG", ranks="1,2")
     table = html[html.index('aria-label="Readings"') :]
-    rows = [text_of(row) for row in re.findall(r"<tr>.*?</tr>", table[: table.index("</table>")], re.DOTALL)]
+    rows = [
+        text_of(row)
+        for row in re.findall(r"<tr>.*?</tr>", table[: table.index("</table>")], re.DOTALL)
+    ]
     # GOOD finds all that there is; POOR ends at 2/3.
     assert rows[1:] == [
         "1 good best 2.0000 2.0000 0.0000 0.0% 1 1", "poor 0.0000 2.0000 2.0000 100.0% never never",
@@ -116,12 +136,19 @@ def test_runs_are_read_against_the_ideal_and_the_best_of_them(browser: Client, p
     address = re.search(r'href="(/api/v1/collections/small/curves/[^"]*)"', html)
     assert address
     body = asked(browser, markup.unescape(address[1]))
-    assert [run["curves"][0]["readings"]["needed_for_best"][:2] for run in body["runs"]] == [[1, 2], [None, None]]
+    assert [run["curves"][0]["readings"]["needed_for_best"][:2] for run in body["runs"]] == [
+        [1, 2],
+        [None, None],
+    ]
 
 
 def test_the_slowest_run_is_set_against_the_best(browser: Client, submit: Submit) -> None:
     rankings = {"1": "buac", "2": "yx", "3": "wz"}
-    late = "".join(f"{topic} Q0 {d} 1 {-at} late\n" for topic, docs in rankings.items() for at, d in enumerate(docs))
+    late = "".join(
+        f"{topic} Q0 {d} 1 {-at} late\n"
+        for topic, docs in rankings.items()
+        for at, d in enumerate(docs)
+    )
     runs = submit(GOOD), submit(late, tag="late")
     text = text_of(page(browser, SMALL, runs=ids(*runs), curve="CG", ranks="1,2"))
     # LATE has 4/3 at rank 2, 2 at rank 3 and 7/3, all that there is, at rank 4.
@@ -133,12 +160,20 @@ def test_the_slowest_run_is_set_against_the_best(browser: Client, submit: Submit
 def test_precision_over_recall_of_both_is_chosen(browser: Client, pair: tuple[Run, Run]) -> None:
     html = page(browser, SMALL, runs=ids(*pair), rel="2", interp="interval")
     text = text_of(html)
-    assert "the highest from each point of recall to the next. Documents of level 2 and above count as relevant" in text
+    assert (
+        "the highest from each point of recall to the next. Documents of level 2 and above count as relevant"
+        in text
+    )
     address = re.search(r'href="(/api/v1/collections/small/precision-recall/[^"]*)"', html)
     assert address
     body = asked(browser, markup.unescape(address[1]))
-    assert (body["interp"], [run["curves"][0]["rel"] for run in body["runs"]]) == ("interval", [2, 2])
-    assert "name one level with rel=" in page(browser, SMALL, 400, runs=ids(*pair), rel="all", level="all")
+    assert (body["interp"], [run["curves"][0]["rel"] for run in body["runs"]]) == (
+        "interval",
+        [2, 2],
+    )
+    assert "name one level with rel=" in page(
+        browser, SMALL, 400, runs=ids(*pair), rel="all", level="all"
+    )
 
 
 def test_a_topic_is_chosen_by_its_difference(browser: Client, pair: tuple[Run, Run]) -> None:
@@ -160,10 +195,14 @@ def test_identical_runs_have_nothing_to_tell(browser: Client, submit: Submit) ->
     twins = submit(GOOD, tag="one"), submit(GOOD, tag="two")
     text = text_of(page(browser, SMALL, measures="AP", runs=ids(*twins)))
     assert "have the same AP on every topic. no verdict: too few topics" in text
-    assert "3 documents in both rankings" in text_of(page(browser, SMALL, runs=ids(*twins), topic="1"))
+    assert "3 documents in both rankings" in text_of(
+        page(browser, SMALL, runs=ids(*twins), topic="1")
+    )
 
 
-def test_which_runs_have_a_curve_is_chosen(browser: Client, many: list[Run], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_which_runs_have_a_curve_is_chosen(
+    browser: Client, many: list[Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
     for module in ("answers", "many_runs"):
         monkeypatch.setattr(f"metrics.pages.comparisons.{module}.MAX_TOGETHER", 2)
     html = page(browser, MANY)
@@ -177,7 +216,9 @@ def test_which_runs_have_a_curve_is_chosen(browser: Client, many: list[Run], mon
     for chart in ("curves", "precision-recall"):
         assert re.search(rf'/charts/{chart}\.svg\?[^"]*runs={other}[&"]', html)
     assert "at most 2" in page(browser, MANY, 400, draw=[run for run, _ in offered][:3])
-    assert "is not among the compared runs" in page(browser, MANY, 400, draw="00000000-0000-0000-0000-000000000000")
+    assert "is not among the compared runs" in page(
+        browser, MANY, 400, draw="00000000-0000-0000-0000-000000000000"
+    )
 
 
 def test_the_curve_of_both_is_chosen(browser: Client, pair: tuple[Run, Run]) -> None:
@@ -185,12 +226,24 @@ def test_the_curve_of_both_is_chosen(browser: Client, pair: tuple[Run, Run]) -> 
     assert "DCG at ranks 1 to 5, the mean of 3 topics. At rank 5: good" in html
     assert "<option selected>DCG</option>" in html
     assert "has no curve" in page(browser, SMALL, 400, runs=ids(*pair), curve="AP")
-    assert "This curve can fall" in page(browser, SMALL, runs=ids(*pair), curve="nDCG(norm='average')")
+    assert "This curve can fall" in page(
+        browser, SMALL, runs=ids(*pair), curve="nDCG(norm='average')"
+    )
     assert html.count("depth=5") > 3
 
 
-def test_the_sentence_to_report_has_all_that_makes_it_again(browser: Client, pair: tuple[Run, Run]) -> None:
-    html = page(browser, SMALL, measures="AP", runs=ids(*pair), tests="randomisation", resamples="4000", seed="7")
+def test_the_sentence_to_report_has_all_that_makes_it_again(
+    browser: Client, pair: tuple[Run, Run]
+) -> None:
+    html = page(
+        browser,
+        SMALL,
+        measures="AP",
+        runs=ids(*pair),
+        tests="randomisation",
+        resamples="4000",
+        seed="7",
+    )
     sentence = markup.unescape(re.search(r'<p id="sentence">(.*?)</p>', html, re.DOTALL)[1])  # type: ignore[index]
     for part in (
         "by AP on 3 topics of Small (qrels version 1)", "Test (two-sided): randomisation test",
@@ -206,11 +259,15 @@ def test_many_runs_have_tiers_ranks_a_heat_map_and_pairs(browser: Client, many: 
     text = text_of(html)
     answer = asked(browser, "/api/v1/collections/many/comparison/")
     family = answer["measures"][0]["tests"]["paired_t"]
-    assert f"{family['significant']} of 15 differences are significant at 0.05: paired t test, Holm" in text
+    assert (
+        f"{family['significant']} of 15 differences are significant at 0.05: paired t test, Holm"
+        in text
+    )
     assert html.count("<figure") == 4
     for run, group in zip(answer["runs"], family["groups"], strict=True):
         row = re.search(
-            rf'<tr><td class="number rank"[^>]*>\d+</td><th[^>]*><a href="/runs/{run["id"]}/">.*?</tr>', html
+            rf'<tr><td class="number rank"[^>]*>\d+</td><th[^>]*><a href="/runs/{run["id"]}/">.*?</tr>',
+            html,
         )
         assert row
         assert f'data-head="Tier">{group["tier"]}</td><td' in row[0]
@@ -255,14 +312,19 @@ def test_many_runs_against_a_baseline(browser: Client, many: list[Run]) -> None:
 
 def test_several_measures_are_shown_one_by_one(browser: Client, many: list[Run]) -> None:
     path = "/collections/many/comparison/"
-    first, second = (text_of(page(browser, path, measures="nDCG@10, AP", by=by)) for by in ("", "AP"))
+    first, second = (
+        text_of(page(browser, path, measures="nDCG@10, AP", by=by)) for by in ("", "AP")
+    )
     assert "nDCG@10 of 6 runs" in first
     assert "AP of 6 runs" in second
     assert "unknown measure" in page(browser, path, 400, measures="nDCG@10, AP", by="foo")
 
 
 def test_several_tests_say_where_they_part(browser: Client, many: list[Run]) -> None:
-    path, query = "/api/v1/collections/many/comparison/", {"tests": "paired_t,sign", "correction": "none"}
+    path, query = (
+        "/api/v1/collections/many/comparison/",
+        {"tests": "paired_t,sign", "correction": "none"},
+    )
     (measure,) = asked(browser, path, **query)["measures"]
     # A level between the two p values of a pair: one of the tests finds it, the other one does not.
     tests = measure["pairs"][0]["tests"]
@@ -280,7 +342,15 @@ def test_several_tests_say_where_they_part(browser: Client, many: list[Run]) -> 
 def test_the_form_has_what_the_address_says(browser: Client, many: list[Run]) -> None:
     chosen = ids(*many[:3])
     path = "/collections/many/comparison/"
-    html = page(browser, path, runs=chosen, tests="wilcoxon", correction="bonferroni", alpha="0.01", seed="5")
+    html = page(
+        browser,
+        path,
+        runs=chosen,
+        tests="wilcoxon",
+        correction="bonferroni",
+        alpha="0.01",
+        seed="5",
+    )
     for run in many:
         ticked = f'name="runs" value="{run.pk}" checked' in html
         assert ticked == (str(run.pk) in chosen)
@@ -297,10 +367,18 @@ def test_the_form_has_what_the_address_says(browser: Client, many: list[Run]) ->
 
 @pytest.mark.parametrize("number", [2, 6])
 def test_every_file_is_of_this_comparison(browser: Client, many: list[Run], number: int) -> None:
-    query = {"runs": ids(*many[:number]), "measures": "AP", "tests": ["sign", "wilcoxon"], "alpha": "0.01"}
+    query = {
+        "runs": ids(*many[:number]),
+        "measures": "AP",
+        "tests": ["sign", "wilcoxon"],
+        "alpha": "0.01",
+    }
     html = page(browser, "/collections/many/comparison/", **query)
     block = html[html.index("Export:") :]
-    links = [markup.unescape(link) for link in re.findall(r'<a href="([^"]+)"', block[: block.index("</p>")])]
+    links = [
+        markup.unescape(link)
+        for link in re.findall(r'<a href="([^"]+)"', block[: block.index("</p>")])
+    ]
     assert len(links) == 4
     contents = []
     for link in links:
@@ -322,14 +400,18 @@ def test_every_picture_of_the_page_can_be_drawn(browser: Client, many: list[Run]
             assert (answer.status_code, answer["Content-Type"]) == (200, "image/svg+xml"), source
 
 
-def test_a_stale_run_is_not_compared_and_the_page_says_so(browser: Client, api: Any, pair: tuple[Run, Run]) -> None:
+def test_a_stale_run_is_not_compared_and_the_page_says_so(
+    browser: Client, api: Any, pair: tuple[Run, Run]
+) -> None:
     new_qrels(api)
     html = page(browser, SMALL, 400, runs=ids(*pair))
     assert "is not evaluated against the active judgements" in html
     assert "A run may be stale" in html
 
 
-def test_a_blind_collection_compares_nothing_for_outsiders(browser: Client, pair: tuple[Run, Run]) -> None:
+def test_a_blind_collection_compares_nothing_for_outsiders(
+    browser: Client, pair: tuple[Run, Run]
+) -> None:
     Collection.objects.update(blind=True)
     html = page(browser, SMALL, runs=ids(*pair))
     assert "Blind" in html
@@ -337,7 +419,9 @@ def test_a_blind_collection_compares_nothing_for_outsiders(browser: Client, pair
     assert "ETag" not in browser.get(SMALL)
 
 
-def test_hostile_names_are_text_in_every_part(browser: Client, alice: Any, pair: tuple[Run, Run]) -> None:
+def test_hostile_names_are_text_in_every_part(
+    browser: Client, alice: Any, pair: tuple[Run, Run]
+) -> None:
     Collection.objects.update(name=HOSTILE, level_labels={"1": HOSTILE})
     for number, run in enumerate(pair):
         Run.objects.filter(pk=run.pk).update(tag=f"{HOSTILE}{number}")
@@ -375,6 +459,8 @@ def test_ranks_and_means_stand_side_by_side(browser: Client, many: list[Run]) ->
     assert len(rows) == 1 + len(many) + len(many) * (len(many) - 1) // 2 + 2
     exported = re.search(r'href="([^"]+export/md/[^"]+)"', html)
     assert exported
-    written = body_of(browser.get(markup.unescape(exported[1]))).decode().replace("\\", "").casefold()
+    written = (
+        body_of(browser.get(markup.unescape(exported[1]))).decode().replace("\\", "").casefold()
+    )
     lines = [line.replace("|", " ").split() for line in written.splitlines()[2:-2]]
     assert [[markup.unescape(word).casefold() for word in row] for row in rows[1:]] == lines

@@ -14,7 +14,17 @@ from tests.web.worlds import People, add_qrels, make_collection, make_session_se
 pytestmark = pytest.mark.words
 
 COLLECTION = "/api/v1/collections/one/"
-MALFORMED = ("nonsense", '"open', '"a" "b"', "W/", 'w/"a"', '"a",', "", '"a\x7f"', '"' + "a" * 2000 + '"')
+MALFORMED = (
+    "nonsense",
+    '"open',
+    '"a" "b"',
+    "W/",
+    'w/"a"',
+    '"a",',
+    "",
+    '"a\x7f"',
+    '"' + "a" * 2000 + '"',
+)
 
 
 def asked(client: APIClient, method: str, path: str, tag: str, body: Any = None) -> tuple[int, str]:
@@ -31,14 +41,19 @@ def test_the_later_of_two_writers_is_told(people: People, values: dict[str, Any]
     assert asked(staff, "patch", COLLECTION, tag, {"name": "Second"}) == (412, "changed_meanwhile")
     assert Collection.objects.get().name == "First"
     # Whoever has read it again, and whoever does not ask, changes it.
-    assert asked(staff, "patch", COLLECTION, owner.get(COLLECTION)["ETag"], {"name": "Second"})[0] == 200
+    assert (
+        asked(staff, "patch", COLLECTION, owner.get(COLLECTION)["ETag"], {"name": "Second"})[0]
+        == 200
+    )
     assert asked(staff, "patch", COLLECTION, "*", {"name": "Third"})[0] == 200
     assert owner.patch(COLLECTION, {"name": "Fourth"}).status_code == 200
 
 
 @pytest.mark.queries
 @pytest.mark.parametrize("kind", ["runs", "session-sets"])
-def test_runs_and_session_sets_have_tags_as_well(people: People, values: dict[str, Any], kind: str) -> None:
+def test_runs_and_session_sets_have_tags_as_well(
+    people: People, values: dict[str, Any], kind: str
+) -> None:
     guest = people.api["participant"]
     path = f"/api/v1/{kind}/{values['run' if kind == 'runs' else 'session_set']}/"
     tag = guest.get(path)["ETag"]
@@ -50,7 +65,9 @@ def test_runs_and_session_sets_have_tags_as_well(people: People, values: dict[st
     assert asked(guest, "delete", path, changed["ETag"]) == (204, "")
 
 
-def test_what_moves_by_itself_refuses_nobodys_change(people: People, values: dict[str, Any]) -> None:
+def test_what_moves_by_itself_refuses_nobodys_change(
+    people: People, values: dict[str, Any]
+) -> None:
     run = f"/api/v1/runs/{values['run']}/"
     tags = [people.api["owner"].get(path)["ETag"] for path in (COLLECTION, run)]
     add_qrels(people, "one", "1 0 a 2\n")
@@ -61,21 +78,40 @@ def test_what_moves_by_itself_refuses_nobodys_change(people: People, values: dic
 
 @pytest.mark.queries
 @pytest.mark.parametrize("tag", MALFORMED)
-def test_a_condition_that_says_nothing_is_refused(people: People, values: dict[str, Any], tag: str) -> None:
-    guest, owner, run = people.api["participant"], people.api["owner"], f"/api/v1/runs/{values['run']}/"
+def test_a_condition_that_says_nothing_is_refused(
+    people: People, values: dict[str, Any], tag: str
+) -> None:
+    guest, owner, run = (
+        people.api["participant"],
+        people.api["owner"],
+        f"/api/v1/runs/{values['run']}/",
+    )
     for client, method, path in (
         (guest, "patch", run), (guest, "delete", run), (guest, "get", run), (owner, "patch", COLLECTION),
         (owner, "get", f"{COLLECTION}leaderboard/"), (owner, "post", "/api/v1/collections/"),
     ):  # fmt: skip
-        assert asked(client, method, path, tag, {} if method != "get" else None) == (400, "bad_etag"), path
+        assert asked(client, method, path, tag, {} if method != "get" else None) == (
+            400,
+            "bad_etag",
+        ), path
     assert Run.objects.filter(pk=values["run"], deleted_at=None).exists()
 
 
 def test_an_address_that_compares_nothing_says_so(people: People, values: dict[str, Any]) -> None:
     owner = people.api["owner"]
-    for method, path in (("post", "/api/v1/collections/"), ("put", f"{COLLECTION}topics/"), ("post", "/api/v1/teams/")):
-        assert asked(owner, method, path, '"any"', {"slug": "two", "name": "Two"}) == (400, "bad_etag"), path
-    assert asked(people.api["anonymous"], "patch", COLLECTION, "nonsense", {}) == (401, "not_authenticated")
+    for method, path in (
+        ("post", "/api/v1/collections/"),
+        ("put", f"{COLLECTION}topics/"),
+        ("post", "/api/v1/teams/"),
+    ):
+        assert asked(owner, method, path, '"any"', {"slug": "two", "name": "Two"}) == (
+            400,
+            "bad_etag",
+        ), path
+    assert asked(people.api["anonymous"], "patch", COLLECTION, "nonsense", {}) == (
+        401,
+        "not_authenticated",
+    )
 
 
 def test_the_tag_of_what_is_blind_tells_nothing(people: People) -> None:

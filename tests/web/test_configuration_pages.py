@@ -56,12 +56,20 @@ def test_changes_since_the_baseline_are_marked(client: Client, board: Collection
     names = re.findall(r'<a href="/runs/[^"]+">(r\d)</a>', page)
     assert names[0] == "r0"
     cells = {
-        name: re.findall(r'<td(?: class="([^"]*)")?>\s*(?:<span[^>]*>.\s*</span>)?\s*([^<]*?)</td>', row)
-        for name, row in re.findall(r'<tr><th scope="row" class="fixed">(\w+).*?</th>(.*?)</tr>', page, re.DOTALL)
+        name: re.findall(
+            r'<td(?: class="([^"]*)")?>\s*(?:<span[^>]*>.\s*</span>)?\s*([^<]*?)</td>', row
+        )
+        for name, row in re.findall(
+            r'<tr><th scope="row" class="fixed">(\w+).*?</th>(.*?)</tr>', page, re.DOTALL
+        )
     }
     assert set(cells) == {"k1", "model", "note", "seed"}
     kinds = dict(zip(names, cells["model"], strict=True))
-    assert (kinds["r0"][1], kinds["r2"][0].split()[0], kinds["r2"][1]) == ("&lt;b&gt;", "removed", "not set")
+    assert (kinds["r0"][1], kinds["r2"][0].split()[0], kinds["r2"][1]) == (
+        "&lt;b&gt;",
+        "removed",
+        "not set",
+    )
     assert dict(zip(names, cells["note"], strict=True))["r2"][1] == "new"
     # A text that looks like a number is in quotes; one of the runs is hidden on a phone.
     assert dict(zip(names, cells["k1"], strict=True))["r2"][1] == "&quot;1.2&quot;"
@@ -91,37 +99,60 @@ def test_many_runs_take_pages_and_equal_ones_say_so(client: Client, board: Colle
     assert refused.status_code == 400
     assert 'value="param:k&gt;1"' in refused.content.decode()
     bare = make_board(board.team, {"AP": simulated(2, 5)}, "bare")
-    assert "None of these runs says how it was made" in shown(client, f"/collections/{bare.slug}/configurations/")
-    assert f'href="{PAGE}?filter=param%3Anote"' not in shown(client, "/collections/board/parameters/")
+    assert "None of these runs says how it was made" in shown(
+        client, f"/collections/{bare.slug}/configurations/"
+    )
+    assert f'href="{PAGE}?filter=param%3Anote"' not in shown(
+        client, "/collections/board/parameters/"
+    )
     linked = shown(client, "/collections/board/parameters/", filter="param:model")
     assert f'href="{PAGE}?filter=param%3Amodel"' in linked
 
 
-def test_many_compared_runs_show_the_parameters_that_differ(client: Client, board: Collection) -> None:
+def test_many_compared_runs_show_the_parameters_that_differ(
+    client: Client, board: Collection
+) -> None:
     address = "/collections/board/comparison/"
     many = client.get(address, {"baseline": run_id("r0")})
     assert 'k1 0.9 23 1.2 1 "1.2" 1 model <b> 24 not set 1' in text_of(many)
-    assert f"baseline={run_id('r0')}" in re.findall(rf'href="({PAGE}[^"]+)"', many.content.decode())[0]
+    assert (
+        f"baseline={run_id('r0')}" in re.findall(rf'href="({PAGE}[^"]+)"', many.content.decode())[0]
+    )
 
 
 def test_two_compared_runs_show_the_parameters_that_differ(
     client: Client, api: APIClient, submit: Callable[..., Run]
 ) -> None:
     same = {"b": 0.4, "model": "BM25"}
-    runs = [submit(content, tag=tag) for tag, content in (("a", GOOD), ("b", POOR), ("c", POOR.replace("q", "z")))]
-    for run, metadata in zip(runs, ({"k1": 1.2, **same}, {"k1": "1.2", **same}, {"k1": 1.2, **same}), strict=True):
+    runs = [
+        submit(content, tag=tag)
+        for tag, content in (("a", GOOD), ("b", POOR), ("c", POOR.replace("q", "z")))
+    ]
+    for run, metadata in zip(
+        runs, ({"k1": 1.2, **same}, {"k1": "1.2", **same}, {"k1": 1.2, **same}), strict=True
+    ):
         run.metadata = metadata
         run.save()
     store_parameters(runs[0].collection, runs)
     address = "/collections/small/comparison/"
     two = client.get(address, {"runs": [str(run.pk) for run in runs[:2]]})
-    assert 'Parameters that differ Parameter a b k1 1.2 "1.2" 1 of 3 parameters differs.' in text_of(two)
-    (side_by_side,) = re.findall(r'href="(/collections/small/configurations/[^"]+)"', two.content.decode())
-    assert "1 of 3 parameters differs among 2 runs" in text_of(client.get(html.unescape(side_by_side)))
+    assert (
+        'Parameters that differ Parameter a b k1 1.2 "1.2" 1 of 3 parameters differs.'
+        in text_of(two)
+    )
+    (side_by_side,) = re.findall(
+        r'href="(/collections/small/configurations/[^"]+)"', two.content.decode()
+    )
+    assert "1 of 3 parameters differs among 2 runs" in text_of(
+        client.get(html.unescape(side_by_side))
+    )
     equal = {"runs": [str(runs[0].pk), str(runs[2].pk)]}
     assert "No difference in 3 parameters" in text_of(client.get(address, equal))
     # The page is not remembered beyond a change of a parameter or of its role.
-    assert api.patch(f"/api/v1/runs/{runs[2].pk}/", {"metadata": {"k1": 7}}, format="json").status_code == 200
+    assert (
+        api.patch(f"/api/v1/runs/{runs[2].pk}/", {"metadata": {"k1": 7}}, format="json").status_code
+        == 200
+    )
     assert "1 of 3 parameters differs." in text_of(client.get(address, equal))
     ParameterKey.objects.filter(name="k1").update(role="ignored")
     assert "No difference in 2 parameters" in text_of(client.get(address, equal))
@@ -131,11 +162,15 @@ def test_a_run_says_what_changed_since_a_label(client: Client, board: Collection
     address, main = f"/runs/{run_id('r2')}/", Run.objects.get(tag="r1")
     assert "Changed since" not in text_of(client.get(address))
     Label.objects.create(collection=board, team=main.team, name="main", run=main)
-    assert 'Changed since main, r1 Parameter r1 r2 k1 1.2 "1.2" model <b> not set' in text_of(client.get(address))
+    assert 'Changed since main, r1 Parameter r1 r2 k1 1.2 "1.2" model <b> not set' in text_of(
+        client.get(address)
+    )
     assert "Changed since" not in text_of(client.get(f"/runs/{main.pk}/"))
     asked = text_of(client.get(address, {"baseline": run_id("r0")}))
     assert "Changed since r0 Parameter r0 r2 k1 0.9" in asked
-    assert client.get(address, {"baseline": "00000000-0000-4000-8000-000000000000"}).status_code == 400
+    assert (
+        client.get(address, {"baseline": "00000000-0000-4000-8000-000000000000"}).status_code == 400
+    )
     pinned = shown(client, "/collections/board/", baseline=run_id("r0"))
     assert f'href="/runs/{run_id("r2")}/?baseline={run_id("r0")}"' in pinned
     assert f'href="/runs/{run_id("r2")}/"' in shown(client, "/collections/board/")

@@ -27,7 +27,9 @@ def paths() -> Any:
 
 def test_the_documentation_has_the_same_codes_by_status() -> None:
     documented: dict[frozenset[int], set[str]] = {}
-    for statuses, codes in re.findall(r"^\| ([\d, ]{3,})[^|]*\| (.*) \|$", ERRORS.read_text(), re.MULTILINE):
+    for statuses, codes in re.findall(
+        r"^\| ([\d, ]{3,})[^|]*\| (.*) \|$", ERRORS.read_text(), re.MULTILINE
+    ):
         key = frozenset(int(text) for text in re.findall(r"\d{3}", statuses))
         # What stands in brackets is said of a code.
         named = re.findall(r"`([a-z_]+)`", re.sub(r"\([^)]*\)", "", codes))
@@ -136,4 +138,7 @@ def test_the_page_of_all_calls_has_first_calls_of_this_server(people: People) ->
     assert '<a class="brand" href="/">' in html
     assert "member</a>" in html
     script = people.browsers["member"].get("/api/v1/docs/?script=")
-    assert (script["Content-Type"], b'url: "/api/v1/schema/"' in script.content) == ("application/javascript", True)
+    assert (script["Content-Type"], b'url: "/api/v1/schema/"' in script.content) == (
+        "application/javascript",
+        True,
+    )

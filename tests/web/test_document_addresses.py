@@ -27,14 +27,23 @@ def test_an_address_of_documents_names_a_server_and_an_id(pattern: str) -> None:
         check_document_url(pattern)
 
 
-def test_documents_are_linked_where_the_collection_says_so(api: APIClient, submit: Callable[..., Run]) -> None:
+def test_documents_are_linked_where_the_collection_says_so(
+    api: APIClient, submit: Callable[..., Run]
+) -> None:
     run = submit(GOOD.replace(" a ", " a/b?c&d "))
-    assert upload(api, "collections/small/qrels/", "1 0 a/b?c&d 2\n2 0 x 1\n3 0 z 1\n").status_code == 201
+    assert (
+        upload(api, "collections/small/qrels/", "1 0 a/b?c&d 2\n2 0 x 1\n3 0 z 1\n").status_code
+        == 201
+    )
     paths = ("/collections/small/topics/1/", f"/runs/{run.pk}/ranking/?topic=1&qrels=1")
     assert not any("example.org" in Client().get(path).content.decode() for path in paths)
     wrong = api.patch("/api/v1/collections/small/", {"document_url": "example.org"}, format="json")
     assert (wrong.status_code, wrong.json()["errors"][0]["pointer"]) == (400, "/document_url")
-    told = api.patch("/api/v1/collections/small/", {"document_url": "https://example.org/d?id={doc_id}"}, format="json")
+    told = api.patch(
+        "/api/v1/collections/small/",
+        {"document_url": "https://example.org/d?id={doc_id}"},
+        format="json",
+    )
     assert told.json()["document_url"] == "https://example.org/d?id={doc_id}"
     address = document_address(Collection.objects.get(slug="small"), "a/b?c&d")
     assert address == "https://example.org/d?id=a%2Fb%3Fc%26d"

@@ -51,19 +51,32 @@ def text_of(html: str) -> str:
 
 def send(client: Client, address: str, status: int = 303, **form: Any) -> str:
     answer = client.post(address, form)
-    assert answer.status_code == status, (address, answer.status_code, text_of(answer.content.decode())[:500])
+    assert answer.status_code == status, (
+        address,
+        answer.status_code,
+        text_of(answer.content.decode())[:500],
+    )
     return str(answer["Location"]) if status == 303 else answer.content.decode()
 
 
 def test_runs_are_grouped_from_a_leaderboard(browser: Client, runs: list[str]) -> None:
     chosen = ",".join(runs[:2])
     asked = {"select": runs[:2], "group": "runs", "filter": "r"}
-    assert browser.get("/collections/board/", asked)["Location"] == f"/experiments/?runs={'%2C'.join(runs[:2])}"
+    assert (
+        browser.get("/collections/board/", asked)["Location"]
+        == f"/experiments/?runs={'%2C'.join(runs[:2])}"
+    )
     assert 'name="group"' in page(browser, "/collections/board/", group="runs")
     assert "Group 2 runs" in text_of(page(browser, "/experiments/", runs=chosen))
-    made = send(browser, "/experiments/", action="create", name="A study of k1!", team="lab", runs=chosen)
+    made = send(
+        browser, "/experiments/", action="create", name="A study of k1!", team="lab", runs=chosen
+    )
     study = Experiment.objects.get()
-    assert (study.slug, study.visibility, made) == ("a-study-of-k1", "team", f"/experiments/{study.pk}/")
+    assert (study.slug, study.visibility, made) == (
+        "a-study-of-k1",
+        "team",
+        f"/experiments/{study.pk}/",
+    )
     shown = text_of(page(browser, made))
     assert "Experiment A study of k1! created" in shown
     assert [f"r{number}" in shown for number in range(3)] == [True, True, False]
@@ -73,7 +86,10 @@ def test_runs_are_grouped_from_a_leaderboard(browser: Client, runs: list[str]) -
     send(browser, "/experiments/", action="add", experiment=str(study.pk), runs=more)
     assert "1 run added; 1 was in it already." in text_of(page(browser, made))
     for form, words in (
-        ({"action": "create", "name": "A study of k1!", "team": "lab"}, "has an experiment 'a-study-of-k1' already"),
+        (
+            {"action": "create", "name": "A study of k1!", "team": "lab"},
+            "has an experiment 'a-study-of-k1' already",
+        ),
         ({"action": "create", "name": ""}, "may not be blank"),
         ({"action": "add", "experiment": "x", "runs": more}, "choose an experiment"),
         ({"action": "create", "name": "B", "runs": "x"}, "is not the id of a run"),
@@ -83,7 +99,9 @@ def test_runs_are_grouped_from_a_leaderboard(browser: Client, runs: list[str]) -
     assert "Log in to make experiments" in text_of(page(Client(), "/experiments/"))
 
 
-def test_an_experiment_is_changed_on_its_page(browser: Client, runs: list[str], lab: Team, bob: User) -> None:
+def test_an_experiment_is_changed_on_its_page(
+    browser: Client, runs: list[str], lab: Team, bob: User
+) -> None:
     study = Experiment.objects.create(team=lab, slug="study", name="Study")
     address = f"/experiments/{study.pk}/"
     assert "No runs yet" in page(browser, address)
@@ -100,7 +118,14 @@ def test_an_experiment_is_changed_on_its_page(browser: Client, runs: list[str], 
     assert sorted(map(int, ranks)) == sorted(means[tag][0] for tag in ("r0", "r1"))
     difference = f"{means['r1'][1] - means['r0'][1]:+.4f}".replace("-", "−")
     assert difference in text
-    send(browser, address, action="describe", name="Renamed", goal="see https://example.org/x", visibility="collection")
+    send(
+        browser,
+        address,
+        action="describe",
+        name="Renamed",
+        goal="see https://example.org/x",
+        visibility="collection",
+    )
     shown = page(Client(), address)
     assert '<a href="https://example.org/x" rel="nofollow">' in shown
     assert 'name="action"' not in shown
@@ -114,7 +139,9 @@ def test_an_experiment_is_changed_on_its_page(browser: Client, runs: list[str], 
     # Bob is a member, and no organiser of what is shared.
     member = Client()
     member.force_login(bob)
-    assert "only organisers of their collections may change it" in text_of(send(member, address, 403, action="delete"))
+    assert "only organisers of their collections may change it" in text_of(
+        send(member, address, 403, action="delete")
+    )
     assert send(browser, address, action="delete") == "/experiments/"
     assert (Experiment.objects.count(), Run.objects.filter(deleted_at=None).count()) == (0, 4)
 
@@ -161,22 +188,37 @@ def test_my_runs_are_filtered_grouped_withdrawn_and_restored(
     others = Team.objects.create(slug="others", name="Others")
     make_scored("theirs", others, simulated(1, 5))
     whole = text_of(page(browser, "/runs/"))
-    assert ("6 runs" in whole, "Collection second" in whole, "theirs" in whole) == (True, True, False)
+    assert ("6 runs" in whole, "Collection second" in whole, "theirs" in whole) == (
+        True,
+        True,
+        False,
+    )
     assert "2 runs" in text_of(page(browser, "/runs/?status=evaluated", filter="-team:lab"))
     assert "4 runs" in text_of(page(browser, "/runs/", collection="board"))
     wrong = text_of(page(browser, "/runs/", 400, filter="measure:AP>0.1"))
     assert ("about the leaderboard of one collection" in wrong, "6 runs" in wrong) == (True, True)
-    assert send(browser, "/runs/", action="group", runs=runs[:2]).startswith(f"/experiments/?runs={runs[0]},{runs[1]}")
-    move_label(run=Run.objects.select_related("team", "collection").get(pk=runs[1]), name="main", user=alice)
+    assert send(browser, "/runs/", action="group", runs=runs[:2]).startswith(
+        f"/experiments/?runs={runs[0]},{runs[1]}"
+    )
+    move_label(
+        run=Run.objects.select_related("team", "collection").get(pk=runs[1]),
+        name="main",
+        user=alice,
+    )
     refused = send(browser, "/runs/", 409, action="withdraw", runs=runs[:2])
     assert "r1 is labelled main" in text_of(refused)
     assert Run.objects.filter(deleted_at=None).count() == 7
     send(browser, "/runs/", action="withdraw", runs=runs[:2], drop_labels="yes", filter="team:lab")
     assert "2 runs withdrawn" in text_of(page(browser, "/runs/"))
     listed = browser.get("/api/v1/me/runs/withdrawn/").json()["results"]
-    assert {(run["tag"], run["withdrawn_at"] is None) for run in listed} == {("r0", False), ("r1", False)}
+    assert {(run["tag"], run["withdrawn_at"] is None) for run in listed} == {
+        ("r0", False),
+        ("r1", False),
+    }
     # The stored file of these runs was never there: restoring says so.
-    assert "no longer stored" in text_of(send(browser, "/runs/", 409, action="restore", runs=[runs[0]]))
+    assert "no longer stored" in text_of(
+        send(browser, "/runs/", 409, action="restore", runs=[runs[0]])
+    )
     for form, words in (
         ({"action": "withdraw"}, "Select runs first"),
         ({"action": "withdraw", "runs": "x"}, "Choose runs"),
@@ -186,10 +228,19 @@ def test_my_runs_are_filtered_grouped_withdrawn_and_restored(
     assert "not yours" in text_of(send(browser, "/runs/", 404, action="withdraw", runs=[foreign]))
 
 
-def test_my_runs_over_rest_know_parameters_of_every_collection(api: Any, runs: list[str], alice: User) -> None:
+def test_my_runs_over_rest_know_parameters_of_every_collection(
+    api: Any, runs: list[str], alice: User
+) -> None:
     make_scored("second", alice.personal_team, simulated(2, 5))
-    for run, k1 in ((runs[0], 0.9), (runs[1], "high"), (Run.objects.get(collection__slug="second", tag="r1").pk, 1.2)):
-        assert api.patch(f"/api/v1/runs/{run}/", {"metadata": {"k1": k1}}, format="json").status_code == 200
+    for run, k1 in (
+        (runs[0], 0.9),
+        (runs[1], "high"),
+        (Run.objects.get(collection__slug="second", tag="r1").pk, 1.2),
+    ):
+        assert (
+            api.patch(f"/api/v1/runs/{run}/", {"metadata": {"k1": k1}}, format="json").status_code
+            == 200
+        )
 
     def tags(**query: str) -> list[str]:
         answer = api.get("/api/v1/me/runs/", query)
@@ -232,7 +283,9 @@ def test_notes_are_written_on_their_pages_and_shown_where_they_belong(
     assert "Only its author" in text_of(refused)
     # A note belongs to the page of what it is about.
     assert send(browser, f"{board}notes/", 404, action="delete", note=str(note.pk))
-    assert "may not be blank" in text_of(send(browser, f"{run}notes/", 400, action="write", text=" "))
+    assert "may not be blank" in text_of(
+        send(browser, f"{run}notes/", 400, action="write", text=" ")
+    )
     send(browser, f"{run}notes/", action="delete", note=str(note.pk))
     assert send(member, f"/experiments/{study.pk}/notes/", action="write", text="k1 is all") == (
         f"/experiments/{study.pk}/#notes"
@@ -246,13 +299,17 @@ def test_notes_are_written_on_their_pages_and_shown_where_they_belong(
     assert "k1 is all" in text_of(page(browser, "/"))
 
 
-def test_the_submit_form_offers_the_experiments_of_the_reader(browser: Client, runs: list[str], lab: Team) -> None:
+def test_the_submit_form_offers_the_experiments_of_the_reader(
+    browser: Client, runs: list[str], lab: Team
+) -> None:
     assert 'name="experiment"' not in page(browser, "/collections/board/submit/")
     study = Experiment.objects.create(team=lab, slug="study", name="Study")
     assert "Study (lab)" in text_of(page(browser, "/collections/board/submit/"))
     file = SimpleUploadedFile("good.run", GOOD.encode())
     form = {"action": "submit", "file": file, "experiment": str(study.pk)}
-    assert "Team alice has no experiment" in text_of(send(browser, "/collections/board/submit/", 400, **form))
+    assert "Team alice has no experiment" in text_of(
+        send(browser, "/collections/board/submit/", 400, **form)
+    )
     file.seek(0)
     send(browser, "/collections/board/submit/", team="lab", **form)
     assert [run.tag for run in study.runs.all()] == ["good"]

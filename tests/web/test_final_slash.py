@@ -16,7 +16,9 @@ from tests.web.worlds import add_qrels, address, arguments, make_collection, mak
 
 pytestmark = pytest.mark.words
 RUNS = "/api/v1/collections/small/runs"
-CHANGING = [(name, method) for name, methods in MATRIX.items() for method in methods if method != "GET"]
+CHANGING = [
+    (name, method) for name, methods in MATRIX.items() for method in methods if method != "GET"
+]
 
 
 def send(client: APIClient, path: str, **headers: str) -> Any:
@@ -31,11 +33,17 @@ def test_a_file_sent_without_the_slash_is_stored(api: APIClient, collection: str
     assert [str(run.pk) for run in Run.objects.all()] == [answer.json()["id"]]
 
 
-def test_both_forms_of_an_address_are_one_request_to_an_idempotency_key(api: APIClient, collection: str) -> None:
+def test_both_forms_of_an_address_are_one_request_to_an_idempotency_key(
+    api: APIClient, collection: str
+) -> None:
     answers = [send(api, path, **{"Idempotency-Key": "one"}) for path in (RUNS, f"{RUNS}/", RUNS)]
     assert [answer.status_code for answer in answers] == [202, 202, 202]
     assert len({answer.json()["id"] for answer in answers}) == 1
-    assert [answer.headers.get("Idempotent-Replayed") for answer in answers] == [None, "true", "true"]
+    assert [answer.headers.get("Idempotent-Replayed") for answer in answers] == [
+        None,
+        "true",
+        "true",
+    ]
     assert Run.objects.count() == 1
 
 
@@ -47,10 +55,16 @@ def test_no_request_that_changes_something_is_redirected_to_its_slash(db: None) 
     for name, method in CHANGING:
         whole = address(name, parameters_of()[name], values)
         answer = people.api["anonymous"].generic(method, whole.removesuffix("/"))
-        assert answer.status_code == people.api["anonymous"].generic(method, whole).status_code, (name, method)
+        assert answer.status_code == people.api["anonymous"].generic(method, whole).status_code, (
+            name,
+            method,
+        )
         assert answer.status_code != 301, (name, method)
         # The same view has seen it, under the same address.
-        assert answer.wsgi_request.resolver_match.view_name.rpartition(":")[2] == name, (name, method)
+        assert answer.wsgi_request.resolver_match.view_name.rpartition(":")[2] == name, (
+            name,
+            method,
+        )
         assert answer.wsgi_request.path == whole, (name, method)
 
 
@@ -83,5 +97,7 @@ def test_a_form_of_a_page_needs_its_csrf_token_either_way(alice: User, collectio
 
 def test_passwords_are_counted_either_way(settings: Any, db: None) -> None:
     settings.EVALHUB_LOGIN_RATE = 2
-    codes = [Client().post("/login", {"username": "a", "password": "b"}).status_code for _ in range(4)]
+    codes = [
+        Client().post("/login", {"username": "a", "password": "b"}).status_code for _ in range(4)
+    ]
     assert codes == [200, 200, 429, 429]

@@ -29,7 +29,11 @@ def test_the_first_account_needs_the_code_of_the_server(db: None, own_data_folde
         ({"code": earlier}, "code", "This is not the code"),
         ({"code": ""}, "code", "This is not the code"),
         ({"code": code, "again": "other"}, "again", "The two passwords differ"),
-        ({"code": code, "password": "short", "again": "short"}, "password", "at least 10 characters"),
+        (
+            {"code": code, "password": "short", "again": "short"},
+            "password",
+            "at least 10 characters",
+        ),
     ):
         answer = browser.post("/first-account/", {**FORM, **fields})
         html = answer.content.decode()
@@ -74,7 +78,9 @@ def test_home_shows_own_work_and_what_to_do_next(alice: User, bob: User, submit:
     assert "Create a team" in text
     assert "Submit a run" in text
     submit(GOOD)
-    client_of(bob).post("/api/v1/collections/", {"slug": "theirs", "name": "Theirs", "visibility": "public"})
+    client_of(bob).post(
+        "/api/v1/collections/", {"slug": "theirs", "name": "Theirs", "visibility": "public"}
+    )
     client_of(alice).post("/api/v1/collections/", {"slug": "empty", "name": "Empty one"})
     home = page(browser, "/")
     assert "good</a></th><td>" in home

@@ -35,10 +35,19 @@ def alike(api: Any) -> list[str]:
     fields = {"slug": "alike", "name": "Alike", "measures": ["RR"]}
     assert api.post("/api/v1/collections/", fields).status_code == 201
     topics = range(1, 51)
-    assert upload(api, "collections/alike/qrels/", "".join(f"{topic} 0 d0 1\n" for topic in topics)).status_code == 201
+    assert (
+        upload(
+            api, "collections/alike/qrels/", "".join(f"{topic} 0 d0 1\n" for topic in topics)
+        ).status_code
+        == 201
+    )
     for number in range(12):
         places = {topic: enumerate(rng.permutation(5).tolist()) for topic in topics}
-        lines = (f"{t} Q0 d{doc} 0 {9 - place} r{number}\n" for t, found in places.items() for place, doc in found)
+        lines = (
+            f"{t} Q0 d{doc} 0 {9 - place} r{number}\n"
+            for t, found in places.items()
+            for place, doc in found
+        )
         assert upload(api, "collections/alike/runs/", "".join(lines)).status_code == 202
     evaluate_all()
     return [str(pk) for pk in Run.objects.order_by("created_at").values_list("pk", flat=True)]
@@ -46,7 +55,10 @@ def alike(api: Any) -> list[str]:
 
 def pair_links(html: str) -> list[str]:
     table = html[html.index('<table class="pairs') :]
-    return [markup.unescape(link) for link in re.findall(r'<a href="([^"]+)" aria-label="[^"]+ in detail"', table)]
+    return [
+        markup.unescape(link)
+        for link in re.findall(r'<a href="([^"]+)" aria-label="[^"]+ in detail"', table)
+    ]
 
 
 def closely(browser: Client, link: str) -> str:
@@ -68,9 +80,13 @@ def closely(browser: Client, link: str) -> str:
     return html
 
 
-def test_the_smallest_p_of_a_comparison_keeps_its_correction(browser: Client, alike: list[str]) -> None:
+def test_the_smallest_p_of_a_comparison_keeps_its_correction(
+    browser: Client, alike: list[str]
+) -> None:
     html = closely(browser, pair_links(page(browser, PATH, sort="p_value"))[0])
-    table = re.search(r'<table class="stacked" aria-describedby="tests-caption".*?</table>', html, re.DOTALL)
+    table = re.search(
+        r'<table class="stacked" aria-describedby="tests-caption".*?</table>', html, re.DOTALL
+    )
     assert table
     assert "Corrected p" in table[0]
     assert "yes" not in table[0]
@@ -82,7 +98,9 @@ def test_the_smallest_p_of_a_comparison_keeps_its_correction(browser: Client, al
 @pytest.mark.slow
 def test_every_link_to_a_pair_carries_the_family(browser: Client, alike: list[str]) -> None:
     five = ",".join(alike[:5])
-    html = page(browser, PATH, runs=five, tests=["paired_t", "sign"], correction="none", alpha="0.2")
+    html = page(
+        browser, PATH, runs=five, tests=["paired_t", "sign"], correction="none", alpha="0.2"
+    )
     links = pair_links(html)
     split = re.search(r"disagree on \d+ pairs?: (.*?)</p>", html, re.DOTALL)
     assert split
@@ -93,22 +111,33 @@ def test_every_link_to_a_pair_carries_the_family(browser: Client, alike: list[st
         assert "significant at 0.2" in text
 
 
-def test_a_pair_of_a_baseline_names_the_family_of_the_baseline(browser: Client, alike: list[str]) -> None:
+def test_a_pair_of_a_baseline_names_the_family_of_the_baseline(
+    browser: Client, alike: list[str]
+) -> None:
     link = pair_links(page(browser, PATH, baseline=alike[3]))[0]
     assert "over the 11 pairs of 12 runs with the baseline" in text_of(page(browser, link))
 
 
-def test_runs_ticked_on_a_board_are_tested_among_all_of_it(browser: Client, alike: list[str]) -> None:
+def test_runs_ticked_on_a_board_are_tested_among_all_of_it(
+    browser: Client, alike: list[str]
+) -> None:
     two, three = (
-        browser.get("/collections/alike/", {"select": ",".join(ticked), "compare": "selected"}).headers["Location"]
+        browser.get(
+            "/collections/alike/", {"select": ",".join(ticked), "compare": "selected"}
+        ).headers["Location"]
         for ticked in (alike[:2], alike[:3])
     )
     assert "over the 66 pairs of 12 runs" in text_of(page(browser, two))
     several = text_of(page(browser, three))
-    assert "0 of 3 differences are significant at 0.05: paired t test, Holm&#x27;s correction over 66 pairs" in several
+    assert (
+        "0 of 3 differences are significant at 0.05: paired t test, Holm&#x27;s correction over 66 pairs"
+        in several
+    )
 
 
-def test_a_pair_without_a_family_says_that_it_was_one_of_many(browser: Client, alike: list[str]) -> None:
+def test_a_pair_without_a_family_says_that_it_was_one_of_many(
+    browser: Client, alike: list[str]
+) -> None:
     html = page(browser, PATH, runs=",".join(alike[:2]))
     assert "One of 66 pairs of 12 runs that could have been chosen" in text_of(html)
     link = re.search(r'<a href="([^"]+)">This pair among all runs</a>', html)
@@ -132,22 +161,30 @@ def test_a_pair_of_a_stored_comparison_stays_in_it(
     topic = re.search(r'href="(\?[^"]*topic=\d+)#rankings"', html)
     assert topic
     closely(browser, f"/comparisons/{stored.pk}/{markup.unescape(topic[1])}")
-    assert "is not among the 12 compared runs" in page(browser, f"/comparisons/{stored.pk}/", 400, runs="0" * 32)
+    assert "is not among the 12 compared runs" in page(
+        browser, f"/comparisons/{stored.pk}/", 400, runs="0" * 32
+    )
 
 
 @pytest.mark.parametrize("measure", ["RR", "SearchLength"])
 def test_sentence_and_table_have_one_sign(browser: Client, alike: list[str], measure: str) -> None:
     html = page(browser, PATH, runs=",".join(alike[:2]), measures=measure)
     interval = re.search(r"interval (\S+ to \S+);", text_of(html))
-    table = re.search(r'<table class="stacked" aria-describedby="tests-caption".*?</table>', html, re.DOTALL)
+    table = re.search(
+        r'<table class="stacked" aria-describedby="tests-caption".*?</table>', html, re.DOTALL
+    )
     assert interval
     assert table
     assert interval[1] in table[0]
     assert ("(lower is better)" in text_of(html)) == (measure == "SearchLength")
 
 
-def test_every_option_that_a_caution_names_is_in_the_form(browser: Client, alike: list[str]) -> None:
-    html = page(browser, PATH, runs=",".join(alike[:3]), tests="wilcoxon", ties="rounded", zeros="pratt")
+def test_every_option_that_a_caution_names_is_in_the_form(
+    browser: Client, alike: list[str]
+) -> None:
+    html = page(
+        browser, PATH, runs=",".join(alike[:3]), tests="wilcoxon", ties="rounded", zeros="pratt"
+    )
     for name, chosen, others in (("ties", "rounded", {"exact"}), ("zeros", "pratt", {"drop"})):
         control = re.search(rf'<select id="{name}" name="{name}">(.*?)</select>', html)
         assert control

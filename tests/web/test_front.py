@@ -30,7 +30,9 @@ class Served:
         self.bodies: list[bytes] = []
         listening = listen("0.0.0.0:0")
         self.port = listening.getsockname()[1]
-        self.front = Front(listening, self.answer, adjustments(listening), FairThreads("test", 4, 3))
+        self.front = Front(
+            listening, self.answer, adjustments(listening), FairThreads("test", 4, 3)
+        )
         self.thread = threading.Thread(target=self.front.run_until_stopped, args=(0.5,))
         self.thread.start()
 
@@ -54,7 +56,9 @@ class Served:
     def ask(self, head: str, body: bytes = b"", source: str = "127.0.0.1") -> tuple[int, bytes]:
         """Send a request whole; returns the code and the body of the answer."""
         with self.connect(source) as connection:
-            connection.sendall(f"{head}\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode() + body)
+            connection.sendall(
+                f"{head}\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode() + body
+            )
             answer = b"".join(iter(lambda: connection.recv(65_536), b""))
         return int(answer[9:12]), answer.partition(b"\r\n\r\n")[2]
 
@@ -93,7 +97,9 @@ def test_health_needs_no_thread_and_no_client_has_all_of_them(served: Served) ->
             stack.enter_context(served.begin("/wait/"))
         for _ in range(3):
             assert served.waiting.acquire(timeout=10)
-        assert not served.waiting.acquire(timeout=0.2), "three threads of four are one client's share"
+        assert not served.waiting.acquire(timeout=0.2), (
+            "three threads of four are one client's share"
+        )
         assert served.ask("GET / HTTP/1.1", source=OTHER) == (200, b"xx")
         stack.enter_context(served.begin("/wait/", OTHER))
         assert served.waiting.acquire(timeout=10)
@@ -134,15 +140,26 @@ def test_a_slow_reader_is_cut_off_and_a_steady_one_is_not(served: Served, settin
                 break
             time.sleep(0.05)
         assert read > LARGE_ANSWER
-        until(lambda: not any(one.total_outbufs_len for one in [*served.front.active_channels.values()]))
+        until(
+            lambda: (
+                not any(one.total_outbufs_len for one in [*served.front.active_channels.values()])
+            )
+        )
         with contextlib.suppress(ConnectionError):
             assert len(b"".join(iter(lambda: slow.recv(1 << 20), b""))) < LARGE_ANSWER
 
 
-def test_an_address_has_only_so_many_large_answers_waiting_for_it(served: Served, settings: Any) -> None:
+def test_an_address_has_only_so_many_large_answers_waiting_for_it(
+    served: Served, settings: Any
+) -> None:
     settings.EVALHUB_ADDRESS_TRANSFERS = 2
     with served.begin("/large/", room=4096), served.begin("/large/", room=4096):
-        until(lambda: sum(one.total_outbufs_len > 0 for one in [*served.front.active_channels.values()]) == 2)
+        until(
+            lambda: (
+                sum(one.total_outbufs_len > 0 for one in [*served.front.active_channels.values()])
+                == 2
+            )
+        )
         code, content = served.ask("GET / HTTP/1.1")
         assert (code, code_in(content)) == (429, "too_many_transfers")
         assert served.ask("GET / HTTP/1.1", source=OTHER)[0] == 200
@@ -150,13 +167,20 @@ def test_an_address_has_only_so_many_large_answers_waiting_for_it(served: Served
     until(lambda: served.ask("GET / HTTP/1.1")[0] == 200)
 
 
-def test_an_address_has_only_so_many_large_uploads_on_the_way(served: Served, settings: Any) -> None:
+def test_an_address_has_only_so_many_large_uploads_on_the_way(
+    served: Served, settings: Any
+) -> None:
     settings.EVALHUB_ADDRESS_TRANSFERS = 2
     head = b"POST / HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer x\r\nContent-Length: 2000000\r\n\r\n"
     with served.connect() as one, served.connect() as two, served.connect() as three:
         one.sendall(head)
         two.sendall(head)
-        until(lambda: sum(bool(channel.request) for channel in [*served.front.active_channels.values()]) == 2)
+        until(
+            lambda: (
+                sum(bool(channel.request) for channel in [*served.front.active_channels.values()])
+                == 2
+            )
+        )
         three.sendall(head)
         assert three.recv(12) == b"HTTP/1.1 429"
         one.sendall(b"x" * 2_000_000)
@@ -177,14 +201,18 @@ def test_the_most_silent_connection_gives_way_to_a_new_one(served: Served, setti
         assert busy.recv(15) == b"HTTP/1.1 200 OK"
 
 
-def test_too_large_a_body_is_refused_at_once_and_the_client_reads_why(served: Served, settings: Any) -> None:
+def test_too_large_a_body_is_refused_at_once_and_the_client_reads_why(
+    served: Served, settings: Any
+) -> None:
     served.front.adj.max_request_body_size = 3_000_000
     head = "POST / HTTP/1.1\r\nAuthorization: Bearer x\r\nContent-Length: 8000000"
     code, content = served.ask(head, b"x" * 8_000_000)
     assert (code, code_in(content)) == (413, "file_too_large")
     assert served.ask(f"{head}\r\nExpect: 100-continue")[0] == 413, "and nobody is asked to go on"
     chunked = b"4e0000\r\n" + b"x" * 0x4E0000 + b"\r\n0\r\n\r\n"
-    code, _ = served.ask("POST / HTTP/1.1\r\nAuthorization: Bearer x\r\nTransfer-Encoding: chunked", chunked)
+    code, _ = served.ask(
+        "POST / HTTP/1.1\r\nAuthorization: Bearer x\r\nTransfer-Encoding: chunked", chunked
+    )
     assert code == 413
     assert served.bodies == []
 
@@ -195,7 +223,9 @@ def test_who_does_not_say_who_it_is_sends_no_large_body(served: Served) -> None:
 
 
 def test_a_body_in_chunks_arrives_whole(served: Served) -> None:
-    code, _ = served.ask("POST / HTTP/1.1\r\nTransfer-Encoding: chunked", b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n")
+    code, _ = served.ask(
+        "POST / HTTP/1.1\r\nTransfer-Encoding: chunked", b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"
+    )
     assert (code, served.bodies) == (200, [b"abcde"])
 
 
@@ -227,7 +257,9 @@ def test_behind_a_proxy_clients_are_those_that_it_names(served: Served, settings
     with contextlib.ExitStack() as stack:
         for _ in range(5):
             connection = stack.enter_context(served.connect())
-            connection.sendall(b"GET /wait/ HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n")
+            connection.sendall(
+                b"GET /wait/ HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n"
+            )
         for _ in range(3):
             assert served.waiting.acquire(timeout=10)
         assert served.ask("GET / HTTP/1.1\r\nX-Forwarded-For: 192.0.2.2")[0] == 200

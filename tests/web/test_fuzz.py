@@ -47,14 +47,23 @@ SEED = int(os.environ.get("EVALHUB_TEST_API_SEED", "1"))
 # Addresses with the parameters that fill every part of their answers, which requests made by chance seldom do.
 WHOLE_ANSWERS = (
     ("collections/{collection}/leaderboard/", {}),
-    ("collections/{collection}/leaderboard/", {"measures": "nDCG@10,ASL", "statistics": "intervals", "limit": "1"}),
+    (
+        "collections/{collection}/leaderboard/",
+        {"measures": "nDCG@10,ASL", "statistics": "intervals", "limit": "1"},
+    ),
     ("collections/large/leaderboard/", {"statistics": "all", "baseline": "{ranked}"}),
     ("collections/{collection}/what-if/", {"preset": "impatient,patient"}),
     ("collections/{collection}/difference/", {"runs": "{run},{other}", "measure": "ASL"}),
     ("collections/{collection}/values/", {"measures": "AP,ASL"}),
-    ("collections/{collection}/curves/", {"measures": "DCG,nDCG,R", "readings": "true", "ranks": "1,5,20"}),
+    (
+        "collections/{collection}/curves/",
+        {"measures": "DCG,nDCG,R", "readings": "true", "ranks": "1,5,20"},
+    ),
     ("collections/{collection}/curves/", {"runs": "{run},{other}", "measures": "CG", "depth": "5"}),
-    ("collections/{collection}/precision-recall/", {"rel": "all", "level": "1", "interp": "interval"}),
+    (
+        "collections/{collection}/precision-recall/",
+        {"rel": "all", "level": "1", "interp": "interval"},
+    ),
     ("collections/{collection}/judgements/", {}),
     ("collections/{collection}/judgements/", {"qrels": "1,2"}),
     ("collections/{collection}/difficulty/", {"measure": "ASL", "sort": "disagreement"}),
@@ -62,7 +71,10 @@ WHOLE_ANSWERS = (
     ("collections/{collection}/evaluations/", {}),
     ("collections/{collection}/parameters/", {}),
     ("collections/{collection}/configurations/", {"runs": "{run},{other}", "baseline": "{other}"}),
-    ("collections/{collection}/configurations/export/csv/", {"runs": "{run},{other}", "baseline": "{other}"}),
+    (
+        "collections/{collection}/configurations/export/csv/",
+        {"runs": "{run},{other}", "baseline": "{other}"},
+    ),
     ("collections/{collection}/labels/", {}),
     ("collections/{collection}/labels/main/", {}),
     ("collections/{collection}/views/", {}),
@@ -90,7 +102,10 @@ WHOLE_ANSWERS = (
     ("campaigns/cup-one/phases/task/entries/", {}),
     ("campaigns/cup-one/phases/task/allowance/", {"team": "guests"}),
     ("campaigns/cup-one/phases/task/releases/", {}),
-    ("campaigns/cup-one/phases/task/board/", {"view": "all", "role": "competing", "statistics": "intervals"}),
+    (
+        "campaigns/cup-one/phases/task/board/",
+        {"view": "all", "role": "competing", "statistics": "intervals"},
+    ),
     ("campaigns/cup-one/phases/task/results/", {"team": "guests", "reference": "best_of_team"}),
     ("campaigns/cup-one/snapshots/", {}),
     ("snapshots/{snapshot}/", {}),
@@ -108,13 +123,19 @@ WHOLE_ANSWERS = (
     ("runs/{run}/links/", {}),
     ("me/", {}),
     ("runs/{run}/values/", {"measures": "nDCG@10,ASL,NormRecall(documents=99)"}),
-    ("runs/{run}/curve/", {"measures": "DCG,nDCG,P(relative=True)", "readings": "true", "per_topic": "true"}),
+    (
+        "runs/{run}/curve/",
+        {"measures": "DCG,nDCG,P(relative=True)", "readings": "true", "per_topic": "true"},
+    ),
     ("runs/{run}/precision-recall/", {"rel": "all", "per_topic": "true"}),
     ("runs/{run}/ranking/", {"topic": "1"}),
     ("runs/{run}/evaluations/", {}),
     ("measures/", {}),
     ("measures/NormRecall/", {}),
-    ("collections/large/comparison/", {"tests": "paired_t,sign,nemenyi", "measures": "AP,P@10", "limit": "3"}),
+    (
+        "collections/large/comparison/",
+        {"tests": "paired_t,sign,nemenyi", "measures": "AP,P@10", "limit": "3"},
+    ),
     ("collections/large/comparison/", {"baseline": "{ranked}", "tests": "randomised_tukey_hsd"}),
     ("comparisons/{made}/", {}),
     ("comparisons/{waiting}/", {}),
@@ -194,13 +215,22 @@ def test_whole_answers_have_the_fields_of_their_description_and_no_others(world:
     from tests.web.fuzzing import Fuzzer
 
     board = make_board(
-        Team.objects.get(slug="lab"), {"AP": simulated(5, 12), "P@10": simulated(5, 12, seed=6)}, "large"
+        Team.objects.get(slug="lab"),
+        {"AP": simulated(5, 12), "P@10": simulated(5, 12, seed=6)},
+        "large",
     )
     models = ["a", "b", "a"] * 4
     apart = simulated(12, 12) + np.array([0.5 * (model == "b") for model in models])[:, None]
     described = make_board(Team.objects.get(slug="lab"), {"AP": apart}, "described")
-    costs = [{"ms": {"value": 2 + place, "low": 1 + place, "high": 3 + place, "n": 5}} for place in range(12)]
-    describe(described, [{"model": model, "k": 1 + place % 2} for place, model in enumerate(models)], costs)
+    costs = [
+        {"ms": {"value": 2 + place, "low": 1 + place, "high": 3 + place, "n": 5}}
+        for place in range(12)
+    ]
+    describe(
+        described,
+        [{"model": model, "k": 1 + place % 2} for place, model in enumerate(models)],
+        costs,
+    )
     run, other = run_ids("one")
     waiting = queue_comparison(collection=board, query=ComparisonQuery([parse_measure("P@10")]))
     names = {
@@ -217,7 +247,9 @@ def test_whole_answers_have_the_fields_of_their_description_and_no_others(world:
         "entry": world.names["entry"][0],
         "snapshot": world.names["snapshot"][0],
     }
-    second = upload(world.people.api["owner"], "collections/one/qrels/", QRELS + "9 0 a 1\n", activate="false")
+    second = upload(
+        world.people.api["owner"], "collections/one/qrels/", QRELS + "9 0 a 1\n", activate="false"
+    )
     assert second.status_code == 201
     fuzzer = Fuzzer(world)
     for path, query in WHOLE_ANSWERS:

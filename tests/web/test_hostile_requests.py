@@ -23,7 +23,20 @@ HEADERS = (
     {"X-Forwarded-For": "::ffff:999.1.1.1, [x]:y"}, {"X-Request-ID": "\x7f" * 300}, {"Idempotency-Key": "\xff" * 300},
     {"Referer": "http://[::1"}, {"Origin": "null"}, {"HX-Request": "\xff", "HX-Current-URL": "http://["},
 )  # fmt: skip
-VALUES = ("", "\x00", "\ud800", "-1", "9" * 400, "1e999", "nan", "((((,)", "'\"\\", "x,,y,", "\u202e\U0001f600", "[]")
+VALUES = (
+    "",
+    "\x00",
+    "\ud800",
+    "-1",
+    "9" * 400,
+    "1e999",
+    "nan",
+    "((((,)",
+    "'\"\\",
+    "x,,y,",
+    "\u202e\U0001f600",
+    "[]",
+)
 TYPES = (
     "application/json", "application/json; charset=utf-99", "multipart/form-data", "multipart/form-data; boundary=",
     "multipart/form-data; boundary=b", "application/x-www-form-urlencoded; charset=\xff", "text/plain",
@@ -66,7 +79,9 @@ def requests_to(name: str, turn: Iterator[int]) -> Iterator[dict[str, Any]]:
 
 
 @pytest.mark.slow
-def test_no_header_parameter_or_body_is_a_servers_error(people: People, values: dict[str, Any]) -> None:
+def test_no_header_parameter_or_body_is_a_servers_error(
+    people: People, values: dict[str, Any]
+) -> None:
     turn, wrong, asked = itertools.count(), [], 0
     for name, parameters in parameters_of().items():
         path = address(name, parameters, values)

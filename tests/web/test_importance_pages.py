@@ -27,7 +27,8 @@ def study(alice: User) -> Collection:
     values, (k1, b) = grid_study(np.random.default_rng(4), 0.05)
     collection = make_board(alice.personal_team, {"AP": values})
     said: list[dict[str, Any]] = [
-        {"k1": k1.values[i][0], "b": f"<b>{b.values[j][0]}"} for i, j in zip(k1.codes, b.codes, strict=True)
+        {"k1": k1.values[i][0], "b": f"<b>{b.values[j][0]}"}
+        for i, j in zip(k1.codes, b.codes, strict=True)
     ]
     describe(collection, said, [{"ms": 10 + place} for place in range(len(said))])
     return collection
@@ -40,17 +41,24 @@ def test_the_page_shows_both_answers(client: Client, study: Collection) -> None:
     assert "Nothing else changed Pairs of runs that are equal in every other parameter" in said
     assert re.search(r"k1 0\.9 1\.2 6 \+0\.0\d+ \+0\.0\d+ to \+0\.0\d+ [<0][\d. ]+ better", said)
     assert re.search(r"k1 1\.2 1\.5 6 −0\.0\d+ −0\.\d+ to −0\.0\d+ [<0][\d. ]+ worse", said)
-    assert "These runs were chosen, not drawn: a value tried with a better model gets the model's credit." in said
+    assert (
+        "These runs were chosen, not drawn: a value tried with a better model gets the model's credit."
+        in said
+    )
     assert "&lt;b&gt;0.1" in page
     assert "<b>0.1" not in page
     assert 'src="/api/v1/collections/board/charts/importance.svg' in page
     assert "/importance/export/csv/?table=matched" in page
-    assert 'href="/collections/board/parameters/importance/" aria-current="page"' in " ".join(page.split())
+    assert 'href="/collections/board/parameters/importance/" aria-current="page"' in " ".join(
+        page.split()
+    )
     assert f'href="{PAGE}"' in client.get("/collections/board/parameters/").content.decode()
 
 
 def test_the_page_says_why_it_says_nothing(client: Client, study: Collection) -> None:
-    assert "6 runs with parameters: fewer than 12 say nothing." in text_of(client.get(PAGE, {"filter": "param:k1=0.9"}))
+    assert "6 runs with parameters: fewer than 12 say nothing." in text_of(
+        client.get(PAGE, {"filter": "param:k1=0.9"})
+    )
     low = client.get(PAGE, {"filter": "param:k1<1"})
     assert "12 runs, 1 parameter: it does not go with AP more than chance would." in text_of(low)
     assert "charts/importance" not in low.content.decode()
@@ -60,14 +68,20 @@ def test_the_page_says_why_it_says_nothing(client: Client, study: Collection) ->
     assert 'aria-invalid="true"' in wrong.content.decode()
 
 
-def test_the_frontier_shows_statuses_and_links_what_beats_a_run(client: Client, study: Collection) -> None:
+def test_the_frontier_shows_statuses_and_links_what_beats_a_run(
+    client: Client, study: Collection
+) -> None:
     answer = client.get(COST)
     said, page = text_of(answer), answer.content.decode()
     assert "24 of 24 runs on 50 topics" in said
     assert "on the frontier" in said
     assert "surely dominated" in said
-    assert re.search(r'href="/collections/board/comparison/\?runs=[0-9a-f-]{36},[0-9a-f-]{36}"', page)
-    assert "the runs do not say on what hardware the cost was measured" in said.replace("The runs", "the runs")
+    assert re.search(
+        r'href="/collections/board/comparison/\?runs=[0-9a-f-]{36},[0-9a-f-]{36}"', page
+    )
+    assert "the runs do not say on what hardware the cost was measured" in said.replace(
+        "The runs", "the runs"
+    )
     unknown = client.get(COST, {"x": "kg"})
     assert unknown.status_code == 400
     assert "x: no run here has a cost kg; there is ms" in text_of(unknown)
@@ -80,15 +94,21 @@ def test_means_of_few_runs_have_intervals(
 ) -> None:
     said = "Vertical bars: 95% confidence intervals of the means."
     assert said in text_of(client.get(COST, {"x": "ms"}))
-    board = client.get("/api/v1/collections/board/leaderboard/?statistics=intervals&limit=200").json()["results"]
+    board = client.get(
+        "/api/v1/collections/board/leaderboard/?statistics=intervals&limit=200"
+    ).json()["results"]
     ends = {one["run"]["tag"]: one["values"]["AP"] for one in board}
     found = read_frontier(
         collection=study,
-        query=FrontierQuery(parse_measure("AP"), "ms", across=False, chosen=TogetherQuery([]), reader=alice),
+        query=FrontierQuery(
+            parse_measure("AP"), "ms", across=False, chosen=TogetherQuery([]), reader=alice
+        ),
     )
     assert len(found.runs) > 1
     for one in found.runs:
-        assert one.ends == pytest.approx((ends[one.run.tag]["low"], ends[one.run.tag]["high"]), abs=1e-9)
+        assert one.ends == pytest.approx(
+            (ends[one.run.tag]["low"], ends[one.run.tag]["high"]), abs=1e-9
+        )
     monkeypatch.setattr("metrics.charts.boards.frontier.MOST_INTERVALS", 3)
     # Another address: the page of the first one is kept.
     assert said not in text_of(client.get(COST, {"x": "ms", "measure": "AP"}))
@@ -98,7 +118,9 @@ def test_of_many_runs_the_frontier_and_the_cheapest_have_rows(
     client: Client, study: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def statuses(page: str) -> list[str]:
-        return re.findall(r'<th scope="row" class="fixed">.*?(on the frontier|dominated)', page, re.DOTALL)
+        return re.findall(
+            r'<th scope="row" class="fixed">.*?(on the frontier|dominated)', page, re.DOTALL
+        )
 
     whole = statuses(client.get(COST).content.decode())
     monkeypatch.setattr("metrics.pages.boards.frontier._ROWS", 10)
@@ -110,7 +132,9 @@ def test_of_many_runs_the_frontier_and_the_cheapest_have_rows(
     assert ">Markdown</a>" in answer.content.decode()
 
 
-def test_blind_pages_tell_participants_nothing(client: Client, bob: User, study: Collection) -> None:
+def test_blind_pages_tell_participants_nothing(
+    client: Client, bob: User, study: Collection
+) -> None:
     Collection.objects.update(blind=True)
     client.force_login(bob)
     for address in (PAGE, COST):

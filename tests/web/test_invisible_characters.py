@@ -26,21 +26,35 @@ def test_a_name_has_one_line_and_one_direction(people: People, values: dict[str,
             ("post", "teams/", {"slug": "t"}),
         ):  # fmt: skip
             refused = getattr(owner, method)(f"/api/v1/{path}", {**body, "name": name})
-            assert (refused.status_code, "name" in refused.json()["errors"][0]["pointer"]) == (400, True), path
-        page = people.browsers["owner"].post("/tokens/", {"name": name, "scopes": ["read"], "days": ""})
+            assert (refused.status_code, "name" in refused.json()["errors"][0]["pointer"]) == (
+                400,
+                True,
+            ), path
+        page = people.browsers["owner"].post(
+            "/tokens/", {"name": name, "scopes": ["read"], "days": ""}
+        )
         assert page.status_code == 400
     assert ApiToken.objects.count() == tokens
 
 
-def test_a_description_may_have_lines_and_nothing_else(people: People, values: dict[str, Any]) -> None:
+def test_a_description_may_have_lines_and_nothing_else(
+    people: People, values: dict[str, Any]
+) -> None:
     guest, run = people.api["participant"], f"/api/v1/runs/{values['run']}/"
     for text in (f"a\n\tb{character}c" for character in IN_NO_TEXT):
         form = {"description": text, "tag": "odd", "team": "guests"}
         assert upload(guest, "collections/one/runs/", GOOD, **form).status_code == 400
         file = SimpleUploadedFile("run", GOOD.encode())
-        page = people.browsers["participant"].post("/collections/one/submit/", {**form, "file": file})
+        page = people.browsers["participant"].post(
+            "/collections/one/submit/", {**form, "file": file}
+        )
         assert page.status_code == 400
-        assert upload(people.api["owner"], "collections/one/qrels/", QRELS + "9 0 a 1\n", note=text).status_code == 400
+        assert (
+            upload(
+                people.api["owner"], "collections/one/qrels/", QRELS + "9 0 a 1\n", note=text
+            ).status_code
+            == 400
+        )
         assert guest.patch(run, {"description": text}).status_code == 400
     assert not Run.objects.filter(tag="odd").exists()
     assert Qrels.objects.count() == 1
@@ -50,7 +64,10 @@ def test_a_description_may_have_lines_and_nothing_else(people: People, values: d
 def test_the_administration_refuses_the_same(people: People, values: dict[str, Any]) -> None:
     root = Client()
     root.force_login(User.objects.create_superuser("root"))
-    for model, pk in ((Team, Team.objects.get(slug="lab").pk), (Collection, Collection.objects.get().pk)):
+    for model, pk in (
+        (Team, Team.objects.get(slug="lab").pk),
+        (Collection, Collection.objects.get().pk),
+    ):
         path = f"/admin/runs/{model._meta.model_name}/{pk}/change/"
         form = root.get(path).context["adminform"].form
         sent = {name: "" if value is None else value for name, value in form.initial.items()}

@@ -74,7 +74,9 @@ def shown(content: bytes) -> bytes:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", SHARED)
-def test_a_page_kept_for_one_reader_is_the_page_of_the_next(people: People, run: str, path: str) -> None:
+def test_a_page_kept_for_one_reader_is_the_page_of_the_next(
+    people: People, run: str, path: str
+) -> None:
     made = {}
     for role in ROLES:
         MEMORY.forget()
@@ -88,7 +90,9 @@ def test_a_page_kept_for_one_reader_is_the_page_of_the_next(people: People, run:
 
 
 @pytest.mark.parametrize("path", ["board/", "parameters/"])
-def test_a_page_that_names_the_host_is_kept_for_nobody(people: People, kept: Path, settings: Any, path: str) -> None:
+def test_a_page_that_names_the_host_is_kept_for_nobody(
+    people: People, kept: Path, settings: Any, path: str
+) -> None:
     """Its commands send the reader's token there."""
     make_collection(people, "bare")
     settings.ALLOWED_HOSTS = ["*"]
@@ -105,7 +109,9 @@ def test_pages_are_the_same_under_every_name_of_the_host(people: People, run: st
         assert b"testserver" not in people.browsers["owner"].get(f"{ONE}{path}").content, path
 
 
-def test_the_page_of_somebody_signed_in_is_remembered_with_a_token_that_works(people: People, run: str) -> None:
+def test_the_page_of_somebody_signed_in_is_remembered_with_a_token_that_works(
+    people: People, run: str
+) -> None:
     browser = Client(enforce_csrf_checks=True)
     browser.force_login(people.users["participant"])
     for path in (ONE, f"{ONE}frontier/", "/measures/"):
@@ -119,7 +125,9 @@ def test_the_page_of_somebody_signed_in_is_remembered_with_a_token_that_works(pe
     # Another browser of the same user has a token of its own.
     other = Client(enforce_csrf_checks=True)
     other.force_login(people.users["participant"])
-    (token,) = set(re.findall(r'csrfmiddlewaretoken" value="(\w+)"', other.get("/measures/").content.decode()))
+    (token,) = set(
+        re.findall(r'csrfmiddlewaretoken" value="(\w+)"', other.get("/measures/").content.decode())
+    )
     assert other.post("/logout/", {"csrfmiddlewaretoken": token}).status_code == 302
     assert browser.post("/logout/", {"csrfmiddlewaretoken": "a" * 64}).status_code == 403
     assert browser.post("/logout/", {"csrfmiddlewaretoken": tokens[0]}).status_code == 302
@@ -137,7 +145,9 @@ def test_names_cannot_imitate_the_places_of_reader_and_token(people: People, run
 def test_other_processes_find_what_one_has_kept(
     people: People, run: str, kept: Path, request: pytest.FixtureRequest
 ) -> None:
-    paths = [f"{ONE}{path}" for path in ("board/", "frontier/", "what-if/", "parameters/importance/")]
+    paths = [
+        f"{ONE}{path}" for path in ("board/", "frontier/", "what-if/", "parameters/importance/")
+    ]
     made = [people.browsers["anonymous"].get(path).content for path in paths]
     board = people.api["anonymous"].get("/api/v1/collections/one/leaderboard/").content
     MEMORY.forget()
@@ -153,7 +163,9 @@ def test_nothing_is_kept_for_one_reader_alone(people: People, run: str, kept: Pa
     assert not list(kept.glob("*"))
 
 
-def test_nothing_blind_is_kept_for_others_and_what_was_kept_is_not_shown(people: People, run: str, kept: Path) -> None:
+def test_nothing_blind_is_kept_for_others_and_what_was_kept_is_not_shown(
+    people: People, run: str, kept: Path
+) -> None:
     path = f"{ONE}frontier/"
     public = people.browsers["anonymous"].get(path)
     assert list(kept.glob("*"))
@@ -169,7 +181,9 @@ def test_nothing_blind_is_kept_for_others_and_what_was_kept_is_not_shown(people:
     assert make_ahead(collection_id=Collection.objects.get(slug="one").pk) == 0
 
 
-def test_an_adopted_database_has_no_answers_of_another(people: People, run: str, kept: Path) -> None:
+def test_an_adopted_database_has_no_answers_of_another(
+    people: People, run: str, kept: Path
+) -> None:
     people.browsers["anonymous"].get(f"{ONE}frontier/")
     assert list(kept.glob("*"))
     call_command("adopt", stdout=io.StringIO(), stderr=io.StringIO())
@@ -194,11 +208,18 @@ def settle() -> list[int]:
 
 @pytest.mark.parametrize("visibility", ["public", "team"])
 def test_after_a_new_evaluation_the_answers_are_there_before_the_first_request(
-    people: People, run: str, kept: Path, large: None, visibility: str, request: pytest.FixtureRequest
+    people: People,
+    run: str,
+    kept: Path,
+    large: None,
+    visibility: str,
+    request: pytest.FixtureRequest,
 ) -> None:
     Collection.objects.update(visibility=visibility)
     settle()
-    late = submit_form(people.api["other" if visibility == "public" else "owner"], "one", GOOD, tag="late")
+    late = submit_form(
+        people.api["other" if visibility == "public" else "owner"], "one", GOOD, tag="late"
+    )
     assert late.status_code == 202, late.content
     assert settle() == []
     evaluate_all()
@@ -218,7 +239,9 @@ def test_a_change_that_is_no_evaluation_marks_its_collection_too(
 ) -> None:
     settle()
     with django_capture_on_commit_callbacks(execute=True):
-        changed = people.api["owner"].patch("/api/v1/collections/one/", {"name": "New"}, format="json")
+        changed = people.api["owner"].patch(
+            "/api/v1/collections/one/", {"name": "New"}, format="json"
+        )
     assert changed.status_code == 200, changed.content
     assert settle() == [Collection.objects.get(slug="one").pk]
     with django_capture_on_commit_callbacks(execute=True):
@@ -232,7 +255,9 @@ def test_a_page_made_ahead_is_the_page_of_a_request(
 ) -> None:
     Collection.objects.update(visibility=visibility)
     # Of a private collection the organisers alone are readers.
-    assert make_ahead(collection_id=Collection.objects.get(slug="one").pk) == len(PAGES) * len({"owner", role})
+    assert make_ahead(collection_id=Collection.objects.get(slug="one").pk) == len(PAGES) * len(
+        {"owner", role}
+    )
     paths = [reverse(name, args=["one"]) for name in PAGES]
     ahead_of_all = [shown(people.browsers[role].get(path).content) for path in paths]
     MEMORY.forget()
@@ -276,7 +301,9 @@ def test_small_collections_and_those_with_evaluations_under_way_are_left_alone(
     people: People, run: str, kept: Path, large: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     collection = Collection.objects.get(slug="one").pk
-    assert submit_form(people.api["other"], "one", GOOD, team="others", tag="late").status_code == 202
+    assert (
+        submit_form(people.api["other"], "one", GOOD, team="others", tag="late").status_code == 202
+    )
     assert make_ahead(collection_id=collection) == 0
     evaluate_all()
     monkeypatch.setattr(ahead, "LEAST_RUNS", Run.objects.count() + 1)
@@ -284,9 +311,13 @@ def test_small_collections_and_those_with_evaluations_under_way_are_left_alone(
     assert make_ahead(collection_id=collection + 1000) == 0
 
 
-def test_nothing_is_made_ahead_where_answers_are_not_kept(people: People, run: str, settings: Any, large: None) -> None:
+def test_nothing_is_made_ahead_where_answers_are_not_kept(
+    people: People, run: str, settings: Any, large: None
+) -> None:
     settings.EVALHUB_KEPT_ANSWERS_BYTES = 0
-    assert submit_form(people.api["other"], "one", GOOD, team="others", tag="late").status_code == 202
+    assert (
+        submit_form(people.api["other"], "one", GOOD, team="others", tag="late").status_code == 202
+    )
     evaluate_all()
     assert settle() == []
 
@@ -307,8 +338,14 @@ def test_pages_that_name_labels_or_views_are_of_one_reader(
 ) -> None:
     """And so in no file: what is kept are the parts of the statistics."""
     written: list[bytes] = []
-    monkeypatch.setattr(unchanged.kept_answers, "keep", lambda key, content: written.append(content))
-    for asked in ("board/?view=named", "board/?%76iew=named", "comparison/?baseline=label:guests/main"):
+    monkeypatch.setattr(
+        unchanged.kept_answers, "keep", lambda key, content: written.append(content)
+    )
+    for asked in (
+        "board/?view=named",
+        "board/?%76iew=named",
+        "comparison/?baseline=label:guests/main",
+    ):
         assert people.browsers["owner"].get(f"{ONE}{asked}").status_code == 200
     assert not [content for content in written if b"</table>" in content]
 

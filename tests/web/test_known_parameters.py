@@ -21,7 +21,9 @@ from tests.web.worlds import People, address
 
 pytestmark = pytest.mark.words
 PROBES = ("healthz", "readyz", "metrics")
-API = [(name, method) for name in MATRIX if name not in (*PAGES, *PROBES) for method in MATRIX[name]]
+API = [
+    (name, method) for name in MATRIX if name not in (*PAGES, *PROBES) for method in MATRIX[name]
+]
 CHANGING = [(name, method) for name, method in API if method != "GET"]
 
 
@@ -29,7 +31,11 @@ def send(client: APIClient, method: str, path: str, body: dict[str, Any]) -> Any
     """One request, after which everything is as before."""
     form = "multipart" if "file" in body else "json"
     with transaction.atomic():
-        answer = client.get(path) if method == "GET" else getattr(client, method.lower())(path, body, format=form)
+        answer = (
+            client.get(path)
+            if method == "GET"
+            else getattr(client, method.lower())(path, body, format=form)
+        )
         transaction.set_rollback(True)
     return answer
 
@@ -40,22 +46,39 @@ def problem(answer: Any) -> tuple[int, str, str]:
     return answer.status_code, body["code"], body["errors"][0]["pointer"]
 
 
-def test_every_address_refuses_a_parameter_that_it_does_not_read(people: People, values: dict[str, Any]) -> None:
+def test_every_address_refuses_a_parameter_that_it_does_not_read(
+    people: People, values: dict[str, Any]
+) -> None:
     for name, method in API:
         path = address(name, parameters_of()[name], values)
         body = BODIES.get((name, method), dict)()
         answer = send(people.api["staff"], method, f"{path}?nonsense=1", body)
-        assert problem(answer) == (400, "unknown_parameter", "nonsense"), (name, method, answer.content)
+        assert problem(answer) == (400, "unknown_parameter", "nonsense"), (
+            name,
+            method,
+            answer.content,
+        )
 
 
-def test_every_address_refuses_a_field_that_it_does_not_read(people: People, values: dict[str, Any]) -> None:
+def test_every_address_refuses_a_field_that_it_does_not_read(
+    people: People, values: dict[str, Any]
+) -> None:
     for name, method in CHANGING:
         path = address(name, parameters_of()[name], values)
         # Staff have no team and change nothing of one.
-        role = {"token": "owner", "member": "owner", "members": "owner", "entry": "participant"}.get(name, "staff")
+        role = {
+            "token": "owner",
+            "member": "owner",
+            "members": "owner",
+            "entry": "participant",
+        }.get(name, "staff")
         client = people.api[role]
         answer = send(client, method, path, {**BODIES.get((name, method), dict)(), "nonsense": "1"})
-        assert problem(answer) == (400, "unknown_field", "/nonsense"), (name, method, answer.content)
+        assert problem(answer) == (400, "unknown_field", "/nonsense"), (
+            name,
+            method,
+            answer.content,
+        )
 
 
 def test_what_is_read_is_what_the_description_declares() -> None:
@@ -101,7 +124,9 @@ MEANT = {
 
 
 @pytest.mark.parametrize(("path", "message"), MEANT.items(), ids=list(MEANT))
-def test_the_nearest_parameter_is_named(anonymous: APIClient, submit: Any, path: str, message: str) -> None:
+def test_the_nearest_parameter_is_named(
+    anonymous: APIClient, submit: Any, path: str, message: str
+) -> None:
     answer = anonymous.get("/api/v1/" + path.format(run=submit(GOOD).pk))
     assert answer.status_code == 400
     assert answer.json()["detail"].startswith(message)
@@ -120,7 +145,11 @@ def test_the_nearest_parameter_is_named_at_every_address() -> None:
         for method in MATRIX[str(pattern.name)]:
             known = parameters_read(made, method)
             for name in known:
-                for wrong in {name[0] + name, name.upper(), name[:-1] if len(name) > 4 else name.title()} - set(known):
+                for wrong in {
+                    name[0] + name,
+                    name.upper(),
+                    name[:-1] if len(name) > 4 else name.title(),
+                } - set(known):
                     (refusal,) = refusals(QueryDict(f"{wrong}=1"), known)
                     assert re.search(r"did you mean '(\w+)'\?$", refusal.message)[1] in known  # type: ignore[index]
                     tried += 1
@@ -147,7 +176,11 @@ def test_the_nearest_value_is_named(api: APIClient, submit: Any, asked: str, mes
     method, _, rest = asked.partition(" ")
     path, _, query = f"/api/v1/collections/small/{rest}".partition("?")
     name, _, value = query.partition("=")
-    answer = api.get(path, {name: value}) if method == "GET" else getattr(api, method.lower())(path, {name: value})
+    answer = (
+        api.get(path, {name: value})
+        if method == "GET"
+        else getattr(api, method.lower())(path, {name: value})
+    )
     assert answer.status_code == 400
     assert message in answer.json()["detail"]
 
@@ -162,7 +195,9 @@ def test_the_nearest_value_is_named(api: APIClient, submit: Any, asked: str, mes
         ("comparison/?tests=sign&test=paired_t", "test"),
     ],
 )
-def test_a_parameter_given_twice_is_refused(anonymous: APIClient, submit: Any, query: str, pointer: str) -> None:
+def test_a_parameter_given_twice_is_refused(
+    anonymous: APIClient, submit: Any, query: str, pointer: str
+) -> None:
     submit(GOOD)
     submit(POOR)
     answer = anonymous.get(f"/api/v1/collections/small/{query}")
@@ -181,16 +216,24 @@ def test_what_cannot_be_changed_is_not_passed_over(api: APIClient, submit: Any) 
     run = submit(GOOD)
     answer = api.patch(f"/api/v1/runs/{run.pk}/", {"tag": "x", "description": "new"})
     assert problem(answer) == (400, "read_only_field", "/tag")
-    assert answer.json()["detail"] == "tag cannot be set here; what can is description, metadata, costs"
+    assert (
+        answer.json()["detail"]
+        == "tag cannot be set here; what can is description, metadata, costs"
+    )
     assert Run.objects.get(pk=run.pk).description == ""
-    assert problem(api.patch("/api/v1/collections/small/", {"slug": "x"})) == (400, "read_only_field", "/slug")
+    assert problem(api.patch("/api/v1/collections/small/", {"slug": "x"})) == (
+        400,
+        "read_only_field",
+        "/slug",
+    )
     wrong = api.patch("/api/v1/collections/small/", {"level_label": {}})
     assert wrong.json()["detail"] == "unknown field 'level_label'; did you mean 'level_labels'?"
     assert Collection.objects.get().level_labels == {}
 
 
 @pytest.mark.parametrize(
-    ("query", "fields", "pointer"), [("", {"tag": ["a", "b"]}, "/tag"), ("?tag=a", {"tag": "b"}, "/tag")]
+    ("query", "fields", "pointer"),
+    [("", {"tag": ["a", "b"]}, "/tag"), ("?tag=a", {"tag": "b"}, "/tag")],
 )
 def test_a_field_given_twice_is_refused(
     api: APIClient, collection: str, query: str, fields: dict[str, Any], pointer: str
@@ -219,7 +262,9 @@ def test_the_description_comes_in_the_format_that_is_asked_for(anonymous: APICli
 
 
 @pytest.mark.parametrize("where", ["leaderboard/", "leaderboard/export/csv/"])
-def test_how_statistics_are_made_is_not_said_of_none(anonymous: APIClient, submit: Any, where: str) -> None:
+def test_how_statistics_are_made_is_not_said_of_none(
+    anonymous: APIClient, submit: Any, where: str
+) -> None:
     submit(GOOD)
     submit(POOR)
     path = f"/api/v1/collections/small/{where}"

@@ -34,14 +34,18 @@ def run(submit: Callable[..., Run], alice: User) -> Run:
     ["/runs/{0}/?by=AP&topic=1", "/collections/small/", "/collections/small/comparison/?runs={0}&family=all",
      "/collections/small/what-if/?preset=impatient", "/runs/{0}/ranking/?topic=1", "/collections/small/sessions/"],
 )  # fmt: skip
-def test_who_may_not_see_a_page_logs_in_and_is_there(client: Client, run: Run, address: str) -> None:
+def test_who_may_not_see_a_page_logs_in_and_is_there(
+    client: Client, run: Run, address: str
+) -> None:
     Collection.objects.update(visibility="team")
     address = address.format(run.pk)
     html = page(client, address, 404)
     assert "log in to see it" in html
     header, hint = login_links(html)
     assert header == hint
-    answer = client.post("/login/", {"username": "alice", "password": "correct horse", "next": next_of(client, hint)})
+    answer = client.post(
+        "/login/", {"username": "alice", "password": "correct horse", "next": next_of(client, hint)}
+    )
     assert (answer.status_code, answer["Location"]) == (302, address)
     assert "log in to see it" not in client.get(address).content.decode()
 

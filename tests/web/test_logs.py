@@ -48,7 +48,9 @@ def access(lines: Lines) -> dict[str, Any]:
     return [line for line in lines() if line["logger"] == "evalhub.access"][-1]
 
 
-def test_a_request_has_one_line_with_its_view_its_user_and_no_query(api: APIClient, alice: User, lines: Lines) -> None:
+def test_a_request_has_one_line_with_its_view_its_user_and_no_query(
+    api: APIClient, alice: User, lines: Lines
+) -> None:
     api.get("/api/v1/collections/?limit=7")
     line = access(lines)
     assert {name: line[name] for name in ("method", "path", "view", "status", "user", "level")} == {
@@ -83,7 +85,9 @@ def test_a_problem_of_ours_tells_the_id_to_ask_the_operator_with(
 
 @pytest.mark.parametrize("given", ["", "a b", "x" * 65, "line\nbreak", '"}{"', "\u00e9"])
 def test_an_odd_request_id_is_replaced(anonymous: APIClient, given: str, lines: Lines) -> None:
-    answers = [anonymous.get("/api/v1/measures/", headers={"X-Request-ID": given}) for _ in range(2)]
+    answers = [
+        anonymous.get("/api/v1/measures/", headers={"X-Request-ID": given}) for _ in range(2)
+    ]
     made = [answer["X-Request-ID"] for answer in answers]
     assert made[0] != made[1]
     assert all(len(one) == 32 and one.isalnum() for one in made)
@@ -97,7 +101,9 @@ def test_every_line_of_a_request_bears_its_id(
     monkeypatch.setattr("runs.api.views.scored_collection", explode)
     anonymous.raise_request_exception = False
     anonymous.get("/api/v1/collections/x/qrels/", headers={"X-Request-ID": "broken"})
-    of_request = [line for line in lines() if line["logger"].startswith(("django.request", "evalhub"))]
+    of_request = [
+        line for line in lines() if line["logger"].startswith(("django.request", "evalhub"))
+    ]
     assert [line["status"] for line in of_request if line["logger"] == "evalhub.access"] == [500]
     assert any("ZeroDivisionError" in line.get("traceback", "") for line in of_request)
     assert {line["request_id"] for line in of_request} == {"broken"}
@@ -124,7 +130,9 @@ def test_nothing_secret_is_logged(lines: Lines, stream: io.StringIO, db: None) -
     one, other = teams.values()
     one.post("/api/v1/collections/", {"slug": "mine", "name": "Mine"})
     for client, tag in ((one, "good"), (other, "other")):
-        assert upload(one, "collections/mine/qrels/", QRELS + f"4 0 doc-{tag} 1\n").status_code == 201
+        assert (
+            upload(one, "collections/mine/qrels/", QRELS + f"4 0 doc-{tag} 1\n").status_code == 201
+        )
         assert upload(client, "collections/mine/runs/", GOOD, tag=tag).status_code == 202
     upload(one, "collections/mine/qrels/", "1 0 secret-document two\n")
     other.patch("/api/v1/collections/mine/", {"name": "Stolen"})
@@ -133,11 +141,22 @@ def test_nothing_secret_is_logged(lines: Lines, stream: io.StringIO, db: None) -
     one.get(f"/api/v1/collections/?token={made}")
     one.get(f"/api/v1/collections/{made}/")
     logging.getLogger("any").warning("odd %s", made)
-    one.post("/admin/login/", {"username": "ursula", "password": "password-of-ursula"}, format="multipart")
+    one.post(
+        "/admin/login/",
+        {"username": "ursula", "password": "password-of-ursula"},
+        format="multipart",
+    )
     evaluate.apply(kwargs={"evaluation_id": Evaluation.objects.earliest("pk").pk})
     text = stream.getvalue()
     assert len([line for line in lines() if line["logger"] == "evalhub.access"]) == 11
-    secrets = (made.split("_", 2)[2], "password-of", "secret-document", "doc-good", "team-", "The ursulas")
+    secrets = (
+        made.split("_", 2)[2],
+        "password-of",
+        "secret-document",
+        "doc-good",
+        "team-",
+        "The ursulas",
+    )
     assert [secret for secret in secrets if secret in text] == []
     assert f"evh_{made.split('_')[1]}" not in text
     assert ApiToken.objects.count() == 3
@@ -163,9 +182,15 @@ def test_a_worker_says_which_evaluation_every_line_is_about_and_how_it_ended(
 
 def test_one_record_is_one_line_in_either_form() -> None:
     """A path or a message cannot begin a line of its own; only a traceback has several in the form for the eye."""
-    record = logging.LogRecord("a", logging.WARNING, "f.py", 1, "two\nlines \u2028 %s", ("x\r\ny",), None)
+    record = logging.LogRecord(
+        "a", logging.WARNING, "f.py", 1, "two\nlines \u2028 %s", ("x\r\ny",), None
+    )
     record.path = "/a%0Ab"
-    assert FORMATTERS["line"]().format(record).endswith("WARNING a two\\nlines \u2028 x\\r\\ny path=/a%0Ab")
+    assert (
+        FORMATTERS["line"]()
+        .format(record)
+        .endswith("WARNING a two\\nlines \u2028 x\\r\\ny path=/a%0Ab")
+    )
     assert json.loads(FORMATTERS["json"]().format(record))["message"] == "two\nlines \u2028 x\r\ny"
     assert "\n" not in FORMATTERS["line"]().format(record) + FORMATTERS["json"]().format(record)
 

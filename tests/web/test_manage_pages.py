@@ -54,7 +54,12 @@ def test_a_collection_is_created_for_a_team(browser: Client, alice: User) -> Non
     answer = browser.post("/new-collection/", fields)
     assert "created" in done(browser, answer)
     made = Collection.objects.get()
-    assert (made.slug, made.team, made.visibility, made.blind) == ("groe-lab-2026", lab, "private", True)
+    assert (made.slug, made.team, made.visibility, made.blind) == (
+        "groe-lab-2026",
+        lab,
+        "private",
+        True,
+    )
     assert AuditEvent.objects.get(action="collection.created").actor == "alice"
 
 
@@ -65,7 +70,12 @@ def test_a_collection_is_created_for_a_team(browser: Client, alice: User) -> Non
         ({"name": "New", "slug": "No Good"}, 400, "slug", "Use lower-case letters"),
         ({"name": "", "slug": "new"}, 400, "name", "may not be blank"),
         ({"name": "New", "team": "others"}, 400, "team", "does not exist"),
-        ({"name": "New", "visibility": "all"}, 400, "visibility", "is not one of public, team, private"),
+        (
+            {"name": "New", "visibility": "all"},
+            400,
+            "visibility",
+            "is not one of public, team, private",
+        ),
     ],
 )
 def test_a_collection_that_cannot_be_created_keeps_what_was_typed(
@@ -86,7 +96,11 @@ def test_the_description_is_edited(browser: Client, collection: str) -> None:
     answer = send(browser, "", **form, level_labels="0 = no\n\n 2=very = much \n")
     assert done(browser, answer) == "Changes saved."
     small = Collection.objects.get()
-    assert (small.name, small.visibility, small.level_labels) == ("Renamed", "team", {"0": "no", "2": "very = much"})
+    assert (small.name, small.visibility, small.level_labels) == (
+        "Renamed",
+        "team",
+        {"0": "no", "2": "very = much"},
+    )
     assert small.document_url == "https://example.org/{doc_id}"
     assert "0 = no\n2 = very = much</textarea>" in browser.get(MANAGE).content.decode()
     refused = send(browser, "", **{**form, "document_url": "https://{doc_id}.example.org/"})
@@ -116,8 +130,12 @@ def test_topics_are_checked_and_uploaded(browser: Client, collection: str) -> No
     assert "1 (one), 9 (nine)" in checked
     small = Collection.objects.get()
     assert not small.topics.exists()
-    assert "2 topics uploaded" in done(browser, send(browser, "topics/", "1\tone\n9\tnine\n", action="upload"))
-    assert "New 0 No longer listed 1" in told(send(browser, "topics/", "1\tone\n", action="check", format="tsv"))
+    assert "2 topics uploaded" in done(
+        browser, send(browser, "topics/", "1\tone\n9\tnine\n", action="upload")
+    )
+    assert "New 0 No longer listed 1" in told(
+        send(browser, "topics/", "1\tone\n", action="check", format="tsv")
+    )
     bad = send(browser, "topics/", "1\tone\n1\ttwice\n")
     assert bad.status_code == 422
     assert "2 Topic" in told(bad)
@@ -126,10 +144,14 @@ def test_topics_are_checked_and_uploaded(browser: Client, collection: str) -> No
     assert small.topics.count() == 2
 
 
-def test_judgements_are_checked_uploaded_and_activated(browser: Client, collection: str, submit: Any) -> None:
+def test_judgements_are_checked_uploaded_and_activated(
+    browser: Client, collection: str, submit: Any
+) -> None:
     run = submit(GOOD)
     small = Collection.objects.get()
-    checked = told(send(browser, "judgements/", f"{QRELS}4 0 x 2\n", action="check", activate="true"))
+    checked = told(
+        send(browser, "judgements/", f"{QRELS}4 0 x 2\n", action="check", activate="true")
+    )
     assert "Judgements 7 active: 6 Topics 4 active: 3" in checked
     assert small.qrels.count() == 1
     answer = send(browser, "judgements/", f"{QRELS}4 0 x 2\n", note="second pool", column="ignore")
@@ -156,14 +178,25 @@ def test_measures_are_chosen(browser: Client, collection: str) -> None:
     assert done(browser, send(browser, "measures/", first="RR")) == "RR is the first measure now."
     assert done(browser, send(browser, "measures/", remove="AP")) == "AP removed."
     assert Collection.objects.get().measures == ["RR", "nDCG@10", "P@7"]
-    for add, says in (("nDGC@10", "unknown measure"), ("", "type the name"), ("InferredX", "unknown")):
+    for add, says in (
+        ("nDGC@10", "unknown measure"),
+        ("", "type the name"),
+        ("InferredX", "unknown"),
+    ):
         wrong = send(browser, "measures/", add=add)
         assert (wrong.status_code, says in told(wrong).lower()) == (400, True), told(wrong)
         assert f'value="{add}"' in wrong.content.decode()
     assert send(browser, "measures/", remove="AP").status_code == 400
-    assert done(browser, send(browser, "measures/", documents="1000", scores="float32")) == "Changes saved."
+    assert (
+        done(browser, send(browser, "measures/", documents="1000", scores="float32"))
+        == "Changes saved."
+    )
     small = Collection.objects.get()
-    assert (small.documents, small.scores, small.measures) == (1000, "float32", ["RR", "nDCG@10", "P@7"])
+    assert (small.documents, small.scores, small.measures) == (
+        1000,
+        "float32",
+        ["RR", "nDCG@10", "P@7"],
+    )
     assert send(browser, "measures/", documents="none", scores="float32").status_code == 400
 
 
@@ -186,7 +219,9 @@ def test_an_empty_collection_becomes_blind(browser: Client, api: Any) -> None:
     assert "when there are active judgements" in told(browser.get(f"{MANAGE}access/"))
 
 
-def test_the_quota_is_set_and_its_use_is_shown(browser: Client, collection: str, submit: Any) -> None:
+def test_the_quota_is_set_and_its_use_is_shown(
+    browser: Client, collection: str, submit: Any
+) -> None:
     assert done(browser, send(browser, "quota/", daily_submissions="2")) == "Changes saved."
     submit(GOOD)
     assert "alice 1" in told(browser.get(f"{MANAGE}quota/"))
@@ -211,14 +246,21 @@ def test_what_was_withdrawn_is_restored_by_its_team_alone(
     Run.objects.update(team=run.team)
     assert "restored" in done(browser, send(browser, "withdrawn/", kind="run", id=str(run.pk)))
     assert Run.objects.get().deleted_at is None
-    for wrong in ({"kind": "run", "id": str(run.pk)}, {"kind": "run", "id": "x"}, {"kind": "user", "id": str(run.pk)}):
+    for wrong in (
+        {"kind": "run", "id": str(run.pk)},
+        {"kind": "run", "id": "x"},
+        {"kind": "user", "id": str(run.pk)},
+    ):
         assert send(browser, "withdrawn/", **wrong).status_code == 404
 
 
 def test_the_audit_trail_has_no_addresses(browser: Client, collection: str) -> None:
     send(browser, "quota/", daily_submissions="2")
     text = told(browser.get(f"{MANAGE}audit/"))
-    assert "collection.changed small alice before: daily_submissions not set after: daily_submissions 2" in text
+    assert (
+        "collection.changed small alice before: daily_submissions not set after: daily_submissions 2"
+        in text
+    )
     assert "127.0.0.1" not in text
 
 
@@ -233,8 +275,19 @@ def test_the_audit_trail_writes_values_as_json(browser: Client, collection: str)
 def test_sections_show_hostile_text_as_text_and_ask_little(
     browser: Client, collection: str, django_assert_max_num_queries: Any
 ) -> None:
-    Collection.objects.update(name=HOSTILE, description=HOSTILE, level_labels={"1": HOSTILE}, measures=[HOSTILE, "AP"])
-    sections = ("", "topics/", "judgements/", "measures/", "access/", "quota/", "withdrawn/", "audit/")
+    Collection.objects.update(
+        name=HOSTILE, description=HOSTILE, level_labels={"1": HOSTILE}, measures=[HOSTILE, "AP"]
+    )
+    sections = (
+        "",
+        "topics/",
+        "judgements/",
+        "measures/",
+        "access/",
+        "quota/",
+        "withdrawn/",
+        "audit/",
+    )
     for section in sections:
         with django_assert_max_num_queries(10):
             html = page(browser, MANAGE + section)

@@ -619,14 +619,27 @@ BODIES: dict[tuple[str, str], Callable[[], dict[str, Any]]] = {
     ("run-artifacts-page", "POST"): lambda: {**file_of("k1: 0.9"), "name": "config.yaml"},
     ("run-parameters-page", "POST"): lambda: {"parameters": "k1 = 1.2"},
     ("parameter", "PATCH"): lambda: {"unit": "ms"},
-    ("rename-parameter-page", "POST"): lambda: {"filter": "own:yes", "name": "k1", "new": "bm25.k1"},
+    ("rename-parameter-page", "POST"): lambda: {
+        "filter": "own:yes",
+        "name": "k1",
+        "new": "bm25.k1",
+    },
     ("describe-parameter", "POST"): lambda: {"space": "param", "name": "k1", "unit": "ms"},
     # It names the other of the participant's runs now.
     ("label", "PUT"): lambda: {"run": str(Run.objects.filter(labels=None).latest("created_at").pk)},
     ("views", "POST"): lambda: {"name": "New", "query": "filter=tag:good&measures=AP"},
     ("view", "PATCH"): lambda: {"name": "Renamed"},
-    ("shares", "POST"): lambda: {"kind": "leaderboard", "collection": "one", "query": "filter=tag:good"},
-    ("shares-page", "POST"): lambda: {"action": "create", "kind": "leaderboard", "collection": "one", "days": "30"},
+    ("shares", "POST"): lambda: {
+        "kind": "leaderboard",
+        "collection": "one",
+        "query": "filter=tag:good",
+    },
+    ("shares-page", "POST"): lambda: {
+        "action": "create",
+        "kind": "leaderboard",
+        "collection": "one",
+        "days": "30",
+    },
     ("views-page", "POST"): lambda: {"action": "create", "name": "New", "query": "", "share": "me"},
     ("experiments", "POST"): lambda: {"slug": "new"},
     ("experiment", "PATCH"): lambda: {"goal": "changed"},
@@ -670,17 +683,36 @@ BODIES: dict[tuple[str, str], Callable[[], dict[str, Any]]] = {
     ("priorities", "PUT"): lambda: {"order": []},
     ("entry", "PATCH"): lambda: {"run_type": ""},
     ("entry-disqualify", "POST"): lambda: {"reason": "power cut"},
-    ("new-campaign-page", "POST"): lambda: {"name": "New", "registration": "open", "tag_scope": "team"},
+    ("new-campaign-page", "POST"): lambda: {
+        "name": "New",
+        "registration": "open",
+        "tag_scope": "team",
+    },
     ("campaign-own-entry-page", "POST"): lambda: {
         "role": "baseline",
         "action": "enter",
         **file_of(GOOD.replace("good", "another")),
     },
-    ("campaign-agreements-page", "POST"): lambda: {"title": "More", "text": "Be kind.", "required_of": "one_owner"},
-    ("campaign-notices-page", "POST"): lambda: {"title": "More topics", "text": "Soon.", "audience": "public"},
-    ("campaign-settings-page", "POST"): lambda: {"name": "Renamed", "registration": "open", "tag_scope": "team"},
+    ("campaign-agreements-page", "POST"): lambda: {
+        "title": "More",
+        "text": "Be kind.",
+        "required_of": "one_owner",
+    },
+    ("campaign-notices-page", "POST"): lambda: {
+        "title": "More topics",
+        "text": "Soon.",
+        "audience": "public",
+    },
+    ("campaign-settings-page", "POST"): lambda: {
+        "name": "Renamed",
+        "registration": "open",
+        "tag_scope": "team",
+    },
     ("campaign-copy-page", "POST"): lambda: {"name": "Next year"},
-    ("campaign-config-page", "POST"): lambda: {"action": "apply", "text": "campaign: {name: Renamed}"},
+    ("campaign-config-page", "POST"): lambda: {
+        "action": "apply",
+        "text": "campaign: {name: Renamed}",
+    },
     ("campaign-new-phase-page", "POST"): lambda: {
         "name": "New",
         "collection": "one",
@@ -695,8 +727,15 @@ BODIES: dict[tuple[str, str], Callable[[], dict[str, Any]]] = {
         "closes_at_day": "2089-12-31",
         "zone": "UTC",
     },
-    ("campaign-team-page", "POST"): lambda: {"action": "sign", "agreement": "ab" * 32, "typed_name": "P. Articipant"},
-    ("campaign-enter-page", "POST"): lambda: {"action": "enter", **file_of(GOOD.replace("good", "another"))},
+    ("campaign-team-page", "POST"): lambda: {
+        "action": "sign",
+        "agreement": "ab" * 32,
+        "typed_name": "P. Articipant",
+    },
+    ("campaign-enter-page", "POST"): lambda: {
+        "action": "enter",
+        **file_of(GOOD.replace("good", "another")),
+    },
     ("campaign-entry-page", "POST"): lambda: {"action": "save"},
     ("run-parents", "PUT"): lambda: {"parents": []},
     ("run-links", "PUT"): lambda: {"links": [{"kind": "code", "url": "https://example.org/"}]},
@@ -723,11 +762,19 @@ BODIES: dict[tuple[str, str], Callable[[], dict[str, Any]]] = {
     ("manage-measures-page", "POST"): lambda: {"add": "P@7"},
     ("manage-access-page", "POST"): lambda: {"action": "release", "confirm": "one"},
     ("manage-quota-page", "POST"): lambda: {"daily_submissions": "3"},
-    ("manage-withdrawn-page", "POST"): lambda: {"kind": "run", "id": "00000000-0000-4000-8000-000000000000"},
+    ("manage-withdrawn-page", "POST"): lambda: {
+        "kind": "run",
+        "id": "00000000-0000-4000-8000-000000000000",
+    },
     ("run-change-page", "POST"): lambda: {"action": "withdraw"},
     ("session-set-change-page", "POST"): lambda: {"action": "describe", "description": "changed"},
     ("submit-sessions-page", "POST"): lambda: file_of(SESSIONS.replace("s1", "s3")),
-    ("first-account-page", "POST"): lambda: {"code": "x", "username": "new", "password": "x", "again": "x"},
+    ("first-account-page", "POST"): lambda: {
+        "code": "x",
+        "username": "new",
+        "password": "x",
+        "again": "x",
+    },
     ("join-page", "POST"): lambda: {"code": "x"},
     ("teams-page", "POST"): lambda: {"name": "New"},
     ("team-page", "POST"): lambda: {"action": "link"},
@@ -767,7 +814,11 @@ def ask(people: People, role: str, name: str, method: str, path: str) -> int:
         else:
             form = "multipart" if "file" in body else "json"
             client = people.api[role]
-            answer = client.get(path) if method == "GET" else getattr(client, method.lower())(path, body, format=form)
+            answer = (
+                client.get(path)
+                if method == "GET"
+                else getattr(client, method.lower())(path, body, format=form)
+            )
         body_of(answer)
         transaction.set_rollback(True)
     return int(answer.status_code)
@@ -776,7 +827,9 @@ def ask(people: People, role: str, name: str, method: str, path: str) -> int:
 def of_a_collection() -> dict[str, list[str]]:
     """The addresses of one collection or run, with their parameters."""
     inside = {"collection", "run", "session_set", "slug", "run_id", "code"}
-    return {name: parameters for name, parameters in parameters_of().items() if inside & set(parameters)}
+    return {
+        name: parameters for name, parameters in parameters_of().items() if inside & set(parameters)
+    }
 
 
 def differences(
@@ -809,9 +862,13 @@ def unless_seen(name: str, method: str, seers: tuple[str, ...]) -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_public_collection_answers_everybody_as_the_table_says(people: People, values: dict[str, Any]) -> None:
+def test_a_public_collection_answers_everybody_as_the_table_says(
+    people: People, values: dict[str, Any]
+) -> None:
     """A1, A2, A14."""
-    assert not differences(people, lambda name, method: MATRIX[name][method].split(), values, parameters_of())
+    assert not differences(
+        people, lambda name, method: MATRIX[name][method].split(), values, parameters_of()
+    )
 
 
 @pytest.mark.slow
@@ -821,7 +878,9 @@ def test_a_blind_collection_answers_everybody_as_the_table_says(people: People) 
     add_qrels(people, "one")
     values = arguments(people, "one", make_runs(people, "one"))
     table = {name: {**methods, **BLIND.get(name, {})} for name, methods in MATRIX.items()}
-    assert not differences(people, lambda name, method: table[name][method].split(), values, of_a_collection())
+    assert not differences(
+        people, lambda name, method: table[name][method].split(), values, of_a_collection()
+    )
 
 
 @pytest.mark.slow
@@ -835,11 +894,21 @@ def test_a_blind_collection_answers_everybody_as_the_table_says(people: People) 
     ],
 )
 def test_a_collection_that_is_not_public_is_not_there_for_others(
-    people: People, values: dict[str, Any], visibility: str, seers: tuple[str, ...], roles: tuple[str, ...]
+    people: People,
+    values: dict[str, Any],
+    visibility: str,
+    seers: tuple[str, ...],
+    roles: tuple[str, ...],
 ) -> None:
     """A1, A2."""
     Collection.objects.update(visibility=visibility)
-    found = differences(people, lambda name, method: unless_seen(name, method, seers), values, of_a_collection(), roles)
+    found = differences(
+        people,
+        lambda name, method: unless_seen(name, method, seers),
+        values,
+        of_a_collection(),
+        roles,
+    )
     assert not found
 
 
@@ -852,12 +921,25 @@ def test_no_other_method_does_anything(people: People, values: dict[str, Any]) -
             assert ask(people, "anonymous", name, method, path) in {401, 405}, (name, method)
 
 
-def test_the_administration_is_closed_to_all_but_staff(people: People, values: dict[str, Any]) -> None:
-    lists = ("", "runs/user/", "runs/collection/", "runs/auditevent/", "runs/qrels/", "metrics/evaluation/", "jsi18n/")
+def test_the_administration_is_closed_to_all_but_staff(
+    people: People, values: dict[str, Any]
+) -> None:
+    lists = (
+        "",
+        "runs/user/",
+        "runs/collection/",
+        "runs/auditevent/",
+        "runs/qrels/",
+        "metrics/evaluation/",
+        "jsi18n/",
+    )
     for role in ("anonymous", "participant", "member", "owner", "other"):
         for path in lists:
             answer = people.browsers[role].get(f"/admin/{path}")
-            assert (answer.status_code, answer["Location"][:13]) == (302, "/admin/login/"), (role, path)
+            assert (answer.status_code, answer["Location"][:13]) == (302, "/admin/login/"), (
+                role,
+                path,
+            )
     # Staff have what an administrator gave them: without it, the mark alone opens nothing.
     assert people.browsers["staff"].get("/admin/runs/collection/").status_code == 403
 
@@ -889,6 +971,16 @@ def make_hidden_run(people: People) -> str:
 def test_sessions_and_tokens_have_the_same_rights(people: People, values: dict[str, Any]) -> None:
     for role in ("participant", "member", "other", "staff"):
         browser: Client = people.browsers[role]
-        for name in ("collection-audit", "members", "audit", "teams", "invitations", "team-invitations"):
+        for name in (
+            "collection-audit",
+            "members",
+            "audit",
+            "teams",
+            "invitations",
+            "team-invitations",
+        ):
             path = address(name, parameters_of()[name], values)
-            assert browser.get(path).status_code == people.api[role].get(path).status_code, (role, name)
+            assert browser.get(path).status_code == people.api[role].get(path).status_code, (
+                role,
+                name,
+            )

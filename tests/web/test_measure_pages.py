@@ -83,7 +83,9 @@ def test_the_api_searches_as_the_page_does(browser: Client, db: None) -> None:
         *((name, "runs") for name in MEASURES), *((name, "sessions") for name in SESSION_MEASURES)
     ]  # fmt: skip
     for of, known in (("runs", MEASURES), ("sessions", SESSION_MEASURES)):
-        assert [one["name"] for one in browser.get("/api/v1/measures/", {"of": of}).json()] == list(known)
+        assert [one["name"] for one in browser.get("/api/v1/measures/", {"of": of}).json()] == list(
+            known
+        )
         html = page(browser, "/measures/", of=of)
         assert re.findall(r'<li id="([^"]+)"', html) == list(known)
     assert browser.get("/api/v1/measures/", {"of": "x"}).status_code == 400
@@ -91,14 +93,20 @@ def test_the_api_searches_as_the_page_does(browser: Client, db: None) -> None:
 
 
 def test_a_name_means_one_measure() -> None:
-    runs, sessions = ({name for one in kind.values() for name in names_of(one)} for kind in OF.values())
+    runs, sessions = (
+        {name for one in kind.values() for name in names_of(one)} for kind in OF.values()
+    )
     assert not runs & sessions
 
 
 def test_measures_of_sessions_are_explained_as_those_of_runs_are(browser: Client, db: None) -> None:
     for name, definition in SESSION_MEASURES.items():
         own = browser.get(f"/api/v1/measures/{name}/").json()
-        assert (own["name"], own["of"], own["formula"]) == (name, "sessions", definition.sections()["formula"])
+        assert (own["name"], own["of"], own["formula"]) == (
+            name,
+            "sessions",
+            definition.sections()["formula"],
+        )
         html = page(browser, f"/measures/{name}/")
         assert "two queries of one session" in html
         for parameter in definition.parameters:
@@ -113,7 +121,9 @@ def test_measures_of_sessions_are_explained_as_those_of_runs_are(browser: Client
     assert "SDCG is ambiguous" in page(browser, "/measures/SDCG/", 404)
 
 
-def test_pages_of_sessions_lead_to_their_measures(browser: Client, api: APIClient, collection: str) -> None:
+def test_pages_of_sessions_lead_to_their_measures(
+    browser: Client, api: APIClient, collection: str
+) -> None:
     made = upload(api, "collections/small/sessions/", SESSIONS)
     evaluate_all_sessions()
     own = f"/session-sets/{made.json()['id']}/"
@@ -123,7 +133,9 @@ def test_pages_of_sessions_lead_to_their_measures(browser: Client, api: APIClien
         assert 'href="/measures/nsDCG/"' in page(browser, address)
 
 
-@pytest.mark.parametrize("definition", [*MEASURES.values(), *SESSION_MEASURES.values()], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "definition", [*MEASURES.values(), *SESSION_MEASURES.values()], ids=lambda one: one.name
+)
 def test_every_measure_has_examples(definition: MeasureDefinition) -> None:
     values = example_values(definition)
     assert values
@@ -132,7 +144,11 @@ def test_every_measure_has_examples(definition: MeasureDefinition) -> None:
 
 def test_examples_by_hand() -> None:
     """Levels 3, 0, 2, unjudged, 0, 1, 0, 2, and 3 and 1 not retrieved."""
-    values = {one.measure.name: one.value for name in ("P", "AP", "RR", "CG") for one in example_values(MEASURES[name])}
+    values = {
+        one.measure.name: one.value
+        for name in ("P", "AP", "RR", "CG")
+        for one in example_values(MEASURES[name])
+    }
     assert values["P@3"] == pytest.approx(2 / 3)
     assert values["AP"] == pytest.approx((1 / 1 + 2 / 3 + 3 / 6 + 4 / 8) / 6)
     assert values["RR"] == 1
@@ -169,13 +185,19 @@ def test_a_session_measure_is_explained_where_sessions_are_asked_for(
     def told(text: str, **asked: str) -> str:
         return text_of(page(browser, "/measures/suggestions/", measures=text, **asked))
 
-    assert told("nsDCG(b=10)@20", of="sessions").startswith("nsDCG(b=10,bq=4)@20 Normalised session")
+    assert told("nsDCG(b=10)@20", of="sessions").startswith(
+        "nsDCG(b=10,bq=4)@20 Normalised session"
+    )
     assert told("nsD", of="sessions").startswith("nsDCG ")
-    assert told("Query(of='NormRecall')", of="sessions").startswith("Query(of=&#x27;NormRecall&#x27;) A measure")
+    assert told("Query(of='NormRecall')", of="sessions").startswith(
+        "Query(of=&#x27;NormRecall&#x27;) A measure"
+    )
     assert told("", of="sessions").startswith("session measures separated by commas")
     assert browser.get("/measures/suggestions/", {"measures": "AP", "of": "x"}).status_code == 400
     # The collection's number of documents is taken where the measure is computed.
     assert told("NormRecall").startswith("NormRecall Normalised recall")
     made = upload(api, "collections/small/sessions/", SESSIONS)
     evaluate_all_sessions()
-    assert "/measures/suggestions/?of=sessions" in page(browser, f"/session-sets/{made.json()['id']}/")
+    assert "/measures/suggestions/?of=sessions" in page(
+        browser, f"/session-sets/{made.json()['id']}/"
+    )

@@ -23,5 +23,7 @@ def test_a_statistic_has_no_power_of_ten(value: float, text: str) -> None:
 @pytest.mark.slow
 def test_pages_of_rows_are_counted_with_commas() -> None:
     paging = Paging(1000, 100, 12345)
-    html = render_to_string("metrics/_paging.html", {"paging": paging, "anchor": ""}, RequestFactory().get("/"))
+    html = render_to_string(
+        "metrics/_paging.html", {"paging": paging, "anchor": ""}, RequestFactory().get("/")
+    )
     assert "1,001–1,100 of 12,345" in html

@@ -26,7 +26,9 @@ from tests.web.test_pages import page, text_of
 pytestmark = pytest.mark.words
 
 call = of_commands.call
-BOARD, WHAT_IF, COLLECTION = (f"/api/v1/collections/small/{end}" for end in ("leaderboard/", "what-if/", ""))
+BOARD, WHAT_IF, COLLECTION = (
+    f"/api/v1/collections/small/{end}" for end in ("leaderboard/", "what-if/", "")
+)
 # Levels up to 4; topic 3 has no relevant document, and the second run misses one of topic 1 and topic 2.
 QRELS = "1 0 a 4\n1 0 b 3\n1 0 c 2\n1 0 n 0\n2 0 x 1\n2 0 y 2\n3 0 n 0\n"
 BEST = "".join(f"{topic} Q0 {doc} 1 {score} best\n" for topic, doc, score in
@@ -56,12 +58,17 @@ def test_a_preset_is_the_same_measure_on_page_and_api(
 ) -> None:
     shortcuts = {
         name: address
-        for address, name in re.findall(r'href="(\?family[^"]+)">([^<]+)</a>', page(Client(), WHAT_IF_PAGE))
+        for address, name in re.findall(
+            r'href="(\?family[^"]+)">([^<]+)</a>', page(Client(), WHAT_IF_PAGE)
+        )
     }
     assert set(shortcuts) == set(PAGE_NAMES)
     shown = Client().get(WHAT_IF_PAGE + escapes.unescape(shortcuts[words])).content.decode()
     (combination,) = api.get(WHAT_IF, {"preset": preset}).json()["combinations"]
-    assert escapes.unescape(re.findall(r'role="status"><code>([^<]+)</code>', shown)[0]) == combination["measure"]
+    assert (
+        escapes.unescape(re.findall(r'role="status"><code>([^<]+)</code>', shown)[0])
+        == combination["measure"]
+    )
     expected = [f"{place['mean']:.4f}" for place in combination["leaderboard"]]
     assert re.findall(r"<strong>([\d.]+)</strong>", shown) == expected
     assert combination["leaderboard"][0]["run"] == str(runs["best"].pk)
@@ -72,16 +79,20 @@ WHAT_IF_PAGE = "/collections/small/what-if/"
 
 def test_every_preset_is_on_the_page(api: APIClient, runs: dict[str, Run]) -> None:
     assert set(PAGE_NAMES.values()) == set(PRESETS)
-    assert [c["preset"] for c in api.get(WHAT_IF, {"preset": ",".join(PRESETS)}).json()["combinations"]] == list(
-        PRESETS
-    )
+    assert [
+        c["preset"] for c in api.get(WHAT_IF, {"preset": ",".join(PRESETS)}).json()["combinations"]
+    ] == list(PRESETS)
 
 
 @pytest.mark.parametrize(
     ("measure", "code", "words"),
     [
         ("nDCG(gains='0-1-10-100')@10", "gains_completed", "gain as much as level 3"),
-        ("CG(gains='1:1,2:10,3:100')@10", "gain_order", "level 4 gains 4, less than level 3 with 100"),
+        (
+            "CG(gains='1:1,2:10,3:100')@10",
+            "gain_order",
+            "level 4 gains 4, less than level 3 with 100",
+        ),
         ("nDCG@10", None, ""),
     ],
 )
@@ -94,7 +105,9 @@ def test_gains_that_leave_levels_out_are_told_everywhere(
     answers = [api.get(values, asked).json(), board, api.get(WHAT_IF, asked).json()]
     compared = api.get("/api/v1/collections/small/comparison/", asked).json()["measures"]
     for answer in [*answers, *compared]:
-        assert [one["code"] for one in answer["cautions"] if one["code"].startswith("gain")] == expected
+        assert [
+            one["code"] for one in answer["cautions"] if one["code"].startswith("gain")
+        ] == expected
     pages = (f"/runs/{runs['best'].pk}/", "/collections/small/", "/collections/small/comparison/")
     for path in pages:
         assert (words in text_of(page(Client(), path, **asked))) is True
@@ -102,14 +115,20 @@ def test_gains_that_leave_levels_out_are_told_everywhere(
     assert words in exported
     (tmp_path / "q").write_text(QRELS)
     (tmp_path / "r").write_text(BEST)
-    status, out, said = call("-c", "-m", measure, "--format", "json", tmp_path / "q", tmp_path / "r")
+    status, out, said = call(
+        "-c", "-m", measure, "--format", "json", tmp_path / "q", tmp_path / "r"
+    )
     assert (status, code is None or f"warning: {code}: {measure}" in said) == (0, True)
     assert ("gain" in said) is (code is not None)
     assert json.loads(out)[0]["value"] == means_of(api, measure)["best"]
 
 
-@pytest.mark.parametrize(("gains", "codes"), [("0-1-2", ["gains_completed"]), ("1:5", ["gain_order"]), ("tenfold", [])])
-def test_session_measures_tell_of_gains_too(api: APIClient, collection: str, gains: str, codes: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("gains", "codes"), [("0-1-2", ["gains_completed"]), ("1:5", ["gain_order"]), ("tenfold", [])]
+)
+def test_session_measures_tell_of_gains_too(
+    api: APIClient, collection: str, gains: str, codes: list[str]
+) -> None:
     answer = upload(api, "collections/small/sessions/", SESSIONS, tag="log").json()
     evaluate_all()
     asked = {"measures": f"nsDCG(gains='{gains}')@2"}
@@ -117,13 +136,22 @@ def test_session_measures_tell_of_gains_too(api: APIClient, collection: str, gai
     board = api.get("/api/v1/collections/small/session-leaderboard/", asked).json()
     for found in (values, board):
         assert [one["code"] for one in found["cautions"]] == codes
-    for path, name in ((f"/session-sets/{answer['id']}/", "measures"), ("/collections/small/sessions/", "measure")):
+    for path, name in (
+        (f"/session-sets/{answer['id']}/", "measures"),
+        ("/collections/small/sessions/", "measure"),
+    ):
         text = text_of(page(Client(), path, **{name: asked["measures"]}))
         assert ("level 2" in text) is bool(codes)
 
 
 @pytest.mark.parametrize(
-    "measure", ["NormRecall(missing='last')", "ASL(missing='last')", "ESL(n=2,missing='last')", "utility(d=1)"]
+    "measure",
+    [
+        "NormRecall(missing='last')",
+        "ASL(missing='last')",
+        "ESL(n=2,missing='last')",
+        "utility(d=1)",
+    ],
 )
 def test_the_number_of_documents_is_that_of_the_collection(
     api: APIClient, runs: dict[str, Run], call: Callable[..., Any], tmp_path: Path, measure: str
@@ -137,17 +165,23 @@ def test_the_number_of_documents_is_that_of_the_collection(
     assert means_of(api, measure) == means_of(api, explicit)
     assert api.get(WHAT_IF, {"measures": measure}).json()["combinations"][0]["measure"] == name
     for path in (f"/runs/{runs['other'].pk}/", "/collections/small/"):
-        assert escapes.escape(name).split(",")[0] in page(Client(), path, measures=measure, sort=measure)
+        assert escapes.escape(name).split(",")[0] in page(
+            Client(), path, measures=measure, sort=measure
+        )
     (tmp_path / "q").write_text(QRELS)
     (tmp_path / "r").write_text(OTHER)
-    out = call("-N", 100, "-c", "-m", measure, "--format", "json", tmp_path / "q", tmp_path / "r")[1]
+    out = call("-N", 100, "-c", "-m", measure, "--format", "json", tmp_path / "q", tmp_path / "r")[
+        1
+    ]
     (record,) = json.loads(out)
     assert (record["measure"], record["value"]) == (name, body["means"][name]["mean"])
     other = api.get(values, {"measures": measure[:-1] + ",documents=50)"}).json()
     assert other["means"] != body["means"]
 
 
-def test_a_stored_measure_follows_the_number_of_documents(api: APIClient, runs: dict[str, Run]) -> None:
+def test_a_stored_measure_follows_the_number_of_documents(
+    api: APIClient, runs: dict[str, Run]
+) -> None:
     stored = ["NormRecall(missing='last')", "AP"]
     assert api.patch(COLLECTION, {"measures": stored}, format="json").json()["measures"] == stored
     before = means_of(api, "NormRecall(missing='last')")
@@ -162,10 +196,14 @@ def test_a_stored_measure_follows_the_number_of_documents(api: APIClient, runs: 
     assert upload(api, "collections/small/runs/", BEST, tag="again").status_code == 202
     assert evaluate_all() == 1
     again = Run.objects.get(tag="again").evaluations.get(qrels__active=True)
-    assert set(again.vectors.values_list("measure", flat=True)) >= own_measures(Collection.objects.get())
+    assert set(again.vectors.values_list("measure", flat=True)) >= own_measures(
+        Collection.objects.get()
+    )
 
 
-def test_a_stored_measure_cannot_lose_its_number_of_documents(api: APIClient, runs: dict[str, Run]) -> None:
+def test_a_stored_measure_cannot_lose_its_number_of_documents(
+    api: APIClient, runs: dict[str, Run]
+) -> None:
     assert api.patch(COLLECTION, {"measures": ["NormRecall"]}, format="json").status_code == 200
     refused = api.patch(COLLECTION, {"documents": None}, format="json")
     assert refused.status_code == 400
@@ -185,7 +223,11 @@ def test_a_figure_that_is_no_mean_says_what_it_is(api: APIClient, runs: dict[str
     assert means["NumRelRet"]["mean"] == 5
     assert api.get(BOARD, asked).json()["aggregates"] == kinds
     text = text_of(page(Client(), f"/runs/{runs['best'].pk}/", **asked))
-    assert [text.count(f"{kind} over topics") for kind in kinds.values() if kind != "mean"] == [1, 1, 1]
+    assert [text.count(f"{kind} over topics") for kind in kinds.values() if kind != "mean"] == [
+        1,
+        1,
+        1,
+    ]
     caption = api.get(f"{BOARD}export/md/", asked).content.decode().replace("\\_", "_")
     board = page(Client(), "/collections/small/", **asked)
     for name, kind in kinds.items():
@@ -200,9 +242,15 @@ def test_a_value_that_is_null_has_its_reason(api: APIClient, runs: dict[str, Run
     body = api.get(f"/api/v1/runs/{runs['other'].pk}/values/", {"measures": measures}).json()
     rows = {row["topic_id"]: row for row in body["topics"]}
     for row in rows.values():
-        assert set(row["undefined"]) == {name for name, value in row["values"].items() if value is None}
+        assert set(row["undefined"]) == {
+            name for name, value in row["values"].items() if value is None
+        }
         assert set(row["undefined"].values()) <= set(REASONS)
     lost = "relevant_document_not_retrieved"
     assert rows["1"]["undefined"] == {"ASL": lost, "Coverage": "no_known_documents"}
-    assert rows["2"]["undefined"] == {"ASL": lost, "RHL": "no_gain_retrieved", "Coverage": "no_known_documents"}
+    assert rows["2"]["undefined"] == {
+        "ASL": lost,
+        "RHL": "no_gain_retrieved",
+        "Coverage": "no_known_documents",
+    }
     assert rows["3"]["undefined"]["ASL"] == "no_relevant_document"

@@ -93,10 +93,15 @@ def test_hostile_text_is_never_html_in_a_refusal(api: APIClient, submit: Submit)
                  f"collections/small/leaderboard/?measures={HOSTILE}", f"collections/small/runs/?status={HOSTILE}",
                  f"collections/small/qrels/{HOSTILE}/"):  # fmt: skip
         answer = api.get(f"/api/v1/{path}")
-        assert (answer.status_code // 100, answer["Content-Type"]) == (4, "application/problem+json"), path
+        assert (answer.status_code // 100, answer["Content-Type"]) == (
+            4,
+            "application/problem+json",
+        ), path
         assert answer["X-Content-Type-Options"] == "nosniff"
     named = SimpleUploadedFile(f"{HOSTILE}.txt", GOOD.encode())
-    answer = api.post("/api/v1/collections/small/runs/", {"file": named, "tag": HOSTILE}, format="multipart")
+    answer = api.post(
+        "/api/v1/collections/small/runs/", {"file": named, "tag": HOSTILE}, format="multipart"
+    )
     assert (answer.status_code, answer["Content-Type"]) == (400, "application/problem+json")
     assert HOSTILE not in answer.content.decode()
 
@@ -110,7 +115,10 @@ def test_a_session_needs_a_csrf_token_and_a_token_needs_none(api: APIClient, ali
     assert (refused.status_code, refused["Content-Type"]) == (403, "application/problem+json")
     assert not Collection.objects.exists()
     header = {"HTTP_AUTHORIZATION": api._credentials["HTTP_AUTHORIZATION"]}  # type: ignore[attr-defined]
-    assert APIClient(enforce_csrf_checks=True).post("/api/v1/collections/", body, **header).status_code == 201
+    assert (
+        APIClient(enforce_csrf_checks=True).post("/api/v1/collections/", body, **header).status_code
+        == 201
+    )
     # A cookie adds nothing to a token, and a wrong token is not saved by one.
     header["HTTP_AUTHORIZATION"] = "Bearer evh_00000000_x"
     assert session.get("/api/v1/teams/", **header).status_code == 401
@@ -118,7 +126,9 @@ def test_a_session_needs_a_csrf_token_and_a_token_needs_none(api: APIClient, ali
 
 def test_a_form_from_elsewhere_is_refused_without_advice(db: None) -> None:
     """A20."""
-    answer = Client(enforce_csrf_checks=True).post("/admin/login/", {"username": "x", "password": "y"})
+    answer = Client(enforce_csrf_checks=True).post(
+        "/admin/login/", {"username": "x", "password": "y"}
+    )
     assert answer.status_code == 403
     assert "Not allowed" in answer.content.decode()
     assert "settings" not in answer.content.decode().lower()
@@ -140,7 +150,9 @@ def test_refusals_of_the_framework_are_problems(
     api: APIClient, collection: str, method: str, path: str, status: int, code: str
 ) -> None:
     answer = api.generic(method.upper(), f"/api/v1/{path}")
-    assert (answer.status_code, answer["Content-Type"]) == (status, "application/problem+json"), answer.content
+    assert (answer.status_code, answer["Content-Type"]) == (status, "application/problem+json"), (
+        answer.content
+    )
     assert answer.json()["code"] == code
     assert set(answer.json()) == {"type", "title", "status", "code", "detail", "errors", "instance"}
 
@@ -151,7 +163,9 @@ def test_a_host_that_is_not_ours_is_refused(api: APIClient) -> None:
     assert "evil" not in answer.content.decode()
 
 
-def test_a_body_that_is_too_large_is_a_problem(api: APIClient, settings: Any, collection: str) -> None:
+def test_a_body_that_is_too_large_is_a_problem(
+    api: APIClient, settings: Any, collection: str
+) -> None:
     settings.EVALHUB_MAX_UPLOAD_BYTES = 100
     settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 1000
     file = upload(api, "collections/small/runs/", GOOD * 9)
@@ -161,7 +175,9 @@ def test_a_body_that_is_too_large_is_a_problem(api: APIClient, settings: Any, co
     assert answer.json()["code"] == "body_too_large"
 
 
-def test_what_breaks_says_nothing_of_the_inside(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_breaks_says_nothing_of_the_inside(
+    alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def explode(user: Any) -> Any:
         raise ZeroDivisionError("secret /srv/path SELECT")
 

@@ -25,7 +25,9 @@ METADATA = f"""\
 # ir_metadata.end
 """
 # Scripts and styles are files of ours: nothing stands in a page.
-SCRIPT_OR_STYLE = re.compile(rb"<script(?! src=\"/static/)|<style|\sstyle=|\son[a-z]+=\"|javascript:", re.IGNORECASE)
+SCRIPT_OR_STYLE = re.compile(
+    rb"<script(?! src=\"/static/)|<style|\sstyle=|\son[a-z]+=\"|javascript:", re.IGNORECASE
+)
 Submit = Callable[..., Run]
 
 
@@ -53,7 +55,9 @@ def pages(board: tuple[Run, Run]) -> list[str]:
     ]  # fmt: skip
 
 
-BLOCKS = "table|thead|tbody|tr|td|th|ul|ol|li|dl|dt|dd|div|p|section|form|label|select|option|h[1-6]"
+BLOCKS = (
+    "table|thead|tbody|tr|td|th|ul|ol|li|dl|dt|dd|div|p|section|form|label|select|option|h[1-6]"
+)
 
 
 def page(browser: Client, path: str, status: int = 200, **query: Any) -> str:
@@ -77,14 +81,18 @@ def new_qrels(api: Any) -> None:
     assert upload(api, "collections/small/qrels/", QRELS + "3 0 y 1\n").status_code == 201
 
 
-def test_every_page_of_a_public_collection_is_open_to_everybody(browser: Client, pages: list[str]) -> None:
+def test_every_page_of_a_public_collection_is_open_to_everybody(
+    browser: Client, pages: list[str]
+) -> None:
     for path in pages:
         answer = browser.get(path)
         assert answer.status_code == 200, path
         assert "default-src 'self'" in answer["Content-Security-Policy"]
 
 
-def test_a_team_only_collection_is_not_there_for_strangers(browser: Client, pages: list[str], alice: User) -> None:
+def test_a_team_only_collection_is_not_there_for_strangers(
+    browser: Client, pages: list[str], alice: User
+) -> None:
     Collection.objects.update(visibility="team", name="Secret name")
     hidden = [path for path in pages if path != "/" and not path.startswith("/measures/")]
     for path in hidden:
@@ -110,11 +118,27 @@ def test_no_page_has_a_script_or_a_style_of_its_own(browser: Client, pages: list
 
 def test_hostile_text_is_shown_as_text(browser: Client, submit: Submit) -> None:
     run = submit(METADATA + GOOD)
-    Collection.objects.update(name=HOSTILE, description=HOSTILE, level_labels={HOSTILE: HOSTILE, "1": [HOSTILE]})
-    Run.objects.update(description=HOSTILE, metadata={HOSTILE: {"deep": [HOSTILE, {"deeper": HOSTILE}]}}, tag=HOSTILE)
+    Collection.objects.update(
+        name=HOSTILE, description=HOSTILE, level_labels={HOSTILE: HOSTILE, "1": [HOSTILE]}
+    )
+    Run.objects.update(
+        description=HOSTILE,
+        metadata={HOSTILE: {"deep": [HOSTILE, {"deeper": HOSTILE}]}},
+        tag=HOSTILE,
+    )
     submit(POOR)
-    paths = ["/", "/collections/small/", f"/runs/{run.pk}/", f"/runs/{run.pk}/ranking/", "/collections/small/what-if/"]
-    for path in [*paths, "/collections/small/comparison/", f"/api/v1/runs/{run.pk}/charts/curve.svg"]:
+    paths = [
+        "/",
+        "/collections/small/",
+        f"/runs/{run.pk}/",
+        f"/runs/{run.pk}/ranking/",
+        "/collections/small/what-if/",
+    ]
+    for path in [
+        *paths,
+        "/collections/small/comparison/",
+        f"/api/v1/runs/{run.pk}/charts/curve.svg",
+    ]:
         html = page(browser, path)
         assert not SCRIPT_OR_STYLE.search(html.encode()), path
         assert "<img src=x" not in html, path
@@ -125,7 +149,18 @@ def test_hostile_text_is_shown_as_text(browser: Client, submit: Submit) -> None:
 @pytest.mark.slow
 def test_hostile_queries_are_shown_as_text(browser: Client, pages: list[str]) -> None:
     for path in pages:
-        for name in ("measures", "measure", "sort", "order", "baseline", "runs", "depth", "offset", "test", "qrels"):
+        for name in (
+            "measures",
+            "measure",
+            "sort",
+            "order",
+            "baseline",
+            "runs",
+            "depth",
+            "offset",
+            "test",
+            "qrels",
+        ):
             answer = browser.get(path, {name: f'">{HOSTILE}'})
             assert answer.status_code in {200, 400}, (path, name)
             if "json" not in answer["Content-Type"]:
@@ -133,16 +168,22 @@ def test_hostile_queries_are_shown_as_text(browser: Client, pages: list[str]) ->
                 assert b"<img src=x" not in answer.content, (path, name)
 
 
-def test_the_home_page_lists_collections_and_says_what_is_simulated(browser: Client, collection: str) -> None:
+def test_the_home_page_lists_collections_and_says_what_is_simulated(
+    browser: Client, collection: str
+) -> None:
     Collection.objects.update(simulated=True)
     text = text_of(page(browser, "/"))
     assert "Small simulated" in text
     assert "v1" in text
 
 
-def test_the_home_page_counts_judged_topics_where_none_are_listed(browser: Client, collection: str) -> None:
+def test_the_home_page_counts_judged_topics_where_none_are_listed(
+    browser: Client, collection: str
+) -> None:
     Topic.objects.all().delete()
-    assert re.search(r'<span title="judged; no list of topics was uploaded">\s*3</span>', page(browser, "/"))
+    assert re.search(
+        r'<span title="judged; no list of topics was uploaded">\s*3</span>', page(browser, "/")
+    )
     Collection.objects.update(blind=True)
     assert "judged;" not in page(browser, "/")
 
@@ -182,7 +223,9 @@ def test_the_leaderboard_has_pages(browser: Client, board: tuple[Run, Run]) -> N
     assert "No runs on this page" in page(browser, "/collections/small/", offset=100)
 
 
-def test_a_stale_run_is_at_the_bottom_and_says_so(browser: Client, api: Any, submit: Submit) -> None:
+def test_a_stale_run_is_at_the_bottom_and_says_so(
+    browser: Client, api: Any, submit: Submit
+) -> None:
     submit(GOOD)
     new_qrels(api)
     html = page(browser, "/collections/small/")
@@ -208,13 +251,19 @@ def test_a_run_of_an_older_engine_is_stale(browser: Client, board: tuple[Run, Ru
 
 def test_a_failed_run_says_so_on_the_board(browser: Client, board: tuple[Run, Run]) -> None:
     Evaluation.objects.filter(run=board[1]).update(state="failed", error_message="the file is gone")
-    assert '<span class="label failed" title="the file is gone">failed</span>' in page(browser, "/collections/small/")
+    assert '<span class="label failed" title="the file is gone">failed</span>' in page(
+        browser, "/collections/small/"
+    )
     run = text_of(page(browser, f"/runs/{board[1].pk}/"))
     assert "Failed: the file is gone" in run
 
 
-@pytest.mark.parametrize(("name", "value"), [("measures", "foo"), ("sort", "foo"), ("order", "up"), ("offset", "-1")])
-def test_a_leaderboard_that_cannot_be_read_says_why(browser: Client, collection: str, name: str, value: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "value"), [("measures", "foo"), ("sort", "foo"), ("order", "up"), ("offset", "-1")]
+)
+def test_a_leaderboard_that_cannot_be_read_says_why(
+    browser: Client, collection: str, name: str, value: str
+) -> None:
     html = page(browser, "/collections/small/", 400, **{name: value})
     assert 'role="alert"' in html
     assert "Submit a run" in html
@@ -228,7 +277,9 @@ def test_a_bad_measure_is_named_in_the_page(browser: Client, board: tuple[Run, R
     assert "unknown measure" in page(browser, "/collections/small/comparison/", 400, measure="foo")
 
 
-def test_a_collection_without_judgements_is_no_error(browser: Client, api: Any, submit: Submit) -> None:
+def test_a_collection_without_judgements_is_no_error(
+    browser: Client, api: Any, submit: Submit
+) -> None:
     run = submit(GOOD)
     Qrels.objects.update(active=False)
     assert "No judgements yet" in page(browser, "/collections/small/")
@@ -255,7 +306,9 @@ def test_topics_sort_by_a_measure(browser: Client, board: tuple[Run, Run]) -> No
     path = f"/runs/{board[1].pk}/"
 
     def topics(**query: Any) -> list[str]:
-        return re.findall(r'<th scope="row" class="fixed"><a [^>]*>\s*(\w+)', page(browser, path, **query))
+        return re.findall(
+            r'<th scope="row" class="fixed"><a [^>]*>\s*(\w+)', page(browser, path, **query)
+        )
 
     assert topics() == ["1", "2", "3"]
     assert topics(sort="AP") == ["2", "1", "3"]
@@ -264,12 +317,28 @@ def test_topics_sort_by_a_measure(browser: Client, board: tuple[Run, Run]) -> No
 
 
 def test_the_forms_of_a_run_keep_each_other(browser: Client, board: tuple[Run, Run]) -> None:
-    html = page(browser, f"/runs/{board[0].pk}/", measures="AP", sort="AP", order="asc", measure="DCG", depth=7)
-    for name, value in (("measures", "AP"), ("sort", "AP"), ("order", "asc"), ("measure", "DCG"), ("depth", "7")):
+    html = page(
+        browser,
+        f"/runs/{board[0].pk}/",
+        measures="AP",
+        sort="AP",
+        order="asc",
+        measure="DCG",
+        depth=7,
+    )
+    for name, value in (
+        ("measures", "AP"),
+        ("sort", "AP"),
+        ("order", "asc"),
+        ("measure", "DCG"),
+        ("depth", "7"),
+    ):
         assert f'<input type="hidden" name="{name}" value="{value}">' in html
 
 
-def test_a_run_without_a_curve_for_a_measure_keeps_its_values(browser: Client, board: tuple[Run, Run]) -> None:
+def test_a_run_without_a_curve_for_a_measure_keeps_its_values(
+    browser: Client, board: tuple[Run, Run]
+) -> None:
     html = page(browser, f"/runs/{board[0].pk}/", 400, measure="AP")
     assert "AP has no curve over ranks" in html
     assert "Topic by topic" in html
@@ -280,10 +349,21 @@ def test_every_link_leads_somewhere(browser: Client, pages: list[str]) -> None:
     run = pages[2]
     sorted_board = "/collections/small/?sort=AP&order=asc&measures=AP,P@5"
     asked: set[str] = set()
-    for path in [*pages, f"{run}?measure=P(rel=2)&sort=AP", sorted_board, "/collections/small/comparison/?measure=AP"]:
+    for path in [
+        *pages,
+        f"{run}?measure=P(rel=2)&sort=AP",
+        sorted_board,
+        "/collections/small/comparison/?measure=AP",
+    ]:
         html = page(browser, path)
-        links = set(re.findall(r'(?:href|src|srcset)="([^"]*)"', html)) if not path.endswith(".svg") else set()
-        links = {link for link in links if "#" not in link[:1] and not link.endswith((".pdf", ".png"))}
+        links = (
+            set(re.findall(r'(?:href|src|srcset)="([^"]*)"', html))
+            if not path.endswith(".svg")
+            else set()
+        )
+        links = {
+            link for link in links if "#" not in link[:1] and not link.endswith((".pdf", ".png"))
+        }
         for link in sorted(link for link in links if not link.startswith(("/static/", "/admin/"))):
             target = link.replace("&amp;", "&")
             address = path.partition("?")[0] + target if target.startswith("?") else target
@@ -296,7 +376,9 @@ def test_every_link_leads_somewhere(browser: Client, pages: list[str]) -> None:
             assert not answer.streaming or b"".join(answer.streaming_content)
 
 
-def test_runs_ticked_on_the_leaderboard_are_compared(browser: Client, board: tuple[Run, Run]) -> None:
+def test_runs_ticked_on_the_leaderboard_are_compared(
+    browser: Client, board: tuple[Run, Run]
+) -> None:
     ids = [str(run.pk) for run in board]
     assert "2 runs selected" in page(browser, "/collections/small/comparison/", runs=ids)
     one = page(browser, "/collections/small/comparison/", runs=ids[:1])
@@ -305,7 +387,8 @@ def test_runs_ticked_on_the_leaderboard_are_compared(browser: Client, board: tup
 
 
 @pytest.mark.parametrize(
-    "query", [{"baseline": "x"}, {"baseline": "0" * 32}, {"test": "x"}, {"correction": "x"}, {"alpha": "2"}]
+    "query",
+    [{"baseline": "x"}, {"baseline": "0" * 32}, {"test": "x"}, {"correction": "x"}, {"alpha": "2"}],
 )
 def test_a_comparison_that_cannot_be_made_says_why(
     browser: Client, board: tuple[Run, Run], query: dict[str, str]
@@ -317,7 +400,11 @@ def test_what_is_not_there_is_a_page(browser: Client, alice: User) -> None:
     assert "Log in" in page(browser, "/nowhere/", 404)
     browser.force_login(alice)
     assert "Log out" in page(browser, "/nowhere/", 404)
-    for path in ("/nowhere/", "/collections/nowhere/", "/runs/00000000-0000-0000-0000-000000000000/"):
+    for path in (
+        "/nowhere/",
+        "/collections/nowhere/",
+        "/runs/00000000-0000-0000-0000-000000000000/",
+    ):
         assert "Not found" in page(browser, path, 404)
     assert browser.post("/").status_code == 405
 
@@ -336,7 +423,19 @@ def test_a_silent_database_is_a_page_that_asks_it_nothing(
 @pytest.mark.parametrize(
     ("number", "most"),
     [(0, 1), (1, 26), (2, 35), (3, 6), (4, 27), (5, 0), (6, 9), (7, 5), (8, 9), (9, 0), (10, 0)],
-    ids=["home", "board", "run", "svg", "pairs", "measures", "ranking", "status", "what-if", "measure", "suggestions"],
+    ids=[
+        "home",
+        "board",
+        "run",
+        "svg",
+        "pairs",
+        "measures",
+        "ranking",
+        "status",
+        "what-if",
+        "measure",
+        "suggestions",
+    ],
 )
 def test_a_page_asks_the_database_little(
     browser: Client, pages: list[str], django_assert_max_num_queries: Any, number: int, most: int
@@ -345,7 +444,9 @@ def test_a_page_asks_the_database_little(
         page(browser, pages[number])
 
 
-def test_more_runs_need_no_more_queries(browser: Client, submit: Submit, django_assert_max_num_queries: Any) -> None:
+def test_more_runs_need_no_more_queries(
+    browser: Client, submit: Submit, django_assert_max_num_queries: Any
+) -> None:
     for number in range(6):
         submit(GOOD, tag=f"run-{number}")
     with django_assert_max_num_queries(26):
@@ -369,7 +470,11 @@ def test_every_list_of_the_administration_opens(admin: Client, board: tuple[Run,
 
 
 def test_an_account_made_in_the_administration_has_its_team(admin: Client) -> None:
-    fields = {"username": "carol", "password1": "a long passphrase", "password2": "a long passphrase"}
+    fields = {
+        "username": "carol",
+        "password1": "a long passphrase",
+        "password2": "a long passphrase",
+    }
     answer = admin.post("/admin/runs/user/add/", {**fields, "usable_password": "true"})
     assert answer.status_code == 302, answer.content
     carol = User.objects.get(username="carol")
@@ -384,7 +489,9 @@ def test_the_administration_never_shows_a_digest(admin: Client, alice: User) -> 
         assert token.digest not in page(admin, path)
 
 
-def test_runs_and_evaluations_are_read_only_in_the_administration(admin: Client, board: tuple[Run, Run]) -> None:
+def test_runs_and_evaluations_are_read_only_in_the_administration(
+    admin: Client, board: tuple[Run, Run]
+) -> None:
     evaluation = Evaluation.objects.first()
     assert evaluation
     for path in (f"/admin/runs/run/{board[0].pk}/", f"/admin/metrics/evaluation/{evaluation.pk}/"):

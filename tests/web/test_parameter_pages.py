@@ -23,8 +23,15 @@ PAGE = "/collections/small/"
 def runs(api: APIClient, collection: str) -> dict[str, str]:
     """Two evaluated runs of Alice's, their ids by tag."""
     made = {}
-    for content, metadata in ((GOOD, '{"bm25.k1": 0.9, "model": "<b>"}'), (POOR, '{"bm25.k1": 1.2}')):
-        form = {"file": SimpleUploadedFile("run", content.encode()), "metadata": metadata, "costs": '{"latency_ms": 3}'}
+    for content, metadata in (
+        (GOOD, '{"bm25.k1": 0.9, "model": "<b>"}'),
+        (POOR, '{"bm25.k1": 1.2}'),
+    ):
+        form = {
+            "file": SimpleUploadedFile("run", content.encode()),
+            "metadata": metadata,
+            "costs": '{"latency_ms": 3}',
+        }
         answer = api.post("/api/v1/collections/small/runs/", form, format="multipart").json()
         made[answer["tag"]] = answer["id"]
     evaluate_all()
@@ -44,7 +51,9 @@ def text_of(answer: Any) -> str:
     return " ".join(html.unescape(shown).split())
 
 
-def test_a_leaderboard_shows_columns_and_is_arranged_by_them(client: Client, runs: dict[str, str]) -> None:
+def test_a_leaderboard_shows_columns_and_is_arranged_by_them(
+    client: Client, runs: dict[str, str]
+) -> None:
     plain = client.get(PAGE).content.decode()
     assert '<option value="param:bm25.k1">' in plain
     query = "?columns=param:bm25.k1&columns=cost:latency_ms&arrange=-param:bm25.k1"
@@ -56,18 +65,27 @@ def test_a_leaderboard_shows_columns_and_is_arranged_by_them(client: Client, run
     assert "Rows are in the order of bm25.k1; the ranks stay." in text_of(answer)
     assert page.count('aria-sort="') == 1
     assert re.search(r'<td class="number">\s*1\.2</td>', page)
-    assert re.search(r'href="[^"]*export/csv/\?columns=param%3Abm25.k1%2Ccost%3Alatency_ms[^"]*arrange=-param', page)
+    assert re.search(
+        r'href="[^"]*export/csv/\?columns=param%3Abm25.k1%2Ccost%3Alatency_ms[^"]*arrange=-param',
+        page,
+    )
     assert '<option value="param:bm25.k1">' not in page
 
 
-def test_a_bad_filter_is_told_above_a_leaderboard_that_stays(client: Client, runs: dict[str, str]) -> None:
+def test_a_bad_filter_is_told_above_a_leaderboard_that_stays(
+    client: Client, runs: dict[str, str]
+) -> None:
     answer = client.get(PAGE, {"filter": "param:bm25.k>1", "columns": "param:zzz"})
     assert answer.status_code == 400
     said = text_of(answer)
     assert (
-        "filter, character 1: no run here has a parameter bm25.k; there is bm25.k1. The leaderboard shows all" in said
+        "filter, character 1: no run here has a parameter bm25.k; there is bm25.k1. The leaderboard shows all"
+        in said
     )
-    assert "columns: no run here has a parameter zzz; there are bm25.k1 and model. It is ignored." in said
+    assert (
+        "columns: no run here has a parameter zzz; there are bm25.k1 and model. It is ignored."
+        in said
+    )
     assert ">poor</a>" in answer.content.decode()
     assert 'value="param:bm25.k&gt;1"' in answer.content.decode()
 
@@ -77,7 +95,10 @@ def test_the_page_of_parameters_links_values_to_runs(client: Client, runs: dict[
     page = client.get(f"{PAGE}parameters/").content.decode()
     assert "&lt;b&gt;" in page
     assert "Describe" not in page
-    addresses = [html.unescape(one) for one in re.findall(r'href="(/collections/small/\?filter=[^"]+)#', page)]
+    addresses = [
+        html.unescape(one)
+        for one in re.findall(r'href="(/collections/small/\?filter=[^"]+)#', page)
+    ]
     assert len(addresses) == 5
     for address in addresses:
         found = client.get(address).content.decode()
@@ -99,7 +120,13 @@ def test_without_parameters_the_page_says_how_to_give_some(client: Client, colle
 @pytest.mark.queries
 def test_organisers_describe_keys_on_the_page(browser: Client, runs: dict[str, str]) -> None:
     address = f"{PAGE}parameters/describe/"
-    form = {"space": "param", "name": "bm25.k1", "unit": "x", "note": "saturation", "role": "ignored"}
+    form = {
+        "space": "param",
+        "name": "bm25.k1",
+        "unit": "x",
+        "note": "saturation",
+        "role": "ignored",
+    }
     answer = browser.post(address, form)
     key = ParameterKey.objects.get(name="bm25.k1")
     assert (answer.status_code, answer["Location"]) == (303, f"{PAGE}parameters/#param%3Abm25.k1")
@@ -114,7 +141,10 @@ def test_organisers_describe_keys_on_the_page(browser: Client, runs: dict[str, s
 
 def test_a_run_shows_its_parameters(client: Client, browser: Client, runs: dict[str, str]) -> None:
     page = client.get(f"/runs/{runs['good']}/").content.decode()
-    assert re.search(r'href="/collections/small/\?filter=param%3Abm25.k1%3D0.9[^"]*"\s+title="runs with this', page)
+    assert re.search(
+        r'href="/collections/small/\?filter=param%3Abm25.k1%3D0.9[^"]*"\s+title="runs with this',
+        page,
+    )
     assert "Edit parameters" not in page
     assert "Edit parameters" in browser.get(f"/runs/{runs['good']}/").content.decode()
 
@@ -124,10 +154,17 @@ def test_a_form_edits_the_parameters_of_a_run(browser: Client, runs: dict[str, s
     page = browser.get(address).content.decode()
     assert "bm25.k1 = 0.9\nmodel = &lt;b&gt;\n</textarea>" in page
     (read,) = re.findall(r'name="read" value="([^"]+)"', page)
-    form = {"parameters": "bm25.k1 = 1.5\nstemmer = true\n", "costs": "latency_ms = 4", "read": html.unescape(read)}
+    form = {
+        "parameters": "bm25.k1 = 1.5\nstemmer = true\n",
+        "costs": "latency_ms = 4",
+        "read": html.unescape(read),
+    }
     refused = browser.post(address, {**form, "parameters": "bm25.k1 = 1.5\nstemmer\n"})
     assert refused.status_code == 422
-    assert "Parameters, line 2: 'stemmer' has no =; write key = value. Nothing was stored." in text_of(refused)
+    assert (
+        "Parameters, line 2: 'stemmer' has no =; write key = value. Nothing was stored."
+        in text_of(refused)
+    )
     assert "bm25.k1 = 1.5\nstemmer\n</textarea>" in refused.content.decode()
     assert browser.post(address, {**form, "costs": "latency_ms = -1"}).status_code == 422
     saved = browser.post(address, form)
@@ -149,7 +186,9 @@ def test_only_the_team_edits(bob: User, runs: dict[str, str]) -> None:
     assert Run.objects.get(pk=runs["good"]).metadata == {"bm25": {"k1": 0.9}, "model": "<b>"}
 
 
-def test_a_blind_page_shows_own_runs_and_no_leaderboard(client: Client, bob: User, runs: dict[str, str]) -> None:
+def test_a_blind_page_shows_own_runs_and_no_leaderboard(
+    client: Client, bob: User, runs: dict[str, str]
+) -> None:
     Collection.objects.update(blind=True)
     other = Client()
     other.force_login(bob)

@@ -25,7 +25,11 @@ def site(client: Client, alice: User) -> Client:
 def cells_of(html: str) -> list[list[str]]:
     rows = re.findall(r"<tr>(.*?)</tr>", html, re.DOTALL)
     found = [
-        [" ".join(cell.split()) for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL)] for row in rows
+        [
+            " ".join(cell.split())
+            for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL)
+        ]
+        for row in rows
     ]
     return [row for row in found if row]
 
@@ -35,7 +39,9 @@ def test_agreement_of_two_measures(site: Client) -> None:
     html = site.get(ORDERS).content.decode()
 
     def interval(name: str) -> str:
-        return "{value:.3f} [{low:.3f}, {high:.3f}]".format(**pair[name]).replace("-", "\N{MINUS SIGN}")
+        return "{value:.3f} [{low:.3f}, {high:.3f}]".format(**pair[name]).replace(
+            "-", "\N{MINUS SIGN}"
+        )
 
     told = [interval(name) for name in ("tau", "symmetric_tau_ap", "rbo")]
     assert ["AP", "P@10", str(pair["moved"]), *told] in cells_of(html)
@@ -49,7 +55,9 @@ def test_agreement_of_two_measures(site: Client) -> None:
 
 def test_the_first_of_many_measures_are_compared(client: Client, alice: User) -> None:
     values = np.array([simulated(6, 20, seed=seed) for seed in range(6)])
-    make_scored("scored", alice.personal_team, values, ["AP", "P@10", "RR", "nDCG@10", "R@100", "Rprec"])
+    make_scored(
+        "scored", alice.personal_team, values, ["AP", "P@10", "RR", "nDCG@10", "R@100", "Rprec"]
+    )
     html = client.get(ORDERS).content.decode()
     assert 'value="AP, P@10, RR, nDCG@10"' in html
     assert "it has 2 more" in html
@@ -74,7 +82,9 @@ def test_power_of_the_topics(site: Client) -> None:
         line = [one["measure"], "20", f"{power['share']:.1%}", *told, f"± {sets['half_width']:.4f}"]
         assert line in rows
         for detection in sets["detections"]:
-            counts = [f"{detection[name]:,}" for name in ("topics_t", "topics_anova", "topics_interval")]
+            counts = [
+                f"{detection[name]:,}" for name in ("topics_t", "topics_anova", "topics_interval")
+            ]
             power_now = f"{detection['power_t']:.1%}"
             assert [one["measure"], f"{detection['difference']:g}", power_now, *counts] in rows
             small = detection["smallness"]
@@ -91,19 +101,27 @@ def test_power_of_the_topics(site: Client) -> None:
 
 def test_the_curve_of_power_is_that_of_the_api(site: Client) -> None:
     drawn = site.get("/api/v1/collections/scored/charts/power.json", {"measures": "AP"}).json()
-    curve = site.get(f"/api/v1{DESIGN}", {"measures": "AP"}).json()["measures"][0]["discriminative_power"]["curve"]
+    curve = site.get(f"/api/v1{DESIGN}", {"measures": "AP"}).json()["measures"][0][
+        "discriminative_power"
+    ]["curve"]
     points = max((layer["data"]["values"] for layer in drawn["layer"]), key=len)
-    assert [(point["pair"], point["p"]) for point in points] == list(zip(curve["pair"], curve["p_value"], strict=True))
+    assert [(point["pair"], point["p"]) for point in points] == list(
+        zip(curve["pair"], curve["p_value"], strict=True)
+    )
 
 
 @pytest.mark.parametrize("chart", ["orders", "power"])
 @pytest.mark.parametrize("form", ["svg", "png", "pdf"])
 def test_both_are_drawn_for_paper(site: Client, chart: str, form: str) -> None:
-    answer = site.get(f"/api/v1/collections/scored/charts/{chart}.{form}", {"size": "narrow", "theme": "dark"})
+    answer = site.get(
+        f"/api/v1/collections/scored/charts/{chart}.{form}", {"size": "narrow", "theme": "dark"}
+    )
     assert (answer.status_code, len(answer.content) > 2000) == (200, True)
 
 
-def test_of_too_many_runs_some_are_chosen_on_the_leaderboard(site: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_too_many_runs_some_are_chosen_on_the_leaderboard(
+    site: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for package, page in (("orders", ORDERS), ("design", DESIGN)):
         monkeypatch.setattr(f"metrics.services.comparisons.{package}.MAX_RUNS", 4)
         assert "Choose some on the" in site.get(page).content.decode()

@@ -26,19 +26,26 @@ def readers(people: People) -> dict[str, Any]:
 
 @pytest.mark.parametrize("visibility", ["public", "team", "private"])
 @pytest.mark.parametrize("blind", [True, False])
-def test_every_reader_finds_what_the_queryset_finds(people: People, visibility: str, blind: bool) -> None:
+def test_every_reader_finds_what_the_queryset_finds(
+    people: People, visibility: str, blind: bool
+) -> None:
     """One after the other, twice, so that what was generated for one is not taken for another."""
     for slug in ("one", "two"):
         make_collection(people, slug, visibility=visibility, blind=blind)
         add_qrels(people, slug)
     collections = PreparedRows(
-        lambda user, slug: Collection.objects.visible_to(user).select_related("team").filter(slug=slug).order_by()
+        lambda user, slug: (
+            Collection.objects.visible_to(user).select_related("team").filter(slug=slug).order_by()
+        )
     )
     found = set()
     for slug in ("one", "two", "one", "nowhere"):
         for role, user in readers(people).items():
             row = collections.first(reader_of(user), slug)
-            assert row == Collection.objects.visible_to(user).filter(slug=slug).first(), (role, slug)
+            assert row == Collection.objects.visible_to(user).filter(slug=slug).first(), (
+                role,
+                slug,
+            )
             if row:
                 assert (row.slug, row.blind, row.team.slug) == (slug, blind, "lab")
             found.add((role, slug, row is not None))
@@ -53,14 +60,19 @@ def test_a_time_and_a_key_are_parameters(people: People) -> None:
     run = UUID(make_runs(people, "one"))
     tomorrow = datetime.now(UTC) + LATER
     Collection.objects.update(veiled_until=tomorrow)
-    runs = PreparedRows(lambda user, at, pk: Run.objects.filter(seen_by(user, at=at), pk=pk).order_by())
+    runs = PreparedRows(
+        lambda user, at, pk: Run.objects.filter(seen_by(user, at=at), pk=pk).order_by()
+    )
     for role, user in readers(people).items():
         for at in (tomorrow - LATER, tomorrow + LATER, tomorrow):
             for pk in (run, UUID(int=5)):
                 expected = Run.objects.filter(seen_by(user, at=at), pk=pk).first()
                 assert runs.first(reader_of(user), at, pk) == expected, (role, at, pk)
     other = reader_of(people.users["other"])
-    assert [runs.first(other, at, run) is not None for at in (tomorrow - LATER, tomorrow)] == [False, True]
+    assert [runs.first(other, at, run) is not None for at in (tomorrow - LATER, tomorrow)] == [
+        False,
+        True,
+    ]
 
 
 def test_rows_have_their_own_types(people: People) -> None:
@@ -76,7 +88,9 @@ def test_rows_have_their_own_types(people: People) -> None:
 
 def test_who_sees_nothing_asks_nothing(people: People, django_assert_num_queries: Any) -> None:
     make_collection(people, "one")
-    managed = PreparedRows(lambda user, pk: Collection.objects.managed_by(user).filter(pk=pk).order_by())
+    managed = PreparedRows(
+        lambda user, pk: Collection.objects.managed_by(user).filter(pk=pk).order_by()
+    )
     with django_assert_num_queries(0):
         assert managed.first(reader_of(AnonymousUser()), 1) is None
 

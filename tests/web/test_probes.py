@@ -48,7 +48,9 @@ def codes(answer: Any, kind: str = "reasons") -> list[str]:
     return [entry["code"] for entry in answer.json()[kind]]
 
 
-def test_a_process_is_alive_without_a_database_or_a_known_host(client: Client, settings: Any) -> None:
+def test_a_process_is_alive_without_a_database_or_a_known_host(
+    client: Client, settings: Any
+) -> None:
     """No database fixture: a query would fail this test. A probe comes by address and without TLS."""
     settings.ALLOWED_HOSTS, settings.SECURE_SSL_REDIRECT = ["eval.example.org"], True
     answer = client.get("/healthz", headers={"Host": "10.0.0.7"})
@@ -118,7 +120,9 @@ def test_a_data_folder_that_cannot_be_written_is_a_reason(
 
 
 @pytest.mark.parametrize("function", ["link", "fsync"])
-@pytest.mark.parametrize(("number", "code"), [(errno.EIO, "storage_unavailable"), (errno.ENOSPC, "storage_full")])
+@pytest.mark.parametrize(
+    ("number", "code"), [(errno.EIO, "storage_unavailable"), (errno.ENOSPC, "storage_full")]
+)
 def test_ready_means_that_a_file_can_be_stored(
     client: Client, db: None, monkeypatch: pytest.MonkeyPatch, function: str, number: int, code: str
 ) -> None:
@@ -163,7 +167,12 @@ def test_what_is_stuck_is_a_warning_and_refuses_nobody(client: Client, queued: E
     answer = client.get("/readyz")
     assert (answer.status_code, codes(answer, "warnings")) == (200, ["undispatched"])
     # Where others are sent meanwhile, it only waits its turn.
-    sent = {"dispatched_at": timezone.now(), "created_at": timezone.now(), "run": queued.run, "qrels": queued.qrels}
+    sent = {
+        "dispatched_at": timezone.now(),
+        "created_at": timezone.now(),
+        "run": queued.run,
+        "qrels": queued.qrels,
+    }
     Evaluation.objects.create(**sent, scores="float32")
     assert codes(client.get("/readyz"), "warnings") == []
 
@@ -187,10 +196,16 @@ def scrape(client: Client) -> dict[tuple[str, tuple[tuple[str, str], ...]], floa
     assert answer.status_code == 200
     assert answer["Content-Type"].startswith("text/plain; version=0.0.4")
     families = text_string_to_metric_families(answer.content.decode())
-    return {(s.name, tuple(sorted(s.labels.items()))): s.value for family in families for s in family.samples}
+    return {
+        (s.name, tuple(sorted(s.labels.items()))): s.value
+        for family in families
+        for s in family.samples
+    }
 
 
-def test_figures_are_off_without_a_token_and_need_it_with_one(client: Client, settings: Any, db: None) -> None:
+def test_figures_are_off_without_a_token_and_need_it_with_one(
+    client: Client, settings: Any, db: None
+) -> None:
     assert client.get("/metrics").status_code == 404
     settings.EVALHUB_METRICS_TOKEN = TOKEN
     for given in ("", "Bearer ", f"Bearer {TOKEN}x", f"Basic {TOKEN}", "Bearer \u00fcmlaut"):
@@ -209,7 +224,12 @@ def test_figures_say_what_is_in_the_database(
     Evaluation.objects.update(seconds=seconds[0])
     template = Evaluation.objects.get()
     for i, (state, code, attempts) in enumerate(
-        [("evaluated", "", 1), ("evaluated", "", 3), ("failed", "evaluation_crashed", 3), ("queued", "", 0)]
+        [
+            ("evaluated", "", 1),
+            ("evaluated", "", 3),
+            ("failed", "evaluation_crashed", 3),
+            ("queued", "", 0),
+        ]
     ):
         template.pk, template.engine_version = None, f"other {i}"
         template.state, template.error_code, template.attempts = state, code, attempts
@@ -228,7 +248,9 @@ def test_figures_say_what_is_in_the_database(
     assert figure("evaluation_attempts", state="evaluated") == 5
     assert figure("evaluations_failed", code="evaluation_crashed") == 1
     for bound in ("0.05", "0.25", "300.0", "+Inf"):
-        assert figure("evaluation_seconds_bucket", le=bound) == sum(value <= float(bound) for value in seconds)
+        assert figure("evaluation_seconds_bucket", le=bound) == sum(
+            value <= float(bound) for value in seconds
+        )
     assert figure("evaluation_seconds_sum") == pytest.approx(sum(seconds))
     assert figure("evaluation_seconds_count") == 3
     assert 100 <= figure("queue_oldest_seconds") < 160
@@ -240,7 +262,9 @@ def test_figures_say_what_is_in_the_database(
     assert figure("data_total_bytes") > figure("data_free_bytes") > 0
 
 
-def test_a_scrape_asks_seven_queries_however_much_there_is(db: None, submit: Callable[..., Run]) -> None:
+def test_a_scrape_asks_seven_queries_however_much_there_is(
+    db: None, submit: Callable[..., Run]
+) -> None:
     submit(GOOD)
     submit(POOR)
     with CaptureQueriesContext(connection) as queries:
@@ -259,11 +283,15 @@ def test_without_a_round_the_age_is_infinite_and_without_a_database_there_is_one
     assert ("evalhub_queue_oldest_seconds", ()) not in found
 
 
-def test_requests_are_counted_by_view_and_never_by_address(client: Client, settings: Any, db: None) -> None:
+def test_requests_are_counted_by_view_and_never_by_address(
+    client: Client, settings: Any, db: None
+) -> None:
     settings.EVALHUB_METRICS_TOKEN = TOKEN
 
     def counted(**labels: str) -> float:
-        return scrape(client).get(("evalhub_http_request_seconds_count", tuple(sorted(labels.items()))), 0)
+        return scrape(client).get(
+            ("evalhub_http_request_seconds_count", tuple(sorted(labels.items()))), 0
+        )
 
     asked = {"view": "collection", "method": "GET", "status": "404"}
     odd = {"view": "none", "method": "other", "status": "404"}
@@ -279,11 +307,15 @@ def test_requests_are_counted_by_view_and_never_by_address(client: Client, setti
 def run_python(script: str, *arguments: str) -> str:
     command = [sys.executable, "-c", script, *arguments]
     environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "evalhub.settings"}
-    done = subprocess.run(command, env=environment, cwd=ROOT, check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        command, env=environment, cwd=ROOT, check=True, capture_output=True, text=True
+    )
     return done.stdout
 
 
-def test_the_figures_of_an_ended_process_are_kept_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_figures_of_an_ended_process_are_kept_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Two processes of a web server count, one ends and is folded: the sums stay, its files go."""
     script = (
         "import os, sys; from evalhub.operating.request_counters import count_request\n"
@@ -305,7 +337,9 @@ def test_the_figures_of_an_ended_process_are_kept_once(tmp_path: Path, monkeypat
     assert [path.name for path in tmp_path.glob("*.db")] == ["histogram_ended.db"]
 
 
-def test_a_dispatcher_notes_its_rounds_at_most_every_five_seconds(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dispatcher_notes_its_rounds_at_most_every_five_seconds(
+    db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     now = [1000.0]
     monkeypatch.setattr(rounds.time, "monotonic", lambda: now[0])
     notes = rounds.RoundNotes()
@@ -330,7 +364,9 @@ def test_the_round_of_a_worker_long_gone_is_forgotten(db: None) -> None:
     assert [last.worker for last in rounds.last_rounds()] == [rounds.worker_name(), "lately"]
 
 
-def test_a_reaper_that_fails_every_second_time_is_noted_and_counted(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reaper_that_fails_every_second_time_is_noted_and_counted(
+    db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     calls = []
 
     def fail_every_second_time() -> int:
@@ -354,7 +390,12 @@ def test_a_reaper_that_fails_every_second_time_is_noted_and_counted(db: None, mo
                                                     "broker_full")],
 )  # fmt: skip
 def test_a_broker_that_is_away_or_full_is_a_warning_and_leaves_the_web_server_ready(
-    client: Client, settings: Any, queued: Evaluation, monkeypatch: pytest.MonkeyPatch, said: str, code: str
+    client: Client,
+    settings: Any,
+    queued: Evaluation,
+    monkeypatch: pytest.MonkeyPatch,
+    said: str,
+    code: str,
 ) -> None:
     settings.EVALHUB_METRICS_TOKEN = TOKEN
     monkeypatch.setattr("metrics.services.upkeep.dispatch.REAP_SECONDS", 0.0)
@@ -394,11 +435,15 @@ def test_a_broker_is_asked_where_nothing_is_to_be_sent(
     assert codes(client.get("/readyz"), "warnings") == ["broker_unavailable"]
 
 
-def test_what_no_worker_answers_counts_as_not_sent(client: Client, settings: Any, queued: Evaluation) -> None:
+def test_what_no_worker_answers_counts_as_not_sent(
+    client: Client, settings: Any, queued: Evaluation
+) -> None:
     """Its message was lost, with everything that Redis held."""
     settings.EVALHUB_METRICS_TOKEN = TOKEN
     assert scrape(client)["evalhub_queue_undispatched", ()] == 1
     Evaluation.objects.update(dispatched_at=timezone.now())
     assert scrape(client)["evalhub_queue_undispatched", ()] == 0
-    Evaluation.objects.update(dispatched_at=timezone.now() - timedelta(seconds=settings.EVALHUB_LEASE_SECONDS + 1))
+    Evaluation.objects.update(
+        dispatched_at=timezone.now() - timedelta(seconds=settings.EVALHUB_LEASE_SECONDS + 1)
+    )
     assert scrape(client)["evalhub_queue_undispatched", ()] == 1

@@ -19,10 +19,16 @@ def environ_of(path: str, **headers: str) -> dict[str, Any]:
     """What the web server makes of a request that comes from the same machine."""
     adj = adjustments()
     request = Request(adj)
-    lines = [f"GET {path} HTTP/1.1", "Host: localhost", *(f"{name}: {value}" for name, value in headers.items())]
+    lines = [
+        f"GET {path} HTTP/1.1",
+        "Host: localhost",
+        *(f"{name}: {value}" for name, value in headers.items()),
+    ]
     request.received(("\r\n".join(lines) + "\r\n\r\n").encode())
     server = SimpleNamespace(adj=adj, effective_port=8000, server_name="localhost")
-    channel = SimpleNamespace(server=server, addr=("127.0.0.1", 5000), check_client_disconnected=None)
+    channel = SimpleNamespace(
+        server=server, addr=("127.0.0.1", 5000), check_client_disconnected=None
+    )
     found: dict[str, Any] = WSGITask(channel, request).get_environment()
     return found
 
@@ -34,7 +40,8 @@ def test_no_header_moves_an_address(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("X-Forwarded-Proto", "https"), ("X-Forwarded-Ssl", "on"), ("X-Forwarded-Protocol", "ssl")]
+    ("name", "value"),
+    [("X-Forwarded-Proto", "https"), ("X-Forwarded-Ssl", "on"), ("X-Forwarded-Protocol", "ssl")],
 )
 def test_https_is_believed_where_the_settings_say_so(settings: Any, name: str, value: str) -> None:
     environ = environ_of("/", **{name: value})
@@ -44,7 +51,9 @@ def test_https_is_believed_where_the_settings_say_so(settings: Any, name: str, v
     assert WSGIHandler.request_class(environ).is_secure() == (name == "X-Forwarded-Proto")
 
 
-def test_passwords_are_counted_below_a_prefix_too(alice: User, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_passwords_are_counted_below_a_prefix_too(
+    alice: User, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("time.time", lambda: 6_000_000_030.0)
     settings.EVALHUB_LOGIN_RATE = 2
     sent = {"username": "alice", "password": "wrong"}

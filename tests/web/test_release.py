@@ -29,15 +29,25 @@ def test_a_release_shows_what_is_evaluated_and_the_rest_when_it_is(people: Peopl
     """F32: one run evaluated, one in a worker's hands, one queued; everything shown is of the judgements released."""
     add_qrels(people, make_collection(people, "one", blind=True))
     for tag in ("done", "held", "queued"):
-        assert submit_form(people.api["participant"], "one", GOOD, team="guests", tag=tag).status_code == 202
+        assert (
+            submit_form(people.api["participant"], "one", GOOD, team="guests", tag=tag).status_code
+            == 202
+        )
     done, held, _ = Evaluation.objects.order_by("pk")
     assert evaluate(evaluation_id=done.pk)
     lease = claim(held.pk)
     assert lease
     assert release(people).status_code == 200
     first = board_of(people, "participant")
-    shown = [(row["run"]["tag"], row["state"], row["values"]["AP"]["mean"] is None) for row in first["results"]]
-    assert shown == [("done", "ranked", False), ("held", "evaluating", True), ("queued", "queued", True)]
+    shown = [
+        (row["run"]["tag"], row["state"], row["values"]["AP"]["mean"] is None)
+        for row in first["results"]
+    ]
+    assert shown == [
+        ("done", "ranked", False),
+        ("held", "evaluating", True),
+        ("queued", "queued", True),
+    ]
     assert first["states"] == {"evaluated": 1, "evaluating": 1, "queued": 1}
     assert first == {**board_of(people, "anonymous")} == {**board_of(people, "owner")}
     # The worker that held it died; another one takes it over.
@@ -47,7 +57,9 @@ def test_a_release_shows_what_is_evaluated_and_the_rest_when_it_is(people: Peopl
     assert [row["run"]["tag"] for row in last["results"]] == ["done", "held", "queued"]
     assert {row["qrels"] for row in last["results"]} == {1}
     assert {row["rank"] for row in last["results"]} == {1}
-    assert AuditEvent.objects.get(action="collection.released").after["qrels"] == first["qrels"] == 1
+    assert (
+        AuditEvent.objects.get(action="collection.released").after["qrels"] == first["qrels"] == 1
+    )
 
 
 def test_new_judgements_and_a_release_show_one_version_only(people: People) -> None:
@@ -60,7 +72,9 @@ def test_new_judgements_and_a_release_show_one_version_only(people: People) -> N
     assert (board["qrels"], board["ranked"]) == (2, 0)
     assert all(row["stale"] and row["qrels"] == 1 for row in board["results"])
     evaluate_all()
-    assert {(row["qrels"], row["stale"]) for row in board_of(people, "anonymous")["results"]} == {(2, False)}
+    assert {(row["qrels"], row["stale"]) for row in board_of(people, "anonymous")["results"]} == {
+        (2, False)
+    }
 
 
 def test_means_and_what_they_are_means_of_are_shown_and_hidden_together(people: People) -> None:
@@ -71,7 +85,10 @@ def test_means_and_what_they_are_means_of_are_shown_and_hidden_together(people: 
     for released in (False, True):
         for role in ("participant", "owner", "staff"):
             codes = {people.api[role].get(path).status_code for path in paths}
-            assert codes == ({403} if role == "participant" and not released else {200}), (role, released)
+            assert codes == ({403} if role == "participant" and not released else {200}), (
+                role,
+                released,
+            )
         assert people.api["other"].get(paths[1]).status_code == (200 if released else 404)
         if not released:
             assert release(people).status_code == 200
@@ -81,7 +98,10 @@ def test_a_collection_that_was_made_private_takes_no_more_runs_of_others(people:
     """A10: what one does not see one does not submit to, from the moment of the change; runs stay."""
     add_qrels(people, make_collection(people, "one"))
     make_runs(people, "one")
-    assert people.api["owner"].patch("/api/v1/collections/one/", {"visibility": "private"}).status_code == 200
+    assert (
+        people.api["owner"].patch("/api/v1/collections/one/", {"visibility": "private"}).status_code
+        == 200
+    )
     late = submit_form(people.api["participant"], "one", GOOD, team="guests", tag="late")
     assert (late.status_code, late.json()["code"]) == (404, "not_found")
     assert Run.objects.count() == 2

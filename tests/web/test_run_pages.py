@@ -32,19 +32,25 @@ def pair(submit: Submit) -> tuple[Run, Run]:
     return submit(GOOD), submit(POOR)
 
 
-def test_every_chart_has_a_picture_words_and_figures(browser: Client, pair: tuple[Run, Run]) -> None:
+def test_every_chart_has_a_picture_words_and_figures(
+    browser: Client, pair: tuple[Run, Run]
+) -> None:
     html = page(browser, f"/runs/{pair[0].pk}/")
     figures = re.findall(r"<figure.*?</figure>", html, re.DOTALL)
     assert len(figures) == 4
     for figure in figures:
-        assert re.search(r'<img src="[^"]+\.svg[^"]*" width="\d+" height="\d+" alt="[^"]{20,}"', figure)
+        assert re.search(
+            r'<img src="[^"]+\.svg[^"]*" width="\d+" height="\d+" alt="[^"]{20,}"', figure
+        )
         assert "<figcaption>" in figure
         assert "<summary>Show as table</summary>" in figure
         assert figure.count(".pdf") == figure.count(".png") == 1
         assert figure.count("theme=dark") == 2
 
 
-def test_a_run_beside_another_shows_their_differences(browser: Client, pair: tuple[Run, Run]) -> None:
+def test_a_run_beside_another_shows_their_differences(
+    browser: Client, pair: tuple[Run, Run]
+) -> None:
     html = page(browser, f"/runs/{pair[0].pk}/", by="AP", other=str(pair[1].pk))
     assert "AP of good minus that of poor on each of 3 topics" in html
     assert f'<option value="{pair[1].pk}" selected>poor (alice)' in html
@@ -95,7 +101,11 @@ def test_edits_are_told_with_those_who_made_them_to_its_team(
     for reader, named in ((browser, ""), (Client(), "alice ")):
         if named:
             reader.force_login(alice)
-        told = text_of(page(reader, path).partition("Edits of parameters and costs")[2].partition("</table>")[0])
+        told = text_of(
+            page(reader, path)
+            .partition("Edits of parameters and costs")[2]
+            .partition("</table>")[0]
+        )
         first, _, second = told.partition(f"{named}k1 not set 0.9 ")
         assert (first.count("By"), bool(second)) == (bool(named), True), told
         assert f"{named}k1 0.9 1.2 model not set &lt;b&gt;" in second
@@ -108,7 +118,9 @@ def test_a_bad_measure_leaves_the_other_parts_alone(browser: Client, pair: tuple
     assert "Topic by topic" in html
 
 
-def test_a_baseline_stands_beside_the_run_until_another_is_chosen(browser: Client, pair: tuple[Run, Run]) -> None:
+def test_a_baseline_stands_beside_the_run_until_another_is_chosen(
+    browser: Client, pair: tuple[Run, Run]
+) -> None:
     run, baseline = pair
     address, selected = f"/runs/{run.pk}/", f'<option value="{baseline.pk}" selected>'
     beside = page(browser, address, baseline=str(baseline.pk))
@@ -130,20 +142,31 @@ def test_precision_over_recall_by_level(browser: Client, pair: tuple[Run, Run]) 
 def test_precision_is_interpolated_as_chosen(browser: Client, pair: tuple[Run, Run]) -> None:
     path = f"/runs/{pair[0].pk}/"
     html = page(browser, path, interp="interval", level="2")
-    assert "the highest from each point of recall to the next; documents of level 2 alone" in text_of(html)
+    assert (
+        "the highest from each point of recall to the next; documents of level 2 alone"
+        in text_of(html)
+    )
     assert '<option value="interval" selected>' in html
-    assert "the highest at that recall or more; documents" in text_of(page(browser, path, rounding="exact"))
-    assert "rounding belongs to interp=" in page(browser, path, 400, interp="interval", rounding="9")
+    assert "the highest at that recall or more; documents" in text_of(
+        page(browser, path, rounding="exact")
+    )
+    assert "rounding belongs to interp=" in page(
+        browser, path, 400, interp="interval", rounding="9"
+    )
 
 
-def test_the_curve_is_read_against_the_ideal_at_chosen_ranks(browser: Client, pair: tuple[Run, Run]) -> None:
+def test_the_curve_is_read_against_the_ideal_at_chosen_ranks(
+    browser: Client, pair: tuple[Run, Run]
+) -> None:
     path = f"/runs/{pair[1].pk}/"
     text = text_of(page(browser, path, measure="CG", ranks="1,3", depth="5"))
     # POOR finds 1 of 2 in topic 1 at rank 3 and 1 of 1 in topic 2 at rank 2, and nothing of 3 in topic 3.
     row = "Ideal's at rank 1 0.0000 2.0000 2.0000 100.0% never 3 0.6667 2.3333 1.6667 71.4% never"
     assert row in text.replace("&#x27;", "'")
     assert "After rank 2 even the ideal gains nothing." in text
-    assert "This curve can fall, so that it is not read across" in text_of(page(browser, path, measure="nDCG"))
+    assert "This curve can fall, so that it is not read across" in text_of(
+        page(browser, path, measure="nDCG")
+    )
     assert "rank 50 lies beyond depth=5" in page(browser, path, 400, ranks="50", depth="5")
 
 
@@ -168,15 +191,23 @@ def test_the_summary_table_has_what_trec_eval_prints(
     rows = {
         name: (text_of(words), text)
         for words, text, name in re.findall(
-            r'<th scope="row">(.*?)</th>\s*<td class="number">(.*?)</td><td class="faint">(.*?)</td>', table
+            r'<th scope="row">(.*?)</th>\s*<td class="number">(.*?)</td><td class="faint">(.*?)</td>',
+            table,
         )
     }
     assert rows["num_q"] == ("Topics", "2")
     assert [rows[name][1] for name in ("num_ret", "num_rel", "num_rel_ret")] == ["30", "13", "8"]
-    assert [rows[name][1] for name in ("P_5", "P_10", "P_15", "Rprec")] == ["0.3000", "0.3000", "0.2667", "0.3667"]
+    assert [rows[name][1] for name in ("P_5", "P_10", "P_15", "Rprec")] == [
+        "0.3000",
+        "0.3000",
+        "0.2667",
+        "0.3667",
+    ]
     assert list(rows) == [*OFFICIAL]
     assert len(rows) == 29
-    means = api.get(f"/api/v1/runs/{run.pk}/values/", {"measures": ",".join(OFFICIAL)}).json()["means"]
+    means = api.get(f"/api/v1/runs/{run.pk}/values/", {"measures": ",".join(OFFICIAL)}).json()[
+        "means"
+    ]
     for name, (_, text) in rows.items():
         mean = means[OFFICIAL[name].name]["mean"]
         assert text == (f"{mean:.0f}" if name.startswith("num") else f"{mean:.4f}"), name
@@ -184,10 +215,14 @@ def test_the_summary_table_has_what_trec_eval_prints(
     assert file
     printed = browser.get(file[1].replace("&amp;", "&")).content.decode()
     for name, (_, text) in rows.items():
-        assert re.search(rf"^{re.escape(OFFICIAL[name].name)}\s+all\t{re.escape(text)}$", printed, re.MULTILINE), name
+        assert re.search(
+            rf"^{re.escape(OFFICIAL[name].name)}\s+all\t{re.escape(text)}$", printed, re.MULTILINE
+        ), name
 
 
-def test_a_queued_run_tells_its_place_and_asks_again(browser: Client, api: Any, collection: str) -> None:
+def test_a_queued_run_tells_its_place_and_asks_again(
+    browser: Client, api: Any, collection: str
+) -> None:
     first = upload(api, "collections/small/runs/", GOOD).json()["id"]
     second = upload(api, "collections/small/runs/", POOR).json()["id"]
     assert "Position 1 in the queue" in page(browser, f"/runs/{first}/")
@@ -221,7 +256,9 @@ def test_a_run_of_a_blind_collection_is_received_and_nothing_else(
     assert "blind" in page(browser, f"/runs/{pair[0].pk}/ranking/", 403)
 
 
-def test_a_ranking_page_lists_documents_with_their_levels(browser: Client, pair: tuple[Run, Run]) -> None:
+def test_a_ranking_page_lists_documents_with_their_levels(
+    browser: Client, pair: tuple[Run, Run]
+) -> None:
     Collection.objects.update(level_labels={"2": "highly relevant"})
     text = text_of(page(browser, f"/runs/{pair[0].pk}/ranking/", topic="1"))
     assert "1 a 3 2 highly relevant 2 2" in text
@@ -245,7 +282,13 @@ def test_a_long_ranking_has_pages(browser: Client, submit: Submit) -> None:
 def test_a_page_is_light(browser: Client, submit: Submit, path: str) -> None:
     """Without its charts, compressed: under 300 KB."""
     topics = range(1, 300)
-    run = submit("".join(f"{topic} Q0 d{rank} {rank} {9 - rank} wide\n" for topic in topics for rank in range(1, 5)))
+    run = submit(
+        "".join(
+            f"{topic} Q0 d{rank} {rank} {9 - rank} wide\n"
+            for topic in topics
+            for rank in range(1, 5)
+        )
+    )
     answer = browser.get(f"/runs/{run.pk}/{path}", headers={"Accept-Encoding": "gzip"})
     assert len(answer.content) < 300_000
 

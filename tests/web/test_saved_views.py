@@ -22,7 +22,9 @@ API = "/api/v1/collections/one/"
 PAGE = "/collections/one/"
 
 
-def save(client: APIClient, query: str = "filter=tag:good", name: str = "Good ones", **fields: Any) -> Any:
+def save(
+    client: APIClient, query: str = "filter=tag:good", name: str = "Good ones", **fields: Any
+) -> Any:
     return client.post(f"{API}views/", {"name": name, "query": query, **fields}, format="json")
 
 
@@ -34,13 +36,26 @@ def names(client: APIClient) -> list[str]:
     return [view["name"] for view in client.get(f"{API}views/").json()["results"]]
 
 
-def test_a_view_is_saved_in_one_form_and_used_by_leaderboard_and_exports(people: People, run: str) -> None:
+def test_a_view_is_saved_in_one_form_and_used_by_leaderboard_and_exports(
+    people: People, run: str
+) -> None:
     guest = people.api["participant"]
-    made = save(guest, "?measures=ndcg_cut_10,map&limit=7&sort=map&filter= tag:good &arrange=&columns=param:k1")
+    made = save(
+        guest,
+        "?measures=ndcg_cut_10,map&limit=7&sort=map&filter= tag:good &arrange=&columns=param:k1",
+    )
     assert made.status_code == 201, made.content
     view = made.json()
-    assert view["query"] == "measures=nDCG%4010%2CAP&sort=AP&limit=7&filter=tag%3Agood&columns=param%3Ak1"
-    assert (view["scope"], view["team"], view["owner"], view["parameters"]["sort"]) == ("me", None, "participant", "AP")
+    assert (
+        view["query"]
+        == "measures=nDCG%4010%2CAP&sort=AP&limit=7&filter=tag%3Agood&columns=param%3Ak1"
+    )
+    assert (view["scope"], view["team"], view["owner"], view["parameters"]["sort"]) == (
+        "me",
+        None,
+        "participant",
+        "AP",
+    )
     assert view["page"] == f"http://testserver/v/{view['code']}/"
     asked = f"view={view['code']}"
     assert tags(guest, asked) == ["good"]
@@ -73,7 +88,9 @@ def test_an_answer_follows_its_view(people: People, run: str) -> None:
     assert refused.json()["errors"][0]["pointer"] == "view"
 
 
-def test_a_view_without_statistics_leaves_their_options_to_the_page(people: People, run: str) -> None:
+def test_a_view_without_statistics_leaves_their_options_to_the_page(
+    people: People, run: str
+) -> None:
     guest = people.api["participant"]
     for query in ("alpha=0.1&statistics=none", "alpha=0.1"):
         code = save(guest, query).json()["code"]
@@ -93,7 +110,9 @@ def test_a_view_without_statistics_leaves_their_options_to_the_page(people: Peop
         ("&".join(f"x{n}=1" for n in range(200)), "invalid"),
     ],
 )  # fmt: skip
-def test_what_the_leaderboard_does_not_read_is_not_saved(people: People, run: str, query: str, code: str) -> None:
+def test_what_the_leaderboard_does_not_read_is_not_saved(
+    people: People, run: str, query: str, code: str
+) -> None:
     answer = save(people.api["participant"], query)
     assert answer.status_code == 400, answer.content
     told = answer.json()
@@ -118,7 +137,10 @@ def test_who_sees_and_who_changes_a_view(people: People, run: str) -> None:
         (own, client_of(colleague), 404), (shared, client_of(colleague), 200), (shared, owner, 404),
         (every, guest, 403), (every, people.api["member"], 403), (every, people.api["staff"], 200),
     ):  # fmt: skip
-        assert client.patch(f"/api/v1/views/{code}/", {"name": "x"}, format="json").status_code == status
+        assert (
+            client.patch(f"/api/v1/views/{code}/", {"name": "x"}, format="json").status_code
+            == status
+        )
     # Only organisers save for all readers, only members for their team.
     for fields, status, pointer in (
         ({"scope": "collection"}, 403, "/scope"), ({"scope": "team", "team": "lab"}, 400, "/team"),
@@ -131,7 +153,10 @@ def test_who_sees_and_who_changes_a_view(people: People, run: str) -> None:
         assert moved.status_code == status, moved.content
     taken = client_of(colleague).patch(f"/api/v1/views/{shared}/", {"scope": "me"}, format="json")
     assert taken.status_code == 403
-    assert guest.patch(f"/api/v1/views/{shared}/", {"scope": "me"}, format="json").json()["team"] is None
+    assert (
+        guest.patch(f"/api/v1/views/{shared}/", {"scope": "me"}, format="json").json()["team"]
+        is None
+    )
     assert guest.delete(f"/api/v1/views/{shared}/").status_code == 204
     assert not View.objects.filter(code=shared).exists()
 
@@ -139,7 +164,10 @@ def test_who_sees_and_who_changes_a_view(people: People, run: str) -> None:
 def test_the_trail_has_the_text_of_what_all_readers_see_alone(people: People, run: str) -> None:
     save(people.api["participant"], name="a secret name")
     save(people.api["owner"], name="open", scope="collection")
-    told = {event.object_id: str(event.after) for event in AuditEvent.objects.filter(action="view.created")}
+    told = {
+        event.object_id: str(event.after)
+        for event in AuditEvent.objects.filter(action="view.created")
+    }
     assert len(told) == 2
     trail = str(list(told.values()))
     assert "secret" not in trail
@@ -158,7 +186,9 @@ def test_views_of_a_blind_collection_are_for_its_organisers(people: People, run:
         for code in codes:
             gone = people.api[role].get(f"/api/v1/views/{code}/")
             none = people.api[role].get("/api/v1/views/2222222222/")
-            assert gone.content.replace(code.encode(), b"") == none.content.replace(b"2222222222", b"")
+            assert gone.content.replace(code.encode(), b"") == none.content.replace(
+                b"2222222222", b""
+            )
             page = people.browsers[role].get(f"/v/{code}/")
             assert page.status_code == 404
             assert b"rare_name" not in page.content
@@ -168,7 +198,9 @@ def test_views_of_a_blind_collection_are_for_its_organisers(people: People, run:
 
 
 @pytest.mark.queries
-def test_accounts_teams_and_limits(people: People, run: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_accounts_teams_and_limits(
+    people: People, run: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A view of others outlives the account that saved it; a private one does not. A backup has them."""
     monkeypatch.setattr("runs.services.saved_views.MAX_VIEWS", 2)
     leaver, one = User.objects.create_user("leaver"), Collection.objects.get(slug="one")
@@ -179,7 +211,10 @@ def test_accounts_teams_and_limits(people: People, run: str, monkeypatch: pytest
     assert (full.status_code, full.json()["code"]) == (409, "too_many_views")
     leaver.delete()
     save(people.api["owner"])
-    assert list(View.objects.values_list("name", "owner__username")) == [("Good ones", "owner"), ("collection", None)]
+    assert list(View.objects.values_list("name", "owner__username")) == [
+        ("Good ones", "owner"),
+        ("collection", None),
+    ]
     assert View in saved_models()
 
 
@@ -191,12 +226,19 @@ def menu(browser: Client, path: str) -> str:
 @pytest.mark.queries
 def test_the_menu_saves_opens_and_says_what_changed(people: People, run: str) -> None:
     browser = people.browsers["owner"]
-    hidden = re.search(r'name="query" value="([^"]*)"', menu(browser, f"{PAGE}?filter=tag:good&offset=0&select={run}"))
+    hidden = re.search(
+        r'name="query" value="([^"]*)"',
+        menu(browser, f"{PAGE}?filter=tag:good&offset=0&select={run}"),
+    )
     assert hidden
     form = {"action": "create", "name": "Good", "query": hidden[1], "share": "collection"}
     saved = browser.post(f"{PAGE}views/", form)
     view = View.objects.get()
-    assert (saved.status_code, saved["Location"], view.query) == (303, f"/v/{view.code}/", "filter=tag%3Agood")
+    assert (saved.status_code, saved["Location"], view.query) == (
+        303,
+        f"/v/{view.code}/",
+        "filter=tag%3Agood",
+    )
     opened = browser.get(saved["Location"])
     assert opened["Location"] == f"{PAGE}?filter=tag%3Agood&opened={view.code}"
     shown = menu(browser, opened["Location"])
@@ -206,9 +248,18 @@ def test_the_menu_saves_opens_and_says_what_changed(people: People, run: str) ->
     bare = f"{PAGE}?opened={view.code}"
     assert "Views: Good, changed" in menu(browser, bare)
     assert "poor" in browser.get(bare).content.decode()
-    assert "opened=" not in re.search(r'<p class="files">.*?</p>', browser.get(bare).content.decode(), re.DOTALL)[0]  # type: ignore[index]
-    assert browser.get(f"{PAGE}?view={view.code}&filter=tag:poor")["Location"].startswith(f"{PAGE}?filter=tag%3Apoor")
-    changed = browser.post(f"{PAGE}views/", {"action": "update", "code": view.code, "query": "sort=AP"})
+    assert (
+        "opened="
+        not in re.search(
+            r'<p class="files">.*?</p>', browser.get(bare).content.decode(), re.DOTALL
+        )[0]
+    )  # type: ignore[index]
+    assert browser.get(f"{PAGE}?view={view.code}&filter=tag:poor")["Location"].startswith(
+        f"{PAGE}?filter=tag%3Apoor"
+    )
+    changed = browser.post(
+        f"{PAGE}views/", {"action": "update", "code": view.code, "query": "sort=AP"}
+    )
     assert changed.status_code == 303
     assert View.objects.get().query == "sort=AP"
     # A reader opens it; an anonymous one is sent to log in to save another.
@@ -224,13 +275,17 @@ def test_the_page_of_views_renames_shares_and_deletes(people: People, run: str) 
     code = save(people.api["participant"]).json()["code"]
     foreign = save(people.api["owner"], name="For all", scope="collection").json()["code"]
     path = f"{PAGE}views/"
-    refused = browser.post(path, {"action": "create", "name": "  ", "query": "filter=tag:good", "share": "me"})
+    refused = browser.post(
+        path, {"action": "create", "name": "  ", "query": "filter=tag:good", "share": "me"}
+    )
     assert refused.status_code == 400
     assert 'value="filter=tag:good"' in refused.content.decode()
     bad = browser.post(path, {"action": "create", "name": "x\u202ey", "query": "", "share": "me"})
     assert (bad.status_code, View.objects.count()) == (400, 2)
     assert (
-        browser.post(path, {"action": "change", "code": code, "name": "Ours", "share": "team:guests"}).status_code
+        browser.post(
+            path, {"action": "change", "code": code, "name": "Ours", "share": "team:guests"}
+        ).status_code
         == 303
     )
     assert View.objects.get(code=code).team == Team.objects.get(slug="guests")
@@ -243,7 +298,9 @@ def test_the_page_of_views_renames_shares_and_deletes(people: People, run: str) 
     assert "Ours" not in browser.get(path).content.decode().split('<section class="panel')[1]
 
 
-def test_hidden_and_missing_views_answer_alike_and_offer_to_log_in(people: People, run: str) -> None:
+def test_hidden_and_missing_views_answer_alike_and_offer_to_log_in(
+    people: People, run: str
+) -> None:
     code = save(people.api["participant"]).json()["code"]
     Collection.objects.update(visibility="private")
     texts = [people.browsers["anonymous"].get(f"/v/{one}/") for one in (code, "2222222222")]

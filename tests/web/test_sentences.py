@@ -38,14 +38,33 @@ from tests.web.test_pages import text_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.words]
 ROOT = Path(__file__).parents[2]
-ROW = re.compile(r"^\| `(?P<said>[^`]+)`(?: \(`(?P<code>\w+)`\))? \| [^|]+ \| `(?P<example>[^`]+)` \|$", re.MULTILINE)
+ROW = re.compile(
+    r"^\| `(?P<said>[^`]+)`(?: \(`(?P<code>\w+)`\))? \| [^|]+ \| `(?P<example>[^`]+)` \|$",
+    re.MULTILINE,
+)
 RANDOM = re.compile(r"random\((\d+), (\d+)((?:, \w+=[\d.]+)*)\)")
 LAYOUT = re.compile(r"(each|turns|one|studies)\((\d+), (\d+)((?:, \w+=[\d.]+)*)\)")
-COMPARISON, BOARD, SESSIONS = "/collections/board/comparison/", "/collections/board/", "/collections/board/sessions/"
+COMPARISON, BOARD, SESSIONS = (
+    "/collections/board/comparison/",
+    "/collections/board/",
+    "/collections/board/sessions/",
+)
 PARAMETERS, COST = "/collections/board/parameters/", "/collections/board/frontier/"
 DESIGN, ORDERS = "/collections/board/design/", "/collections/board/orders/"
 IMPORTANCE = f"{PARAMETERS}importance/"
-PAGES = (COMPARISON, COMPARISON, BOARD, COMPARISON, BOARD, PARAMETERS, IMPORTANCE, COST, DESIGN, ORDERS, SESSIONS)
+PAGES = (
+    COMPARISON,
+    COMPARISON,
+    BOARD,
+    COMPARISON,
+    BOARD,
+    PARAMETERS,
+    IMPORTANCE,
+    COST,
+    DESIGN,
+    ORDERS,
+    SESSIONS,
+)
 # How a page is asked for its measure.
 ASKED = {IMPORTANCE: "measure", PARAMETERS: "measure", COST: "y"}
 
@@ -86,8 +105,15 @@ def values_in(text: str) -> Matrix:
     rows: list[Matrix] = []
     for run in text.split(" / "):
         if drawn := RANDOM.fullmatch(run.strip()):
-            options = {name: float(value) for name, value in re.findall(r"(\w+)=([\d.]+)", drawn[3])}
-            made = simulated(int(drawn[1]), int(drawn[2]), int(options.get("seed", 5)), options.get("spread", 0.08))
+            options = {
+                name: float(value) for name, value in re.findall(r"(\w+)=([\d.]+)", drawn[3])
+            }
+            made = simulated(
+                int(drawn[1]),
+                int(drawn[2]),
+                int(options.get("seed", 5)),
+                options.get("spread", 0.08),
+            )
             rows.extend(made + options.get("shift", 0.0))
             continue
         numbers: list[float] = []
@@ -109,7 +135,9 @@ def page_of(user: User, page: str, example: str) -> str:
     collection = make_board(user.personal_team, {measure: matrix, **squares})
     if measure == "gm_map":
         for row in MetricVector.objects.filter(measure=measure):
-            MetricVector.objects.filter(pk=row.pk).update(mean=float(np.exp(np.log(np.frombuffer(row.content)).mean())))
+            MetricVector.objects.filter(pk=row.pk).update(
+                mean=float(np.exp(np.log(np.frombuffer(row.content)).mean()))
+            )
     Qrels.objects.filter(collection=collection).update(levels={"0": 9, "1": 5, "2": 3, "3": 1})
     describe_runs(collection, described)
     ids = {run.tag: str(run.pk) for run in Run.objects.filter(collection=collection)}
@@ -120,14 +148,21 @@ def page_of(user: User, page: str, example: str) -> str:
             query[name] = ",".join(ids[tag] for tag in query[name].split(","))
     if page == BOARD:
         query.setdefault("statistics", "all")
-    answer = Client().get(page, {ASKED.get(page, "measures"): ",".join([measure, *squares]), **query})
+    answer = Client().get(
+        page, {ASKED.get(page, "measures"): ",".join([measure, *squares]), **query}
+    )
     assert answer.status_code == 200, text_of(answer.content.decode())[-800:]
     return unescape(text_of(answer.content.decode()))
 
 
-def drawn_sessions(layout: str, searchers: int, topics: int, options: dict[str, float]) -> list[Any]:
+def drawn_sessions(
+    layout: str, searchers: int, topics: int, options: dict[str, float]
+) -> list[Any]:
     """Topic, searcher, system and value of each session."""
-    rng, systems = np.random.default_rng(1), 4 if layout == "studies" else int(options.get("systems", 2))
+    rng, systems = (
+        np.random.default_rng(1),
+        4 if layout == "studies" else int(options.get("systems", 2)),
+    )
     searcher, topic, system = (part.ravel() for part in np.indices((searchers, topics, systems)))
     there = searcher < searchers - options.get("dropouts", 0)
     there |= system == 0
@@ -155,10 +190,13 @@ def sample_of(example: str) -> Sample:
     order = np.argsort(means, kind="stable")
     labels = [f"team/log:{'ABCD'[one]}" for one in order]
     topics, searchers = (
-        [f"{mark}{n + 1}".encode() for n in range(part.max() + 1)] for mark, part in zip("tu", factors[:2], strict=True)
+        [f"{mark}{n + 1}".encode() for n in range(part.max() + 1)]
+        for mark, part in zip("tu", factors[:2], strict=True)
     )
     system = np.argsort(order)[factors[2]]
-    found = Factors(topics, searchers, [one.encode() for one in labels], factors[0], factors[1], system)
+    found = Factors(
+        topics, searchers, [one.encode() for one in labels], factors[0], factors[1], system
+    )
     entrants: dict[str, Any] = {name: (None, name[-1]) for name in labels}
     return Sample(values, found, labels, entrants)
 
@@ -168,20 +206,31 @@ def comparison_of(example: str) -> str:
     sessions, _, asked = example.partition(" ? ")
     query = session_comparison_query(dict(parse_qsl(asked.strip())), None)
     compared = compare_sample(sample_of(sessions), "topic", query)
-    said = [session_words.headline(compared), session_words.detail(compared), session_words.design_sentence(compared)]
+    said = [
+        session_words.headline(compared),
+        session_words.detail(compared),
+        session_words.design_sentence(compared),
+    ]
     said += [session_words.tested_sentence(compared), *session_words.omnibus_sentences(compared)]
     return " ".join([*said, *(caution.message for caution in compared.result.cautions)])
 
 
 def pattern_of(said: str) -> re.Pattern[str]:
-    parts = (re.escape(part).replace(r"\ ", r"\s+") for part in said.strip().split("\N{HORIZONTAL ELLIPSIS}"))
+    parts = (
+        re.escape(part).replace(r"\ ", r"\s+")
+        for part in said.strip().split("\N{HORIZONTAL ELLIPSIS}")
+    )
     return re.compile(".+?".join(parts), re.IGNORECASE)
 
 
 def lines_of(code: CodeType) -> set[int]:
     """The lines of all functions in a module's code."""
     inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
-    own = {number for *_, number in code.co_lines() if number} if code.co_flags & CO_NEWLOCALS else set()
+    own = (
+        {number for *_, number in code.co_lines() if number}
+        if code.co_flags & CO_NEWLOCALS
+        else set()
+    )
     return own.union(*map(lines_of, inner))
 
 
@@ -223,7 +272,9 @@ def traced() -> Iterator[None]:
     # All pages are imported before.
     assert get_resolver().url_patterns
     with pytest.MonkeyPatch.context() as patch:
-        for module in [module for name, module in sys.modules.items() if name.startswith(("metrics.", "runs."))]:
+        for module in [
+            module for name, module in sys.modules.items() if name.startswith(("metrics.", "runs."))
+        ]:
             for name, function in list(vars(module).items()):
                 if isinstance(function, FunctionType) and function.__code__.co_filename in RUN:
                     patch.setattr(module, name, tracing(function))
@@ -247,20 +298,28 @@ def test_the_examples_are_all_that_the_words_can_say() -> None:
         source = Path(file).read_text()
         lines = source.splitlines()
         missed = {
-            number for number in lines_of(compile(source, file, "exec")) - seen if not DEFINES.match(lines[number - 1])
+            number
+            for number in lines_of(compile(source, file, "exec")) - seen
+            if not DEFINES.match(lines[number - 1])
         }
         assert not [f"{number}: {lines[number - 1]}" for number in sorted(missed)]
 
 
 def test_every_row_of_the_page_is_read() -> None:
-    lines = [line for line in (ROOT / "docs/sentences.md").read_text().splitlines() if line.startswith("| `")]
+    lines = [
+        line
+        for line in (ROOT / "docs/sentences.md").read_text().splitlines()
+        if line.startswith("| `")
+    ]
     assert len(lines) == sum(map(len, tables())) + len(ELSEWHERE) > 80
 
 
 def test_every_caution_is_listed() -> None:
     """Those that the code can make, by their codes."""
     sources = [path.read_text() for path in (ROOT / "metrics").rglob("*.py")]
-    made = {code for text in sources for code in re.findall(r"\bCaution\(\s*(?:code=)?\"(\w+)\"", text)}
+    made = {
+        code for text in sources for code in re.findall(r"\bCaution\(\s*(?:code=)?\"(\w+)\"", text)
+    }
     listed = {row["code"] for rows in tables() for row in rows if row["code"]}
     assert made - listed == {row["code"] for row in ELSEWHERE if row["code"]}
     # Those that are named by a constant, or by what a test of sessions counts.
@@ -268,9 +327,13 @@ def test_every_caution_is_listed() -> None:
 
 
 @pytest.mark.parametrize("row", ELSEWHERE, ids=lambda row: row["example"].split("::")[1])
-def test_what_is_said_elsewhere_is_in_the_code_and_in_the_test_that_is_named(row: dict[str, str]) -> None:
+def test_what_is_said_elsewhere_is_in_the_code_and_in_the_test_that_is_named(
+    row: dict[str, str],
+) -> None:
     file, name = row["example"].split("::")
-    (function,) = re.findall(rf"^def {name}\(.*?(?=^def |^@|\Z)", (ROOT / file).read_text(), re.MULTILINE | re.DOTALL)
+    (function,) = re.findall(
+        rf"^def {name}\(.*?(?=^def |^@|\Z)", (ROOT / file).read_text(), re.MULTILINE | re.DOTALL
+    )
     pieces = [piece.strip() for piece in row["said"].split("\N{HORIZONTAL ELLIPSIS}")]
     assert (row["code"] or max(pieces, key=len)[:30]) in function
     sources = [path for kind in ("py", "html") for path in (ROOT / "metrics").rglob(f"*.{kind}")]

@@ -32,7 +32,9 @@ def test_a_chart_of_a_selection_says_what_was_chosen(send: Send) -> None:
     assert "(1 session)" in figure.caption
     one = SESSION_CHARTS["session"](AskedOfSet(evaluation, {"session": "s2", "measure": "sDCG"}))
     whose = " ".join(one.draw(Look()).to_dict()["title"]["subtitle"])
-    assert whose.startswith("topic 1, searcher u1, system B; sDCG(b=2,bq=4)@10: cumulated discounted gain")
+    assert whose.startswith(
+        "topic 1, searcher u1, system B; sDCG(b=2,bq=4)@10: cumulated discounted gain"
+    )
 
 
 def test_a_system_has_one_colour_whatever_is_chosen(send: Send) -> None:
@@ -41,9 +43,15 @@ def test_a_system_has_one_colour_whatever_is_chosen(send: Send) -> None:
         scale = figure.draw(Look()).to_dict()["layer"][1]["encoding"]["color"]["scale"]
         return dict(zip(scale["domain"], scale["range"], strict=True))
 
-    for tag, content in (("old", SESSIONS), ("new", SESSIONS.replace('"A"', '"C"')), ("last", SESSIONS)):
+    for tag, content in (
+        ("old", SESSIONS),
+        ("new", SESSIONS.replace('"A"', '"C"')),
+        ("last", SESSIONS),
+    ):
         send(content, tag=tag)
-    sets = SessionEvaluation.objects.select_related("session_set").order_by("session_set__created_at")
+    sets = SessionEvaluation.objects.select_related("session_set").order_by(
+        "session_set__created_at"
+    )
     old, new, last = (colours(evaluation) for evaluation in sets)
     assert [*old] == ["A", "B", "ideal"]
     assert colours(sets[0], system="B") == {name: old[name] for name in ("B", "ideal")}
@@ -59,10 +67,19 @@ def test_last_best_and_other_queries_are_those_of_the_api(send: Send, client: Cl
     evaluation = SessionEvaluation.objects.select_related("session_set").get()
     figure = SESSION_CHARTS["queries"](AskedOfSet(evaluation, {"measure": "sDCG@2"}))
     # With A every session has one query.
-    assert figure.columns == ["Rank", "A, last query", "A, best query", *(f"B, {n}" for n in QUERIES)]
+    assert figure.columns == [
+        "Rank",
+        "A, last query",
+        "A, best query",
+        *(f"B, {n}" for n in QUERIES),
+    ]
     curves = client.get(f"/api/v1{path}queries/", {"measure": "sDCG@2"}).json()["curves"]
-    lines = [curves[kind][0] for kind in ("last", "best")] + [curves[kind][1] for kind in ("last", "best", "others")]
-    assert figure.rows == [[str(rank + 1), *(f"{line['values'][rank]:.4f}" for line in lines)] for rank in range(2)]
+    lines = [curves[kind][0] for kind in ("last", "best")] + [
+        curves[kind][1] for kind in ("last", "best", "others")
+    ]
+    assert figure.rows == [
+        [str(rank + 1), *(f"{line['values'][rank]:.4f}" for line in lines)] for rank in range(2)
+    ]
     assert "B, other queries at 0.0000 (1)" in figure.caption
     drawn = figure.draw(Look()).to_dict()["layer"][0]["encoding"]
     assert (
@@ -85,7 +102,11 @@ def test_single_sessions_are_of_one_system_and_topic(send: Send) -> None:
     assert "of 2 sessions with B" in figure.caption
     assert "Only topic 1, system B." in figure.caption
     # The system's colour in the chart of mean curves.
-    curves = SESSION_CHARTS["curves"](AskedOfSet(evaluation, {})).draw(Look()).to_dict()["layer"][1]["encoding"]
+    curves = (
+        SESSION_CHARTS["curves"](AskedOfSet(evaluation, {}))
+        .draw(Look())
+        .to_dict()["layer"][1]["encoding"]
+    )
     scale = figure.draw(Look()).to_dict()["layer"][0]["encoding"]["color"]["scale"]
     assert scale["range"][0] == curves["color"]["scale"]["range"][1]
     first = SESSION_CHARTS["sessions"](AskedOfSet(evaluation, {}))
@@ -98,7 +119,9 @@ def test_averaged_vectors_are_drawn_and_have_no_values(send: Send, client: Clien
     curves = client.get(f"/api/v1{path}curves/", {"measure": measure}).json()["curves"]
     raw = client.get(f"/api/v1{path}curves/", {"measure": "sDCG"}).json()["curves"]
     for ratio, parts in zip(curves, raw, strict=True):
-        assert ratio["values"] == pytest.approx([a / b for a, b in zip(parts["values"], parts["ideal"], strict=True)])
+        assert ratio["values"] == pytest.approx(
+            [a / b for a, b in zip(parts["values"], parts["ideal"], strict=True)]
+        )
     assert client.get(path, {"measure": measure}).status_code == 200
     refused = client.get(f"/api/v1{path}values/", {"measures": measure})
     assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (400, "measures")
@@ -106,11 +129,16 @@ def test_averaged_vectors_are_drawn_and_have_no_values(send: Send, client: Clien
 
 def test_more_systems_than_colours_are_told_apart(send: Send) -> None:
     names = [f"S{number:02}" for number in range(12)]
-    lines = [SESSIONS.splitlines()[0].replace('"A"', f'"{name}"').replace("s1", f"s{name}") for name in names]
+    lines = [
+        SESSIONS.splitlines()[0].replace('"A"', f'"{name}"').replace("s1", f"s{name}")
+        for name in names
+    ]
     send("\n".join(lines) + "\n")
     evaluation = SessionEvaluation.objects.select_related("session_set").get()
     send(f"{lines[0]}\n{lines[8]}\n", tag="both")
-    figure = SESSION_CHARTS["curves"](AskedOfSet(SessionEvaluation.objects.exclude(pk=evaluation.pk).get(), {}))
+    figure = SESSION_CHARTS["curves"](
+        AskedOfSet(SessionEvaluation.objects.exclude(pk=evaluation.pk).get(), {})
+    )
     scale = figure.draw(Look()).to_dict()["layer"][1]["encoding"]["color"]["scale"]
     assert scale["domain"] == ["S00", "S08", "ideal"]
     assert len(set(scale["range"])) == 3

@@ -55,7 +55,9 @@ def cells(html: str, region: str) -> list[list[str]]:
     """The rows of the table in one region of a page."""
     table = html.split(f'aria-label="{region}"')[1].split("</table>", maxsplit=1)[0]
     rows = re.findall(r"<tr.*?</tr>", table.split("<tbody>")[1], re.DOTALL)
-    return [[text_of(cell) for cell in re.findall(r"<t[hd].*?</t[hd]>", row, re.DOTALL)] for row in rows]
+    return [
+        [text_of(cell) for cell in re.findall(r"<t[hd].*?</t[hd]>", row, re.DOTALL)] for row in rows
+    ]
 
 
 def test_a_set_has_the_means_of_the_api(browser: Client, send: Send) -> None:
@@ -68,7 +70,8 @@ def test_a_set_has_the_means_of_the_api(browser: Client, send: Send) -> None:
     sessions = cells(html, "Sessions")
     assert [row[:5] for row in sessions][1] == ["s2", "1", "u1", "B", "2"]
     assert [row[5:] for row in sessions] == [
-        [f"{value:.4f}" if value is not None else "–" for value in row["values"].values()] for row in values["sessions"]
+        [f"{value:.4f}" if value is not None else "–" for value in row["values"].values()]
+        for row in values["sessions"]
     ]
 
 
@@ -76,7 +79,14 @@ def test_a_set_says_what_it_is(browser: Client, send: Send) -> None:
     path = send(description="What it is")
     text = text_of(page(browser, path))
     stored = SessionSet.objects.get()
-    for said in (stored.sha256, "jsonl", "Judged by topic", "qrels v1", "What it is", "Sessions judged 4 of 4"):
+    for said in (
+        stored.sha256,
+        "jsonl",
+        "Judged by topic",
+        "qrels v1",
+        "What it is",
+        "Sessions judged 4 of 4",
+    ):
         assert said in text, said
 
 
@@ -85,7 +95,10 @@ def test_lengths_and_reformulations(browser: Client, send: Send) -> None:
     assert cells(html, "Sessions by number of queries") == [
         ["A", "2", "0", "2", "1.00"], ["B", "1", "1", "2", "1.50"], ["all", "3", "1", "4", "1.25"],
     ]  # fmt: skip
-    assert cells(html, "Reformulations") == [["A", "0", "0", "0", "–"], ["B", "1", "0", "0", "100%"]]
+    assert cells(html, "Reformulations") == [
+        ["A", "0", "0", "0", "–"],
+        ["B", "1", "0", "0", "100%"],
+    ]
 
 
 def test_many_queries_share_the_last_column(browser: Client, send: Send) -> None:
@@ -93,14 +106,19 @@ def test_many_queries_share_the_last_column(browser: Client, send: Send) -> None
     path = send(f'{{"session_id": "long", "topic_id": "1", "queries": [{queries}]}}\n')
     html = page(browser, path)
     assert "12 and more" in html
-    assert cells(html, "Sessions by number of queries") == [["not named", *["0"] * 11, "1", "1", "30.00"]]
+    assert cells(html, "Sessions by number of queries") == [
+        ["not named", *["0"] * 11, "1", "1", "30.00"]
+    ]
     assert "1–30" not in text_of(page(browser, f"{path}sessions/long/"))
 
 
 def test_the_curve_ends_at_the_mean(browser: Client, send: Send) -> None:
     path = send()
     text = text_of(page(browser, path))
-    ends = {curve["system"]: curve["values"][-1] for curve in browser.get(f"/api/v1{path}curves/").json()["curves"]}
+    ends = {
+        curve["system"]: curve["values"][-1]
+        for curve in browser.get(f"/api/v1{path}curves/").json()["curves"]
+    }
     assert f"A at {ends['A']:.4f} (2 sessions), B at {ends['B']:.4f} (2 sessions)" in text
     assert "ideal of A" in text_of(page(browser, path, measure="sDCG"))
 
@@ -110,12 +128,16 @@ def test_a_selection_holds_for_the_whole_page(browser: Client, send: Send) -> No
     html = page(browser, path, least="2", system="")
     assert [row[0] for row in cells(html, "Sessions")] == ["s2"]
     assert [row[0] for row in cells(page(browser, path, system="A"), "Sessions")] == ["s1", "s4"]
-    assert "no session here has a value, so there is nothing to draw" in page(browser, path, least="9")
+    assert "no session here has a value, so there is nothing to draw" in page(
+        browser, path, least="9"
+    )
 
 
 @pytest.mark.parametrize("query", [{"measures": "nDCG"}, {"measure": "x"}, {"least": "0"}, {"system": "nobody"},
                                    {"measure": "Query(of='AP')"}, {"offset": "-1"}, {"qrels": "x"}])  # fmt: skip
-def test_a_bad_parameter_is_a_problem_on_the_page(browser: Client, send: Send, query: dict[str, str]) -> None:
+def test_a_bad_parameter_is_a_problem_on_the_page(
+    browser: Client, send: Send, query: dict[str, str]
+) -> None:
     html = page(browser, send(), 400, **query)
     assert 'role="alert"' in html
     assert "Provenance" in html
@@ -126,7 +148,10 @@ def test_a_session_from_query_to_query(browser: Client, send: Send) -> None:
     html, found = page(browser, path), browser.get(f"/api/v1{path}").json()
     text = text_of(html)
     for number, query in enumerate(found["queries"], 1):
-        assert f"Contribution {query['contribution']:.4f} of {query['ideal']:.4f} at best" in text.replace(" b ", " ")
+        assert (
+            f"Contribution {query['contribution']:.4f} of {query['ideal']:.4f} at best"
+            in text.replace(" b ", " ")
+        )
         listed = [[str(d["rank"]), d["doc_id"], "unjudged" if d["level"] is None else str(d["level"])]
                   for d in query["documents"]]  # fmt: skip
         assert cells(html, f"Ranking of query {number}") == listed
@@ -146,7 +171,9 @@ def test_odd_names_and_texts_are_harmless(browser: Client, send: Send) -> None:
     assert "clicked" in text_of(first.content.decode())
     assert "The query returned nothing" in first.content.decode()
     assert "This session is not judged" in second.content.decode()
-    for link in re.findall(r'src="([^"]+svg[^"]+)"', first.content.decode() + second.content.decode()):
+    for link in re.findall(
+        r'src="([^"]+svg[^"]+)"', first.content.decode() + second.content.decode()
+    ):
         assert browser.get(link.replace("&amp;", "&")).status_code == 200, link
 
 
@@ -161,13 +188,22 @@ def test_the_board_and_the_comparison_are_those_of_the_api(browser: Client, send
     send()
     measure = "sDCG(b=3)"
     html = page(browser, BOARD, measure=measure)
-    board = browser.get("/api/v1/collections/small/session-leaderboard/", {"measures": measure}).json()
+    board = browser.get(
+        "/api/v1/collections/small/session-leaderboard/", {"measures": measure}
+    ).json()
     name = board["sort"]
     assert [row[:4] for row in cells(html, "Systems")] == [
-        [str(row["rank"]), row["name"], str(row["values"][name]["sessions"]), f"{row['values'][name]['mean']:.4f}"]
+        [
+            str(row["rank"]),
+            row["name"],
+            str(row["values"][name]["sessions"]),
+            f"{row['values'][name]['mean']:.4f}",
+        ]
         for row in board["results"]
     ]
-    compared = browser.get("/api/v1/collections/small/session-comparison/", {"measure": measure}).json()
+    compared = browser.get(
+        "/api/v1/collections/small/session-comparison/", {"measure": measure}
+    ).json()
     pair, text = compared["pairs"][0], text_of(html)
     assert [row[4] for row in cells(html, "Systems")] == [
         f"{max(system['low'], 0):.4f} to {system['high']:.4f}" for system in compared["systems"]
@@ -196,8 +232,12 @@ def test_systems_are_compared_as_the_form_says(browser: Client, send: Send) -> N
     assert "Compare as detected" in unfit
 
 
-@pytest.mark.parametrize("query", [{"measure": "x"}, {"judged_by": "x"}, {"offset": "x"}, {"design": "x"}])
-def test_a_bad_question_to_the_board_is_a_problem_on_it(browser: Client, send: Send, query: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "query", [{"measure": "x"}, {"judged_by": "x"}, {"offset": "x"}, {"design": "x"}]
+)
+def test_a_bad_question_to_the_board_is_a_problem_on_it(
+    browser: Client, send: Send, query: dict[str, str]
+) -> None:
     send()
     assert 'role="alert"' in page(browser, BOARD, 400, **query)
 
@@ -229,7 +269,9 @@ def test_a_set_that_waits_says_so_and_asks_again(browser: Client, send: Send) ->
 
 def test_a_set_that_failed_says_why(browser: Client, send: Send) -> None:
     path = send(evaluate=False)
-    SessionEvaluation.objects.update(state=Evaluation.State.FAILED, error_code="x", error_message="out of luck")
+    SessionEvaluation.objects.update(
+        state=Evaluation.State.FAILED, error_code="x", error_message="out of luck"
+    )
     assert "Failed: out of luck" in text_of(page(browser, path))
     assert "1 failed" in text_of(page(browser, BOARD))
 
@@ -245,7 +287,9 @@ def test_stale_values_are_marked(browser: Client, api: APIClient, send: Send) ->
     assert "stale, qrels v1" in page(browser, path, qrels="1")
 
 
-def test_blind_pages_show_nothing_of_the_judgements(browser: Client, alice: Any, send: Send) -> None:
+def test_blind_pages_show_nothing_of_the_judgements(
+    browser: Client, alice: Any, send: Send
+) -> None:
     path = send()
     Collection.objects.update(blind=True)
     for address in (path, f"{path}status/", f"{path}sessions/s1/"):
@@ -263,7 +307,9 @@ def test_a_deleted_set_is_gone(browser: Client, api: APIClient, send: Send) -> N
     assert "No sessions yet" in page(browser, BOARD)
 
 
-def test_more_sessions_need_no_more_queries(browser: Client, send: Send, django_assert_max_num_queries: Any) -> None:
+def test_more_sessions_need_no_more_queries(
+    browser: Client, send: Send, django_assert_max_num_queries: Any
+) -> None:
     path = send("".join(re.sub('"(s[0-9])"', rf'"{number}\1"', SESSIONS) for number in range(60)))
     with django_assert_max_num_queries(9):
         html = page(browser, path)
@@ -308,7 +354,8 @@ def test_a_curves_table_has_the_values_of_the_curve(send: Send) -> None:
     drawn = read_session_curves(chosen=chosen, measure=parse_session_measure("nsDCG"))
     assert figure.columns == ["Place", "A", "B", "ideal"]
     assert figure.rows == [
-        [str(place), *(f"{curve[place - 1]:.4f}" for curve in drawn.curves.values), "1.0000"] for place in (1, 10, 20)
+        [str(place), *(f"{curve[place - 1]:.4f}" for curve in drawn.curves.values), "1.0000"]
+        for place in (1, 10, 20)
     ]
 
 

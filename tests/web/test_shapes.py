@@ -67,7 +67,9 @@ def test_every_kind_of_field_is_described_as_it_is_typed() -> None:
     component = components["Everything"]
     inner = {"$ref": "#/components/schemas/Inner"}
     assert component["description"] == "What a shape can say."
-    assert [name for name in component["properties"] if name not in component["required"]] == ["late"]
+    assert [name for name in component["properties"] if name not in component["required"]] == [
+        "late"
+    ]
     assert component["properties"] == {
         "id": {"type": "string", "format": "uuid"},
         "note": {"type": "string"},
@@ -77,14 +79,20 @@ def test_every_kind_of_field_is_described_as_it_is_typed() -> None:
         "mark": {
             "nullable": True,
             "description": "where there is one\n\n* `up` - up\n* `down` - down",
-            "oneOf": [{"$ref": "#/components/schemas/MarkEnum"}, {"$ref": "#/components/schemas/NullEnum"}],
+            "oneOf": [
+                {"$ref": "#/components/schemas/MarkEnum"},
+                {"$ref": "#/components/schemas/NullEnum"},
+            ],
         },
         "run": {"type": "string", "format": "uuid"},
         "next": {"type": "string", "format": "uri", "nullable": True},
         "names": {"type": "array", "items": {"type": "string"}},
         "rows": {
             "type": "array",
-            "items": {"type": "array", "items": {"type": "number", "format": "double", "nullable": True}},
+            "items": {
+                "type": "array",
+                "items": {"type": "number", "format": "double", "nullable": True},
+            },
         },
         "states": {"type": "object", "additionalProperties": {"type": "integer"}},
         "inner": {"allOf": [inner], "description": "one"},

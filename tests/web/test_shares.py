@@ -37,7 +37,9 @@ def hidden(people: People, run: str) -> str:
 def make(people: People, role: str = "owner", **fields: Any) -> Any:
     """Share the leaderboard of the collection, or what the fields say; those that are empty are not sent."""
     asked = {"kind": "leaderboard", "collection": "one", **fields}
-    return people.api[role].post(API, {name: text for name, text in asked.items() if text}, format="json")
+    return people.api[role].post(
+        API, {name: text for name, text in asked.items() if text}, format="json"
+    )
 
 
 def opened(people: People, **fields: Any) -> tuple[Client, str, str]:
@@ -68,7 +70,10 @@ def test_a_link_opens_one_leaderboard_without_an_account(people: People, hidden:
     assert (cookie["path"], cookie["httponly"], cookie["samesite"]) == (page, True, "Lax")
     assert secret not in str(redirect.cookies)
     for answer in (redirect, browser.get(page)):
-        assert (answer["Referrer-Policy"], answer["X-Robots-Tag"]) == ("no-referrer", "noindex, nofollow")
+        assert (answer["Referrer-Policy"], answer["X-Robots-Tag"]) == (
+            "no-referrer",
+            "noindex, nofollow",
+        )
     html = browser.get(page).content.decode()
     assert "good" in html
     assert "poor" not in html
@@ -76,12 +81,20 @@ def test_a_link_opens_one_leaderboard_without_an_account(people: People, hidden:
     # No way on: its own exports and charts, styles, and places on the page.
     links = set(re.findall(r'(?:href|action|src|srcset|hx-get|data-chart)="([^"]+)"', html))
     assert {link for link in links if not link.startswith((page, "/static/", "#", "?"))} == set()
-    for kind, words in (("csv", b"good"), ("tex", b"booktabs"), ("md", b"| good"), ("trec_eval", b"good")):
+    for kind, words in (
+        ("csv", b"good"),
+        ("tex", b"booktabs"),
+        ("md", b"| good"),
+        ("trec_eval", b"good"),
+    ):
         file = browser.get(f"{page}export/{kind}/")
         assert (file.status_code, words in body_of(file)) == (200, True), kind
         assert file["Content-Disposition"].startswith("attachment")
     odd = browser.get(f"{page}?nonsense=1")
-    assert (odd.status_code, odd.content.count(b"Unknown parameter &#x27;nonsense&#x27;")) == (400, 1)
+    assert (odd.status_code, odd.content.count(b"Unknown parameter &#x27;nonsense&#x27;")) == (
+        400,
+        1,
+    )
     assert browser.get(f"{page}charts/means.svg?theme=dark").content.startswith(b"<svg")
     # Nothing else opens, neither with the cookie nor with a path that it does not cover.
     for path in ("/collections/one/", f"/runs/{hidden}/", "/api/v1/collections/one/leaderboard/",
@@ -99,19 +112,30 @@ def test_a_link_opens_one_comparison_or_one_run(people: People, hidden: str) -> 
     pair = f"runs={runs[0]},{runs[1]}&tests=sign"
     for fields, words in (
         ({"kind": "comparison", "query": pair}, "Sign test"),
-        ({"kind": "comparison", "query": f"{pair},tost,bayes_t&margin=0.5&rope=0.2"}, "Both: they differ by less"),
-        ({"kind": "comparison", "query": f"{pair},bayes_t&rope=0.2"}, "practically equal: at most 0.2"),
+        (
+            {"kind": "comparison", "query": f"{pair},tost,bayes_t&margin=0.5&rope=0.2"},
+            "Both: they differ by less",
+        ),
+        (
+            {"kind": "comparison", "query": f"{pair},bayes_t&rope=0.2"},
+            "practically equal: at most 0.2",
+        ),
         ({"kind": "comparison", "query": "tests=tost,bayes_t&margin=0.5"}, "Paired t test"),
         ({"kind": "comparison"}, "Paired t test"),
         ({"kind": "comparison", "collection": "", "comparison": stored}, "Paired t test"),
-        ({"kind": "run", "collection": "", "run": hidden, "query": "measures=P@3"}, "Topic by topic"),
+        (
+            {"kind": "run", "collection": "", "run": hidden, "query": "measures=P@3"},
+            "Topic by topic",
+        ),
     ):
         browser, page, _ = opened(people, **fields)
         html = browser.get(page).content.decode()
         assert words in html, fields
         assert "good" in html
         links = set(re.findall(r'(?:href|action|src|srcset|hx-get|data-chart)="([^"]+)"', html))
-        assert {link for link in links if not link.startswith((page, "/static/", "#", "?"))} == set()
+        assert {
+            link for link in links if not link.startswith((page, "/static/", "#", "?"))
+        } == set()
         for link in sorted(link for link in links if link.startswith(page)):
             if "theme" not in link and "png" not in link and "pdf" not in link:
                 assert len(body_of(browser.get(link))) > 20, link
@@ -224,9 +248,14 @@ def test_lists_and_limits(people: People, run: str, monkeypatch: pytest.MonkeyPa
         for role in ("participant", "owner", "other")
     }
     assert kinds == {"participant": ["run"], "owner": ["leaderboard", "run"], "other": []}
-    assert [one["kind"] for one in people.api["owner"].get(f"{API}?kind=run").json()["results"]] == ["run"]
+    assert [
+        one["kind"] for one in people.api["owner"].get(f"{API}?kind=run").json()["results"]
+    ] == ["run"]
     weak = client_of(people.users["owner"], ["read", "submit"])
-    assert weak.post(API, {"kind": "leaderboard", "collection": "one"}, format="json").status_code == 403
+    assert (
+        weak.post(API, {"kind": "leaderboard", "collection": "one"}, format="json").status_code
+        == 403
+    )
     assert ShareLink in saved_models()
 
 
@@ -239,7 +268,12 @@ def test_the_secret_is_in_no_log_no_page_and_no_event(
     browser, page, secret = opened(people)
     key = ShareLink.objects.get().key
     told: list[str] = [browser.get(page).content.decode()]
-    for path in (f"/s/{key}/{secret}", f"/s/{key}/{secret}/", f"/s/{key}/x{secret}/", f"/s/{key}/{secret}/more/"):
+    for path in (
+        f"/s/{key}/{secret}",
+        f"/s/{key}/{secret}/",
+        f"/s/{key}/x{secret}/",
+        f"/s/{key}/{secret}/more/",
+    ):
         for host in ("testserver", "elsewhere"):
             answer = browser.get(path, headers={"Host": host})
             told += [str(answer.headers), answer.content.decode()]
@@ -252,7 +286,11 @@ def test_the_secret_is_in_no_log_no_page_and_no_event(
     assert key in shares
     trail = str(list(AuditEvent.objects.values()))
     assert key in trail
-    lines = [form().format(record) for record in caplog.records for form in (LineFormatter, JsonFormatter)]
+    lines = [
+        form().format(record)
+        for record in caplog.records
+        for form in (LineFormatter, JsonFormatter)
+    ]
     assert any(f"/s/{key}/" in line for line in lines)
     for text in (*told, shares, trail, *lines):
         assert secret not in text
@@ -290,7 +328,9 @@ def test_the_page_says_who_sees_makes_a_link_once_and_revokes_it(people: People,
     Collection.objects.update(visibility="team")
     dialog = browser.get(address[1].replace("&amp;", "&")).content.decode()
     assert "Members of team lab can see this" in " ".join(dialog.split())
-    fields = dict(re.findall(r'<input type="hidden" name="(kind|collection|query)" value="([^"]*)"', dialog))
+    fields = dict(
+        re.findall(r'<input type="hidden" name="(kind|collection|query)" value="([^"]*)"', dialog)
+    )
     made = browser.post("/shares/", {**fields, "days": "7", "action": "create"})
     assert made.status_code == 201, made.content
     link = ShareLink.objects.get()
@@ -299,7 +339,12 @@ def test_the_page_says_who_sees_makes_a_link_once_and_revokes_it(people: People,
     assert Client().get(shown[1]).status_code == 302
     assert link.expires_at < timezone.now() + timedelta(days=8)
     assert shown[1] not in browser.get("/shares/").content.decode()
-    assert people.browsers["member"].post("/shares/", {"action": "revoke", "key": link.key}).status_code == 404
+    assert (
+        people.browsers["member"]
+        .post("/shares/", {"action": "revoke", "key": link.key})
+        .status_code
+        == 404
+    )
     assert browser.post("/shares/", {"action": "revoke", "key": link.key}).status_code == 303
     assert "revoked" in browser.get("/shares/").content.decode()
     for path in (f"/runs/{run}/", "/collections/one/comparison/"):
@@ -312,7 +357,11 @@ def test_organisers_see_and_revoke_the_links_of_others(people: People, run: str)
     link = ShareLink.objects.get()
     listed = {role: text_of(people.browsers[role].get("/shares/").content.decode())
               for role in ("participant", "owner", "staff", "member", "other")}  # fmt: skip
-    assert [role for role, text in listed.items() if link.key in text] == ["participant", "owner", "staff"]
+    assert [role for role, text in listed.items() if link.key in text] == [
+        "participant",
+        "owner",
+        "staff",
+    ]
     assert f"{link.key} you " in listed["participant"]
     assert f"{link.key} participant " in listed["owner"]
     statuses = [
@@ -369,9 +418,9 @@ def test_a_leaderboard_is_cited_with_what_it_depends_on(people: People, run: str
     assert r"title = {{Leaderboard of A \& B\_\{c\} by AP}}," in told["bibtex"]
     assert f"urldate = {{{timezone.now():%Y-%m-%d}}}" in told["bibtex"]
     assert qrels.sha256 in told["bibtex"]
-    assert told["bibtex"].count("{") - told["bibtex"].count(r"\{") == told["bibtex"].count("}") - told["bibtex"].count(
-        r"\}"
-    )
+    assert told["bibtex"].count("{") - told["bibtex"].count(r"\{") == told["bibtex"].count(
+        "}"
+    ) - told["bibtex"].count(r"\}")
     page = people.browsers["anonymous"].get("/collections/one/?sort=AP").content.decode()
     assert "@misc{evalhub-one-v1-" in page
     assert "http://testserver/collections/one/?sort=AP" in page

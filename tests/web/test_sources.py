@@ -24,13 +24,21 @@ from tests.test_docs import ROOT
 pytestmark = pytest.mark.words
 TEXT = (ROOT / "docs/sources.md").read_text()
 NUMBERS = re.findall(r"^\| (.+) \| `(.+)` \| `(\S+)`(.*) \| (.+) \| (.+) \|$", TEXT, re.MULTILINE)
-ADDRESSES = re.findall(r"`((?:runs|collections|session-sets)/\{(?:run|collection|set)\}[^`]+)`", TEXT)
+ADDRESSES = re.findall(
+    r"`((?:runs|collections|session-sets)/\{(?:run|collection|set)\}[^`]+)`", TEXT
+)
 RANKINGS = re.findall(r"^\| `\{(\w+)\}` \| (\w+) \| ([\d× ]+) \| ([\d ]*)\|$", TEXT, re.MULTILINE)
 QRELS = "1 0 a 2\n1 0 b 1\n1 0 c 3\n1 0 n 0\n2 0 x 1\n2 0 y 2\n3 0 z 3\n3 0 w 1\n"
-RUNS = ("1 Q0 a 1 3 t\n1 Q0 n 2 2 t\n1 Q0 c 3 1 t\n2 Q0 x 1 2 t\n", "1 Q0 b 1 9 t\n2 Q0 y 1 9 t\n3 Q0 w 1 8 t\n")
+RUNS = (
+    "1 Q0 a 1 3 t\n1 Q0 n 2 2 t\n1 Q0 c 3 1 t\n2 Q0 x 1 2 t\n",
+    "1 Q0 b 1 9 t\n2 Q0 y 1 9 t\n3 Q0 w 1 8 t\n",
+)
 # Documents of the two versions, by their levels: rows the first, columns the second.
 REJUDGED = ((2780, 134, 51), (691, 1004, 1077))
-SESSION_LENGTHS = {"1": (28, 7, 10, 4, 5, 4, 1, 1, 0, 0, 0), "2": (21, 7, 9, 11, 2, 4, 2, 2, 0, 1, 1)}
+SESSION_LENGTHS = {
+    "1": (28, 7, 10, 4, 5, 4, 1, 1, 0, 0, 0),
+    "2": (21, 7, 9, 11, 2, 4, 2, 2, 0, 1, 1),
+}
 # Thousandths of three runs on 30 topics: BOOL fails on some topics altogether.
 TABLE_1 = {
     "AvgPos(of='nCG',gains='0-1-10-100')@200": """
@@ -55,8 +63,13 @@ def collection_of(api: APIClient, slug: str, *qrels: str) -> None:
 @pytest.fixture
 def names(api: APIClient, submit: Callable[..., Run]) -> dict[str, str]:
     assert upload(api, "collections/small/qrels/", QRELS).status_code == 201
-    assert api.patch("/api/v1/collections/small/", {"documents": 1000}, format="json").status_code == 200
-    run, other = (str(submit(text, tag=tag).pk) for text, tag in zip(RUNS, ("one", "two"), strict=True))
+    assert (
+        api.patch("/api/v1/collections/small/", {"documents": 1000}, format="json").status_code
+        == 200
+    )
+    run, other = (
+        str(submit(text, tag=tag).pk) for text, tag in zip(RUNS, ("one", "two"), strict=True)
+    )
     made = upload(api, "collections/small/sessions/", SESSIONS)
     evaluate_all()
     return {"run": run, "other": other, "collection": "small", "set": made.json()["id"]}
@@ -69,17 +82,41 @@ def examples(api: APIClient, alice: User, collection: str) -> dict[str, str]:
     for name in dict.fromkeys(row[0] for row in RANKINGS):
         qrels, run = "", ""
         for _, topic, ranking, missed in (row for row in RANKINGS if row[0] == name):
-            levels = re.sub(r"(\d+) × (\d+)", lambda many: " ".join([many[2]] * int(many[1])), ranking).split()
-            qrels += "".join(f"{topic} 0 d{rank} {level}\n" for rank, level in enumerate(levels, 1) if level != "0")
-            qrels += "".join(f"{topic} 0 m{number} {level}\n" for number, level in enumerate(missed.split()))
-            run += "".join(f"{topic} Q0 d{rank} {rank} {-rank} t\n" for rank in range(1, len(levels) + 1))
+            levels = re.sub(
+                r"(\d+) × (\d+)", lambda many: " ".join([many[2]] * int(many[1])), ranking
+            ).split()
+            qrels += "".join(
+                f"{topic} 0 d{rank} {level}\n"
+                for rank, level in enumerate(levels, 1)
+                if level != "0"
+            )
+            qrels += "".join(
+                f"{topic} 0 m{number} {level}\n" for number, level in enumerate(missed.split())
+            )
+            run += "".join(
+                f"{topic} Q0 d{rank} {rank} {-rank} t\n" for rank in range(1, len(levels) + 1)
+            )
         collection_of(api, f"of-{name.lower()}", qrels)
         found[name] = upload(api, f"collections/of-{name.lower()}/runs/", run).json()["id"]
 
-    counts = [(level, number) for level, number in enumerate((857, 700, 366), 1) for _ in range(number)]
-    collection_of(api, "articles", "".join(f"1 0 d{place} {level}\n" for place, (level, _) in enumerate(counts)))
-    pairs = [(a, b) for a, row in enumerate(REJUDGED) for b, number in enumerate(row) for _ in range(number)]
-    versions = ("".join(f"1 0 d{place} {pair[side]}\n" for place, pair in enumerate(pairs)) for side in (0, 1))
+    counts = [
+        (level, number) for level, number in enumerate((857, 700, 366), 1) for _ in range(number)
+    ]
+    collection_of(
+        api,
+        "articles",
+        "".join(f"1 0 d{place} {level}\n" for place, (level, _) in enumerate(counts)),
+    )
+    pairs = [
+        (a, b)
+        for a, row in enumerate(REJUDGED)
+        for b, number in enumerate(row)
+        for _ in range(number)
+    ]
+    versions = (
+        "".join(f"1 0 d{place} {pair[side]}\n" for place, pair in enumerate(pairs))
+        for side in (0, 1)
+    )
     collection_of(api, "rejudged", *versions)
 
     lines = [
@@ -89,12 +126,21 @@ def examples(api: APIClient, alice: User, collection: str) -> dict[str, str]:
         for queries, sessions in enumerate(counts, 1)
         for number in range(sessions)
     ]  # fmt: skip
-    sent = upload(api, f"collections/{collection}/sessions/", "".join(json.dumps(line) + "\n" for line in lines))
+    sent = upload(
+        api,
+        f"collections/{collection}/sessions/",
+        "".join(json.dumps(line) + "\n" for line in lines),
+    )
     evaluate_all()
 
     values = np.array([text.split() for text in TABLE_1.values()], float).reshape(2, 3, 30) / 1000
     make_scored("table1", Team.objects.get(personal_of=alice), values, list(TABLE_1))
-    return found | {"articles": "articles", "rejudged": "rejudged", "sessions": sent.json()["id"], "table1": "table1"}
+    return found | {
+        "articles": "articles",
+        "rejudged": "rejudged",
+        "sessions": sent.json()["id"],
+        "table1": "table1",
+    }
 
 
 def ask(api: APIClient, address: str, names: dict[str, str]) -> Any:
@@ -158,12 +204,17 @@ def test_every_printed_number_comes_out(api: APIClient, examples: dict[str, str]
             assert [mark != "–" for mark in source] == values, where
             continue
         values = values[: len(ours)]
-        assert [shown(value, digits_of(text)) for value, text in zip(values, ours, strict=True)] == [
-            Decimal(text) for text in ours
-        ], (where, values)
+        assert [
+            shown(value, digits_of(text)) for value, text in zip(values, ours, strict=True)
+        ] == [Decimal(text) for text in ours], (where, values)
         asked = [(Fraction(text), 4 if "/" in text else digits_of(text)) for text in source]
-        rounded = [Fraction(shown(value, digits)) for value, (_, digits) in zip(values, asked, strict=True)]
-        cut = [Fraction(shown(value, digits, ROUND_DOWN)) for value, (_, digits) in zip(values, asked, strict=True)]
+        rounded = [
+            Fraction(shown(value, digits)) for value, (_, digits) in zip(values, asked, strict=True)
+        ]
+        cut = [
+            Fraction(shown(value, digits, ROUND_DOWN))
+            for value, (_, digits) in zip(values, asked, strict=True)
+        ]
         theirs = [Fraction(shown(float(number), digits)) for number, digits in asked]
         kind = re.search(r"\((cut|wrong)\)", where)
         assert [theirs == rounded, all(one in pair for one, *pair in zip(theirs, rounded, cut, strict=True))] == {
@@ -177,7 +228,11 @@ def test_shares_that_are_wrong_in_print() -> None:
 
 
 def test_every_name_of_ntcir_is_a_measure() -> None:
-    rows = re.findall(r"^\| [^`|]+ \| (`[^|]+) \|", TEXT.partition("## NTCIR")[2].partition("## ")[0], re.MULTILINE)
+    rows = re.findall(
+        r"^\| [^`|]+ \| (`[^|]+) \|",
+        TEXT.partition("## NTCIR")[2].partition("## ")[0],
+        re.MULTILINE,
+    )
     found = [name for row in rows for name in re.findall(r"`([^`]+)`", row)]
     assert len(found) > 12
     for name in found:

@@ -51,7 +51,9 @@ def test_a_file_is_kept_for_good_under_the_name_with_its_digest(browser: Client)
     assert browser.post(address).status_code == 405
 
 
-def test_it_is_compressed_once_for_whoever_reads_gzip(browser: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_compressed_once_for_whoever_reads_gzip(
+    browser: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     address = static(SHEET)
     plain = browser.get(address)
     packed = browser.get(address, headers={"Accept-Encoding": "gzip, br"})
@@ -123,13 +125,17 @@ def test_a_file_that_changes_gets_another_name(
     assert browser.get(static(SHEET)).content == b"a { color: blue }"
 
 
-def test_a_page_that_names_it_changes_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_that_names_it_changes_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Else its tag stays, and a browser keeps the page with the old name in it."""
     package = tmp_path / "evalhub"
     package.mkdir()
     sheet = package / "style.css"
     monkeypatch.setattr(fingerprints, "_PACKAGES", ("evalhub",))
-    monkeypatch.setattr(fingerprints.apps, "get_app_config", lambda name: type("App", (), {"path": str(package)}))
+    monkeypatch.setattr(
+        fingerprints.apps, "get_app_config", lambda name: type("App", (), {"path": str(package)})
+    )
     digests = set()
     for text in ("a {}", "b {}"):
         sheet.write_text(text)
@@ -139,7 +145,9 @@ def test_a_page_that_names_it_changes_with_it(tmp_path: Path, monkeypatch: pytes
     assert fingerprints._code.__wrapped__() not in digests
 
 
-@pytest.mark.parametrize("address", ["/", "/measures/", "/login/", "/nowhere/", "/admin/", "/api/v1/docs/"])
+@pytest.mark.parametrize(
+    "address", ["/", "/measures/", "/login/", "/nowhere/", "/admin/", "/api/v1/docs/"]
+)
 def test_every_page_names_what_may_be_kept(browser: Client, address: str) -> None:
     browser.force_login(User.objects.create_superuser("root"))
     page = browser.get(address).content.decode()

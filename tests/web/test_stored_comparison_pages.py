@@ -22,7 +22,9 @@ __all__ = ["browser", "many", "slow"]
 pytestmark = pytest.mark.words
 
 
-def test_a_long_comparison_is_offered_to_a_worker(browser: Client, alice: Any, many: list[Run], slow: None) -> None:
+def test_a_long_comparison_is_offered_to_a_worker(
+    browser: Client, alice: Any, many: list[Run], slow: None
+) -> None:
     path = "/collections/many/comparison/?tests=sign&seed=3"
     html = page(browser, path)
     assert "This comparison takes a while" in html
@@ -30,7 +32,11 @@ def test_a_long_comparison_is_offered_to_a_worker(browser: Client, alice: Any, m
     assert not Comparison.objects.exists()
     browser.force_login(alice)
     html = page(browser, path)
-    fields = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', html[html.index("queue/") :]))
+    fields = dict(
+        re.findall(
+            r'<input type="hidden" name="(\w+)" value="([^"]*)"', html[html.index("queue/") :]
+        )
+    )
     assert (fields["tests"], fields["seed"]) == ("sign", "3")
     answer = browser.post("/collections/many/comparison/queue/", fields)
     stored = Comparison.objects.get()
@@ -65,14 +71,20 @@ def test_a_waiting_comparison_tells_how_far_it_is(browser: Client, queued: Compa
     Comparison.objects.update(progress=0.42)
     piece = browser.get(f"/comparisons/{queued.pk}/status/")
     assert '<progress max="100" value="42"' in piece.content.decode()
-    assert (piece["Cache-Control"], "HX-Refresh" in piece, b"<html" in piece.content) == ("no-store", False, False)
+    assert (piece["Cache-Control"], "HX-Refresh" in piece, b"<html" in piece.content) == (
+        "no-store",
+        False,
+        False,
+    )
     assert compare(comparison_id=str(queued.pk))
     done = browser.get(f"/comparisons/{queued.pk}/status/")
     assert done["HX-Refresh"] == "true"
     assert b"hx-get" not in done.content
 
 
-def test_a_made_comparison_has_the_same_tables_and_is_found_again(browser: Client, queued: Comparison) -> None:
+def test_a_made_comparison_has_the_same_tables_and_is_found_again(
+    browser: Client, queued: Comparison
+) -> None:
     assert compare(comparison_id=str(queued.pk))
     stored, asked_again = (page(Client(), path) for path in (
         f"/comparisons/{queued.pk}/", "/collections/many/comparison/?tests=sign"
@@ -86,12 +98,23 @@ def test_a_made_comparison_has_the_same_tables_and_is_found_again(browser: Clien
     assert "ETag" in browser.get(f"/comparisons/{queued.pk}/")
 
 
-def test_a_failed_comparison_says_why_and_is_tried_again(browser: Client, queued: Comparison) -> None:
-    Comparison.objects.update(state="failed", error_code="comparison_error", error_message="out of luck")
+def test_a_failed_comparison_says_why_and_is_tried_again(
+    browser: Client, queued: Comparison
+) -> None:
+    Comparison.objects.update(
+        state="failed", error_code="comparison_error", error_message="out of luck"
+    )
     html = page(browser, f"/comparisons/{queued.pk}/")
     assert "Failed: out of luck" in html
-    assert "hx-get" not in html[html.index('id="status"') : html.index("</form>", html.index('id="status"'))]
-    fields = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', html[html.index("queue/") :]))
+    assert (
+        "hx-get"
+        not in html[html.index('id="status"') : html.index("</form>", html.index('id="status"'))]
+    )
+    fields = dict(
+        re.findall(
+            r'<input type="hidden" name="(\w+)" value="([^"]*)"', html[html.index("queue/") :]
+        )
+    )
     answer = browser.post("/collections/many/comparison/queue/", fields)
     assert answer["Location"] == f"/comparisons/{queued.pk}/"
     queued.refresh_from_db()
@@ -100,7 +123,9 @@ def test_a_failed_comparison_says_why_and_is_tried_again(browser: Client, queued
     assert "Log in</a> to retry" in page(Client(), f"/comparisons/{queued.pk}/")
 
 
-def test_a_stored_comparison_outlives_judgements_and_runs(browser: Client, api: Any, queued: Comparison) -> None:
+def test_a_stored_comparison_outlives_judgements_and_runs(
+    browser: Client, api: Any, queued: Comparison
+) -> None:
     assert compare(comparison_id=str(queued.pk))
     run = Run.objects.filter(collection__slug="many").first()
     assert run

@@ -30,8 +30,15 @@ def browser(alice: User) -> Client:
     return client
 
 
-def send(browser: Client, content: str, action: str = "submit", headers: Any = None, **fields: str) -> Any:
-    form = {"file": SimpleUploadedFile("run.txt", content.encode()), "action": action, "tag": "", **fields}
+def send(
+    browser: Client, content: str, action: str = "submit", headers: Any = None, **fields: str
+) -> Any:
+    form = {
+        "file": SimpleUploadedFile("run.txt", content.encode()),
+        "action": action,
+        "tag": "",
+        **fields,
+    }
     return browser.post(PATH, form, headers=headers)
 
 
@@ -70,7 +77,10 @@ def test_a_login_leads_nowhere_else(alice: User) -> None:
 @pytest.mark.slow
 def test_guessing_passwords_on_the_page_is_slowed_down(alice: User, settings: Any) -> None:
     settings.EVALHUB_LOGIN_RATE = 3
-    answers = [Client().post("/login/", {"username": "alice", "password": "x"}).status_code for _ in range(8)]
+    answers = [
+        Client().post("/login/", {"username": "alice", "password": "x"}).status_code
+        for _ in range(8)
+    ]
     assert 2 <= answers.count(429) <= 5
 
 
@@ -106,7 +116,10 @@ def test_a_submission_leads_to_the_run(browser: Client, collection: str) -> None
 
 @pytest.mark.parametrize(
     ("fields", "status", "says"),
-    [({"tag": "no good"}, 400, "a tag has 1 to 64 characters"), ({"team": "nobody"}, 400, "does not exist")],
+    [
+        ({"tag": "no good"}, 400, "a tag has 1 to 64 characters"),
+        ({"team": "nobody"}, 400, "does not exist"),
+    ],
 )
 def test_a_form_that_does_not_fit_says_why(
     browser: Client, collection: str, fields: dict[str, str], status: int, says: str
@@ -147,10 +160,16 @@ def send_several(browser: Client, files: dict[str, str], **fields: str) -> Any:
 
 def test_one_refused_file_stops_no_other(browser: Client, collection: str) -> None:
     files = {"a.run": GOOD, "b.run.gz": "1 Q0\n2 Q0 x\n", "c d.run": POOR, "a-again.run": GOOD}
-    fields = {"tags": "name", "description": "three", "metadata": "k1 = 0.9\n\nmodel = bm25 = b\nstop = true"}
+    fields = {
+        "tags": "name",
+        "description": "three",
+        "metadata": "k1 = 0.9\n\nmodel = bm25 = b\nstop = true",
+    }
     checked = send_several(browser, files, **{**fields, "action": "check"})
     assert (checked.status_code, Run.objects.count()) == (200, 0)
-    assert "a-again.run a-again can be submitted: 3 topics, 5 documents" in text_of(checked.content.decode())
+    assert "a-again.run a-again can be submitted: 3 topics, 5 documents" in text_of(
+        checked.content.decode()
+    )
     answer = send_several(browser, files, **fields)
     text = text_of(answer.content.decode())
     assert answer.status_code == 200
@@ -158,8 +177,13 @@ def test_one_refused_file_stops_no_other(browser: Client, collection: str) -> No
     assert "Problems in b.run.gz" in text
     assert set(Run.objects.values_list("tag", flat=True)) == {"a", "c-d", "a-again"}
     run = Run.objects.get(tag="c-d")
-    assert (run.description, run.metadata) == ("three", {"k1": 0.9, "model": "bm25 = b", "stop": True})
-    again = text_of(send_several(browser, {"a.run": GOOD, "c d.run": POOR}, tags="name").content.decode())
+    assert (run.description, run.metadata) == (
+        "three",
+        {"k1": 0.9, "model": "bm25 = b", "stop": True},
+    )
+    again = text_of(
+        send_several(browser, {"a.run": GOOD, "c d.run": POOR}, tags="name").content.decode()
+    )
     assert again.count("was submitted before") == 2
     assert list(upload_folder().iterdir()) == []
 
@@ -168,7 +192,11 @@ def test_one_refused_file_stops_no_other(browser: Client, collection: str) -> No
     ("fields", "field", "says"),
     [
         ({"tag": "one"}, "tag", "Leave the tag empty with several files"),
-        ({"metadata": "k1 = 1\nno sign"}, "metadata", "Metadata, line 2: &#x27;no sign&#x27; has no ="),
+        (
+            {"metadata": "k1 = 1\nno sign"},
+            "metadata",
+            "Metadata, line 2: &#x27;no sign&#x27; has no =",
+        ),
         ({"metadata": "a=1\na=2"}, "metadata", "Metadata, line 2: a is there twice"),
         ({"team": "nobody"}, "team", "does not exist"),
     ],
@@ -185,7 +213,9 @@ def test_a_form_for_several_files_that_does_not_fit_submits_none(
     assert list(upload_folder().iterdir()) == []
 
 
-def test_the_team_of_the_collection_is_proposed_to_its_members(browser: Client, alice: User, collection: str) -> None:
+def test_the_team_of_the_collection_is_proposed_to_its_members(
+    browser: Client, alice: User, collection: str
+) -> None:
     lab = Team.objects.create(slug="zlab", name="Lab")
     Collection.objects.update(team=lab)
     assert '<option value="alice">' in page(browser, PATH)
@@ -233,27 +263,46 @@ def test_a_taken_tag_becomes_the_next_version_where_asked(browser: Client, colle
     several = send_several(browser, {"splade.run": GOOD + "3 Q0 q 2 0.5 x\n", "other.run": GOOD}, tags="name",
                            if_taken="version")  # fmt: skip
     assert several.status_code == 200
-    assert set(Run.objects.values_list("tag", flat=True)) == {"splade", "splade-v2", "splade-v3", "other"}
+    assert set(Run.objects.values_list("tag", flat=True)) == {
+        "splade",
+        "splade-v2",
+        "splade-v3",
+        "other",
+    }
 
 
 def test_parents_and_links_come_with_a_run(browser: Client, collection: str) -> None:
     send(browser, GOOD, tag="first")
-    lines = {"parents": "\nreranked first\n", "links": "code https://example.org/code commit=3f2a The title"}
+    lines = {
+        "parents": "\nreranked first\n",
+        "links": "code https://example.org/code commit=3f2a The title",
+    }
     assert send(browser, POOR, tag="second", **lines).status_code == 303
     edge = Run.objects.get(tag="second").parent_edges.get()
     assert edge.parent
     assert (edge.parent.tag, edge.relation) == ("first", "reranked")
     (link,) = links_of(Run.objects.get(tag="second"))
-    assert (link.kind, link.url, link.commit, link.title) == ("code", "https://example.org/code", "3f2a", "The title")
+    assert (link.kind, link.url, link.commit, link.title) == (
+        "code",
+        "https://example.org/code",
+        "3f2a",
+        "The title",
+    )
     for fields, status, says in (
-        ({"parents": "\nreranked nothing"}, 400, "Line 2: there is no run &#x27;nothing&#x27; in small"),
+        (
+            {"parents": "\nreranked nothing"},
+            400,
+            "Line 2: there is no run &#x27;nothing&#x27; in small",
+        ),
         ({"links": "code ftp://example.org"}, 422, "an address begins with https:// or http://"),
     ):
         answer = send(browser, POOR, tag="third", **fields)
         assert (answer.status_code, Run.objects.count()) == (status, 2)
         ((name, text),) = fields.items()
         html = answer.content.decode()
-        assert says.lower() in html.partition(f'id="{name}-hint"')[2].partition("</span>")[0].lower()
+        assert (
+            says.lower() in html.partition(f'id="{name}-hint"')[2].partition("</span>")[0].lower()
+        )
         assert f"{text.strip()}</textarea>" in html
         assert '<details id="one-lineage" class="full" open>' in html
         several = send_several(browser, {"a": GOOD, "b": POOR}, **fields)
@@ -273,13 +322,17 @@ def test_forms_need_a_csrf_token(collection: str, alice: User) -> None:
         answer = browser.post(path, {"action": "create", "name": "x", "scopes": "read"})
         assert answer.status_code == 403, path
     assert not ApiToken.objects.filter(name="x").exists()
-    token = re.search(r'csrfmiddlewaretoken" value="(\w+)"', browser.get("/tokens/").content.decode())
+    token = re.search(
+        r'csrfmiddlewaretoken" value="(\w+)"', browser.get("/tokens/").content.decode()
+    )
     assert token
     fields = {"action": "create", "name": "x", "scopes": "read", "csrfmiddlewaretoken": token[1]}
     assert browser.post("/tokens/", fields).status_code == 201
 
 
-def test_requests_of_a_page_count_as_the_users(browser: Client, collection: str, settings: Any) -> None:
+def test_requests_of_a_page_count_as_the_users(
+    browser: Client, collection: str, settings: Any
+) -> None:
     settings.EVALHUB_USER_RATE = 2
     codes = [browser.get(PATH).status_code for _ in range(5)]
     assert codes.count(429) >= 2
@@ -287,7 +340,8 @@ def test_requests_of_a_page_count_as_the_users(browser: Client, collection: str,
 
 def test_a_token_is_shown_once_and_works(browser: Client) -> None:
     answer = browser.post(
-        "/tokens/", {"action": "create", "name": "laptop", "scopes": ["read", "submit"], "days": "90"}
+        "/tokens/",
+        {"action": "create", "name": "laptop", "scopes": ["read", "submit"], "days": "90"},
     )
     assert answer.status_code == 201
     assert answer["Cache-Control"] == "no-store"
@@ -305,7 +359,9 @@ def test_a_token_is_shown_once_and_works(browser: Client) -> None:
     assert api.get("/api/v1/teams/").status_code == 401
 
 
-@pytest.mark.parametrize("fields", [{"name": ""}, {"name": "x", "scopes": ["all"]}, {"name": "x", "days": "7"}])
+@pytest.mark.parametrize(
+    "fields", [{"name": ""}, {"name": "x", "scopes": ["all"]}, {"name": "x", "days": "7"}]
+)
 def test_a_token_that_cannot_be_made_says_why(browser: Client, fields: dict[str, Any]) -> None:
     answer = browser.post("/tokens/", {"action": "create", "scopes": ["read"], **fields})
     assert answer.status_code == 400

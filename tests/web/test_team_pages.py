@@ -49,8 +49,15 @@ def new_link(browser: Client) -> str:
 def test_a_team_is_created_and_its_members_invited(browser: Client, alice: User, bob: User) -> None:
     assert "Lab lab owner" in told(browser.get("/teams/"))
     taken = browser.post("/teams/", {"name": "Other", "slug": "lab"})
-    assert (taken.status_code, "exists already" in told(taken), "Other" in taken.content.decode()) == (409, True, True)
-    assert browser.post(LAB, {"action": "invite", "username": "bob", "role": "member"}).status_code == 303
+    assert (
+        taken.status_code,
+        "exists already" in told(taken),
+        "Other" in taken.content.decode(),
+    ) == (409, True, True)
+    assert (
+        browser.post(LAB, {"action": "invite", "username": "bob", "role": "member"}).status_code
+        == 303
+    )
     assert "bob is invited" in told(browser.get(LAB))
     again = browser.post(LAB, {"action": "invite", "username": "nobody", "role": "owner"})
     assert again.status_code == 400
@@ -80,8 +87,13 @@ def test_roles_change_and_the_last_owner_stays(browser: Client, alice: User, bob
     bobs = browser_of(bob)
     assert "Create an invitation link" not in page(bobs, LAB)
     for action in ("invite", "role", "remove", "link", "delete", "revoke"):
-        assert bobs.post(LAB, {"action": action, "username": "alice", "role": "member"}).status_code == 403, action
-    assert browser.post(LAB, {"action": "role", "username": "bob", "role": "owner"}).status_code == 303
+        assert (
+            bobs.post(LAB, {"action": action, "username": "alice", "role": "member"}).status_code
+            == 403
+        ), action
+    assert (
+        browser.post(LAB, {"action": "role", "username": "bob", "role": "owner"}).status_code == 303
+    )
     left = browser.post(LAB, {"action": "leave"})
     assert left["Location"] == "/teams/"
     assert "You have left team Lab" in told(browser.get("/teams/"))
@@ -96,7 +108,9 @@ def test_a_link_leads_into_the_team_until_it_is_revoked(browser: Client, bob: Us
     path = new_link(browser)
     code = path.partition("=")[2]
     assert code not in page(browser, LAB)
-    assert code.partition("-")[2] not in str(list(InvitationLink.objects.values())) + str(AuditEvent.objects.values())
+    assert code.partition("-")[2] not in str(list(InvitationLink.objects.values())) + str(
+        AuditEvent.objects.values()
+    )
     bobs = browser_of(bob)
     html = page(bobs, path)
     assert "alice invites you to team Lab" in text_of(html)
@@ -127,7 +141,12 @@ def test_a_link_ends_with_time_and_with_its_owner(browser: Client, alice: User, 
 def test_only_links_of_staff_create_accounts(browser: Client, alice: User) -> None:
     newcomer, path = Client(), new_link(browser)
     code = path.partition("=")[2]
-    form = {"code": code, "username": "carol", "password": "a long passphrase", "again": "a long passphrase"}
+    form = {
+        "code": code,
+        "username": "carol",
+        "password": "a long passphrase",
+        "again": "a long passphrase",
+    }
     assert "Create an account" not in page(newcomer, path)
     assert newcomer.post("/join/", form).status_code == 403
     assert not User.objects.filter(username="carol").exists()
@@ -147,23 +166,37 @@ def test_only_links_of_staff_create_accounts(browser: Client, alice: User) -> No
         assert "passphrase" not in html
     assert newcomer.post("/join/", form)["Location"] == "/"
     assert "Welcome, carol. You are in team Lab." in told(newcomer.get("/"))
-    assert set(Team.objects.of(User.objects.get(username="carol")).values_list("slug", flat=True)) == {"carol", "lab"}
+    assert set(
+        Team.objects.of(User.objects.get(username="carol")).values_list("slug", flat=True)
+    ) == {"carol", "lab"}
     secured = Client(enforce_csrf_checks=True)
     assert secured.post("/join/", {**form, "username": "dave"}).status_code == 403
 
 
 def test_a_session_log_is_checked_and_submitted(alice: User, collection: str) -> None:
     client, path = browser_of(alice), "/collections/small/submit-sessions/"
-    log = {"file": SimpleUploadedFile("log", SESSIONS.encode()), "metadata": "interface = grid", "tag": ""}
+    log = {
+        "file": SimpleUploadedFile("log", SESSIONS.encode()),
+        "metadata": "interface = grid",
+        "tag": "",
+    }
     checked = told(client.post(path, {**log, "action": "check"}))
     assert "Sessions 4 Queries 5 Topics 2 Searchers 1 Systems A, B" in checked
     assert not SessionSet.objects.exists()
     log["file"] = SimpleUploadedFile("log", SESSIONS.encode())
-    answer = client.post(path, {**log, "action": "submit", "judged_by": "topic", "description": "a log"})
+    answer = client.post(
+        path, {**log, "action": "submit", "judged_by": "topic", "description": "a log"}
+    )
     made = SessionSet.objects.get()
     assert answer["Location"] == f"/session-sets/{made.pk}/"
-    assert (made.metadata, made.description, made.team) == ({"interface": "grid"}, "a log", alice.personal_team)
-    bad = client.post(path, {"file": SimpleUploadedFile("log", b'{"session_id": 1}\n'), "description": "kept"})
+    assert (made.metadata, made.description, made.team) == (
+        {"interface": "grid"},
+        "a log",
+        alice.personal_team,
+    )
+    bad = client.post(
+        path, {"file": SimpleUploadedFile("log", b'{"session_id": 1}\n'), "description": "kept"}
+    )
     assert (bad.status_code, "nothing was stored" in told(bad), "kept</textarea>" in bad.content.decode()) == (
         422, True, True,
     )  # fmt: skip

@@ -19,7 +19,9 @@ def test_every_template_compiles() -> None:
         get_template(name)
 
 
-def test_a_template_that_was_read_is_not_read_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_template_that_was_read_is_not_read_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     page, other = tmp_path / "page.html", tmp_path / "other.html"
     page.write_text("as it was")
     monkeypatch.setattr(template_sources, "_texts", {})

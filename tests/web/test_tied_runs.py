@@ -14,13 +14,23 @@ from tests.web.test_pages import page
 pytestmark = pytest.mark.words
 
 # Where each run has the one relevant document of topics 1 to 6: two of them on other topics as far down.
-PLACES = {"one": (1, 2, 4, 1, 2, 4), "two": (4, 1, 2, 2, 4, 1), "three": (4, 4, 4, 4, 4, 2), "four": (4, 4, 4, 4, 4, 4)}
+PLACES = {
+    "one": (1, 2, 4, 1, 2, 4),
+    "two": (4, 1, 2, 2, 4, 1),
+    "three": (4, 4, 4, 4, 4, 2),
+    "four": (4, 4, 4, 4, 4, 4),
+}
 
 
 def test_the_ranks_of_ties_are_those_of_the_board(client: Client, api: Any) -> None:
     fields = {"slug": "tied", "name": "Tied", "measures": ["RR"]}
     assert api.post("/api/v1/collections/", fields).status_code == 201
-    assert upload(api, "collections/tied/qrels/", "".join(f"{t} 0 d0 1\n" for t in range(1, 7))).status_code == 201
+    assert (
+        upload(
+            api, "collections/tied/qrels/", "".join(f"{t} 0 d0 1\n" for t in range(1, 7))
+        ).status_code
+        == 201
+    )
     for tag, places in PLACES.items():
         lines = [
             f"{topic} Q0 {'d0' if rank == place else f'u{rank}'} 0 {9 - rank} {tag}\n"
@@ -32,9 +42,13 @@ def test_the_ranks_of_ties_are_those_of_the_board(client: Client, api: Any) -> N
     expected = {"one": 1, "two": 1, "three": 3, "four": 4}
     board = client.get("/api/v1/collections/tied/leaderboard/").json()["results"]
     assert {row["run"]["tag"]: row["rank"] for row in board} == expected
-    table = re.search(r'<table class="runs.*?</table>', page(client, "/collections/tied/comparison/"), re.DOTALL)
+    table = re.search(
+        r'<table class="runs.*?</table>', page(client, "/collections/tied/comparison/"), re.DOTALL
+    )
     assert table
-    rows = re.findall(r'<td class="number rank"[^>]*>(\d+)</td><th[^>]*><a [^>]*>(\w+)</a>', table[0])
+    rows = re.findall(
+        r'<td class="number rank"[^>]*>(\d+)</td><th[^>]*><a [^>]*>(\w+)</a>', table[0]
+    )
     assert {tag: int(rank) for rank, tag in rows} == expected
     drawn = client.get("/api/v1/collections/tied/charts/ranks.json").json()
     points = drawn["layer"][0].get("data", drawn.get("data"))["values"]

@@ -45,7 +45,9 @@ def shown(answer: Any) -> bytes:
 def ask(people: People, path: str, role: str = "participant", known: str = "") -> Any:
     ids = [*run_ids("one"), "", ""]
     headers = {"If-None-Match": known} if known else {}
-    return client_for(people, path, role).get(path.format(run=ids[0], other=ids[1]), headers=headers)
+    return client_for(people, path, role).get(
+        path.format(run=ids[0], other=ids[1]), headers=headers
+    )
 
 
 @pytest.mark.slow
@@ -57,7 +59,12 @@ def test_what_is_unchanged_is_not_sent_again(people: People, run: str, path: str
     assert first.status_code == 200, first.content
     assert first["Cache-Control"] == "private, no-cache"
     assert {"Authorization", "Cookie"} <= set(first["Vary"].split(", "))
-    for known in (first["ETag"], first["ETag"].removeprefix("W/"), f'"other", {first["ETag"]}', "*"):
+    for known in (
+        first["ETag"],
+        first["ETag"].removeprefix("W/"),
+        f'"other", {first["ETag"]}',
+        "*",
+    ):
         again = ask(people, path, known=known)
         assert (again.status_code, again.content) == (304, b"")
         assert (again["ETag"], again["Cache-Control"]) == (first["ETag"], "private, no-cache")
@@ -74,7 +81,9 @@ def test_what_is_remembered_is_what_is_made(people: People, run: str, path: str)
 
 def submit_one(people: People) -> None:
     """A run more, not evaluated yet."""
-    assert submit_form(people.api["other"], "one", GOOD, team="others", tag="late").status_code == 202
+    assert (
+        submit_form(people.api["other"], "one", GOOD, team="others", tag="late").status_code == 202
+    )
 
 
 def finish_one(people: People) -> None:
@@ -163,7 +172,10 @@ def test_every_change_of_parameters_changes_the_tag_of_their_list(people: People
 
 def test_every_change_of_a_run_changes_the_tag_of_its_values(people: People, run: str) -> None:
     tags = [ask(people, VALUES)["ETag"]]
-    described = lambda people: people.api["participant"].patch(f"/api/v1/runs/{run}/", {"description": "x"})  # noqa: E731
+
+    def described(people: People) -> Any:
+        return people.api["participant"].patch(f"/api/v1/runs/{run}/", {"description": "x"})
+
     changes = {"described": described, "judged": judge_anew, "evaluated": lambda people: evaluate_all(),
                "other measures": lambda people: change(people, measures=["P@1"])}  # fmt: skip
     for name, make in changes.items():
@@ -173,7 +185,10 @@ def test_every_change_of_a_run_changes_the_tag_of_its_values(people: People, run
         tags.append(answer["ETag"])
     topics = "/runs/{run}/"
     before = ask(people, topics)["ETag"]
-    assert upload(people.api["owner"], "collections/one/topics/", "1\tanother\n", "put").status_code == 200
+    assert (
+        upload(people.api["owner"], "collections/one/topics/", "1\tanother\n", "put").status_code
+        == 200
+    )
     assert ask(people, topics, known=before).status_code == 200
 
 
@@ -221,7 +236,11 @@ def test_nothing_blind_has_a_tag_for_outsiders(people: People) -> None:
 
 
 def test_a_problem_is_never_remembered(people: People, run: str) -> None:
-    for path, status in ((f"{BOARD}?measures=foo", 400), (f"{PAGE}?measures=foo", 400), (f"{BOARD}?limit=0", 400)):
+    for path, status in (
+        (f"{BOARD}?measures=foo", 400),
+        (f"{PAGE}?measures=foo", 400),
+        (f"{BOARD}?limit=0", 400),
+    ):
         for _ in range(2):
             answer = ask(people, path)
             assert (answer.status_code, "ETag" in answer) == (status, False), path
@@ -257,7 +276,8 @@ def test_a_compressed_answer_keeps_its_tag(people: People, run: str) -> None:
 def test_another_host_gets_its_own_addresses(people: People, run: str) -> None:
     client: APIClient = client_of(people.users["participant"])
     pages = [
-        client.get(f"{BOARD}?limit=1", headers={"Host": host}).json()["next"] for host in ("testserver", "localhost")
+        client.get(f"{BOARD}?limit=1", headers={"Host": host}).json()["next"]
+        for host in ("testserver", "localhost")
     ]
     assert [page.split("/")[2] for page in pages] == ["testserver", "localhost"]
 
@@ -269,7 +289,9 @@ def lagging(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unchanged, "_SLOW_SECONDS", 0.0)
 
 
-def test_a_board_may_be_old_while_runs_arrive_and_says_so(people: People, run: str, lagging: None) -> None:
+def test_a_board_may_be_old_while_runs_arrive_and_says_so(
+    people: People, run: str, lagging: None
+) -> None:
     first = ask(people, BOARD)
     assert "Age" not in first
     submit_one(people)

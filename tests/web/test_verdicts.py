@@ -37,9 +37,17 @@ Ranks = Mapping[str, Sequence[int]]
 
 def make_collection(api: APIClient, slug: str, ranks: Ranks) -> dict[str, str]:
     """Runs that find each topic's one relevant document at these ranks; their ids by tag, in the order given."""
-    assert api.post(f"{API}collections/", {"slug": slug, "name": slug, "measures": ["RR"]}).status_code == 201
+    assert (
+        api.post(f"{API}collections/", {"slug": slug, "name": slug, "measures": ["RR"]}).status_code
+        == 201
+    )
     topics = range(1, 1 + len(next(iter(ranks.values()))))
-    assert upload(api, f"collections/{slug}/qrels/", "".join(f"{t} 0 d 1\n" for t in topics)).status_code == 201
+    assert (
+        upload(
+            api, f"collections/{slug}/qrels/", "".join(f"{t} 0 d 1\n" for t in topics)
+        ).status_code
+        == 201
+    )
     for tag, found in ranks.items():
         lines = [
             f"{topic} Q0 {'d' if place == rank else f'x{place}'} {place} {100 - place} {tag}\n"
@@ -62,15 +70,22 @@ def walk(anonymous: APIClient, monkeypatch: pytest.MonkeyPatch) -> Any:
             board = {**common, **extra, "test": test, "statistics": "all", "measures": "RR"}
             compared = {**common, **extra, "tests": test, "measures": "RR"}
             where = f"{API}collections/{slug}/"
-            yield from asked(anonymous, [(f"{where}comparison/", compared), (f"{where}leaderboard/", board)])
+            yield from asked(
+                anonymous, [(f"{where}comparison/", compared), (f"{where}leaderboard/", board)]
+            )
             for kind in ("csv", "md", "tex"):
                 yield from asked(anonymous, [(f"{where}comparison/export/{kind}/", compared)])
                 yield from asked(anonymous, [(f"{where}leaderboard/export/{kind}/", board)])
-            pages = [(f"/collections/{slug}/comparison/", compared), (f"/collections/{slug}/", board)]
+            pages = [
+                (f"/collections/{slug}/comparison/", compared),
+                (f"/collections/{slug}/", board),
+            ]
             yield from asked(Client(), [*pages, (f"/collections/{slug}/board/", board)])
         pair = {**common, "tests": test, "measures": "RR", "runs": list(runs.values())[:2]}
         yield from asked(Client(), [(f"/collections/{slug}/comparison/", pair)])
-        yield from asked(anonymous, [(f"{API}collections/{slug}/charts/significance.json", compared_of(test))])
+        yield from asked(
+            anonymous, [(f"{API}collections/{slug}/charts/significance.json", compared_of(test))]
+        )
         yield from stored(slug, test)
 
     def stored(slug: str, test: str) -> Iterator[tuple[str, Any]]:
@@ -135,20 +150,32 @@ TINY_RUNS = (
 )
 
 
-def test_the_two_topics_of_the_readme_end_in_no_verdict(api: APIClient, anonymous: APIClient) -> None:
+def test_the_two_topics_of_the_readme_end_in_no_verdict(
+    api: APIClient, anonymous: APIClient
+) -> None:
     api.post(f"{API}collections/", {"slug": "tiny", "name": "tiny"})
     assert upload(api, "collections/tiny/qrels/", TINY_QRELS).status_code == 201
     for content in TINY_RUNS:
         assert upload(api, "collections/tiny/runs/", content).status_code == 202
     evaluate_all()
-    text = text_of(Client().get("/collections/tiny/comparison/", {"measure": "AP"}).content.decode())
-    assert "dense is ahead of bm25 by 0.5000 AP; 2 topics are too few to tell this from chance." in text
-    assert re.search(
-        r"[Nn]o p by the paired t test, p = 0.5000 by [^;]+ test \(exact\); better on 2 topics", unescape(text)
+    text = text_of(
+        Client().get("/collections/tiny/comparison/", {"measure": "AP"}).content.decode()
     )
-    assert "no confidence interval, no p; Hedges&#x27;s g = none. No verdict: too few topics." in text
+    assert (
+        "dense is ahead of bm25 by 0.5000 AP; 2 topics are too few to tell this from chance."
+        in text
+    )
+    assert re.search(
+        r"[Nn]o p by the paired t test, p = 0.5000 by [^;]+ test \(exact\); better on 2 topics",
+        unescape(text),
+    )
+    assert (
+        "no confidence interval, no p; Hedges&#x27;s g = none. No verdict: too few topics." in text
+    )
     assert not list(spoken(unescape(text)))
-    (measure,) = anonymous.get(f"{API}collections/tiny/comparison/", {"measures": "AP"}).json()["measures"]
+    (measure,) = anonymous.get(f"{API}collections/tiny/comparison/", {"measures": "AP"}).json()[
+        "measures"
+    ]
     assert measure["pairs"][0]["tests"]["paired_t"] == {
         "low": None, "high": None, "statistic": None, "p_value": None, "p_adjusted": None, "exact": False,
         "significant": False, "verdict": None, "withheld": "too_few_topics",
@@ -159,14 +186,18 @@ def test_the_two_topics_of_the_readme_end_in_no_verdict(api: APIClient, anonymou
 @pytest.mark.slow
 @pytest.mark.parametrize("test", list(TESTS))
 def test_four_topics_have_no_verdict_anywhere(api: APIClient, walk: Any, test: str) -> None:
-    runs = make_collection(api, "few", {"high": [1, 1, 1, 2], "middle": [4, 4, 5, 8], "low": [9, 9, 9, 10]})
+    runs = make_collection(
+        api, "few", {"high": [1, 1, 1, 2], "middle": [4, 4, 5, 8], "low": [9, 9, 9, 10]}
+    )
     found = [(path, said) for path, answer in walk("few", runs, test) for said in spoken(answer)]
     assert found == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("test", ["paired_t", "bootstrap", "tukey_hsd", "conover"])
-def test_differences_without_spread_have_no_verdict_anywhere(api: APIClient, walk: Any, test: str) -> None:
+def test_differences_without_spread_have_no_verdict_anywhere(
+    api: APIClient, walk: Any, test: str
+) -> None:
     runs = make_collection(api, "flat", {"high": [1] * 5, "middle": [2] * 5, "low": [4] * 5})
     # Five topics are enough for a verdict, and too few for one by an exact test.
     answers = list(walk("flat", runs, test))
@@ -174,7 +205,8 @@ def test_differences_without_spread_have_no_verdict_anywhere(api: APIClient, wal
     told = {
         path
         for path, answer in answers
-        if isinstance(answer, str) and re.search("cannot be (tested|made)|could not be tested", answer)
+        if isinstance(answer, str)
+        and re.search("cannot be (tested|made)|could not be tested", answer)
     }
     assert len(told) > 6
 
@@ -185,12 +217,19 @@ def test_a_rank_test_against_the_mean_speaks_no_verdict_anywhere(api: APIClient,
     runs = make_collection(api, "against", {"peaks": [10] * 42 + [5] * 8, "steady": [9] * 50})
     for test in ("sign", "wilcoxon", "nemenyi", "conover"):
         for path, answer in walk("against", runs, test):
-            said = [one for one in spoken(answer) if one not in ("tier: 1", "letters: a", "p < 0.0001")]
+            said = [
+                one for one in spoken(answer) if one not in ("tier: 1", "letters: a", "p < 0.0001")
+            ]
             assert not said, (path, said)
     text = text_of(
-        Client().get("/collections/against/comparison/", {"measures": "RR", "tests": "sign"}).content.decode()
+        Client()
+        .get("/collections/against/comparison/", {"measures": "RR", "tests": "sign"})
+        .content.decode()
     )
-    assert re.search(r"peaks is ahead of steady by 0.00\d+ RR, but the sign test, which does not test means, ", text)
+    assert re.search(
+        r"peaks is ahead of steady by 0.00\d+ RR, but the sign test, which does not test means, ",
+        text,
+    )
     assert "favours steady. no verdict: points the other way" in text
     assert "better on 8 topics, worse on 42" in text
     assert "found the opposite direction" in text
@@ -199,10 +238,14 @@ def test_a_rank_test_against_the_mean_speaks_no_verdict_anywhere(api: APIClient,
 @pytest.mark.slow
 def test_a_clear_difference_still_has_its_verdict_everywhere(api: APIClient, walk: Any) -> None:
     runs = make_collection(
-        api, "clear", {"good": [1, 2, 1, 1, 2, 1, 1, 1, 2, 1], "poor": [9, 8, 9, 7, 9, 8, 9, 9, 9, 8]}
+        api,
+        "clear",
+        {"good": [1, 2, 1, 1, 2, 1, 1, 1, 2, 1], "poor": [9, 8, 9, 7, 9, 8, 9, 9, 9, 8]},
     )
     said: dict[str, list[str]] = {}
     for path, answer in walk("clear", runs, "paired_t"):
         said.setdefault(path, []).extend(spoken(answer))
     # Two runs without a baseline have no marks in a stored table, but letters.
-    assert [path for path, verdicts in said.items() if not verdicts and "comparisons/" not in path] == []
+    assert [
+        path for path, verdicts in said.items() if not verdicts and "comparisons/" not in path
+    ] == []

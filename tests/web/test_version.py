@@ -22,7 +22,11 @@ from tests.reliability.servers import ROOT
 def test_the_version_is_that_of_the_installed_package() -> None:
     assert metadata.version("evalhub") == version.VERSION
     done = subprocess.run(
-        [sys.executable, "-m", "evalhub", "--version"], cwd=ROOT, capture_output=True, text=True, check=True
+        [sys.executable, "-m", "evalhub", "--version"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert (done.stdout, done.stderr) == (f"evalhub {version.VERSION}\n", "")
 
@@ -57,7 +61,9 @@ def test_every_answer_of_the_api_names_the_oldest_client(anonymous: APIClient) -
     assert not Client().get("/").has_header("X-Evalhub-Least-Client")
 
 
-def test_another_version_is_told_to_who_has_this_one(anonymous: APIClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_version_is_told_to_who_has_this_one(
+    anonymous: APIClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first = anonymous.get("/api/v1/version/")
     headers = {"If-None-Match": first["ETag"]}
     assert anonymous.get("/api/v1/version/", headers=headers).status_code == 304

@@ -56,7 +56,11 @@ def test_a_secret_is_shown_once(people: People, made: dict[str, Any]) -> None:
     assert owner.get(f"/api/v1/webhooks/{made['id']}/").json() == listed
     # Neither the secret nor what an address may hide is in the audit trail.
     event = AuditEvent.objects.get(action="webhook.created")
-    assert (event.object_id, event.collection, event.actor) == (made["id"], stored.collection, "owner")
+    assert (event.object_id, event.collection, event.actor) == (
+        made["id"],
+        stored.collection,
+        "owner",
+    )
     assert event.after["host"] == "ci.example.org"
     assert "hidden" not in str(event.after)
     assert made["secret"] not in str(event.after)
@@ -64,7 +68,11 @@ def test_a_secret_is_shown_once(people: People, made: dict[str, Any]) -> None:
 
 def test_teams_have_webhooks_too(people: People) -> None:
     answer = people.api["owner"].post(LAB, {**NEW, "format": "slack"})
-    assert (answer.status_code, answer.json()["secret"], answer.json()["team"]) == (201, None, "lab")
+    assert (answer.status_code, answer.json()["secret"], answer.json()["team"]) == (
+        201,
+        None,
+        "lab",
+    )
     # Slack's addresses are secrets.
     assert people.api["owner"].get(LAB).json()["results"][0]["url"] == "https://ci.example.org/..."
     secret = people.api["owner"].post(f"/api/v1/webhooks/{answer.json()['id']}/secret/")
@@ -86,7 +94,9 @@ def test_teams_have_webhooks_too(people: People) -> None:
         ({"enabled": False}, "read_only_field"),
     ],
 )
-def test_a_webhook_that_cannot_be_is_refused(people: People, changed: dict[str, Any], code: str) -> None:
+def test_a_webhook_that_cannot_be_is_refused(
+    people: People, changed: dict[str, Any], code: str
+) -> None:
     assert refusal(people.api["owner"].post(LAB, {**NEW, **changed})) == (400, code)
     assert not Webhook.objects.exists()
 
@@ -100,7 +110,9 @@ def test_an_owner_has_twenty_webhooks_at_most(people: People) -> None:
     assert people.api["owner"].post(ONE, NEW).status_code == 201
 
 
-def test_a_server_without_webhooks_makes_and_tries_none(people: People, made: dict[str, Any], settings: Any) -> None:
+def test_a_server_without_webhooks_makes_and_tries_none(
+    people: People, made: dict[str, Any], settings: Any
+) -> None:
     settings.EVALHUB_WEBHOOKS = False
     owner, own = people.api["owner"], f"/api/v1/webhooks/{made['id']}/"
     for path in (ONE, f"{own}test/"):
@@ -113,13 +125,26 @@ def test_a_server_without_webhooks_makes_and_tries_none(people: People, made: di
 def test_a_webhook_is_changed(people: People, made: dict[str, Any]) -> None:
     owner, own = people.api["owner"], f"/api/v1/webhooks/{made['id']}/"
     Webhook.objects.update(failing_since=timezone.now(), enabled=False, disabled_reason="failing")
-    change = {"url": "https://other.example.org/", "events": ["run.failed", "run.failed"], "enabled": True}
+    change = {
+        "url": "https://other.example.org/",
+        "events": ["run.failed", "run.failed"],
+        "enabled": True,
+    }
     answer = owner.patch(own, change).json()
-    assert (answer["url"], answer["events"], answer["enabled"]) == (change["url"], ["run.failed"], True)
+    assert (answer["url"], answer["events"], answer["enabled"]) == (
+        change["url"],
+        ["run.failed"],
+        True,
+    )
     assert (answer["disabled_reason"], answer["failing_since"]) == ("", None)
     event = AuditEvent.objects.get(action="webhook.changed")
     assert (event.before["enabled"], event.after["host"]) == (False, "other.example.org")
-    for wrong in ({"url": "https://10.0.0.1/"}, {"events": []}, {"format": "slack"}, {"enabled": "x"}):
+    for wrong in (
+        {"url": "https://10.0.0.1/"},
+        {"events": []},
+        {"format": "slack"},
+        {"enabled": "x"},
+    ):
         assert owner.patch(own, wrong).status_code == 400, wrong
     assert owner.patch(own, {}).status_code == 200
     assert AuditEvent.objects.filter(action="webhook.changed").count() == 1
@@ -135,7 +160,9 @@ def test_a_new_secret_signs_beside_the_old_one(
     answer = owner.post(f"{own}secret/").json()
     assert answer["secret"] not in ("", made["secret"])
     receiver = Receiver()
-    monkeypatch.setattr("runs.api.webhooks.try_webhook", partial(managing.try_webhook, post=receiver))
+    monkeypatch.setattr(
+        "runs.api.webhooks.try_webhook", partial(managing.try_webhook, post=receiver)
+    )
     tried = owner.post(f"{own}test/").json()
     assert (tried["delivered"], tried["status"], tried["error"]) == (True, 204, "")
     ((url, body, headers),) = receiver.requests
@@ -178,10 +205,16 @@ def test_deliveries_are_listed_and_sent_again(people: People, made: dict[str, An
     again = f"/api/v1/deliveries/{listed['id']}/again/"
     assert refusal(owner.post(again)) == (409, "conflict")
     ended = {"state": "given_up", "attempts": 10, "lease_token": None, "lease_until": None}
-    Delivery.objects.update(**ended, ended_at=timezone.now(), next_at=timezone.now() - timedelta(days=3))
+    Delivery.objects.update(
+        **ended, ended_at=timezone.now(), next_at=timezone.now() - timedelta(days=3)
+    )
     answer = owner.post(again)
     assert answer.status_code == 202
-    assert (answer.json()["state"], answer.json()["attempts"], answer.json()["ended_at"]) == ("due", 0, None)
+    assert (answer.json()["state"], answer.json()["attempts"], answer.json()["ended_at"]) == (
+        "due",
+        0,
+        None,
+    )
     assert answer.json()["id"] == listed["id"]
     Webhook.objects.update(enabled=False)
     assert refusal(owner.post(again)) == (409, "webhook_disabled")
@@ -191,7 +224,9 @@ def test_lists_cost_few_queries_however_long_they_are(people: People, made: dict
     counted = []
     for more in (1, 10):
         for _ in range(more):
-            make_webhook(collection=Collection.objects.get(slug="one"), created_by=people.users["member"])
+            make_webhook(
+                collection=Collection.objects.get(slug="one"), created_by=people.users["member"]
+            )
             Delivery.objects.create(webhook_id=made["id"], event="run.failed", body="{}")
         for path in (ONE, f"/api/v1/webhooks/{made['id']}/deliveries/"):
             with CaptureQueriesContext(connection) as queries:
@@ -201,7 +236,9 @@ def test_lists_cost_few_queries_however_long_they_are(people: People, made: dict
     assert max(counted) <= 6
 
 
-def test_a_collection_that_moves_keeps_its_webhooks_disabled(people: People, made: dict[str, Any]) -> None:
+def test_a_collection_that_moves_keeps_its_webhooks_disabled(
+    people: People, made: dict[str, Any]
+) -> None:
     """Its new organisers decide about them: those of before would go on to be told."""
     moved = people.api["owner"].patch("/api/v1/collections/one/", {"team": "owner"})
     assert moved.status_code == 200, moved.content

@@ -15,7 +15,12 @@ from tests.metrics.webhooks import Receiver, make_webhook
 from tests.web.worlds import People, make_collection
 
 LAB, ONE = "/teams/lab/webhooks/", "/collections/one/webhooks/"
-NEW = {"action": "create", "url": "https://ci.example.org/hook", "events": ["run.evaluated"], "format": "standard"}
+NEW = {
+    "action": "create",
+    "url": "https://ci.example.org/hook",
+    "events": ["run.evaluated"],
+    "format": "standard",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +32,9 @@ def text_of(answer: Any) -> str:
     return " ".join(re.sub(r"<[^>]+>", " ", answer.content.decode()).split())
 
 
-def test_a_webhook_is_made_tried_changed_and_deleted(people: People, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_webhook_is_made_tried_changed_and_deleted(
+    people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
     browser = people.browsers["owner"]
     assert "No webhook yet" in text_of(browser.get(LAB))
     made = browser.post(LAB, NEW)
@@ -35,13 +42,17 @@ def test_a_webhook_is_made_tried_changed_and_deleted(people: People, monkeypatch
     (secret,) = re.findall(r"whsec_[\w+/=]+", made.content.decode())
     assert secret not in browser.get(LAB).content.decode()
     webhook = Webhook.objects.get()
-    Delivery.objects.create(webhook=webhook, event="run.failed", body="{}", attempts=3, last_error="timed_out")
+    Delivery.objects.create(
+        webhook=webhook, event="run.failed", body="{}", attempts=3, last_error="timed_out"
+    )
     shown = text_of(browser.get(LAB))
     assert "run.failed" in shown
     assert "3 timed_out" in shown
 
     receiver = Receiver(Reply(200), Reply(500, "refused"))
-    monkeypatch.setattr("runs.pages.webhooks.try_webhook", partial(managing.try_webhook, post=receiver))
+    monkeypatch.setattr(
+        "runs.pages.webhooks.try_webhook", partial(managing.try_webhook, post=receiver)
+    )
 
     def do(action: str, status: int = 200) -> str:
         answer = browser.post(LAB, {"action": action, "webhook": str(webhook.pk)})
@@ -72,7 +83,9 @@ def test_a_webhook_that_cannot_be_is_refused_with_its_reason(
     people: People, changed: dict[str, Any], status: int, says: str
 ) -> None:
     answer = people.browsers["owner"].post(LAB, {**NEW, **changed})
-    assert (answer.status_code, says.lower() in text_of(answer).lower()) == (status, True), text_of(answer)
+    assert (answer.status_code, says.lower() in text_of(answer).lower()) == (status, True), text_of(
+        answer
+    )
     assert not Webhook.objects.exists()
 
 
@@ -90,7 +103,9 @@ def test_a_collection_has_a_page_of_its_own(people: People, settings: Any) -> No
 
 def test_owners_are_told_of_webhooks_that_the_service_disabled(people: People) -> None:
     make_collection(people, "one")
-    make_webhook(collection=Collection.objects.get(slug="one"), enabled=False, disabled_reason="gone")
+    make_webhook(
+        collection=Collection.objects.get(slug="one"), enabled=False, disabled_reason="gone"
+    )
     make_webhook(collection=Collection.objects.get(slug="one"), enabled=False)
     said = "The webhook to ci.example.org of collection one is disabled: its receiver answered that it is gone (410)."
     assert text_of(people.browsers["owner"].get("/account/")).count(said) == 1

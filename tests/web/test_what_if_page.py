@@ -28,11 +28,14 @@ def browser() -> Client:
     return Client()
 
 
-def test_a_slider_for_every_level_and_parameter_with_its_number(browser: Client, submit: Submit) -> None:
+def test_a_slider_for_every_level_and_parameter_with_its_number(
+    browser: Client, submit: Submit
+) -> None:
     submit(SHARP)
     html = page(browser, PATH, g2="7.5", depth="20")
     sliders = re.findall(
-        r'<input id="(\w+)" name="\w+" type="range" min="[\d.]+" max="[\d.]+" step="[\d.]+" value="([\d.]+)"', html
+        r'<input id="(\w+)" name="\w+" type="range" min="[\d.]+" max="[\d.]+" step="[\d.]+" value="([\d.]+)"',
+        html,
     )
     assert dict(sliders) == {"depth": "20", "g1": "1", "g2": "7.5", "g3": "3", "b": "2", "p": "0.8"}
     assert '<output for="g2">7.5</output>' in html
@@ -43,7 +46,9 @@ def test_the_board_is_that_of_the_api(browser: Client, submit: Submit) -> None:
     submit(SHARP), submit(BROAD)
     html = page(browser, PATH, family="CG", g1="20", g2="1", depth="1")
     measure = "CG(gains='1:20,2:1')@1"
-    board = browser.get("/api/v1/collections/small/what-if/", {"measures": measure}).json()["combinations"][0]
+    board = browser.get("/api/v1/collections/small/what-if/", {"measures": measure}).json()[
+        "combinations"
+    ][0]
     means = [f"{place['mean']:.4f}" for place in board["leaderboard"]]
     assert re.findall(r"<strong>([\d.]+)</strong>", html) == means
     assert "with the ranking by" in html
@@ -69,7 +74,9 @@ def test_ranks_that_change_are_marked(browser: Client, submit: Submit) -> None:
         ({"family": "nCG", "g1": "0", "g2": "0", "g3": "1"}, "nCG(gains="),
     ],
 )
-def test_the_controls_make_a_measure(browser: Client, submit: Submit, query: dict[str, str], measure: str) -> None:
+def test_the_controls_make_a_measure(
+    browser: Client, submit: Submit, query: dict[str, str], measure: str
+) -> None:
     submit(SHARP)
     assert f"<code>{measure}" in page(browser, PATH, **query)
 
@@ -77,7 +84,9 @@ def test_the_controls_make_a_measure(browser: Client, submit: Submit, query: dic
 @pytest.mark.slow
 @pytest.mark.parametrize("query", [{"g1": "x"}, {"g1": "-1"}, {"b": "1"}, {"depth": "0"}, {"p": "1"}, {"family": "AP"},
                                    {"dis": "x"}, {"depth": "nan"}, {"g1": "1_0"}])  # fmt: skip
-def test_a_control_beyond_its_range_says_so(browser: Client, submit: Submit, query: dict[str, str]) -> None:
+def test_a_control_beyond_its_range_says_so(
+    browser: Client, submit: Submit, query: dict[str, str]
+) -> None:
     submit(SHARP)
     html = page(browser, PATH, 400, **query)
     assert 'role="alert"' in html
@@ -106,11 +115,14 @@ def test_an_order_is_made_once_until_something_changes(
     submit(SHARP)
     made: list[Any] = []
     monkeypatch.setattr(
-        "metrics.pages.boards.what_if.ask_what_if", lambda **asked: made.append(1) or ask_what_if(**asked)
+        "metrics.pages.boards.what_if.ask_what_if",
+        lambda **asked: made.append(1) or ask_what_if(**asked),
     )
     first = browser.get(PATH, {"g1": "20"})
     assert browser.get(PATH, {"g1": "20"}).content == first.content
-    assert browser.get(PATH, {"g1": "20"}, headers={"If-None-Match": first["ETag"]}).status_code == 304
+    assert (
+        browser.get(PATH, {"g1": "20"}, headers={"If-None-Match": first["ETag"]}).status_code == 304
+    )
     assert len(made) == 1
     assert browser.get(PATH, {"g1": "19"}).content != first.content
     submit(BROAD)

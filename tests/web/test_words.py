@@ -58,7 +58,10 @@ BETTER = {
     r"\bgains? so far\b": "cumulated gain",
     r"\bdo not fit together\b": "wrong user name or password",
 }
-WRONG = [(re.compile(pattern.replace(" ", r"\s+"), re.IGNORECASE), better) for pattern, better in BETTER.items()]
+WRONG = [
+    (re.compile(pattern.replace(" ", r"\s+"), re.IGNORECASE), better)
+    for pattern, better in BETTER.items()
+]
 READ_ATTRIBUTES = r"(?:title|placeholder|aria-label|alt|label|instead|button)=\"([^\"]*)\""
 
 
@@ -85,13 +88,24 @@ def shown_of(html: str) -> str:
 
 def literals_of(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Every text of a module that has a space, but for docstrings; `{}` stands for what a text is given."""
-    inside = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    inside = {
+        id(part)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.JoinedStr)
+        for part in node.values
+    }
     alone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         text = ""
         if isinstance(node, ast.JoinedStr):
-            text = "".join(part.value if isinstance(part, ast.Constant) else "{}" for part in node.values)  # type: ignore[misc]
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inside | alone:
+            text = "".join(
+                part.value if isinstance(part, ast.Constant) else "{}" for part in node.values
+            )  # type: ignore[misc]
+        elif (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and id(node) not in inside | alone
+        ):
             text = node.value
         if " " in text.strip():
             yield getattr(node, "lineno", 1), text
@@ -117,7 +131,11 @@ def test_the_table_finds_what_it_is_for(text: str, found: bool) -> None:
 
 
 def test_pages_use_the_words_of_the_glossary() -> None:
-    wrong = [f"{p.relative_to(ROOT)}:{one}" for p in files("*.html") for one in found_in(shown_of(p.read_text()))]
+    wrong = [
+        f"{p.relative_to(ROOT)}:{one}"
+        for p in files("*.html")
+        for one in found_in(shown_of(p.read_text()))
+    ]
     assert not wrong, "\n".join(wrong)
 
 

@@ -48,13 +48,26 @@ from runs.services.campaigns.snapshots import keep_snapshot
 from runs.services.labels import move_label
 from runs.services.shares import Shared, create_share
 from runs.services.webhooks.signing import new_secret, seal
-from tests.conftest import GOOD, POOR, QRELS, SESSIONS, client_of, evaluate_all, evaluate_all_sessions, upload
+from tests.conftest import (
+    GOOD,
+    POOR,
+    QRELS,
+    SESSIONS,
+    client_of,
+    evaluate_all,
+    evaluate_all_sessions,
+    upload,
+)
 
 # The reader is the owner with a token that may only read.
 ROLES = ("anonymous", "participant", "member", "owner", "other", "staff", "reader")
 TOPICS = "1\tone\n2\ttwo\n3\tthree\n"
 # The chart of an address that has others than a run.
-CHARTS = {"collection-chart": "what-if", "session-chart": "curves", "stored-comparison-chart": "significance"}
+CHARTS = {
+    "collection-chart": "what-if",
+    "session-chart": "curves",
+    "stored-comparison-chart": "significance",
+}
 KNOWN = "1 a\n1 expected 2\n2 u\n"
 
 
@@ -70,7 +83,9 @@ class People:
 def make_people() -> People:
     """`lab` organises: an owner and a member; `guests` submit: the participant; the other owns a team of their own,
     and is invited to the lab."""
-    users = {role: User.objects.create_user(role) for role in ("participant", "member", "owner", "other")}
+    users = {
+        role: User.objects.create_user(role) for role in ("participant", "member", "owner", "other")
+    }
     users["staff"] = User.objects.create_user("staff", is_staff=True)
     for slug, members in {
         "lab": {"owner": "owner", "member": "member"},
@@ -95,10 +110,18 @@ def make_collection(people: People, slug: str, **fields: Any) -> str:
     """A collection of the lab's with topics and judgements; returns its slug."""
     answer = people.api["owner"].post(
         "/api/v1/collections/",
-        {"slug": slug, "name": "A collection", "team": "lab", "measures": ["nDCG@10", "AP"], **fields},
+        {
+            "slug": slug,
+            "name": "A collection",
+            "team": "lab",
+            "measures": ["nDCG@10", "AP"],
+            **fields,
+        },
     )
     assert answer.status_code == 201, answer.content
-    assert upload(people.api["owner"], f"collections/{slug}/topics/", TOPICS, "put").status_code == 200
+    assert (
+        upload(people.api["owner"], f"collections/{slug}/topics/", TOPICS, "put").status_code == 200
+    )
     return slug
 
 
@@ -171,14 +194,24 @@ def make_campaign(people: People, slug: str, run: str, *, alone: bool = True) ->
     lab, guests = (Team.objects.get(slug=name) for name in ("lab", "guests"))
     fields = {"name": "Cup", "team": lab, "state": "published", "registration": "open"}
     cup, _ = Campaign.objects.get_or_create(slug=f"cup-{slug}", defaults=fields)
-    times = {"opens_at": datetime(2020, 1, 1, tzinfo=UTC), "closes_at": datetime(2090, 1, 1, tzinfo=UTC)}
-    task = {"name": "Task", "kind": "development", "collection": Collection.objects.get(slug=slug), **times}
+    times = {
+        "opens_at": datetime(2020, 1, 1, tzinfo=UTC),
+        "closes_at": datetime(2090, 1, 1, tzinfo=UTC),
+    }
+    task = {
+        "name": "Task",
+        "kind": "development",
+        "collection": Collection.objects.get(slug=slug),
+        **times,
+    }
     phase, _ = Phase.objects.get_or_create(campaign=cup, slug="task", defaults=task)
     accepted = {"name": "Guests", "state": "accepted"}
     team, _ = Participation.objects.get_or_create(campaign=cup, team=guests, defaults=accepted)
     person = {"user": people.users["participant"], "participation": team}
     CampaignMember.objects.get_or_create(campaign=cup, **person)
-    terms, _ = Agreement.objects.get_or_create(campaign=cup, title="Terms", text="Be fair.", sha256="ab" * 32)
+    terms, _ = Agreement.objects.get_or_create(
+        campaign=cup, title="Terms", text="Be fair.", sha256="ab" * 32
+    )
     Signature.objects.get_or_create(agreement=terms, **person, typed_name="P. Articipant")
     entered = {"participation": team, "run_id": run, "state": "withdrawn"}
     entered["arrived_at"] = datetime(2021, 1, 1, tzinfo=UTC)
@@ -193,15 +226,22 @@ def make_campaign(people: People, slug: str, run: str, *, alone: bool = True) ->
         "entry": str(entry.pk),
         "snapshot": make_snapshot(cup, phase),
         "ending": "json",
-        "release": str(Release.objects.get_or_create(phase=phase, audience=Release.Audience.TEAMS)[0].pk),
+        "release": str(
+            Release.objects.get_or_create(phase=phase, audience=Release.Audience.TEAMS)[0].pk
+        ),
     }
 
 
 def make_snapshot(campaign: Campaign, phase: Phase) -> str:
     """The code of a snapshot of a phase, without entries."""
     manifest = sealed(manifest_of(campaign, [], whole=False, label="results"), {})
-    user, found = campaign.team.members.first(), {"campaign": campaign, "phase": phase, "label": "results"}
-    return keep_snapshot(**found, manifest=manifest, archive=lambda _: b"archive", user=user)[0].code
+    user, found = (
+        campaign.team.members.first(),
+        {"campaign": campaign, "phase": phase, "label": "results"},
+    )
+    return keep_snapshot(**found, manifest=manifest, archive=lambda _: b"archive", user=user)[
+        0
+    ].code
 
 
 def make_artifact(people: People, run: str) -> str:
@@ -216,21 +256,31 @@ def make_artifact(people: People, run: str) -> str:
 def make_label(run: str) -> str:
     """A label that names the latest other run of the run's team."""
     this = Run.objects.get(pk=run)
-    others = Run.objects.filter(collection=this.collection, team=this.team, deleted_at=None).exclude(pk=run)
+    others = Run.objects.filter(
+        collection=this.collection, team=this.team, deleted_at=None
+    ).exclude(pk=run)
     named = others.select_related("collection", "team").latest("created_at")
     return move_label(run=named, name="main", user=None)[0].name
 
 
 def make_view(slug: str) -> str:
     """The code of a view of the leaderboard for all of its readers, which is the name of the collection."""
-    fields = {"name": "AP", "query": "measures=AP&columns=param%3Ak1", "scope": View.Scope.COLLECTION}
-    made, _ = View.objects.get_or_create(code=slug, collection=Collection.objects.get(slug=slug), defaults=fields)
+    fields = {
+        "name": "AP",
+        "query": "measures=AP&columns=param%3Ak1",
+        "scope": View.Scope.COLLECTION,
+    }
+    made, _ = View.objects.get_or_create(
+        code=slug, collection=Collection.objects.get(slug=slug), defaults=fields
+    )
     return made.code
 
 
 def make_share(people: People, slug: str, **fields: Any) -> tuple[ShareLink, str]:
     """The owner's link to a leaderboard, or to what the fields say, and its secret."""
-    shared = Shared(**{"kind": "leaderboard", "collection": Collection.objects.get(slug=slug), **fields})
+    shared = Shared(
+        **{"kind": "leaderboard", "collection": Collection.objects.get(slug=slug), **fields}
+    )
     return create_share(shared=shared, by=people.users["owner"])
 
 
@@ -238,26 +288,36 @@ def make_experiment(run: str) -> str:
     """The id of an experiment of the run's team with the run; those of other collections go."""
     this = Run.objects.select_related("team").get(pk=run)
     Experiment.objects.exclude(runs__collection=this.collection).delete()
-    made, _ = Experiment.objects.get_or_create(team=this.team, slug="study", defaults={"name": "Study"})
+    made, _ = Experiment.objects.get_or_create(
+        team=this.team, slug="study", defaults={"name": "Study"}
+    )
     ExperimentRun.objects.get_or_create(experiment=made, run=this)
     return str(made.pk)
 
 
 def make_note(people: People, run: str) -> str:
     """The id of the participant's note about a run."""
-    return str(Note.objects.get_or_create(run_id=run, author=people.users["participant"], text="seen")[0].pk)
+    return str(
+        Note.objects.get_or_create(run_id=run, author=people.users["participant"], text="seen")[
+            0
+        ].pk
+    )
 
 
 def make_system() -> str:
     """A system of the lab's, of which the blind worlds have versions."""
-    slug: str = System.objects.get_or_create(team=Team.objects.get(slug="lab"), slug="dense")[0].slug
+    slug: str = System.objects.get_or_create(team=Team.objects.get(slug="lab"), slug="dense")[
+        0
+    ].slug
     return slug
 
 
 def make_session_set(people: People, slug: str) -> str:
     """The id of an evaluated session set of the participant's team."""
     form = {"file": SimpleUploadedFile("log", SESSIONS.encode()), "team": "guests", "tag": "log"}
-    answer = people.api["participant"].post(f"/api/v1/collections/{slug}/sessions/", form, format="multipart")
+    answer = people.api["participant"].post(
+        f"/api/v1/collections/{slug}/sessions/", form, format="multipart"
+    )
     assert answer.status_code in (200, 202), answer.content
     evaluate_all_sessions()
     pk: str = answer.json()["id"]
@@ -266,7 +326,11 @@ def make_session_set(people: People, slug: str) -> str:
 
 def make_delivery(slug: str) -> Delivery:
     """What is due to a webhook of the collection, at an address that nothing is sent to."""
-    webhook = Webhook(collection=Collection.objects.get(slug=slug), url="https://127.0.0.1/", events=["run.failed"])
+    webhook = Webhook(
+        collection=Collection.objects.get(slug=slug),
+        url="https://127.0.0.1/",
+        events=["run.failed"],
+    )
     webhook.secret_sealed = seal(new_secret(), webhook.pk)
     webhook.save()
     return Delivery.objects.create(webhook=webhook, event="run.failed", body="{}")
@@ -297,5 +361,8 @@ def body_of(answer: Any) -> bytes:
 def run_ids(slug: str) -> list[str]:
     """In the order of submission."""
     return [
-        str(pk) for pk in Run.objects.filter(collection__slug=slug).order_by("created_at").values_list("pk", flat=True)
+        str(pk)
+        for pk in Run.objects.filter(collection__slug=slug)
+        .order_by("created_at")
+        .values_list("pk", flat=True)
     ]

@@ -15,4 +15,12 @@ from .datasets import CollectionDataset, CollectionDatasets
 from .experiment import Experiment, publish
 from .stage import Published, Submit, flush
 
-__all__ = ["CollectionDataset", "CollectionDatasets", "Experiment", "Published", "Submit", "flush", "publish"]
+__all__ = [
+    "CollectionDataset",
+    "CollectionDatasets",
+    "Experiment",
+    "Published",
+    "Submit",
+    "flush",
+    "publish",
+]

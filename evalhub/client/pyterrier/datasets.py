@@ -77,7 +77,9 @@ class CollectionDataset(pt.datasets.Dataset):  # type: ignore[misc]
         texts = [topic["fields"].get(variant) if variant else topic["title"] for topic in topics]
         if all(text is None for text in texts):
             known = sorted({name for topic in topics for name in topic["fields"]})
-            raise ValueError(f"{self!r} has no topics {variant!r}; there are {', '.join(known) or 'titles alone'}")
+            raise ValueError(
+                f"{self!r} has no topics {variant!r}; there are {', '.join(known) or 'titles alone'}"
+            )
         rows = [(topic["topic_id"], text or "") for topic, text in zip(topics, texts, strict=True)]
         return pandas.DataFrame(rows, columns=["qid", "query"])
 
@@ -92,7 +94,11 @@ class CollectionDataset(pt.datasets.Dataset):  # type: ignore[misc]
             self._collection.qrels()
             raise NotImplementedError(f"{self!r} has no active judgements")
         judged = judgements_in(self._collection.qrels_file(int(version)))
-        rows = [(topic, document, level) for topic, levels in judged.items() for document, level in levels.items()]
+        rows = [
+            (topic, document, level)
+            for topic, levels in judged.items()
+            for document, level in levels.items()
+        ]
         return pandas.DataFrame(rows, columns=["qid", "docno", "label"])
 
     def get_results(self, variant: str | None = None) -> Any:
@@ -103,9 +109,13 @@ class CollectionDataset(pt.datasets.Dataset):  # type: ignore[misc]
         if not variant:
             raise ValueError(f"name a run of {self!r}: get_results('team/tag')")
         file = self._collection.run(variant).file()
-        ranked = [(topic, document, float(score)) for topic, _, document, _, score in _columns(file, 5)]
+        ranked = [
+            (topic, document, float(score)) for topic, _, document, _, score in _columns(file, 5)
+        ]
         ranked.sort(key=lambda row: (row[2], row[1].encode()), reverse=True)
-        found = pandas.DataFrame(ranked, columns=["qid", "docno", "score"]).sort_values("qid", kind="stable")
+        found = pandas.DataFrame(ranked, columns=["qid", "docno", "score"]).sort_values(
+            "qid", kind="stable"
+        )
         found = pt.model.add_ranks(found.reset_index(drop=True))
         has_topics = self._collection.topics().rows()
         return found.merge(self.get_topics(), on="qid", how="left") if has_topics else found

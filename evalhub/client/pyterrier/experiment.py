@@ -52,7 +52,10 @@ def Experiment(  # noqa: N802
     # A token that may not read, or a name that nothing has, is better known before the systems run.
     hub.collection(collection).info()
     told = {"team": team, "description": description, "metadata": metadata, "if_taken": if_taken}
-    stages = {name: Submit(collection, tag, hub=hub, **told) for name, tag in zip(named, tags_of(named), strict=True)}
+    stages = {
+        name: Submit(collection, tag, hub=hub, **told)
+        for name, tag in zip(named, tags_of(named), strict=True)
+    }
     ending = [
         system >> stage if isinstance(system, pt.Transformer) else system
         for system, stage in zip(listed, stages.values(), strict=True)
@@ -69,7 +72,15 @@ def Experiment(  # noqa: N802
         raise
     published = Published()
     try:
-        _publish(published, hub, asked.arguments, dict(zip(named, listed, strict=True)), stages, check, timeout)
+        _publish(
+            published,
+            hub,
+            asked.arguments,
+            dict(zip(named, listed, strict=True)),
+            stages,
+            check,
+            timeout,
+        )
     except Exception:
         # What took hours is not lost to what comes after it.
         _log.exception("the experiment is done; its runs were not all submitted or compared")
@@ -102,7 +113,9 @@ def _publish(
     if check:
         sent = [name for name in stages if name not in published.unsent]
         theirs = evaluated(asked, {name: frames[name] for name in sent})
-        published.agreement = compared(hub, published, sent, theirs, frames.__getitem__, asked["qrels"], timeout)
+        published.agreement = compared(
+            hub, published, sent, theirs, frames.__getitem__, asked["qrels"], timeout
+        )
 
 
 def publish(
@@ -124,13 +137,19 @@ def publish(
     folder, hub = Path(folder), hub or connect()
     files = {path.name.removesuffix(_RESULTS): path for path in sorted(folder.glob(f"*{_RESULTS}"))}
     if not files:
-        raise BadSource(f"{folder} has no *{_RESULTS}, which pt.Experiment writes with save_dir and save_format='trec'")
+        raise BadSource(
+            f"{folder} has no *{_RESULTS}, which pt.Experiment writes with save_dir and save_format='trec'"
+        )
     target = hub.collection(collection)
     target.info()
     tags = dict(zip(files, tags_of(list(files)), strict=True))
     published = Published()
     submit_each(
-        published, {name: partial(target.submit, path, tag=tags[name], **options) for name, path in files.items()}
+        published,
+        {
+            name: partial(target.submit, path, tag=tags[name], **options)
+            for name, path in files.items()
+        },
     )
     if check:
         theirs = saved(folder)

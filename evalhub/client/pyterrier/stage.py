@@ -45,7 +45,9 @@ class Submit(pt.Transformer):  # type: ignore[misc]
     `if_taken`) is given as to Collection.submit().
     """
 
-    def __init__(self, collection: str | None, tag: str, *, hub: Hub | None = None, **options: Any) -> None:
+    def __init__(
+        self, collection: str | None, tag: str, *, hub: Hub | None = None, **options: Any
+    ) -> None:
         (self.tag,) = tags_of([tag])
         self._target: Collection = (hub or connect()).collection(collection)
         self._options = options
@@ -71,7 +73,9 @@ class Submit(pt.Transformer):  # type: ignore[misc]
         again = [topic for topic in kept["qid"].unique() if topic in self._latest]
         if again and not self._same(again, kept):
             named = ", ".join([*again[:3], *(["..."] if len(again) > 3 else [])])
-            _log.warning("%s: topics came again with other results, which replace the first: %s", self, named)
+            _log.warning(
+                "%s: topics came again with other results, which replace the first: %s", self, named
+            )
         if len(kept):
             self._latest |= dict.fromkeys(kept["qid"].unique(), len(self._frames))
             self._frames.append(kept)
@@ -86,7 +90,10 @@ class Submit(pt.Transformer):  # type: ignore[misc]
 
     def frame(self) -> Any:
         """Return what is kept: `qid`, `docno`, `score`."""
-        frames = [frame[frame["qid"].map(self._latest) == number] for number, frame in enumerate(self._frames)]
+        frames = [
+            frame[frame["qid"].map(self._latest) == number]
+            for number, frame in enumerate(self._frames)
+        ]
         return pandas.concat(frames) if frames else pandas.DataFrame(columns=COLUMNS)
 
     def close(self) -> Run | None:
@@ -111,7 +118,9 @@ class Submit(pt.Transformer):  # type: ignore[misc]
 
     def _same(self, topics: Iterable[str], new: Any) -> bool:
         old = self.frame()
-        rows = [set(map(tuple, frame[frame["qid"].isin(topics)].to_numpy())) for frame in (old, new)]
+        rows = [
+            set(map(tuple, frame[frame["qid"].isin(topics)].to_numpy())) for frame in (old, new)
+        ]
         return rows[0] == rows[1]
 
 
@@ -137,7 +146,9 @@ def tags_of(names: Sequence[str]) -> list[str]:
         if tag.lower() in GENERIC:
             raise BadSource(f"{name!r} does not say which run it is; give the systems other names")
         if tag in tags:
-            raise BadSource(f"{tags[tag]!r} and {name!r} both become the tag {tag}; give the systems other names")
+            raise BadSource(
+                f"{tags[tag]!r} and {name!r} both become the tag {tag}; give the systems other names"
+            )
         tags[tag] = str(name)
     return list(tags)
 

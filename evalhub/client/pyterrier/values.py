@@ -34,17 +34,28 @@ def evaluated(asked: Mapping[str, Any], frames: Mapping[str, Any]) -> dict[str, 
     if not measures or not frames:
         return {}
     # Topics without judgements would be NaN in the values by topic and, with them, in the means.
-    how = {"perquery": "both", "filter_by_qrels": True, "filter_by_topics": asked.get("filter_by_topics", True)}
+    how = {
+        "perquery": "both",
+        "filter_by_qrels": True,
+        "filter_by_topics": asked.get("filter_by_topics", True),
+    }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         means, values = pt.Experiment(
-            list(frames.values()), asked["topics"], asked["qrels"], measures, names=list(frames), **how
+            list(frames.values()),
+            asked["topics"],
+            asked["qrels"],
+            measures,
+            names=list(frames),
+            **how,
         )
     found: dict[str, dict[str, Theirs]] = {}
     for row in means.to_dict("records"):
         own = values[values["name"] == row["name"]]
         found[row["name"]] = {
-            measure: Theirs(row[measure], dict(zip(rows["qid"].astype(str), rows["value"], strict=True)))
+            measure: Theirs(
+                row[measure], dict(zip(rows["qid"].astype(str), rows["value"], strict=True))
+            )
             for measure, rows in own.groupby("measure", sort=False)
         }
     return found
@@ -54,13 +65,19 @@ def saved(folder: Path) -> dict[str, dict[str, Theirs]]:
     """Return the values in aggregated.csv and perquery.csv by system and measure; a file that is missing has none."""
     by_topic_of: dict[tuple[str, str], dict[str, float | None]] = {}
     for row in _rows(folder / "perquery.csv"):
-        by_topic_of.setdefault((row["name"], row["measure"]), {})[row["qid"]] = _number(row["value"])
+        by_topic_of.setdefault((row["name"], row["measure"]), {})[row["qid"]] = _number(
+            row["value"]
+        )
     found: dict[str, dict[str, Theirs]] = {}
     for row in _rows(folder / "aggregated.csv"):
-        measures = [name for name in row if name not in ("name", _TIME) and not name.endswith(_OF_BASELINE)]
+        measures = [
+            name for name in row if name not in ("name", _TIME) and not name.endswith(_OF_BASELINE)
+        ]
         # Systems of several experiments share the file; what one was not evaluated by is empty.
         found[row["name"]] = {
-            name: Theirs(_number(row[name]), by_topic_of.get((row["name"], name), {})) for name in measures if row[name]
+            name: Theirs(_number(row[name]), by_topic_of.get((row["name"], name), {}))
+            for name in measures
+            if row[name]
         }
     return found
 
@@ -94,7 +111,9 @@ def compared(
         hub._run(wait_for(hub, published, timeout))
         for name, run in zip(names, published, strict=True):
             if run.state in ("failed", "cancelled"):
-                _log.warning("the evaluation of %s ended as %s: %s", name, run.state, run.status["reason"])
+                _log.warning(
+                    "the evaluation of %s ended as %s: %s", name, run.state, run.status["reason"]
+                )
                 continue
             for measure, known in theirs.get(name, {}).items():
                 if measure in refused:
@@ -105,12 +124,18 @@ def compared(
                     if error.code not in ("unknown_measure", "bad_parameter"):
                         raise
                     refused.add(measure)
-                    rows.append(_unknown_to_evalhub(measure, f"EvalHub has no such measure: {error.detail}"))
+                    rows.append(
+                        _unknown_to_evalhub(measure, f"EvalHub has no such measure: {error.detail}")
+                    )
                     continue
                 about |= {field: values.raw[field] for field in ("qrels", "scores")}
                 ours, judged = values.of(values.measures[0]), partial(judgements, values.qrels)
                 explain = _explainer(measure, ours, results_of(name), qrels, judged)
-                rows.append(_with_note(hub, beside(name, measure, known, values, explain), values.measures[0]))
+                rows.append(
+                    _with_note(
+                        hub, beside(name, measure, known, values, explain), values.measures[0]
+                    )
+                )
     except EvalHubError as error:
         _log.warning("PyTerrier's values were not compared with EvalHub's: %s", error)
         return None
@@ -125,7 +150,9 @@ def _with_note(hub: Hub, row: dict[str, Any], measure: str) -> dict[str, Any]:
     if UNEXPLAINED not in row["reason"]:
         return row
     note = hub.request("GET", f"measures/{quote(measure, safe='')}/").json()["elsewhere"]
-    return {**row, "reason": f"{row['reason']}; EvalHub's note on {measure}: {note}"} if note else row
+    return (
+        {**row, "reason": f"{row['reason']}; EvalHub's note on {measure}: {note}"} if note else row
+    )
 
 
 def _measure_of(name: str) -> Any:
@@ -181,24 +208,38 @@ def _explainer(
             given.setdefault(str(topic), {})[str(document)] = float(score)
         ordered = {topic: _without_ties(scores) for topic, scores in given.items()}
 
-        def gives(levels: Mapping[str, dict[str, int]], run: Mapping[str, dict[str, float]]) -> set[str]:
+        def gives(
+            levels: Mapping[str, dict[str, int]], run: Mapping[str, dict[str, float]]
+        ) -> set[str]:
             """Return the topics on which ir_measures has EvalHub's value."""
             known = {topic: levels[topic] for topic in topics if topic in levels}
-            found = ir_measures.iter_calc([asked], known, {topic: run.get(topic, {}) for topic in known})
+            found = ir_measures.iter_calc(
+                [asked], known, {topic: run.get(topic, {}) for topic in known}
+            )
             return {one.query_id for one in found if agree(one.value, ours[one.query_id])}
 
         if there is None:
-            return dict.fromkeys(gives(here, given), "ir_measures has EvalHub's value with the judgements here")
-        alone, reordered, judged_here = gives(there, given), gives(there, ordered), gives(here, ordered)
+            return dict.fromkeys(
+                gives(here, given), "ir_measures has EvalHub's value with the judgements here"
+            )
+        alone, reordered, judged_here = (
+            gives(there, given),
+            gives(there, ordered),
+            gives(here, ordered),
+        )
         told = {}
         for topic in topics:
             if topic in alone:
-                told[topic] = "ir_measures has EvalHub's value where this measure is requested alone"
+                told[topic] = (
+                    "ir_measures has EvalHub's value where this measure is requested alone"
+                )
             elif topic in reordered:
                 told[topic] = _equal_scores(list(given[topic].values()))
             elif topic in judged_here:
                 lines = {*there.get(topic, {}).items()} ^ {*here.get(topic, {}).items()}
-                told[topic] = f"{len({document for document, _ in lines})} documents are judged differently"
+                told[topic] = (
+                    f"{len({document for document, _ in lines})} documents are judged differently"
+                )
         return told
 
     return explain

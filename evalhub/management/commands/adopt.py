@@ -23,7 +23,9 @@ class Command(command.Command):
     requires_system_checks = OWN_CHECKS
 
     def add_arguments(self, parser: CommandParser) -> None:
-        text = "give it a new id: for a copy of an install, so that it is never taken for the original"
+        text = (
+            "give it a new id: for a copy of an install, so that it is never taken for the original"
+        )
         parser.add_argument("--new", action="store_true", help=text)
 
     def handle(self, **options: Any) -> None:

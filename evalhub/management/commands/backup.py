@@ -34,7 +34,9 @@ class Command(command.Command):
         try:
             manifest = write_backup(target)
         except OSError as error:
-            raise CommandError(f"cannot write {target}: {error.strerror or error}; nothing is left of it") from error
+            raise CommandError(
+                f"cannot write {target}: {error.strerror or error}; nothing is left of it"
+            ) from error
         finally:
             signal.signal(signal.SIGTERM, usual)
         rows = sum(manifest["rows"].values())
@@ -42,6 +44,8 @@ class Command(command.Command):
         self.stdout.write(f"backup: {rows:,} rows and {files:,} files in {options['file']}")
         lacking = [(sha256, what) for state, what in LACKING.items() for sha256 in manifest[state]]
         for sha256, what in lacking:
-            self.stderr.write(f"backup: the stored file {sha256} {what}; evalhub fsck names what it belongs to")
+            self.stderr.write(
+                f"backup: the stored file {sha256} {what}; evalhub fsck names what it belongs to"
+            )
         if lacking:
             sys.exit(1)

@@ -21,7 +21,9 @@ class Command(command.Command, check.Command):
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         parser.add_argument(
-            "--services", action="store_true", help="also connect to the database, the file store and Redis"
+            "--services",
+            action="store_true",
+            help="also connect to the database, the file store and Redis",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -22,4 +22,6 @@ class Command(command.Command):
     def handle(self, **options: Any) -> None:
         name = options["name"]
         password, token = create_account(name, scopes=ALL_SCOPES, administrator=True)
-        self.stdout.write(f"administrator: {name}\npassword:      {password}\ntoken:         {token}")
+        self.stdout.write(
+            f"administrator: {name}\npassword:      {password}\ntoken:         {token}"
+        )

@@ -11,7 +11,12 @@ from django.conf import settings
 from django.core.management import CommandError, CommandParser, call_command
 
 from evalhub.management import command
-from evalhub.management.commands.serve import add_server_arguments, begin, check_address, make_supervisor
+from evalhub.management.commands.serve import (
+    add_server_arguments,
+    begin,
+    check_address,
+    make_supervisor,
+)
 from evalhub.operating.checks import OWN_CHECKS
 from evalhub.operating.simulation import TEXTBOOK_QRELS, TEXTBOOK_RUN, simulate_collection
 from evalhub.serving.supervisor import AlreadyServed, exclusive
@@ -62,7 +67,9 @@ class Command(command.Command):
                 self._print_results(http)
             if options["no_serve"]:
                 return
-            self.stdout.write(f"\nThe site: {url}/    the API: {url}/api/v1/docs/    Ctrl-C ends it")
+            self.stdout.write(
+                f"\nThe site: {url}/    the API: {url}/api/v1/docs/    Ctrl-C ends it"
+            )
             self.stdout.write(f"Log in with the name demo and the password {password}")
             self.stdout.write(f"A token to try the API with: {token}")
             self.stdout.flush()
@@ -74,9 +81,20 @@ class Command(command.Command):
         _wait_for_server(http)
         self._say("uploading the simulated collection: 50 topics, judgements of 4 levels")
         simulated = simulate_collection()
-        _make_collection(http, _SIMULATED, "Simulated collection", "Simulated data: no real systems.")
-        _send(http.put(f"collections/{_SIMULATED}/topics/", files={"file": ("topics.jsonl", simulated.topics)}))
-        _send(http.post(f"collections/{_SIMULATED}/qrels/", files={"file": ("qrels", simulated.qrels)}))
+        _make_collection(
+            http, _SIMULATED, "Simulated collection", "Simulated data: no real systems."
+        )
+        _send(
+            http.put(
+                f"collections/{_SIMULATED}/topics/",
+                files={"file": ("topics.jsonl", simulated.topics)},
+            )
+        )
+        _send(
+            http.post(
+                f"collections/{_SIMULATED}/qrels/", files={"file": ("qrels", simulated.qrels)}
+            )
+        )
         for number, (tag, run) in enumerate(simulated.runs.items(), 1):
             self._say(f"submitting run {number} of {len(simulated.runs)}: {tag}")
             _send(http.post(f"collections/{_SIMULATED}/runs/", files={"file": (tag, run)}))
@@ -84,8 +102,15 @@ class Command(command.Command):
         log = {"file": ("sessions.jsonl", simulated.sessions)}
         _send(http.post(f"collections/{_SIMULATED}/sessions/", files=log, data={"tag": "sessions"}))
         self._say("uploading the textbook example: 2 topics, 1 run")
-        _make_collection(http, _TEXTBOOK, "Textbook example", "Two queries of Modern Information Retrieval, chapter 4.")
-        _send(http.post(f"collections/{_TEXTBOOK}/qrels/", files={"file": ("qrels", TEXTBOOK_QRELS)}))
+        _make_collection(
+            http,
+            _TEXTBOOK,
+            "Textbook example",
+            "Two queries of Modern Information Retrieval, chapter 4.",
+        )
+        _send(
+            http.post(f"collections/{_TEXTBOOK}/qrels/", files={"file": ("qrels", TEXTBOOK_QRELS)})
+        )
         _send(http.post(f"collections/{_TEXTBOOK}/runs/", files={"file": ("run", TEXTBOOK_RUN)}))
         for collection, runs in ((_SIMULATED, len(simulated.runs)), (_TEXTBOOK, 1)):
             self._wait_for_evaluations(http, collection, runs)
@@ -101,25 +126,35 @@ class Command(command.Command):
             if shown >= runs:
                 return
             time.sleep(0.1)
-        raise CommandError(f"{collection}: not evaluated after {_EVALUATE_SECONDS:.0f} s: {board['states']}")
+        raise CommandError(
+            f"{collection}: not evaluated after {_EVALUATE_SECONDS:.0f} s: {board['states']}"
+        )
 
     def _wait_for_sessions(self, http: httpx.Client) -> None:
         deadline = time.monotonic() + _EVALUATE_SECONDS
         while time.monotonic() < deadline:
-            states = _send(http.get(f"collections/{_SIMULATED}/session-leaderboard/", params={"limit": 1}))["states"]
+            states = _send(
+                http.get(f"collections/{_SIMULATED}/session-leaderboard/", params={"limit": 1})
+            )["states"]
             if states.keys() == {"evaluated"}:
                 self._say(f"evaluated the session log of {_SIMULATED}")
                 return
             time.sleep(0.1)
-        raise CommandError(f"the session log is not evaluated after {_EVALUATE_SECONDS:.0f} s: {states}")
+        raise CommandError(
+            f"the session log is not evaluated after {_EVALUATE_SECONDS:.0f} s: {states}"
+        )
 
     def _print_results(self, http: httpx.Client) -> None:
         asked = {"statistics": "intervals,tiers"}
         board = _send(http.get(f"collections/{_SIMULATED}/leaderboard/", params=asked))
         self.stdout.write(f"\n{_board_text(board)}")
-        comparison = _send(http.get(f"collections/{_SIMULATED}/comparison/", params={"measure": "nDCG@10"}))
+        comparison = _send(
+            http.get(f"collections/{_SIMULATED}/comparison/", params={"measure": "nDCG@10"})
+        )
         self.stdout.write(f"\n{_comparison_text(comparison)}")
-        systems = _send(http.get(f"collections/{_SIMULATED}/session-comparison/", params={"measure": "nsDCG"}))
+        systems = _send(
+            http.get(f"collections/{_SIMULATED}/session-comparison/", params={"measure": "nsDCG"})
+        )
         self.stdout.write(f"\n{_sessions_text(systems)}")
 
     def _say(self, text: str) -> None:
@@ -135,7 +170,9 @@ def _wait_for_server(http: httpx.Client) -> None:
                 return
         except httpx.TransportError:
             time.sleep(0.1)
-    raise CommandError(f"the web server did not answer within {_START_SECONDS:.0f} s; its log is above")
+    raise CommandError(
+        f"the web server did not answer within {_START_SECONDS:.0f} s; its log is above"
+    )
 
 
 def _make_collection(http: httpx.Client, slug: str, name: str, description: str) -> None:
@@ -153,7 +190,9 @@ def _make_collection(http: httpx.Client, slug: str, name: str, description: str)
 
 def _send(answer: httpx.Response) -> Any:
     if answer.is_error:
-        raise CommandError(f"{answer.request.method} {answer.request.url}: {answer.status_code} {answer.text[:500]}")
+        raise CommandError(
+            f"{answer.request.method} {answer.request.url}: {answer.status_code} {answer.text[:500]}"
+        )
     return answer.json()
 
 
@@ -192,9 +231,12 @@ def _comparison_text(comparison: dict[str, Any]) -> str:
 
 
 def _sessions_text(compared: dict[str, Any]) -> str:
-    lines = [f"Sessions by {compared['measure']} ({compared['design']['recognised'].replace('_', ' ')}):"]
+    lines = [
+        f"Sessions by {compared['measure']} ({compared['design']['recognised'].replace('_', ' ')}):"
+    ]
     lines += [
-        f"  {one['system']:<14} {one['mean']:.4f}  of {one['with_value']} sessions" for one in compared["systems"]
+        f"  {one['system']:<14} {one['mean']:.4f}  of {one['with_value']} sessions"
+        for one in compared["systems"]
     ]
     pair = compared["pairs"][0]
     p_value = "no p" if pair["p_value"] is None else f"p = {pair['p_value']:.3g}"

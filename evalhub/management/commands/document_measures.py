@@ -47,11 +47,20 @@ def document() -> str:
 def describe(definition: MeasureDefinition) -> str:
     """Return a measure's section of the page."""
     sections = definition.sections()
-    cutoff = {Cutoff.NONE: "", Cutoff.OPTIONAL: "[@k]", Cutoff.REQUIRED: "@k", Cutoff.SHARE: "@r"}[definition.cutoff]
+    cutoff = {Cutoff.NONE: "", Cutoff.OPTIONAL: "[@k]", Cutoff.REQUIRED: "@k", Cutoff.SHARE: "@r"}[
+        definition.cutoff
+    ]
     lines = [f"## {definition.name}{cutoff}", "", sections["summary"], ""]
     lines += [f"- {name.capitalize()}: {sections[name]}" for name in _SECTIONS if name in sections]
-    lines += [f"- `@k` (default `{definition.default_cutoff}`)"] if definition.default_cutoff else []
-    lines += [f"- `{p.name}` (default `{show(p.default)}`): {p.text}" for p in definition.parameters]
-    names = [*definition.aliases, *([f"trec_eval `{definition.trec_eval}`"] if definition.trec_eval else [])]
+    lines += (
+        [f"- `@k` (default `{definition.default_cutoff}`)"] if definition.default_cutoff else []
+    )
+    lines += [
+        f"- `{p.name}` (default `{show(p.default)}`): {p.text}" for p in definition.parameters
+    ]
+    names = [
+        *definition.aliases,
+        *([f"trec_eval `{definition.trec_eval}`"] if definition.trec_eval else []),
+    ]
     lines += [f"- Also: {', '.join(names)}"] if names else []
     return "\n".join([*lines, ""])

@@ -82,13 +82,22 @@ def reference() -> str:
         ("Tests of pairs", {name: test.compare for name, test in TESTS.items()}),
         ("Practical difference", {function.__name__: function for function in _PRACTICAL}),
         ("Tests of all runs at once", {**OMNIBUS}),
-        ("Sessions by searchers and topics", {"crossed": crossed.analyse, "crossed_contrast": crossed.contrast}),
-        ("Latin squares", {"latin_square": latin_square.analyse, "contrast": latin_square.contrast}),
+        (
+            "Sessions by searchers and topics",
+            {"crossed": crossed.analyse, "crossed_contrast": crossed.contrast},
+        ),
+        (
+            "Latin squares",
+            {"latin_square": latin_square.analyse, "contrast": latin_square.contrast},
+        ),
         ("Corrections", {**CORRECTIONS}),
         ("Effect sizes", {function.__name__: function for function in _EFFECT_SIZES}),
         ("Orders of systems", {**COEFFICIENTS}),
         ("Groups, ranks and design", {function.__name__: function for function in _DESIGN}),
-        ("What explains values, and what they cost", {function.__name__: function for function in _EXPLANATION}),
+        (
+            "What explains values, and what they cost",
+            {function.__name__: function for function in _EXPLANATION},
+        ),
     ]
     lines: list[str] = []
     for title, functions in parts:

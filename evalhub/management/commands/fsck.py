@@ -25,7 +25,9 @@ class Command(command.Command):
     requires_system_checks = READING_CHECKS
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--repair", action="store_true", help="repair what can be repaired without losing data")
+        parser.add_argument(
+            "--repair", action="store_true", help="repair what can be repaired without losing data"
+        )
         text = "skip reading the contents of files, judged views and SQLite's pages"
         parser.add_argument("--fast", action="store_true", help=text)
 
@@ -46,10 +48,15 @@ class Command(command.Command):
         for folder in abandoned_folders():
             self._say(
                 Finding(
-                    "abandoned_folder", f"{folder} belongs to a killed web server; the next one removes it", note=True
+                    "abandoned_folder",
+                    f"{folder} belongs to a killed web server; the next one removes it",
+                    note=True,
                 )
             )
-        self.stdout.write(f"fsck: {wrong} faults" + (f", {len(repairable)} findings repaired" if repairable else ""))
+        self.stdout.write(
+            f"fsck: {wrong} faults"
+            + (f", {len(repairable)} findings repaired" if repairable else "")
+        )
         if damaged and connection.vendor == "sqlite":
             self.stderr.write(damaged_database(damaged))
         if wrong:

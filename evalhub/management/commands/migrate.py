@@ -74,7 +74,9 @@ def _alone() -> Iterator[None]:
                 fcntl.flock(lock, fcntl.LOCK_EX)
                 _begin(path)
             except OSError as error:
-                raise CommandError(f"cannot make a database in {path.parent}: {error.strerror}") from error
+                raise CommandError(
+                    f"cannot make a database in {path.parent}: {error.strerror}"
+                ) from error
             yield
     else:
         yield

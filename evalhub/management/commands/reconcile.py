@@ -39,16 +39,22 @@ class Command(command.Command):
         missing = 0
         for start in range(0, len(receipts), _AT_ONCE):
             some = receipts[start : start + _AT_ONCE]
-            rows = Entry.objects.select_related("run").filter(pk__in=[receipt["id"] for receipt in some])
+            rows = Entry.objects.select_related("run").filter(
+                pk__in=[receipt["id"] for receipt in some]
+            )
             known = {entry.pk: entry for entry in rows}
             for receipt in some:
                 if said := _difference(receipt, known.get(receipt["id"])):
                     missing += 1
                     name = f"{receipt.get('team') or '-'}\t{receipt.get('tag') or '-'}"
                     self.stdout.write(f"line {receipt['line']}\t{receipt['id']}\t{name}\t{said}")
-        self.stdout.write(f"{len(receipts)} receipts, {missing} of which do not agree with this database")
+        self.stdout.write(
+            f"{len(receipts)} receipts, {missing} of which do not agree with this database"
+        )
         if missing:
-            raise CommandError("ask their teams for these runs again, and enter them with on_behalf_of and the reason")
+            raise CommandError(
+                "ask their teams for these runs again, and enter them with on_behalf_of and the reason"
+            )
 
 
 def _receipts(text: str) -> Iterator[dict[str, Any]]:

@@ -23,7 +23,9 @@ class Command(command.Command):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path)
-        parser.add_argument("--verify", action="store_true", help="check the backup without restoring it")
+        parser.add_argument(
+            "--verify", action="store_true", help="check the backup without restoring it"
+        )
 
     def handle(self, **options: Any) -> None:
         try:
@@ -40,7 +42,9 @@ class Command(command.Command):
             if is_full(error):
                 text = f"no space is left on the disk of {settings.EVALHUB_DATA}; free some, then restore again"
                 raise CommandError(text) from error
-            raise CommandError(f"cannot restore {options['file']}: {error.strerror or error}") from error
+            raise CommandError(
+                f"cannot restore {options['file']}: {error.strerror or error}"
+            ) from error
         except AlreadyServed as error:
             raise CommandError(str(error), returncode=2) from error
         if lost:
@@ -53,10 +57,14 @@ class Command(command.Command):
             self.stdout.write(f"wrong {fault}")
             faults.append(fault)
         for sha256, what in backup.lacking.items():
-            self.stdout.write(f"not in the backup: files/{sha256}, which {what} in the install that it is of")
+            self.stdout.write(
+                f"not in the backup: files/{sha256}, which {what} in the install that it is of"
+            )
         self.stdout.write(f"verified: {describe(backup)}; {len(faults)} faults")
         if not all(fault.sha256 for fault in faults):
-            raise BadBackup("its rows are not those that were saved; nothing was installed, take another backup")
+            raise BadBackup(
+                "its rows are not those that were saved; nothing was installed, take another backup"
+            )
         return {fault.sha256 for fault in faults} | set(backup.lacking)
 
     def _install(self, backup: Backup, lost: set[str]) -> None:

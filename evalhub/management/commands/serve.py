@@ -43,10 +43,18 @@ class Command(command.Command):
                 delete_uploads_left_behind()
                 supervisor = make_supervisor(options)
                 supervisor.start()
-                self.stdout.write(f"EvalHub at http://{options['bind']}/ on {settings.EVALHUB_DATA}; Ctrl-C ends it")
+                self.stdout.write(
+                    f"EvalHub at http://{options['bind']}/ on {settings.EVALHUB_DATA}; Ctrl-C ends it"
+                )
                 if not User.objects.exists():
                     # A command to paste into another terminal, in another folder.
-                    own = ["env", f"EVALHUB_DATA={settings.EVALHUB_DATA}", sys.executable, "-m", "evalhub"]
+                    own = [
+                        "env",
+                        f"EVALHUB_DATA={settings.EVALHUB_DATA}",
+                        sys.executable,
+                        "-m",
+                        "evalhub",
+                    ]
                     create = f"{shlex.join(own)} create_admin NAME"
                     page = f"http://{options['bind']}/ with the code {offer_code()}"
                     self.stdout.write(f"no account exists yet; create the first one at {page}")
@@ -96,7 +104,9 @@ def check_address(bind: str) -> None:
             reason = error.strerror
             if error.errno == errno.EADDRINUSE:
                 reason = f"another program is listening there (ss -ltnp 'sport = :{port}' names it)"
-            raise CommandError(f"cannot listen at {bind}: {reason}; choose another address with --bind") from error
+            raise CommandError(
+                f"cannot listen at {bind}: {reason}; choose another address with --bind"
+            ) from error
 
 
 def make_supervisor(options: dict[str, Any]) -> Supervisor:

@@ -21,7 +21,9 @@ class Command(command.Command):
     requires_system_checks = OWN_CHECKS
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--bind", default="127.0.0.1:8000", help="address and port of the web server")
+        parser.add_argument(
+            "--bind", default="127.0.0.1:8000", help="address and port of the web server"
+        )
         parser.add_argument("--processes", type=int, default=settings.EVALHUB_WEB_PROCESSES)
 
     def handle(self, **options: Any) -> None:
@@ -32,5 +34,7 @@ class Command(command.Command):
                 begin(self.stderr.write)
             except (InterfaceError, OperationalError) as error:
                 reason = " ".join(str(error).split())
-                self.stderr.write(f"the database does not answer yet ({reason}); requests are answered when it does")
+                self.stderr.write(
+                    f"the database does not answer yet ({reason}); requests are answered when it does"
+                )
         sys.exit(load_web()(options["bind"], options["processes"]))

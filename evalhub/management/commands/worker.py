@@ -25,7 +25,9 @@ class Command(command.Command):
 
     def handle(self, **options: Any) -> None:
         if settings.EVALHUB_EMBEDDED:
-            raise CommandError("set EVALHUB_REDIS_URL; without it evalhub serve runs the only worker itself")
+            raise CommandError(
+                "set EVALHUB_REDIS_URL; without it evalhub serve runs the only worker itself"
+            )
         for message in check_redis(settings.EVALHUB_REDIS_URL):
             self.stderr.write(str(message))
             if message.is_serious():
@@ -36,7 +38,9 @@ class Command(command.Command):
             command.placed(lambda: settle_redis(install))
         except (InterfaceError, OperationalError) as error:
             reason = " ".join(str(error).split())
-            self.stderr.write(f"the database does not answer yet ({reason}); the worker keeps trying")
+            self.stderr.write(
+                f"the database does not answer yet ({reason}); the worker keeps trying"
+            )
         # Celery sometimes ends when its pool or its broker is killed at a bad moment: then another one starts.
         evaluate = load_worker()
         supervisor = Supervisor({"worker": lambda: evaluate(options["processes"])})

@@ -82,7 +82,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
         if not isinstance(self.settings_dict["NAME"], Path):
             return False
         ((level,), (mode,)) = (
-            connection.execute(f"PRAGMA {name}").fetchone() for name in ("synchronous", "journal_mode")
+            connection.execute(f"PRAGMA {name}").fetchone()
+            for name in ("synchronous", "journal_mode")
         )
         return bool(level == _FULL and mode == "wal")
 
@@ -110,6 +111,8 @@ def _is_read_only(path: Path) -> bool:
     """
     log = path.with_name(f"{path.name}-wal")
     try:
-        return bool(os.statvfs(path).f_flag & os.ST_RDONLY) and not (log.exists() and log.stat().st_size)
+        return bool(os.statvfs(path).f_flag & os.ST_RDONLY) and not (
+            log.exists() and log.stat().st_size
+        )
     except OSError:
         return False

@@ -31,9 +31,7 @@ from metrics.services.boards.versions import ALL, CAPTIONS, VERSIONS
 from runs.api.shapes import Id, Kind, OneOf, Url
 from runs.models import Collection
 
-_DETECTABLE = (
-    "the true difference that half of the other pairs, each tested alone, would show in 8 of 10 samples of topics"
-)
+_DETECTABLE = "the true difference that half of the other pairs, each tested alone, would show in 8 of 10 samples of topics"
 
 
 class Tiering(TypedDict):
@@ -54,8 +52,12 @@ class Ranks(TypedDict):
 
 
 class Outlook(TypedDict):
-    holding: Annotated[int, "runs, those of the greatest chances, that hold the best with the confidence"]
-    kept: Annotated[float, "share of a run's distance from the mean of all runs that is expected to remain"]
+    holding: Annotated[
+        int, "runs, those of the greatest chances, that hold the best with the confidence"
+    ]
+    kept: Annotated[
+        float, "share of a run's distance from the mean of all runs that is expected to remain"
+    ]
     luck: Annotated[float, "how much better than it is the best of so many equal runs would look"]
     cautions: list[Caution]
 
@@ -73,7 +75,8 @@ class Received(TypedDict):
 class Contrast(TypedDict):
     run: Id
     family: Annotated[
-        int, "pairs that p counts for: every other ranked run with this one, or all pairs where the test counts so"
+        int,
+        "pairs that p counts for: every other ranked run with this one, or all pairs where the test counts so",
     ]
     intervals: Annotated[str, OneOf(INTERVALS), "whether each holds alone, or all at once"]
     significant: Annotated[int, "pairs with a verdict"]
@@ -127,7 +130,9 @@ class Standing(TypedDict):
     """The statistics of a run; null for a stale run and for one without a mean."""
 
     tier: int | None
-    groups: Annotated[list[str] | None, "two runs share a letter exactly when the test does not separate them"]
+    groups: Annotated[
+        list[str] | None, "two runs share a letter exactly when the test does not separate them"
+    ]
     rank_set: Annotated[
         list[int] | None,
         "the lowest and the highest rank that no significant pair excludes; the sets of all runs hold at "
@@ -140,16 +145,22 @@ class Standing(TypedDict):
 
 
 class BoundedMean(Mean):
-    low: NotRequired[Annotated[float | None, "of its interval, if requested; it may lie beyond the range"]]
+    low: NotRequired[
+        Annotated[float | None, "of its interval, if requested; it may lie beyond the range"]
+    ]
     high: NotRequired[float | None]
 
 
 class BoardVersion(TypedDict):
     """The version that stands for its system."""
 
-    of: Annotated[int, "versions from which it was taken: of the latest all, of the best the evaluated ones"]
+    of: Annotated[
+        int, "versions from which it was taken: of the latest all, of the best the evaluated ones"
+    ]
     newer: Annotated[int | None, "the number of a newer version, which has no values yet"]
-    expected_best: Annotated[float | None, "mean of the best version on topics on which it was not chosen"]
+    expected_best: Annotated[
+        float | None, "mean of the best version on topics on which it was not chosen"
+    ]
 
 
 class Row(TypedDict):
@@ -166,14 +177,18 @@ class Row(TypedDict):
     labels: Annotated[list[str], "names of the labels that name the run"]
     system: Annotated[str | None, "of the run's team, of which it is a version"]
     version: int | None
-    versions: NotRequired[Annotated[BoardVersion | None, "on a leaderboard of systems; null for a run without one"]]
+    versions: NotRequired[
+        Annotated[BoardVersion | None, "on a leaderboard of systems; null for a run without one"]
+    ]
     coverage: Coverage
     judged_at_10: Annotated[float | None, "mean of Judged@10; null for a run without values"]
     tied_documents: int
     qrels: int
     engine_version: str
     values: dict[str, BoundedMean]
-    columns: NotRequired[Annotated[dict[str, Any], Kind(serializers.DictField), "by name; null where it is not set"]]
+    columns: NotRequired[
+        Annotated[dict[str, Any], Kind(serializers.DictField), "by name; null where it is not set"]
+    ]
     statistics: NotRequired[Standing | None]
 
 
@@ -190,7 +205,9 @@ class Leaderboard(TypedDict):
     order: str
     columns: NotRequired[Annotated[list[str], "the requested parameters and costs"]]
     arrange: NotRequired[Annotated[str, "the column that orders the rows"]]
-    versions: NotRequired[Annotated[str, OneOf(VERSIONS), "which versions of systems are shown, if not all"]]
+    versions: NotRequired[
+        Annotated[str, OneOf(VERSIONS), "which versions of systems are shown, if not all"]
+    ]
     caption: NotRequired[Annotated[str, "what these rows are"]]
     count: Annotated[int, "rows of all pages: those that the filter shows"]
     ranked: Annotated[int, "runs that have a rank, whatever the filter shows"]
@@ -241,8 +258,12 @@ def leaderboard_answer(
     return answer
 
 
-def _row(board: leaderboard.Leaderboard, row: leaderboard.Row, found: standing_parts.Standings | None) -> Row:
-    values = {name: BoundedMean(mean=mean, topics=topics) for name, (mean, topics) in row.values.items()}
+def _row(
+    board: leaderboard.Leaderboard, row: leaderboard.Row, found: standing_parts.Standings | None
+) -> Row:
+    values = {
+        name: BoundedMean(mean=mean, topics=topics) for name, (mean, topics) in row.values.items()
+    }
     answer = Row(
         rank=row.rank,
         state=row.state,
@@ -264,7 +285,9 @@ def _row(board: leaderboard.Leaderboard, row: leaderboard.Row, found: standing_p
         answer["columns"] = row.cells
     if board.versions != ALL:
         of = row.chosen
-        answer["versions"] = BoardVersion(of=of.of, newer=of.newer, expected_best=of.expected) if of else None
+        answer["versions"] = (
+            BoardVersion(of=of.of, newer=of.newer, expected_best=of.expected) if of else None
+        )
     if found:
         if "intervals" in found.query.parts:
             for name, value in values.items():
@@ -276,7 +299,12 @@ def _row(board: leaderboard.Leaderboard, row: leaderboard.Row, found: standing_p
 
 
 def _standing(standing: standing_parts.Standing) -> Standing:
-    low, high, share, against = standing.rank_low, standing.rank_high, standing.share_first, standing.baseline
+    low, high, share, against = (
+        standing.rank_low,
+        standing.rank_high,
+        standing.share_first,
+        standing.baseline,
+    )
     rank = baseline = None
     if low is not None and high is not None and share is not None:
         rank = RankInterval(low=low, high=high, share_first=share)
@@ -307,7 +335,9 @@ def _standing(standing: standing_parts.Standing) -> Standing:
 
 
 def _received(found: standing_parts.Received) -> Received:
-    return Received(runs=found.runs, teams=found.teams, withdrawn=found.withdrawn, since=found.since)
+    return Received(
+        runs=found.runs, teams=found.teams, withdrawn=found.withdrawn, since=found.since
+    )
 
 
 def _board_statistics(found: standing_parts.Standings) -> BoardStatistics:

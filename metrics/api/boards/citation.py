@@ -45,7 +45,11 @@ class CitationView(APIView):
         query = kept_query(parameters)
         page = reverse("collection-page", [found.slug], request=request)
         cited = Citation(
-            found, active_qrels(found), asked.sort, f"{page}?{query}" if query else page, timezone.now().date()
+            found,
+            active_qrels(found),
+            asked.sort,
+            f"{page}?{query}" if query else page,
+            timezone.now().date(),
         )
         answer = CitationAnswer(
             bibtex=cited.bibtex,

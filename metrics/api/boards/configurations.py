@@ -23,7 +23,9 @@ class ConfigurationsExport(APIView):
     problems = (403,)
 
     @extend_schema(
-        operation_id="configurations_export", responses={(200, "text/csv"): OpenApiTypes.STR}, parameters=PARAMETERS
+        operation_id="configurations_export",
+        responses={(200, "text/csv"): OpenApiTypes.STR},
+        parameters=PARAMETERS,
     )
     def get(self, request: Request, collection: str) -> HttpResponse:
         board = visible_collection(request, collection)
@@ -31,8 +33,12 @@ class ConfigurationsExport(APIView):
 
         def read() -> tuple[Configurations, RunMeans | None]:
             found = configurations_in(asked, board, request.user)
-            return found, read_means(collection=board, runs=[run.pk for run in found.runs]) if scored else None
+            return found, read_means(
+                collection=board, runs=[run.pk for run in found.runs]
+            ) if scored else None
 
-        response = HttpResponse("".join(render(*read_in_snapshot(read))), content_type="text/csv; charset=utf-8")
+        response = HttpResponse(
+            "".join(render(*read_in_snapshot(read))), content_type="text/csv; charset=utf-8"
+        )
         response["Content-Disposition"] = f'attachment; filename="{board.slug}-configurations.csv"'
         return response

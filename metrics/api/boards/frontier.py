@@ -38,9 +38,13 @@ class PricedRun(TypedDict):
     mean: float
     cost: CostOfRun
     hardware: str
-    status: Annotated[str, OneOf(STATUSES), "dominated: another run is surely better at no higher cost"]
+    status: Annotated[
+        str, OneOf(STATUSES), "dominated: another run is surely better at no higher cost"
+    ]
     by: Annotated[UUID | None, "the run that is better at no higher cost, by the means at least"]
-    p_adjusted: Annotated[float | None, "of the one-sided test that it is better, by Holm over all pairs"]
+    p_adjusted: Annotated[
+        float | None, "of the one-sided test that it is better, by Holm over all pairs"
+    ]
 
 
 class Frontier(TypedDict):
@@ -53,7 +57,9 @@ class Frontier(TypedDict):
     x: Annotated[str, "the cost; empty where no run has any"]
     unit: str
     across: bool
-    hardware: Annotated[list[str], "kinds that are compared apart; empty where all runs are compared"]
+    hardware: Annotated[
+        list[str], "kinds that are compared apart; empty where all runs are compared"
+    ]
     topics: Annotated[int, "on which every run has a value"]
     pairs: Annotated[int, "of which one run is not dearer: the family of the p values"]
     runs: Annotated[int, "evaluated runs, with those without the cost"]

@@ -42,7 +42,10 @@ MatchedChange = TypedDict(
         "to": _Value,
         "pairs": Annotated[int, "of runs that differ in this alone"],
         "difference": Annotated[float, "of means, averaged over the pairs"],
-        "low": Annotated[float | None, "of the 95% interval; null where the difference is the same on every topic"],
+        "low": Annotated[
+            float | None,
+            "of the 95% interval; null where the difference is the same on every topic",
+        ],
         "high": float | None,
         "p": float | None,
         "p_adjusted": Annotated[float | None, "by Holm, over all rows"],
@@ -62,7 +65,9 @@ class LevelMean(TypedDict):
 class AssociatedParameter(TypedDict):
     name: str
     names: Annotated[list[str], "several where they change together"]
-    epsilon_squared: Annotated[float, "share of the variance of run means that goes with the levels"]
+    epsilon_squared: Annotated[
+        float, "share of the variance of run means that goes with the levels"
+    ]
     low: Annotated[float | None, "of the 95% interval over samples of the topics"]
     high: float | None
     p: Annotated[float, "against the largest of all parameters, over permutations of the run means"]
@@ -85,7 +90,9 @@ class Importance(TypedDict):
     left_out: Annotated[list[str], "parameters about which nothing is said; cautions tell why"]
     matched: Annotated[list[MatchedChange], "nothing else changed"]
     associated: Annotated[list[AssociatedParameter], "goes with the measure; the strongest first"]
-    reason: Annotated[str | None, OneOf(REASONS), "why nothing is associated; null where something is"]
+    reason: Annotated[
+        str | None, OneOf(REASONS), "why nothing is associated; null where something is"
+    ]
     message: Annotated[str, "the reason in words"]
     cautions: list[Caution]
 
@@ -94,7 +101,9 @@ class ImportanceView(APIView):
     """What explains the values of runs, in two answers: what changing a parameter changed in pairs of runs in which
     nothing else changed, and which parameters go with the means of all runs more than chance would."""
 
-    @extend_schema(operation_id="importance_read", responses=shape(Importance), parameters=[*IMPORTANCE])
+    @extend_schema(
+        operation_id="importance_read", responses=shape(Importance), parameters=[*IMPORTANCE]
+    )
     @unchanged(of_explained, snapshot=True)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
@@ -180,7 +189,13 @@ def _associated(one: importance.Associated) -> AssociatedParameter:
 def _level(one: importance.LevelMean) -> LevelMean:
     (part, *more) = one.level or (None,)
     ends = part if isinstance(part, Range) and not more else None
-    value = None if ends else _plain([importance.words_of([p]) if isinstance(p, Range) else p for p in (part, *more)])
+    value = (
+        None
+        if ends
+        else _plain(
+            [importance.words_of([p]) if isinstance(p, Range) else p for p in (part, *more)]
+        )
+    )
     return LevelMean(
         value=value,
         low=ends and ends.low,

@@ -23,7 +23,9 @@ from runs.formats.parameters import MAX_KEY
 
 
 class FacetValue(TypedDict):
-    value: Annotated[Any, Kind(serializers.JSONField), "a text in lower case, its first 200 characters"]
+    value: Annotated[
+        Any, Kind(serializers.JSONField), "a text in lower case, its first 200 characters"
+    ]
     runs: int
 
 
@@ -62,10 +64,14 @@ class ParameterList(APIView):
         operation_id="parameters_list",
         responses=shape(Parameters),
         parameters=[
-            OpenApiParameter("filter", description="whose parameters: those of the runs that a filter selects"),
+            OpenApiParameter(
+                "filter", description="whose parameters: those of the runs that a filter selects"
+            ),
             OpenApiParameter("q", description="a part of the name"),
             OpenApiParameter(
-                "limit", int, description=f"keys of a page, default: {DEFAULT_LIMIT}, at most {MAX_LIMIT}"
+                "limit",
+                int,
+                description=f"keys of a page, default: {DEFAULT_LIMIT}, at most {MAX_LIMIT}",
             ),
             OpenApiParameter("offset", int, description="keys to pass over"),
         ],
@@ -91,7 +97,9 @@ class ParameterList(APIView):
                 count=facets.count,
                 runs=facets.runs,
                 next=replace_query_param(url, "offset", after) if after < facets.count else None,
-                previous=replace_query_param(url, "offset", max(0, offset - limit)) if offset else None,
+                previous=replace_query_param(url, "offset", max(0, offset - limit))
+                if offset
+                else None,
                 results=[_with_facets(facet, facets.runs) for facet in facets.results],
             )
         )

@@ -32,7 +32,9 @@ class View(TypedDict):
     code: str
     name: str
     collection: str
-    scope: Annotated[str, OneOf(models.View.Scope.values), "who sees it: its owner, a team, or all readers"]
+    scope: Annotated[
+        str, OneOf(models.View.Scope.values), "who sees it: its owner, a team, or all readers"
+    ]
     team: Annotated[str | None, "of scope team"]
     owner: Annotated[str | None, "a user name; null for an account that is gone"]
     query: Annotated[str, "the query string of the leaderboard"]
@@ -93,7 +95,9 @@ class ViewList(AnswerList[models.View]):
         if getattr(self, "swagger_fake_view", False):
             return self.queryset
         found = scored_collection(self.request, self.kwargs["collection"], values=False)
-        return _with_names(models.View.objects.visible_to(self.request.user).filter(collection=found))
+        return _with_names(
+            models.View.objects.visible_to(self.request.user).filter(collection=found)
+        )
 
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         page = self.paginate_queryset(self.filter_queryset(self.get_queryset())) or []
@@ -106,7 +110,9 @@ class ViewList(AnswerList[models.View]):
         serializer.is_valid(raise_exception=True)
         fields = serializer.validated_data
         fields["query"] = canonical_query(fields["query"], found, request.user)
-        made = create_view(collection=found, owner=cast(User, request.user), origin=origin_of(request), **fields)
+        made = create_view(
+            collection=found, owner=cast(User, request.user), origin=origin_of(request), **fields
+        )
         return Response(view_answer(request, made), status.HTTP_201_CREATED)
 
 
@@ -128,7 +134,9 @@ class ViewDetail(APIView):
         changes = serializer.validated_data
         if "query" in changes:
             changes["query"] = canonical_query(changes["query"], found.collection, request.user)
-        change_view(view=found, user=cast(User, request.user), changes=changes, origin=origin_of(request))
+        change_view(
+            view=found, user=cast(User, request.user), changes=changes, origin=origin_of(request)
+        )
         return Response(view_answer(request, found))
 
     @extend_schema(responses={204: None})

@@ -30,7 +30,13 @@ from runs.api.lists import AnswerList
 from runs.api.origin import origin_of
 from runs.api.parameters import text_of
 from runs.api.shapes import shape
-from runs.api.systems import System, SystemChangeSerializer, SystemSerializer, change_by, system_answer
+from runs.api.systems import (
+    System,
+    SystemChangeSerializer,
+    SystemSerializer,
+    change_by,
+    system_answer,
+)
 from runs.models import Collection, Run, Scope
 from runs.services.systems import Version, collections_of, create_system, versions_of
 
@@ -48,7 +54,9 @@ class SystemVersion(TypedDict):
     run: UUID
     tag: str
     created_at: datetime
-    changed: Annotated[list[ChangedValue], "parameters and costs that differ from those of the version before it"]
+    changed: Annotated[
+        list[ChangedValue], "parameters and costs that differ from those of the version before it"
+    ]
 
 
 class VersionStep(TypedDict):
@@ -61,7 +69,8 @@ class VersionStep(TypedDict):
     high: float | None
     best_so_far: float
     equal_versions_reach: Annotated[
-        float, "the best mean that as many versions equal to the first reach in 95% of samples of the topics"
+        float,
+        "the best mean that as many versions equal to the first reach in 95% of samples of the topics",
     ]
 
 
@@ -74,9 +83,12 @@ class SystemProgress(TypedDict):
     topics: Annotated[int, "on which all versions have a value"]
     versions: list[VersionStep]
     best_so_far: float
-    beyond_chance: Annotated[bool, "whether the best lies beyond what as many equal versions would reach"]
+    beyond_chance: Annotated[
+        bool, "whether the best lies beyond what as many equal versions would reach"
+    ]
     expected_best: Annotated[
-        float | None, "mean of the best version on topics on which it was not chosen; null for a single version"
+        float | None,
+        "mean of the best version on topics on which it was not chosen; null for a single version",
     ]
     cautions: list[Caution]
 
@@ -85,7 +97,10 @@ class SystemWithVersions(System):
     collections: Annotated[list[SystemCollection], "that of the newest version first"]
     collection: Annotated[str | None, "whose versions are listed"]
     results: Annotated[list[SystemVersion], "the first one first; the last 1,000"]
-    progress: Annotated[SystemProgress | None, "null without evaluated versions, and while their judgements are blind"]
+    progress: Annotated[
+        SystemProgress | None,
+        "null without evaluated versions, and while their judgements are blind",
+    ]
 
 
 class SystemFilter(django_filters.FilterSet):  # type: ignore[misc]
@@ -93,9 +108,13 @@ class SystemFilter(django_filters.FilterSet):  # type: ignore[misc]
     slug = django_filters.CharFilter()
     collection = django_filters.CharFilter(method="with_runs_in")
 
-    def with_runs_in(self, systems: QuerySet[models.System], name: str, value: str) -> QuerySet[models.System]:
+    def with_runs_in(
+        self, systems: QuerySet[models.System], name: str, value: str
+    ) -> QuerySet[models.System]:
         """Return those of which the reader sees a run in a collection."""
-        seen = Run.objects.visible_to(self.request.user).filter(collection__slug=value, system__isnull=False)
+        seen = Run.objects.visible_to(self.request.user).filter(
+            collection__slug=value, system__isnull=False
+        )
         return systems.filter(pk__in=seen.values("system"))
 
 
@@ -112,7 +131,9 @@ class SystemList(AnswerList[models.System]):
         if getattr(self, "swagger_fake_view", False):
             return self.queryset
         user = self.request.user
-        seen = Run.objects.visible_to(user).filter(system=OuterRef("pk")).order_by().values("system")
+        seen = (
+            Run.objects.visible_to(user).filter(system=OuterRef("pk")).order_by().values("system")
+        )
         counted = Coalesce(Subquery(seen.annotate(n=Count("pk")).values("n")), 0)
         found = models.System.objects.visible_to(user).annotate(version_count=counted)
         return found.select_related("team").order_by("team__slug", "slug")
@@ -135,16 +156,22 @@ class SystemDetail(APIView):
         responses=shape(SystemWithVersions),
         parameters=[
             OpenApiParameter(
-                "collection", OpenApiTypes.STR, description="whose versions to list; default: that of the newest one"
+                "collection",
+                OpenApiTypes.STR,
+                description="whose versions to list; default: that of the newest one",
             ),
             OpenApiParameter(
-                "measure", OpenApiTypes.STR, description="of the progress; default: the collection's first"
+                "measure",
+                OpenApiTypes.STR,
+                description="of the progress; default: the collection's first",
             ),
             SCORES,
         ],
     )
     def get(self, request: Request, team: str, system: str) -> Response:
-        return Response(read_in_snapshot(lambda: _answer(request, visible_system(request, team, system))))
+        return Response(
+            read_in_snapshot(lambda: _answer(request, visible_system(request, team, system)))
+        )
 
     @extend_schema(request=SystemChangeSerializer, responses=shape(SystemWithVersions))
     def patch(self, request: Request, team: str, system: str) -> Response:
@@ -155,7 +182,9 @@ class SystemDetail(APIView):
 def _answer(request: Request, found: models.System) -> SystemWithVersions:
     known = collections_of(found, request.user)
     asked = request.query_params.get("collection", "") if request.method == "GET" else ""
-    shown = next((one.collection for one in known if one.collection.slug == asked or not asked), None)
+    shown = next(
+        (one.collection for one in known if one.collection.slug == asked or not asked), None
+    )
     if asked and shown is None:
         raise Http404(f"there is no version of {found} in a collection {asked[:64]!r}")
     versions = versions_of(found, shown, request.user) if shown else []
@@ -163,7 +192,8 @@ def _answer(request: Request, found: models.System) -> SystemWithVersions:
     return SystemWithVersions(
         **system_answer(found, sum(one.versions for one in known)),
         collections=[
-            SystemCollection(collection=one.collection.slug, versions=one.versions, last=one.last) for one in known
+            SystemCollection(collection=one.collection.slug, versions=one.versions, last=one.last)
+            for one in known
         ],
         collection=shown.slug if shown else None,
         results=[_version(version) for version in versions],
@@ -171,7 +201,9 @@ def _answer(request: Request, found: models.System) -> SystemWithVersions:
     )
 
 
-def _progress(request: Request, system: models.System, collection: Collection) -> SystemProgress | None:
+def _progress(
+    request: Request, system: models.System, collection: Collection
+) -> SystemProgress | None:
     """Return the means of the versions. Raise Blind where the caller names a measure and must not see them."""
     asked = text_of(request.query_params) if request.method == "GET" else {}
     named = bool(asked.get("measure"))
@@ -181,7 +213,11 @@ def _progress(request: Request, system: models.System, collection: Collection) -
         return None
     measure = measure_in(asked, "measure", default_measure(collection), collection.documents)
     found = read_progress_of(
-        system=system, collection=collection, measure=measure, reader=request.user, scores=scores_in(asked)
+        system=system,
+        collection=collection,
+        measure=measure,
+        reader=request.user,
+        scores=scores_in(asked),
     )
     if found is None:
         return None
@@ -211,7 +247,14 @@ def _progress(request: Request, system: models.System, collection: Collection) -
 
 def _version(found: Version) -> SystemVersion:
     changed = [
-        ChangedValue(space=one.space, name=one.name, before=one.before, after=one.after) for one in found.changed
+        ChangedValue(space=one.space, name=one.name, before=one.before, after=one.after)
+        for one in found.changed
     ]
     run = found.run
-    return SystemVersion(version=run.version or 0, run=run.pk, tag=run.tag, created_at=run.created_at, changed=changed)
+    return SystemVersion(
+        version=run.version or 0,
+        run=run.pk,
+        tag=run.tag,
+        created_at=run.created_at,
+        changed=changed,
+    )

@@ -52,7 +52,9 @@ class LeaderboardView(APIView):
         query, asked = board_query(parameters, found, request.user), _asked_standings(parameters)
         board = read_leaderboard(collection=found, query=query)
         standings = read_standings(board=board, query=asked) if asked else None
-        return Response(leaderboard_answer(found, query, board, standings, request.build_absolute_uri()))
+        return Response(
+            leaderboard_answer(found, query, board, standings, request.build_absolute_uri())
+        )
 
 
 class LeaderboardExport(APIView):
@@ -61,7 +63,18 @@ class LeaderboardExport(APIView):
 
     @extend_schema(
         responses={(200, "text/csv"): OpenApiTypes.STR},
-        parameters=[MEASURE_NAMES, SORT, ORDER, FILTER, COLUMNS, ARRANGE, VERSIONS, SCORES, *STATISTICS, VIEW],
+        parameters=[
+            MEASURE_NAMES,
+            SORT,
+            ORDER,
+            FILTER,
+            COLUMNS,
+            ARRANGE,
+            VERSIONS,
+            SCORES,
+            *STATISTICS,
+            VIEW,
+        ],
     )
     def get(self, request: Request, collection: str, kind: str) -> HttpResponse:
         export = EXPORTS[kind]
@@ -69,14 +82,19 @@ class LeaderboardExport(APIView):
         def read() -> tuple[str, str]:
             found = scored_collection(request, collection)
             parameters = board_parameters(request, found)
-            query, asked = board_query(parameters, found, request.user), _asked_standings(parameters)
+            query, asked = (
+                board_query(parameters, found, request.user),
+                _asked_standings(parameters),
+            )
             board = read_whole_board(collection=found, query=query)
             standings = read_standings(board=board, query=asked) if asked else None
             return found.slug, "".join(export.render(found, board, standings))
 
         slug, text = read_in_snapshot(read)
         response = HttpResponse(text, content_type=export.content_type)
-        response["Content-Disposition"] = f'attachment; filename="{slug}-leaderboard.{export.ending}"'
+        response["Content-Disposition"] = (
+            f'attachment; filename="{slug}-leaderboard.{export.ending}"'
+        )
         return response
 
 

@@ -47,7 +47,9 @@ class WhatIf(TypedDict):
     runs: list[RunName]
     official: Annotated[Combination, "by the collection's first measure"]
     combinations: list[Combination]
-    coefficient: Annotated[str, "tau-b, or tau-a where no leaderboard has ties and both are the same"]
+    coefficient: Annotated[
+        str, "tau-b, or tau-a where no leaderboard has ties and both are the same"
+    ]
     tau: Annotated[
         list[list[float | None]],
         "of the runs that both leaderboards rank; null where one cannot order them: a single run, or all runs tied",

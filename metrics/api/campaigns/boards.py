@@ -58,7 +58,9 @@ class EntryOfRow(TypedDict):
     priority: int | None
     late: bool
     chosen: bool
-    state: Annotated[str, OneOf(Entry.State.choices), "disqualified: after the public release, without a rank"]
+    state: Annotated[
+        str, OneOf(Entry.State.choices), "disqualified: after the public release, without a rank"
+    ]
     state_reason: Annotated[str, "why it was disqualified"]
 
 
@@ -68,8 +70,12 @@ class PhaseRow(answers.Row):
     entry: EntryOfRow
     team_name: Annotated[str | None, "as the team is shown in the campaign; null: the organisers"]
     name_hidden: bool
-    attempts: Annotated[int | None, "entries that its team has made; null where the phase gives no feedback"]
-    judged_depth: Annotated[int | None, "every document of the ranks 1 to this one is judged; null: without values"]
+    attempts: Annotated[
+        int | None, "entries that its team has made; null where the phase gives no feedback"
+    ]
+    judged_depth: Annotated[
+        int | None, "every document of the ranks 1 to this one is judged; null: without values"
+    ]
 
 
 class ExcludedTopic(TypedDict):
@@ -85,7 +91,9 @@ class PhaseLeaderboard(answers.Leaderboard):
     campaign: str
     phase: str
     view: Annotated[str, OneOf(VIEWS)]
-    excluded_topics: Annotated[list[ExcludedTopic], "by the phases on its collection; every value is without them"]
+    excluded_topics: Annotated[
+        list[ExcludedTopic], "by the phases on its collection; every value is without them"
+    ]
     results: list[PhaseRow]  # type: ignore[misc]
 
 
@@ -106,7 +114,11 @@ class PhaseBoardView(APIView):
         board = leaderboard_answer(collection, query.board, found.board, found.standings, url)
         depths = depths_of([row.evaluation.pk for row in found.board.rows if row.current])
         results = [
-            PhaseRow(**row, **_of_entry(found, shown.run.pk), judged_depth=depths.get(shown.evaluation.pk))  # type: ignore[typeddict-item]
+            PhaseRow(
+                **row,
+                **_of_entry(found, shown.run.pk),
+                judged_depth=depths.get(shown.evaluation.pk),
+            )  # type: ignore[typeddict-item]
             for row, shown in zip(board["results"], found.board.rows, strict=True)
         ]
         of = {
@@ -131,17 +143,24 @@ class PhaseBoardExport(APIView):
         def read() -> str:
             asked = phase_board_in(request, campaign, phase)
             query = phase_query(query_of(request), asked.phase, request.user)
-            found = read_phase_board(phase=asked.phase, query=query, reader=asked.reader, whole=True)
+            found = read_phase_board(
+                phase=asked.phase, query=query, reader=asked.reader, whole=True
+            )
             return "".join(export.render(asked.phase.collection, found.as_file(), found.standings))
 
         text = read_in_snapshot(read)
         response = HttpResponse(text, content_type=export.content_type)
-        response["Content-Disposition"] = f'attachment; filename="{campaign}-{phase}-leaderboard.{export.ending}"'
+        response["Content-Disposition"] = (
+            f'attachment; filename="{campaign}-{phase}-leaderboard.{export.ending}"'
+        )
         return response
 
 
 def excluded_topics(collection: Collection) -> list[ExcludedTopic]:
-    return [ExcludedTopic(topic_id=topic, reason=reason) for topic, reason in reasons_of_exclusion(collection).items()]
+    return [
+        ExcludedTopic(topic_id=topic, reason=reason)
+        for topic, reason in reasons_of_exclusion(collection).items()
+    ]
 
 
 def _of_entry(found: PhaseBoard, run: UUID) -> dict[str, object]:

@@ -65,28 +65,43 @@ class ReleaseSerializer(TimesSerializer):
     audience = ChoiceField(choices=AUDIENCES)
     at = TimeField(required=False, allow_null=True, default=None)
     zone = serializers.CharField(max_length=64, required=False)
-    qrels = serializers.IntegerField(min_value=1, max_value=1_000_000, required=False, allow_null=True, default=None)
+    qrels = serializers.IntegerField(
+        min_value=1, max_value=1_000_000, required=False, allow_null=True, default=None
+    )
     with_run_files = serializers.BooleanField(required=False, default=False)
-    note = serializers.CharField(max_length=500, required=False, allow_blank=True, default="", validators=[check_line])
+    note = serializers.CharField(
+        max_length=500, required=False, allow_blank=True, default="", validators=[check_line]
+    )
 
 
 class ReleaseNowSerializer(KnownFields, serializers.Serializer[Any]):
-    force = serializers.BooleanField(required=False, default=False, help_text="do not wait for evaluations")
+    force = serializers.BooleanField(
+        required=False, default=False, help_text="do not wait for evaluations"
+    )
     reason = serializers.CharField(
-        max_length=500, required=False, allow_blank=True, default="", validators=[check_line], help_text="of force"
+        max_length=500,
+        required=False,
+        allow_blank=True,
+        default="",
+        validators=[check_line],
+        help_text="of force",
     )
 
 
 def releases_of(user: Any, phase: Phase, organiser: bool) -> QuerySet[models.Release]:
     """Return the releases that the user sees: organisers all, others those that were done for them."""
-    rows = models.Release.objects.filter(phase=phase).select_related("qrels", "phase__campaign", "phase__collection")
+    rows = models.Release.objects.filter(phase=phase).select_related(
+        "qrels", "phase__campaign", "phase__collection"
+    )
     if organiser:
         return rows
     public = Q(audience=models.Release.Audience.PUBLIC)
     return rows.exclude(done_at=None).filter(Q() if is_participant(user, phase) else public)
 
 
-def release_answer(request: Request, found: models.Release, organiser: bool, now: datetime) -> Release:
+def release_answer(
+    request: Request, found: models.Release, organiser: bool, now: datetime
+) -> Release:
     why, running = waits_for(found, now) if organiser else (None, 0)
     state = "waiting" if why else "planned"
     state = "cancelled" if found.cancelled_at else "done" if found.done_at else state
@@ -113,10 +128,14 @@ def release_answer(request: Request, found: models.Release, organiser: bool, now
 def _visible_release(request: Request, pk: UUID) -> tuple[models.Release, bool]:
     """Return a release that the caller sees, and whether the caller is an organiser of its campaign."""
     seen = Campaign.objects.visible_to(request.user)
-    rows = models.Release.objects.filter(phase__campaign__in=seen).select_related("phase__campaign__team")
+    rows = models.Release.objects.filter(phase__campaign__in=seen).select_related(
+        "phase__campaign__team"
+    )
     found = rows.filter(pk=pk).first()
     organiser = found is not None and is_organiser(found.phase.campaign, request.user)
-    shown = releases_of(request.user, found.phase, organiser).filter(pk=pk).first() if found else None
+    shown = (
+        releases_of(request.user, found.phase, organiser).filter(pk=pk).first() if found else None
+    )
     if shown is None:
         raise Http404(f"there is no release {pk}")
     return shown, organiser
@@ -139,9 +158,15 @@ class ReleaseList(AnswerList[models.Release]):
         organiser, now = is_organiser(phase.campaign, request.user), clock.database_now()
         rows = releases_of(request.user, phase, organiser).order_by("created_at", "pk")
         page = self.paginate_queryset(rows) or []
-        return self.get_paginated_response([release_answer(request, one, organiser, now) for one in page])
+        return self.get_paginated_response(
+            [release_answer(request, one, organiser, now) for one in page]
+        )
 
-    @extend_schema(request=ReleaseSerializer, responses={201: shape(Release)}, parameters=[idempotency.PARAMETER])
+    @extend_schema(
+        request=ReleaseSerializer,
+        responses={201: shape(Release)},
+        parameters=[idempotency.PARAMETER],
+    )
     @idempotency.one_act(may_organise)
     def post(self, request: Request, campaign: str, phase: str) -> Response:
         found = organised_phase(request, campaign, phase)
@@ -177,7 +202,9 @@ class ReleaseNow(APIView):
 
     scopes = {"POST": Scope.MANAGE}
 
-    @extend_schema(request=ReleaseNowSerializer, responses=shape(Release), parameters=[idempotency.PARAMETER])
+    @extend_schema(
+        request=ReleaseNowSerializer, responses=shape(Release), parameters=[idempotency.PARAMETER]
+    )
     @idempotency.one_act(_organises_release)
     def post(self, request: Request, release: UUID) -> Response:
         found, _ = _visible_release(request, release)
@@ -187,5 +214,7 @@ class ReleaseNow(APIView):
         if asked["force"] and not asked["reason"]:
             message = "say why the release does not wait for evaluations"
             raise InvalidInput(message, code="required", pointer="/reason")
-        done = release_now(release=found, user=cast(User, request.user), **asked, origin=origin_of(request))
+        done = release_now(
+            release=found, user=cast(User, request.user), **asked, origin=origin_of(request)
+        )
         return Response(release_answer(request, done, True, clock.database_now()))

@@ -30,7 +30,9 @@ from runs.api.shapes import OneOf, shape
 from runs.models import Entry
 
 TEAM = parameter("team", "for organisers: a team")
-REFERENCE = parameter("reference", "default: all runs, or of each team the best one", choices=REFERENCES)
+REFERENCE = parameter(
+    "reference", "default: all runs, or of each team the best one", choices=REFERENCES
+)
 
 
 class Figures(TypedDict):
@@ -39,8 +41,12 @@ class Figures(TypedDict):
 
     min: list[float | None]
     q1: list[float | None]
-    median: Annotated[list[float | None], "the mean of the two middle values where their number is even"]
-    median_upper: Annotated[list[float | None], "the (floor(n/2)+1)-th smallest value, as TREC has it"]
+    median: Annotated[
+        list[float | None], "the mean of the two middle values where their number is even"
+    ]
+    median_upper: Annotated[
+        list[float | None], "the (floor(n/2)+1)-th smallest value, as TREC has it"
+    ]
     q3: list[float | None]
     max: list[float | None]
     n: Annotated[list[int], "runs with a value"]
@@ -72,9 +78,13 @@ class EntryResults(TypedDict):
     late: bool
     in_reference: Annotated[bool, "whether it is one of the runs of its reference set"]
     judged_at_10: float | None
-    judged_depth: Annotated[int, "every document of the ranks 1 to this one is judged, on every topic"]
+    judged_depth: Annotated[
+        int, "every document of the ranks 1 to this one is judged, on every topic"
+    ]
     means: dict[str, MeanWithInterval]
-    values: Annotated[dict[str, list[float | None]], "by measure, in the order of `topics`; null is undefined"]
+    values: Annotated[
+        dict[str, list[float | None]], "by measure, in the order of `topics`; null is undefined"
+    ]
 
 
 class TeamResults(TypedDict):
@@ -91,7 +101,9 @@ class TeamResults(TypedDict):
     reference: Annotated[str, OneOf(REFERENCES)]
     measures: Annotated[list[str], "the first one is the primary one"]
     topics: list[str]
-    excluded_topics: Annotated[list[ExcludedTopic], "by the phases on its collection; every value is without them"]
+    excluded_topics: Annotated[
+        list[ExcludedTopic], "by the phases on its collection; every value is without them"
+    ]
     reference_sets: list[ReferenceAnswer]
     entries: list[EntryResults]
 
@@ -123,7 +135,13 @@ class PacketView(APIView):
                 )
 
             made = make_packet(edition, read_in_snapshot(read))
-            kept = keep_packet(edition, asked.participation, name=made.name, content=made.content, sha256=made.sha256)
+            kept = keep_packet(
+                edition,
+                asked.participation,
+                name=made.name,
+                content=made.content,
+                sha256=made.sha256,
+            )
         response = HttpResponse(bytes(kept.content), content_type="application/zip")
         response["Content-Disposition"] = f'attachment; filename="{kept.name}"'
         response["X-SHA256"], response["ETag"] = kept.sha256, f'"{kept.sha256}"'
@@ -178,7 +196,9 @@ def results_answer(found: OwnResults) -> TeamResults:
 
 def _set(found: ReferenceSet) -> ReferenceAnswer:
     figures = {name: _figures(one) for name, one in found.by_topic.items()}
-    return ReferenceAnswer(run_type=found.run_type, runs=len(found.rows), withheld=found.withheld, by_topic=figures)
+    return ReferenceAnswer(
+        run_type=found.run_type, runs=len(found.rows), withheld=found.withheld, by_topic=figures
+    )
 
 
 def _figures(found: TopicFigures) -> Figures:
@@ -197,7 +217,9 @@ def _entry(found: OwnResults, one: OwnEntry) -> EntryResults:
     means = {}
     for name, (mean, topics) in one.means.items():
         low, high = one.intervals.get(name, (None, None))
-        means[name] = MeanWithInterval(mean=number(mean), topics=topics, low=number(low), high=number(high))
+        means[name] = MeanWithInterval(
+            mean=number(mean), topics=topics, low=number(low), high=number(high)
+        )
     return EntryResults(
         entry=one.entry.pk,
         run=one.entry.run_id,
@@ -210,5 +232,7 @@ def _entry(found: OwnResults, one: OwnEntry) -> EntryResults:
         judged_at_10=number(one.judged),
         judged_depth=one.depth,
         means=means,
-        values={name: numbers(values[one.row].tolist()) for name, values in found.read.values.items()},
+        values={
+            name: numbers(values[one.row].tolist()) for name, values in found.read.values.items()
+        },
     )

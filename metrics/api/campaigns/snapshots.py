@@ -70,7 +70,9 @@ class SnapshotContent(SnapshotAnswer):
 
 
 class DoiSerializer(KnownFields, serializers.Serializer[Any]):
-    doi = serializers.RegexField(rf"\A{DOI_RULE}\Z", max_length=220, error_messages={"invalid": DOI_SAID})
+    doi = serializers.RegexField(
+        rf"\A{DOI_RULE}\Z", max_length=220, error_messages={"invalid": DOI_SAID}
+    )
 
 
 SHAPE, CONTENT = shape(SnapshotAnswer), shape(SnapshotContent)
@@ -137,7 +139,11 @@ class SnapshotList(AnswerList[Snapshot]):
         page = self.paginate_queryset(self.get_queryset()) or []
         return self.get_paginated_response([snapshot_answer(request, one) for one in page])
 
-    @extend_schema(request=SnapshotSerializer, responses={201: SHAPE, 200: SHAPE}, parameters=[idempotency.PARAMETER])
+    @extend_schema(
+        request=SnapshotSerializer,
+        responses={201: SHAPE, 200: SHAPE},
+        parameters=[idempotency.PARAMETER],
+    )
     @idempotency.idempotent(_may_make)
     def post(self, request: Request, campaign: str) -> Response:
         found = organised_campaign(request, campaign)
@@ -146,7 +152,9 @@ class SnapshotList(AnswerList[Snapshot]):
         user = cast(User, request.user)
         frozen = freeze_results(campaign=found, user=user, **serializer.validated_data)
         with transaction.atomic():
-            made, new = keep_results(frozen, user=user, site=site_of(request), origin=origin_of(request))
+            made, new = keep_results(
+                frozen, user=user, site=site_of(request), origin=origin_of(request)
+            )
             data = snapshot_answer(request, made)
             code = status.HTTP_201_CREATED if new else status.HTTP_200_OK
             response = Response(data, code, headers={"Location": data["url"]})
@@ -198,5 +206,7 @@ class SnapshotWithdraw(APIView):
         check_organiser(found.campaign, request.user)
         serializer = ReasonSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        withdraw_snapshot(snapshot=found, reason=serializer.validated_data["reason"], origin=origin_of(request))
+        withdraw_snapshot(
+            snapshot=found, reason=serializer.validated_data["reason"], origin=origin_of(request)
+        )
         return Response(snapshot_answer(request, visible_snapshot(request, snapshot)))

@@ -18,7 +18,12 @@ from metrics.engine.significance.pairs import INTERVALS
 from metrics.engine.significance.practical import PRACTICAL
 from metrics.engine.significance.tiers import letters_of
 from metrics.services.comparisons import shown_pairs
-from metrics.services.comparisons.comparison import Compared, ComparisonQuery, one_of_many, split_omnibus
+from metrics.services.comparisons.comparison import (
+    Compared,
+    ComparisonQuery,
+    one_of_many,
+    split_omnibus,
+)
 from metrics.services.comparisons.shown_pairs import (
     PairSelection,
     choose_pairs,
@@ -83,10 +88,14 @@ class Source(TypedDict):
 
 
 class Sphericity(TypedDict):
-    greenhouse_geisser: Annotated[float, "epsilon, by which p_value has its degrees of freedom multiplied"]
+    greenhouse_geisser: Annotated[
+        float, "epsilon, by which p_value has its degrees of freedom multiplied"
+    ]
     huynh_feldt: Annotated[float, "Huynh and Feldt's epsilon"]
     p_huynh_feldt: Annotated[float, "with their epsilon instead"]
-    p_uncorrected: Annotated[float, "with epsilon 1: as if the differences of all pairs had one variance"]
+    p_uncorrected: Annotated[
+        float, "with epsilon 1: as if the differences of all pairs had one variance"
+    ]
 
 
 class Omnibus(TypedDict):
@@ -137,7 +146,8 @@ class ComparedMeasure(TypedDict):
     tests: dict[str, Family]
     equivalence: Annotated[EquivalentPairs | None, "null without tost"]
     disagreements: Annotated[
-        Disagreements | None, "pairs on which tests of means and of ranks disagree; null for tests of one kind"
+        Disagreements | None,
+        "pairs on which tests of means and of ranks disagree; null for tests of one kind",
     ]
     count: Annotated[int, "pairs of all pages"]
     pairs: list[Pair]
@@ -207,7 +217,11 @@ def status_answer(stored: models.Comparison, url: str) -> ComparisonStatus:
 
 
 def comparison_answer(
-    collection: Collection, answer: Answer, selection: PairSelection, url: str, status: ComparisonStatus | None
+    collection: Collection,
+    answer: Answer,
+    selection: PairSelection,
+    url: str,
+    status: ComparisonStatus | None,
 ) -> Comparison:
     """Return the whole comparison with one page of the pairs of each measure; `url` is that of the request."""
     query, entrants, options = answer.query, answer.entrants, answer.query.options
@@ -273,24 +287,36 @@ def _measure(answer: Answer, compared: Compared, selection: PairSelection) -> Co
         topics=TopicsUsed(
             used=compared.topics,
             left_out=len(left_out),
-            reasons=[LeftOut(topic_id=topic_id, runs_without_value=runs) for topic_id, runs in left_out[:_SHOWN]],
+            reasons=[
+                LeftOut(topic_id=topic_id, runs_without_value=runs)
+                for topic_id, runs in left_out[:_SHOWN]
+            ],
         ),
-        cautions=cautions_of([*unsuited, *compared.cautions, *split_omnibus(compared, answer.query.rule)]),
+        cautions=cautions_of(
+            [*unsuited, *compared.cautions, *split_omnibus(compared, answer.query.rule)]
+        ),
         means=[
-            ComparedMean(run=run_of(answer, compared, row).pk, mean=means[row]) for row in rows_of(answer, compared)
+            ComparedMean(run=run_of(answer, compared, row).pk, mean=means[row])
+            for row in rows_of(answer, compared)
         ],
         omnibus={name: omnibus_answer(result) for name, result in compared.omnibus.items()},
         tests={family.test: _family(answer, compared, family) for family in compared.families},
         equivalence=_equivalence(answer, compared),
         disagreements=split,
         count=count,
-        pairs=[pair_answer(pair, topics) for pair in shown_pairs.shown_pairs(answer, compared, chosen)],
+        pairs=[
+            pair_answer(pair, topics) for pair in shown_pairs.shown_pairs(answer, compared, chosen)
+        ],
     )
 
 
 def _practical(query: ComparisonQuery) -> Practical | None:
     asked = query.practical
-    return Practical(tests=list(asked.tests), margin=asked.margin, rope=asked.rope) if asked.tests else None
+    return (
+        Practical(tests=list(asked.tests), margin=asked.margin, rope=asked.rope)
+        if asked.tests
+        else None
+    )
 
 
 def _equivalence(answer: Answer, compared: Compared) -> EquivalentPairs | None:
@@ -338,7 +364,10 @@ def omnibus_answer(result: OmnibusResult) -> Omnibus:
 
 def _family(answer: Answer, compared: Compared, family: families.Family) -> Family:
     entry, tiers = TESTS[family.test], family.tiers
-    cautions = [*not_corrected_again(family.test, answer.query.rule.correction), *family.result.cautions]
+    cautions = [
+        *not_corrected_again(family.test, answer.query.rule.correction),
+        *family.result.cautions,
+    ]
     groups = None
     if tiers:
         letters = letters_of(tiers)

@@ -40,9 +40,13 @@ class DiscriminativePower(TypedDict):
 
 
 class Smallness(TypedDict):
-    power_not_worse: Annotated[float, "that tost shows that one is not worse, with the topics at hand"]
+    power_not_worse: Annotated[
+        float, "that tost shows that one is not worse, with the topics at hand"
+    ]
     topics_not_worse: Annotated[int | None, "that it needs; null beyond a million"]
-    power_equivalent: Annotated[float, "that tost shows that they are equivalent, with the topics at hand"]
+    power_equivalent: Annotated[
+        float, "that tost shows that they are equivalent, with the topics at hand"
+    ]
     topics_equivalent: int | None
     share: Annotated[float, "of the pairs that are equivalent on these topics, each tested alone"]
 
@@ -51,17 +55,22 @@ class Detection(TypedDict):
     difference: float
     power_t: Annotated[float, "of a paired t test of two runs, with the topics at hand"]
     topics_t: Annotated[int | None, "that it needs; null beyond a million"]
-    power_anova: Annotated[float | None, "of an analysis of variance of all runs; null where it is beyond computing"]
+    power_anova: Annotated[
+        float | None, "of an analysis of variance of all runs; null where it is beyond computing"
+    ]
     topics_anova: int | None
     topics_interval: Annotated[int | None, "for an interval no wider than the difference"]
     smallness: Annotated[
-        Smallness | None, "of two runs that do not differ, the difference as a margin; null for an alpha from 0.5 on"
+        Smallness | None,
+        "of two runs that do not differ, the difference as a margin; null for an alpha from 0.5 on",
     ]
 
 
 class TopicSetSize(TypedDict):
     variance: Annotated[float, "of a run's values that runs and topics leave"]
-    detectable: Annotated[float, "the difference that a paired t test finds with the requested power"]
+    detectable: Annotated[
+        float, "the difference that a paired t test finds with the requested power"
+    ]
     half_width: Annotated[float, "expected, of the interval of a difference"]
     detections: list[Detection]
 
@@ -69,7 +78,10 @@ class TopicSetSize(TypedDict):
 class SwapSize(TypedDict):
     topics: Annotated[int, "of each of the two sets"]
     rate: Annotated[float | None, "share of all comparisons that are turned round"]
-    needed: Annotated[float | None, "the difference from which on at most 5 per cent are; null where none is enough"]
+    needed: Annotated[
+        float | None,
+        "the difference from which on at most 5 per cent are; null where none is enough",
+    ]
     compared: Annotated[list[int], "by bins of the difference on the first set"]
     swapped: list[int]
     rates: Annotated[list[float | None], "null for a bin without a comparison"]
@@ -86,7 +98,8 @@ class MeasureDesign(TypedDict):
     cautions: list[Caution]
     discriminative_power: DiscriminativePower
     topic_set_size: Annotated[
-        TopicSetSize | None, "null where runs and topics explain every value: nothing is left to plan for"
+        TopicSetSize | None,
+        "null where runs and topics explain every value: nothing is left to plan for",
     ]
     swap_rates: SwapRates
 
@@ -202,6 +215,8 @@ def _swap_rates(swaps: swap_rates.SwapRates) -> SwapRates:
                 swapped=turned,
                 rates=numbers(shares),
             )
-            for topics, enough, of, turned, shares in zip(sizes, needed, compared, swapped, rates, strict=True)
+            for topics, enough, of, turned, shares in zip(
+                sizes, needed, compared, swapped, rates, strict=True
+            )
         ],
     )

@@ -47,10 +47,15 @@ class CrossTable(TypedDict):
     """The first version against the second: documents by level."""
 
     levels: list[int]
-    both: Annotated[list[list[int]], "documents judged in both: rows are levels of the first, columns of the second"]
+    both: Annotated[
+        list[list[int]],
+        "documents judged in both: rows are levels of the first, columns of the second",
+    ]
     only_first: list[int]
     only_second: list[int]
-    agreement: Annotated[float | None, "share of the documents judged in both that have the same level"]
+    agreement: Annotated[
+        float | None, "share of the documents judged in both that have the same level"
+    ]
     kappa: Annotated[float | None, "Cohen's kappa"]
     weighted_kappa: Annotated[float | None, "with linear weights"]
     overlap: Annotated[float | None, "documents relevant in both, over those relevant in either"]
@@ -70,7 +75,9 @@ class JudgementsView(APIView):
 
     @extend_schema(
         responses=shape(JudgementsOf),
-        parameters=[parameter("qrels", "one version, or two separated by a comma; default: the active one")],
+        parameters=[
+            parameter("qrels", "one version, or two separated by a comma; default: the active one")
+        ],
     )
     @unchanged(of_judged_collection)
     def get(self, request: Request, collection: str) -> Response:
@@ -87,13 +94,24 @@ class JudgementsView(APIView):
 
 def _version(collection: Collection, version: JudgedVersion) -> JudgementsVersion:
     names, total = [str(level) for level in version.levels], max(1, sum(version.totals))
-    rows = zip(version.qrels.topic_ids, version.judged, version.relevant, version.counts.tolist(), strict=True)
+    rows = zip(
+        version.qrels.topic_ids,
+        version.judged,
+        version.relevant,
+        version.counts.tolist(),
+        strict=True,
+    )
     return JudgementsVersion(
         qrels=version.qrels.version,
         active=version.qrels.active,
         judgements=sum(version.totals),
         levels=[
-            LevelShare(level=level, label=collection.level_labels.get(name, ""), judgements=count, share=count / total)
+            LevelShare(
+                level=level,
+                label=collection.level_labels.get(name, ""),
+                judgements=count,
+                share=count / total,
+            )
             for level, name, count in zip(version.levels, names, version.totals, strict=True)
         ],
         topics=[

@@ -89,7 +89,11 @@ def _orders(collection: Collection, answer: orders.Orders) -> Orders:
         runs=[run_name(run) for run in answer.runs],
         orders=[
             Order(
-                measure=order.measure.name, qrels=order.qrels, ties=order.ties, ranks=order.ranks, means=[*order.means]
+                measure=order.measure.name,
+                qrels=order.qrels,
+                ties=order.ties,
+                ranks=order.ranks,
+                means=[*order.means],
             )
             for order in answer.orders
         ],

@@ -72,7 +72,8 @@ class SplitPair(TypedDict):
 
 class Fragility(TypedDict):
     sign: Annotated[
-        int | None, "topics to leave out, at least, until the other run has the higher mean or both the same"
+        int | None,
+        "topics to leave out, at least, until the other run has the higher mean or both the same",
     ]
     significance: Annotated[
         int | None,
@@ -88,11 +89,18 @@ class Pair(SplitPair):
     cohen_d: Bounded
     hedges_g: Bounded
     standardised_difference: Bounded
-    cliff_delta: Annotated[Bounded, "P(value of a above one of b) - P(below), over values of any two topics"]
-    probability_better: Annotated[Bounded, "that a is better on a topic, a tie as half a win; Wilson's interval"]
-    deviation: Annotated[float, "standard deviation of the differences over topics; 0 where all are the same"]
+    cliff_delta: Annotated[
+        Bounded, "P(value of a above one of b) - P(below), over values of any two topics"
+    ]
+    probability_better: Annotated[
+        Bounded, "that a is better on a topic, a tie as half a win; Wilson's interval"
+    ]
+    deviation: Annotated[
+        float, "standard deviation of the differences over topics; 0 where all are the same"
+    ]
     detectable: Annotated[
-        float, "true difference of which the paired interval leaves out 0 in 8 of 10 samples of so many topics"
+        float,
+        "true difference of which the paired interval leaves out 0 in 8 of 10 samples of so many topics",
     ]
     fragility: Fragility
     equivalence: Annotated[Equivalence | None, "by tost; null if not requested"]
@@ -145,7 +153,9 @@ def pair_answer(pair: ShownPair, topics: list[str]) -> Pair:
         ),
         equivalence=_equivalence(pair.equivalence),
         chances={
-            name: Chances(better=number(found.better), equal=number(found.equal), worse=number(found.worse))
+            name: Chances(
+                better=number(found.better), equal=number(found.equal), worse=number(found.worse)
+            )
             for name, found in pair.chances.items()
         },
     )
@@ -166,7 +176,9 @@ def _equivalence(found: PairEquivalence | None) -> Equivalence | None:
 
 
 def _claim(claim: Held) -> Claim:
-    return Claim(p_value=number(claim.p_value), p_adjusted=number(claim.p_adjusted), holds=claim.holds)
+    return Claim(
+        p_value=number(claim.p_value), p_adjusted=number(claim.p_adjusted), holds=claim.holds
+    )
 
 
 def _bounded(size: shown_pairs.Bounded) -> Bounded:

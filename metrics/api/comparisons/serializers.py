@@ -22,13 +22,19 @@ class RunField(serializers.UUIDField):
     """A run by its id, or by a label."""
 
     def to_internal_value(self, data: Any) -> Any:
-        return data if isinstance(data, str) and data.startswith(PREFIX) else super().to_internal_value(data)
+        return (
+            data
+            if isinstance(data, str) and data.startswith(PREFIX)
+            else super().to_internal_value(data)
+        )
 
 
 class AskedComparisonSerializer(KnownFields, serializers.Serializer[Any]):
     """The parameters of a comparison as a body, with the same defaults as in the address."""
 
-    measures = serializers.ListField(child=serializers.CharField(max_length=500), max_length=_MEASURES, required=False)
+    measures = serializers.ListField(
+        child=serializers.CharField(max_length=500), max_length=_MEASURES, required=False
+    )
     runs = serializers.ListField(child=RunField(), max_length=MAX_RUNS, required=False)
     family = serializers.ListField(
         child=serializers.CharField(max_length=250),
@@ -47,7 +53,10 @@ class AskedComparisonSerializer(KnownFields, serializers.Serializer[Any]):
     ties = ChoiceField(choices=TIES, required=False)
     min_difference = serializers.FloatField(required=False)
     rope = serializers.FloatField(
-        required=False, help_text="differences up to this are practically equal, for bayes_t and bayes_bootstrap"
+        required=False,
+        help_text="differences up to this are practically equal, for bayes_t and bayes_bootstrap",
     )
-    margin = serializers.FloatField(required=False, help_text="the smallest difference that would matter, for tost")
+    margin = serializers.FloatField(
+        required=False, help_text="the smallest difference that would matter, for tost"
+    )
     scores = ChoiceField(choices=Collection.Scores.choices, required=False)

@@ -39,7 +39,10 @@ from runs.api.shapes import shape
 from runs.api.views import either
 from runs.models import Collection, Scope
 
-NAMED = parameter("runs", "run ids separated by commas: only their pairs, with the p values of the whole comparison")
+NAMED = parameter(
+    "runs",
+    "run ids separated by commas: only their pairs, with the p values of the whole comparison",
+)
 _OF_AN_ANSWER = (
     parameter("measures", "one of its measures, default: the first"),
     parameter("tests", "one of its tests, default: the first"),
@@ -75,7 +78,9 @@ class ComparisonView(APIView):
             return _accepted(request, answer)
         begin_results(answer.entrants.pairs.number, selection.limit, answer.query)
         told = _status(request, answer.stored) if answer.stored else None
-        return Response(answers.comparison_answer(found, answer, selection, request.build_absolute_uri(), told))
+        return Response(
+            answers.comparison_answer(found, answer, selection, request.build_absolute_uri(), told)
+        )
 
     @extend_schema(
         request=AskedComparisonSerializer,
@@ -98,7 +103,9 @@ class StoredComparisonView(APIView):
     """A comparison that a worker computes: its progress, and then its result."""
 
     @extend_schema(
-        responses=either("StoredComparison", shape(answers.Comparison), shape(answers.WaitingComparison)),
+        responses=either(
+            "StoredComparison", shape(answers.Comparison), shape(answers.WaitingComparison)
+        ),
         parameters=[NAMED, *PAIRS],
     )
     def get(self, request: Request, comparison: UUID) -> Response:
@@ -109,7 +116,9 @@ class StoredComparisonView(APIView):
         selection = pair_selection(query_of(request, stored.qrels.collection), answer.query)
         begin_results(answer.entrants.pairs.number, selection.limit, answer.query)
         url, told = request.build_absolute_uri(), _status(request, stored)
-        return Response(answers.comparison_answer(stored.qrels.collection, answer, selection, url, told))
+        return Response(
+            answers.comparison_answer(stored.qrels.collection, answer, selection, url, told)
+        )
 
 
 class ComparisonExport(APIView):
@@ -125,7 +134,11 @@ class ComparisonExport(APIView):
         found = scored_collection(request, collection)
         query = comparison_query(query_of(request, found), found)
         answer = answer_comparison(collection=found, query=query)
-        return _accepted(request, answer) if isinstance(answer, Comparison) else _file(request, found, answer, kind)
+        return (
+            _accepted(request, answer)
+            if isinstance(answer, Comparison)
+            else _file(request, found, answer, kind)
+        )
 
 
 class StoredComparisonExport(APIView):
@@ -170,7 +183,9 @@ class StoredComparisonChart(APIView):
             return _accepted(request, stored)
         answer = _read(request, stored)
         # Compared runs may be withdrawn.
-        return picture(None, form, look, stored.qrels.collection, lambda: ANSWER_CHARTS[chart](answer, query))
+        return picture(
+            None, form, look, stored.qrels.collection, lambda: ANSWER_CHARTS[chart](answer, query)
+        )
 
 
 def _read(request: Request, stored: Comparison) -> Answer:
@@ -192,8 +207,13 @@ def _accepted(request: Request, stored: Comparison) -> Response:
 
 
 def _file(request: Request, collection: Collection, answer: Answer, kind: str) -> HttpResponseBase:
-    export, selection = EXPORTS[kind], PairSelection(run=run_id_in(query_of(request, collection), "run"))
+    export, selection = (
+        EXPORTS[kind],
+        PairSelection(run=run_id_in(query_of(request, collection), "run")),
+    )
     begin_results_file(answer.entrants.pairs.number, answer.query)
-    response = StreamingHttpResponse(export.render(collection, answer, selection), content_type=export.content_type)
+    response = StreamingHttpResponse(
+        export.render(collection, answer, selection), content_type=export.content_type
+    )
     response["Content-Disposition"] = f'attachment; filename="{collection.slug}-comparison.{kind}"'
     return response

@@ -83,7 +83,9 @@ class SystemCurve(TypedDict):
 
 class SessionCurve(SystemCurve):
     sessions: int
-    ideal: Annotated[list[float | None], "of the same sessions; 1 throughout where the measure is normalised"]
+    ideal: Annotated[
+        list[float | None], "of the same sessions; 1 throughout where the measure is normalised"
+    ]
 
 
 class SessionVector(SessionName):
@@ -161,7 +163,9 @@ class ShownQuery(TypedDict):
     contribution: Annotated[float, "what the query adds to sDCG"]
     ideal: Annotated[float, "what it would add at best"]
     share: float | None
-    change: Annotated[float | None, "by how much it gains more than the query before, their places left out"]
+    change: Annotated[
+        float | None, "by how much it gains more than the query before, their places left out"
+    ]
     reformulation: Literal["gained", "lost", "same"] | None
 
 
@@ -200,7 +204,9 @@ def read_from(evaluation: SessionEvaluation) -> ReadFromSet:
         judged_by=evaluation.judged_by,
         engine_version=evaluation.engine_version,
         stale=evaluation.is_stale,
-        coverage=SessionCoverage(judged=evaluation.sessions_judged or 0, sessions=evaluation.session_set.sessions),
+        coverage=SessionCoverage(
+            judged=evaluation.sessions_judged or 0, sessions=evaluation.session_set.sessions
+        ),
     )
 
 
@@ -225,7 +231,8 @@ def values_answer(found: values.SetValues, page: slice, pages: Paged) -> SetValu
         means={name: session_mean(mean) for name, mean in found.means.items()},
         systems=[
             SystemMeans(
-                system=name.decode(), means={of: session_mean(means[index]) for of, means in found.systems.items()}
+                system=name.decode(),
+                means={of: session_mean(means[index]) for of, means in found.systems.items()},
             )
             for index, name in enumerate(judged.systems)
         ],
@@ -240,7 +247,9 @@ def values_answer(found: values.SetValues, page: slice, pages: Paged) -> SetValu
     )
 
 
-def curves_answer(chosen: values.ChosenSessions, measure: Measure, drawn: analyses.SessionCurves) -> SessionCurves:
+def curves_answer(
+    chosen: values.ChosenSessions, measure: Measure, drawn: analyses.SessionCurves
+) -> SessionCurves:
     """Return each system's curve beside its ideal's, and each session's own if requested."""
     read = read_from(chosen.evaluation)
     answer = SessionCurves(
@@ -260,32 +269,45 @@ def curves_answer(chosen: values.ChosenSessions, measure: Measure, drawn: analys
                 ideal=numbers(ideal),
             )
             for at, (system, curve, ideal) in enumerate(
-                zip(chosen.judged.systems, drawn.curves.values.tolist(), drawn.ideal.tolist(), strict=True)
+                zip(
+                    chosen.judged.systems,
+                    drawn.curves.values.tolist(),
+                    drawn.ideal.tolist(),
+                    strict=True,
+                )
             )
         ],
     )
     if drawn.vectors is not None:
         answer["sessions"] = [
             SessionVector(
-                **_session_name(session, int(chosen.places[at])), values=numbers(drawn.vectors.of(at).tolist())
+                **_session_name(session, int(chosen.places[at])),
+                values=numbers(drawn.vectors.of(at).tolist()),
             )
             for at, session in enumerate(chosen.judged.sessions)
         ]
     return answer
 
 
-def queries_answer(chosen: values.ChosenSessions, measure: Measure, drawn: analyses.QueryCurves) -> QueryCurves:
+def queries_answer(
+    chosen: values.ChosenSessions, measure: Measure, drawn: analyses.QueryCurves
+) -> QueryCurves:
     names = [name.decode() for name in chosen.judged.systems]
 
     def curves(which: Which) -> list[QueryCurve]:
         found = drawn.curves[which]
         rows = zip(names, found.values.tolist(), found.count.tolist(), strict=True)
-        return [QueryCurve(system=name, values=numbers(curve), queries=int(count)) for name, curve, count in rows]
+        return [
+            QueryCurve(system=name, values=numbers(curve), queries=int(count))
+            for name, curve, count in rows
+        ]
 
     return QueryCurves(
         **read_from(chosen.evaluation),
         measure=measure.name,
-        curves=WhichQueries(last=curves("last"), others=curves("others"), best=curves("best"), all=curves("all")),
+        curves=WhichQueries(
+            last=curves("last"), others=curves("others"), best=curves("best"), all=curves("all")
+        ),
         reformulations=[
             Reformulations(system=name, gained=gained, lost=lost, same=same)
             for name, (gained, lost, same) in zip(names, drawn.changed, strict=True)
@@ -311,7 +333,9 @@ def _length(counts: Ints) -> Length:
     return Length(sessions=sessions, queries=queries, mean=mean, counts=counts.tolist())
 
 
-def session_answer(evaluation: SessionEvaluation, measure: Measure, shown: one_session.ShownSession) -> OneSession:
+def session_answer(
+    evaluation: SessionEvaluation, measure: Measure, shown: one_session.ShownSession
+) -> OneSession:
     return OneSession(
         **read_from(evaluation),
         **_session_name(shown.session, shown.place),
@@ -336,11 +360,18 @@ def _query(query: one_session.ShownQuery, place: int) -> ShownQuery:
         clicked=[doc.decode() for doc in query.query.clicked],
         count=query.count,
         documents=[
-            ShownDocument(rank=one.rank, doc_id=one.doc_id, score=one.score, level=one.level) for one in query.documents
+            ShownDocument(rank=one.rank, doc_id=one.doc_id, score=one.score, level=one.level)
+            for one in query.documents
         ],
         contribution=query.contribution,
         ideal=query.ideal,
         share=number(query.share),
         change=number(change),
-        reformulation=None if np.isnan(change) else "gained" if change > 0 else "lost" if change < 0 else "same",
+        reformulation=None
+        if np.isnan(change)
+        else "gained"
+        if change > 0
+        else "lost"
+        if change < 0
+        else "same",
     )

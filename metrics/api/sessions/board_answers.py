@@ -49,7 +49,8 @@ class PairFigures(TypedDict):
     verdict: Way
     withheld: Annotated[str | None, OneOf(REASONS[1:]), "why there is no verdict"]
     detectable: Annotated[
-        float | None, "the true difference of which the interval leaves out 0 in 8 of 10 such studies; null without one"
+        float | None,
+        "the true difference of which the interval leaves out 0 in 8 of 10 such studies; null without one",
     ]
     relative: Annotated[float | None, "as a share of the second one's mean; null where it is 0"]
     cohen_d: Annotated[Bounded | None, "of paired values"]
@@ -58,7 +59,9 @@ class PairFigures(TypedDict):
     ties: int | None
     losses: int | None
     cliff_delta: Annotated[Bounded | None, "of unpaired samples: the rank-biserial correlation"]
-    freedom: Annotated[list[float] | None, "of min F', which is the statistic of a crossed analysis"]
+    freedom: Annotated[
+        list[float] | None, "of min F', which is the statistic of a crossed analysis"
+    ]
     by_searchers: Annotated[ByUnits | None, "of a crossed analysis: F1"]
     by_topics: Annotated[ByUnits | None, "of a crossed analysis: F2"]
 
@@ -93,7 +96,9 @@ class SessionBoardStatistics(TypedDict):
     parts: list[str]
     systems: Annotated[int, "ranked systems: those that take part"]
     design: Annotated[UsedDesign | None, "null where only intervals were requested"]
-    cells: Annotated[int | None, "pairs of topic and searcher, topics, or sessions that are compared"]
+    cells: Annotated[
+        int | None, "pairs of topic and searcher, topics, or sessions that are compared"
+    ]
     test: str | None
     correction: Annotated[str | None, "null where p already accounts for all pairs"]
     alpha: float
@@ -109,12 +114,16 @@ class SystemStanding(TypedDict):
     """Null in whole for a system without a rank."""
 
     tier: int | None
-    groups: Annotated[list[str] | None, "two systems share a letter exactly when the test does not separate them"]
+    groups: Annotated[
+        list[str] | None, "two systems share a letter exactly when the test does not separate them"
+    ]
     baseline: Annotated[PairFigures | None, "this system minus the baseline"]
 
 
 class BoundedSessionMean(SessionMean):
-    low: NotRequired[Annotated[float | None, "of its interval, if requested; it may lie beyond the range"]]
+    low: NotRequired[
+        Annotated[float | None, "of its interval, if requested; it may lie beyond the range"]
+    ]
     high: NotRequired[float | None]
 
 
@@ -158,7 +167,9 @@ class ComparedSystem(TypedDict):
     low: Annotated[float | None, "of Student's interval of the mean"]
     high: float | None
     tier: Annotated[int | None, "null where not all pairs are compared, or none can have a verdict"]
-    groups: Annotated[list[str] | None, "two systems share a letter exactly when the test does not separate them"]
+    groups: Annotated[
+        list[str] | None, "two systems share a letter exactly when the test does not separate them"
+    ]
 
 
 class SessionComparison(TypedDict):
@@ -185,7 +196,10 @@ class SessionComparison(TypedDict):
 
 
 def board_answer(
-    collection: Collection, found: board.SessionBoard, standings: SessionStandings | None, pages: Paged
+    collection: Collection,
+    found: board.SessionBoard,
+    standings: SessionStandings | None,
+    pages: Paged,
 ) -> SessionBoard:
     """Return a page of the leaderboard, with its statistics if they were requested."""
     query = found.query
@@ -209,7 +223,9 @@ def board_answer(
     return answer
 
 
-def _row(row: board.SystemRow, measures: list[str], standings: SessionStandings | None) -> SystemRow:
+def _row(
+    row: board.SystemRow, measures: list[str], standings: SessionStandings | None
+) -> SystemRow:
     evaluation, found = row.evaluation, row.evaluation.session_set
     name = board.system_name(evaluation, row.system)
     answer = SystemRow(
@@ -218,13 +234,16 @@ def _row(row: board.SystemRow, measures: list[str], standings: SessionStandings 
         reason=row.reason,
         stale=row.stale,
         name=name,
-        session_set=SetName(id=found.pk, team=found.team.slug, tag=found.tag, created_at=found.created_at),
+        session_set=SetName(
+            id=found.pk, team=found.team.slug, tag=found.tag, created_at=found.created_at
+        ),
         system=row.system,
         sessions=row.sessions,
         qrels=evaluation.qrels.version if evaluation.qrels else None,
         engine_version=evaluation.engine_version,
         values={
-            of: BoundedSessionMean(mean=mean, sessions=n) for of, (mean, n) in ((of, row.values[of]) for of in measures)
+            of: BoundedSessionMean(mean=mean, sessions=n)
+            for of, (mean, n) in ((of, row.values[of]) for of in measures)
         },
     )
     if standings:
@@ -238,19 +257,30 @@ def _row(row: board.SystemRow, measures: list[str], standings: SessionStandings 
             figures, against = None, standings.baseline
             if against and standing.pair is not None:
                 figures = _figures(against, standing.pair)
-            answer["statistics"] = SystemStanding(tier=standing.tier, groups=standing.groups, baseline=figures)
+            answer["statistics"] = SystemStanding(
+                tier=standing.tier, groups=standing.groups, baseline=figures
+            )
     return answer
 
 
 def _statistics(standings: SessionStandings) -> SessionBoardStatistics:
-    query, compared, tiers, against = standings.query, standings.compared, standings.tiers, standings.baseline
+    query, compared, tiers, against = (
+        standings.query,
+        standings.compared,
+        standings.tiers,
+        standings.baseline,
+    )
     tiering = contrast = None
     if tiers and tiers.tiers:
         significant = int(tiers.verdicts.significant.sum())
-        tiering = SystemTiering(count=int(tiers.tiers.tier.max()), family=tiers.family, significant=significant)
+        tiering = SystemTiering(
+            count=int(tiers.tiers.tier.max()), family=tiers.family, significant=significant
+        )
     if against and query.baseline:
         significant = int(against.verdicts.significant.sum())
-        contrast = SystemContrast(system=query.baseline, family=against.family, significant=significant)
+        contrast = SystemContrast(
+            system=query.baseline, family=against.family, significant=significant
+        )
     return SessionBoardStatistics(
         measure=standings.measure.name,
         parts=list(query.parts),
@@ -273,7 +303,9 @@ def _design(compared: comparison.SessionComparison) -> UsedDesign:
     return UsedDesign(recognised=compared.recognised, reason=compared.why, used=compared.design)
 
 
-def comparison_answer(collection: Collection, compared: comparison.SessionComparison) -> SessionComparison:
+def comparison_answer(
+    collection: Collection, compared: comparison.SessionComparison
+) -> SessionComparison:
     """Return a comparison of systems with all its pairs."""
     query = compared.query
     letters = letters_of(compared.tiers) if compared.tiers else None
@@ -349,10 +381,16 @@ def _figures(compared: comparison.SessionComparison, at: int) -> PairFigures:
 
 def _by_units(crossed: OmnibusResult, place: int) -> ByUnits:
     systems, source = crossed.sources[0], crossed.sources[place]
-    return ByUnits(statistic=source.statistic, freedom=[systems.freedom, source.freedom], p_value=source.p_value)
+    return ByUnits(
+        statistic=source.statistic,
+        freedom=[systems.freedom, source.freedom],
+        p_value=source.p_value,
+    )
 
 
 def _bounded(size: Estimate, at: int) -> Bounded:
     return Bounded(
-        value=number(float(size.value[at])), low=number(float(size.low[at])), high=number(float(size.high[at]))
+        value=number(float(size.value[at])),
+        low=number(float(size.low[at])),
+        high=number(float(size.high[at])),
     )

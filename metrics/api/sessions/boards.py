@@ -12,11 +12,20 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from metrics.api.sessions.answers import paged
-from metrics.api.sessions.board_answers import SessionBoard, SessionComparison, board_answer, comparison_answer
+from metrics.api.sessions.board_answers import (
+    SessionBoard,
+    SessionComparison,
+    board_answer,
+    comparison_answer,
+)
 from metrics.exports.sessions import EXPORTS
 from metrics.questions.declared import PAGE, SESSION_BOARD, SESSION_COMPARISON
 from metrics.questions.parameters import query_of
-from metrics.questions.sessions import session_board_query, session_comparison_query, session_standings_query
+from metrics.questions.sessions import (
+    session_board_query,
+    session_comparison_query,
+    session_standings_query,
+)
 from metrics.services.sessions import board, comparison
 from metrics.services.sessions.standings import read_session_standings
 from metrics.services.snapshots import read_in_snapshot
@@ -32,9 +41,14 @@ class SessionBoardView(APIView):
         def read() -> SessionBoard:
             found = scored_collection(request, collection)
             parameters = query_of(request)
-            query, asked = session_board_query(parameters, found.documents), session_standings_query(parameters)
+            query, asked = (
+                session_board_query(parameters, found.documents),
+                session_standings_query(parameters),
+            )
             read = board.read_session_board(collection=found, query=query)
-            standings = read_session_standings(collection=found, board=read, query=asked) if asked else None
+            standings = (
+                read_session_standings(collection=found, board=read, query=asked) if asked else None
+            )
             pages = paged(request, query.offset, query.limit or read.total, read.total)
             return board_answer(found, read, standings, pages)
 
@@ -50,8 +64,13 @@ class SessionBoardExport(APIView):
             found = scored_collection(request, collection)
             parameters = query_of(request)
             query = replace(session_board_query(parameters, found.documents), limit=None)
-            asked, read = session_standings_query(parameters), board.read_session_board(collection=found, query=query)
-            standings = read_session_standings(collection=found, board=read, query=asked) if asked else None
+            asked, read = (
+                session_standings_query(parameters),
+                board.read_session_board(collection=found, query=query),
+            )
+            standings = (
+                read_session_standings(collection=found, board=read, query=asked) if asked else None
+            )
             return "".join(EXPORTS[kind].board(found, read, standings))
 
         return _file(read_in_snapshot(read), collection, "session-leaderboard", kind)
@@ -65,18 +84,27 @@ class SessionComparisonView(APIView):
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
         query = session_comparison_query(query_of(request), found.documents)
-        return Response(comparison_answer(found, comparison.compare_systems(collection=found, query=query)))
+        return Response(
+            comparison_answer(found, comparison.compare_systems(collection=found, query=query))
+        )
 
 
 class SessionComparisonExport(APIView):
     """A comparison of systems as a file: csv has every pair, md and tex a table of the systems."""
 
-    @extend_schema(responses={(200, "text/csv"): OpenApiTypes.STR}, parameters=[*SESSION_COMPARISON])
+    @extend_schema(
+        responses={(200, "text/csv"): OpenApiTypes.STR}, parameters=[*SESSION_COMPARISON]
+    )
     def get(self, request: Request, collection: str, kind: str) -> HttpResponse:
         found = scored_collection(request, collection)
         query = session_comparison_query(query_of(request), found.documents)
         compared = comparison.compare_systems(collection=found, query=query)
-        return _file("".join(EXPORTS[kind].comparison(found, compared)), found.slug, "session-comparison", kind)
+        return _file(
+            "".join(EXPORTS[kind].comparison(found, compared)),
+            found.slug,
+            "session-comparison",
+            kind,
+        )
 
 
 def _file(text: str, slug: str, what: str, kind: str) -> HttpResponse:

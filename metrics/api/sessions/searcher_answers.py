@@ -15,7 +15,9 @@ class SearcherFeature(TypedDict):
     deviation: Annotated[float | None, "standard deviation (n - 1)"]
     low: float | None
     high: float | None
-    texts: Annotated[dict[str, int] | None, "how often each occurs, the 50 most frequent; null for numbers"]
+    texts: Annotated[
+        dict[str, int] | None, "how often each occurs, the 50 most frequent; null for numbers"
+    ]
 
 
 class SearcherFeatures(TypedDict):
@@ -33,10 +35,14 @@ class Searchers(ReadFromSet):
     all: SearcherFeatures
     by: str | None
     groups: list[SearcherGroup]
-    differing: Annotated[list[str], "attributes on which sessions of one searcher do not agree: the first counts"]
+    differing: Annotated[
+        list[str], "attributes on which sessions of one searcher do not agree: the first counts"
+    ]
 
 
-def searchers_answer(chosen: values.ChosenSessions, found: searchers.Searchers, by: str | None) -> Searchers:
+def searchers_answer(
+    chosen: values.ChosenSessions, found: searchers.Searchers, by: str | None
+) -> Searchers:
     """Return the attributes of all searchers, and of each group."""
     return Searchers(
         **read_from(chosen.evaluation),

@@ -64,7 +64,9 @@ class SessionValuesView(APIView):
         parameters=[
             SESSION_MEASURES,
             *_SELECTION,
-            parameter("limit", "sessions of a page, default: 1,000, at most 10,000", OpenApiTypes.INT),
+            parameter(
+                "limit", "sessions of a page, default: 1,000, at most 10,000", OpenApiTypes.INT
+            ),
             parameter("offset", "sessions to pass over", OpenApiTypes.INT),
         ],
     )
@@ -95,7 +97,9 @@ class SessionCurvesView(APIView):
         found, parameters = scored_session_set(request, session_set), query_of(request)
         measure, chosen = curve_measure_in(parameters), _chosen(found, parameters)
         length, per_session = length_in(parameters), flag_in(parameters, "per_session")
-        drawn = read_session_curves(chosen=chosen, measure=measure, length=length, per_session=per_session)
+        drawn = read_session_curves(
+            chosen=chosen, measure=measure, length=length, per_session=per_session
+        )
         return Response(curves_answer(chosen, measure, drawn))
 
 
@@ -125,11 +129,17 @@ class SessionSearchersView(APIView):
 
     @extend_schema(
         responses=shape(Searchers),
-        parameters=[parameter("by", "an attribute to group by, or system; default: no groups"), *_SELECTION],
+        parameters=[
+            parameter("by", "an attribute to group by, or system; default: no groups"),
+            *_SELECTION,
+        ],
     )
     def get(self, request: Request, session_set: UUID) -> Response:
         parameters = query_of(request)
-        chosen, by = _chosen(scored_session_set(request, session_set), parameters), parameters.get("by") or None
+        chosen, by = (
+            _chosen(scored_session_set(request, session_set), parameters),
+            parameters.get("by") or None,
+        )
         return Response(searchers_answer(chosen, read_searchers(chosen=chosen, by=by), by))
 
 
@@ -141,14 +151,21 @@ class OneSessionView(APIView):
         responses=shape(OneSession),
         parameters=[
             SESSION_MEASURE,
-            parameter("documents", "listed for each query, default: 100, at most 10,000", OpenApiTypes.INT),
+            parameter(
+                "documents", "listed for each query, default: 100, at most 10,000", OpenApiTypes.INT
+            ),
             VERSION,
         ],
     )
     def get(self, request: Request, session_set: UUID, session: str) -> Response:
         found, parameters = scored_session_set(request, session_set), query_of(request)
-        measure, evaluation = session_measure_in(parameters), session_evaluation_in(parameters, found)
-        shown = read_session(evaluation=evaluation, name=session, measure=measure, documents=documents_in(parameters))
+        measure, evaluation = (
+            session_measure_in(parameters),
+            session_evaluation_in(parameters, found),
+        )
+        shown = read_session(
+            evaluation=evaluation, name=session, measure=measure, documents=documents_in(parameters)
+        )
         return Response(session_answer(evaluation, measure, shown))
 
 
@@ -173,7 +190,11 @@ class SessionEvaluations(APIView):
     @extend_schema(responses=shape(SessionEvaluation)(many=True))
     def get(self, request: Request, session_set: UUID) -> Response:
         found = scored_session_set(request, session_set)
-        rows = found.evaluations.select_related("qrels").defer("qrels__topic_ids").order_by("-qrels__version", "pk")
+        rows = (
+            found.evaluations.select_related("qrels")
+            .defer("qrels__topic_ids")
+            .order_by("-qrels__version", "pk")
+        )
         return Response(
             [
                 SessionEvaluation(
@@ -195,4 +216,6 @@ class SessionEvaluations(APIView):
 
 def _chosen(session_set: SessionSet, parameters: dict[str, str]) -> ChosenSessions:
     selection = selection_in(parameters)
-    return choose_sessions(evaluation=session_evaluation_in(parameters, session_set), selection=selection)
+    return choose_sessions(
+        evaluation=session_evaluation_in(parameters, session_set), selection=selection
+    )

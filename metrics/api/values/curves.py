@@ -29,7 +29,13 @@ from metrics.questions.declared import (
 from metrics.questions.parameters import query_of
 from metrics.questions.unchanged import of_scored_run, unchanged
 from metrics.questions.values import check_size, curve_query, evaluation_in, recall_query
-from metrics.services.values.curves import CurveQuery, DrawnCurve, RecallQuery, read_curves, read_precision_recall
+from metrics.services.values.curves import (
+    CurveQuery,
+    DrawnCurve,
+    RecallQuery,
+    read_curves,
+    read_precision_recall,
+)
 from runs.api.access import scored_run
 from runs.api.shapes import shape
 
@@ -47,7 +53,9 @@ class Readings(TypedDict):
     ]
     missed: Annotated[list[float], "the ideal minus the actual mean"]
     missed_percent: Annotated[list[float | None], "of the ideal; null where that is 0"]
-    ideal_horizontal_from: Annotated[int | None, "the last rank at which the ideal gains anything: where to stop"]
+    ideal_horizontal_from: Annotated[
+        int | None, "the last rank at which the ideal gains anything: where to stop"
+    ]
     needed_for_best: NotRequired[
         Annotated[
             list[int | None] | None,
@@ -69,7 +77,8 @@ class MeanCurve(TypedDict):
 class Curve(MeanCurve):
     measure: str
     aggregate: Annotated[
-        Aggregate, "what mean is: pooled ratio with norm='average', the ratio of the topics' averaged vectors"
+        Aggregate,
+        "what mean is: pooled ratio with norm='average', the ratio of the topics' averaged vectors",
     ]
     ideal: Annotated[list[float], "the ideal's averaged over topics"]
     readings: NotRequired[Readings]
@@ -188,7 +197,9 @@ def curve_answer(drawn: DrawnCurve, query: CurveQuery) -> Curve:
     )
     if found:
         answer["readings"] = Readings(
-            needed=None if found.needed is None else [rank or None for rank in found.needed[shown].tolist()],
+            needed=None
+            if found.needed is None
+            else [rank or None for rank in found.needed[shown].tolist()],
             missed=found.missed[shown].tolist(),
             missed_percent=numbers(found.percent[shown].tolist()),
             ideal_horizontal_from=found.horizontal_from,
@@ -205,7 +216,9 @@ def level_answer(drawn: precision_recall.PrecisionRecall, query: RecallQuery) ->
     return LevelCurve(rel=drawn.rel, mean=mean, low=low, high=high)
 
 
-def _ends(band: Band | None, shown: Any = slice(None)) -> tuple[list[float], list[float]] | tuple[None, None]:
+def _ends(
+    band: Band | None, shown: Any = slice(None)
+) -> tuple[list[float], list[float]] | tuple[None, None]:
     return (band[0][shown].tolist(), band[1][shown].tolist()) if band else (None, None)
 
 

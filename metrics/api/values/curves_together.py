@@ -14,7 +14,15 @@ from metrics.api.answers import Coverage, RunName, coverage, run_name
 from metrics.api.values.curves import Curve, LevelCurve, curve_answer, level_answer
 from metrics.engine.precision_recall import recall_points
 from metrics.engine.readings import Readings, against_best
-from metrics.questions.declared import CHOSEN_RUNS, CONFIDENCE, CURVE_MEASURES, DEPTH, RANKS, READINGS, RECALL
+from metrics.questions.declared import (
+    CHOSEN_RUNS,
+    CONFIDENCE,
+    CURVE_MEASURES,
+    DEPTH,
+    RANKS,
+    READINGS,
+    RECALL,
+)
 from metrics.questions.parameters import query_of
 from metrics.questions.unchanged import of_chosen_runs, unchanged
 from metrics.questions.values import check_size, curve_query, recall_query, together_query
@@ -84,7 +92,9 @@ class CollectionCurvesView(APIView):
         found = scored_collection(request, collection)
         text = query_of(request, found)
         query = curve_query(text)
-        chosen = choose_together(collection=found, query=together_query(text, found, request.user), most=MAX_RUNS)
+        chosen = choose_together(
+            collection=found, query=together_query(text, found, request.user), most=MAX_RUNS
+        )
         figures = _FIGURES * (2 if query.with_readings else 1)
         check_size(len(chosen) * len(query.measures) * query.points * figures, "measures")
         rows, read = {}, {}
@@ -98,7 +108,10 @@ class CollectionCurvesView(APIView):
             depth=query.depth,
             ranks=(query.places + 1).tolist(),
             confidence=query.confidence,
-            runs=[RunOfCurves(**run_name(one.run), coverage=coverage(one), curves=rows[one.pk]) for one in chosen],
+            runs=[
+                RunOfCurves(**run_name(one.run), coverage=coverage(one), curves=rows[one.pk])
+                for one in chosen
+            ],
         )
         if query.with_readings:
             answer["best"] = _add_best(answer["runs"], [read[one.pk] for one in chosen], query)
@@ -114,7 +127,9 @@ class CollectionPrecisionRecallView(APIView):
         found = scored_collection(request, collection)
         text = query_of(request, found)
         query = recall_query(text)
-        chosen = choose_together(collection=found, query=together_query(text, found, request.user), most=MAX_RUNS)
+        chosen = choose_together(
+            collection=found, query=together_query(text, found, request.user), most=MAX_RUNS
+        )
         drawn = dict(read_precision_recall_of(evaluations=chosen, query=query))
         answer = CollectionPrecisionRecall(
             collection=found.slug,
@@ -136,7 +151,9 @@ class CollectionPrecisionRecallView(APIView):
         return Response(answer)
 
 
-def _add_best(runs: list[RunOfCurves], read: list[list[Readings]], query: CurveQuery) -> list[BestOfCurve]:
+def _add_best(
+    runs: list[RunOfCurves], read: list[list[Readings]], query: CurveQuery
+) -> list[BestOfCurve]:
     """Return the best run of each measure at each rank, and add to every run's readings the rank it needs for that."""
     shown, best = query.places, []
     for place, measure in enumerate(query.measures):
@@ -145,6 +162,10 @@ def _add_best(runs: list[RunOfCurves], read: list[list[Readings]], query: CurveQ
         if against:
             best[-1]["runs"] = [runs[run]["id"] for run in against.best[shown].tolist()]
         for number, run in enumerate(runs):
-            needed = None if against is None else [rank or None for rank in against.needed[number, shown].tolist()]
+            needed = (
+                None
+                if against is None
+                else [rank or None for rank in against.needed[number, shown].tolist()]
+            )
             run["curves"][place]["readings"]["needed_for_best"] = needed
     return best

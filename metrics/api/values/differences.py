@@ -30,7 +30,8 @@ class TopicDifference(TypedDict):
     b: float | None
     difference: Annotated[float | None, "a minus b"]
     influence: Annotated[
-        float | None, "by how much the mean of the differences changes without this topic; null where no other is left"
+        float | None,
+        "by how much the mean of the differences changes without this topic; null where no other is left",
     ]
 
 
@@ -60,7 +61,9 @@ class DifferenceView(APIView):
             parameter("runs", "the ids of a and b, separated by a comma"),
             parameter("measure", "the measure to compare by; default: the collection's first"),
             parameter(
-                "order", "topic, the default, or difference: largest a - b first", choices=("topic", "difference")
+                "order",
+                "topic, the default, or difference: largest a - b first",
+                choices=("topic", "difference"),
             ),
             SCORES,
         ],
@@ -75,7 +78,10 @@ class DifferenceView(APIView):
 def _answer(collection: Collection, found: difference.Difference) -> Difference:
     topics, topic_ids = found.topics, found.qrels.topic_ids
     columns = (found.a.vector.values, found.b.vector.values, topics.values, topics.influence)
-    rows = [[number(value) for value in row] for row in zip(*(column.tolist() for column in columns), strict=True)]
+    rows = [
+        [number(value) for value in row]
+        for row in zip(*(column.tolist() for column in columns), strict=True)
+    ]
     return Difference(
         collection=collection.slug,
         measure=found.query.measure.name,

@@ -62,7 +62,10 @@ class CollectionValuesView(APIView):
             cautions=cautions_of(matrix.cautions),
             runs=[run_name(evaluation.run) for evaluation in matrix.evaluations],
             topics=matrix.topic_ids,
-            values={name: [numbers(row) for row in values.tolist()] for name, values in matrix.values.items()},
+            values={
+                name: [numbers(row) for row in values.tolist()]
+                for name, values in matrix.values.items()
+            },
         )
         return Response(answer)
 
@@ -71,7 +74,10 @@ class CollectionValuesExport(APIView):
     """The same values as a file: csv, or parquet where the server has pyarrow. An undefined value is an empty cell."""
 
     @extend_schema(
-        responses={(200, "text/csv"): OpenApiTypes.STR, (200, "application/vnd.apache.parquet"): OpenApiTypes.BINARY},
+        responses={
+            (200, "text/csv"): OpenApiTypes.STR,
+            (200, "application/vnd.apache.parquet"): OpenApiTypes.BINARY,
+        },
         parameters=[MEASURE_NAMES, RUNS, SCORES, _LAYOUT],
     )
     def get(self, request: Request, collection: str, kind: str) -> HttpResponse:
@@ -80,7 +86,9 @@ class CollectionValuesExport(APIView):
         layout = layout_in(query_of(request), query)
         matrix = read_in_snapshot(lambda: read_matrix(collection=found, query=query))
         export = MATRIX_EXPORTS[kind]
-        response = HttpResponse(export.render(columns_of(matrix, layout)), content_type=export.content_type)
+        response = HttpResponse(
+            export.render(columns_of(matrix, layout)), content_type=export.content_type
+        )
         response["Content-Disposition"] = f'attachment; filename="{found.slug}-values.{kind}"'
         return response
 
@@ -88,13 +96,21 @@ class CollectionValuesExport(APIView):
 class RunValuesExport(APIView):
     """A run's values for every topic as a file: csv at full precision, or trec_eval's lines, `trec_eval -q`."""
 
-    @extend_schema(responses={(200, "text/csv"): OpenApiTypes.STR}, parameters=[MEASURE_NAMES, SCORES, VERSION])
+    @extend_schema(
+        responses={(200, "text/csv"): OpenApiTypes.STR}, parameters=[MEASURE_NAMES, SCORES, VERSION]
+    )
     def get(self, request: Request, run: UUID, kind: str) -> HttpResponse:
         found = scored_run(request, run)
         query = query_of(request)
-        measures = measures_in(query, "measures", found.collection.measures, found.collection.documents)
+        measures = measures_in(
+            query, "measures", found.collection.measures, found.collection.documents
+        )
         values = read_values(evaluation=evaluation_in(query, found), measures=measures)
         export = RUN_VALUE_EXPORTS[kind]
-        response = HttpResponse("".join(export.render(found, values)), content_type=export.content_type)
-        response["Content-Disposition"] = f'attachment; filename="{found.pk}-values.{export.ending}"'
+        response = HttpResponse(
+            "".join(export.render(found, values)), content_type=export.content_type
+        )
+        response["Content-Disposition"] = (
+            f'attachment; filename="{found.pk}-values.{export.ending}"'
+        )
         return response

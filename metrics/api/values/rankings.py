@@ -50,7 +50,9 @@ class RankingView(APIView):
             parameter("topic", "the topic; it must be a judged one"),
             parameter("gains", "gain map for gain and sum; default: linear"),
             parameter("offset", "ranks to skip, default: 0", OpenApiTypes.INT),
-            parameter("limit", f"ranks to answer, default: 100, at most {MAX_LIMIT}", OpenApiTypes.INT),
+            parameter(
+                "limit", f"ranks to answer, default: 100, at most {MAX_LIMIT}", OpenApiTypes.INT
+            ),
             SCORES,
             VERSION,
         ],
@@ -61,7 +63,9 @@ class RankingView(APIView):
         offset = integer_in(query, "offset", 0, 0, MAX_OFFSET)
         limit = integer_in(query, "limit", 100, 1, MAX_LIMIT)
         evaluation = evaluation_in(query, found)
-        ranking = read_ranking(evaluation=evaluation, topic_id=topic_in(query), gains=ranking_gains_in(query))
+        ranking = read_ranking(
+            evaluation=evaluation, topic_id=topic_in(query), gains=ranking_gains_in(query)
+        )
         sums = ranking.cumulated
         answer = Ranking(
             **read_from(evaluation),

@@ -17,7 +17,14 @@ from metrics.api.comparisons.judgements import LevelShare
 from metrics.exports.values.heat_map import render
 from metrics.questions.parameters import query_of
 from metrics.questions.rankings import topic_in
-from metrics.questions.topics import HEAT_FILE, ONE_TOPIC, TOPICS, TopicsQuery, heat_query, topics_query
+from metrics.questions.topics import (
+    HEAT_FILE,
+    ONE_TOPIC,
+    TOPICS,
+    TopicsQuery,
+    heat_query,
+    topics_query,
+)
 from metrics.questions.unchanged import unchanged
 from metrics.services.boards.fingerprints import Fingerprint, of_boards, of_topics
 from metrics.services.snapshots import read_in_snapshot
@@ -40,7 +47,8 @@ class TopicNumbers(TypedDict):
     best: float | None
     worst: float | None
     disagreement: Annotated[
-        float | None, "share of the pairs of runs that are in the other order than on the leaderboard, without ties"
+        float | None,
+        "share of the pairs of runs that are in the other order than on the leaderboard, without ties",
     ]
 
 
@@ -112,7 +120,9 @@ class DifficultyView(APIView):
         found = scored_collection(request, collection)
         query = topics_query(query_of(request), found)
         values = read_topic_values(collection=found, measure=query.measure, scores=query.scores)
-        order = values.order(query.sort, query.descending)[query.offset : query.offset + query.limit]
+        order = values.order(query.sort, query.descending)[
+            query.offset : query.offset + query.limit
+        ]
         ids = [values.topic_ids[topic] for topic in order]
         titles = dict(found.topics.filter(topic_id__in=ids).values_list("topic_id", "title"))
         after, before = _beside(request, query, len(values.topic_ids))
@@ -150,7 +160,11 @@ class TopicView(APIView):
         if text is None and topic is None:
             message = f"topic {topic_id[:40]!r} is neither listed nor judged in {found.slug}"
             raise NotFound(message, code="unknown_topic", pointer="topic")
-        judged = JudgedTopic([], []) if topic is None else read_judged_topic(qrels=values.qrels, topic_id=topic_id)
+        judged = (
+            JudgedTopic([], [])
+            if topic is None
+            else read_judged_topic(qrels=values.qrels, topic_id=topic_id)
+        )
         runs = [] if topic is None else _runs(values, topic)
         after, before = _beside(request, query, len(runs))
         answer = TopicRuns(
@@ -184,7 +198,9 @@ class HeatMapExport(APIView):
     def get(self, request: Request, collection: str) -> HttpResponse:
         found = scored_collection(request, collection)
         query = heat_query(query_of(request, found), found)
-        heat_map = read_in_snapshot(lambda: read_heat_map(collection=found, query=query, whole=True))
+        heat_map = read_in_snapshot(
+            lambda: read_heat_map(collection=found, query=query, whole=True)
+        )
         response = HttpResponse("".join(render(heat_map)), content_type="text/csv; charset=utf-8")
         response["Content-Disposition"] = f'attachment; filename="{found.slug}-heat-map.csv"'
         return response
@@ -225,7 +241,12 @@ def _runs(values: TopicValues, topic: int) -> list[RunOnTopic]:
 def _levels(collection: Collection, judged: JudgedTopic) -> list[LevelShare]:
     total, labels = max(1, judged.judged), collection.level_labels
     return [
-        LevelShare(level=level, label=str(labels.get(str(level), "")), judgements=count, share=count / total)
+        LevelShare(
+            level=level,
+            label=str(labels.get(str(level), "")),
+            judgements=count,
+            share=count / total,
+        )
         for level, count in judged.levels
     ]
 

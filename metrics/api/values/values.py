@@ -38,7 +38,9 @@ class RunMean(Mean):
 class TopicValues(TypedDict):
     topic_id: str
     values: dict[str, float | None]
-    undefined: Annotated[dict[str, Annotated[str, OneOf(REASONS)]], "why a value is null, for each that is"]
+    undefined: Annotated[
+        dict[str, Annotated[str, OneOf(REASONS)]], "why a value is null, for each that is"
+    ]
 
 
 class RunValues(ReadFrom):
@@ -57,7 +59,9 @@ class RunValuesView(APIView):
     def get(self, request: Request, run: UUID) -> Response:
         found = scored_run(request, run)
         query = query_of(request)
-        measures = measures_in(query, "measures", found.collection.measures, found.collection.documents)
+        measures = measures_in(
+            query, "measures", found.collection.measures, found.collection.documents
+        )
         evaluation = evaluation_in(query, found)
         values = read_values(evaluation=evaluation, measures=measures)
         columns = {name: numbers(vector.tolist()) for name, vector in values.vectors.items()}
@@ -74,7 +78,11 @@ class RunValuesView(APIView):
                 TopicValues(
                     topic_id=topic_id,
                     values={name: column[index] for name, column in columns.items()},
-                    undefined={name: reason for name, column in reasons.items() if (reason := column[index])},
+                    undefined={
+                        name: reason
+                        for name, column in reasons.items()
+                        if (reason := column[index])
+                    },
                 )
                 for index, topic_id in enumerate(values.topic_ids)
             ],

@@ -72,7 +72,9 @@ def _what_if(collection: Collection, query: Mapping[str, str]) -> Figure:
 
 
 def _heat_map(collection: Collection, query: Mapping[str, str]) -> Figure:
-    return heat_map_figure(read_heat_map(collection=collection, query=heat_query(query, collection)))
+    return heat_map_figure(
+        read_heat_map(collection=collection, query=heat_query(query, collection))
+    )
 
 
 def _means(collection: Collection, query: Mapping[str, str], reader: Any) -> Figure:
@@ -80,10 +82,14 @@ def _means(collection: Collection, query: Mapping[str, str], reader: Any) -> Fig
     board = replace(board, measures=[board.sort])
     confidence = share_in(query, "confidence", 0.95)
     if board.versions == BEST:
-        raise InvalidInput("means of the best of several versions have no intervals", code="nothing_to_draw")
+        raise InvalidInput(
+            "means of the best of several versions have no intervals", code="nothing_to_draw"
+        )
     intervals = mean_intervals(board, confidence)
     if not intervals:
-        raise InvalidInput(f"no ranked run has an interval of {board.sort.name}", code="nothing_to_draw")
+        raise InvalidInput(
+            f"no ranked run has an interval of {board.sort.name}", code="nothing_to_draw"
+        )
     return means_figure(board, intervals, confidence)
 
 
@@ -93,20 +99,35 @@ def _importance(collection: Collection, query: Mapping[str, str], reader: Any) -
 
 
 def _frontier(collection: Collection, query: Mapping[str, str], reader: Any) -> Figure:
-    return frontier_figure(read_frontier(collection=collection, query=frontier_query(query, collection, reader)))
+    return frontier_figure(
+        read_frontier(collection=collection, query=frontier_query(query, collection, reader))
+    )
 
 
 def _parameter(collection: Collection, query: Mapping[str, str], reader: Any) -> Figure:
-    x, by = axes_in(query, "x", collection, reader, most=1)[0], columns_in(query, "by", collection, reader)
-    board, confidence = measured_board(query, collection, reader), share_in(query, "confidence", 0.95)
-    measured = read_measured(collection=collection, query=board, columns=(x, *by), confidence=confidence)
+    x, by = (
+        axes_in(query, "x", collection, reader, most=1)[0],
+        columns_in(query, "by", collection, reader),
+    )
+    board, confidence = (
+        measured_board(query, collection, reader),
+        share_in(query, "confidence", 0.95),
+    )
+    measured = read_measured(
+        collection=collection, query=board, columns=(x, *by), confidence=confidence
+    )
     return parameter_figure(measured, x, by[0] if by else None, confidence)
 
 
 def _parallel(collection: Collection, query: Mapping[str, str], reader: Any) -> Figure:
-    board, seed = measured_board(query, collection, reader), integer_in(query, "seed", 0, 0, MAX_SEED)
+    board, seed = (
+        measured_board(query, collection, reader),
+        integer_in(query, "seed", 0, 0, MAX_SEED),
+    )
     columns = axes_in(query, "columns", collection, reader)
-    return parallel_figure(read_measured(collection=collection, query=board, columns=columns), columns, seed)
+    return parallel_figure(
+        read_measured(collection=collection, query=board, columns=columns), columns, seed
+    )
 
 
 def _scatter(collection: Collection, query: Mapping[str, str], reader: Any) -> Figure:
@@ -123,17 +144,25 @@ def _scatter(collection: Collection, query: Mapping[str, str], reader: Any) -> F
     board = read_leaderboard(collection=collection, query=asked)
     rows = [row for row in board.rows if row.rank is not None]
     confidence = share_in(query, "confidence", 0.95)
-    intervals = mean_intervals(replace(board, rows=rows), confidence) if len(rows) <= MOST_INTERVALS else {}
-    return scatter_figure(board, across, upwards, intervals, confidence, run_id_in(query, "baseline"))
+    intervals = (
+        mean_intervals(replace(board, rows=rows), confidence) if len(rows) <= MOST_INTERVALS else {}
+    )
+    return scatter_figure(
+        board, across, upwards, intervals, confidence, run_id_in(query, "baseline")
+    )
 
 
 def _progress(collection: Collection, query: Mapping[str, str], reader: Any) -> Figure:
     system = system_in(query, reader)
     measure = measure_in(query, "measure", default_measure(collection), collection.documents)
     scores = scores_in(query)
-    found = read_progress_of(system=system, collection=collection, measure=measure, reader=reader, scores=scores)
+    found = read_progress_of(
+        system=system, collection=collection, measure=measure, reader=reader, scores=scores
+    )
     if found is None:
-        raise InvalidInput(f"{system} has no evaluated version in {collection.slug}", code="nothing_to_draw")
+        raise InvalidInput(
+            f"{system} has no evaluated version in {collection.slug}", code="nothing_to_draw"
+        )
     return progress_figure(found)
 
 
@@ -179,13 +208,18 @@ COLLECTION_CHART_READS: Reads = {
     "importance": IMPORTANCE,
     "frontier": FRONTIER,
     "parameter": (
-        parameter("x", "a parameter or cost, such as param:bm25.k1; default: a setting that differs"),
+        parameter(
+            "x", "a parameter or cost, such as param:bm25.k1; default: a setting that differs"
+        ),
         parameter("by", "another one, whose values are colours"),
         CONFIDENCE,
         *_OF_RUNS,
     ),
     "parallel": (
-        parameter("columns", "the axes, such as param:bm25.k1,param:model, at most 8; default: settings that differ"),
+        parameter(
+            "columns",
+            "the axes, such as param:bm25.k1,param:model, at most 8; default: settings that differ",
+        ),
         SEED,
         *_OF_RUNS,
     ),

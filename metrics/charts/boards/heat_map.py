@@ -67,7 +67,10 @@ class Shading:
     @property
     def palette(self) -> bytes:
         """Return red, green and blue of each shade."""
-        known = np.array([[int(colour[at : at + 2], 16) for at in (1, 3, 5)] for colour in self.colours], np.float64)
+        known = np.array(
+            [[int(colour[at : at + 2], 16) for at in (1, 3, 5)] for colour in self.colours],
+            np.float64,
+        )
         at = np.linspace(0, len(known) - 1, _SHADES - 1)
         mixed = np.stack([np.interp(at, np.arange(len(known)), part) for part in known.T], axis=1)
         return bytes(3) + np.round(mixed).astype(np.uint8).tobytes()
@@ -77,10 +80,15 @@ def heat_map_figure(found: HeatMap) -> Figure:
     """Draw a cell for each run and topic: values, or differences from the baseline."""
     values, measure = found.values, found.values.measure.name
     names, topics = _names(found), found.topic_ids
-    shown, runs = f"{len(topics):,} of {len(values.topic_ids):,} topics", (len(names), len(values.runs))
+    shown, runs = (
+        f"{len(topics):,} of {len(values.topic_ids):,} topics",
+        (len(names), len(values.runs)),
+    )
     what = f"{measure} minus {found.baseline}" if found.baseline else measure
     lower = " Lower is better." if values.lower_is_better else ""
-    caption = f"{what}: runs in the order of the leaderboard, {shown} with the hardest first.{lower}"
+    caption = (
+        f"{what}: runs in the order of the leaderboard, {shown} with the hardest first.{lower}"
+    )
     if missing := int(np.isnan(found.cells).sum()):
         caption += f" {missing:,} cells without a value are empty."
     pattern = "{:+.4f}" if found.baseline else "{:.4f}"
@@ -99,7 +107,10 @@ def _names(found: HeatMap) -> list[str]:
     tags = [run.tag for run in found.runs]
     twice = {tag for tag in tags if tags.count(tag) > 1}
     named = [f"{run.team}/{run.tag}" if run.tag in twice else run.tag for run in found.runs]
-    return [f"{run.rank}. {name}" if run.rank else name for run, name in zip(found.runs, named, strict=True)]
+    return [
+        f"{run.rank}. {name}" if run.rank else name
+        for run, name in zip(found.runs, named, strict=True)
+    ]
 
 
 def _row_height(rows: int) -> int:
@@ -128,8 +139,15 @@ def _shading(found: HeatMap, look: Look) -> Shading:
 def _draw(found: HeatMap, names: list[str], what: str, shown: str, look: Look) -> Any:
     topics, shading = found.topic_ids, _shading(found, look)
     size = _LETTERS if _row_height(len(names)) > _LETTERS + 2 else _LETTERS_MANY
-    room = min((0.4 if look.narrow else 0.26) * look.room, max(width_of(name, size) for name in names))
-    y = alt.Y("row:O", title=None, axis=alt.Axis(**row_axis(names, size, room)), scale=alt.Scale(paddingInner=0))
+    room = min(
+        (0.4 if look.narrow else 0.26) * look.room, max(width_of(name, size) for name in names)
+    )
+    y = alt.Y(
+        "row:O",
+        title=None,
+        axis=alt.Axis(**row_axis(names, size, room)),
+        scale=alt.Scale(paddingInner=0),
+    )
     x = alt.X("column:O", title="topics, the hardest first", axis=_topic_axis(topics, look.room - room - 24),
               scale=alt.Scale(paddingInner=0))  # fmt: skip
     told = [shading.low, (shading.low + shading.high) / 2, shading.high]
@@ -138,14 +156,24 @@ def _draw(found: HeatMap, names: list[str], what: str, shown: str, look: Look) -
     colour = alt.Color("value:Q", scale=shading.scale, legend=legend)
     # As many points as there are names: what the axes and the legend are made of.
     most = max(len(names), len(topics))
-    points = ({"row": place % len(names), "column": place % len(topics), "value": shading.low} for place in range(most))
+    points = (
+        {"row": place % len(names), "column": place % len(topics), "value": shading.low}
+        for place in range(most)
+    )
     frame = marks(points).mark_square(size=0, opacity=1).encode(x=x, y=y, color=colour)
     if look.live and found.cells.size <= _MOST_LIVE:
         layers = [frame, _live_cells(found, names).encode(x=x, y=y, color=colour)]
     else:
-        image = {"address": f"data:image/png;base64,{base64.b64encode(raster(found.cells, shading)).decode()}"}
+        image = {
+            "address": f"data:image/png;base64,{base64.b64encode(raster(found.cells, shading)).decode()}"
+        }
         drawn = marks([image]).mark_image(aspect=False, smooth=False)
-        ends = {"x": alt.value(0), "x2": alt.value("width"), "y": alt.value(0), "y2": alt.value("height")}
+        ends = {
+            "x": alt.value(0),
+            "x2": alt.value("width"),
+            "y": alt.value(0),
+            "y2": alt.value("height"),
+        }
         layers = [frame, drawn.encode(url=alt.Url("address:N"), **ends)]
     better = "; blue is better" if found.baseline else ""
     return dressed(layers, look, what, f"{shown}{better}")
@@ -155,8 +183,14 @@ def _live_cells(found: HeatMap, names: list[str]) -> Any:
     """Return cells that a pointer can ask; names stand once, not in every cell."""
     runs = data({"row": row, "run": name} for row, name in enumerate(names))
     topics = data({"column": column, "topic": name} for column, name in enumerate(found.topic_ids))
-    tooltip = ["run:N", "topic:N", alt.Tooltip("value:Q", format="+.4f" if found.baseline else ".4f")]
-    drawn = marks(_points(found.cells)).transform_lookup("row", from_=alt.LookupData(runs, "row", ["run"]))
+    tooltip = [
+        "run:N",
+        "topic:N",
+        alt.Tooltip("value:Q", format="+.4f" if found.baseline else ".4f"),
+    ]
+    drawn = marks(_points(found.cells)).transform_lookup(
+        "row", from_=alt.LookupData(runs, "row", ["run"])
+    )
     drawn = drawn.transform_lookup("column", from_=alt.LookupData(topics, "column", ["topic"]))
     return drawn.mark_rect().encode(tooltip=tooltip)
 
@@ -188,6 +222,9 @@ def raster(cells: Matrix, shading: Shading) -> bytes:
     parts = ((b"IHDR", head), (b"PLTE", shading.palette), (b"tRNS", b"\0"),
              (b"IDAT", zlib.compress(lines.tobytes(), 6)), (b"IEND", b""))  # fmt: skip
     return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+        struct.pack(">I", len(content))
+        + kind
+        + content
+        + struct.pack(">I", zlib.crc32(kind + content))
         for kind, content in parts
     )

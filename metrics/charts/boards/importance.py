@@ -23,7 +23,13 @@ def importance_figure(importance: Importance) -> Figure:
         raise StatisticsError(importance.message, code="nothing_to_draw", pointer="measure")
     measure, runs = importance.query.measure.name, importance.explanation.runs
     rows: list[dict[str, Any]] = [
-        {"parameter": one.setting.name, "effect": one.effect, "low": one.low, "high": one.high, "p": one.p_value}
+        {
+            "parameter": one.setting.name,
+            "effect": one.effect,
+            "low": one.low,
+            "high": one.high,
+            "p": one.p_value,
+        }
         for one in importance.associated[:MOST_PARAMETERS]
     ]
     shown = f"{len(rows)} of {len(importance.associated)} parameters"
@@ -33,7 +39,11 @@ def importance_figure(importance: Importance) -> Figure:
         f"Filled dots: p below {ALPHA:g}, corrected for all parameters."
     )
     texts = [
-        [row["parameter"], *(with_minus(f"{row[key]:.3f}") for key in ("effect", "low", "high", "p"))] for row in rows
+        [
+            row["parameter"],
+            *(with_minus(f"{row[key]:.3f}") for key in ("effect", "low", "high", "p")),
+        ]
+        for row in rows
     ]
     return Figure(
         "importance",
@@ -43,7 +53,10 @@ def importance_figure(importance: Importance) -> Figure:
         lambda look: _draw(rows, f"What goes with {measure}", f"{shown}, {runs} runs", look),
         lambda _look: _AROUND + _ROW * max(len(rows), 3),
     ).drawn_from(
-        importance.qrels.collection, importance.qrels.version, measure=measure, shown=(runs, importance.chosen)
+        importance.qrels.collection,
+        importance.qrels.version,
+        measure=measure,
+        shown=(runs, importance.chosen),
     )
 
 
@@ -55,12 +68,19 @@ def _draw(rows: list[dict[str, Any]], title: str, subtitle: str, look: Look) -> 
     lowest = min(0.0, *(row["low"] for row in rows))
     scale = alt.Scale(domain=[lowest, 1], nice=False)
     x = alt.X("low:Q", title="epsilon squared", scale=scale, axis=alt.Axis(tickCount=5))
-    told = ["parameter:N", *(alt.Tooltip(f"{key}:Q", format=".3f") for key in ("effect", "low", "high", "p"))]
+    told = [
+        "parameter:N",
+        *(alt.Tooltip(f"{key}:Q", format=".3f") for key in ("effect", "low", "high", "p")),
+    ]
     base = marks(points)
     fill = alt.condition("datum.certain", alt.value(palette.run), alt.value("transparent"))
     layers = [
         marks([{"low": 0}]).mark_rule(strokeDash=[4, 3], color=palette.faint).encode(x=x),
-        base.mark_rule(strokeWidth=2, color=palette.faint).encode(x=x, x2="high:Q", y=names, tooltip=told),
-        base.mark_point(size=70, opacity=1, stroke=palette.run).encode(x="effect:Q", y=names, fill=fill, tooltip=told),
+        base.mark_rule(strokeWidth=2, color=palette.faint).encode(
+            x=x, x2="high:Q", y=names, tooltip=told
+        ),
+        base.mark_point(size=70, opacity=1, stroke=palette.run).encode(
+            x="effect:Q", y=names, fill=fill, tooltip=told
+        ),
     ]
     return dressed(layers, look, title, subtitle)

@@ -18,7 +18,9 @@ MOST_RUNS = 200
 _ROW, _AROUND, _LETTERS = 14, 150, 11
 
 
-def means_figure(board: Leaderboard, intervals: Mapping[tuple[int, str], Ends], confidence: float) -> Figure:
+def means_figure(
+    board: Leaderboard, intervals: Mapping[tuple[int, str], Ends], confidence: float
+) -> Figure:
     """Draw a point and a bar for each ranked run of the page of the board, in its order."""
     measure = board.sort.name
     ends = within_range(intervals, board.sort)
@@ -36,7 +38,10 @@ def means_figure(board: Leaderboard, intervals: Mapping[tuple[int, str], Ends], 
         f"Mean {measure} of {len(rows)} of {board.ranked} ranked runs with the {interval} of each over the topics"
         f"{cut_note(intervals, board.sort)}."
     )
-    figures = [[row["run"], *(with_minus(f"{row[key]:.4f}") for key in ("mean", "low", "high"))] for row in rows]
+    figures = [
+        [row["run"], *(with_minus(f"{row[key]:.4f}") for key in ("mean", "low", "high"))]
+        for row in rows
+    ]
     some = "" if len(rows) == board.ranked else f"{len(rows)} of {board.ranked:,} ranked runs, "
     subtitle = f"{some}each with its {interval}"
     return Figure(
@@ -52,7 +57,9 @@ def _draw(rows: list[dict[str, Any]], measure: str, subtitle: str, look: Look) -
     axis = row_axis([row["run"] for row in rows], _LETTERS, 0.4 * look.room)
     names = alt.Y("row:O", title=None, axis=alt.Axis(grid=True, **axis))
     mean = axis_title(f"mean {measure}", 0.5 * look.room)
-    x = alt.X("low:Q", title=mean, scale=alt.Scale(zero=False, nice=True), axis=alt.Axis(tickCount=5))
+    x = alt.X(
+        "low:Q", title=mean, scale=alt.Scale(zero=False, nice=True), axis=alt.Axis(tickCount=5)
+    )
     rule = marks(points).mark_rule(strokeWidth=2, color=look.palette.faint)
     interval = rule.encode(x=x, x2="high:Q", y=names, tooltip=_tooltip())
     point = marks(points).mark_point(filled=True, size=50, opacity=1, color=look.palette.run)

@@ -47,14 +47,22 @@ def parallel_figure(measured: Measured, columns: tuple[ShownColumn, ...], seed: 
     caption = f"{', '.join(column.title for column in columns)} and mean {measure.name} of "
     caption += f"{len(runs):,} of {measured.ranked:,} ranked runs, a line each."
     if len(shown) < len(runs):
-        caption += f" Drawn are the best {_BEST} and {_DRAWN} of the others, chosen with seed {seed}."
+        caption += (
+            f" Drawn are the best {_BEST} and {_DRAWN} of the others, chosen with seed {seed}."
+        )
     caption += f" Coloured: the best {best:,} by {measure.name}."
-    logarithmic = [axis.column.title for axis in _axes(measured, columns, shown) if axis.logarithmic]
+    logarithmic = [
+        axis.column.title for axis in _axes(measured, columns, shown) if axis.logarithmic
+    ]
     if logarithmic:
         caption += f" Logarithmic: {', '.join(logarithmic)}."
     names = names_of([run.run for run in shown])
     rows = [
-        [names[run.run], *(text_of(run.values[column.name]) for column in columns), with_minus(f"{run.mean:.4f}")]
+        [
+            names[run.run],
+            *(text_of(run.values[column.name]) for column in columns),
+            with_minus(f"{run.mean:.4f}"),
+        ]
         for run in shown
     ]
     headings = ["Run", *(column.heading for column in columns), measure.name]
@@ -74,10 +82,14 @@ def _chosen(runs: list[MeasuredRun], seed: int) -> list[MeasuredRun]:
     return [*runs[:_BEST], *(runs[_BEST + int(place)] for place in np.sort(drawn))]
 
 
-def _axes(measured: Measured, columns: tuple[ShownColumn, ...], runs: list[MeasuredRun]) -> list[ParameterAxis]:
+def _axes(
+    measured: Measured, columns: tuple[ShownColumn, ...], runs: list[MeasuredRun]
+) -> list[ParameterAxis]:
     lower = measured.measure.definition.lower_is_better
     return [
-        parameter_axis(column, runs, lower_is_better=lower, start=_START if _beside(column, runs) else 0)
+        parameter_axis(
+            column, runs, lower_is_better=lower, start=_START if _beside(column, runs) else 0
+        )
         for column in columns
     ]
 
@@ -88,7 +100,13 @@ def _beside(column: ShownColumn, runs: list[MeasuredRun]) -> bool:
     return None in values or len({is_number(value) for value in values}) > 1
 
 
-def _draw(measured: Measured, columns: tuple[ShownColumn, ...], runs: list[MeasuredRun], best: int, look: Look) -> Any:
+def _draw(
+    measured: Measured,
+    columns: tuple[ShownColumn, ...],
+    runs: list[MeasuredRun],
+    best: int,
+    look: Look,
+) -> Any:
     axes, palette, measure = _axes(measured, columns, runs), look.palette, measured.measure
     places, ticks = _of_measure(measured, runs)
     all_ticks = [*(axis.ticks for axis in axes), ticks]
@@ -100,7 +118,9 @@ def _draw(measured: Measured, columns: tuple[ShownColumn, ...], runs: list[Measu
     along, across = _channels(len(titles), titles, look)
     rules = [{"axis": at, "at": 0, "end": LENGTH} for at in range(len(titles))]
     ends = {"y2": "end:Q"} if not look.narrow else {"x2": "end:Q"}
-    layers = [marks(rules).mark_rule(color=palette.faint, opacity=0.6).encode(**along, **across, **ends)]
+    layers = [
+        marks(rules).mark_rule(color=palette.faint, opacity=0.6).encode(**along, **across, **ends)
+    ]
     for chosen, colour, opacity, width in (
         (lines[best:], palette.faint, 0.25 if len(runs) > 60 else 0.45, 1.2),
         (lines[:best], palette.run, 0.85, 2),
@@ -109,8 +129,17 @@ def _draw(measured: Measured, columns: tuple[ShownColumn, ...], runs: list[Measu
         layers.append(drawn.encode(**along, **across, order=alt.Order("number:Q")))
     layers += _ticks(all_ticks, titles, along, across, look)
     layers.append(_ends(measured, runs, places, best, len(columns), along, across, look))
-    shown = f"{len(runs):,} of {measured.ranked:,}" if len(runs) != measured.ranked else f"{len(runs):,}"
-    return dressed(layers, look, f"Parameters and {measure.name}", f"{shown} ranked runs, the best tenth coloured")
+    shown = (
+        f"{len(runs):,} of {measured.ranked:,}"
+        if len(runs) != measured.ranked
+        else f"{len(runs):,}"
+    )
+    return dressed(
+        layers,
+        look,
+        f"Parameters and {measure.name}",
+        f"{shown} ranked runs, the best tenth coloured",
+    )
 
 
 def _path(lines: list[list[int]]) -> Iterator[dict[str, Any]]:
@@ -123,7 +152,9 @@ def _path(lines: list[list[int]]) -> Iterator[dict[str, Any]]:
             number += 1
 
 
-def _of_measure(measured: Measured, runs: list[MeasuredRun]) -> tuple[list[int], list[tuple[int, str]]]:
+def _of_measure(
+    measured: Measured, runs: list[MeasuredRun]
+) -> tuple[list[int], list[tuple[int, str]]]:
     """Return where the means of the runs stand, better ones higher, and the ticks of their axis."""
     low, high = runs[-1].mean, runs[0].mean
     span = high - low
@@ -143,7 +174,9 @@ def _channels(number: int, titles: list[str], look: Look) -> tuple[dict[str, Any
     values = alt.Scale(domain=[-margin, LENGTH + margin], nice=False)
     if look.narrow:
         scale = alt.Scale(domain=[-0.6, number - 0.4], reverse=True, nice=False)
-        return {"y": alt.Y("axis:Q", axis=None, scale=scale)}, {"x": alt.X("at:Q", axis=None, scale=values)}
+        return {"y": alt.Y("axis:Q", axis=None, scale=scale)}, {
+            "x": alt.X("at:Q", axis=None, scale=values)
+        }
     texts = shortened_names(titles, 0.94 * look.room / (number + 0.3), 12)
     axis = alt.Axis(
         orient="top", values=list(range(number)), labelExpr=f"{json.dumps(texts)}[datum.value]", labelAngle=0,
@@ -151,18 +184,26 @@ def _channels(number: int, titles: list[str], look: Look) -> tuple[dict[str, Any
         domain=False, labelPadding=10,
     )  # fmt: skip
     scale = alt.Scale(domain=[-0.5, number - 0.2], nice=False)
-    return {"x": alt.X("axis:Q", title=None, axis=axis, scale=scale)}, {"y": alt.Y("at:Q", axis=None, scale=values)}
+    return {"x": alt.X("axis:Q", title=None, axis=axis, scale=scale)}, {
+        "y": alt.Y("at:Q", axis=None, scale=values)
+    }
 
 
 def _ticks(
-    all_ticks: list[list[tuple[int, str]]], titles: list[str], along: dict[str, Any], across: dict[str, Any], look: Look
+    all_ticks: list[list[tuple[int, str]]],
+    titles: list[str],
+    along: dict[str, Any],
+    across: dict[str, Any],
+    look: Look,
 ) -> Iterator[Any]:
     """Yield the texts of the ticks, on a ground that keeps the lines away from them; on a phone the titles as well."""
     width, height = look.room - 20, look.plot[1]
     room = 0.9 * width if look.narrow else 0.75 * look.room / (len(titles) + 0.3)
     rows = []
     for at, ticks in enumerate(all_ticks):
-        texts = shortened_names([text for _, text in ticks], 0.22 * room if look.narrow else room, _LETTERS)
+        texts = shortened_names(
+            [text for _, text in ticks], 0.22 * room if look.narrow else room, _LETTERS
+        )
         told = [(place, text) for (place, _), text in zip(ticks, texts, strict=True)]
 
         def gap(a: str, b: str) -> float:
@@ -172,19 +213,45 @@ def _ticks(
 
         rows += [{"axis": at, "at": place, "text": text} for place, text in apart(told, gap)]
     for ground in (True, False):
-        mark: dict[str, Any] = {"fontSize": _LETTERS, "limit": 0, "align": "left", "baseline": "middle", "dx": 5}
+        mark: dict[str, Any] = {
+            "fontSize": _LETTERS,
+            "limit": 0,
+            "align": "left",
+            "baseline": "middle",
+            "dx": 5,
+        }
         if look.narrow:
             mark |= {"align": "center", "dx": 0, "dy": 12}
         halo = (
-            {"stroke": _GROUNDS[look.theme], "strokeWidth": 4, "strokeJoin": "round", "opacity": 0.8} if ground else {}
+            {
+                "stroke": _GROUNDS[look.theme],
+                "strokeWidth": 4,
+                "strokeJoin": "round",
+                "opacity": 0.8,
+            }
+            if ground
+            else {}
         )
         mark |= halo
-        yield marks(rows).mark_text(color=look.palette.text, **mark).encode(**along, **across, text="text:N")
+        yield (
+            marks(rows)
+            .mark_text(color=look.palette.text, **mark)
+            .encode(**along, **across, text="text:N")
+        )
         if look.narrow:
             named = shortened_names(titles, 0.95 * width, 12)
             titled = marks({"axis": at, "at": 0, "text": text} for at, text in enumerate(named))
-            mark = {"fontSize": 12, "fontWeight": 600, "limit": 0, "align": "left", "dy": -14, **halo}
-            yield titled.mark_text(color=look.palette.text, **mark).encode(**along, **across, text="text:N")
+            mark = {
+                "fontSize": 12,
+                "fontWeight": 600,
+                "limit": 0,
+                "align": "left",
+                "dy": -14,
+                **halo,
+            }
+            yield titled.mark_text(color=look.palette.text, **mark).encode(
+                **along, **across, text="text:N"
+            )
 
 
 def _ends(
@@ -198,6 +265,9 @@ def _ends(
         for number, (run, place) in enumerate(zip(runs, places, strict=True))
     ]
     told = [alt.Tooltip("run:N"), alt.Tooltip("mean:Q", format=".4f", title=measured.measure.name)]
-    colour = {"condition": {"test": "datum.best", "value": look.palette.run}, "value": look.palette.faint}
+    colour = {
+        "condition": {"test": "datum.best", "value": look.palette.run},
+        "value": look.palette.faint,
+    }
     points = marks(rows).mark_point(filled=True, size=22, opacity=0.8)
     return points.encode(**along, **across, color=colour, tooltip=told)

@@ -23,7 +23,15 @@ from metrics.charts.boards.parameter_axes import (
 )
 from metrics.charts.figure import Figure
 from metrics.charts.labels import names_beside
-from metrics.charts.look import Look, axis_title, dressed, marks, named_shapes, row_axis, with_legend
+from metrics.charts.look import (
+    Look,
+    axis_title,
+    dressed,
+    marks,
+    named_shapes,
+    row_axis,
+    with_legend,
+)
 from metrics.charts.text import width_of
 from metrics.charts.vega import alt
 from metrics.services.boards.columns import Cell, ShownColumn
@@ -57,21 +65,35 @@ class Drawing:
     points: list[dict[str, Any]]
 
 
-def parameter_figure(measured: Measured, x: ShownColumn, by: ShownColumn | None, confidence: float) -> Figure:
+def parameter_figure(
+    measured: Measured, x: ShownColumn, by: ShownColumn | None, confidence: float
+) -> Figure:
     """Draw the mean of each run at its value of `x`, numbers on an axis and texts as rows by their mean; runs without a
     value have a place of their own. Raise InvalidInput where no run has a value."""
     runs, measure = measured.runs, measured.measure
     if all(run.values[x.name] is None for run in runs):
-        raise InvalidInput(f"no ranked run that is shown has {x.title}", code="nothing_to_draw", pointer="x")
+        raise InvalidInput(
+            f"no ranked run that is shown has {x.title}", code="nothing_to_draw", pointer="x"
+        )
     drawing = _drawing(measured, x, by)
     unset = sum(run.values[x.name] is None for run in runs)
-    with_intervals = len(runs) <= (MAX_INTERVALS if drawing.axis else _OF_ROWS) and any(run.ends for run in runs)
-    caption = f"Mean {measure.name} of {len(runs):,} of {measured.ranked:,} ranked runs by {x.heading}"
-    caption += f", each with its {100 * confidence:g}% confidence interval over the topics." if with_intervals else "."
+    with_intervals = len(runs) <= (MAX_INTERVALS if drawing.axis else _OF_ROWS) and any(
+        run.ends for run in runs
+    )
+    caption = (
+        f"Mean {measure.name} of {len(runs):,} of {measured.ranked:,} ranked runs by {x.heading}"
+    )
+    caption += (
+        f", each with its {100 * confidence:g}% confidence interval over the topics."
+        if with_intervals
+        else "."
+    )
     if drawing.axis and drawing.axis.logarithmic:
         caption += f" The axis of {x.title} is logarithmic."
     if by:
-        caption += f" Coloured by {by.heading}{', grey where it is not a number' if drawing.ramp else ''}."
+        caption += (
+            f" Coloured by {by.heading}{', grey where it is not a number' if drawing.ramp else ''}."
+        )
     if unset:
         caption += f" {unset:,} run{'s have' if unset > 1 else ' has'} no {x.title}."
     columns, rows = _table(measured, x, by)
@@ -95,7 +117,9 @@ def _drawing(measured: Measured, x: ShownColumn, by: ShownColumn | None) -> Draw
         axis = _axis_beside(parameter_axis(x, runs, lower_is_better=lower))
     else:
         means = text_means(x, runs, _MOST_ROWS)
-        rows = sorted((name for name in means if name != NOT_SET), key=means.__getitem__, reverse=not lower)
+        rows = sorted(
+            (name for name in means if name != NOT_SET), key=means.__getitem__, reverse=not lower
+        )
         rows += [NOT_SET] * (NOT_SET in means)
     groups, ramp, group_of = _groups(by, runs)
     names = names_of([run.run for run in runs])
@@ -103,7 +127,13 @@ def _drawing(measured: Measured, x: ShownColumn, by: ShownColumn | None) -> Draw
     for run in runs:
         value, other = run.values[x.name], run.values[by.name] if by else None
         low, high = run.ends or (None, None)
-        point = {"run": names[run.run], "value": text_of(value), "mean": run.mean, "low": low, "high": high}
+        point = {
+            "run": names[run.run],
+            "value": text_of(value),
+            "mean": run.mean,
+            "low": low,
+            "high": high,
+        }
         if by:
             point |= {"line": group_of(other), "by": text_of(other)}
             point |= {"ramp": float(other) if is_number(other) else None} if ramp else {}
@@ -127,22 +157,34 @@ def _axis_beside(axis: ParameterAxis) -> ParameterAxis:
     def at(number: float) -> int:
         return round(margin + (room - 2 * margin) * (inner(number) if inner else 0) / LENGTH)
 
-    places = {text: round(room + LENGTH * _BESIDE * (number + 0.5)) for number, text in enumerate(sorted(beside)[::-1])}
+    places = {
+        text: round(room + LENGTH * _BESIDE * (number + 0.5))
+        for number, text in enumerate(sorted(beside)[::-1])
+    }
     numbers = [(place, text) for place, text in axis.ticks if text not in beside]
-    ticks = [(round(margin + (room - 2 * margin) * place / LENGTH), text) for place, text in numbers]
+    ticks = [
+        (round(margin + (room - 2 * margin) * place / LENGTH), text) for place, text in numbers
+    ]
     return ParameterAxis(
         axis.column, {}, at, axis.logarithmic, [*ticks, *((place, text) for text, place in places.items())],
         places.get(TEXT, 0), places.get(NOT_SET, 0),
     )  # fmt: skip
 
 
-def _groups(by: ShownColumn | None, runs: Sequence[MeasuredRun]) -> tuple[list[str], bool, Callable[[Cell], str]]:
+def _groups(
+    by: ShownColumn | None, runs: Sequence[MeasuredRun]
+) -> tuple[list[str], bool, Callable[[Cell], str]]:
     """Return the names of the colours, whether they are a scale of numbers instead, and the name of a value."""
     if by is None:
         return [], False, text_of
     counts = Counter(text_of(run.values[by.name]) for run in runs)
-    numbers = {text_of(value): float(value) for run in runs if is_number(value := run.values[by.name])}
-    named = sorted((text for text in counts if text != NOT_SET), key=lambda text: (numbers.get(text, math.inf), text))
+    numbers = {
+        text_of(value): float(value) for run in runs if is_number(value := run.values[by.name])
+    }
+    named = sorted(
+        (text for text in counts if text != NOT_SET),
+        key=lambda text: (numbers.get(text, math.inf), text),
+    )
     unset = [NOT_SET] * (NOT_SET in counts)
     if len(named) + len(unset) <= _COLOURS:
         return named + unset, False, text_of
@@ -165,7 +207,9 @@ def _dodge(points: list[dict[str, Any]], groups: list[str]) -> None:
     step = min(_DODGE * LENGTH, 0.6 * gap / max(1, len(groups)))
     for point in points:
         if len(groups) > 1:
-            point["at"] = round(point["at"] + step * (groups.index(point["line"]) - (len(groups) - 1) / 2))
+            point["at"] = round(
+                point["at"] + step * (groups.index(point["line"]) - (len(groups) - 1) / 2)
+            )
 
 
 def _spread(points: list[dict[str, Any]]) -> None:
@@ -181,14 +225,22 @@ def _spread(points: list[dict[str, Any]]) -> None:
 
 def _draw(drawing: Drawing, with_intervals: bool, look: Look) -> Any:
     measure, points = drawing.measured.measure.name, drawing.points
-    values = [end for point in points for end in (point["low"], point["high"], point["mean"]) if end is not None]
+    values = [
+        end
+        for point in points
+        for end in (point["low"], point["high"], point["mean"])
+        if end is not None
+    ]
     if not with_intervals:
         values = [point["mean"] for point in points]
     margin = 0.05 * (max(values) - min(values)) or 0.01
     domain = [min(values) - margin, max(values) + margin]
     scale = alt.Scale(domain=domain, nice=False, zero=False)
     room = look.plot
-    parameter, mean = _parameter_axis(drawing, look), axis_title(f"mean {measure}", room[0 if drawing.rows else 1])
+    parameter, mean = (
+        _parameter_axis(drawing, look),
+        axis_title(f"mean {measure}", room[0 if drawing.rows else 1]),
+    )
     if drawing.rows:
         x, y = alt.X("mean:Q", title=mean, scale=scale, axis=alt.Axis(tickCount=5)), parameter
         interval = {"x": alt.X("low:Q", title=mean, scale=scale), "x2": "high:Q", "y": y}
@@ -206,7 +258,9 @@ def _draw(drawing: Drawing, with_intervals: bool, look: Look) -> Any:
         places = [(point["at"] / LENGTH, (domain[1] - point["mean"]) / span) for point in points]
         layers += names_beside(points, places, look, x=x, y=y, first=range(min(3, len(points))))
     shown, ranked = len(points), drawing.measured.ranked
-    subtitle = f"{shown:,} ranked runs" if shown == ranked else f"{shown:,} of {ranked:,} ranked runs"
+    subtitle = (
+        f"{shown:,} ranked runs" if shown == ranked else f"{shown:,} of {ranked:,} ranked runs"
+    )
     subtitle += f", coloured by {drawing.by.heading}" if drawing.by else ""
     return dressed(layers, look, f"{measure} by {drawing.x.title}", subtitle)
 
@@ -216,7 +270,12 @@ def _parameter_axis(drawing: Drawing, look: Look) -> Any:
     if not drawing.axis:
         rows = row_axis(drawing.rows, _LETTERS, 0.36 * look.room)
         scale = alt.Scale(domain=[-0.6, len(drawing.rows) - 0.4], reverse=True, nice=False)
-        return alt.Y("at:Q", title=None, scale=scale, axis=alt.Axis(values=list(range(len(drawing.rows))), **rows))
+        return alt.Y(
+            "at:Q",
+            title=None,
+            scale=scale,
+            axis=alt.Axis(values=list(range(len(drawing.rows))), **rows),
+        )
     width = look.plot[0]
 
     def gap(a: str, b: str) -> float:
@@ -238,7 +297,9 @@ def _intervals(points: list[dict[str, Any]], channels: dict[str, Any], drawing: 
     """Return a line for the interval of each run that has one."""
     rules = marks(point for point in points if point["low"] is not None).mark_rule(strokeWidth=1.5)
     faint = alt.OpacityValue(0.5 if len(drawing.points) <= 30 else 0.3)
-    colours = {name: channel for name, channel in channels.items() if name not in ("shape", "opacity")}
+    colours = {
+        name: channel for name, channel in channels.items() if name not in ("shape", "opacity")
+    }
     return rules.encode(**colours, opacity=faint, tooltip=_told(drawing))
 
 
@@ -253,13 +314,25 @@ def _coloured(drawing: Drawing, look: Look) -> list[tuple[list[dict[str, Any]], 
     """Return the points with their channels of colour, shape and opacity: those without a number of a scale of colours
     by themselves."""
     points, palette = drawing.points, look.palette
-    opacity = {"opacity": alt.OpacityValue(0.9 if len(points) <= 60 else 0.6 if len(points) <= 300 else 0.4)}
+    opacity = {
+        "opacity": alt.OpacityValue(
+            0.9 if len(points) <= 60 else 0.6 if len(points) <= 300 else 0.4
+        )
+    }
     if drawing.ramp and drawing.by:
-        legend = alt.Legend(title=axis_title(drawing.by.heading, 0.6 * look.room), orient="top", gradientLength=160)
+        legend = alt.Legend(
+            title=axis_title(drawing.by.heading, 0.6 * look.room), orient="top", gradientLength=160
+        )
         colour = alt.Color("ramp:Q", scale=alt.Scale(scheme="viridis"), legend=legend)
         without = [point for point in points if point["ramp"] is None]
-        found = [([point for point in points if point["ramp"] is not None], {"color": colour, **opacity})]
-        return [*found, (without, {"color": alt.ColorValue(palette.faint), **opacity})] if without else found
+        found = [
+            ([point for point in points if point["ramp"] is not None], {"color": colour, **opacity})
+        ]
+        return (
+            [*found, (without, {"color": alt.ColorValue(palette.faint), **opacity})]
+            if without
+            else found
+        )
     if not drawing.groups:
         return [(points, {"color": alt.ColorValue(palette.run), **opacity})]
     plain = [name for name in drawing.groups if name not in (OTHER, NOT_SET)]
@@ -269,9 +342,18 @@ def _coloured(drawing: Drawing, look: Look) -> list[tuple[list[dict[str, Any]], 
     return [(points, {"color": colour, "shape": shape, **opacity})]
 
 
-def _table(measured: Measured, x: ShownColumn, by: ShownColumn | None) -> tuple[list[str], list[list[str]]]:
+def _table(
+    measured: Measured, x: ShownColumn, by: ShownColumn | None
+) -> tuple[list[str], list[list[str]]]:
     """Return the runs of each value, or range of values, with the mean over them, the lowest and the highest."""
-    columns = [x.heading, *([by.heading] if by else []), "Runs", f"Mean {measured.measure.name}", "Lowest", "Highest"]
+    columns = [
+        x.heading,
+        *([by.heading] if by else []),
+        "Runs",
+        f"Mean {measured.measure.name}",
+        "Lowest",
+        "Highest",
+    ]
     keyed = [(_key(x, run), _key(by, run) if by else (), run.mean) for run in measured.runs]
     names = _ranges(measured, x, keyed)
     rows = []
@@ -280,7 +362,9 @@ def _table(measured: Measured, x: ShownColumn, by: ShownColumn | None) -> tuple[
         means = [mean for _, _, mean in found]
         numbers = (math.fsum(means) / len(means), min(means), max(means))
         named = [place[1], *([other[-1]] if other else [])]
-        rows.append([*named, f"{len(means):,}", *(with_minus(f"{number:.4f}") for number in numbers)])
+        rows.append(
+            [*named, f"{len(means):,}", *(with_minus(f"{number:.4f}") for number in numbers)]
+        )
     return columns, rows
 
 
@@ -295,7 +379,9 @@ def _key(column: ShownColumn, run: MeasuredRun) -> _Key:
     return (1, text_of(value)) if value is not None else (2, NOT_SET)
 
 
-def _ranges(measured: Measured, x: ShownColumn, keyed: list[tuple[_Key, _Key, float]]) -> dict[_Key, tuple[int, str]]:
+def _ranges(
+    measured: Measured, x: ShownColumn, keyed: list[tuple[_Key, _Key, float]]
+) -> dict[_Key, tuple[int, str]]:
     """Return place and name of the row of each value: ten ranges for many different numbers."""
     keys = sorted({key for key, _, _ in keyed})
     numbers = [key for key in keys if key[0] == 0]

@@ -51,7 +51,12 @@ def is_number(value: Cell) -> TypeGuard[int | float]:
 
 
 def parameter_axis(
-    column: ShownColumn, runs: Sequence[MeasuredRun], *, lower_is_better: bool, start: int = 0, most: int = MAX_TEXTS
+    column: ShownColumn,
+    runs: Sequence[MeasuredRun],
+    *,
+    lower_is_better: bool,
+    start: int = 0,
+    most: int = MAX_TEXTS,
 ) -> ParameterAxis:
     """Return the axis of a column. Numbers, or texts by their mean, have the room from `start` up; what has no place
     there stands below.
@@ -71,7 +76,9 @@ def parameter_axis(
         return ParameterAxis(column, {}, at, logarithmic, sorted(ticks), rest, 0)
     means = text_means(column, runs, most)
     # The best one stands at the top.
-    names = sorted((name for name in means if name != NOT_SET), key=means.__getitem__, reverse=lower_is_better)
+    names = sorted(
+        (name for name in means if name != NOT_SET), key=means.__getitem__, reverse=lower_is_better
+    )
     step = (LENGTH - start) / max(1, len(names) - 1)
     places = {name: round(start + step * place) for place, name in enumerate(names)}
     ticks += [(place, name) for name, place in places.items()]
@@ -83,7 +90,9 @@ def text_means(column: ShownColumn, runs: Sequence[MeasuredRun], most: int) -> d
     means: dict[str, list[float]] = {}
     for run in runs:
         means.setdefault(text_of(run.values[column.name]), []).append(run.mean)
-    named = sorted((name for name in means if name != NOT_SET), key=lambda name: (-len(means[name]), name))
+    named = sorted(
+        (name for name in means if name != NOT_SET), key=lambda name: (-len(means[name]), name)
+    )
     kept = named if len(named) <= most else named[: most - 1]
     found = {name: means[name] for name in kept}
     if others := [mean for name in named[len(kept) :] for mean in means[name]]:
@@ -125,11 +134,15 @@ def number_ticks(numbers: list[float], logarithmic: bool = False) -> list[tuple[
         rough = (high - low) / _ROUND_TICKS
         power = 10.0 ** math.floor(math.log10(rough))
         step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough)
-        found = [step * place for place in range(math.ceil(low / step), math.floor(high / step) + 1)]
+        found = [
+            step * place for place in range(math.ceil(low / step), math.floor(high / step) + 1)
+        ]
     return [(number, f"{number:.6g}") for number in found if low <= number <= high]
 
 
-def apart(ticks: Iterable[tuple[int, str]], gap: Callable[[str, str], float]) -> list[tuple[int, str]]:
+def apart(
+    ticks: Iterable[tuple[int, str]], gap: Callable[[str, str], float]
+) -> list[tuple[int, str]]:
     """Return the ticks that have room, from the first on; `gap` is the distance that two texts need."""
     kept: list[tuple[int, str]] = []
     for place, text in ticks:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from metrics.charts.figure import Figure
-from metrics.charts.look import Look, axis_title, dressed, marks, named_colours, named_dashes, whole_ticks
+from metrics.charts.look import (
+    Look,
+    axis_title,
+    dressed,
+    marks,
+    named_colours,
+    named_dashes,
+    whole_ticks,
+)
 from metrics.charts.vega import alt
 from metrics.services.boards.progress import CONFIDENCE, Progress
 from metrics.tables import with_minus
@@ -35,12 +43,21 @@ def progress_figure(progress: Progress) -> Figure:
          *(with_minus(f"{value:.4f}") for value in (step.mean, step.low, step.high, step.best, step.reach))]
         for step in steps
     ]  # fmt: skip
-    columns = ["Version", "Tag", "Submitted", measure, "Low", "High", "Best so far", "End of the band"]
+    columns = [
+        "Version",
+        "Tag",
+        "Submitted",
+        measure,
+        "Low",
+        "High",
+        "Best so far",
+        "End of the band",
+    ]
     subtitle = f"{len(steps)} versions with {100 * CONFIDENCE:g}% intervals; grey: what as many equal ones would reach"
     title = f"{measure} of the versions of {progress.system.slug}"
-    return Figure(NAME, caption, columns, rows, lambda look: _draw(progress, title, subtitle, look)).drawn_from(
-        progress.collection, progress.qrels.version, measure=measure
-    )
+    return Figure(
+        NAME, caption, columns, rows, lambda look: _draw(progress, title, subtitle, look)
+    ).drawn_from(progress.collection, progress.qrels.version, measure=measure)
 
 
 def _draw(progress: Progress, title: str, subtitle: str, look: Look) -> Any:
@@ -54,9 +71,16 @@ def _draw(progress: Progress, title: str, subtitle: str, look: Look) -> Any:
     numbers = [step.run.version or 0 for step in progress.steps]
     ticks = whole_ticks(min(numbers), max(numbers), look)
     domain = alt.Scale(domain=[min(numbers) - 0.5, max(numbers) + 0.5], nice=False)
-    x = alt.X("version:Q", title="version", scale=domain, axis=alt.Axis(grid=False, values=ticks, format="d"))
+    x = alt.X(
+        "version:Q",
+        title="version",
+        scale=domain,
+        axis=alt.Axis(grid=False, values=ticks, format="d"),
+    )
     upwards = axis_title(f"mean {progress.measure.name}", 0.5 * look.height)
-    y = alt.Y("low:Q", title=upwards, scale=alt.Scale(zero=False, nice=True), axis=alt.Axis(tickCount=5))
+    y = alt.Y(
+        "low:Q", title=upwards, scale=alt.Scale(zero=False, nice=True), axis=alt.Axis(tickCount=5)
+    )
     palette, keys = look.palette, [_BEST, _EQUAL]
     line = {
         "color": named_colours(keys, [palette.run, palette.faint], look),
@@ -72,8 +96,12 @@ def _draw(progress: Progress, title: str, subtitle: str, look: Look) -> Any:
     layers = [
         equal.mark_area(opacity=0.2, color=palette.faint).encode(x=x, y="first:Q", y2="reach:Q"),
         equal.mark_line(strokeWidth=1).encode(x=x, y="reach:Q", **line),
-        own.mark_rule(strokeWidth=1.5, color=palette.faint).encode(x=x, y=y, y2="high:Q", tooltip=told),
+        own.mark_rule(strokeWidth=1.5, color=palette.faint).encode(
+            x=x, y=y, y2="high:Q", tooltip=told
+        ),
         own.mark_line(interpolate="step-after").encode(x=x, y="best:Q", **line),
-        own.mark_point(filled=True, size=60, opacity=1, color=palette.run).encode(x=x, y="mean:Q", tooltip=told),
+        own.mark_point(filled=True, size=60, opacity=1, color=palette.run).encode(
+            x=x, y="mean:Q", tooltip=told
+        ),
     ]
     return dressed(layers, look, title, subtitle)

@@ -34,7 +34,10 @@ def ranks_figure(answer: Answer, compared: Compared, spread: RankIntervals | Non
     )
     caption += first_on_note(spread)
     columns = ["Run", "Rank", "low", "high", "Ranked first"]
-    table = [[row["run"], str(row["rank"]), str(row["low"]), str(row["high"]), row["first"]] for row in rows]
+    table = [
+        [row["run"], str(row["rank"]), str(row["low"]), str(row["high"]), row["first"]]
+        for row in rows
+    ]
     title = f"{compared.measure.name}: rank uncertainty"
     qrels, shown = answer.entrants.qrels, (len(rows), compared.pairs.runs)
     return Figure(
@@ -71,11 +74,17 @@ def _draw(rows: list[dict[str, Any]], runs: int, title: str, look: Look) -> Any:
     y = alt.Y("row:O", title=None, axis=alt.Axis(**axis))
     last = max(row["high"] for row in rows)
     ranks = alt.Axis(format="d", values=whole_ticks(1, last, look))
-    x = alt.X("low:Q", title="rank", scale=alt.Scale(domain=[0.5, last + 0.5], nice=False), axis=ranks)
+    x = alt.X(
+        "low:Q", title="rank", scale=alt.Scale(domain=[0.5, last + 0.5], nice=False), axis=ranks
+    )
     told = ["run:N", "rank:Q", "low:Q", "high:Q", alt.Tooltip("first:N", title="ranked first")]
     base = marks({"row": place, **row} for place, row in enumerate(rows))
     layers = [
-        base.mark_rule(strokeWidth=3, opacity=0.45, color=palette.run).encode(x=x, x2="high:Q", y=y, tooltip=told),
-        base.mark_point(filled=True, opacity=1, size=70, color=palette.run).encode(x="rank:Q", y=y, tooltip=told),
+        base.mark_rule(strokeWidth=3, opacity=0.45, color=palette.run).encode(
+            x=x, x2="high:Q", y=y, tooltip=told
+        ),
+        base.mark_point(filled=True, opacity=1, size=70, color=palette.run).encode(
+            x="rank:Q", y=y, tooltip=told
+        ),
     ]
     return dressed(layers, look, title, f"of {runs} runs, over bootstrap samples of the topics")

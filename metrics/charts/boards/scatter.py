@@ -32,7 +32,11 @@ def scatter_figure(
     """Draw a point for each ranked run of the board with both means, and its intervals if there are any; the names of
     up to 12 runs that have room, the baseline first. Raise InvalidInput if there is no such run."""
     ranked = [row for row in board.rows if row.rank is not None]
-    shown = [row for row in ranked if None not in (row.values[across.name][0], row.values[upwards.name][0])]
+    shown = [
+        row
+        for row in ranked
+        if None not in (row.values[across.name][0], row.values[upwards.name][0])
+    ]
     if not shown:
         message = f"no ranked run that is shown has a mean of both {across.name} and {upwards.name}"
         raise InvalidInput(message, code="nothing_to_draw", pointer="x")
@@ -40,24 +44,34 @@ def scatter_figure(
     ends = {"x": within_range(intervals, across), "y": within_range(intervals, upwards)}
     points: list[dict[str, Any]] = []
     for row in shown:
-        point: dict[str, Any] = {"run": names[row.run], "rank": row.rank, "baseline": str(row.run.pk) == baseline}
+        point: dict[str, Any] = {
+            "run": names[row.run],
+            "rank": row.rank,
+            "baseline": str(row.run.pk) == baseline,
+        }
         point |= {"x": row.values[across.name][0], "y": row.values[upwards.name][0]}
         for axis, found in ends.items():
             if row.evaluation.pk in found:
                 point[f"{axis}low"], point[f"{axis}high"] = found[row.evaluation.pk]
         points.append(point)
     with_intervals = any("xlow" in point or "ylow" in point for point in points)
-    interval = f", each with its {100 * confidence:g}% confidence intervals" if with_intervals else ""
+    interval = (
+        f", each with its {100 * confidence:g}% confidence intervals" if with_intervals else ""
+    )
     held = next((f"; baseline: {point['run']}" for point in points if point["baseline"]), "")
     count = f"{len(points):,} of {board.ranked:,} ranked runs{interval}{held}"
-    table = [[point["run"], figure(across, point["x"]), figure(upwards, point["y"])] for point in points]
+    table = [
+        [point["run"], figure(across, point["x"]), figure(upwards, point["y"])] for point in points
+    ]
     return Figure(
         "scatter", f"Mean {upwards.name} over mean {across.name} of {count}.", ["Run", across.name, upwards.name],
         table, lambda look: _draw(points, across.name, upwards.name, count, look),
     ).drawn_from(board.qrels.collection, board.qrels.version, measure=upwards.name)  # fmt: skip
 
 
-def _draw(points: list[dict[str, Any]], across: str, upwards: str, subtitle: str, look: Look) -> Any:
+def _draw(
+    points: list[dict[str, Any]], across: str, upwards: str, subtitle: str, look: Look
+) -> Any:
     palette, (width, height) = look.palette, look.plot
     (left, right), (bottom, top) = _ends(points, "x"), _ends(points, "y")
     ticks = 4 if look.narrow else 8
@@ -73,14 +87,28 @@ def _draw(points: list[dict[str, Any]], across: str, upwards: str, subtitle: str
         return alt.Y(f"{field}:Q", title=title, scale=scale, axis=alt.Axis(tickCount=ticks))
 
     means = (("x", across), ("y", upwards))
-    told = ["run:N", "rank:Q", *(alt.Tooltip(f"{axis}:Q", format=".4f", title=title) for axis, title in means)]
+    told = [
+        "run:N",
+        "rank:Q",
+        *(alt.Tooltip(f"{axis}:Q", format=".4f", title=title) for axis, title in means),
+    ]
     across_rule, upwards_rule = (
-        marks(point for point in points if f"{axis}low" in point).mark_rule(color=palette.faint, opacity=0.5)
+        marks(point for point in points if f"{axis}low" in point).mark_rule(
+            color=palette.faint, opacity=0.5
+        )
         for axis in ("x", "y")
     )
-    dots = marks(points).mark_point(filled=True, size=45, opacity=0.4 if len(points) > _MOST_SOLID else 0.9)
-    colour = {"condition": [{"test": "datum.baseline", "value": palette.other}], "value": palette.run}
-    places = [((point["x"] - left) / (right - left), (top - point["y"]) / (top - bottom)) for point in points]
+    dots = marks(points).mark_point(
+        filled=True, size=45, opacity=0.4 if len(points) > _MOST_SOLID else 0.9
+    )
+    colour = {
+        "condition": [{"test": "datum.baseline", "value": palette.other}],
+        "value": palette.run,
+    }
+    places = [
+        ((point["x"] - left) / (right - left), (top - point["y"]) / (top - bottom))
+        for point in points
+    ]
     first = sorted(range(len(points)), key=lambda at: not points[at]["baseline"])
     layers = [
         across_rule.encode(x=x("xlow"), x2="xhigh:Q", y=y()),
@@ -93,7 +121,12 @@ def _draw(points: list[dict[str, Any]], across: str, upwards: str, subtitle: str
 
 def _ends(points: list[dict[str, Any]], axis: str) -> tuple[float, float]:
     """Return the ends of an axis: those of the points and their intervals, and a margin."""
-    values = [point[name] for point in points for name in (axis, f"{axis}low", f"{axis}high") if name in point]
+    values = [
+        point[name]
+        for point in points
+        for name in (axis, f"{axis}low", f"{axis}high")
+        if name in point
+    ]
     low, high = min(values), max(values)
     margin = _MARGIN * (high - low) or 0.05 * abs(high) or 0.05
     return low - margin, high + margin

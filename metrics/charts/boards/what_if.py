@@ -62,7 +62,9 @@ def _draw(rows: list[dict[str, Any]], measures: list[str], look: Look) -> Any:
     # Thin lines below thick ones.
     for far in sorted({point["far"] for point in points}):
         drawn = marks(point for point in points if point["far"] == far)
-        drawn = drawn.mark_line(point=True, strokeWidth=2.5 if far else 1.2, opacity=1 if far else 0.6)
+        drawn = drawn.mark_line(
+            point=True, strokeWidth=2.5 if far else 1.2, opacity=1 if far else 0.6
+        )
         colour = {
             "condition": [{"test": "datum.rise > 0", "value": palette.run},
                           {"test": "datum.rise < 0", "value": palette.other}],
@@ -71,10 +73,22 @@ def _draw(rows: list[dict[str, Any]], measures: list[str], look: Look) -> Any:
         layers.append(drawn.encode(**axes, detail="run:N", color=colour, tooltip=tooltip))
     for side, align, dx in zip(_SIDES, ("right", "left"), (-10, 10), strict=True):
         own = marks(point for point in points if point["side"] == side)
-        mark: dict[str, Any] = {"align": align, "dx": dx, "baseline": "middle", "fontSize": _LETTERS, "limit": 0}
-        layers.append(own.mark_text(**mark, color=palette.text).encode(**axes, text="label:N", tooltip=tooltip))
+        mark: dict[str, Any] = {
+            "align": align,
+            "dx": dx,
+            "baseline": "middle",
+            "fontSize": _LETTERS,
+            "limit": 0,
+        }
+        layers.append(
+            own.mark_text(**mark, color=palette.text).encode(
+                **axes, text="label:N", tooltip=tooltip
+            )
+        )
     same = measures[0] == measures[1]
-    subtitle = f"{measures[0]} on both sides" if same else f"left by {measures[0]}, right by {measures[1]}"
+    subtitle = (
+        f"{measures[0]} on both sides" if same else f"left by {measures[0]}, right by {measures[1]}"
+    )
     return dressed(layers, look, "Ranks under the two measures", subtitle)
 
 
@@ -84,8 +98,16 @@ def _points(rows: list[dict[str, Any]], look: Look) -> Iterator[dict[str, Any]]:
     runs = [row["run"] for row in rows]
     labels = dict(zip(runs, shortened_names(runs, room, _LETTERS), strict=True))
     for side, own, other in zip(_SIDES, ("before", "after"), ("after", "before"), strict=True):
-        for place, row in enumerate(sorted(rows, key=lambda row: (row[own], row[other], row["run"]))):
-            yield {**row, "side": side, "place": place, "rank": row[own], "label": f"{row[own]}  {labels[row['run']]}"}
+        for place, row in enumerate(
+            sorted(rows, key=lambda row: (row[own], row[other], row["run"]))
+        ):
+            yield {
+                **row,
+                "side": side,
+                "place": place,
+                "rank": row[own],
+                "label": f"{row[own]}  {labels[row['run']]}",
+            }
 
 
 def _axes(measures: list[str], look: Look) -> dict[str, Any]:
@@ -98,5 +120,7 @@ def _axes(measures: list[str], look: Look) -> dict[str, Any]:
     )  # fmt: skip
     return {
         "x": alt.X("side:N", sort=_SIDES, title=None, axis=axis, scale=alt.Scale(padding=0.9)),
-        "y": alt.Y("place:Q", axis=None, scale=alt.Scale(reverse=True, zero=False, nice=False, padding=8)),
+        "y": alt.Y(
+            "place:Q", axis=None, scale=alt.Scale(reverse=True, zero=False, nice=False, padding=8)
+        ),
     }

@@ -26,7 +26,9 @@ class Beside(NamedTuple):
     high: float
 
 
-def median_difference_figure(topics: Sequence[Beside], *, measure: str, run: str, reference: str) -> Figure:
+def median_difference_figure(
+    topics: Sequence[Beside], *, measure: str, run: str, reference: str
+) -> Figure:
     """Draw a bar for each topic: the value minus the median, largest difference first, with the range of the reference
     set as a line behind. Topics without a value or a median are left out."""
     known = [one for one in topics if math.isfinite(one.value) and math.isfinite(one.median)]
@@ -37,7 +39,10 @@ def median_difference_figure(topics: Sequence[Beside], *, measure: str, run: str
         f"lower on {below}, equal on {len(ordered) - above - below}. Lines go from the lowest to the highest value."
     )
     rows = [[one.topic, f"{one.value - one.median:+.4f}"] for one in ordered[:_MOST_ROWS]]
-    title, subtitle = f"{measure} of {run} minus the median", f"{reference}; lines: lowest to highest value"
+    title, subtitle = (
+        f"{measure} of {run} minus the median",
+        f"{reference}; lines: lowest to highest value",
+    )
     return Figure(
         "difference",
         caption,
@@ -61,13 +66,17 @@ def _layers(ordered: list[Beside], look: Look) -> list[Any]:
             labelOverlap=False,
         )  # fmt: skip
     x = alt.X("place:O", title="topics", axis=axis, scale=alt.Scale(padding=0.3))
-    y = alt.Y("value:Q", title=axis_title("difference", 0.5 * look.height), axis=alt.Axis(tickCount=5))
+    y = alt.Y(
+        "value:Q", title=axis_title("difference", 0.5 * look.height), axis=alt.Axis(tickCount=5)
+    )
     palette = look.palette
     colour = alt.condition("datum.value < 0", alt.value(palette.other), alt.value(palette.run))
     ranges = marks(rows).mark_rule(color=palette.faint, strokeWidth=1.5, opacity=0.7)
     zero = marks([{"at": 0}]).mark_rule(color=palette.text, strokeWidth=1)
     return [
-        ranges.encode(x=x, y=alt.Y("low:Q", title=axis_title("difference", 0.5 * look.height)), y2="high:Q"),
+        ranges.encode(
+            x=x, y=alt.Y("low:Q", title=axis_title("difference", 0.5 * look.height)), y2="high:Q"
+        ),
         marks(rows).mark_bar().encode(x=x, y=y, color=colour, tooltip=["topic:N", "value:Q"]),
         zero.encode(y="at:Q"),
     ]

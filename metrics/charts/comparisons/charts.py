@@ -48,7 +48,10 @@ def _ranks(answer: Answer, query: Query) -> Figure:
     return ranks_figure(answer, compared, read_rank_intervals(compared, answer.query.options))
 
 
-ANSWER_CHARTS: dict[str, Callable[[Answer, Query], Figure]] = {"significance": _significance, "ranks": _ranks}
+ANSWER_CHARTS: dict[str, Callable[[Answer, Query], Figure]] = {
+    "significance": _significance,
+    "ranks": _ranks,
+}
 
 
 def _chosen(answer: Answer, query: Query) -> tuple[Compared, Family]:
@@ -57,11 +60,17 @@ def _chosen(answer: Answer, query: Query) -> tuple[Compared, Family]:
     measure = measure_in(query, "measures", answer.results[0].measure.name, documents)
     compared = next((one for one in answer.results if one.measure == measure), None)
     if compared is None:
-        raise InvalidInput(f"{measure.name} is not part of this comparison", code="unknown_measure", pointer="measures")
+        raise InvalidInput(
+            f"{measure.name} is not part of this comparison",
+            code="unknown_measure",
+            pointer="measures",
+        )
     test = query.get("tests") or compared.families[0].test
     family = next((one for one in compared.families if one.test == test), None)
     if family is None:
-        raise InvalidInput(f"{test[:40]!r} is not part of this comparison", code="unknown_test", pointer="tests")
+        raise InvalidInput(
+            f"{test[:40]!r} is not part of this comparison", code="unknown_test", pointer="tests"
+        )
     return compared, family
 
 
@@ -81,12 +90,16 @@ def _asked(draw: Callable[[Answer, Query], Figure]) -> Callable[[Collection, Que
 
 def _curves(collection: Collection, query: Query, reader: Any) -> Figure:
     chosen = choose_together(collection=collection, query=together_query(query, collection, reader))
-    return curves_together_figure(read_curves_together(evaluations=chosen, query=curve_query(query)))
+    return curves_together_figure(
+        read_curves_together(evaluations=chosen, query=curve_query(query))
+    )
 
 
 def _precision_recall(collection: Collection, query: Query, reader: Any) -> Figure:
     chosen = choose_together(collection=collection, query=together_query(query, collection, reader))
-    return recall_together_figure(read_recall_together(evaluations=chosen, query=recall_query(query)))
+    return recall_together_figure(
+        read_recall_together(evaluations=chosen, query=recall_query(query))
+    )
 
 
 def _rankings(collection: Collection, query: Query) -> Figure:
@@ -94,7 +107,9 @@ def _rankings(collection: Collection, query: Query) -> Figure:
     chosen = choose_together(collection=collection, query=runs)
     if len(chosen) != 2:
         message = f"the chart shows two rankings: runs=<id of a>,<id of b>; found {len(chosen)}"
-        raise StatisticsError(message, code="too_few_runs" if len(chosen) < 2 else "too_many_runs", pointer="runs")
+        raise StatisticsError(
+            message, code="too_few_runs" if len(chosen) < 2 else "too_many_runs", pointer="runs"
+        )
     found = read_two_rankings(a=chosen[0], b=chosen[1], topic_id=topic_in(query))
     return two_rankings_figure(found).drawn_from(collection, chosen[0].qrels.version)
 

@@ -25,10 +25,20 @@ def power_figure(design: Design) -> Figure:
         f"uncorrected). Below {design.query.alpha:g}: {shares}."
     )
     figures = [
-        [one.measure.name, f"{one.power.share:.1%}", f"{one.power.needed:.4f}", f"{one.power.typical:.4f}"]
+        [
+            one.measure.name,
+            f"{one.power.share:.1%}",
+            f"{one.power.needed:.4f}",
+            f"{one.power.typical:.4f}",
+        ]
         for one in design.measures
     ]
-    columns = ["Measure", "Pairs separated", "Difference that every pair needs", "That half of them need"]
+    columns = [
+        "Measure",
+        "Pairs separated",
+        "Difference that every pair needs",
+        "That half of them need",
+    ]
     names = [one.measure.name for one in design.measures]
     return Figure(
         "power", caption, columns, figures, lambda look: _draw(design, pairs, look), with_legend(names)
@@ -47,14 +57,22 @@ def _draw(design: Design, pairs: int, look: Look) -> Any:
     ]
     names = [one.measure.name for one in design.measures]
     palette = look.palette.systems
-    colours = named_colours(names, [palette[place % len(palette)] for place in range(len(names))], look)
-    x = alt.X("pair:Q", title="pairs of runs, by descending p", axis=alt.Axis(format="d", tickMinStep=1))
+    colours = named_colours(
+        names, [palette[place % len(palette)] for place in range(len(names))], look
+    )
+    x = alt.X(
+        "pair:Q", title="pairs of runs, by descending p", axis=alt.Axis(format="d", tickMinStep=1)
+    )
     y = alt.Y("p:Q", title="p", scale=alt.Scale(domain=[0, 1]))
     curves = marks(rows).mark_line(strokeWidth=2)
-    level = marks([{"p": design.query.alpha}]).mark_rule(strokeDash=[4, 3], color=look.palette.faint)
+    level = marks([{"p": design.query.alpha}]).mark_rule(
+        strokeDash=[4, 3], color=look.palette.faint
+    )
     layers = [
         level.encode(y="p:Q"),
-        curves.encode(x=x, y=y, color=colours, tooltip=["line:N", "pair:Q", alt.Tooltip("p:Q", format=".4f")]),
+        curves.encode(
+            x=x, y=y, color=colours, tooltip=["line:N", "pair:Q", alt.Tooltip("p:Q", format=".4f")]
+        ),
     ]
     subtitle = f"pairs below the dashed line have p under {design.query.alpha:g}"
     return dressed(layers, look, "Which pairs of runs the measures separate", subtitle)

@@ -56,7 +56,9 @@ class _Cell:
         return f"{'better' if self.better > 0 else 'worse'}, p < {bounds[-1]:g}"
 
 
-def significance_figure(answer: Answer, compared: Compared, family: Family, *, address: str) -> Figure:
+def significance_figure(
+    answer: Answer, compared: Compared, family: Family, *, address: str
+) -> Figure:
     """Draw a cell for each two runs, best first; `address` and both ids is where they are compared alone.
 
     StatisticsError for a comparison with a baseline, which has no such matrix, and for more than MAX_DRAWN runs.
@@ -70,7 +72,10 @@ def significance_figure(answer: Answer, compared: Compared, family: Family, *, a
     alpha, order = answer.query.rule.alpha, list(names.values())
     found = sum(cell.kind(alpha) != _NONE for cell in cells) // 2
     reasons = [REASONS[reason] for reason in family.verdicts.withheld.tolist()]
-    counted = [f"{found:,} of {len(cells) // 2:,} pairs differ significantly.", *withheld_pairs(reasons)]
+    counted = [
+        f"{found:,} of {len(cells) // 2:,} pairs differ significantly.",
+        *withheld_pairs(reasons),
+    ]
     if compared.topics < MIN_TOPICS:
         counted = [too_few(compared.topics)]
     caption = (
@@ -91,7 +96,11 @@ def _cells(answer: Answer, compared: Compared, family: Family) -> Iterator[_Cell
     names = names_of(list(runs.values()))
     lower, verdicts = compared.measure.definition.lower_is_better, family.verdicts
     first, second = (side.tolist() for side in compared.pairs.indices())
-    figures = (family.result.difference.tolist(), verdicts.better(lower).tolist(), family.adjusted.tolist())
+    figures = (
+        family.result.difference.tolist(),
+        verdicts.better(lower).tolist(),
+        family.adjusted.tolist(),
+    )
     for i, j, difference, better, p_value, withheld in zip(
         first, second, *figures, (verdicts.withheld > 0).tolist(), strict=True
     ):
@@ -99,13 +108,20 @@ def _cells(answer: Answer, compared: Compared, family: Family) -> Iterator[_Cell
             for a, b, sign in ((i, j, 1), (j, i, -1)):
                 row, column, pair = names[runs[a]], names[runs[b]], f"{runs[a].pk},{runs[b].pk}"
                 ahead = -sign * difference if lower else sign * difference
-                yield _Cell(row, column, sign * difference, ahead, sign * better, p_value, withheld, pair)
+                yield _Cell(
+                    row, column, sign * difference, ahead, sign * better, p_value, withheld, pair
+                )
 
 
 def _table(order: list[str], cells: list[_Cell]) -> tuple[list[str], list[list[str]]]:
     """Return corrected p values with a sign for the direction."""
-    texts = {(cell.row, cell.column): f"{_sign(cell)} {probability(cell.p_value)}".strip() for cell in cells}
-    return ["Run", *order], [[row, *(texts.get((row, column), "") for column in order)] for row in order]
+    texts = {
+        (cell.row, cell.column): f"{_sign(cell)} {probability(cell.p_value)}".strip()
+        for cell in cells
+    }
+    return ["Run", *order], [
+        [row, *(texts.get((row, column), "") for column in order)] for row in order
+    ]
 
 
 def _sign(cell: _Cell) -> str:
@@ -114,16 +130,26 @@ def _sign(cell: _Cell) -> str:
     return "\N{PLUS SIGN}" if cell.ahead > 0 else "\N{MINUS SIGN}"
 
 
-def _draw(cells: list[_Cell], order: list[str], alpha: float, title: str, address: str, look: Look) -> Any:
+def _draw(
+    cells: list[_Cell], order: list[str], alpha: float, title: str, address: str, look: Look
+) -> Any:
     palette = look.palette
     colours = [*reversed(palette.levels[:3]), palette.grid, *palette.losses]
     points = list(_points(cells, order, alpha, look))
     axes = _axes(order, look)
     # From surely better to surely worse.
     bounds = [f"p < {step * alpha:g}" for step in _STEPS]
-    kinds = [*(f"better, {bound}" for bound in reversed(bounds)), _NONE, *(f"worse, {bound}" for bound in bounds)]
+    kinds = [
+        *(f"better, {bound}" for bound in reversed(bounds)),
+        _NONE,
+        *(f"worse, {bound}" for bound in bounds),
+    ]
     legend = alt.Legend(
-        title=None, orient="bottom", columns=2 if look.narrow else 4, symbolType="square", columnPadding=26
+        title=None,
+        orient="bottom",
+        columns=2 if look.narrow else 4,
+        symbolType="square",
+        columnPadding=26,
     )
     encodings: dict[str, Any] = {
         "color": alt.Color("kind:N", scale=alt.Scale(domain=kinds, range=colours), legend=legend),
@@ -145,7 +171,9 @@ def _draw(cells: list[_Cell], order: list[str], alpha: float, title: str, addres
     return dressed(layers, look, title, f"the row against the column, best first{told}")
 
 
-def _points(cells: list[_Cell], order: list[str], alpha: float, look: Look) -> Iterator[dict[str, Any]]:
+def _points(
+    cells: list[_Cell], order: list[str], alpha: float, look: Look
+) -> Iterator[dict[str, Any]]:
     places = {name: place for place, name in enumerate(order)}
     for cell in cells:
         kind = cell.kind(alpha)

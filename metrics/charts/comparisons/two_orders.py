@@ -27,7 +27,9 @@ def two_orders_figure(collection: Collection, answer: Orders, pair: OrderPair) -
     )
     rows: list[dict[str, Any]] = [
         {"run": names[run], "a": before, "b": after, "change": abs(change)}
-        for run, before, after, change in zip(answer.runs, a.ranks, b.ranks, pair.changes, strict=True)
+        for run, before, after, change in zip(
+            answer.runs, a.ranks, b.ranks, pair.changes, strict=True
+        )
     ]
     rows.sort(key=lambda row: (row["a"], row["b"]))
     figures = [[row["run"], str(row["a"]), str(row["b"])] for row in rows]
@@ -53,13 +55,19 @@ def _draw(rows: list[dict[str, Any]], titles: tuple[str, str], look: Look) -> An
     x = alt.X("a:Q", title=across, scale=alt.Scale(domain=domain, nice=False), axis=axis)
     # The best runs are at the top on the left.
     upwards = axis_title(f"rank by {titles[1]}", look.plot[1])
-    y = alt.Y("b:Q", title=upwards, scale=alt.Scale(domain=domain, nice=False, reverse=True), axis=axis)
+    y = alt.Y(
+        "b:Q", title=upwards, scale=alt.Scale(domain=domain, nice=False, reverse=True), axis=axis
+    )
     ends = [{"a": 0.5, "b": 0.5}, {"a": last + 0.5, "b": last + 0.5}]
     diagonal = marks(ends).mark_line(color=look.palette.grid, strokeWidth=2).encode(x=x, y=y)
     points = marks(rows).mark_point(filled=True, size=60, opacity=0.85, color=look.palette.run)
     layers = [diagonal, points.encode(x=x, y=y, tooltip=["run:N", "a:Q", "b:Q"])]
     # The runs whose ranks differ most have their names in the chart.
-    furthest = sorted((at for at, row in enumerate(rows) if row["change"]), key=lambda at: -rows[at]["change"])
+    furthest = sorted(
+        (at for at, row in enumerate(rows) if row["change"]), key=lambda at: -rows[at]["change"]
+    )
     places = [((row["a"] - 0.5) / last, (row["b"] - 0.5) / last) for row in rows]
     layers += names_beside(rows, places, look, x=x, y=y, first=furthest[: 2 * MOST_NAMES])
-    return dressed(layers, look, "Two orders of the same runs", "on the line a run has the same rank in both")
+    return dressed(
+        layers, look, "Two orders of the same runs", "on the line a run has the same rank in both"
+    )

@@ -36,7 +36,9 @@ class AskedOfSet:
         """Return the chart with its source; a set that is judged by its own log has no version of the judgements."""
         qrels = self.evaluation.qrels
         versions = [qrels.version] if qrels else []
-        return figure.drawn_from(self.evaluation.session_set.collection, *versions, measure=measure.name)
+        return figure.drawn_from(
+            self.evaluation.session_set.collection, *versions, measure=measure.name
+        )
 
     def chosen(self, selection: SessionSelection) -> ChosenSessions:
         return choose_sessions(evaluation=self.evaluation, selection=selection, whole=self.whole)
@@ -55,14 +57,18 @@ def _curves(asked: AskedOfSet) -> Figure:
     measure = curve_measure_in(asked.query)
     chosen = asked.chosen(selection_in(asked.query))
     drawn = read_session_curves(chosen=chosen, measure=measure, length=MOST_PLACES)
-    return asked.source_of(session_curves_figure(chosen, drawn, asked.places, measure=measure), measure)
+    return asked.source_of(
+        session_curves_figure(chosen, drawn, asked.places, measure=measure), measure
+    )
 
 
 def _queries(asked: AskedOfSet) -> Figure:
     measure = curve_measure_in(asked.query)
     chosen = asked.chosen(selection_in(asked.query))
     drawn = read_query_curves(chosen=chosen, measure=measure)
-    return asked.source_of(query_curves_figure(chosen, drawn, asked.places, measure=measure), measure)
+    return asked.source_of(
+        query_curves_figure(chosen, drawn, asked.places, measure=measure), measure
+    )
 
 
 def _sessions(asked: AskedOfSet) -> Figure:
@@ -77,8 +83,12 @@ def _sessions(asked: AskedOfSet) -> Figure:
         system = session.system.decode() if selection.system is None else selection.system
         topic = session.topic_id.decode() if selection.topic is None else selection.topic
         chosen = asked.chosen(replace(selection, system=system, topic=topic))
-    drawn = read_session_curves(chosen=chosen, measure=measure, length=MOST_PLACES_OF_EACH, per_session=True)
-    return asked.source_of(each_session_figure(chosen, drawn, asked.places, measure=measure), measure)
+    drawn = read_session_curves(
+        chosen=chosen, measure=measure, length=MOST_PLACES_OF_EACH, per_session=True
+    )
+    return asked.source_of(
+        each_session_figure(chosen, drawn, asked.places, measure=measure), measure
+    )
 
 
 def _session(asked: AskedOfSet) -> Figure:
@@ -104,5 +114,8 @@ SESSION_CHART_READS: Reads = {
     "curves": _SELECTED,
     "queries": _SELECTED,
     "sessions": _SELECTED,
-    "session": (_MEASURE, parameter("session", "its id or its number in the log, default: the first")),
+    "session": (
+        _MEASURE,
+        parameter("session", "its id or its number in the log, default: the first"),
+    ),
 }

@@ -52,9 +52,14 @@ def session_curves_figure(
     session has a value."""
     lines = sorted(_lines(chosen, drawn, places), key=lambda line: line.place)
     if not lines:
-        raise InvalidInput("no session here has a value, so there is nothing to draw", code="nothing_to_draw")
+        raise InvalidInput(
+            "no session here has a value, so there is nothing to draw", code="nothing_to_draw"
+        )
     depth, shown = setting_of(measure)[0].depth, lines[:MOST_SYSTEMS]
-    ends = ", ".join(f"{line.name} at {line.values[-1]:.4f} ({counted(line.sessions, 'session')})" for line in shown)
+    ends = ", ".join(
+        f"{line.name} at {line.values[-1]:.4f} ({counted(line.sessions, 'session')})"
+        for line in shown
+    )
     only = f" Only {chosen.selection.words}." if chosen.selection.words else ""
     caption = (
         f"{measure.name} at each position of a session, {depth:,} for each query, the mean of each system's sessions."
@@ -67,7 +72,10 @@ def session_curves_figure(
     length, vectors = len(shown[0].values), [*(line.values for line in shown), *ideals.values()]
     # At the first place and at the end of each query.
     ends_of_queries = sorted({1, *range(depth, length + 1, depth), length})[:MOST_ROWS]
-    rows = [[str(place), *(f"{vector[place - 1]:.4f}" for vector in vectors)] for place in ends_of_queries]
+    rows = [
+        [str(place), *(f"{vector[place - 1]:.4f}" for vector in vectors)]
+        for place in ends_of_queries
+    ]
     subtitle = "; ".join(filter(None, [measure.name, chosen.selection.words, "dashed: the ideal"]))
     named = [*(line.name for line in shown), *(ideals if len(ideals) == 1 else ())]
     return Figure(
@@ -76,12 +84,16 @@ def session_curves_figure(
     )  # fmt: skip
 
 
-def _lines(chosen: ChosenSessions, drawn: SessionCurves, places: Mapping[str, int]) -> Iterator[_Line]:
+def _lines(
+    chosen: ChosenSessions, drawn: SessionCurves, places: Mapping[str, int]
+) -> Iterator[_Line]:
     for index, name in enumerate(chosen.judged.systems):
         sessions = int(drawn.curves.count[index])
         if sessions and drawn.curves.values.shape[1]:
             label = system_label(chosen.evaluation.session_set, name.decode())
-            yield _Line(label, places[label], sessions, drawn.curves.values[index], drawn.ideal[index])
+            yield _Line(
+                label, places[label], sessions, drawn.curves.values[index], drawn.ideal[index]
+            )
 
 
 def _ideals(lines: list[_Line]) -> dict[str, Floats]:
@@ -91,7 +103,9 @@ def _ideals(lines: list[_Line]) -> dict[str, Floats]:
     return {f"ideal of {line.name}": line.ideal for line in lines}
 
 
-def _draw_curves(lines: list[_Line], depth: int, measure: Measure, subtitle: str, look: Look) -> Any:
+def _draw_curves(
+    lines: list[_Line], depth: int, measure: Measure, subtitle: str, look: Look
+) -> Any:
     length, colours = (
         len(lines[0].values),
         colours_of(((line.name, line.place) for line in lines), look.palette.systems),
@@ -105,7 +119,10 @@ def _draw_curves(lines: list[_Line], depth: int, measure: Measure, subtitle: str
         for name, values in ideals.items()
         for point in points(name if len(ideals) == 1 else name.removeprefix("ideal of "), values)
     ]
-    encoded = {"x": positions(length, depth, look), "y": upward([*drawn, *dashed], measure.definition.name)}
+    encoded = {
+        "x": positions(length, depth, look),
+        "y": upward([*drawn, *dashed], measure.definition.name),
+    }
     encoded["color"] = named_colours(list(colours), list(colours.values()), look)
     if len(ideals) == 1:
         encoded["strokeDash"] = named_dashes(list(colours), ["ideal"], look)
@@ -125,7 +142,10 @@ def one_session_figure(shown: ShownSession, *, measure: Measure) -> Figure:
     """
     length, name = min(len(shown.vector), MOST_PLACES), shown.session.session_id.decode()
     if not length:
-        raise InvalidInput("no position of this session counts, so there is nothing to draw", code="nothing_to_draw")
+        raise InvalidInput(
+            "no position of this session counts, so there is nothing to draw",
+            code="nothing_to_draw",
+        )
     caption = (
         f"Session {name}, {len(shown.queries):,} {'query' if len(shown.queries) == 1 else 'queries'}: discounted gain "
         f"adds up to {shown.vector[-1]:.4f}, the ideal session's to {shown.ideal[-1]:.4f}."
@@ -135,7 +155,13 @@ def one_session_figure(shown: ShownSession, *, measure: Measure) -> Figure:
     if len(shown.vector) > length:
         caption += f" Showing the first {length:,} of {len(shown.vector):,} positions."
     columns = ["Query", "Position", "Cumulated gain", "Ideal", "Gain / ideal"]
-    return Figure("session", caption, columns, _ends(shown), lambda look: _draw_session(shown, length, measure, look))
+    return Figure(
+        "session",
+        caption,
+        columns,
+        _ends(shown),
+        lambda look: _draw_session(shown, length, measure, look),
+    )
 
 
 def _ends(shown: ShownSession) -> list[list[str]]:
@@ -168,7 +194,11 @@ def _draw_session(shown: ShownSession, length: int, measure: Measure, look: Look
         layers.append(askable(drawn))
     setting = setting_of(measure)[0]
     session = shown.session
-    named = (("topic", session.topic_id), ("searcher", session.searcher), ("system", session.system))
+    named = (
+        ("topic", session.topic_id),
+        ("searcher", session.searcher),
+        ("system", session.system),
+    )
     whose = ", ".join(f"{what} {name.decode()}" for what, name in named if name)
     subtitle = f"{whose}; {measure.name}: cumulated discounted gain over {setting.depth:,} positions of each query"
     return dressed(layers, look, f"Session {session.session_id.decode()}", subtitle)
@@ -179,7 +209,10 @@ def _boundaries(starts: list[int], across: Any, look: Look) -> list[Any]:
     rules = [{"place": start + 0.5} for start in starts[1:]]
     room = 1 + len(starts) // (TICKS_NARROW if look.narrow else TICKS)
     labels = [
-        {"place": start + 1, "text": str(number) if look.narrow or len(starts) > 10 else f"query {number}"}
+        {
+            "place": start + 1,
+            "text": str(number) if look.narrow or len(starts) > 10 else f"query {number}",
+        }
         for number, start in enumerate(starts, 1)
         if number % room == 0 or room == 1
     ]

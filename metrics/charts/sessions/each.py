@@ -35,9 +35,13 @@ def each_session_figure(
     """
     vectors, (setting, normalised) = drawn.vectors, setting_of(measure)
     view = chosen.judged.view
-    sessions = np.flatnonzero(have_vectors(view, setting, normalised=normalised is not None)).tolist()
+    sessions = np.flatnonzero(
+        have_vectors(view, setting, normalised=normalised is not None)
+    ).tolist()
     if vectors is None or not sessions or not drawn.curves.values.shape[1]:
-        raise InvalidInput("no session here has a value, so there is nothing to draw", code="nothing_to_draw")
+        raise InvalidInput(
+            "no session here has a value, so there is nothing to draw", code="nothing_to_draw"
+        )
     mean, shown = drawn.curves.values[0], sessions[:MOST_SESSIONS]
     length = len(mean)
     matrix = vectors.matrix(length)[shown]
@@ -65,10 +69,17 @@ def each_session_figure(
     )  # fmt: skip
 
 
-def _draw(lines: dict[str, Floats], mean: Floats, system: tuple[str, int], subtitle: str, look: Look) -> Any:
+def _draw(
+    lines: dict[str, Floats], mean: Floats, system: tuple[str, int], subtitle: str, look: Look
+) -> Any:
     (colour,) = colours_of([system], look.palette.systems).values()
     drawn = [
-        {"line": _MEAN if values is mean else _EACH, "session": name, "place": place, "value": value}
+        {
+            "line": _MEAN if values is mean else _EACH,
+            "session": name,
+            "place": place,
+            "value": value,
+        }
         for name, values in [*lines.items(), (_MEAN, mean)]
         for place, value in enumerate(values.tolist(), 1)
     ]
@@ -82,7 +93,9 @@ def _draw(lines: dict[str, Floats], mean: Floats, system: tuple[str, int], subti
     each, thick = ([point for point in drawn if point["line"] == kind] for kind in (_EACH, _MEAN))
     single = len(mean) == 1
     layers = [
-        marks(each).mark_line(strokeWidth=1.5, opacity=0.45, point=single).encode(**encoded, detail="session:N"),
+        marks(each)
+        .mark_line(strokeWidth=1.5, opacity=0.45, point=single)
+        .encode(**encoded, detail="session:N"),
         marks(thick).mark_line(strokeWidth=3.5, point=single).encode(**encoded),
     ]
     if look.live:

@@ -29,10 +29,15 @@ def colours_of(places: Iterable[tuple[str, int]], palette: tuple[str, ...]) -> d
 
 def points(name: str, values: Floats) -> list[dict[str, Any]]:
     """Return the points of a line, places from 1 on."""
-    return [{"line": name, "place": place, "value": value} for place, value in enumerate(values.tolist(), 1)]
+    return [
+        {"line": name, "place": place, "value": value}
+        for place, value in enumerate(values.tolist(), 1)
+    ]
 
 
-def positions(length: int, depth: int | None, look: Look, title: str = "position in the session") -> Any:
+def positions(
+    length: int, depth: int | None, look: Look, title: str = "position in the session"
+) -> Any:
     """Return the axis of positions, or of other places from 1 on; with `depth` the ends of queries are marked, as far
     as there is room."""
     axis: dict[str, Any] = {"grid": depth is not None, "format": "d"}
@@ -56,4 +61,6 @@ def upward(drawn: list[dict[str, Any]], title: str) -> Any:
 def askable(drawn: list[dict[str, Any]]) -> Any:
     """Return an invisible layer that the pointer finds."""
     told = ["line:N", "place:Q", alt.Tooltip("value:Q", format=".4f")]
-    return marks(drawn).mark_point(size=120, opacity=0).encode(x="place:Q", y="value:Q", tooltip=told)
+    return (
+        marks(drawn).mark_point(size=120, opacity=0).encode(x="place:Q", y="value:Q", tooltip=told)
+    )

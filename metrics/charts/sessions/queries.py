@@ -8,7 +8,15 @@ from typing import Any
 
 from metrics.charts.figure import Figure
 from metrics.charts.look import Look, dressed, marks, named_colours, named_dashes, with_legend
-from metrics.charts.sessions.lines import MOST_PLACES, MOST_ROWS, askable, colours_of, points, positions, upward
+from metrics.charts.sessions.lines import (
+    MOST_PLACES,
+    MOST_ROWS,
+    askable,
+    colours_of,
+    points,
+    positions,
+    upward,
+)
 from metrics.engine.grammar import Measure
 from metrics.engine.ranking import Floats
 from metrics.engine.sessions.analyses import Which
@@ -43,11 +51,15 @@ def query_curves_figure(
 
     Source: Järvelin, Price, Delcambre and Nielsen, ECIR 2008, figure 1, which has the last and the other queries.
     """
-    names = [system_label(chosen.evaluation.session_set, name.decode()) for name in chosen.judged.systems]
+    names = [
+        system_label(chosen.evaluation.session_set, name.decode()) for name in chosen.judged.systems
+    ]
     order = sorted(range(len(names)), key=lambda index: places[names[index]])
     with_queries = [index for index in order if drawn.curves["all"].count[index]]
     if not with_queries:
-        raise InvalidInput("no session here has a value, so there is nothing to draw", code="nothing_to_draw")
+        raise InvalidInput(
+            "no session here has a value, so there is nothing to draw", code="nothing_to_draw"
+        )
     lines = [
         _Line(names[index], kind, int(curves.count[index]), curves.values[index][:MOST_PLACES])
         for index in with_queries[:MOST_SYSTEMS]

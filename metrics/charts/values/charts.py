@@ -44,17 +44,23 @@ class Asked:
 
     def source_of(self, figure: Figure, measure: str = "") -> Figure:
         """Return the chart with its source."""
-        return figure.drawn_from(self.run.collection, self.evaluation.qrels.version, measure=measure)
+        return figure.drawn_from(
+            self.run.collection, self.evaluation.qrels.version, measure=measure
+        )
 
 
 def _curve(asked: Asked) -> Figure:
     query = curve_query(asked.query)
     if len(query.measures) > 1:
         raise InvalidInput(
-            "a chart shows one measure; request one chart per measure", code="too_many_measures", pointer="measure"
+            "a chart shows one measure; request one chart per measure",
+            code="too_many_measures",
+            pointer="measure",
         )
     drawn = read_curves(evaluation=asked.evaluation, query=query)[0]
-    figure = curve_figure(drawn.curve, measure=drawn.measure, run=asked.run.tag, confidence=query.confidence)
+    figure = curve_figure(
+        drawn.curve, measure=drawn.measure, run=asked.run.tag, confidence=query.confidence
+    )
     return asked.source_of(figure, drawn.measure.name)
 
 
@@ -70,7 +76,9 @@ def _distribution(asked: Asked) -> Figure:
     collection = asked.run.collection
     measure = measure_in(asked.query, "measure", collection.measures[0], collection.documents)
     values = read_values(evaluation=asked.evaluation, measures=[measure])
-    figure = distribution_figure(values.vectors[measure.name], measure=measure.name, run=asked.run.tag)
+    figure = distribution_figure(
+        values.vectors[measure.name], measure=measure.name, run=asked.run.tag
+    )
     return asked.source_of(figure, measure.name)
 
 
@@ -90,7 +98,9 @@ def _topics(asked: Asked) -> Figure:
     names = {"run": found.a.run.tag, "other": found.b.run.tag}
     differences = list(zip(found.qrels.topic_ids, found.topics.values.tolist(), strict=True))
     runs = f"{asked.run.pk},{other}"
-    ranking = f"{pair_page(asked.run.collection.slug, measure.name, asked.query)}&runs={runs}&topic="
+    ranking = (
+        f"{pair_page(asked.run.collection.slug, measure.name, asked.query)}&runs={runs}&topic="
+    )
     figure = paired_topics_figure(differences, measure=measure.name, **names, ranking=ranking)
     return asked.source_of(figure, measure.name)
 

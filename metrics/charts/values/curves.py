@@ -8,7 +8,16 @@ from typing import Any
 import numpy as np
 
 from metrics.charts.figure import Figure
-from metrics.charts.look import Look, axis_title, dressed, marks, named_colours, named_dashes, whole_ticks, with_legend
+from metrics.charts.look import (
+    Look,
+    axis_title,
+    dressed,
+    marks,
+    named_colours,
+    named_dashes,
+    whole_ticks,
+    with_legend,
+)
 from metrics.charts.vega import alt
 from metrics.engine.curves import Curve
 from metrics.engine.grammar import Measure
@@ -35,7 +44,10 @@ def curve_figure(curve: Curve, *, measure: Measure, run: str, confidence: float 
     columns = ["Rank", run, "low", "high", "ideal"] if band else ["Rank", run, "ideal"]
     ranks = sorted({rank for rank in RANKS_SHOWN if rank <= curve.depth} | {curve.depth})
     vectors = [curve.mean, *(band or ()), curve.ideal_mean]
-    rows = [[str(rank), *(with_minus(f"{vector[rank - 1]:.4f}") for vector in vectors)] for rank in ranks]
+    rows = [
+        [str(rank), *(with_minus(f"{vector[rank - 1]:.4f}") for vector in vectors)]
+        for rank in ranks
+    ]
     return Figure(
         "curve", caption, columns, rows, lambda look: _draw(curve, band, measure.name, run, look),
         with_legend([run, "ideal"]),
@@ -78,7 +90,9 @@ def across(depth: int, look: Look) -> Any:
 def upwards(points: list[dict[str, Any]], measure: str, look: Look) -> Any:
     title = axis_title(measure, 0.5 * look.height)
     top = max(max(point["value"], point.get("high", 0.0)) for point in points)
-    values = alt.Scale(domain=[0, 1] if max(point["value"] for point in points) <= 1 else [0, top], nice=top > 1)
+    values = alt.Scale(
+        domain=[0, 1] if max(point["value"] for point in points) <= 1 else [0, top], nice=top > 1
+    )
     return alt.Y("value:Q", title=title, scale=values, axis=alt.Axis(tickCount=5))
 
 
@@ -99,11 +113,15 @@ def _lines(points: list[dict[str, Any]], measure: str, run: str, look: Look, dep
 def _shade(points: list[dict[str, Any]], look: Look) -> Any:
     own = [point for point in points if "low" in point]
     return (
-        marks(own).mark_area(opacity=0.16, color=look.palette.run, clip=True).encode(x="rank:Q", y="low:Q", y2="high:Q")
+        marks(own)
+        .mark_area(opacity=0.16, color=look.palette.run, clip=True)
+        .encode(x="rank:Q", y="low:Q", y2="high:Q")
     )
 
 
 def askable(points: list[dict[str, Any]]) -> Any:
     """Return an invisible layer that the pointer finds."""
     told = ["line:N", "rank:Q", alt.Tooltip("value:Q", format=".4f")]
-    return marks(points).mark_point(size=120, opacity=0).encode(x="rank:Q", y="value:Q", tooltip=told)
+    return (
+        marks(points).mark_point(size=120, opacity=0).encode(x="rank:Q", y="value:Q", tooltip=told)
+    )

@@ -27,7 +27,11 @@ def curves_together_figure(together: CurvesTogether, runs: int | None = None) ->
     names = list(names_of([evaluation.run for evaluation in together.evaluations]).values())
     lines = dict(zip(names, (curve.mean for curve in together.curves), strict=True))
     first = together.curves[0]
-    ideal = first.ideal_mean if all(np.array_equal(first.ideal_mean, c.ideal_mean) for c in together.curves) else None
+    ideal = (
+        first.ideal_mean
+        if all(np.array_equal(first.ideal_mean, c.ideal_mean) for c in together.curves)
+        else None
+    )
     ends = ", ".join(f"{name} {values[-1]:.4f}" for name, values in lines.items())
     measure, depth = together.measure.name, first.depth
     caption = f"{measure} at ranks 1 to {depth}, {mean_words(first)}. At rank {depth}: {ends}."
@@ -35,7 +39,9 @@ def curves_together_figure(together: CurvesTogether, runs: int | None = None) ->
         caption += f" Dashed: the ideal rankings, {ideal[-1]:.4f} there."
     vectors = {**lines, **({"ideal": ideal} if ideal is not None else {})}
     ranks = sorted({rank for rank in RANKS_SHOWN if rank <= depth} | {depth})
-    rows = [[str(rank), *(f"{vector[rank - 1]:.4f}" for vector in vectors.values())] for rank in ranks]
+    rows = [
+        [str(rank), *(f"{vector[rank - 1]:.4f}" for vector in vectors.values())] for rank in ranks
+    ]
     subtitle = f"{mean_words(first)}{'; dashed: the ideal rankings' if ideal is not None else ''}"
     return Figure(
         "curves",
@@ -44,7 +50,11 @@ def curves_together_figure(together: CurvesTogether, runs: int | None = None) ->
         rows,
         lambda look: _draw(lines, ideal, measure, subtitle, look),
         with_legend(list(vectors)),
-    ).drawn_from(*drawn_together(together.evaluations), measure=measure, shown=(len(lines), runs or len(lines)))
+    ).drawn_from(
+        *drawn_together(together.evaluations),
+        measure=measure,
+        shown=(len(lines), runs or len(lines)),
+    )
 
 
 def drawn_together(evaluations: list[Evaluation]) -> tuple[Collection, int]:
@@ -52,7 +62,9 @@ def drawn_together(evaluations: list[Evaluation]) -> tuple[Collection, int]:
     return evaluations[0].run.collection, evaluations[0].qrels.version
 
 
-def _draw(lines: dict[str, Floats], ideal: Floats | None, measure: str, subtitle: str, look: Look) -> Any:
+def _draw(
+    lines: dict[str, Floats], ideal: Floats | None, measure: str, subtitle: str, look: Look
+) -> Any:
     colours = dict(zip(lines, look.palette.systems, strict=False))
     drawn = [point for name, values in lines.items() for point in _points(name, values)]
     dashed = {} if ideal is None else {"ideal": ideal}
@@ -60,7 +72,10 @@ def _draw(lines: dict[str, Floats], ideal: Floats | None, measure: str, subtitle
         colours["ideal"] = look.palette.ideal
     names, depth = list(colours), len(next(iter(lines.values())))
     # What is first is drawn below the others.
-    points = [*(point for name, values in dashed.items() for point in _points(name, values)), *drawn]
+    points = [
+        *(point for name, values in dashed.items() for point in _points(name, values)),
+        *drawn,
+    ]
     line = marks(points).mark_line(point=depth == 1)
     colour = named_colours(names, list(colours.values()), look)
     encoded = line.encode(
@@ -74,4 +89,7 @@ def _draw(lines: dict[str, Floats], ideal: Floats | None, measure: str, subtitle
 
 
 def _points(name: str, values: Floats) -> list[dict[str, Any]]:
-    return [{"line": name, "rank": rank, "value": value} for rank, value in enumerate(values.tolist(), 1)]
+    return [
+        {"line": name, "rank": rank, "value": value}
+        for rank, value in enumerate(values.tolist(), 1)
+    ]

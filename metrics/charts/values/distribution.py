@@ -7,7 +7,15 @@ from typing import Any
 import numpy as np
 
 from metrics.charts.figure import Figure
-from metrics.charts.look import Look, axis_title, dressed, marks, named_colours, named_dashes, whole_ticks
+from metrics.charts.look import (
+    Look,
+    axis_title,
+    dressed,
+    marks,
+    named_colours,
+    named_dashes,
+    whole_ticks,
+)
 from metrics.charts.vega import alt
 from metrics.engine.ranking import Floats
 
@@ -30,7 +38,9 @@ def distribution_figure(values: Floats, *, measure: str, run: str) -> Figure:
         f"{measure} of {run} on {len(known)} topics: mean {mean:.4f}, median {median:.4f}; half of the topics lie "
         f"between {low:.4f} and {high:.4f}, and {zeros_told}."
     )
-    rows = [[f"{a:.2f} to {b:.2f}", str(n)] for a, b, n in zip(edges, edges[1:], counts, strict=False)]
+    rows = [
+        [f"{a:.2f} to {b:.2f}", str(n)] for a, b, n in zip(edges, edges[1:], counts, strict=False)
+    ]
     averages = {"mean": mean, "median": float(median)}
     return Figure(
         "distribution", caption, [measure, "Topics"], rows,
@@ -38,11 +48,23 @@ def distribution_figure(values: Floats, *, measure: str, run: str) -> Figure:
     )  # fmt: skip
 
 
-def _draw(edges: list[float], counts: list[int], averages: dict[str, float], measure: str, run: str, look: Look) -> Any:
-    bars = [{"from": a, "to": b, "topics": n} for a, b, n in zip(edges, edges[1:], counts, strict=False)]
+def _draw(
+    edges: list[float],
+    counts: list[int],
+    averages: dict[str, float],
+    measure: str,
+    run: str,
+    look: Look,
+) -> Any:
+    bars = [
+        {"from": a, "to": b, "topics": n} for a, b, n in zip(edges, edges[1:], counts, strict=False)
+    ]
     subtitle = f"values of {sum(counts)} topics, with mean and median"
     return dressed(
-        [_bars(bars, measure, look), *_rules(averages, look)], look, f"Distribution of {measure} of run {run}", subtitle
+        [_bars(bars, measure, look), *_rules(averages, look)],
+        look,
+        f"Distribution of {measure} of run {run}",
+        subtitle,
     )
 
 
@@ -63,7 +85,11 @@ def _bars(bars: list[dict[str, Any]], measure: str, look: Look) -> Any:
                 axis=alt.Axis(grid=False, tickCount=5 if look.narrow else 10, format="~g"),
             ),
             x2="to:Q",
-            y=alt.Y("topics:Q", title="topics", axis=alt.Axis(values=whole_ticks(0, most, look, 6), format="d")),
+            y=alt.Y(
+                "topics:Q",
+                title="topics",
+                axis=alt.Axis(values=whole_ticks(0, most, look, 6), format="d"),
+            ),
             tooltip=told,
         )
     )

@@ -11,12 +11,17 @@ from metrics.engine.precision_recall import PrecisionRecall, recall_points
 from metrics.services.values.curves import RecallQuery
 
 
-def precision_recall_figure(curves: list[PrecisionRecall], *, run: str, query: RecallQuery) -> Figure:
+def precision_recall_figure(
+    curves: list[PrecisionRecall], *, run: str, query: RecallQuery
+) -> Figure:
     """Draw interpolated precision at even points of recall, averaged over topics: a curve per level."""
     recall, confidence = recall_points(len(curves[0].mean)).tolist(), query.confidence
     names = [level_name(curve) for curve in curves]
     means = [curve.mean.tolist() for curve in curves]
-    rows = [[f"{point:.2f}", *(f"{mean[index]:.4f}" for mean in means)] for index, point in enumerate(recall)]
+    rows = [
+        [f"{point:.2f}", *(f"{mean[index]:.4f}" for mean in means)]
+        for index, point in enumerate(recall)
+    ]
     lowest, alone = (any(curve.alone == kind for curve in curves) for kind in (False, True))
     kinds = ["lowest level"] * lowest + ["single level"] * alone
     relevant = f"one curve for each {' and each '.join(kinds)} that counts as relevant"
@@ -27,9 +32,7 @@ def precision_recall_figure(curves: list[PrecisionRecall], *, run: str, query: R
         f"topics: {interpolation_words(query)}; {relevant}."
     )
     if len(curves) == 1 and curves[0].band(confidence):
-        caption += (
-            f" The shaded area is the {100 * confidence:g}% interval of the mean, as far as it lies between 0 and 1."
-        )
+        caption += f" The shaded area is the {100 * confidence:g}% interval of the mean, as far as it lies between 0 and 1."
     return Figure(
         "precision-recall", caption, ["Recall", *names], rows, lambda look: _draw(curves, run, query, look),
         with_legend(names),
@@ -40,7 +43,9 @@ def interpolation_words(query: RecallQuery) -> str:
     """Say which precision stands at a point of recall."""
     if query.interp == "interval":
         return "the highest from each point of recall to the next"
-    rounded = {"10": ", rounded as by trec_eval", "9": ", rounded as by trec_eval 9", "exact": ""}[query.rounding]
+    rounded = {"10": ", rounded as by trec_eval", "9": ", rounded as by trec_eval 9", "exact": ""}[
+        query.rounding
+    ]
     return f"the highest at that recall or more{rounded}"
 
 
@@ -61,17 +66,25 @@ def _draw(curves: list[PrecisionRecall], run: str, query: RecallQuery, look: Loo
     band = curves[0].band(query.confidence) if len(curves) == 1 else None
     if band:
         low, high = (end.tolist() for end in band)
-        ends = [{"recall": at, "low": a, "high": b} for at, a, b in zip(recall, low, high, strict=True)]
+        ends = [
+            {"recall": at, "low": a, "high": b} for at, a, b in zip(recall, low, high, strict=True)
+        ]
         shade = marks(ends).mark_area(opacity=0.16, color=look.palette.run, clip=True)
         layers.insert(0, shade.encode(x="recall:Q", y="low:Q", y2="high:Q"))
     subtitle = f"interpolated: {interpolation_words(query)}; mean of {len(curves[0].topics)} topics"
     return dressed(layers, look, f"Precision-recall curve of run {run}", subtitle)
 
 
-def recall_lines(points: list[dict[str, Any]], names: list[str], colours: list[str], look: Look) -> Any:
+def recall_lines(
+    points: list[dict[str, Any]], names: list[str], colours: list[str], look: Look
+) -> Any:
     """Return a line with a point at each point of recall for each name."""
     scale = alt.Scale(domain=[0, 1])
-    told = ["line:N", alt.Tooltip("recall:Q", format=".2f"), alt.Tooltip("precision:Q", format=".4f")]
+    told = [
+        "line:N",
+        alt.Tooltip("recall:Q", format=".2f"),
+        alt.Tooltip("precision:Q", format=".4f"),
+    ]
     return (
         marks(points)
         .mark_line(point=alt.OverlayMarkDef(size=40))

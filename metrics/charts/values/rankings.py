@@ -22,10 +22,15 @@ def ranking_figure(ranking: Ranking, *, run: str) -> Figure:
         f"Topic {ranking.topic_id}, ranks 1 to {depth} of {run}: {len(found)} documents with a gain add up to "
         f"{ranking.cumulated[-1]:g}; the ideal ranking has {ranking.ideal[-1]:g} there."
     )
-    rows = [[str(d.rank), d.doc_id, str(d.level), f"{d.gain:g}", f"{ranking.cumulated[d.rank - 1]:g}"] for d in found]
+    rows = [
+        [str(d.rank), d.doc_id, str(d.level), f"{d.gain:g}", f"{ranking.cumulated[d.rank - 1]:g}"]
+        for d in found
+    ]
     columns = ["Rank", "Document", "Level", "Gain", "Sum"]
     legend = with_legend([run, "ideal"])
-    return Figure("ranking", caption, columns, rows, lambda look: _draw(ranking, found, run, look), legend)
+    return Figure(
+        "ranking", caption, columns, rows, lambda look: _draw(ranking, found, run, look), legend
+    )
 
 
 def _draw(ranking: Ranking, found: list[RankedDocument], run: str, look: Look) -> Any:
@@ -35,7 +40,13 @@ def _draw(ranking: Ranking, found: list[RankedDocument], run: str, look: Look) -
         for rank, total in enumerate(sums, 1)
     ]
     dots = [
-        {"rank": d.rank, "sum": ranking.cumulated[d.rank - 1], "level": d.level, "document": d.doc_id} for d in found
+        {
+            "rank": d.rank,
+            "sum": ranking.cumulated[d.rank - 1],
+            "level": d.level,
+            "document": d.doc_id,
+        }
+        for d in found
     ]
     subtitle = "cumulated gain at each rank; a point is a relevant document"
     layers = [_steps(lines, run, look), _dots(dots, look)]

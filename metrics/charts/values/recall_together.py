@@ -27,14 +27,19 @@ def recall_together_figure(together: RecallTogether, runs: int | None = None) ->
     recall = recall_points(together.query.points).tolist()
     topics, how = len(first[0].topics), interpolation_words(together.query)
     level = level_name(first[0]) if len(first) == 1 else ""
-    relevant = f"Documents of {level} count as relevant" if level else "A line for each run and level"
+    relevant = (
+        f"Documents of {level} count as relevant" if level else "A line for each run and level"
+    )
     middle = len(recall) // 2
     said = ", ".join(f"{name} {mean[middle]:.4f}" for name, mean in lines.items())
     caption = (
         f"Interpolated precision at {len(recall)} points of recall, the mean of {topics} topics: {how}. "
         f"{relevant}. At recall {recall[middle]:.2g}: {said}."
     )
-    rows = [[f"{at:.2f}", *(f"{mean[index]:.4f}" for mean in lines.values())] for index, at in enumerate(recall)]
+    rows = [
+        [f"{at:.2f}", *(f"{mean[index]:.4f}" for mean in lines.values())]
+        for index, at in enumerate(recall)
+    ]
     subtitle = f"interpolated: {how}; {level or 'several levels'}; mean of {topics} topics"
 
     def draw(look: Look) -> Any:
@@ -46,5 +51,9 @@ def recall_together_figure(together: RecallTogether, runs: int | None = None) ->
         drawn = recall_lines(points, list(lines), list(look.palette.systems[: len(lines)]), look)
         return dressed([drawn], look, "Precision-recall curves", subtitle)
 
-    figure = Figure("precision-recall", caption, ["Recall", *lines], rows, draw, with_legend(list(lines)))
-    return figure.drawn_from(*drawn_together(together.evaluations), shown=(len(tags), runs or len(tags)))
+    figure = Figure(
+        "precision-recall", caption, ["Recall", *lines], rows, draw, with_legend(list(lines))
+    )
+    return figure.drawn_from(
+        *drawn_together(together.evaluations), shown=(len(tags), runs or len(tags))
+    )

@@ -35,7 +35,9 @@ def topics_figure(topics: Topics, *, measure: str, run: str, ranking: str) -> Fi
     )  # fmt: skip
 
 
-def paired_topics_figure(topics: Topics, *, measure: str, run: str, other: str, ranking: str) -> Figure:
+def paired_topics_figure(
+    topics: Topics, *, measure: str, run: str, other: str, ranking: str
+) -> Figure:
     """Draw a bar for each topic: by how much the run is above the other, largest difference first."""
     ordered = _ordered(topics)
     above, below = (sum(sign * value > 0 for _, value in ordered) for sign in (1, -1))
@@ -58,7 +60,11 @@ def _ordered(topics: Topics) -> Topics:
 def _thinned(ordered: Topics) -> str:
     """Say which topics an outline shows."""
     step = -(-len(ordered) // _MOST_BARS)
-    return f"; the outline has every {step}{'nd' if step == 2 else 'rd' if step == 3 else 'th'}" if step > 1 else ""
+    return (
+        f"; the outline has every {step}{'nd' if step == 2 else 'rd' if step == 3 else 'th'}"
+        if step > 1
+        else ""
+    )
 
 
 def _rows(ordered: Topics, pattern: str) -> list[list[str]]:
@@ -72,12 +78,18 @@ def _draw(bars: list[Any], title: str, subtitle: str, look: Look) -> Any:
 
 def _bars(ordered: Topics, ranking: str, axis: str, look: Look) -> list[Any]:
     rows: list[dict[str, Any]] = [
-        {"place": place, "topic": topic, "value": value} for place, (topic, value) in enumerate(ordered, 1)
+        {"place": place, "topic": topic, "value": value}
+        for place, (topic, value) in enumerate(ordered, 1)
     ]
     within = bool(ordered) and all(0 <= value <= 1 for _, value in ordered)
     scale = alt.Scale(domain=[0, 1]) if within else alt.Scale(zero=True)
     encodings: dict[str, Any] = {
-        "y": alt.Y("value:Q", title=axis_title(axis, 0.5 * look.height), axis=alt.Axis(tickCount=5), scale=scale),
+        "y": alt.Y(
+            "value:Q",
+            title=axis_title(axis, 0.5 * look.height),
+            axis=alt.Axis(tickCount=5),
+            scale=scale,
+        ),
         "tooltip": ["topic:N", alt.Tooltip("value:Q", format=".4f")],
     }
     hidden: dict[str, Any] = {"labels": False, "ticks": False}

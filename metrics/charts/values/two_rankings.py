@@ -48,7 +48,10 @@ def _rows(rankings: TwoRankings) -> Iterator[list[str]]:
 
 
 def _told(one: Placed) -> list[str]:
-    return [one.document.doc_id, "unjudged" if one.document.level is None else str(one.document.level)]
+    return [
+        one.document.doc_id,
+        "unjudged" if one.document.level is None else str(one.document.level),
+    ]
 
 
 def _rank(rank: int | None) -> str:
@@ -63,14 +66,18 @@ def _draw(rankings: TwoRankings, names: list[str], look: Look) -> Any:
     twice = {point["document"] for point in both if point["side"] == "right"}
     lines = [point for point in both if point["document"] in twice]
     axes = _axes(sides)
-    colour = alt.condition("datum.relevant", alt.value(look.palette.run), alt.value(look.palette.faint))
+    colour = alt.condition(
+        "datum.relevant", alt.value(look.palette.run), alt.value(look.palette.faint)
+    )
     width = alt.condition("datum.relevant", alt.value(2.5), alt.value(1))
     line = marks(lines).mark_line()
     layers = [line.encode(**axes, detail="document:N", color=colour, strokeWidth=width)]
     for relevant in (True, False):
         dots = marks([point for point in points if point["relevant"] == relevant])
         dots = dots.mark_point(filled=relevant, size=60, opacity=1)
-        layers.append(dots.encode(**axes, color=colour, tooltip=["document:N", "rank:Q", "level:N"]))
+        layers.append(
+            dots.encode(**axes, color=colour, tooltip=["document:N", "rank:Q", "level:N"])
+        )
     layers += (_labels(points, side, look) for side in sides)
     subtitle = f"left {names[0]}, right {names[1]}; filled: relevant, hollow: judged non-relevant or unjudged"
     return dressed(layers, look, f"Topic {rankings.topic_id} in both rankings", subtitle)
@@ -97,15 +104,28 @@ def _labels(points: list[dict[str, Any]], side: str, look: Look) -> Any:
     """Rank, document and level outside of the lines."""
     left, size = side == "left", 9 if look.narrow else 11
     room = 0.27 * look.room
-    own = [{**point, "label": _label(point, left, room, size)} for point in points if point["side"] == side]
-    mark: dict[str, Any] = {"align": "right" if left else "left", "dx": -10 if left else 10, "baseline": "middle"}
+    own = [
+        {**point, "label": _label(point, left, room, size)}
+        for point in points
+        if point["side"] == side
+    ]
+    mark: dict[str, Any] = {
+        "align": "right" if left else "left",
+        "dx": -10 if left else 10,
+        "baseline": "middle",
+    }
     chart = marks(own).mark_text(**mark, fontSize=size, limit=0)
-    colour = alt.condition("datum.relevant", alt.value(look.palette.text), alt.value(look.palette.faint))
+    colour = alt.condition(
+        "datum.relevant", alt.value(look.palette.text), alt.value(look.palette.faint)
+    )
     return chart.encode(**_axes(["left", "right"]), text="label:N", color=colour)
 
 
 def _label(point: dict[str, Any], left: bool, room: float, size: int) -> str:
     """The document's id has the room that rank and level leave."""
-    level, rank = "" if point["level"] == "unjudged" else f"  ({point['level']})", str(point["rank"])
+    level, rank = (
+        "" if point["level"] == "unjudged" else f"  ({point['level']})",
+        str(point["rank"]),
+    )
     document = shortened(point["document"], room - width_of(f"{level}  {rank}", size), size) + level
     return f"{document}  {rank}" if left else f"{rank}  {document}"

@@ -66,7 +66,11 @@ class Assessments:
         """1 minus the disagreement found over the disagreement expected of two independent judges."""
         total = self.both.sum()
         expected = np.outer(self.both.sum(axis=1), self.both.sum(axis=0)) * weights
-        return float(1.0 - total * (self.both * weights).sum() / expected.sum()) if expected.any() else math.nan
+        return (
+            float(1.0 - total * (self.both * weights).sum() / expected.sum())
+            if expected.any()
+            else math.nan
+        )
 
 
 def compare_assessments(first: Judgements, second: Judgements) -> Assessments:
@@ -82,7 +86,9 @@ def compare_assessments(first: Judgements, second: Judgements) -> Assessments:
             found[row] = places.get((second.topic_index[first.topic_ids[topic]], document), -1)
     known = found >= 0
     size = len(levels)
-    both = np.bincount(rows[known] * size + columns[found[known]], minlength=size * size).reshape(size, size)
+    both = np.bincount(rows[known] * size + columns[found[known]], minlength=size * size).reshape(
+        size, size
+    )
     missed = np.ones(len(second.levels), np.bool_)
     missed[found[known]] = False
     return Assessments(

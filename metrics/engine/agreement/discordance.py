@@ -75,7 +75,9 @@ def _descents(rows: Ints) -> Ints:
     # Each number as its place, equal ones in the order in which they stand; the places after the last fill up.
     blocks = np.tile(np.arange(size, dtype=np.int32), (count, 1))
     # Numbers of two bytes are sorted stably in linear time.
-    order = np.argsort(rows.astype(np.uint16 if length < 1 << 16 else np.int64), axis=1, kind="stable")
+    order = np.argsort(
+        rows.astype(np.uint16 if length < 1 << 16 else np.int64), axis=1, kind="stable"
+    )
     np.put_along_axis(blocks[:, :length], order, np.arange(length, dtype=np.int32)[None, :], axis=1)
     found = np.zeros(count, np.int64)
     while size > 1:

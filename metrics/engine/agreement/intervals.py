@@ -39,7 +39,9 @@ class Agreement:
     high: float
 
 
-def rank_intervals(values: Matrix, options: Options = DEFAULTS, *, lower_is_better: bool = False) -> RankIntervals:
+def rank_intervals(
+    values: Matrix, options: Options = DEFAULTS, *, lower_is_better: bool = False
+) -> RankIntervals:
     """The percentile interval of each run's rank over bootstrap samples of the topics.
 
     Source: Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13; for league tables Goldstein and
@@ -73,7 +75,11 @@ class Agreements:
 
 
 def order_agreements(
-    ranks: Ints, orders: Sequence[Matrix], pairs: Sequence[tuple[int, int]], lower_is_better: Flags, options: Options
+    ranks: Ints,
+    orders: Sequence[Matrix],
+    pairs: Sequence[tuple[int, int]],
+    lower_is_better: Flags,
+    options: Options,
 ) -> list[Agreements]:
     """Return how far some pairs of orders of the same runs agree, by measures or by qrels; topics are drawn together.
 
@@ -86,7 +92,10 @@ def order_agreements(
         check(values, "an agreement of orders", runs=2)
         # Ranks of a board fit 16 bits: twice as fast as in 64.
         drawn.append(_resampled_ranks(values, options, lower).astype(np.int16))
-    return [_agreements(ranks[[a]], ranks[[b]], drawn[a], drawn[b], options.confidence) for a, b in pairs]
+    return [
+        _agreements(ranks[[a]], ranks[[b]], drawn[a], drawn[b], options.confidence)
+        for a, b in pairs
+    ]
 
 
 def _agreements(a: Ints, b: Ints, drawn_a: Any, drawn_b: Any, confidence: float) -> Agreements:
@@ -101,7 +110,10 @@ def _agreements(a: Ints, b: Ints, drawn_a: Any, drawn_b: Any, confidence: float)
     )
     least = (-1.0, -1.0, -1.0, -1.0, 0.0)
     return Agreements(
-        *(_agreement(seen, drawn, confidence, lowest) for (seen, drawn), lowest in zip(found, least, strict=True))
+        *(
+            _agreement(seen, drawn, confidence, lowest)
+            for (seen, drawn), lowest in zip(found, least, strict=True)
+        )
     )
 
 
@@ -118,7 +130,9 @@ def _agreement(observed: Floats, found: Floats, confidence: float, least: float)
     if not len(found):
         return Agreement(value, np.nan, np.nan)
     low, high = _percentiles(found, confidence).tolist()
-    return Agreement(value, min(low, max(2 * value - high, least)), max(high, min(2 * value - low, 1.0)))
+    return Agreement(
+        value, min(low, max(2 * value - high, least)), max(high, min(2 * value - low, 1.0))
+    )
 
 
 def _resampled_ranks(values: Matrix, options: Options, lower_is_better: bool) -> Ints:

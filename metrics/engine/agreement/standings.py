@@ -96,7 +96,9 @@ def has_ties(ranks: Ints) -> Flags:
     return ties
 
 
-def comparable(topics: Sequence[int], judged: int, covered: Callable[[list[int]], Sequence[bytes]]) -> list[bool]:
+def comparable(
+    topics: Sequence[int], judged: int, covered: Callable[[list[int]], Sequence[bytes]]
+) -> list[bool]:
     """Return which systems have means that compare like with like: those over the same topics, and over the most.
 
     `topics` counts the topics of each system's mean, out of those `judged`. Where none has them all, `covered` says

@@ -28,7 +28,10 @@ class DiscriminativePower:
 
 
 def discriminative_power(
-    values: Matrix, test: str = "randomised_tukey_hsd", alpha: float = 0.05, options: Options = DEFAULTS
+    values: Matrix,
+    test: str = "randomised_tukey_hsd",
+    alpha: float = 0.05,
+    options: Options = DEFAULTS,
 ) -> DiscriminativePower:
     """Discriminative power over all pairs of the runs.
 
@@ -44,4 +47,6 @@ def discriminative_power(
     _, error = mean_and_error(values, first, second)
     needed = special.stdtrit(values.shape[1] - 1, 1 - alpha / 2) * error
     share = float(np.mean(p_value < alpha))
-    return DiscriminativePower(np.sort(p_value)[::-1], share, float(needed.max()), float(np.median(needed)))
+    return DiscriminativePower(
+        np.sort(p_value)[::-1], share, float(needed.max()), float(np.median(needed))
+    )

@@ -35,12 +35,20 @@ class SwapRates:
     def needed(self, rate: float = 0.05) -> Floats:
         """For each size the difference from which on no bin was turned round more often; infinite where none is."""
         too_often = np.nan_to_num(self.rates, nan=0.0) > rate
-        last = np.where(too_often.any(axis=1), len(self.edges) - np.argmax(too_often[:, ::-1], axis=1), 0)
+        last = np.where(
+            too_often.any(axis=1), len(self.edges) - np.argmax(too_often[:, ::-1], axis=1), 0
+        )
         return np.append(self.edges, np.inf)[last]
 
 
 def swap_rates(
-    values: Matrix, sizes: Sequence[int], *, trials: int = 50, seed: int = 0, width: float = 0.01, bins: int = 21
+    values: Matrix,
+    sizes: Sequence[int],
+    *,
+    trials: int = 50,
+    seed: int = 0,
+    width: float = 0.01,
+    bins: int = 21,
 ) -> SwapRates:
     """Swap rates for topic sets of some sizes: both sets are drawn apart, `trials` times, without replacement.
 
@@ -59,12 +67,16 @@ def swap_rates(
     for row, size in enumerate(sizes):
         for trial in range(trials):
             order = generator_of(seed, trial).permutation(topics)
-            one, other = (_differences(values[:, part]) for part in (order[:size], order[size : 2 * size]))
+            one, other = (
+                _differences(values[:, part]) for part in (order[:size], order[size : 2 * size])
+            )
             bin_of = np.minimum((np.abs(one) / width).astype(np.int64), bins - 1)
             apart = one != 0
             compared[row] += np.bincount(bin_of[apart], minlength=bins)
             swapped[row] += np.bincount(bin_of[one * other < 0], minlength=bins)
-    return SwapRates(np.array(sizes, np.int64), width * np.arange(bins, dtype=np.float64), compared, swapped)
+    return SwapRates(
+        np.array(sizes, np.int64), width * np.arange(bins, dtype=np.float64), compared, swapped
+    )
 
 
 def _differences(values: Matrix) -> Floats:

@@ -46,7 +46,9 @@ def power_of_t(topics: int, difference: float, variance: float, alpha: float = 0
     return float(1 - missed + below)
 
 
-def power_of_anova(topics: int, runs: int, difference: float, variance: float, alpha: float = 0.05) -> float:
+def power_of_anova(
+    topics: int, runs: int, difference: float, variance: float, alpha: float = 0.05
+) -> float:
     """The chance that `anova` finds that the best and the worst of some runs differ so much.
 
     Formula: P(F' > F(m - 1, (m - 1)(n - 1), 1 - alpha)), F' noncentral with n difference^2 / (2 variance): all other
@@ -62,7 +64,9 @@ def power_of_anova(topics: int, runs: int, difference: float, variance: float, a
     return float(1 - special.ncfdtr(above, below, shift, bound))
 
 
-def power_of_non_inferiority(topics: int, margin: float, variance: float, alpha: float = 0.05) -> float:
+def power_of_non_inferiority(
+    topics: int, margin: float, variance: float, alpha: float = 0.05
+) -> float:
     """The chance that `tost` shows of a run that it is not worse than another one from which it does not differ.
 
     Formula: P(t' > t(n - 1, 1 - alpha)), t' noncentral with n - 1 degrees of freedom and margin sqrt(n / v), v the
@@ -73,7 +77,9 @@ def power_of_non_inferiority(topics: int, margin: float, variance: float, alpha:
     shift = float(margin * np.sqrt(topics / (2 * variance)))
     if shift > _LARGEST_SHIFT:
         return 1.0
-    return float(1 - np.nan_to_num(special.nctdtr(topics - 1, shift, special.stdtrit(topics - 1, 1 - alpha))))
+    return float(
+        1 - np.nan_to_num(special.nctdtr(topics - 1, shift, special.stdtrit(topics - 1, 1 - alpha)))
+    )
 
 
 def power_of_equivalence(topics: int, margin: float, variance: float, alpha: float = 0.05) -> float:
@@ -93,28 +99,38 @@ def half_width(topics: int, variance: float, confidence: float = 0.95) -> float:
     Formula: t(n - 1, (1 + c) / 2) sqrt(v / n) sqrt(2 / (n - 1)) Gamma(n / 2) / Gamma((n - 1) / 2), v twice `variance`
     """
     _check_size(topics, 1.0, variance)
-    shrinkage = np.exp(special.gammaln(topics / 2) - special.gammaln((topics - 1) / 2)) * np.sqrt(2 / (topics - 1))
+    shrinkage = np.exp(special.gammaln(topics / 2) - special.gammaln((topics - 1) / 2)) * np.sqrt(
+        2 / (topics - 1)
+    )
     margin = special.stdtrit(topics - 1, (1 + confidence) / 2)
     return float(margin * np.sqrt(2 * variance / topics) * shrinkage)
 
 
-def topics_for_t(difference: float, variance: float, alpha: float = 0.05, power: float = 0.8) -> int:
+def topics_for_t(
+    difference: float, variance: float, alpha: float = 0.05, power: float = 0.8
+) -> int:
     """Return the fewest topics with which a paired t test finds the difference with this power."""
     return _fewest(lambda n: power_of_t(n, difference, variance, alpha) >= power)
 
 
-def topics_for_anova(runs: int, difference: float, variance: float, alpha: float = 0.05, power: float = 0.8) -> int:
+def topics_for_anova(
+    runs: int, difference: float, variance: float, alpha: float = 0.05, power: float = 0.8
+) -> int:
     """Return the fewest topics with which an analysis of variance of so many runs finds the difference with this
     power."""
     return _fewest(lambda n: power_of_anova(n, runs, difference, variance, alpha) >= power)
 
 
-def topics_for_non_inferiority(margin: float, variance: float, alpha: float = 0.05, power: float = 0.8) -> int:
+def topics_for_non_inferiority(
+    margin: float, variance: float, alpha: float = 0.05, power: float = 0.8
+) -> int:
     """Return the fewest topics with which a run that is no worse than another is shown to be so with this power."""
     return _fewest(lambda n: power_of_non_inferiority(n, margin, variance, alpha) >= power)
 
 
-def topics_for_equivalence(margin: float, variance: float, alpha: float = 0.05, power: float = 0.8) -> int:
+def topics_for_equivalence(
+    margin: float, variance: float, alpha: float = 0.05, power: float = 0.8
+) -> int:
     """Return the fewest topics with which two runs that do not differ are shown to be equivalent with this power."""
     # Equivalent means that neither is worse: where one is shown not to be with power p, both are with 2 p - 1 or more.
     found = topics_for_non_inferiority(margin, variance, alpha, (1 + power) / 2)
@@ -128,7 +144,9 @@ def topics_for_interval(width: float, variance: float, confidence: float = 0.95)
     return _fewest(lambda n: half_width(n, variance, confidence) <= width / 2)
 
 
-def detectable_difference(topics: int, variance: float, alpha: float = 0.05, power: float = 0.8) -> float:
+def detectable_difference(
+    topics: int, variance: float, alpha: float = 0.05, power: float = 0.8
+) -> float:
     """Return the smallest difference of two runs that a paired t test finds with this power on so many topics."""
     _check_size(topics, 1.0, variance)
     unit = np.sqrt(2 * variance)
@@ -138,10 +156,14 @@ def detectable_difference(topics: int, variance: float, alpha: float = 0.05, pow
 
 def _check_size(topics: int, difference: float, variance: float) -> None:
     if topics < 2:
-        raise StatisticsError(f"a test needs at least 2 topics, not {topics}", code="too_few_topics")
+        raise StatisticsError(
+            f"a test needs at least 2 topics, not {topics}", code="too_few_topics"
+        )
     for name, value in (("difference", difference), ("variance", variance)):
         if not 0 < value < np.inf:
-            raise StatisticsError(f"{name} must be above 0, not {value!r}", code="bad_parameter", pointer=name)
+            raise StatisticsError(
+                f"{name} must be above 0, not {value!r}", code="bad_parameter", pointer=name
+            )
 
 
 def _fewest(enough: Callable[[int], bool]) -> int:

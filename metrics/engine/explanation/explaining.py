@@ -7,7 +7,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from metrics.engine.explanation.association import PERMUTATIONS, RESAMPLES, Associations, associate, has_spread
+from metrics.engine.explanation.association import (
+    PERMUTATIONS,
+    RESAMPLES,
+    Associations,
+    associate,
+    has_spread,
+)
 from metrics.engine.explanation.matched import Change, changes_of
 from metrics.engine.explanation.settings import Levels, Setting, cramers_v, levels_of, together
 from metrics.engine.significance.pairs import Matrix, Watch, unwatched
@@ -17,7 +23,12 @@ LEAST_RUNS = 12
 ALPHA = 0.05
 # Cramér's V from which parameters share a row, and from which a reader is told.
 TOGETHER, OFTEN_TOGETHER = 0.9, 0.5
-TOO_FEW_RUNS, NO_PARAMETERS, NO_SPREAD, NO_ASSOCIATION = "too_few_runs", "no_parameters", "no_spread", "no_association"
+TOO_FEW_RUNS, NO_PARAMETERS, NO_SPREAD, NO_ASSOCIATION = (
+    "too_few_runs",
+    "no_parameters",
+    "no_spread",
+    "no_association",
+)
 REASONS = (TOO_FEW_RUNS, NO_PARAMETERS, NO_SPREAD, NO_ASSOCIATION)
 
 
@@ -63,7 +74,9 @@ def explain(
     alone = {setting: levels_of([setting]) for setting in varied if setting.name not in naming}
     rare = [setting for setting, levels in alone.items() if len(levels.labels) < 2]
     kept = [setting for setting in alone if setting not in rare]
-    found = Explanation(runs, naming=naming, rare=[setting.name for setting in rare], reason=NO_PARAMETERS)
+    found = Explanation(
+        runs, naming=naming, rare=[setting.name for setting in rare], reason=NO_PARAMETERS
+    )
     if not kept:
         return found
     strength = cramers_v([alone[setting] for setting in kept])
@@ -81,7 +94,9 @@ def explain(
     )
     if not has_spread(values):
         return found
-    associations = associate(values, levels, permutations=permutations, resamples=resamples, seed=seed, watch=watch)
+    associations = associate(
+        values, levels, permutations=permutations, resamples=resamples, seed=seed, watch=watch
+    )
     if (associations.p_value >= ALPHA).all():
         return replace(found, reason=NO_ASSOCIATION)
     return replace(found, associations=associations, reason="")

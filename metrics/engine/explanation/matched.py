@@ -35,7 +35,9 @@ class Change:
     p_adjusted: float
 
 
-def changes_of(values: Matrix, settings: Sequence[Setting], others: Sequence[Setting]) -> list[Change]:
+def changes_of(
+    values: Matrix, settings: Sequence[Setting], others: Sequence[Setting]
+) -> list[Change]:
     """Every change of a value for which there are pairs of runs that are equal in every other setting.
 
     Formula: each topic has the difference averaged over the pairs; `paired_t` over the topics, Holm over all changes
@@ -88,7 +90,9 @@ def _steps(setting: Setting) -> Iterator[tuple[int, int]]:
     """Yield the changes of value to compare: from the lower number to the next, from the most frequent value to every
     other one that is not a number, and to the most frequent number if it is not one itself."""
     often = [place for place, count in enumerate(setting.counts.tolist()) if count >= LEAST_RUNS]
-    numbers = sorted((place for place in often if setting.numbers_of(place)), key=setting.numbers_of)
+    numbers = sorted(
+        (place for place in often if setting.numbers_of(place)), key=setting.numbers_of
+    )
     yield from pairwise(numbers)
     if not often:
         return

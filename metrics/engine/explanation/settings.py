@@ -56,7 +56,11 @@ class Setting:
 
     def numbers_of(self, place: int) -> list[float]:
         """Return the numbers of a value, by which it has neighbours."""
-        return [value for value in self.values[place] if isinstance(value, float | int) and _kind(value) == _NUMBER]
+        return [
+            value
+            for value in self.values[place]
+            if isinstance(value, float | int) and _kind(value) == _NUMBER
+        ]
 
     @property
     def names_runs(self) -> bool:
@@ -83,7 +87,11 @@ def together(settings: Sequence[Setting]) -> Setting:
     """Return several parameters as one, whose values are those that occur together."""
     rows, codes = _joint([setting.codes for setting in settings])
     values = tuple(
-        tuple(part for setting, code in zip(settings, row, strict=True) for part in setting.values[code])
+        tuple(
+            part
+            for setting, code in zip(settings, row, strict=True)
+            for part in setting.values[code]
+        )
         for row in rows.tolist()
     )
     return Setting(tuple(name for setting in settings for name in setting.names), values, codes)
@@ -110,7 +118,8 @@ def levels_of(settings: Sequence[Setting]) -> Levels:
     rows, joint = _joint(codes)
     often = np.bincount(joint) >= LEAST_RUNS
     labels: list[Level] = [
-        tuple(part[code] for part, code in zip(parts, row, strict=True)) for row in rows[often].tolist()
+        tuple(part[code] for part, code in zip(parts, row, strict=True))
+        for row in rows[often].tolist()
     ]
     places = np.where(often, np.cumsum(often) - 1, len(labels))
     return Levels((*labels, *([] if often.all() else [None])), places[joint])
@@ -166,6 +175,9 @@ def _in_thirds(setting: Setting) -> tuple[list[Plain | Range], Ints]:
     middles = (np.cumsum(counts) - counts / 2) / counts.sum()
     _, thirds = np.unique(np.floor(3 * middles), return_inverse=True)
     last = int(thirds[-1])
-    ranges = [Range(*(numbers[i] for i in np.flatnonzero(thirds == third)[[0, -1]])) for third in range(last + 1)]
+    ranges = [
+        Range(*(numbers[i] for i in np.flatnonzero(thirds == third)[[0, -1]]))
+        for third in range(last + 1)
+    ]
     others = np.arange(last + 1, last + 1 + len(values) - len(numbers))
     return [*ranges, *values[len(numbers) :]], np.concatenate([thirds, others])[setting.codes]

@@ -19,7 +19,9 @@ _BEGIN = 256
 
 
 @rounded
-def begin_maxima(small: Any, resamples: Any, first: Any, second: Any, factors: Any, reached: Any, limits: Any) -> None:
+def begin_maxima(
+    small: Any, resamples: Any, first: Any, second: Any, factors: Any, reached: Any, limits: Any
+) -> None:
     """Find in each resample a distance such that every pair that was observed to be less far apart counts.
 
     That is so if it is the distance of a pair before which all pairs count. Few pairs tell. Shapes: as for
@@ -52,7 +54,12 @@ def mark_maxima(
     `nearest` (runs, groups), the largest factor; `reached` (pairs,), the largest distance observed before each; room
     for `low` and `high` (groups, TILE); `limits` (tiles, TILE); `marks` (tiles, pairs), filled with 0.
     """
-    runs, groups, size, lanes = np.uint64(small.shape[1]), np.uint64(len(low)), np.uint64(GROUP), np.uint64(LANES)
+    runs, groups, size, lanes = (
+        np.uint64(small.shape[1]),
+        np.uint64(len(low)),
+        np.uint64(GROUP),
+        np.uint64(LANES),
+    )
     for t in range(small.shape[0]):
         tile = np.uint64(t)
         for group in range(groups):
@@ -118,15 +125,23 @@ def count_maxima(
             if marks[tile, pair] == 0:
                 pair += EIGHT if load_word(marks[tile], pair) == NONE else ONE
                 continue
-            a, b, factor = np.uint64(first[pair]), np.uint64(second[pair]), np.float32(scale[pair] * size)
+            a, b, factor = (
+                np.uint64(first[pair]),
+                np.uint64(second[pair]),
+                np.float32(scale[pair] * size),
+            )
             above, off = _NONE, _ROUNDED * factor
             for at in range(TILE):
-                above += max(abs(small[tile, a, at] - small[tile, b, at]) * factor + off - bound[at], _NONE)
+                above += max(
+                    abs(small[tile, a, at] - small[tile, b, at]) * factor + off - bound[at], _NONE
+                )
             if above > _NONE:
                 for at in range(stop):
                     apart = abs(sums[tile, a, at] - sums[tile, b, at]) * scale[pair]
                     if apart > maxima[tile, at]:
-                        _count(np.uint64(since[at]), pair, maxima[tile, at], least, under, over, counts)
+                        _count(
+                            np.uint64(since[at]), pair, maxima[tile, at], least, under, over, counts
+                        )
                         maxima[tile, at], since[at] = apart, pair
                         bound[at] = np.float32(apart * _BELOW)
             pair += ONE
@@ -135,7 +150,9 @@ def count_maxima(
 
 
 @inlined
-def _count(begin: Any, end: Any, largest: Any, least: Any, under: Any, over: Any, counts: Any) -> None:
+def _count(
+    begin: Any, end: Any, largest: Any, least: Any, under: Any, over: Any, counts: Any
+) -> None:
     """Count a resample for the pairs from `begin` to before `end` whose least distance is not above the largest."""
     low, high = begin, end
     while low < high:

@@ -16,7 +16,15 @@ _FIVE, _SEVEN = np.uint64(5), np.uint64(7)
 
 @compiled
 def pair_moments(
-    values: Any, largest: Any, first: Any, second: Any, ends: Any, joins: Any, held: Any, sums: Any, found: Any
+    values: Any,
+    largest: Any,
+    first: Any,
+    second: Any,
+    ends: Any,
+    joins: Any,
+    held: Any,
+    sums: Any,
+    found: Any,
 ) -> None:
     """Of each pair's differences the mean, the sum of squares about it and that of cubes, and the scale of all three.
 
@@ -44,7 +52,9 @@ def pair_moments(
 
 
 @compiled
-def count_ties(values: Any, largest: Any, first: Any, second: Any, rounding: Any, ties: Any) -> None:
+def count_ties(
+    values: Any, largest: Any, first: Any, second: Any, rounding: Any, ties: Any
+) -> None:
     """On how many topics the runs of each pair have the same value but for rounding, a share of their largest value.
 
     Shapes: `values` (runs, topics); `largest` (runs,); `first`, `second` and `ties` (pairs,).
@@ -66,8 +76,18 @@ def _sum(held: Any, row: Any, ends: Any, joins: Any, sums: Any) -> Any:
         total, at = 0.0, begin
         if end - begin >= EIGHT:
             stop = end - (end - begin) % EIGHT
-            r0, r1, r2, r3 = held[row, at], held[row, at + ONE], held[row, at + TWO], held[row, at + THREE]
-            r4, r5, r6, r7 = held[row, at + FOUR], held[row, at + _FIVE], held[row, at + SIX], held[row, at + _SEVEN]
+            r0, r1, r2, r3 = (
+                held[row, at],
+                held[row, at + ONE],
+                held[row, at + TWO],
+                held[row, at + THREE],
+            )
+            r4, r5, r6, r7 = (
+                held[row, at + FOUR],
+                held[row, at + _FIVE],
+                held[row, at + SIX],
+                held[row, at + _SEVEN],
+            )
             at += EIGHT
             while at < stop:
                 r0 += held[row, at]

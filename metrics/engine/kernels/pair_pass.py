@@ -33,9 +33,9 @@ def add_up(values: Any, weights: Any, sums: Any) -> None:
                 a, b = values[run, t], values[run, t + ONE]
                 c, d = values[run, t + TWO], values[run, t + THREE]
                 for at in range(TILE):
-                    sums[tile, run, at] += (a * weights[tile, t, at] + b * weights[tile, t + ONE, at]) + (
-                        c * weights[tile, t + TWO, at] + d * weights[tile, t + THREE, at]
-                    )
+                    sums[tile, run, at] += (
+                        a * weights[tile, t, at] + b * weights[tile, t + ONE, at]
+                    ) + (c * weights[tile, t + TWO, at] + d * weights[tile, t + THREE, at])
             for topic in range(whole, values.shape[1]):
                 e = values[run, topic]
                 for at in range(TILE):
@@ -43,7 +43,9 @@ def add_up(values: Any, weights: Any, sums: Any) -> None:
 
 
 @compiled
-def count_extreme(sums: Any, resamples: Any, first: Any, second: Any, least: Any, counts: Any) -> None:
+def count_extreme(
+    sums: Any, resamples: Any, first: Any, second: Any, least: Any, counts: Any
+) -> None:
     """Add to `counts` in how many of the first resamples the sums of two runs are at least so far apart.
 
     Shapes: `sums` (tiles, runs, TILE); `first`, `second`, `least` and `counts` (pairs,).
@@ -60,7 +62,14 @@ def count_extreme(sums: Any, resamples: Any, first: Any, second: Any, least: Any
 
 @compiled
 def count_shifted(
-    sums: Any, resamples: Any, first: Any, second: Any, least: Any, noise: Any, counts: Any, below: Any
+    sums: Any,
+    resamples: Any,
+    first: Any,
+    second: Any,
+    least: Any,
+    noise: Any,
+    counts: Any,
+    below: Any,
 ) -> None:
     """The same, and add to `below` twice in how many of them the first run's sum is below the second's.
 
@@ -101,7 +110,9 @@ def quantiles(
         for at in range(size):
             bins[np.uint32(place[at])] += 1
         for which in range(2):
-            found[pair, which] = low + _place(bins, levels[pair, which] * size) / scale if scale else 0.0
+            found[pair, which] = (
+                low + _place(bins, levels[pair, which] * size) / scale if scale else 0.0
+            )
 
 
 @inlined
@@ -119,7 +130,13 @@ def _place(bins: Any, wanted: Any) -> Any:
 def _next(a: Any, b: Any, c: Any, counter: Any) -> Any:
     """64 random bits and the words of the generator behind them: SFC64 of Doty-Humphrey, as in NumPy."""
     drawn = a + b + counter
-    return drawn, b ^ (b >> _ELEVEN), c + (c << THREE), ((c << _TURN) | (c >> _BACK)) + drawn, counter + ONE
+    return (
+        drawn,
+        b ^ (b >> _ELEVEN),
+        c + (c << THREE),
+        ((c << _TURN) | (c >> _BACK)) + drawn,
+        counter + ONE,
+    )
 
 
 @compiled

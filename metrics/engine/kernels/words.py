@@ -12,10 +12,25 @@ from numba.extending import intrinsic
 
 from metrics.engine.ranking import FINISH, MULTIPLIER
 
-NONE, ONE, TWO, THREE, FOUR, SIX, SEVEN, EIGHT, TEN = (np.uint64(number) for number in (0, 1, 2, 3, 4, 6, 7, 8, 10))
-FIFTEEN, SIXTEEN, THIRTY_TWO, SIXTY_THREE, SIXTY_FOUR = (np.uint64(number) for number in (15, 16, 32, 63, 64))
+NONE, ONE, TWO, THREE, FOUR, SIX, SEVEN, EIGHT, TEN = (
+    np.uint64(number) for number in (0, 1, 2, 3, 4, 6, 7, 8, 10)
+)
+FIFTEEN, SIXTEEN, THIRTY_TWO, SIXTY_THREE, SIXTY_FOUR = (
+    np.uint64(number) for number in (15, 16, 32, 63, 64)
+)
 ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
-TAB, LF, CR, SPACE, HASH_SIGN, PLUS, MINUS, POINT, ZERO, NINE = 9, 10, 13, 32, 35, 43, 45, 46, 48, 57
+TAB, LF, CR, SPACE, HASH_SIGN, PLUS, MINUS, POINT, ZERO, NINE = (
+    9,
+    10,
+    13,
+    32,
+    35,
+    43,
+    45,
+    46,
+    48,
+    57,
+)
 
 # Positions are unsigned throughout: with signed ones every access would first ask whether it counts from the end,
 # and the scan would take four times as long. A signed number added to one would make it a float.
@@ -91,7 +106,9 @@ def _marks(comparison: str) -> Any:
             start = context.make_array(signature.args[0])(context, builder, arguments[0]).data
             lanes = ir.VectorType(ir.IntType(8), 64)
             place = builder.bitcast(builder.gep(start, [arguments[1]]), lanes.as_pointer())
-            found = builder.icmp_unsigned(comparison, builder.load(place, align=1), ir.Constant(lanes, [SPACE] * 64))
+            found = builder.icmp_unsigned(
+                comparison, builder.load(place, align=1), ir.Constant(lanes, [SPACE] * 64)
+            )
             return builder.bitcast(found, ir.IntType(64))
 
         return uint64(data, position), generate
@@ -160,7 +177,9 @@ def is_greater(data: Any, a: Any, a_end: Any, b: Any, b_end: Any) -> bool:
 
 
 @inlined
-def same_span(data: Any, start: Any, end: Any, other: Any, other_start: Any, other_end: Any) -> bool:
+def same_span(
+    data: Any, start: Any, end: Any, other: Any, other_start: Any, other_end: Any
+) -> bool:
     """Whether a span holds the bytes of a span of other data, without a look beyond the end of either."""
     if end - start != other_end - other_start:
         return False

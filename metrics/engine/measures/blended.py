@@ -41,10 +41,20 @@ class _Blended:
 def _blended(run: JudgedRun, rel: int, gains: GainMap, beta: float) -> _Blended:
     relevant, level = run.relevant(rel), run.level[run.level >= rel]
     gain = gains.of(level)
-    ideal = best_order(_relevant_base(run, rel), gains).cumulated().reached(relevant.topic, relevant.rank)
+    ideal = (
+        best_order(_relevant_base(run, rel), gains)
+        .cumulated()
+        .reached(relevant.topic, relevant.rank)
+    )
     above = relevant.found + beta * running_sum(relevant.topic, gain)
     return _Blended(
-        relevant.topic, relevant.rank, level, gain, relevant.found, ideal, above / (relevant.rank + beta * ideal)
+        relevant.topic,
+        relevant.rank,
+        level,
+        gain,
+        relevant.found,
+        ideal,
+        above / (relevant.rank + beta * ideal),
     )
 
 
@@ -55,7 +65,12 @@ def _relevant_base(run: JudgedRun, rel: int) -> RecallBase:
 
 
 def q_measure(
-    run: JudgedRun, *, cutoff: int | None = None, beta: float = 1.0, gains: GainMap = LINEAR, rel: int = 1
+    run: JudgedRun,
+    *,
+    cutoff: int | None = None,
+    beta: float = 1.0,
+    gains: GainMap = LINEAR,
+    rel: int = 1,
 ) -> Floats:
     """Q-measure: average precision whose precision is blended with the share of the ideal's cumulated gain.
 
@@ -108,7 +123,9 @@ def normalised_cumulative_utility(
     return ratio(sum_by_topic(blended.topic, share * blended.ratio, run.n_topics), whole)
 
 
-def p_plus(run: JudgedRun, *, cutoff: None = None, beta: float = 1.0, gains: GainMap = LINEAR, rel: int = 1) -> Floats:
+def p_plus(
+    run: JudgedRun, *, cutoff: None = None, beta: float = 1.0, gains: GainMap = LINEAR, rel: int = 1
+) -> Floats:
     """P-plus: the blended ratio averaged over the relevant documents down to the first of the best that were found.
 
     Formula: PPlus = mean of BR(i) over the ranks i <= r of relevant documents, BR as for Q and r the first rank that

@@ -14,7 +14,9 @@ from metrics.engine.ranking import Floats, Ints
 from metrics.engine.running import before, running_product
 
 
-def err(run: JudgedRun, *, cutoff: int | None = None, gains: GainMap = EXP, max_rel: int = 4) -> Floats:
+def err(
+    run: JudgedRun, *, cutoff: int | None = None, gains: GainMap = EXP, max_rel: int = 4
+) -> Floats:
     """Expected reciprocal rank: one over the rank at which a user who may stop at every document stops.
 
     Formula: ERR@k = sum of s[i] / i times the product of 1 - s[j] for j < i, over i = 1..k; s = g / (g_max + 1), g_max
@@ -32,7 +34,9 @@ def err(run: JudgedRun, *, cutoff: int | None = None, gains: GainMap = EXP, max_
     return _expected_reciprocal_rank(run.topic[kept], run.rank[kept], stop, run.n_topics)
 
 
-def nerr(run: JudgedRun, *, cutoff: int | None = None, gains: GainMap = EXP, max_rel: int = 4) -> Floats:
+def nerr(
+    run: JudgedRun, *, cutoff: int | None = None, gains: GainMap = EXP, max_rel: int = 4
+) -> Floats:
     """Normalised expected reciprocal rank: the share of what the ideal ranking has.
 
     Formula: nERR@k = ERR@k / ERR@k of all judged documents in descending order of gain; 0 for a topic without a gain
@@ -83,7 +87,9 @@ def nerr9(run: JudgedRun, *, cutoff: int, max_rel: int, min_rel: int = 0) -> Flo
     return weighted_gain(scaled_gains(run, min_rel, max_rel, cutoff), weight, stops=True)
 
 
-def nerr10(run: JudgedRun, *, max_rel: int, cutoff: None = None, p: float = 0.9, min_rel: int = 0) -> Floats:
+def nerr10(
+    run: JudgedRun, *, max_rel: int, cutoff: None = None, p: float = 0.9, min_rel: int = 0
+) -> Floats:
     """Nearly expected reciprocal rank, equation 10: gain stops the user, and so does impatience as in RBP.
 
     Formula: as NERR8 with C[i] = p (1 - g[i]), over ranks 1..1000

@@ -37,7 +37,12 @@ def cg(run: JudgedRun, *, cutoff: int | None = None, gains: GainMap = LINEAR) ->
 
 
 def dcg(
-    run: JudgedRun, *, cutoff: int | None = None, gains: GainMap = LINEAR, dis: Discount = "log2", b: float = 2.0
+    run: JudgedRun,
+    *,
+    cutoff: int | None = None,
+    gains: GainMap = LINEAR,
+    dis: Discount = "log2",
+    b: float = 2.0,
 ) -> Floats:
     """Discounted cumulated gain: gain counts less the later it comes.
 
@@ -52,7 +57,12 @@ def dcg(
 
 
 def ideal_dcg(
-    run: JudgedRun, *, cutoff: int | None = None, gains: GainMap = LINEAR, dis: Discount = "log2", b: float = 2.0
+    run: JudgedRun,
+    *,
+    cutoff: int | None = None,
+    gains: GainMap = LINEAR,
+    dis: Discount = "log2",
+    b: float = 2.0,
 ) -> Floats:
     """Discounted cumulated gain of the ideal ranking: what DCG could be at best.
 
@@ -84,7 +94,9 @@ def ncg(
     return ratio(*_cumulated(run, cutoff, gains, ideal))
 
 
-def pooled_ncg(run: JudgedRun, *, cutoff: int | None, gains: GainMap, ideal: Ideal, norm: Norm) -> float:
+def pooled_ncg(
+    run: JudgedRun, *, cutoff: int | None, gains: GainMap, ideal: Ideal, norm: Norm
+) -> float:
     """Return the one value that norm='average' gives for all topics."""
     return _pooled(*_cumulated(run, cutoff, gains, ideal))
 
@@ -115,7 +127,14 @@ def ndcg(
 
 
 def pooled_ndcg(
-    run: JudgedRun, *, cutoff: int | None, gains: GainMap, dis: Discount, b: float, ideal: Ideal, norm: Norm
+    run: JudgedRun,
+    *,
+    cutoff: int | None,
+    gains: GainMap,
+    dis: Discount,
+    b: float,
+    ideal: Ideal,
+    norm: Norm,
 ) -> float:
     """Return the one value that norm='average' gives for all topics."""
     return _pooled(*_discounted_and_ideal(run, cutoff, gains, dis, b, ideal))
@@ -126,7 +145,9 @@ def best_gains(run: JudgedRun, gains: GainMap, ideal: Ideal) -> RankedGains:
     return run.ideal_gains(gains) if ideal == "recall_base" else run.retrieved_ideal_gains(gains)
 
 
-def _cumulated(run: JudgedRun, cutoff: int | None, gains: GainMap, ideal: Ideal) -> tuple[Floats, Floats]:
+def _cumulated(
+    run: JudgedRun, cutoff: int | None, gains: GainMap, ideal: Ideal
+) -> tuple[Floats, Floats]:
     return run.gains(gains).within(cutoff).sum(), best_gains(run, gains, ideal).within(cutoff).sum()
 
 

@@ -20,7 +20,9 @@ MAX_CUTOFF = 1_000_000
 # How far down a greedy ideal ranking is built: every rank takes another look at all that is judged.
 IDEAL_DEPTH = 100
 # How a section Range begins: "0 to 1", "1 and above", "above 0.5", "0 or 1"; an end that some values pass is none.
-_RANGE = re.compile(r"(?:above )?(?P<low>-?[\d.]+)(?: (?:to|or) (?P<high>[\d.]+)(?!.* above | for ))?")
+_RANGE = re.compile(
+    r"(?:above )?(?P<low>-?[\d.]+)(?: (?:to|or) (?P<high>[\d.]+)(?!.* above | for ))?"
+)
 _SECTION = re.compile(r"^(Formula|Range|Source|Elsewhere|Undefined): ", re.MULTILINE)
 
 
@@ -68,29 +70,53 @@ class MeasureDefinition:
     aggregate: Aggregate = Aggregate.MEAN
     aliases: tuple[str, ...] = ()
     trec_eval: str | None = None
-    trec_style: bool = False  # known by trec_eval alone, so its canonical name is written as trec_eval writes it
-    forms: tuple[tuple[str, str], ...] = ()  # other names that imply parameters: ("SetRelP", "relative=True")
-    trec_parameter: str | None = None  # what a number after trec_eval's name sets where it is not a cutoff
+    trec_style: bool = (
+        False  # known by trec_eval alone, so its canonical name is written as trec_eval writes it
+    )
+    forms: tuple[
+        tuple[str, str], ...
+    ] = ()  # other names that imply parameters: ("SetRelP", "relative=True")
+    trec_parameter: str | None = (
+        None  # what a number after trec_eval's name sets where it is not a cutoff
+    )
     lower_is_better: bool = False
     max_share: float = 1.0  # highest @r of Cutoff.SHARE
     max_cutoff: int = MAX_CUTOFF
     default_cutoff: int | None = None  # of Cutoff.OPTIONAL, where none is written
-    check: Callable[[Mapping[str, Any]], str | None] | None = None  # what is wrong with the parameters taken together
-    needs_documents: Callable[[Mapping[str, Any]], bool] | None = None  # whether these parameters need `documents`
-    pooled: Callable[..., float] | None = None  # the figure of all topics with norm='average': called as `compute` is
+    check: Callable[[Mapping[str, Any]], str | None] | None = (
+        None  # what is wrong with the parameters taken together
+    )
+    needs_documents: Callable[[Mapping[str, Any]], bool] | None = (
+        None  # whether these parameters need `documents`
+    )
+    pooled: Callable[..., float] | None = (
+        None  # the figure of all topics with norm='average': called as `compute` is
+    )
 
-    def values(self, given: Mapping[str, Any], documents: int | None = None) -> tuple[tuple[str, Any], ...]:
+    def values(
+        self, given: Mapping[str, Any], documents: int | None = None
+    ) -> tuple[tuple[str, Any], ...]:
         """Return every parameter with its value; MeasureError where one is missing or they contradict each other.
 
         `documents` is the size of the collection, for a measure that needs it and was not given another.
         """
-        if documents and "documents" not in given and self.needs_documents and self.needs_documents(given):
+        if (
+            documents
+            and "documents" not in given
+            and self.needs_documents
+            and self.needs_documents(given)
+        ):
             given = {**given, "documents": documents}
         for parameter in self.parameters:
             if parameter.example and parameter.name not in given:
                 example = f"{self.name}({parameter.name}={parameter.example})"
-                raise MeasureError(f"{self.name} needs {parameter.name}: {example}", code="bad_parameter")
-        values = {parameter.name: given.get(parameter.name, parameter.default) for parameter in self.parameters}
+                raise MeasureError(
+                    f"{self.name} needs {parameter.name}: {example}", code="bad_parameter"
+                )
+        values = {
+            parameter.name: given.get(parameter.name, parameter.default)
+            for parameter in self.parameters
+        }
         problem = check_one_relevance(values) or (self.check(values) if self.check else None)
         if problem:
             raise MeasureError(f"{self.name}: {problem}", code="bad_parameter")
@@ -99,7 +125,10 @@ class MeasureDefinition:
     def sections(self) -> dict[str, str]:
         """Return the function's docstring by section: summary, formula, range, source, elsewhere, undefined."""
         parts = _SECTION.split(inspect.cleandoc(self.compute.__doc__ or ""))
-        named = {key.lower(): " ".join(text.split()) for key, text in zip(parts[1::2], parts[2::2], strict=True)}
+        named = {
+            key.lower(): " ".join(text.split())
+            for key, text in zip(parts[1::2], parts[2::2], strict=True)
+        }
         return {"summary": " ".join(parts[0].split()), **named}
 
     @property
@@ -128,7 +157,9 @@ def read_integer(low: int, high: int) -> Callable[[str, str], int]:
     def read(name: str, text: str) -> int:
         if re.fullmatch(r"[+-]?[0-9]{1,15}", text) and low <= int(text) <= high:
             return int(text)
-        raise MeasureError(f"{name}={text}: {name} is a whole number from {low} to {high}", code="bad_parameter")
+        raise MeasureError(
+            f"{name}={text}: {name} is a whole number from {low} to {high}", code="bad_parameter"
+        )
 
     return read
 
@@ -155,7 +186,9 @@ def read_choice(*choices: str) -> Callable[[str, str], str]:
             return text
         known, near = ", ".join(repr(choice) for choice in choices), closest(text, choices)
         meant = f"; did you mean {near!r}?" if near else ""
-        raise MeasureError(f"{name}={text!r}: {name} is one of {known}{meant}", code="bad_parameter")
+        raise MeasureError(
+            f"{name}={text!r}: {name} is one of {known}{meant}", code="bad_parameter"
+        )
 
     return read
 
@@ -175,9 +208,14 @@ def read_gains(name: str, text: str) -> GainMap:
 MAX_LEVEL = 1000
 MAX_WORTH = 1e6
 
-REL = Parameter("rel", 1, read_integer(-MAX_LEVEL, MAX_LEVEL), "lowest level that counts as relevant")
+REL = Parameter(
+    "rel", 1, read_integer(-MAX_LEVEL, MAX_LEVEL), "lowest level that counts as relevant"
+)
 LEVEL = Parameter(
-    "level", None, read_integer(1, MAX_LEVEL), "the only level that counts as relevant; left out: rel and all above it"
+    "level",
+    None,
+    read_integer(1, MAX_LEVEL),
+    "the only level that counts as relevant; left out: rel and all above it",
 )
 GAINS = Parameter(
     "gains", LINEAR, read_gains,
@@ -187,7 +225,10 @@ GAINS = Parameter(
 )  # fmt: skip
 CASCADE_GAINS = replace(GAINS, default=EXP)
 BLENDING = Parameter(
-    "beta", 1.0, read_number(0.0, MAX_WORTH, ends=True), "importance of the cumulated gain relative to precision"
+    "beta",
+    1.0,
+    read_number(0.0, MAX_WORTH, ends=True),
+    "importance of the cumulated gain relative to precision",
 )
 STOP = Parameter(
     "stop", "rb", read_choice("rb", "gu"),
@@ -196,14 +237,21 @@ STOP = Parameter(
     True,
 )  # fmt: skip
 GAMMA = Parameter(
-    "gamma", 0.95, read_number(0.0, 1.0), "users at a relevant document per user at the one before; for 'rb'"
+    "gamma",
+    0.95,
+    read_number(0.0, 1.0),
+    "users at a relevant document per user at the one before; for 'rb'",
 )
-STOPS = Parameter("stops", LINEAR, read_gains, "weight of each level, written as gains are; for stop='gu'")
+STOPS = Parameter(
+    "stops", LINEAR, read_gains, "weight of each level, written as gains are; for stop='gu'"
+)
 DISCOUNT = Parameter(
     "dis", "log2", read_choice("log2", "jk", "session"),
     "discount: 'log2' is log2(i + 1), 'jk' is none below rank b then log_b(i), 'session' is 1 + log_b(i)",
 )  # fmt: skip
-BASE = Parameter("b", 2.0, read_number(1.0, 1000.0), "base of the logarithm of dis='jk' and dis='session'")
+BASE = Parameter(
+    "b", 2.0, read_number(1.0, 1000.0), "base of the logarithm of dis='jk' and dis='session'"
+)
 IDEAL = Parameter(
     "ideal", "recall_base", read_choice("recall_base", "retrieved"),
     "ideal ranking: of all that is judged, or the best order of what the run retrieved",
@@ -230,7 +278,9 @@ RECALL_ROUNDING = Parameter(
     "r * R as a number of documents for interp='ceiling': '10' rounded, '9' with 0.9 added and cut (trec_eval 9 and "
     "before), 'exact' rounded up",
 )  # fmt: skip
-SET_BETA = Parameter("beta", 1.0, read_number(0.0, MAX_WORTH), "importance of recall relative to precision")
+SET_BETA = Parameter(
+    "beta", 1.0, read_number(0.0, MAX_WORTH), "importance of recall relative to precision"
+)
 UTILITY = tuple(
     Parameter(name, default, read_number(-MAX_WORTH, MAX_WORTH), f"worth of a {kind} document")
     for name, default, kind in (
@@ -240,31 +290,57 @@ UTILITY = tuple(
         ("d", 0.0, "non-relevant not retrieved"),
     )
 )
-JUDGED_ONLY = Parameter("judged_only", False, read_flag, "leave unjudged documents out before ranking")
+JUDGED_ONLY = Parameter(
+    "judged_only", False, read_flag, "leave unjudged documents out before ranking"
+)
 MAX_DOCUMENTS = 10**12
 _SIZE = "documents in the collection; left out: the number that the collection has"
-UTILITY_DOCUMENTS = Parameter("documents", None, read_integer(1, MAX_DOCUMENTS), f"{_SIZE} (trec_eval -N); for d")
-MAX_GOAL = 1e6
-PERSISTENCE = Parameter("p", 0.8, read_number(0.0, 1.0), "probability of going on to the next document", True)
-CASCADE_P = Parameter("p", 0.9, read_number(0.0, 1.0), "probability of going on after a document without gain")
-OVERLAP_P = Parameter("p", 0.95, read_number(0.0, 1.0), "weight of each rank relative to the one above")
-NORMALIZE = Parameter("normalize", True, read_flag, "divide by what the ideal ranking has with itself")
-GAIN_REL = Parameter(
-    "rel", None, read_integer(-MAX_LEVEL, MAX_LEVEL), "lowest level that gains 1, the rest 0; left out: graded gains"
+UTILITY_DOCUMENTS = Parameter(
+    "documents", None, read_integer(1, MAX_DOCUMENTS), f"{_SIZE} (trec_eval -N); for d"
 )
-GOAL = Parameter("T", 1.0, read_number(0.0, MAX_GOAL), "gain the user is after, in documents of the highest level")
-MIN_REL = Parameter("min_rel", 0, read_integer(-MAX_LEVEL, MAX_LEVEL), "level that gains 0, as any below it")
+MAX_GOAL = 1e6
+PERSISTENCE = Parameter(
+    "p", 0.8, read_number(0.0, 1.0), "probability of going on to the next document", True
+)
+CASCADE_P = Parameter(
+    "p", 0.9, read_number(0.0, 1.0), "probability of going on after a document without gain"
+)
+OVERLAP_P = Parameter(
+    "p", 0.95, read_number(0.0, 1.0), "weight of each rank relative to the one above"
+)
+NORMALIZE = Parameter(
+    "normalize", True, read_flag, "divide by what the ideal ranking has with itself"
+)
+GAIN_REL = Parameter(
+    "rel",
+    None,
+    read_integer(-MAX_LEVEL, MAX_LEVEL),
+    "lowest level that gains 1, the rest 0; left out: graded gains",
+)
+GOAL = Parameter(
+    "T",
+    1.0,
+    read_number(0.0, MAX_GOAL),
+    "gain the user is after, in documents of the highest level",
+)
+MIN_REL = Parameter(
+    "min_rel", 0, read_integer(-MAX_LEVEL, MAX_LEVEL), "level that gains 0, as any below it"
+)
 MAX_REL = Parameter(
     "max_rel", None, read_integer(-MAX_LEVEL, MAX_LEVEL), "level that gains 1, as any above it; must be given",
     example="3",
 )  # fmt: skip
 ERR_MAX_REL = Parameter("max_rel", 4, read_integer(1, MAX_LEVEL), "highest level, as any above it")
-VECTOR = Parameter("of", "nDCG", read_choice("nDCG", "DCG", "nCG", "CG"), "the vector that is averaged", True)
+VECTOR = Parameter(
+    "of", "nDCG", read_choice("nDCG", "DCG", "nCG", "CG"), "the vector that is averaged", True
+)
 EXAMINED = Parameter(
     "count", "nonrelevant", read_choice("nonrelevant", "all"),
     "documents that count: those examined in vain, or all that are examined",
 )  # fmt: skip
-NEEDED_RELEVANT = Parameter("n", 1, read_integer(1, MAX_CUTOFF), "how many relevant documents the user is after")
+NEEDED_RELEVANT = Parameter(
+    "n", 1, read_integer(1, MAX_CUTOFF), "how many relevant documents the user is after"
+)
 _MISSING_TEXT = (
     "relevant documents that were not retrieved: leave the value undefined, {}put them next after what was retrieved, "
     "at random in the rest of the collection, or last in it"
@@ -275,13 +351,23 @@ MISSING = Parameter(
 )  # fmt: skip
 # To leave out what is not retrieved says nothing of where the first one is.
 FIRST_MISSING = Parameter(
-    "missing", "undefined", read_choice("undefined", "next", "random", "last"), _MISSING_TEXT.format("")
+    "missing",
+    "undefined",
+    read_choice("undefined", "next", "random", "last"),
+    _MISSING_TEXT.format(""),
 )
 DOCUMENTS = Parameter(
-    "documents", None, read_integer(1, MAX_DOCUMENTS), f"{_SIZE}; for missing='random' and missing='last'"
+    "documents",
+    None,
+    read_integer(1, MAX_DOCUMENTS),
+    f"{_SIZE}; for missing='random' and missing='last'",
 )
 ALL_DOCUMENTS = Parameter(
-    "documents", None, read_integer(1, MAX_DOCUMENTS), f"{_SIZE}, without which it must be given", example="528155"
+    "documents",
+    None,
+    read_integer(1, MAX_DOCUMENTS),
+    f"{_SIZE}, without which it must be given",
+    example="528155",
 )
 EXPECTED = Parameter(
     "expected", None, read_integer(1, MAX_CUTOFF),
@@ -293,7 +379,9 @@ ALPHA = Parameter(
     "redundancy intolerance: the share of its worth that a subtopic loses with every document about it",
 )  # fmt: skip
 # At 0.99 the greedy ideal ranking of nNRBP is more than 3,600 documents deep.
-BETA = Parameter("beta", 0.5, read_number(0.0, 0.99), "patience: probability of going on to the next document")
+BETA = Parameter(
+    "beta", 0.5, read_number(0.0, 0.99), "patience: probability of going on to the next document"
+)
 WEIGHT = Parameter("weight", 0.5, read_number(0.0, 1.0), "weight of satisfaction")
 
 
@@ -311,7 +399,11 @@ def counts_unretrieved(given: Mapping[str, Any]) -> bool:
 
 def check_one_relevance(values: Mapping[str, Any]) -> str | None:
     both = values.get("level") is not None and values["rel"] != REL.default
-    return "level is the only level that counts, rel the lowest one: give one of them" if both else None
+    return (
+        "level is the only level that counts, rel the lowest one: give one of them"
+        if both
+        else None
+    )
 
 
 def check_levels(values: Mapping[str, Any]) -> str | None:
@@ -326,7 +418,9 @@ def check_utility(values: Mapping[str, Any]) -> str | None:
 
 def check_interpolation(values: Mapping[str, Any]) -> str | None:
     given = values["interp"] == "interval" and values["rounding"] != RECALL_ROUNDING.default
-    return "interp='interval' rounds nothing: rounding belongs to interp='ceiling'" if given else None
+    return (
+        "interp='interval' rounds nothing: rounding belongs to interp='ceiling'" if given else None
+    )
 
 
 def check_missing(values: Mapping[str, Any]) -> str | None:
@@ -337,13 +431,21 @@ def check_missing(values: Mapping[str, Any]) -> str | None:
 
 def check_one_gain(values: Mapping[str, Any]) -> str | None:
     both = values["rel"] is not None and values["gains"] != LINEAR
-    return "rel makes every gain 0 or 1, so it leaves gains without a meaning: give one of them" if both else None
+    return (
+        "rel makes every gain 0 or 1, so it leaves gains without a meaning: give one of them"
+        if both
+        else None
+    )
 
 
 def check_stop(values: Mapping[str, Any]) -> str | None:
     if values["stop"] == "rb" and values["stops"] != LINEAR:
         return "stops belongs to stop='gu'"
-    return "gamma belongs to stop='rb'" if values["stop"] == "gu" and values["gamma"] != GAMMA.default else None
+    return (
+        "gamma belongs to stop='rb'"
+        if values["stop"] == "gu" and values["gamma"] != GAMMA.default
+        else None
+    )
 
 
 def check_vector(values: Mapping[str, Any]) -> str | None:

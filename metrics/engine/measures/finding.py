@@ -9,7 +9,9 @@ from metrics.engine.measures import MEASURES
 from metrics.engine.measures.definition import MeasureDefinition
 
 
-def find_measures(text: str, known: Iterable[MeasureDefinition] = MEASURES.values()) -> list[MeasureDefinition]:
+def find_measures(
+    text: str, known: Iterable[MeasureDefinition] = MEASURES.values()
+) -> list[MeasureDefinition]:
     """Return the measures in which every word of the text occurs: those whose name it begins first, all for no
     words."""
     words = re.findall(r"\w+", text.lower())
@@ -20,7 +22,11 @@ def find_measures(text: str, known: Iterable[MeasureDefinition] = MEASURES.value
 def names_of(definition: MeasureDefinition) -> list[str]:
     """Return all names that mean the measure."""
     forms = [name for name, _ in definition.forms]
-    return list(dict.fromkeys([definition.name, *definition.aliases, *filter(None, [definition.trec_eval]), *forms]))
+    return list(
+        dict.fromkeys(
+            [definition.name, *definition.aliases, *filter(None, [definition.trec_eval]), *forms]
+        )
+    )
 
 
 def _text_of(definition: MeasureDefinition) -> str:

@@ -8,7 +8,13 @@ import numpy as np
 
 from metrics.engine.judged import JudgedRun, RankedGains, sum_by_topic
 from metrics.engine.measures.ratio import ratio
-from metrics.engine.measures.weighting import DEPTH, goal_weight, scaled_gains, scaled_levels, weighted_gain
+from metrics.engine.measures.weighting import (
+    DEPTH,
+    goal_weight,
+    scaled_gains,
+    scaled_levels,
+    weighted_gain,
+)
 from metrics.engine.numerics import special
 from metrics.engine.ranking import Floats
 from metrics.engine.running import before, running_product, running_sum

@@ -96,7 +96,15 @@ def average_position(
 
 
 def pooled_average_position(
-    run: JudgedRun, *, cutoff: int, of: Vector, gains: GainMap, dis: Discount, b: float, ideal: Ideal, norm: Norm
+    run: JudgedRun,
+    *,
+    cutoff: int,
+    of: Vector,
+    gains: GainMap,
+    dis: Discount,
+    b: float,
+    ideal: Ideal,
+    norm: Norm,
 ) -> float:
     """Return the one value that norm='average' gives for all topics."""
     seen = [ranked.within(cutoff) for ranked in (run.gains(gains), best_gains(run, gains, ideal))]

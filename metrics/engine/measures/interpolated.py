@@ -18,7 +18,12 @@ _TOLERANCE = 1e-9
 
 
 def interpolated_precision(
-    run: JudgedRun, *, cutoff: float, rel: int = 1, interp: Interpolation = "ceiling", rounding: Rounding = "10"
+    run: JudgedRun,
+    *,
+    cutoff: float,
+    rel: int = 1,
+    interp: Interpolation = "ceiling",
+    rounding: Rounding = "10",
 ) -> Floats:
     """Interpolated precision at recall r: the highest precision from the point on where that recall is reached.
 
@@ -31,12 +36,19 @@ def interpolated_precision(
     Elsewhere: IPrec of ir_measures, and what pytrec_eval gives, is that of trec_eval 9: rounding='9'. The tables of
     Modern Information Retrieval are interp='ceiling' with rounding='exact', not its formula
     """
-    values: Floats = precision_at_recall(run, np.array([cutoff]), rel=rel, interp=interp, rounding=rounding)[:, 0]
+    values: Floats = precision_at_recall(
+        run, np.array([cutoff]), rel=rel, interp=interp, rounding=rounding
+    )[:, 0]
     return values
 
 
 def eleven_point_average(
-    run: JudgedRun, *, cutoff: None = None, rel: int = 1, interp: Interpolation = "ceiling", rounding: Rounding = "10"
+    run: JudgedRun,
+    *,
+    cutoff: None = None,
+    rel: int = 1,
+    interp: Interpolation = "ceiling",
+    rounding: Rounding = "10",
 ) -> Floats:
     """11-point average: interpolated precision averaged over recall 0, 0.1, ..., 1.
 
@@ -44,12 +56,20 @@ def eleven_point_average(
     Range: 0 to 1
     Source: trec_eval m_11pt_avg
     """
-    average: Floats = precision_at_recall(run, _POINTS, rel=rel, interp=interp, rounding=rounding).mean(axis=1)
+    average: Floats = precision_at_recall(
+        run, _POINTS, rel=rel, interp=interp, rounding=rounding
+    ).mean(axis=1)
     return average
 
 
 def precision_at_recall(
-    run: JudgedRun, points: Floats, *, rel: int, interp: Interpolation, rounding: Rounding, step: float = _STEP
+    run: JudgedRun,
+    points: Floats,
+    *,
+    rel: int,
+    interp: Interpolation,
+    rounding: Rounding,
+    step: float = _STEP,
 ) -> Matrix:
     """Interpolated precision of every topic at every point of recall; shape (topics, points).
 
@@ -62,7 +82,9 @@ def precision_at_recall(
         last = np.floor((points + step) * num_rel + _TOLERANCE)
     else:
         first, last = _needed(num_rel, points, rounding), found
-    return _highest(relevant, np.maximum(first, 1).astype(np.int64), np.minimum(last, found).astype(np.int64))
+    return _highest(
+        relevant, np.maximum(first, 1).astype(np.int64), np.minimum(last, found).astype(np.int64)
+    )
 
 
 def _highest(relevant: Relevant, first: Ints, last: Ints) -> Matrix:

@@ -47,7 +47,9 @@ def novelty(run: JudgedRun, *, cutoff: int | None = None, rel: int = 1) -> Float
     return np.where(defined, 1 - old, np.nan)
 
 
-def relative_recall(run: JudgedRun, *, cutoff: int | None = None, expected: int | None = None, rel: int = 1) -> Floats:
+def relative_recall(
+    run: JudgedRun, *, cutoff: int | None = None, expected: int | None = None, rel: int = 1
+) -> Floats:
     """Relative recall: the relevant documents found, relative to how many the user expected to find.
 
     Formula: RelativeRecall = relevant documents in ranks 1..k / expected
@@ -60,7 +62,9 @@ def relative_recall(run: JudgedRun, *, cutoff: int | None = None, expected: int 
     return run.relevant(rel).count(cutoff) / _expected(run, expected)
 
 
-def recall_effort(run: JudgedRun, *, cutoff: None = None, expected: int | None = None, rel: int = 1) -> Floats:
+def recall_effort(
+    run: JudgedRun, *, cutoff: None = None, expected: int | None = None, rel: int = 1
+) -> Floats:
     """Recall effort: how many relevant documents the user expected, relative to how many had to be examined for them.
 
     Formula: RecallEffort = expected / rank at which the expected number of relevant documents is reached

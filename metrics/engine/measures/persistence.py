@@ -10,7 +10,12 @@ from metrics.engine.ranking import Floats, Ints
 
 
 def rbp(
-    run: JudgedRun, *, cutoff: int | None = None, p: float = 0.8, rel: int | None = None, gains: GainMap = LINEAR
+    run: JudgedRun,
+    *,
+    cutoff: int | None = None,
+    p: float = 0.8,
+    rel: int | None = None,
+    gains: GainMap = LINEAR,
 ) -> Floats:
     """Rank-biased precision: gain per document for a user who goes on to the next one with probability p.
 
@@ -56,7 +61,9 @@ def _graded(run: JudgedRun, gains: GainMap) -> RankedGains:
     return RankedGains(ranked.topic, ranked.rank, ranked.gain / largest[ranked.topic], run.n_topics)
 
 
-def compat(run: JudgedRun, *, cutoff: None = None, p: float = 0.95, normalize: bool = True) -> Floats:
+def compat(
+    run: JudgedRun, *, cutoff: None = None, p: float = 0.95, normalize: bool = True
+) -> Floats:
     """Compatibility: the rank-biased overlap of the ranking with the ideal ranking that is most like it.
 
     Formula: Compat = sum of p^(i - 1) X[i] / i for i = 1..D, divided by what the ideal ranking has with itself

@@ -14,7 +14,12 @@ Count = Literal["nonrelevant", "all"]
 
 
 def search_length(
-    run: JudgedRun, *, cutoff: None = None, rel: int = 1, missing: Missing = "undefined", documents: int | None = None
+    run: JudgedRun,
+    *,
+    cutoff: None = None,
+    rel: int = 1,
+    missing: Missing = "undefined",
+    documents: int | None = None,
 ) -> Floats:
     """Search length: the rank of the first relevant document.
 
@@ -37,7 +42,12 @@ def search_length(
 
 
 def average_search_length(
-    run: JudgedRun, *, cutoff: None = None, rel: int = 1, missing: Missing = "undefined", documents: int | None = None
+    run: JudgedRun,
+    *,
+    cutoff: None = None,
+    rel: int = 1,
+    missing: Missing = "undefined",
+    documents: int | None = None,
 ) -> Floats:
     """Average search length: the mean rank of the relevant documents.
 
@@ -54,7 +64,11 @@ def average_search_length(
     num_rel = run.num_rel(rel)
     if missing == "ignore":
         return _over(_sum_of_ranks(run, rel), run.relevant(rel).count())
-    rank = _last(run, rel, documents) if missing == "last" else _mean_rank(run, rel, missing, documents)
+    rank = (
+        _last(run, rel, documents)
+        if missing == "last"
+        else _mean_rank(run, rel, missing, documents)
+    )
     unseen = _unseen(run, rel)
     return _over(_sum_of_ranks(run, rel) + np.where(unseen > 0, unseen * rank, 0.0), num_rel)
 
@@ -105,12 +119,19 @@ def _expected(run: JudgedRun, rel: int, relevant: Relevant) -> Floats:
     counts = np.diff(np.append(starts, len(first)))
     found = np.repeat(relevant.found[starts], counts) - 1
     in_group = np.repeat(counts, counts)
-    expected: Floats = (first - 1 - found) + (size - in_group) * (relevant.found - found) / (in_group + 1)
+    expected: Floats = (first - 1 - found) + (size - in_group) * (relevant.found - found) / (
+        in_group + 1
+    )
     return expected
 
 
 def normalised_recall(
-    run: JudgedRun, *, documents: int, cutoff: None = None, rel: int = 1, missing: Missing = "undefined"
+    run: JudgedRun,
+    *,
+    documents: int,
+    cutoff: None = None,
+    rel: int = 1,
+    missing: Missing = "undefined",
 ) -> Floats:
     """Normalised recall: the area between the run's recall curve and the ideal one, as a share of the worst case.
 
@@ -132,7 +153,9 @@ def normalised_recall(
         rank = _mean_rank(run, rel, missing, documents)
         rank[np.isnan(_rest(run, rel, documents))] = np.nan
         beyond = unseen * rank
-    spent: Floats = _sum_of_ranks(run, rel) + np.where(unseen > 0, beyond, 0.0) - counted * (counted + 1) / 2
+    spent: Floats = (
+        _sum_of_ranks(run, rel) + np.where(unseen > 0, beyond, 0.0) - counted * (counted + 1) / 2
+    )
     return 1 - _over(spent, counted * np.where(_fits(run, rel, documents), documents - counted, 0))
 
 
@@ -172,7 +195,9 @@ def _mean_rank(run: JudgedRun, rel: int, missing: Missing, documents: int | None
     return np.full(run.n_topics, np.nan)
 
 
-def _nonrelevant_before(run: JudgedRun, rel: int, n: int, missing: Missing, documents: int | None) -> Floats:
+def _nonrelevant_before(
+    run: JudgedRun, rel: int, n: int, missing: Missing, documents: int | None
+) -> Floats:
     """Count the non-relevant documents before the n-th relevant one where that is not retrieved; NaN where nothing
     says how many they are, or the topic has no relevant document; shape (topics,)."""
     unseen, found = _unseen(run, rel), run.relevant(rel).count()
@@ -182,7 +207,9 @@ def _nonrelevant_before(run: JudgedRun, rel: int, n: int, missing: Missing, docu
     elif missing == "next":
         before = (run.num_ret - found).astype(np.float64)
     elif missing == "random":
-        before = run.num_ret - found + (_rest(run, rel, documents) - unseen) * (n - found) / (unseen + 1)
+        before = (
+            run.num_ret - found + (_rest(run, rel, documents) - unseen) * (n - found) / (unseen + 1)
+        )
     before[run.num_rel(rel) == 0] = np.nan
     return before
 

@@ -9,7 +9,9 @@ from metrics.engine.measures.ratio import ratio
 from metrics.engine.ranking import Floats
 
 
-def set_precision(run: JudgedRun, *, cutoff: None = None, rel: int = 1, relative: bool = False) -> Floats:
+def set_precision(
+    run: JudgedRun, *, cutoff: None = None, rel: int = 1, relative: bool = False
+) -> Floats:
     """Set precision: the share of the retrieved documents that is relevant.
 
     Formula: SetP = relevant retrieved / retrieved; relative=True divides by min(retrieved, R)

@@ -94,7 +94,9 @@ def nerr_ia(run: JudgedRun, *, cutoff: int, alpha: float = 0.5, rel: int = 1) ->
     return ratio(_err(run.coverage(rel), alpha, cutoff), _err(ideal, alpha, cutoff))
 
 
-def nrbp(run: JudgedRun, *, cutoff: None = None, alpha: float = 0.5, beta: float = 0.5, rel: int = 1) -> Floats:
+def nrbp(
+    run: JudgedRun, *, cutoff: None = None, alpha: float = 0.5, beta: float = 0.5, rel: int = 1
+) -> Floats:
     """Novelty- and rank-biased precision: rank-biased gain of new subtopics, as a share of what it could be at most.
 
     Formula: NRBP = (1 - (1 - alpha) beta) / N sum of G[i] beta^(i - 1) over all ranks, G and N as in alpha_DCG
@@ -105,7 +107,9 @@ def nrbp(run: JudgedRun, *, cutoff: None = None, alpha: float = 0.5, beta: float
     return ratio((1.0 - (1.0 - alpha) * beta) * _rank_biased(cover, alpha, beta), cover.subtopics)
 
 
-def nnrbp(run: JudgedRun, *, cutoff: None = None, alpha: float = 0.5, beta: float = 0.5, rel: int = 1) -> Floats:
+def nnrbp(
+    run: JudgedRun, *, cutoff: None = None, alpha: float = 0.5, beta: float = 0.5, rel: int = 1
+) -> Floats:
     """Normalised novelty- and rank-biased precision: NRBP as a share of that of the greedy ideal ranking.
 
     Formula: nNRBP = NRBP / NRBP of the ideal ranking, which is that of alpha_nDCG

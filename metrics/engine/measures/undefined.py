@@ -33,7 +33,9 @@ _Found = list[tuple[str, Flags | bool]]
 _Values = Mapping[str, Any]
 
 
-def why_undefined(name: str, run: JudgedRun, values: Floats, parameters: _Values) -> list[str | None]:
+def why_undefined(
+    name: str, run: JudgedRun, values: Floats, parameters: _Values
+) -> list[str | None]:
     """Return the reason of each topic without a value, a key of REASONS, and None for a topic with one.
 
     `parameters` are those of the measure, its cutoff among them; `values` what it made of the run.
@@ -61,7 +63,10 @@ def _normalised_recall(run: JudgedRun, values: _Values) -> _Found:
     return [
         ("no_relevant_document", num_rel == 0),
         ("collection_too_small", _too_small(run, values)),
-        ("every_document_relevant", values["documents"] == (found if values["missing"] == "ignore" else num_rel)),
+        (
+            "every_document_relevant",
+            values["documents"] == (found if values["missing"] == "ignore" else num_rel),
+        ),
         *_not_retrieved(values),
     ]
 
@@ -79,7 +84,9 @@ def _too_small(run: JudgedRun, values: _Values) -> Flags | bool:
 
 def _not_retrieved(values: _Values) -> _Found:
     ignored = values["missing"] == "ignore"
-    return [("no_relevant_document_retrieved" if ignored else "relevant_document_not_retrieved", True)]
+    return [
+        ("no_relevant_document_retrieved" if ignored else "relevant_document_not_retrieved", True)
+    ]
 
 
 def _accuracy(run: JudgedRun, values: _Values) -> _Found:
@@ -102,7 +109,10 @@ def _relative_relevance(run: JudgedRun, values: _Values) -> _Found:
 
 
 def _half_life(run: JudgedRun, values: _Values) -> _Found:
-    return [("no_document_with_gain", run.ideal_gains(values["gains"]).count() == 0), ("no_gain_retrieved", True)]
+    return [
+        ("no_document_with_gain", run.ideal_gains(values["gains"]).count() == 0),
+        ("no_gain_retrieved", True),
+    ]
 
 
 def _against_known(run: JudgedRun, values: _Values) -> _Found:

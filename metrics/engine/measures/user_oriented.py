@@ -11,7 +11,9 @@ from metrics.engine.ranking import Flags, Floats, Ints
 from metrics.engine.running import before, place, running_sum
 
 
-def satisfaction(run: JudgedRun, *, cutoff: int | None = None, rel: int = 1, gains: GainMap = LINEAR) -> Floats:
+def satisfaction(
+    run: JudgedRun, *, cutoff: int | None = None, rel: int = 1, gains: GainMap = LINEAR
+) -> Floats:
     """Satisfaction: how early the relevant documents of the list come, against the best order of the same list.
 
     Formula: sum of (n + 1 - i) s[i] over the relevant documents at ranks i of a list of n / the same sum for the list
@@ -26,11 +28,15 @@ def satisfaction(run: JudgedRun, *, cutoff: int | None = None, rel: int = 1, gai
     size, topic, rank, s, relevant = _listed(run, cutoff, rel, gains)
     topic, rank, s = topic[relevant], rank[relevant], s[relevant]
     best = s[np.lexsort((-s, topic))]
-    value = ratio(_earliness(run, size, topic, rank, s), _earliness(run, size, topic, place(topic) + 1, best))
+    value = ratio(
+        _earliness(run, size, topic, rank, s), _earliness(run, size, topic, place(topic) + 1, best)
+    )
     return np.where(run.num_rel(rel) > 0, value, np.nan)
 
 
-def frustration(run: JudgedRun, *, cutoff: int | None = None, rel: int = 1, gains: GainMap = LINEAR) -> Floats:
+def frustration(
+    run: JudgedRun, *, cutoff: int | None = None, rel: int = 1, gains: GainMap = LINEAR
+) -> Floats:
     """Frustration: how early the non-relevant documents of the list come, against the worst order of the same list.
 
     Formula: sum of (n + 1 - i) (1 - s[i]) over the non-relevant documents at ranks i of a list of n / the same sum
@@ -45,12 +51,19 @@ def frustration(run: JudgedRun, *, cutoff: int | None = None, rel: int = 1, gain
     others = size - found
     credit = _earliness(run, size, topic, rank, np.where(relevant, 1.0, s))
     actual = size * (size + 1) / 2 - credit
-    worst = others * (size + 1 + found) / 2 - _worst_credit(run, size, others, topic[~relevant], s[~relevant])
+    worst = others * (size + 1 + found) / 2 - _worst_credit(
+        run, size, others, topic[~relevant], s[~relevant]
+    )
     return np.where(size > 0, ratio(actual, worst), np.nan)
 
 
 def total(
-    run: JudgedRun, *, cutoff: int | None = None, rel: int = 1, gains: GainMap = LINEAR, weight: float = 0.5
+    run: JudgedRun,
+    *,
+    cutoff: int | None = None,
+    rel: int = 1,
+    gains: GainMap = LINEAR,
+    weight: float = 0.5,
 ) -> Floats:
     """Total: satisfaction and the absence of frustration in one figure.
 
@@ -65,7 +78,9 @@ def total(
     return np.where(answered, weight * pleased + (1 - weight) * (1 - annoyed), pleased)
 
 
-def _listed(run: JudgedRun, cutoff: int | None, rel: int, gains: GainMap) -> tuple[Ints, Ints, Ints, Floats, Flags]:
+def _listed(
+    run: JudgedRun, cutoff: int | None, rel: int, gains: GainMap
+) -> tuple[Ints, Ints, Ints, Floats, Flags]:
     """Length of each topic's list, and of its judged documents: topic, rank, scaled gain, whether relevant."""
     size = run.num_ret if cutoff is None else np.minimum(run.num_ret, cutoff)
     kept = run.rank <= size[run.topic]
@@ -104,7 +119,9 @@ def relative_relevance(run: JudgedRun, *, cutoff: None = None, gains: GainMap = 
     return np.where(run.ideal_gains(gains).sum() > 0, value, np.nan)
 
 
-def ranked_half_life(run: JudgedRun, *, cutoff: int | None = None, gains: GainMap = LINEAR) -> Floats:
+def ranked_half_life(
+    run: JudgedRun, *, cutoff: int | None = None, gains: GainMap = LINEAR
+) -> Floats:
     """Ranked half-life: the rank down to which half of the list's gain is found.
 
     Formula: RHL = m - 1/2 + (h - F) / G[m]: the median of a grouped distribution; h is half the gain in ranks 1..k, m

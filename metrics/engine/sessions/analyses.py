@@ -99,14 +99,22 @@ def mean_session_curves(
             return session_vectors(part, setting)
         return normalised_vectors(part, setting, *normalised)
 
-    taking = (group >= 0) & (view.queries >= least) & have_vectors(view, setting, normalised=normalised is not None)
+    taking = (
+        (group >= 0)
+        & (view.queries >= least)
+        & have_vectors(view, setting, normalised=normalised is not None)
+    )
     group = np.where(taking, group, -1)
     curves = _mean_curves(view, setting, group, groups, make, length)
     if normalised is None or normalised[1] != "average":
         return curves
     ideal = normalised[0]
-    best = _mean_curves(view, setting, group, groups, lambda part: ideal_vectors(part, setting, ideal), length)
-    found = np.divide(curves.values, best.values, out=np.zeros_like(curves.values), where=best.values > 0)
+    best = _mean_curves(
+        view, setting, group, groups, lambda part: ideal_vectors(part, setting, ideal), length
+    )
+    found = np.divide(
+        curves.values, best.values, out=np.zeros_like(curves.values), where=best.values > 0
+    )
     return replace(curves, values=found)
 
 
@@ -134,7 +142,12 @@ def mean_ideal_curves(
     """
     taking = (group >= 0) & (view.queries >= least) & view.is_judged
     return _mean_curves(
-        view, setting, np.where(taking, group, -1), groups, lambda part: ideal_vectors(part, setting, ideal), length
+        view,
+        setting,
+        np.where(taking, group, -1),
+        groups,
+        lambda part: ideal_vectors(part, setting, ideal),
+        length,
     )
 
 
@@ -169,13 +182,17 @@ def _add(total: Matrix, row: Ints, column: Ints, values: Floats) -> None:
     total += np.bincount(cell, values[inside], total.size).reshape(total.shape)
 
 
-def mean_query_curves(view: JudgedSessions, setting: Setting, which: Which, group: Ints, groups: int) -> MeanCurves:
+def mean_query_curves(
+    view: JudgedSessions, setting: Setting, which: Which, group: Ints, groups: int
+) -> MeanCurves:
     """The mean sDCG(q) vector at ranks 1..X of the last queries of each group's sessions, the others, or the best.
 
     The best query of a session is that which adds most to it, the first of several. `group` is as for
     `mean_session_curves`. Source: Järvelin et al., ECIR 2008, figure 1.
     """
-    chosen = _choose(view, setting, which) & (group >= 0)[view.session] & view.is_judged[view.session]
+    chosen = (
+        _choose(view, setting, which) & (group >= 0)[view.session] & view.is_judged[view.session]
+    )
     found = gains_of(view, setting)
     rows = np.flatnonzero(chosen[found.query])
     query, rank = found.query[rows], found.rank[rows]
@@ -211,7 +228,9 @@ def length_table(view: JudgedSessions, group: Ints, groups: int) -> LengthTable:
     return LengthTable(counts[:, 1:], mean)
 
 
-def reformulations(view: JudgedSessions, setting: Setting, *, normalised: bool = False) -> Reformulations:
+def reformulations(
+    view: JudgedSessions, setting: Setting, *, normalised: bool = False
+) -> Reformulations:
     """Return what each reformulation changed: the gain of a query less that of the query before it.
 
     The gain is the query's own discounted cumulated gain, or its share of the ideal's, the query's position left out:

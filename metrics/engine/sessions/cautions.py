@@ -25,7 +25,9 @@ _NAMED = 3
 _CODES: dict[Design, str] = {"paired": "few_cells", "unpaired": "few_sessions"}
 
 
-def of_sessions(cautions: Iterable[Caution], design: Design, units: str = "") -> tuple[Caution, ...]:
+def of_sessions(
+    cautions: Iterable[Caution], design: Design, units: str = ""
+) -> tuple[Caution, ...]:
     """Return the cautions of a test with sessions or cells of a design, or these units, instead of topics, and systems
     instead of runs."""
     units = units or UNITS[design]
@@ -53,14 +55,21 @@ def dependent_cells(
     """
     told = [
         _named(np.flatnonzero(np.bincount(unit[unit >= 0]) > 1), names, noun)
-        for unit, names, noun in ((topic, factors.topics, "topic"), (searcher, factors.searchers, "searcher"))
+        for unit, names, noun in (
+            (topic, factors.topics, "topic"),
+            (searcher, factors.searchers, "searcher"),
+        )
     ]
     if not any(told):
         return ()
     instead = "the crossed analysis (design=crossed) allows for both"
     if not crossed:
         instead = "compare by topic (design=two_way), which allows for topics, not for searchers"
-        instead = instead if design == "paired" else "these sessions allow no crossed analysis, which would count them"
+        instead = (
+            instead
+            if design == "paired"
+            else "these sessions allow no crossed analysis, which would count them"
+        )
     where = "where topics or searchers differ"
     if design in ("paired", "latin_square"):
         where = "where systems suit some topics or searchers better than others"
@@ -85,7 +94,11 @@ def left_out(crossings: list[Crossing]) -> tuple[Caution, ...]:
         if number
     ]
     where = "some pairs are compared " if len(crossings) > 1 else ""
-    return (Caution("sessions_left_out", f"{where}without the sessions of {' and '.join(told)}"),) if told else ()
+    return (
+        (Caution("sessions_left_out", f"{where}without the sessions of {' and '.join(told)}"),)
+        if told
+        else ()
+    )
 
 
 def _named(places: Ints, names: list[bytes], noun: str) -> str:

@@ -37,7 +37,10 @@ class Factors:
     @classmethod
     def of(cls, sessions: Iterable[Session]) -> Self:
         kept = list(sessions)
-        parts = [_numbered([getattr(one, name) for one in kept]) for name in ("topic_id", "searcher", "system")]
+        parts = [
+            _numbered([getattr(one, name) for one in kept])
+            for name in ("topic_id", "searcher", "system")
+        ]
         (topics, topic), (searchers, searcher), (systems, system) = parts
         return cls(topics, searchers, systems, topic, searcher, system)
 
@@ -98,16 +101,23 @@ def crossing_of(values: Floats, factors: Factors) -> Crossing:
     while len(taking) < before:
         before = len(taking)
         for name, unit in units.items():
-            crosses[name], kept = _uses(unit[taking], factors.system[taking], len(factors.systems), name)
+            crosses[name], kept = _uses(
+                unit[taking], factors.system[taking], len(factors.systems), name
+            )
             taking = taking[kept]
-    cells = len(np.unique(factors.topic[taking] * len(factors.searchers) + factors.searcher[taking]))
+    cells = len(
+        np.unique(factors.topic[taking] * len(factors.searchers) + factors.searcher[taking])
+    )
     left = {name: len(np.unique(unit[taking])) for name, unit in units.items()}
     for name, other in (("searcher", "topic"), ("topic", "searcher")):
         if cells == left[name]:
             raise _not_crossed(f"no {name} has several {other}s")
     fewest = []
     for name, unit in units.items():
-        of_system = [len(np.unique(unit[taking[factors.system[taking] == i]])) for i in range(len(factors.systems))]
+        of_system = [
+            len(np.unique(unit[taking[factors.system[taking] == i]]))
+            for i in range(len(factors.systems))
+        ]
         fewest.append((min(of_system), f"{name}s" if crosses[name] else f"{name}s of a system"))
     return Crossing(
         taking, crosses["searcher"], crosses["topic"], left["searcher"], left["topic"],
@@ -123,13 +133,19 @@ def crossings_of(values: Floats, factors: Factors, first: Ints, second: Ints) ->
     try:
         return [crossing_of(values, factors)]
     except StatisticsError:
-        if len(factors.systems) == 2 or len(first) > _MOST_PAIRS or len(values) * len(first) > _MOST_SESSIONS:
+        if (
+            len(factors.systems) == 2
+            or len(first) > _MOST_PAIRS
+            or len(values) * len(first) > _MOST_SESSIONS
+        ):
             raise
     found = []
     for i, j in zip(first.tolist(), second.tolist(), strict=True):
         own = np.flatnonzero((factors.system == i) | (factors.system == j))
         part = replace(
-            factors.take(own), systems=[factors.systems[i], factors.systems[j]], system=(factors.system[own] == j) * 1
+            factors.take(own),
+            systems=[factors.systems[i], factors.systems[j]],
+            system=(factors.system[own] == j) * 1,
         )
         crossing = crossing_of(values[own], part)
         found.append(replace(crossing, sessions=own[crossing.sessions]))
@@ -185,11 +201,15 @@ def _uses(unit: Ints, system: Ints, systems: int, name: str) -> tuple[bool, Flag
 
 
 def _not_crossed(why: str) -> StatisticsError:
-    return StatisticsError(f"the sessions allow no crossed analysis: {why}", code="not_crossed", pointer="design")
+    return StatisticsError(
+        f"the sessions allow no crossed analysis: {why}", code="not_crossed", pointer="design"
+    )
 
 
 def _numbered(names: list[bytes]) -> tuple[list[bytes], Ints]:
-    index = {name: place for place, name in enumerate(dict.fromkeys(name for name in names if name))}
+    index = {
+        name: place for place, name in enumerate(dict.fromkeys(name for name in names if name))
+    }
     return list(index), np.array([index.get(name, -1) for name in names], np.int64)
 
 
@@ -201,7 +221,9 @@ def _counts(factors: Factors, rows: tuple[str, ...], columns: str) -> Ints:
     wide = int(column.max(initial=-1)) + 1
     known = column >= 0
     size = len(cells) * wide
-    return np.bincount(cell.ravel()[known] * wide + column[known], minlength=size).reshape(len(cells), wide)
+    return np.bincount(cell.ravel()[known] * wide + column[known], minlength=size).reshape(
+        len(cells), wide
+    )
 
 
 def _filled(counts: Ints) -> bool:

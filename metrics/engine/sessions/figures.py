@@ -38,7 +38,11 @@ def raw_figure(view: JudgedSessions, setting: Setting, figure: Figure = "final")
 
 
 def normalised_figure(
-    view: JudgedSessions, setting: Setting, figure: Figure = "final", ideal: Ideal = "repeated", norm: Norm = "session"
+    view: JudgedSessions,
+    setting: Setting,
+    figure: Figure = "final",
+    ideal: Ideal = "repeated",
+    norm: Norm = "session",
 ) -> Floats:
     """One figure of each session's nsDCG, NaN where its judgements have no gain to find; shape (sessions,).
 
@@ -46,7 +50,9 @@ def normalised_figure(
     """
     best = ideal_contributions(view, setting)
     if figure == "avgpos":
-        values = _by_stretch(view, setting, lambda part: normalised_vectors(part, setting, ideal, norm).mean())
+        values = _by_stretch(
+            view, setting, lambda part: normalised_vectors(part, setting, ideal, norm).mean()
+        )
     elif figure == "final" and norm == "session":
         found = sum_by_topic(view.session, contributions(view, setting), view.n_sessions)
         values = ratio(found, _ideal_totals(view, setting, ideal, best))
@@ -92,7 +98,11 @@ def _mean(values: Floats, starts: Ints, _: Ints) -> Floats:
 
 
 def _sum(values: Floats, starts: Ints, ends: Ints) -> Floats:
-    return np.where(np.isnan(_mean(values, starts, ends)), np.nan, np.add.reduceat(np.nan_to_num(values), starts))
+    return np.where(
+        np.isnan(_mean(values, starts, ends)),
+        np.nan,
+        np.add.reduceat(np.nan_to_num(values), starts),
+    )
 
 
 _OF_QUERIES: dict[str, Callable[[Floats, Ints, Ints], Floats]] = {
@@ -112,6 +122,8 @@ def _ideal_totals(view: JudgedSessions, setting: Setting, ideal: Ideal, best: Fl
     return _by_stretch(view, setting, lambda part: ideal_vectors(part, setting, ideal).last())
 
 
-def _by_stretch(view: JudgedSessions, setting: Setting, make: Callable[[JudgedSessions], Floats]) -> Floats:
+def _by_stretch(
+    view: JudgedSessions, setting: Setting, make: Callable[[JudgedSessions], Floats]
+) -> Floats:
     parts = [make(part) for part in stretches(view, setting)]
     return np.concatenate(parts) if parts else np.zeros(0)

@@ -72,7 +72,13 @@ def setting_of(measure: Measure) -> tuple[Setting, tuple[Ideal, Norm] | None]:
     if name not in VECTORS:
         known = ", ".join(VECTORS)
         raise MeasureError(f"{measure} has no curve; these have: {known}", code="no_curve")
-    given: dict[str, Any] = {"short": "pad", "dup": "every", "scan": "fixed", "ideal": "repeated", "norm": "session"}
+    given: dict[str, Any] = {
+        "short": "pad",
+        "dup": "every",
+        "scan": "fixed",
+        "ideal": "repeated",
+        "norm": "session",
+    }
     given |= measure.parameters
     setting = Setting(
         given["gains"], int(measure.cutoff or DEFAULT_DEPTH), given["b"], given["bq"], given["short"], given["dup"],

@@ -14,7 +14,11 @@ from metrics.engine.subtopics import Subtopics
 def instance_recall(view: JudgedSessions, setting: Setting, rel: int) -> Floats:
     """Return the share of the instances found, NaN where there are none to find; shape (sessions,)."""
     rows = slots_of(view, setting).rows
-    found, total = _of_topics(view, rows, rel) if view.subtopics is None else _of(view.subtopics, view, rows, rel)
+    found, total = (
+        _of_topics(view, rows, rel)
+        if view.subtopics is None
+        else _of(view.subtopics, view, rows, rel)
+    )
     there = np.append(total, [0, 0])[view.session_topic]
     return np.where(there > 0, found / np.maximum(there, 1), np.nan)
 
@@ -31,7 +35,9 @@ def _of(parts: Subtopics, view: JudgedSessions, rows: Ints, rel: int) -> tuple[I
     """Return the same by the subtopics of the judgements."""
     relevant = np.flatnonzero(parts.level >= rel)
     width = int(parts.subtopic.max(initial=0)) + 1
-    instances, number = np.unique(parts.topic[relevant] * width + parts.subtopic[relevant], return_inverse=True)
+    instances, number = np.unique(
+        parts.topic[relevant] * width + parts.subtopic[relevant], return_inverse=True
+    )
     total = np.bincount(instances // width, minlength=view.recall_base.n_topics)
     return _found(view, rows, parts.judgement[relevant], number), total
 
@@ -39,7 +45,10 @@ def _of(parts: Subtopics, view: JudgedSessions, rows: Ints, rel: int) -> tuple[I
 def _found(view: JudgedSessions, rows: Ints, judgement: Ints, number: Ints) -> Ints:
     """Return how many instances each session has found; `number` is the instance that a judgement finds relevant."""
     order = np.argsort(judgement, kind="stable")
-    low, high = (np.searchsorted(judgement[order], view.judgement[rows], side=side) for side in ("left", "right"))
+    low, high = (
+        np.searchsorted(judgement[order], view.judgement[rows], side=side)
+        for side in ("left", "right")
+    )
     met = number[order][spread(low, high - low)]
     session = np.repeat(view.session[view.query[rows]], high - low)
     width = int(number.max(initial=0)) + 1

@@ -180,7 +180,11 @@ class JudgedSessions:
         subtopics = None
         if "subtopics_topic" in arrays:
             subtopics = Subtopics(*(arrays.pop(f"subtopics_{name}") for name in _SUBTOPICS))
-        known = KnownBefore(*(arrays.pop(f"known_{name}") for name in _KNOWN)) if "known_session" in arrays else None
+        known = (
+            KnownBefore(*(arrays.pop(f"known_{name}") for name in _KNOWN))
+            if "known_session" in arrays
+            else None
+        )
         return cls(**arrays, recall_base=base, subtopics=subtopics, known=known)
 
 

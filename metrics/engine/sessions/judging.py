@@ -19,7 +19,9 @@ _NOTHING = np.zeros(0, np.int64)
 _Part = tuple[Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints]
 
 
-def judge_sessions(blocks: Iterable[SessionBlock], judgements: Judgements, by: JudgedBy = "topic") -> JudgedSessions:
+def judge_sessions(
+    blocks: Iterable[SessionBlock], judgements: Judgements, by: JudgedBy = "topic"
+) -> JudgedSessions:
     """Keep what is judged of the sessions.
 
     The topic_id of a judgement is that of the session's topic, the session's own id, or `query_key` of a query, as `by`
@@ -63,7 +65,9 @@ def _joined(parts: list[Ints]) -> Ints:
     return whole
 
 
-def _judge_known(block: SessionBlock, known: RankedBlock, judgements: Judgements, by: JudgedBy) -> tuple[Ints, Ints]:
+def _judge_known(
+    block: SessionBlock, known: RankedBlock, judgements: Judgements, by: JudgedBy
+) -> tuple[Ints, Ints]:
     """Return the session and the judgement of each known document that is judged, in order."""
     index = judgements.topic_index
     keys = ((one.topic_id if by == "topic" else one.session_id) for one in block.sessions)
@@ -90,7 +94,16 @@ def _judge_block(block: SessionBlock, judgements: Judgements, by: JudgedBy) -> _
     order = np.lexsort((block.ranks[rows], query))
     rows, found, query = rows[order], found[order].astype(np.int64), query[order]
     document = found if by != "query" else _documents(block, rows, query, judgements, found)
-    return query, block.ranks[rows], found, document, _lengths(block), block.scanned, topic, np.diff(block.query_starts)
+    return (
+        query,
+        block.ranks[rows],
+        found,
+        document,
+        _lengths(block),
+        block.scanned,
+        topic,
+        np.diff(block.query_starts),
+    )
 
 
 def _keys(block: SessionBlock, by: JudgedBy) -> Iterator[bytes]:
@@ -112,7 +125,9 @@ def _lengths(block: SessionBlock) -> Ints:
     return length
 
 
-def _documents(block: SessionBlock, rows: Ints, query: Ints, judgements: Judgements, found: Ints) -> Ints:
+def _documents(
+    block: SessionBlock, rows: Ints, query: Ints, judgements: Judgements, found: Ints
+) -> Ints:
     """Return a judgement of each row's document that is the same wherever in its session the document is judged.
 
     Equal hashes propose, bytes decide; ids made to share a hash are told apart one by one.
@@ -129,5 +144,11 @@ def _documents(block: SessionBlock, rows: Ints, query: Ints, judgements: Judgeme
         return found[first]
     seen: dict[tuple[int, bytes], int] = {}
     text, spans = block.data.tobytes(), zip(starts.tolist(), ends.tolist(), strict=True)
-    names = [(owner, text[start:end]) for owner, (start, end) in zip(session.tolist(), spans, strict=True)]
-    return np.array([seen.setdefault(name, row) for name, row in zip(names, found.tolist(), strict=True)], np.int64)
+    names = [
+        (owner, text[start:end])
+        for owner, (start, end) in zip(session.tolist(), spans, strict=True)
+    ]
+    return np.array(
+        [seen.setdefault(name, row) for name, row in zip(names, found.tolist(), strict=True)],
+        np.int64,
+    )

@@ -34,7 +34,15 @@ from metrics.engine.sessions.parameters import (
     SHORT_LIST,
     check_ideal,
 )
-from metrics.engine.sessions.settings import DEFAULT_DEPTH, MAX_DEPTH, Duplicates, Ideal, Norm, Scan, Setting
+from metrics.engine.sessions.settings import (
+    DEFAULT_DEPTH,
+    MAX_DEPTH,
+    Duplicates,
+    Ideal,
+    Norm,
+    Scan,
+    Setting,
+)
 from metrics.engine.sessions.variants import dd_bound, dd_gain, log2_gain
 
 
@@ -88,7 +96,9 @@ def nsdcg(
     Elsewhere: nsDCG_shifted and nsDCG_DD are what two scripts compute under this name
     Undefined: where no query of the session is judged, or its judgements have no gain
     """
-    return normalised_figure(view, Setting(gains, cutoff, b, bq, short, dup, scan), figure, ideal, norm)
+    return normalised_figure(
+        view, Setting(gains, cutoff, b, bq, short, dup, scan), figure, ideal, norm
+    )
 
 
 def sdcg_shifted(
@@ -189,7 +199,12 @@ def nsdcg_log2(view: JudgedSessions, *, cutoff: int = DEFAULT_DEPTH) -> Floats:
 
 
 def instances(
-    view: JudgedSessions, *, cutoff: int = DEFAULT_DEPTH, rel: int = 1, short: str = "pad", scan: Scan = "fixed"
+    view: JudgedSessions,
+    *,
+    cutoff: int = DEFAULT_DEPTH,
+    rel: int = 1,
+    short: str = "pad",
+    scan: Scan = "fixed",
 ) -> Floats:
     """Instance recall: the share of the topic's instances (subtopics) that the session has found.
 
@@ -270,4 +285,6 @@ _TABLE = (
     _define("Query", of_each_query, OF, DUP, SCAN, QUERY_FIGURE),
 )
 
-SESSION_MEASURES: dict[str, MeasureDefinition] = {definition.name: definition for definition in _TABLE}
+SESSION_MEASURES: dict[str, MeasureDefinition] = {
+    definition.name: definition for definition in _TABLE
+}

@@ -8,7 +8,13 @@ from typing import Any
 from metrics.engine.errors import MeasureError
 from metrics.engine.gains import GainMap
 from metrics.engine.grammar import Measure, parse_measure
-from metrics.engine.measures.definition import GAINS, Parameter, read_choice, read_integer, read_number
+from metrics.engine.measures.definition import (
+    GAINS,
+    Parameter,
+    read_choice,
+    read_integer,
+    read_number,
+)
 from metrics.engine.measures.subtopics import OF_SUBTOPICS
 from metrics.engine.sessions.figures import FIGURES
 from metrics.engine.sessions.settings import MAX_DEPTH
@@ -20,7 +26,12 @@ def _read_short(name: str, text: str) -> str:
     number = text.removeprefix("min:")
     if text in ("pad", "asis"):
         return text
-    if text.startswith("min:") and number.isascii() and number.isdigit() and 1 <= int(number[:9]) <= MAX_DEPTH:
+    if (
+        text.startswith("min:")
+        and number.isascii()
+        and number.isdigit()
+        and 1 <= int(number[:9]) <= MAX_DEPTH
+    ):
         return f"min:{int(number)}"
     message = f"{name}={text!r}: {name} is 'pad', 'asis' or 'min:m' with a number of documents m from 1 to {MAX_DEPTH}"
     raise MeasureError(message, code="bad_parameter")
@@ -33,7 +44,9 @@ def _read_query_base(name: str, text: str) -> float | None:
 def _read_measure(name: str, text: str, documents: int | None) -> Measure:
     measure = parse_measure(text, documents)
     if measure.definition.name in OF_SUBTOPICS:
-        message = f"{name}={text!r}: measures of subtopics are not made for sessions; InstanceRecall is"
+        message = (
+            f"{name}={text!r}: measures of subtopics are not made for sessions; InstanceRecall is"
+        )
         raise MeasureError(message, code="bad_parameter")
     if measure.pools:
         message = f"{name}={text!r}: norm='average' has no value for a session: leave it out"
@@ -41,18 +54,26 @@ def _read_measure(name: str, text: str, documents: int | None) -> Measure:
     return measure
 
 
-BASE = Parameter("b", 2.0, read_number(1.0, 1000.0), "base of the logarithm that discounts by rank", True)
+BASE = Parameter(
+    "b", 2.0, read_number(1.0, 1000.0), "base of the logarithm that discounts by rank", True
+)
 QUERY_BASE = Parameter(
-    "bq", 4.0, _read_query_base, "base of the logarithm that discounts by query; none: queries count alike", True
+    "bq",
+    4.0,
+    _read_query_base,
+    "base of the logarithm that discounts by query; none: queries count alike",
+    True,
 )
-DD_BASE = Parameter("bq", 4.0, read_number(1.0, 1000.0), "base of the logarithm that discounts by query", True)
-_SHORT_TEXT = (
-    "lists of fewer than X documents: padded with zeros, taken 'asis', or padded to m documents by 'min:m', m at most X"
+DD_BASE = Parameter(
+    "bq", 4.0, read_number(1.0, 1000.0), "base of the logarithm that discounts by query", True
 )
+_SHORT_TEXT = "lists of fewer than X documents: padded with zeros, taken 'asis', or padded to m documents by 'min:m', m at most X"
 SHORT = Parameter("short", "pad", _read_short, _SHORT_TEXT)
 SHORT_LIST = Parameter("short", "asis", _read_short, _SHORT_TEXT)
 _DUPLICATES = read_choice("every", "first")
-_DUP_TEXT = "a document that several queries of the session return gains every time, or the first time only"
+_DUP_TEXT = (
+    "a document that several queries of the session return gains every time, or the first time only"
+)
 DUP = Parameter("dup", "every", _DUPLICATES, _DUP_TEXT)
 DUP_LIST = Parameter("dup", "first", _DUPLICATES, _DUP_TEXT)
 SCAN = Parameter(
@@ -80,11 +101,24 @@ QUERY_FIGURE = Parameter(
     read_choice("mean", "best", "worst", "first", "last", "sum"),
     "what is made of the values",
 )
-QUERIES = Parameter("queries", 10, read_integer(1, MAX_DEPTH), "how many queries of a session count")
+QUERIES = Parameter(
+    "queries", 10, read_integer(1, MAX_DEPTH), "how many queries of a session count"
+)
 EXPONENTIAL = Parameter("gains", EXP, GAINS.read, GAINS.text)
-OF = Parameter("of", None, _read_measure, "the measure of runs; must be given", names_measure=True, example="'AP'")
+OF = Parameter(
+    "of",
+    None,
+    _read_measure,
+    "the measure of runs; must be given",
+    names_measure=True,
+    example="'AP'",
+)
 
 
 def check_ideal(values: Mapping[str, Any]) -> str | None:
     both = values["ideal"] == "once" and values["norm"] == "query"
-    return "ideal='once' is one ideal for all queries, so norm='query' has none to divide by" if both else None
+    return (
+        "ideal='once' is one ideal for all queries, so norm='query' has none to divide by"
+        if both
+        else None
+    )

@@ -28,7 +28,8 @@ def dd_bound(view: JudgedSessions, setting: Setting, queries: int) -> Floats:
     """Return the most that so many queries could gain from the session's topic, each document once; shape
     (sessions,)."""
     weights = np.outer(
-        setting.query_weight(np.arange(1, queries + 1)), setting.rank_weight(np.arange(1, setting.depth + 1))
+        setting.query_weight(np.arange(1, queries + 1)),
+        setting.rank_weight(np.arange(1, setting.depth + 1)),
     ).ravel()
     weights[::-1].sort()
     best = view.ideal_gains(setting.gains)
@@ -53,5 +54,7 @@ def log2_gain(view: JudgedSessions, setting: Setting) -> Floats:
 
 def _harmonic(size: Ints) -> Floats:
     """Return the sum of 1 / log2(i + 1) for i = 1..size; same shape."""
-    sums: Floats = np.append(0.0, np.cumsum(1.0 / np.log2(np.arange(2, int(size.max(initial=0)) + 2))))
+    sums: Floats = np.append(
+        0.0, np.cumsum(1.0 / np.log2(np.arange(2, int(size.max(initial=0)) + 2)))
+    )
     return sums[size]

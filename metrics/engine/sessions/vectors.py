@@ -76,7 +76,9 @@ def session_vectors(view: JudgedSessions, setting: Setting) -> SessionVectors:
     return _cumulated(view, setting, _actual(view, setting))
 
 
-def ideal_vectors(view: JudgedSessions, setting: Setting, ideal: Ideal = "repeated") -> SessionVectors:
+def ideal_vectors(
+    view: JudgedSessions, setting: Setting, ideal: Ideal = "repeated"
+) -> SessionVectors:
     """Return the cumulated vectors of the ideal sessions: as many queries, each in as many slots, as the actual ones.
 
     'repeated' puts the single-query ideal into every query's slots, as the source does. 'once' puts each document into
@@ -133,7 +135,9 @@ def _actual(view: JudgedSessions, setting: Setting) -> Floats:
 def _repeated(view: JudgedSessions, setting: Setting) -> Floats:
     """Return the discounted gain of every slot of the ideal session that has the single-query ideal in each query."""
     slots = slots_of(view, setting)
-    return _ideal_gain(view, setting, view.topic[slots.query], slots.rank - 1) * _weights(view, setting)
+    return _ideal_gain(view, setting, view.topic[slots.query], slots.rank - 1) * _weights(
+        view, setting
+    )
 
 
 def _once(view: JudgedSessions, setting: Setting) -> Floats:

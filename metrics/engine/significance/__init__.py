@@ -36,14 +36,22 @@ TESTS: dict[str, SignificanceTest] = {
     "sign": SignificanceTest(sign.compare, ranks=True),
     "randomisation": SignificanceTest(randomisation.compare, draws=True),
     "bootstrap": SignificanceTest(bootstrap.compare, draws=True),
-    "max_t": SignificanceTest(max_t.compare, simultaneous=True, of_given_pairs=True, joint_intervals=True, draws=True),
-    "tukey_hsd": SignificanceTest(tukey_hsd.compare, simultaneous=True, joint_intervals=True, omnibus="anova"),
+    "max_t": SignificanceTest(
+        max_t.compare, simultaneous=True, of_given_pairs=True, joint_intervals=True, draws=True
+    ),
+    "tukey_hsd": SignificanceTest(
+        tukey_hsd.compare, simultaneous=True, joint_intervals=True, omnibus="anova"
+    ),
     "randomised_tukey_hsd": SignificanceTest(
         randomised_tukey_hsd.compare, simultaneous=True, joint_intervals=True, draws=True
     ),
     "nemenyi": SignificanceTest(nemenyi.compare, simultaneous=True, ranks=True, omnibus="friedman"),
-    "conover": SignificanceTest(conover.compare, ranks=True, omnibus="friedman", assumes_omnibus=True),
-    "welch_t": SignificanceTest(welch_t.compare, paired=False, compare_samples=welch_t.compare_samples),
+    "conover": SignificanceTest(
+        conover.compare, ranks=True, omnibus="friedman", assumes_omnibus=True
+    ),
+    "welch_t": SignificanceTest(
+        welch_t.compare, paired=False, compare_samples=welch_t.compare_samples
+    ),
     "mann_whitney": SignificanceTest(
         mann_whitney.compare,
         paired=False,

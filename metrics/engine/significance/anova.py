@@ -58,7 +58,12 @@ def analyse(values: Matrix) -> OmnibusResult:
     return OmnibusResult(
         by_run.statistic,
         (runs - 1, parts.freedom),
-        _p_value(by_run.statistic, runs - 1, parts.freedom, sphericity.greenhouse_geisser if sphericity else 1.0),
+        _p_value(
+            by_run.statistic,
+            runs - 1,
+            parts.freedom,
+            sphericity.greenhouse_geisser if sphericity else 1.0,
+        ),
         parts.runs / explained if explained else 0.0,
         sources,
         tuple(few_topics(topics)),
@@ -79,7 +84,9 @@ def _sphericity(statistic: float | None, parts: TwoWay) -> Sphericity | None:
     huynh_feldt = min((topics * within - 2) / left, 1.0) if left > 0 else 1.0
     # With two topics the estimate can be below what it estimates can be.
     huynh_feldt = max(huynh_feldt, 1 / (runs - 1))
-    p_huynh_feldt, plain = (_p_value(statistic, runs - 1, parts.freedom, e) for e in (huynh_feldt, 1.0))
+    p_huynh_feldt, plain = (
+        _p_value(statistic, runs - 1, parts.freedom, e) for e in (huynh_feldt, 1.0)
+    )
     return Sphericity(greenhouse_geisser, huynh_feldt, p_huynh_feldt, plain)
 
 
@@ -111,8 +118,15 @@ def _squares(values: Floats | Matrix) -> float:
 def _source(name: str, squares: float, freedom: int, parts: TwoWay) -> Source:
     size = squares * parts.scale**2
     if parts.residual == 0:
-        return Source(name, size, freedom, size / freedom, None if squares else 0.0, None if squares else 1.0)
+        return Source(
+            name, size, freedom, size / freedom, None if squares else 0.0, None if squares else 1.0
+        )
     statistic = squares / freedom / (parts.residual / parts.freedom)
     return Source(
-        name, size, freedom, size / freedom, statistic, float(special.fdtrc(freedom, parts.freedom, statistic))
+        name,
+        size,
+        freedom,
+        size / freedom,
+        statistic,
+        float(special.fdtrc(freedom, parts.freedom, statistic)),
     )

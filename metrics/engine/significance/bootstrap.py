@@ -49,7 +49,8 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     difference, low, high = _bca(values, first, second, below / (2 * options.resamples), options)
     p_value = np.where(np.isnan(low), np.nan, (extreme + 1) / (options.resamples + 1))
     few = few_topics(
-        values.shape[1], "so few topics do not represent their population, and the bootstrap finds too many differences"
+        values.shape[1],
+        "so few topics do not represent their population, and the bootstrap finds too many differences",
     )
     cautions = (*few, *untested(p_value, CONSTANT), *few_resamples(options, len(first), True))
     exact = np.zeros(len(first), np.bool_)
@@ -60,35 +61,52 @@ def _count(values: Matrix, first: Ints, second: Ints, plan: Plan) -> Ints:
     """Resamples as extreme as what was observed, and twice those below it; shape (2, pairs)."""
     whole = whole_numbers(values)
     topics = whole.shape[1]
-    least, spread, noise = topics * least_of(whole, first, second), centred(whole), float(topics * topics)
+    least, spread, noise = (
+        topics * least_of(whole, first, second),
+        centred(whole),
+        float(topics * topics),
+    )
 
     def count(blocks: range) -> Ints:
         counts = np.zeros((2, len(first)), np.int64)
         for block in blocks:
-            count_shifted(plan.sums(block, spread), plan.left(block), first, second, least, noise, *counts)
+            count_shifted(
+                plan.sums(block, spread), plan.left(block), first, second, least, noise, *counts
+            )
         return counts
 
     return in_threads(count, plan.blocks, plan.threads)
 
 
-def _bca(values: Matrix, first: Ints, second: Ints, below: Floats, options: Options) -> tuple[Floats, Floats, Floats]:
+def _bca(
+    values: Matrix, first: Ints, second: Ints, below: Floats, options: Options
+) -> tuple[Floats, Floats, Floats]:
     """Return the mean difference and the ends of its interval; the acceleration is from the jackknife of the mean."""
     pairs, topics = len(first), values.shape[1]
     moments = moments_of(values, first, second)
     difference, error, skewness = moments.mean, moments.error, moments.skewness
     # How far the median of the resamples is from the observed difference.
-    bias = special.ndtri(np.clip(below, 0.5 / options.resamples, 1 - 0.5 / options.resamples))[:, None]
+    bias = special.ndtri(np.clip(below, 0.5 / options.resamples, 1 - 0.5 / options.resamples))[
+        :, None
+    ]
     end = special.ndtri((1 + options.confidence) / 2)
     shifted = bias + np.array([-end, end])
-    levels = special.ndtr(bias + shifted / (1 - skewness[:, None] / (6 * np.sqrt(topics)) * shifted))
+    levels = special.ndtr(
+        bias + shifted / (1 - skewness[:, None] / (6 * np.sqrt(topics)) * shifted)
+    )
     wanted = min(options.resamples, max(_FEWEST, min(INTERVAL_RESAMPLES, _VALUES // max(pairs, 1))))
     spread = values - values.mean(axis=1, keepdims=True)
-    sums, found = resampled_sums(spread, Plan(draw_weights, wanted, options.seed)), np.empty((pairs, 2))
+    sums, found = (
+        resampled_sums(spread, Plan(draw_weights, wanted, options.seed)),
+        np.empty((pairs, 2)),
+    )
     reach = _REACH * topics * error
 
     def look(part: slice) -> None:
         place, bins = np.empty(wanted, np.int32), np.empty(BINS, np.int64)
-        quantiles(sums, first[part], second[part], reach[part], levels[part], place, bins, found[part])
+        quantiles(
+            sums, first[part], second[part], reach[part], levels[part], place, bins, found[part]
+        )
 
     ends_of = np.linspace(0, pairs, options.threads + 1).astype(int)
     with ThreadPoolExecutor(options.threads) as pool:

@@ -21,7 +21,9 @@ FEW_FOR_RANKS = "the distribution of rank sums is only a rough approximation"
 CONSTANT = "the difference is the same on every topic"
 
 
-def few_topics(topics: int, consequence: str = "differences must be large to be found") -> list[Caution]:
+def few_topics(
+    topics: int, consequence: str = "differences must be large to be found"
+) -> list[Caution]:
     """`consequence` says what few topics mean for the test."""
     if topics >= FEW_TOPICS:
         return []
@@ -50,7 +52,9 @@ def untested(p_value: Floats, why: str) -> list[Caution]:
     many = int(np.count_nonzero(np.isnan(p_value)))
     if not many:
         return []
-    return [Caution("no_spread", f"{pairs_in_words(many)} cannot be tested: {why}, so there is no p")]
+    return [
+        Caution("no_spread", f"{pairs_in_words(many)} cannot be tested: {why}, so there is no p")
+    ]
 
 
 def skewed(asymmetry: Floats, topics: int, consequence: str) -> list[Caution]:
@@ -58,7 +62,9 @@ def skewed(asymmetry: Floats, topics: int, consequence: str) -> list[Caution]:
     many = int(np.count_nonzero(25 * np.square(asymmetry) >= topics))
     if not many:
         return []
-    message = f"the differences of {pairs_in_words(many)} are skewed for {topics} topics: {consequence}"
+    message = (
+        f"the differences of {pairs_in_words(many)} are skewed for {topics} topics: {consequence}"
+    )
     return [Caution("skewed_differences", message)]
 
 
@@ -68,15 +74,15 @@ def heavy_ties(tied: Floats) -> list[Caution]:
     if not many:
         return []
     tie = f"{pairs_in_words(many)} {'ties' if many == 1 else 'tie'}"
-    return [Caution("heavy_ties", f"{tie} on more than half of the topics: only a few topics decide")]
+    return [
+        Caution("heavy_ties", f"{tie} on more than half of the topics: only a few topics decide")
+    ]
 
 
 def ties_lost_to_rounding(many: int) -> list[Caution]:
     if not many:
         return []
-    message = (
-        f"in {pairs_in_words(many)} some differences are unequal only by rounding: ties='rounded' treats them as tied"
-    )
+    message = f"in {pairs_in_words(many)} some differences are unequal only by rounding: ties='rounded' treats them as tied"
     return [Caution("ties_lost_to_rounding", message)]
 
 

@@ -55,17 +55,33 @@ class Model:
         the searchers or topics, or there are too few of either."""
         of_system, of_topic, of_searcher = levels_of(system, topic, searcher)
         systems = int(of_system.max()) + 1
-        crossing = [len(np.unique(unit * systems + of_system)) > unit.max() + 1 for unit in (of_searcher, of_topic)]
-        crossed = [unit for unit, crosses in zip((of_searcher, of_topic), crossing, strict=True) if crosses]
-        aside, whole = Span.of(crossed or [np.zeros_like(of_system)]), Span.of([of_system, *crossed])
-        left = np.stack([aside.rest((of_system == one).astype(np.float64)) for one in range(systems)], axis=1)
+        crossing = [
+            len(np.unique(unit * systems + of_system)) > unit.max() + 1
+            for unit in (of_searcher, of_topic)
+        ]
+        crossed = [
+            unit for unit, crosses in zip((of_searcher, of_topic), crossing, strict=True) if crosses
+        ]
+        aside, whole = (
+            Span.of(crossed or [np.zeros_like(of_system)]),
+            Span.of([of_system, *crossed]),
+        )
+        left = np.stack(
+            [aside.rest((of_system == one).astype(np.float64)) for one in range(systems)], axis=1
+        )
         sizes, vectors = np.linalg.eigh(left.T @ left)
         if sizes[1] <= len(system) * 1e-9:
-            raise StatisticsError("the systems cannot be told apart from the searchers or the topics of their sessions")
+            raise StatisticsError(
+                "the systems cannot be told apart from the searchers or the topics of their sessions"
+            )
         directions = (left @ vectors[:, 1:]) / np.sqrt(sizes[1:])
         strata = [
-            _strata(directions, unit, np.zeros_like(of_system) if crosses else of_system, whole, name)
-            for unit, crosses, name in zip((of_searcher, of_topic), crossing, ("searchers", "topics"), strict=True)
+            _strata(
+                directions, unit, np.zeros_like(of_system) if crosses else of_system, whole, name
+            )
+            for unit, crosses, name in zip(
+                (of_searcher, of_topic), crossing, ("searchers", "topics"), strict=True
+            )
         ]
         return cls(directions, whole, left[:, 0], (strata[0], strata[1]))
 
@@ -74,14 +90,21 @@ class Model:
         centred, scale = scaled(values)
         between, noise = self.directions.shape[1], len(values) * ROUNDING**2
         rest = self.whole.rest(centred)
-        residual, explained = float(np.square(rest).sum()), float(np.square(self.directions.T @ centred).sum())
+        residual, explained = (
+            float(np.square(rest).sum()),
+            float(np.square(self.directions.T @ centred).sum()),
+        )
         residual, explained = (part if part > noise else 0.0 for part in (residual, explained))
         # A mean square by searchers and one by topics, each with its degrees of freedom.
         errors = [_error(self.directions, rest, strata) for strata in self.strata]
         mean_square, both = explained / between, sum(error for error, _ in errors)
         freedom = both**2 / sum(error**2 / n for error, n in errors) if both else errors[0][1]
         statistic, p_value = _ratio(mean_square, both, between, freedom)
-        sources = [Source("systems", explained * scale**2, between, mean_square * scale**2, statistic, p_value)]
+        sources = [
+            Source(
+                "systems", explained * scale**2, between, mean_square * scale**2, statistic, p_value
+            )
+        ]
         for name, (error, n) in zip(("by searchers", "by topics"), errors, strict=True):
             size = error * scale**2
             sources.append(Source(name, size * n, n, size, *_ratio(mean_square, error, between, n)))
@@ -130,7 +153,9 @@ def analyse(values: Floats, system: Ints, topic: Ints, searcher: Ints) -> Omnibu
     return Model.of(system, topic, searcher).analyse(values)
 
 
-def contrast(values: Floats, system: Ints, topic: Ints, searcher: Ints, confidence: float) -> Contrast:
+def contrast(
+    values: Floats, system: Ints, topic: Ints, searcher: Ints, confidence: float
+) -> Contrast:
     """Return the crossed analysis of the sessions of two systems with the difference that it tests, and its interval.
 
     Formula: d +- t sqrt(V1 + V2), d as for Latin squares, V1 = d^2 / F1, V2 = d^2 / F2, t with the degrees of freedom
@@ -142,7 +167,9 @@ def contrast(values: Floats, system: Ints, topic: Ints, searcher: Ints, confiden
     return Model.of(system, topic, searcher).compare(values, confidence)
 
 
-def _strata(directions: Matrix, unit: Ints, stratum: Ints, whole: Span, name: str) -> list[_Stratum]:
+def _strata(
+    directions: Matrix, unit: Ints, stratum: Ints, whole: Span, name: str
+) -> list[_Stratum]:
     """Return the searchers, or topics, in one stratum, or in one for each system where they have one system each: the
     spread of each system is then that of its own."""
     wide, found = directions.shape[1], []
@@ -151,23 +178,33 @@ def _strata(directions: Matrix, unit: Ints, stratum: Ints, whole: Span, name: st
         names, own = np.unique(unit[sessions], return_inverse=True)
         units, weights = len(names), directions[sessions]
         if whole.rank * units * wide > _HELD:
-            raise StatisticsError(f"{units:,} {name} and {wide + 1} systems are too many for a crossed analysis")
+            raise StatisticsError(
+                f"{units:,} {name} and {wide + 1} systems are too many for a crossed analysis"
+            )
         # The trace of G (units times k - 1, twice), the products of the units' weights less what the model takes from
         # them, and that of G squared.
-        taken = np.stack([whole.by_unit(column, own, units, sessions) for column in weights.T], axis=2)
+        taken = np.stack(
+            [whole.by_unit(column, own, units, sessions) for column in weights.T], axis=2
+        )
         order = np.argsort(own, kind="stable")
         of_units = np.split(weights[order], np.searchsorted(own[order], np.arange(1, units)))
         products = np.stack([of_unit.T @ of_unit for of_unit in of_units])
         trace = float(np.square(weights).sum() - np.square(taken).sum())
         if units < 2 or trace <= 1e-9:
-            raise StatisticsError(f"too few {name}: what the systems explain cannot be held against their spread")
+            raise StatisticsError(
+                f"too few {name}: what the systems explain cannot be held against their spread"
+            )
         flat = taken.reshape(len(taken), -1)
         small = flat @ flat.T if len(flat) < flat.shape[1] else flat.T @ flat
         within = np.einsum("rua,rub->uab", taken, taken)
-        squares = float(np.square(products).sum() - 2 * (products * within).sum() + np.square(small).sum())
+        squares = float(
+            np.square(products).sum() - 2 * (products * within).sum() + np.square(small).sum()
+        )
         # Rounded, because whole numbers are whole in balanced designs.
         freedom = round(trace**2 / squares, 10)
-        found.append(_Stratum(sessions, own, float(np.square(weights).sum()) / wide, trace, freedom))
+        found.append(
+            _Stratum(sessions, own, float(np.square(weights).sum()) / wide, trace, freedom)
+        )
     return found
 
 
@@ -186,7 +223,9 @@ def _error(directions: Matrix, rest: Floats, strata: list[_Stratum]) -> tuple[fl
     return mean_square, mean_square**2 / spread
 
 
-def _ratio(explained: float, error: float, between: int, within: float) -> tuple[float | None, float | None]:
+def _ratio(
+    explained: float, error: float, between: int, within: float
+) -> tuple[float | None, float | None]:
     """Return F and its p; None for both where there is nothing to divide by, 0 and 1 where nothing is explained."""
     if not error:
         return (None, None) if explained else (0.0, 1.0)

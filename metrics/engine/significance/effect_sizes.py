@@ -10,7 +10,15 @@ from metrics.engine.numerics import cubic_spline, special
 from metrics.engine.ranking import Floats, Ints
 from metrics.engine.significance.anova import two_way
 from metrics.engine.significance.paired_t import mean_and_error
-from metrics.engine.significance.pairs import DEFAULTS, ROUNDING, Matrix, Options, check, chunks, noise_of
+from metrics.engine.significance.pairs import (
+    DEFAULTS,
+    ROUNDING,
+    Matrix,
+    Options,
+    check,
+    chunks,
+    noise_of,
+)
 
 # Sparck Jones, Journal of Documentation 30(4), 1974, as Tampere RN-2002-2 reads her: up to 5 per cent, beyond 10.
 _NOTICEABLE, _MATERIAL = 0.05, 0.10
@@ -56,7 +64,12 @@ class EffectSizes:
 
 
 def effect_sizes(
-    values: Matrix, first: Ints, second: Ints, options: Options = DEFAULTS, *, lower_is_better: bool = False
+    values: Matrix,
+    first: Ints,
+    second: Ints,
+    options: Options = DEFAULTS,
+    *,
+    lower_is_better: bool = False,
 ) -> EffectSizes:
     """Return every effect size of each pair; the standardised one takes its spread from all runs of `values`.
 
@@ -86,7 +99,9 @@ def relative_difference(difference: Floats, base: Floats) -> Floats:
     Source: Sparck Jones, Journal of Documentation 30(4), 1974: under 5 per cent marginal, over 10 material, between
     them noticeable; so in Järvelin and Kekäläinen, University of Tampere RN-2002-2
     """
-    return np.divide(difference, np.abs(base), out=np.full_like(difference, np.nan), where=base != 0)
+    return np.divide(
+        difference, np.abs(base), out=np.full_like(difference, np.nan), where=base != 0
+    )
 
 
 def detectable_difference(error: Floats, freedom: int | Floats, confidence: float) -> Floats:
@@ -145,7 +160,9 @@ def hedges_g(cohen: Estimate, topics: int) -> Estimate:
     half = (topics - 1) / 2
     # With two topics the correction would be 0, whatever the values.
     factor = (
-        float(np.exp(special.gammaln(half) - special.gammaln(half - 0.5)) / np.sqrt(half)) if topics > 2 else np.nan
+        float(np.exp(special.gammaln(half) - special.gammaln(half - 0.5)) / np.sqrt(half))
+        if topics > 2
+        else np.nan
     )
     return Estimate(cohen.value * factor, cohen.low * factor, cohen.high * factor)
 
@@ -183,7 +200,9 @@ def probability_better(wins: Ints, ties: Ints, topics: int, confidence: float) -
     middle, whole = p + z**2 / (2 * topics), 1 + z**2 / topics
     margin = z * np.sqrt(p * (1 - p) / topics + (z / (2 * topics)) ** 2)
     # At 0 and 1 the end is there but for rounding.
-    return Estimate(p, np.maximum((middle - margin) / whole, 0.0), np.minimum((middle + margin) / whole, 1.0))
+    return Estimate(
+        p, np.maximum((middle - margin) / whole, 0.0), np.minimum((middle + margin) / whole, 1.0)
+    )
 
 
 def paired_cliff_delta(values: Matrix, first: Ints, second: Ints, confidence: float) -> Estimate:
@@ -202,7 +221,9 @@ def paired_cliff_delta(values: Matrix, first: Ints, second: Ints, confidence: fl
     orders = {row: np.argsort(values[row]) for row in {*first.tolist(), *second.tolist()}}
     ordered = {row: values[row, order] for row, order in orders.items()}
     found, margins = np.empty(len(first)), np.full(len(first), np.nan)
-    for place, (i, j, noise) in enumerate(zip(first.tolist(), second.tolist(), noises, strict=True)):
+    for place, (i, j, noise) in enumerate(
+        zip(first.tolist(), second.tolist(), noises, strict=True)
+    ):
         rows, columns = np.empty(n), np.empty(n)
         above, below = _dominance(ordered[i], ordered[j], noise)
         rows[orders[i]] = above - below
@@ -217,7 +238,9 @@ def paired_cliff_delta(values: Matrix, first: Ints, second: Ints, confidence: fl
     return _skew_interval(found, margins, n - 1, confidence)
 
 
-def _skew_interval(delta: Floats, variance: Floats, freedom: int | Floats, confidence: float) -> Estimate:
+def _skew_interval(
+    delta: Floats, variance: Floats, freedom: int | Floats, confidence: float
+) -> Estimate:
     """Return deltas with the interval of Feng and Cliff, which stays within -1 and 1; none where delta is one of
     these."""
     t = special.stdtrit(freedom, (1 + confidence) / 2)
@@ -296,6 +319,11 @@ def _outcomes(values: Matrix, first: Ints, second: Ints, least: float) -> tuple[
     for a, b in chunks(first, second, values.shape[1]):
         differences = values[a] - values[b]
         bound = (least + noise_of(values, a, b))[:, None]
-        counts.append([np.count_nonzero(differences > bound, axis=1), np.count_nonzero(differences < -bound, axis=1)])
+        counts.append(
+            [
+                np.count_nonzero(differences > bound, axis=1),
+                np.count_nonzero(differences < -bound, axis=1),
+            ]
+        )
     wins, losses = np.concatenate(counts, axis=1)
     return wins, values.shape[1] - wins - losses, losses

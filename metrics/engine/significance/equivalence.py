@@ -11,17 +11,31 @@ from metrics.engine.errors import StatisticsError
 from metrics.engine.numerics import Curve, cubic_spline, special
 from metrics.engine.ranking import Flags, Floats, Ints
 from metrics.engine.significance import CORRECTIONS
-from metrics.engine.significance.cautions import CONSTANT, FEW_FOR_SPREAD, few_topics, skewed, untested
+from metrics.engine.significance.cautions import (
+    CONSTANT,
+    FEW_FOR_SPREAD,
+    few_topics,
+    skewed,
+    untested,
+)
 from metrics.engine.significance.effect_sizes import POWER
 from metrics.engine.significance.families import Rule
 from metrics.engine.significance.moments import moments_of
 from metrics.engine.significance.pairs import Caution, Matrix, check
-from metrics.engine.significance.verdicts import MIN_TOPICS, NO_SPREAD, REASONS, TOO_FEW_TOPICS, adjust
+from metrics.engine.significance.verdicts import (
+    MIN_TOPICS,
+    NO_SPREAD,
+    REASONS,
+    TOO_FEW_TOPICS,
+    adjust,
+)
 
 MAX_TOPICS = 1_000_000
 _SKEWED = "the t tests are approximate"
 # The needed shift is found for these numbers of topics, and read from a curve between them.
-_KNOTS: Floats = np.unique(np.concatenate([np.arange(2.0, 33.0), np.geomspace(33, MAX_TOPICS, 24).round()]))
+_KNOTS: Floats = np.unique(
+    np.concatenate([np.arange(2.0, 33.0), np.geomspace(33, MAX_TOPICS, 24).round()])
+)
 # A shift beyond the quantiles of t that is enough for any power of interest, and the steps of halving down from it.
 _ENOUGH, _HALVINGS = 40.0, 38
 # Numbers of topics up to this one are tried one by one.
@@ -75,7 +89,13 @@ class Equivalence:
 
 
 def tost(
-    values: Matrix, first: Ints, second: Ints, margin: float, rule: Rule, *, lower_is_better: bool = False
+    values: Matrix,
+    first: Ints,
+    second: Ints,
+    margin: float,
+    rule: Rule,
+    *,
+    lower_is_better: bool = False,
 ) -> Equivalence:
     """Two one-sided t tests of each pair: is the mean difference within the margin, whatever its sign?
 
@@ -93,7 +113,9 @@ def tost(
     """
     check(values, "tost")
     if rule.alpha >= 0.5:
-        message = f"tost needs an alpha below 0.5, not {rule.alpha:g}: its interval is one of 1 - 2 alpha"
+        message = (
+            f"tost needs an alpha below 0.5, not {rule.alpha:g}: its interval is one of 1 - 2 alpha"
+        )
         raise StatisticsError(message, code="bad_parameter", pointer="alpha")
     topics = values.shape[1]
     found = moments_of(values, first, second)

@@ -48,7 +48,11 @@ class Pairs:
 
     def indices(self) -> tuple[Ints, Ints]:
         """Return the first and the second run of each pair."""
-        return all_pairs(self.runs) if self.baseline is None else baseline_pairs(self.runs, self.baseline)
+        return (
+            all_pairs(self.runs)
+            if self.baseline is None
+            else baseline_pairs(self.runs, self.baseline)
+        )
 
     @property
     def number(self) -> int:
@@ -90,7 +94,9 @@ class Family:
     def of(self, rows: Ints, pairs: Ints) -> Family:
         """Some of the runs and pairs, by their places; p, verdicts and tiers stay those of the whole family."""
         entries = {field.name: getattr(self.result, field.name) for field in fields(self.result)}
-        kept: dict[str, Any] = {name: entry[pairs] for name, entry in entries.items() if isinstance(entry, np.ndarray)}
+        kept: dict[str, Any] = {
+            name: entry[pairs] for name, entry in entries.items() if isinstance(entry, np.ndarray)
+        }
         return replace(
             self,
             result=replace(self.result, **kept),
@@ -119,7 +125,11 @@ def compare_family(
     correction = None if entry.simultaneous else rule.correction
     adjusted = adjust(result.p_value, CORRECTIONS[correction]) if correction else result.p_value
     verdicts = decide(result, adjusted, rule.alpha, topics)
-    cautions = [*result.cautions, *_of_ties(values, pairs, test, result.cautions), *_of_assumption(values, test, rule)]
+    cautions = [
+        *result.cautions,
+        *_of_ties(values, pairs, test, result.cautions),
+        *_of_assumption(values, test, rule),
+    ]
     result = replace(result, cautions=(*cautions, *cautions_of_verdicts(verdicts, topics)))
     separated = _tiers(values, pairs, verdicts, lower_is_better=lower_is_better)
     size = family_size(test, pairs)
@@ -165,7 +175,9 @@ def separate(
     )
 
 
-def _tiers(values: Matrix, pairs: Pairs, verdicts: Verdicts, *, lower_is_better: bool) -> Tiers | None:
+def _tiers(
+    values: Matrix, pairs: Pairs, verdicts: Verdicts, *, lower_is_better: bool
+) -> Tiers | None:
     """Return the tiers of all pairs; None where only some pairs are given, or none of them can have a verdict."""
     if pairs.baseline is not None or values.shape[1] < MIN_TOPICS or verdicts.have(NO_SPREAD).all():
         return None
@@ -177,7 +189,9 @@ def family_size(test: str, pairs: Pairs) -> int:
     """Return how many pairs p values count for: Tukey's tests and Nemenyi's count for all pairs of the runs, whichever
     are compared."""
     entry = TESTS[test]
-    return pairs.number if entry.of_given_pairs or not entry.simultaneous else Pairs(pairs.runs).number
+    return (
+        pairs.number if entry.of_given_pairs or not entry.simultaneous else Pairs(pairs.runs).number
+    )
 
 
 def _of_ties(values: Matrix, pairs: Pairs, test: str, cautions: Iterable[Caution]) -> list[Caution]:
@@ -229,7 +243,9 @@ def _check(what: str, name: str, known: list[str]) -> None:
                 f"of 3 runs or more, kruskal_wallis with mann_whitney; tests of pairs: {', '.join(known)}"
             )
         if what == "test" and name in PRACTICAL:
-            message = f"{name} stands beside the tests of a comparison only; here: {', '.join(known)}"
+            message = (
+                f"{name} stands beside the tests of a comparison only; here: {', '.join(known)}"
+            )
         raise StatisticsError(message, code=f"unknown_{what}", pointer=what)
 
 

@@ -26,7 +26,9 @@ class Fragility:
     order: Ints
 
 
-def fragility(values: Matrix, first: Ints, second: Ints, p_adjusted: Floats, alpha: float) -> Fragility:
+def fragility(
+    values: Matrix, first: Ints, second: Ints, p_adjusted: Floats, alpha: float
+) -> Fragility:
     """How many topics carry the verdict of each pair.
 
     Formula: with d in descending order, the winner's as positive: the smallest k with mean(d[k:]) <= 0, which is the
@@ -52,7 +54,9 @@ def fragility(values: Matrix, first: Ints, second: Ints, p_adjusted: Floats, alp
     with np.errstate(divide="ignore", invalid="ignore"):
         error = np.sqrt(np.maximum(squares, 0) / np.maximum(left - 1, 1) / left)
         p_value = 2 * special.stdtr(np.maximum(left - 1, 1), -np.abs(mean / error))
-        corrected = p_value * np.where(p_value[:, :1] > 0, p_adjusted[:, None] / p_value[:, :1], 1.0)
+        corrected = p_value * np.where(
+            p_value[:, :1] > 0, p_adjusted[:, None] / p_value[:, :1], 1.0
+        )
     # Without spread there is no p: what remains says the same on every topic.
     lost = (corrected >= alpha) | gone | ~enough
     lost[:, 0] = ~(p_adjusted < alpha)

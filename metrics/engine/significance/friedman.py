@@ -30,7 +30,9 @@ class Ranked:
 def rank_by_topic(values: Matrix) -> Ranked:
     noise = ROUNDING * np.abs(values).max(axis=0)
     ranks, ties = rank_rows(np.ascontiguousarray(values.T), noise)
-    return Ranked(ranks.sum(axis=0), float(np.square(ranks).sum()), float(ties.sum()), values.shape[1])
+    return Ranked(
+        ranks.sum(axis=0), float(np.square(ranks).sum()), float(ties.sum()), values.shape[1]
+    )
 
 
 def analyse(values: Matrix) -> OmnibusResult:
@@ -47,9 +49,15 @@ def analyse(values: Matrix) -> OmnibusResult:
     ranked = rank_by_topic(values)
     untied = 1 - ranked.ties / (topics * runs * (runs**2 - 1))
     if untied <= 0:
-        return OmnibusResult(0.0, (runs - 1,), 1.0, 0.0, cautions=tuple(few_topics(topics, FEW_FOR_RANKS)))
-    spread = 12 / (topics * runs * (runs + 1)) * float(np.square(ranked.sums).sum()) - 3 * topics * (runs + 1)
+        return OmnibusResult(
+            0.0, (runs - 1,), 1.0, 0.0, cautions=tuple(few_topics(topics, FEW_FOR_RANKS))
+        )
+    spread = 12 / (topics * runs * (runs + 1)) * float(
+        np.square(ranked.sums).sum()
+    ) - 3 * topics * (runs + 1)
     statistic = max(spread, 0.0) / untied
     p_value = float(special.chdtrc(runs - 1, statistic))
     cautions = tuple(few_topics(topics, FEW_FOR_RANKS))
-    return OmnibusResult(statistic, (runs - 1,), p_value, statistic / (topics * (runs - 1)), cautions=cautions)
+    return OmnibusResult(
+        statistic, (runs - 1,), p_value, statistic / (topics * (runs - 1)), cautions=cautions
+    )

@@ -35,7 +35,9 @@ def analyse_samples(samples: list[Floats]) -> OmnibusResult:
     fewer than two of them, or where one has no value."""
     sizes = np.array([len(sample) for sample in samples], np.int64)
     if len(sizes) < 2 or sizes.min() < 1:
-        raise StatisticsError("the test of Kruskal and Wallis needs two samples or more, and values in each")
+        raise StatisticsError(
+            "the test of Kruskal and Wallis needs two samples or more, and values in each"
+        )
     values, size = np.concatenate(samples)[None, :], int(sizes.sum())
     ranks, ties = rank_rows(values, ROUNDING * np.abs(values).max(axis=1))
     untied = 1 - float(ties[0]) / (size**3 - size)
@@ -46,4 +48,6 @@ def analyse_samples(samples: list[Floats]) -> OmnibusResult:
     spread = 12 / (size * (size + 1)) * float((np.square(sums) / sizes).sum()) - 3 * (size + 1)
     statistic = max(spread, 0.0) / untied
     p_value = float(special.chdtrc(len(sizes) - 1, statistic))
-    return OmnibusResult(statistic, (len(sizes) - 1,), p_value, statistic / (size - 1), cautions=cautions)
+    return OmnibusResult(
+        statistic, (len(sizes) - 1,), p_value, statistic / (size - 1), cautions=cautions
+    )

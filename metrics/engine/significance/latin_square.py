@@ -59,11 +59,14 @@ def analyse(values: Floats, system: Ints, topic: Ints, searcher: Ints) -> Omnibu
         raise StatisticsError("too few sessions: the factors leave no residual to compare with")
     without = [_fit(centred, factors[:place] + factors[place + 1 :]) for place in range(3)]
     sources = tuple(
-        _source(name, fit, full, freedom, len(values), scale) for name, fit in zip(_NAMES, without, strict=True)
+        _source(name, fit, full, freedom, len(values), scale)
+        for name, fit in zip(_NAMES, without, strict=True)
     )
     systems, residual = sources[0], full.residual * scale**2
     if systems.freedom < 1:
-        raise StatisticsError("the systems cannot be told apart from the searchers or the topics of their sessions")
+        raise StatisticsError(
+            "the systems cannot be told apart from the searchers or the topics of their sessions"
+        )
     explained = systems.squares + residual
     return OmnibusResult(
         systems.statistic,
@@ -75,7 +78,9 @@ def analyse(values: Floats, system: Ints, topic: Ints, searcher: Ints) -> Omnibu
     )
 
 
-def contrast(values: Floats, system: Ints, topic: Ints, searcher: Ints, confidence: float) -> Contrast:
+def contrast(
+    values: Floats, system: Ints, topic: Ints, searcher: Ints, confidence: float
+) -> Contrast:
     """Return the analysis of the sessions of two systems with the difference that it tests, and its t interval.
 
     Formula: d = z x / z z, z what topics and searchers leave of +1/2 for the lower index of the two systems and -1/2
@@ -83,7 +88,9 @@ def contrast(values: Floats, system: Ints, topic: Ints, searcher: Ints, confiden
     Note: Where every searcher searched every topic with either system in balance, d is the difference of the means.
     """
     found = analyse(values, system, topic, searcher)
-    span = Span.of([np.unique(factor, return_inverse=True)[1].ravel() for factor in (topic, searcher)])
+    span = Span.of(
+        [np.unique(factor, return_inverse=True)[1].ravel() for factor in (topic, searcher)]
+    )
     left = span.rest(np.where(system == system.min(), 0.5, -0.5))
     scale, squares = float(np.abs(values).max()) or 1.0, float(left @ left)
     difference = float(left @ (values / scale)) / squares * scale
@@ -102,14 +109,18 @@ def _fit(values: Floats, factors: list[Ints]) -> _Fit:
     return _Fit(residual if residual > len(values) * ROUNDING**2 else 0.0, span.rank)
 
 
-def _source(name: str, without: _Fit, full: _Fit, freedom: int, sessions: int, scale: float) -> Source:
+def _source(
+    name: str, without: _Fit, full: _Fit, freedom: int, sessions: int, scale: float
+) -> Source:
     squares, degrees = max(without.residual - full.residual, 0.0), full.rank - without.rank
     squares = squares if squares > sessions * ROUNDING**2 else 0.0
     size = squares * scale**2
     if degrees < 1:
         return Source(name, size, degrees, 0.0)
     if full.residual == 0:
-        return Source(name, size, degrees, size / degrees, None if squares else 0.0, None if squares else 1.0)
+        return Source(
+            name, size, degrees, size / degrees, None if squares else 0.0, None if squares else 1.0
+        )
     statistic = squares / degrees / (full.residual / freedom)
     p_value = float(special.fdtrc(degrees, freedom, statistic))
     return Source(name, size, degrees, size / degrees, statistic, p_value)

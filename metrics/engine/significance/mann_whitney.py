@@ -39,15 +39,24 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     """
     check(values, "the U test")
     with ThreadPoolExecutor(options.threads) as pool:
-        parts = list(pool.map(lambda chunk: _compare(values, *chunk), chunks(first, second, values.shape[1])))
+        parts = list(
+            pool.map(lambda chunk: _compare(values, *chunk), chunks(first, second, values.shape[1]))
+        )
     statistic, p_value, exact = (np.concatenate(part) for part in zip(*parts, strict=True))
     interval = unpaired_interval(values, first, second, options.confidence)
     topics = values.shape[1]
-    cautions = (*unpaired(), *few_topics(topics, smallest_p(2 / float(special.binom(2 * topics, topics)))))
-    return PairedResult(*interval, statistic, p_value, exact.astype(np.bool_), cautions, statistic - topics**2 / 2)
+    cautions = (
+        *unpaired(),
+        *few_topics(topics, smallest_p(2 / float(special.binom(2 * topics, topics)))),
+    )
+    return PairedResult(
+        *interval, statistic, p_value, exact.astype(np.bool_), cautions, statistic - topics**2 / 2
+    )
 
 
-def compare_samples(samples: list[Floats], first: Ints, second: Ints, options: Options = DEFAULTS) -> PairedResult:
+def compare_samples(
+    samples: list[Floats], first: Ints, second: Ints, options: Options = DEFAULTS
+) -> PairedResult:
     """Return the same of samples that need not be of one size, such as the sessions of each system; p is exact where
     nothing ties and the smaller sample has 8 values at most. StatisticsError where one has fewer than two values."""
     means = compare_means(samples, first, second, options)
@@ -62,11 +71,17 @@ def compare_samples(samples: list[Floats], first: Ints, second: Ints, options: O
         if exact[place]:
             p_value[place] = _table(min(n, m), max(n, m))[int(n * m / 2 - abs(leaning[place]))]
         else:
-            error = np.sqrt(n * m / 12 * max(n + m + 1 - float(ties[0]) / ((n + m) * (n + m - 1)), 0.0))
-            p_value[place] = min(2 * special.ndtr((0.5 - abs(leaning[place])) / error), 1.0) if error else 1.0
+            error = np.sqrt(
+                n * m / 12 * max(n + m + 1 - float(ties[0]) / ((n + m) * (n + m - 1)), 0.0)
+            )
+            p_value[place] = (
+                min(2 * special.ndtr((0.5 - abs(leaning[place])) / error), 1.0) if error else 1.0
+            )
     n, m = sorted(map(len, samples))[:2]
     cautions = few_topics(n, smallest_p(2 / float(special.binom(n + m, n))))
-    return PairedResult(means.difference, means.low, means.high, statistic, p_value, exact, (*cautions,), leaning)
+    return PairedResult(
+        means.difference, means.low, means.high, statistic, p_value, exact, (*cautions,), leaning
+    )
 
 
 def _compare(values: Matrix, first: Ints, second: Ints) -> tuple[Floats, Floats, Flags]:

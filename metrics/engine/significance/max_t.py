@@ -9,11 +9,26 @@ import numpy as np
 
 from metrics.engine.kernels.sizes import GROUP, TILE
 from metrics.engine.ranking import Floats, Ints
-from metrics.engine.significance.cautions import CONSTANT, few_resamples, few_topics, skewed, smallest_p, untested
+from metrics.engine.significance.cautions import (
+    CONSTANT,
+    few_resamples,
+    few_topics,
+    skewed,
+    smallest_p,
+    untested,
+)
 from metrics.engine.significance.moments import moments_of
 from metrics.engine.significance.pair_pass import begin_maxima, count_maxima, mark_maxima
 from metrics.engine.significance.paired_t import statistic_of
-from metrics.engine.significance.pairs import DEFAULTS, Matrix, Options, PairedResult, check, chunks, noise_of
+from metrics.engine.significance.pairs import (
+    DEFAULTS,
+    Matrix,
+    Options,
+    PairedResult,
+    check,
+    chunks,
+    noise_of,
+)
 from metrics.engine.significance.randomisation import flips
 from metrics.engine.significance.resampling import BLOCK, Plan, in_threads
 
@@ -51,7 +66,9 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     # Two equal sums can differ by rounding: so far below it counts as a tie.
     least = observed - noise_of(values, first, second) * topics * scale
     ascending = np.flatnonzero(scale)[np.argsort(observed[scale > 0], kind="stable")]
-    counts, maxima = _count(values, first[ascending], second[ascending], scale[ascending], least[ascending], plan)
+    counts, maxima = _count(
+        values, first[ascending], second[ascending], scale[ascending], least[ascending], plan
+    )
     found = counts / plan.resamples if exact else (counts + 1) / (plan.resamples + 1)
     p_value = np.where(difference == 0, 1.0, np.nan)
     p_value[ascending[::-1]] = np.maximum.accumulate(found[::-1])
@@ -60,7 +77,9 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
         largest = np.sqrt((topics - 1) / np.maximum(topics - reach**2, 0.0)) * reach
         margin = np.where(error > 0, largest * error, np.where(difference == 0, 0.0, np.nan))
     # A difference that ties with the end of the interval ties there as it does for p.
-    margin = np.where((scale > 0) & (least <= reach), np.maximum(margin, np.abs(difference)), margin)
+    margin = np.where(
+        (scale > 0) & (least <= reach), np.maximum(margin, np.abs(difference)), margin
+    )
     cautions = (
         *few_topics(topics, smallest_p(2.0 ** (1 - topics))),
         *untested(p_value, CONSTANT),
@@ -68,7 +87,9 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
         *few_resamples(options, 1, not exact),
     )
     marks = np.full(len(first), exact)
-    return PairedResult(difference, difference - margin, difference + margin, statistic, p_value, marks, cautions)
+    return PairedResult(
+        difference, difference - margin, difference + margin, statistic, p_value, marks, cautions
+    )
 
 
 def _scales(values: Matrix, first: Ints, second: Ints) -> Floats:
@@ -84,7 +105,9 @@ def _scales(values: Matrix, first: Ints, second: Ints) -> Floats:
     return np.concatenate(found)
 
 
-def _count(values: Matrix, first: Ints, second: Ints, scale: Floats, least: Floats, plan: Plan) -> tuple[Ints, Floats]:
+def _count(
+    values: Matrix, first: Ints, second: Ints, scale: Floats, least: Floats, plan: Plan
+) -> tuple[Ints, Floats]:
     """In how many resamples the largest of the pairs up to each is as far apart as it; and the largest of all pairs in
     each resample."""
     maxima = np.zeros((plan.blocks, BLOCK // TILE, TILE))
@@ -113,7 +136,9 @@ def _count(values: Matrix, first: Ints, second: Ints, scale: Floats, least: Floa
     return counts, maxima.reshape(-1)[: plan.resamples]
 
 
-def _marker(values: Matrix, first: Ints, second: Ints, scale: Floats, over: Floats) -> Callable[..., None]:
+def _marker(
+    values: Matrix, first: Ints, second: Ints, scale: Floats, over: Floats
+) -> Callable[..., None]:
     """Return what marks the pairs of a block that may be the largest, and finds where each resample may begin."""
     runs = len(values)
     factors = np.zeros((runs, runs))
@@ -129,7 +154,10 @@ def _marker(values: Matrix, first: Ints, second: Ints, scale: Floats, over: Floa
     reached[0] = 0.0
 
     def mark(small: Any, size: float, left: int, limits: Any, marks: Any) -> None:
-        low, high = np.empty((len(begins), TILE), np.float32), np.empty((len(begins), TILE), np.float32)
+        low, high = (
+            np.empty((len(begins), TILE), np.float32),
+            np.empty((len(begins), TILE), np.float32),
+        )
         grouped = np.ascontiguousarray(small[:, order])
         scaled, bounds = ((part * size).astype(np.float32) for part in (factors, nearest))
         begin_maxima(grouped, left, rank[first], rank[second], scaled, reached, limits)

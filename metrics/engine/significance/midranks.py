@@ -17,7 +17,9 @@ def midranks(tied: Flags) -> tuple[Matrix, Floats]:
     places = np.broadcast_to(np.arange(n), (rows, n))
     edge = np.ones((rows, 1), np.bool_)
     begin = np.maximum.accumulate(np.where(np.hstack([edge, ~tied]), places, 0), axis=1)
-    end = np.minimum.accumulate(np.where(np.hstack([~tied, edge]), places, n)[:, ::-1], axis=1)[:, ::-1]
+    end = np.minimum.accumulate(np.where(np.hstack([~tied, edge]), places, n)[:, ::-1], axis=1)[
+        :, ::-1
+    ]
     sizes = (end - begin + 1).astype(np.float64)
     # Every member adds its share: t (t^2 - 1) / t.
     return (begin + end) / 2 + 1, (np.square(sizes) - 1).sum(axis=1)

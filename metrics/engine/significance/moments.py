@@ -14,7 +14,9 @@ from metrics.engine.significance.pairs import ROUNDING, Matrix
 _MODULE = "metrics.engine.kernels.moments"
 _PAIRS = "float64[:, ::1], float64[::1], int64[::1], int64[::1]"
 _pair_moments = Kernel(
-    _MODULE, "pair_moments", f"void({_PAIRS}, int64[::1], int64[::1], float64[:, ::1], float64[::1], float64[:, ::1])"
+    _MODULE,
+    "pair_moments",
+    f"void({_PAIRS}, int64[::1], int64[::1], float64[:, ::1], float64[::1], float64[:, ::1])",
 )
 _count_ties = Kernel(_MODULE, "count_ties", f"void({_PAIRS}, float64, int64[::1])")
 KERNELS = (_pair_moments, _count_ties)
@@ -55,7 +57,9 @@ def moments_of(values: Matrix, first: Ints, second: Ints) -> Moments:
         error[doubtful] = np.where(high - low <= _NOISE, 0.0, error[doubtful])
     second_moment, third = squares / topics, cubes / topics
     spread = second_moment > _EPSILON**2
-    skewness = np.divide(third, second_moment * np.sqrt(second_moment), out=np.zeros_like(third), where=spread)
+    skewness = np.divide(
+        third, second_moment * np.sqrt(second_moment), out=np.zeros_like(third), where=spread
+    )
     return Moments(mean * scale, error * scale, skewness)
 
 

@@ -10,9 +10,13 @@ _SUMS, _SMALL, _PAIRS = "float64[:, :, ::1]", "float32[:, :, ::1]", "int64[::1],
 
 add_up = Kernel(_MODULE, "add_up", f"void(float64[:, ::1], {_SUMS}, {_SUMS})")
 begin_maxima = Kernel(
-    _LARGEST, "begin_maxima", f"void({_SMALL}, int64, {_PAIRS}, float32[:, ::1], float32[::1], float32[:, ::1])"
+    _LARGEST,
+    "begin_maxima",
+    f"void({_SMALL}, int64, {_PAIRS}, float32[:, ::1], float32[::1], float32[:, ::1])",
 )
-count_extreme = Kernel(_MODULE, "count_extreme", f"void({_SUMS}, int64, {_PAIRS}, float64[::1], int64[::1])")
+count_extreme = Kernel(
+    _MODULE, "count_extreme", f"void({_SUMS}, int64, {_PAIRS}, float64[::1], int64[::1])"
+)
 count_maxima = Kernel(
     _LARGEST,
     "count_maxima",
@@ -20,7 +24,9 @@ count_maxima = Kernel(
     "float32[:, ::1], uint8[:, ::1], float32[::1], int64[::1], int64[::1], float64[:, ::1])",
 )
 count_shifted = Kernel(
-    _MODULE, "count_shifted", f"void({_SUMS}, int64, {_PAIRS}, float64[::1], float64, int64[::1], int64[::1])"
+    _MODULE,
+    "count_shifted",
+    f"void({_SUMS}, int64, {_PAIRS}, float64[::1], float64, int64[::1], int64[::1])",
 )
 mark_maxima = Kernel(
     _LARGEST,
@@ -35,7 +41,9 @@ quantiles = Kernel(
 )
 draw = Kernel(_MODULE, "draw", "void(uint64[::1], uint64[::1])")
 draw_topics = Kernel(_MODULE, "draw_topics", f"void(uint64[::1], {_SUMS})")
-shuffled_ranges = Kernel(_MODULE, "shuffled_ranges", "void(int64[:, ::1], uint64[::1], int64[::1], int64[::1])")
+shuffled_ranges = Kernel(
+    _MODULE, "shuffled_ranges", "void(int64[:, ::1], uint64[::1], int64[::1], int64[::1])"
+)
 
 KERNELS = (
     add_up,

@@ -6,9 +6,22 @@ import numpy as np
 
 from metrics.engine.numerics import special
 from metrics.engine.ranking import Floats, Ints
-from metrics.engine.significance.cautions import CONSTANT, FEW_FOR_SPREAD, few_topics, skewed, untested
+from metrics.engine.significance.cautions import (
+    CONSTANT,
+    FEW_FOR_SPREAD,
+    few_topics,
+    skewed,
+    untested,
+)
 from metrics.engine.significance.moments import moments_of
-from metrics.engine.significance.pairs import DEFAULTS, Matrix, Options, PairedResult, Statistics, check
+from metrics.engine.significance.pairs import (
+    DEFAULTS,
+    Matrix,
+    Options,
+    PairedResult,
+    Statistics,
+    check,
+)
 
 _SKEWED = "the t test is approximate; among many pairs it finds too many of them"
 
@@ -43,14 +56,18 @@ def statistics(values: Matrix, first: Ints, second: Ints) -> Statistics:
     return Statistics(found.mean, found.error, statistic, cautions)
 
 
-def mean_interval(values: Matrix, first: Ints, second: Ints, confidence: float) -> tuple[Floats, Floats, Floats]:
+def mean_interval(
+    values: Matrix, first: Ints, second: Ints, confidence: float
+) -> tuple[Floats, Floats, Floats]:
     """Return the mean difference of each pair and both ends of its t interval."""
     difference, error = mean_and_error(values, first, second)
     margin = margin_of(difference, error, values.shape[1] - 1, confidence)
     return difference, difference - margin, difference + margin
 
 
-def margin_of(difference: Floats, error: Floats, freedom: int | Floats, confidence: float) -> Floats:
+def margin_of(
+    difference: Floats, error: Floats, freedom: int | Floats, confidence: float
+) -> Floats:
     """Half the width of each t interval; NaN for a difference without spread, of which nothing is known."""
     margin: Floats = special.stdtrit(freedom, (1 + confidence) / 2) * error
     return np.where((error == 0) & (difference != 0), np.nan, margin)

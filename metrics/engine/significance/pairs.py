@@ -158,7 +158,9 @@ def all_pairs(runs: int) -> tuple[Ints, Ints]:
     following = places[::-1]
     first = np.repeat(places, following)
     # The last pair of a run is with the last run.
-    second = np.arange(len(first), dtype=np.int64) - np.repeat(np.cumsum(following) - runs, following)
+    second = np.arange(len(first), dtype=np.int64) - np.repeat(
+        np.cumsum(following) - runs, following
+    )
     for side in (first, second):
         side.flags.writeable = False
     return first, second
@@ -176,9 +178,13 @@ def check(values: Matrix, test: str, runs: int = 1) -> None:
         message = f"{test} needs at least 2 common topics; found {values.shape[1]}"
         raise StatisticsError(message, code="too_few_topics")
     if len(values) < runs:
-        raise StatisticsError(f"{test} needs at least {runs} runs; found {len(values)}", code="too_few_runs")
+        raise StatisticsError(
+            f"{test} needs at least {runs} runs; found {len(values)}", code="too_few_runs"
+        )
     if not np.isfinite(values).all():
-        raise StatisticsError(f"{test} needs a finite value of every run on every topic: leave out topics without one")
+        raise StatisticsError(
+            f"{test} needs a finite value of every run on every topic: leave out topics without one"
+        )
 
 
 def chunks(first: Ints, second: Ints, topics: int) -> Iterator[tuple[Ints, Ints]]:

@@ -29,7 +29,9 @@ class Chances:
     higher: Floats
 
 
-def bayes_t(values: Matrix, first: Ints, second: Ints, rope: float, options: Options = DEFAULTS) -> Chances:
+def bayes_t(
+    values: Matrix, first: Ints, second: Ints, rope: float, options: Options = DEFAULTS
+) -> Chances:
     """Student's posterior of the mean difference of each pair.
 
     Formula: mean(d) + e T, e = sd(d) / sqrt(n), T of n - 1 degrees of freedom; lower = P(below -rope), higher = P(above
@@ -48,7 +50,9 @@ def bayes_t(values: Matrix, first: Ints, second: Ints, rope: float, options: Opt
     return _settled(lower, higher, difference, error)
 
 
-def bayes_bootstrap(values: Matrix, first: Ints, second: Ints, rope: float, options: Options = DEFAULTS) -> Chances:
+def bayes_bootstrap(
+    values: Matrix, first: Ints, second: Ints, rope: float, options: Options = DEFAULTS
+) -> Chances:
     """Posterior of the mean difference of each pair by the Bayesian bootstrap, which assumes no distribution.
 
     Formula: the shares of B draws in which the sum of w d is below -rope, from -rope to rope, and above, w the weights
@@ -81,7 +85,9 @@ def bayes_bootstrap(values: Matrix, first: Ints, second: Ints, rope: float, opti
 def _settled(lower: Floats, higher: Floats, difference: Floats, error: Floats) -> Chances:
     """Return the chances with those of pairs without spread."""
     same, constant = (error == 0) & (difference == 0), (error == 0) & (difference != 0)
-    lower, higher = (np.where(same, 0.0, np.where(constant, np.nan, side)) for side in (lower, higher))
+    lower, higher = (
+        np.where(same, 0.0, np.where(constant, np.nan, side)) for side in (lower, higher)
+    )
     return Chances(lower, np.maximum(1 - lower - higher, 0.0), higher)
 
 

@@ -37,14 +37,21 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     counts = apart_from_huge(values, first, second, partial(_count, plan=plan))[0]
     p_value = counts / plan.resamples if exact else (counts + 1) / (options.resamples + 1)
     difference, low, high = mean_interval(values, first, second, options.confidence)
-    cautions = (*few_topics(topics, smallest_p(2.0 ** (1 - topics))), *few_resamples(options, len(first), not exact))
-    return PairedResult(difference, low, high, difference, p_value, np.full(len(first), exact), cautions)
+    cautions = (
+        *few_topics(topics, smallest_p(2.0 ** (1 - topics))),
+        *few_resamples(options, len(first), not exact),
+    )
+    return PairedResult(
+        difference, low, high, difference, p_value, np.full(len(first), exact), cautions
+    )
 
 
 def flips(topics: int, options: Options) -> tuple[Plan, bool]:
     """Return a plan of random sign patterns; of all patterns, and True, where these are at most B."""
     if topics >= options.resamples.bit_length():
-        return Plan(draw_flips, options.resamples, options.seed, options.threads, options.watch), False
+        return Plan(
+            draw_flips, options.resamples, options.seed, options.threads, options.watch
+        ), False
     # A pattern and its opposite are equally extreme: the last topic keeps its sign.
     return Plan(_patterns, 2 ** (topics - 1), 0, options.threads, options.watch), True
 

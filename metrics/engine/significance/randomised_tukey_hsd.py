@@ -9,7 +9,13 @@ from metrics.engine.significance.anova import two_way
 from metrics.engine.significance.cautions import few_resamples, few_topics, uneven_spread
 from metrics.engine.significance.pair_pass import shuffled_ranges
 from metrics.engine.significance.pairs import DEFAULTS, Matrix, Options, PairedResult, check
-from metrics.engine.significance.resampling import BLOCK, in_threads, least_of, state_of, whole_numbers
+from metrics.engine.significance.resampling import (
+    BLOCK,
+    in_threads,
+    least_of,
+    state_of,
+    whole_numbers,
+)
 from metrics.engine.significance.tukey_hsd import differences_of_means
 
 
@@ -30,7 +36,10 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     at_least = len(ranges) - np.searchsorted(ranges, least_of(whole, first, second))
     p_value = (at_least + 1) / (len(ranges) + 1)
     difference = differences_of_means(values, first, second)
-    least, reach = least_of(whole, first, second), np.quantile(ranges, options.confidence, method="higher")
+    least, reach = (
+        least_of(whole, first, second),
+        np.quantile(ranges, options.confidence, method="higher"),
+    )
     margin = _unit(values, whole) * reach / values.shape[1]
     # A difference that ties with the end of the range ties for the interval as it does for p.
     margin = np.where(least <= reach, np.maximum(margin, np.abs(difference)), margin)
@@ -38,7 +47,9 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     spread = uneven_spread(two_way(values).residuals)
     cautions = (*few_topics(values.shape[1]), *spread, *few_resamples(options, 1, True))
     exact = np.zeros(len(first), np.bool_)
-    return PairedResult(difference, difference - margin, difference + margin, difference, p_value, exact, cautions)
+    return PairedResult(
+        difference, difference - margin, difference + margin, difference, p_value, exact, cautions
+    )
 
 
 def draw_ranges(whole: Matrix, options: Options) -> Floats:
@@ -50,7 +61,9 @@ def draw_ranges(whole: Matrix, options: Options) -> Floats:
         for block in blocks:
             options.watch()
             part = ranges[block * BLOCK : (block + 1) * BLOCK]
-            shuffled_ranges(by_topic.copy(), state_of(options.seed, block), np.empty(len(whole), np.int64), part)
+            shuffled_ranges(
+                by_topic.copy(), state_of(options.seed, block), np.empty(len(whole), np.int64), part
+            )
         return np.zeros(1, np.int64)
 
     in_threads(draw, -(-options.resamples // BLOCK), options.threads)

@@ -8,7 +8,11 @@ import numpy as np
 
 from metrics.engine.ranking import Flags, Ints
 from metrics.engine.significance import CORRECTIONS, TESTS
-from metrics.engine.significance.corrections import benjamini_hochberg, benjamini_yekutieli, uncorrected
+from metrics.engine.significance.corrections import (
+    benjamini_hochberg,
+    benjamini_yekutieli,
+    uncorrected,
+)
 
 
 @dataclass(frozen=True)
@@ -35,8 +39,12 @@ def rank_sets(runs: int, first: Ints, second: Ints, better: Ints) -> RankSets:
     Source: Mogstad, Romano, Shaikh and Wilhelm, Review of Economic Studies 91(1), 2024; the best: Hsu, Multiple
     Comparisons: Theory and Methods, 1996, chapter 4
     """
-    above = np.bincount(second[better > 0], minlength=runs) + np.bincount(first[better < 0], minlength=runs)
-    below = np.bincount(first[better > 0], minlength=runs) + np.bincount(second[better < 0], minlength=runs)
+    above = np.bincount(second[better > 0], minlength=runs) + np.bincount(
+        first[better < 0], minlength=runs
+    )
+    below = np.bincount(first[better > 0], minlength=runs) + np.bincount(
+        second[better < 0], minlength=runs
+    )
     return RankSets(1 + above, runs - below)
 
 

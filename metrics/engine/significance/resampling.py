@@ -77,7 +77,9 @@ def resampled_sums(values: Matrix, plan: Plan) -> Matrix:
     sums = np.empty((len(values), plan.blocks * BLOCK))
     for block in range(plan.blocks):
         part = plan.sums(block, values)
-        sums[:, block * BLOCK : (block + 1) * BLOCK] = part.transpose(1, 0, 2).reshape(len(values), BLOCK)
+        sums[:, block * BLOCK : (block + 1) * BLOCK] = part.transpose(1, 0, 2).reshape(
+            len(values), BLOCK
+        )
     return sums[:, : plan.resamples]
 
 
@@ -122,19 +124,25 @@ def count_pairs(whole: Matrix, least: Floats, first: Ints, second: Ints, plan: P
     def count(blocks: range) -> Ints:
         counts = np.zeros((1, len(first)), np.int64)
         for block in blocks:
-            count_extreme(plan.sums(block, whole), plan.left(block), first, second, least, counts[0])
+            count_extreme(
+                plan.sums(block, whole), plan.left(block), first, second, least, counts[0]
+            )
         return counts
 
     return in_threads(count, plan.blocks, plan.threads)
 
 
-def apart_from_huge(values: Matrix, first: Ints, second: Ints, compare: Callable[[Matrix, Ints, Ints], Ints]) -> Ints:
+def apart_from_huge(
+    values: Matrix, first: Ints, second: Ints, compare: Callable[[Matrix, Ints, Ints], Ints]
+) -> Ints:
     """Return what `compare` counts for each pair; where values lose digits beside huge ones of another run, without
     that."""
     found = compare(values, first, second)
     largest = np.abs(whole_numbers(values)).max(axis=1)
     sizes = np.abs(values).max(axis=1)
-    coarse = (np.maximum(largest[first], largest[second]) < _COARSE) & (np.maximum(sizes[first], sizes[second]) > 0)
+    coarse = (np.maximum(largest[first], largest[second]) < _COARSE) & (
+        np.maximum(sizes[first], sizes[second]) > 0
+    )
     if coarse.any() and not coarse.all():
         runs, places = np.unique([first[coarse], second[coarse]], return_inverse=True)
         found[:, coarse] = apart_from_huge(values[runs], places[0], places[1], compare)

@@ -64,7 +64,9 @@ def expected_means(values: Matrix, *, lower_is_better: bool = False) -> Expected
     kept = max(0.0, 1 - (runs - 3) * noise / spread) if spread > 0 else 0.0
     luck = largest_of(runs) * float(np.sqrt(noise))
     expected = centre + kept * (means - centre)
-    chances = chances_to_be_best(-expected if lower_is_better else expected, float(np.sqrt(kept * noise)))
+    chances = chances_to_be_best(
+        -expected if lower_is_better else expected, float(np.sqrt(kept * noise))
+    )
     return Expected(expected, chances, kept, luck, (*few_topics(topics), *_apart(means)))
 
 

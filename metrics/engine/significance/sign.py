@@ -8,7 +8,15 @@ from metrics.engine.numerics import special
 from metrics.engine.ranking import Floats, Ints
 from metrics.engine.significance.cautions import few_topics, heavy_ties, smallest_p
 from metrics.engine.significance.paired_t import mean_interval
-from metrics.engine.significance.pairs import DEFAULTS, Matrix, Options, PairedResult, check, chunks, noise_of
+from metrics.engine.significance.pairs import (
+    DEFAULTS,
+    Matrix,
+    Options,
+    PairedResult,
+    check,
+    chunks,
+    noise_of,
+)
 
 
 def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAULTS) -> PairedResult:
@@ -21,14 +29,24 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     Note: Identical runs have p = 1.
     """
     check(values, "a sign test")
-    counted = [_count(values, *chunk, options.min_difference) for chunk in chunks(first, second, values.shape[1])]
+    counted = [
+        _count(values, *chunk, options.min_difference)
+        for chunk in chunks(first, second, values.shape[1])
+    ]
     wins, losses = (np.concatenate(part) for part in zip(*counted, strict=True))
     trials = wins + losses
-    p_value = np.minimum(2 * special.bdtr(np.minimum(wins, losses), trials.astype(np.int64), 0.5), 1.0)
+    p_value = np.minimum(
+        2 * special.bdtr(np.minimum(wins, losses), trials.astype(np.int64), 0.5), 1.0
+    )
     interval = mean_interval(values, first, second, options.confidence)
     tied = 1 - trials / values.shape[1]
-    cautions = (*few_topics(values.shape[1], smallest_p(2.0 ** (1 - values.shape[1]))), *heavy_ties(tied))
-    return PairedResult(*interval, wins, p_value, np.ones(len(first), np.bool_), cautions, wins - losses)
+    cautions = (
+        *few_topics(values.shape[1], smallest_p(2.0 ** (1 - values.shape[1]))),
+        *heavy_ties(tied),
+    )
+    return PairedResult(
+        *interval, wins, p_value, np.ones(len(first), np.bool_), cautions, wins - losses
+    )
 
 
 def _count(values: Matrix, first: Ints, second: Ints, least: float) -> tuple[Floats, Floats]:
@@ -36,5 +54,8 @@ def _count(values: Matrix, first: Ints, second: Ints, least: float) -> tuple[Flo
     differences = values[first] - values[second]
     # A difference that is the least one but for rounding is a tie as well.
     bound = (least + noise_of(values, first, second))[:, None]
-    wins, losses = np.count_nonzero(differences > bound, axis=1), np.count_nonzero(differences < -bound, axis=1)
+    wins, losses = (
+        np.count_nonzero(differences > bound, axis=1),
+        np.count_nonzero(differences < -bound, axis=1),
+    )
     return wins.astype(np.float64), losses.astype(np.float64)

@@ -32,11 +32,15 @@ class Span:
         sizes = [int(factor.max()) + 1 for factor in factors]
         starts = np.cumsum([0, *sizes])
         total = int(starts[-1])
-        columns = [factor + start for factor, start in zip(factors, starts[:-1].tolist(), strict=True)]
+        columns = [
+            factor + start for factor, start in zip(factors, starts[:-1].tolist(), strict=True)
+        ]
         product = np.zeros((total, total))
         for one in columns:
             for other in columns:
-                product += np.bincount(one * total + other, minlength=total * total).reshape(total, total)
+                product += np.bincount(one * total + other, minlength=total * total).reshape(
+                    total, total
+                )
         eigenvalues, vectors = np.linalg.eigh(product)
         used = eigenvalues > eigenvalues[-1] * total * np.finfo(np.float64).eps * 16
         return cls(columns, vectors[:, used] / np.sqrt(eigenvalues[used]))
@@ -47,7 +51,9 @@ class Span:
 
     def rest(self, values: Floats) -> Floats:
         """Return what the factors leave of values, one per session."""
-        sums = np.sum([np.bincount(column, values, len(self.half)) for column in self.columns], axis=0)
+        sums = np.sum(
+            [np.bincount(column, values, len(self.half)) for column in self.columns], axis=0
+        )
         effects = self.half @ (self.half.T @ sums)
         left: Floats = values - np.sum([effects[column] for column in self.columns], axis=0)
         return left

@@ -41,7 +41,9 @@ def tail(q: Floats, runs: int, freedom: float = np.inf) -> Floats:
 @lru_cache(maxsize=64)
 def critical(level: float, runs: int, freedom: float = np.inf) -> float:
     """Return the q that a studentized range exceeds with probability `level`."""
-    return find_root(lambda q: float(tail(np.array([q]), runs, freedom)[0]) - level, 1e-9, 1e4, xtol=1e-11)
+    return find_root(
+        lambda q: float(tail(np.array([q]), runs, freedom)[0]) - level, 1e-9, 1e4, xtol=1e-11
+    )
 
 
 def _studentized(curve: Curve, q: Floats, freedom: float) -> Floats:

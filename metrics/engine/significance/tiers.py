@@ -36,11 +36,20 @@ class Tiers:
 
     def few_groups(self, most: int) -> Groups | None:
         """Return the groups, or None if there are more than `most`: to know this takes less time."""
-        if self.known is None and "groups" not in vars(self) and self.order is not None and self.alike is not None:
+        if (
+            self.known is None
+            and "groups" not in vars(self)
+            and self.order is not None
+            and self.alike is not None
+        ):
             sets = _cover(self.alike, most)
             return None if len(sets) > most else _membership(sets, self.order)
         # The groups of a run are in ascending order.
-        return None if max((groups[-1] for groups in self.groups if groups), default=0) >= most else self.groups
+        return (
+            None
+            if max((groups[-1] for groups in self.groups if groups), default=0) >= most
+            else self.groups
+        )
 
     def of(self, rows: Ints) -> Tiers:
         """Return some of the runs: the same tiers, and groups renumbered without those that tell nothing more of
@@ -53,15 +62,21 @@ class Tiers:
         needed = [
             group
             for group, these in sorted(members.items())
-            if not any(these < those or (these == those and other < group) for other, those in members.items())
+            if not any(
+                these < those or (these == those and other < group)
+                for other, those in members.items()
+            )
         ]
         numbers = {group: number for number, group in enumerate(needed)}
         return Tiers(
-            self.tier[rows], tuple(tuple(numbers[group] for group in groups if group in numbers) for groups in kept)
+            self.tier[rows],
+            tuple(tuple(numbers[group] for group in groups if group in numbers) for groups in kept),
         )
 
 
-def tiers(means: Floats, first: Ints, second: Ints, separated: Flags, *, lower_is_better: bool = False) -> Tiers:
+def tiers(
+    means: Floats, first: Ints, second: Ints, separated: Flags, *, lower_is_better: bool = False
+) -> Tiers:
     """Tiers and groups from every pair's verdict; a pair that is not given counts as not separated.
 
     Groups: a cover of what is not separated by sets without a separated pair (letters of a compact display: Piepho,
@@ -83,7 +98,11 @@ def letters_of(found: Tiers) -> list[str] | None:
     """Return each run's groups as letters, a for the best run's first; None where the alphabet, small and large, is
     short."""
     groups = found.few_groups(len(string.ascii_letters))
-    return None if groups is None else ["".join(string.ascii_letters[number] for number in own) for own in groups]
+    return (
+        None
+        if groups is None
+        else ["".join(string.ascii_letters[number] for number in own) for own in groups]
+    )
 
 
 def _membership(sets: Sequence[Sequence[int]], order: Ints) -> Groups:
@@ -111,12 +130,17 @@ def _cover(alike: Flags, most: int | None = None) -> list[list[int]]:
 
     A set of runs is a whole number, with a bit for each run: a thousand of them are then compared in one step.
     """
-    rows = [int.from_bytes(row.tobytes(), "little") for row in np.packbits(alike, axis=1, bitorder="little")]
+    rows = [
+        int.from_bytes(row.tobytes(), "little")
+        for row in np.packbits(alike, axis=1, bitorder="little")
+    ]
     # The pairs that share no set yet, each at its better run, and runs that are in none with themselves.
     open_pairs, sets = [row >> run << run for run, row in enumerate(rows)], []
     for run in range(len(rows)):
         while open_pairs[run]:
-            members, others = _fill(rows, run, (open_pairs[run] & -open_pairs[run]).bit_length() - 1)
+            members, others = _fill(
+                rows, run, (open_pairs[run] & -open_pairs[run]).bit_length() - 1
+            )
             for member in members:
                 open_pairs[member] &= others
             sets.append(members)

@@ -7,7 +7,14 @@ import numpy as np
 from metrics.engine.ranking import Floats, Ints
 from metrics.engine.significance.anova import two_way
 from metrics.engine.significance.cautions import FEW_FOR_SPREAD, few_topics, uneven_spread, untested
-from metrics.engine.significance.pairs import DEFAULTS, Matrix, Options, PairedResult, check, noise_of
+from metrics.engine.significance.pairs import (
+    DEFAULTS,
+    Matrix,
+    Options,
+    PairedResult,
+    check,
+    noise_of,
+)
 from metrics.engine.significance.studentized_range import critical, tail
 
 _NO_RESIDUAL = "the runs differ by the same amount on every topic"
@@ -42,7 +49,9 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
         *uneven_spread(parts.residuals),
     )
     exact = np.zeros(len(first), np.bool_)
-    return PairedResult(difference, difference - margin, difference + margin, statistic, p_value, exact, cautions)
+    return PairedResult(
+        difference, difference - margin, difference + margin, statistic, p_value, exact, cautions
+    )
 
 
 def differences_of_means(values: Matrix, first: Ints, second: Ints) -> Floats:

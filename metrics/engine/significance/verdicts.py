@@ -61,10 +61,14 @@ class Verdicts:
 
 def decide(result: PairedResult, adjusted: Floats, alpha: float, topics: int) -> Verdicts:
     """Return the verdict of each pair at the level `alpha`, from its corrected p; `topics` are those compared."""
-    return verdicts_of(adjusted < alpha, np.isnan(adjusted), np.sign(result.difference), result.leaning, topics)
+    return verdicts_of(
+        adjusted < alpha, np.isnan(adjusted), np.sign(result.difference), result.leaning, topics
+    )
 
 
-def verdicts_of(below: Flags, untested: Flags, means: Floats, leaning: Floats, topics: int) -> Verdicts:
+def verdicts_of(
+    below: Flags, untested: Flags, means: Floats, leaning: Floats, topics: int
+) -> Verdicts:
     """Return the verdict of each pair: whether its corrected p is below the level, or there is none; the sign of its
     difference of means, and where the test leans."""
     withheld = np.zeros(len(below), np.int64)

@@ -8,7 +8,14 @@ from metrics.engine.errors import StatisticsError
 from metrics.engine.ranking import Floats, Ints
 from metrics.engine.significance.cautions import FEW_FOR_SPREAD, few_topics, unpaired, untested
 from metrics.engine.significance.paired_t import margin_of, t_test
-from metrics.engine.significance.pairs import DEFAULTS, ROUNDING, Matrix, Options, PairedResult, check
+from metrics.engine.significance.pairs import (
+    DEFAULTS,
+    ROUNDING,
+    Matrix,
+    Options,
+    PairedResult,
+    check,
+)
 from metrics.engine.significance.tukey_hsd import differences_of_means
 
 _CONSTANT = "no value of either run differs from its mean"
@@ -28,17 +35,27 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     difference, error, freedom = _parts(values, first, second)
     statistic, p_value = t_test(difference, error, freedom)
     margin = margin_of(difference, error, freedom, options.confidence)
-    cautions = (*unpaired(), *few_topics(values.shape[1], FEW_FOR_SPREAD), *untested(p_value, _CONSTANT))
+    cautions = (
+        *unpaired(),
+        *few_topics(values.shape[1], FEW_FOR_SPREAD),
+        *untested(p_value, _CONSTANT),
+    )
     exact = np.zeros(len(first), np.bool_)
-    return PairedResult(difference, difference - margin, difference + margin, statistic, p_value, exact, cautions)
+    return PairedResult(
+        difference, difference - margin, difference + margin, statistic, p_value, exact, cautions
+    )
 
 
-def compare_samples(samples: list[Floats], first: Ints, second: Ints, options: Options = DEFAULTS) -> PairedResult:
+def compare_samples(
+    samples: list[Floats], first: Ints, second: Ints, options: Options = DEFAULTS
+) -> PairedResult:
     """Return the same of samples that need not be of one size, such as the sessions of each system; StatisticsError
     where one has fewer than two values."""
     sizes = np.array([len(sample) for sample in samples], np.int64)
     if len(sizes) < 2 or sizes.min() < 2:
-        raise StatisticsError("Welch's t test needs two samples or more, each of two values or more")
+        raise StatisticsError(
+            "Welch's t test needs two samples or more, each of two values or more"
+        )
     means = np.array([sample.mean() for sample in samples])
     error, freedom = errors_of_samples(samples, first, second)
     difference = means[first] - means[second]
@@ -47,7 +64,9 @@ def compare_samples(samples: list[Floats], first: Ints, second: Ints, options: O
     margin = margin_of(difference, error, freedom, options.confidence)
     cautions = (*few_topics(int(sizes.min()), FEW_FOR_SPREAD), *untested(p_value, _CONSTANT))
     exact = np.zeros(len(first), np.bool_)
-    return PairedResult(difference, difference - margin, difference + margin, statistic, p_value, exact, cautions)
+    return PairedResult(
+        difference, difference - margin, difference + margin, statistic, p_value, exact, cautions
+    )
 
 
 def errors_of_samples(samples: list[Floats], first: Ints, second: Ints) -> tuple[Floats, Floats]:
@@ -58,7 +77,9 @@ def errors_of_samples(samples: list[Floats], first: Ints, second: Ints) -> tuple
     return _error(deviation, sizes, first, second)
 
 
-def unpaired_interval(values: Matrix, first: Ints, second: Ints, confidence: float) -> tuple[Floats, Floats, Floats]:
+def unpaired_interval(
+    values: Matrix, first: Ints, second: Ints, confidence: float
+) -> tuple[Floats, Floats, Floats]:
     """Return the difference of means of each pair and both ends of Welch's interval."""
     difference, error, freedom = _parts(values, first, second)
     margin = margin_of(difference, error, freedom, confidence)

@@ -8,10 +8,23 @@ import numpy as np
 
 from metrics.engine.numerics import special
 from metrics.engine.ranking import Flags, Floats, Ints
-from metrics.engine.significance.cautions import few_topics, heavy_ties, smallest_p, ties_lost_to_rounding
+from metrics.engine.significance.cautions import (
+    few_topics,
+    heavy_ties,
+    smallest_p,
+    ties_lost_to_rounding,
+)
 from metrics.engine.significance.midranks import midranks
 from metrics.engine.significance.paired_t import mean_interval
-from metrics.engine.significance.pairs import DEFAULTS, Matrix, Options, PairedResult, check, chunks, noise_of
+from metrics.engine.significance.pairs import (
+    DEFAULTS,
+    Matrix,
+    Options,
+    PairedResult,
+    check,
+    chunks,
+    noise_of,
+)
 
 # p is exact up to so many topics: by the table of the distribution, and with ties or zeros by trying every sign.
 _TABLE, _EVERY_SIGN = 50, 13
@@ -34,7 +47,9 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     """
     check(values, "Wilcoxon's test")
     parts = [_compare(values, *chunk, options) for chunk in chunks(first, second, values.shape[1])]
-    statistic, leaning, p_value, exact, zero, lost = (np.concatenate(part) for part in zip(*parts, strict=True))
+    statistic, leaning, p_value, exact, zero, lost = (
+        np.concatenate(part) for part in zip(*parts, strict=True)
+    )
     interval = mean_interval(values, first, second, options.confidence)
     few = few_topics(values.shape[1], smallest_p(2.0 ** (1 - values.shape[1])))
     cautions = (*few, *heavy_ties(zero), *ties_lost_to_rounding(int(lost.sum())))
@@ -54,13 +69,17 @@ def _compare(
         differences = np.where(np.abs(differences) <= noise[:, None], 0.0, differences)
     sizes, negative = _sorted(differences)
     steps = np.diff(sizes, axis=1, prepend=0.0)
-    lost: Flags = np.any((steps > 0) & (steps <= noise[:, None]) & (options.ties == "exact"), axis=1)
+    lost: Flags = np.any(
+        (steps > 0) & (steps <= noise[:, None]) & (options.ties == "exact"), axis=1
+    )
     tied = steps[:, 1:] <= (noise[:, None] if options.ties == "rounded" else 0.0)
     ranks, ties, zeros = _ranks(sizes, tied, pratt)
     below = np.einsum("ij,ij->i", ranks, negative)
     left = topics - zeros
     skipped = zeros if pratt else np.zeros_like(zeros)
-    whole = (topics * (topics + 1) - skipped * (skipped + 1)) / 2 if pratt else left * (left + 1) / 2
+    whole = (
+        (topics * (topics + 1) - skipped * (skipped + 1)) / 2 if pratt else left * (left + 1) / 2
+    )
     statistic = np.minimum(below, whole - below)
     p_value = _normal(statistic, topics if pratt else left, skipped, ties)
     clean = (ties == 0) & (zeros == 0) & (topics <= _TABLE)
@@ -98,7 +117,9 @@ def _ranks(sizes: Matrix, tied: Flags, pratt: bool) -> tuple[Matrix, Floats, Flo
 def _normal(statistic: Floats, ranked: Floats | int, skipped: Floats, ties: Floats) -> Floats:
     """p by the normal distribution; `skipped` of the ranks belong to zeros (Cureton, JASA 62, 1967)."""
     mean = (ranked * (ranked + 1) - skipped * (skipped + 1)) / 4
-    squares = ranked * (ranked + 1.0) * (2.0 * ranked + 1) - skipped * (skipped + 1) * (2 * skipped + 1)
+    squares = ranked * (ranked + 1.0) * (2.0 * ranked + 1) - skipped * (skipped + 1) * (
+        2 * skipped + 1
+    )
     error = np.sqrt((squares - ties / 2) / 24)
     z = np.divide(statistic - mean, error, out=np.zeros_like(mean), where=error > 0)
     p_value: Floats = np.minimum(2 * special.ndtr(z), 1.0)

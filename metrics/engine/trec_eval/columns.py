@@ -99,14 +99,19 @@ class Answers:
         """Values as deviations from the mean that `scale` has for each topic (trec_eval -Z); same shape."""
         if self.scale is None:
             return values
-        known = [self.scale.get((self.topic_ids[topic], name), (np.nan, 1.0)) for topic in self.shown.tolist()]
+        known = [
+            self.scale.get((self.topic_ids[topic], name), (np.nan, 1.0))
+            for topic in self.shown.tolist()
+        ]
         mean, deviation = np.array(known).reshape(-1, 2).T
         same = (deviation == 0) & (values == mean)
         scaled = (values - mean) / np.where(deviation == 0, np.where(same, 1.0, np.nan), deviation)
         return np.where(np.isnan(scaled), NO_SCALE, scaled)
 
 
-def columns(answers: Answers, requests: Sequence[Request], measures: Sequence[Measure]) -> list[Column]:
+def columns(
+    answers: Answers, requests: Sequence[Request], measures: Sequence[Measure]
+) -> list[Column]:
     """trec_eval's measures in its order, then the others under their canonical names."""
     found = [column for request in requests for column in _columns(answers, request)]
     return found + [_own(answers, measure) for measure in measures]
@@ -142,7 +147,10 @@ def _column(answers: Answers, request: Request, name: str, values: Floats) -> Co
 def _values(answers: Answers, request: Request) -> list[Floats]:
     """Return the values of each line of a request; shape (topics,) each."""
     entry, settings = request.entry, answers.settings
-    given: dict[str, Any] = {"rounding": _ROUNDINGS[settings.version], "documents": settings.documents}
+    given: dict[str, Any] = {
+        "rounding": _ROUNDINGS[settings.version],
+        "documents": settings.documents,
+    }
     given |= dict(zip(entry.sets, request.numbers, strict=True)) if entry.sets else {}
     if entry.takes is not Takes.PAIRS:
         given["rel"] = settings.level
@@ -151,7 +159,9 @@ def _values(answers: Answers, request: Request) -> list[Floats]:
     if entry.named and request.numbers:
         given[entry.named] = request.numbers[0]
     cutoffs = request.numbers if entry.takes in (Takes.DEPTHS, Takes.SHARES) else (None,)
-    return [trec_eval_measure(entry.name, cutoff, given).compute(answers.filled) for cutoff in cutoffs]
+    return [
+        trec_eval_measure(entry.name, cutoff, given).compute(answers.filled) for cutoff in cutoffs
+    ]
 
 
 def _average_of_points(answers: Answers, request: Request) -> list[Floats]:
@@ -237,10 +247,14 @@ def _relstring(answers: Answers, request: Request) -> Column:
     at, level = (ends - sizes)[view.topic[rows]] + view.rank[rows] - 1, view.level[rows]
     letters[at] = np.where(level < 0, ord("."), np.where(level > 9, ord(">"), ord("0") + level))
     text = letters.tobytes().decode("ascii")
-    strings = [text[end - size : end] for end, size in zip(ends.tolist(), sizes.tolist(), strict=True)]
+    strings = [
+        text[end - size : end] for end, size in zip(ends.tolist(), sizes.tolist(), strict=True)
+    ]
     cleared = name == request.entry.name
     shown = answers.shown.tolist()
-    return Column(name, [strings[t] if answers.answered[t] or not cleared else "" for t in shown], None, False)
+    return Column(
+        name, [strings[t] if answers.answered[t] or not cleared else "" for t in shown], None, False
+    )
 
 
 def _own(answers: Answers, measure: Measure) -> Column:

@@ -11,7 +11,16 @@ from metrics.engine.gains import GainMap
 from metrics.engine.grammar import Measure, parse_measure
 from metrics.engine.measures.definition import MAX_CUTOFF
 from metrics.engine.records import frozen
-from metrics.engine.trec_eval.table import ENTRIES, GROUPS, NICKNAMES, PREFERENCES, TABLE, Entry, Takes, Version
+from metrics.engine.trec_eval.table import (
+    ENTRIES,
+    GROUPS,
+    NICKNAMES,
+    PREFERENCES,
+    TABLE,
+    Entry,
+    Takes,
+    Version,
+)
 
 # As the C library reads a whole number: what follows it is cut off.
 _WHOLE = re.compile(r"\s*\+?([0-9]{1,7})(\.[0-9]*)?")
@@ -52,13 +61,19 @@ def read_requests(
     for text in texts:
         name, point, parameters = text.partition(".")
         if name in NICKNAMES and not point:
-            given = dict.fromkeys(member for member in NICKNAMES[name] if _has(version, member)) | given
+            given = (
+                dict.fromkeys(member for member in NICKNAMES[name] if _has(version, member)) | given
+            )
         elif name in ENTRIES:
             if not _has(version, name):
-                raise MeasureError(f"trec_eval {version} has no {name}; it came with version {ENTRIES[name].since}")
+                raise MeasureError(
+                    f"trec_eval {version} has no {name}; it came with version {ENTRIES[name].since}"
+                )
             given[name] = given.get(name) or (parameters if point else None)
         elif name.startswith(PREFERENCES) or name.endswith(GROUPS):
-            raise MeasureError(f"{name}: preferences and judgement groups are not read here; use trec_eval for them")
+            raise MeasureError(
+                f"{name}: preferences and judgement groups are not read here; use trec_eval for them"
+            )
         else:
             others[_at_level(parse_measure(text, documents), text, level)] = None
     return [_read(entry, given[entry.name]) for entry in TABLE if entry.name in given], list(others)
@@ -67,7 +82,9 @@ def read_requests(
 def _at_level(measure: Measure, text: str, level: int) -> Measure:
     if "rel=" in text or measure.parameters.get("level") is not None:
         return measure
-    values = tuple((name, level if name == "rel" and value == 1 else value) for name, value in measure.values)
+    values = tuple(
+        (name, level if name == "rel" and value == 1 else value) for name, value in measure.values
+    )
     return replace(measure, values=values)
 
 
@@ -83,7 +100,10 @@ def _read(entry: Entry, parameters: str | None) -> Request:
     parts = parameters.split(",")
     if entry.takes is Takes.PAIRS:
         return _read_pairs(entry, parts, parameters)
-    numbers = tuple(_whole(entry, part) if entry.takes is Takes.DEPTHS else _number(entry, part) for part in parts)
+    numbers = tuple(
+        _whole(entry, part) if entry.takes is Takes.DEPTHS else _number(entry, part)
+        for part in parts
+    )
     if entry.takes is Takes.NUMBERS:
         return _together(entry, numbers, parameters)
     if len(set(numbers)) < len(numbers):
@@ -105,10 +125,16 @@ def _together(entry: Entry, numbers: tuple[float, ...], parameters: str) -> Requ
 def _read_pairs(entry: Entry, parts: list[str], parameters: str) -> Request:
     pairs = dict(part.partition("=")[::2] for part in parts)
     named = pairs.pop(entry.named, None) if entry.named else None
-    wrong = [level for level, gain in pairs.items() if not (_LEVEL.fullmatch(level) and _NUMBER.fullmatch(gain))]
+    wrong = [
+        level
+        for level, gain in pairs.items()
+        if not (_LEVEL.fullmatch(level) and _NUMBER.fullmatch(gain))
+    ]
     if wrong or len(pairs) + (named is not None) < len(parts):
         also = f" or {entry.named}=number" if entry.named else ""
-        raise _refusal(f"{entry.name}.{parameters}: write level=gain{also}, each once, separated by commas")
+        raise _refusal(
+            f"{entry.name}.{parameters}: write level=gain{also}, each once, separated by commas"
+        )
     numbers = () if named is None else (_number(entry, named),)
     if numbers and not 0 < numbers[0] < 1:
         raise _refusal(f"{entry.name}.{parameters}: {entry.named} is a number above 0 and below 1")

@@ -42,7 +42,10 @@ class Citation:
             "note": escaped(note),
         }
         # The name of a month is a macro of BibTeX, which has no braces.
-        lines = [f"  {name} = {text if name == 'month' else f'{{{text}}}'}," for name, text in fields.items()]
+        lines = [
+            f"  {name} = {text if name == 'month' else f'{{{text}}}'},"
+            for name, text in fields.items()
+        ]
         return "\n".join([f"@misc{{{self.key},", *lines, "}", ""])
 
     @property

@@ -20,9 +20,15 @@ _AGAINST = (
 )  # fmt: skip
 
 
-def render(collection: Collection, board: Leaderboard, standings: Standings | None) -> Iterator[str]:
+def render(
+    collection: Collection, board: Leaderboard, standings: Standings | None
+) -> Iterator[str]:
     """Yield a line of names, then the rows as they stand on the board."""
-    inputs = {"collection": collection.slug, "scores": board.scores, **(_inputs(standings) if standings else {})}
+    inputs = {
+        "collection": collection.slug,
+        "scores": board.scores,
+        **(_inputs(standings) if standings else {}),
+    }
     odd = [measure for measure in board.measures if measure.aggregate_name != "mean"]
     inputs |= {f"{measure.name} aggregate": measure.aggregate_name for measure in odd}
     rows = (
@@ -65,7 +71,11 @@ def _version(board: Leaderboard, row: Row) -> dict[str, Any]:
     if board.versions == ALL:
         return {}
     system, chosen = row.run.system, row.chosen
-    found: dict[str, Any] = {"versions": board.versions, "system": system and system.slug, "version": row.run.version}
+    found: dict[str, Any] = {
+        "versions": board.versions,
+        "system": system and system.slug,
+        "version": row.run.version,
+    }
     found |= {"of": chosen and chosen.of, "newer": chosen and chosen.newer}
     return found | ({"expected_best": chosen and chosen.expected} if board.versions == BEST else {})
 
@@ -84,7 +94,10 @@ def _values(row: Row, standings: Standings | None) -> dict[str, Any]:
 def _cells(board: Leaderboard, row: Row) -> dict[str, Any]:
     """Return the columns that were asked for, at full precision."""
     found = {column.name: row.cells.get(column.name) for column in board.columns}
-    return {name: value.isoformat() if isinstance(value, datetime) else _plain(value) for name, value in found.items()}
+    return {
+        name: value.isoformat() if isinstance(value, datetime) else _plain(value)
+        for name, value in found.items()
+    }
 
 
 def _plain(value: Any) -> Any:
@@ -99,14 +112,20 @@ def _standing(row: Row, standings: Standings | None) -> dict[str, Any]:
     found: dict[str, Any] = {}
     standing = standings.of(row.evaluation.pk) if row.rank is not None else None
     if standings.tiers:
-        found |= {"tier": standing and standing.tier, "groups": " ".join((standing and standing.groups) or [])}
+        found |= {
+            "tier": standing and standing.tier,
+            "groups": " ".join((standing and standing.groups) or []),
+        }
         low, high = (standing and standing.rank_set) or (None, None)
         found |= {"rank_set_low": low, "rank_set_high": high}
     if standings.ranks:
         for name in ("rank_low", "rank_high", "share_first"):
             found[name] = standing and getattr(standing, name)
     if standings.expected:
-        found |= {"expected": standing and standing.expected, "chance_best": standing and standing.chance_best}
+        found |= {
+            "expected": standing and standing.expected,
+            "chance_best": standing and standing.chance_best,
+        }
     if standings.baseline:
         against = asdict(standing.baseline) if standing and standing.baseline else {}
         found |= {f"baseline_{name}": against.get(name) for name in _AGAINST}

@@ -27,7 +27,9 @@ def render(found: Configurations, means: RunMeans | None) -> Iterator[str]:
         for one in parameters:
             value = one.values[place]
             # False and true as JSON has them.
-            cells[neutral(f"param:{one.name}")] = str(value).lower() if isinstance(value, bool) else value
+            cells[neutral(f"param:{one.name}")] = (
+                str(value).lower() if isinstance(value, bool) else value
+            )
         return cells
 
     return written(row(place) for place in best_first(found, means))

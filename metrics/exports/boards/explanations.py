@@ -12,7 +12,13 @@ from metrics.engine.explanation.matched import Change
 from metrics.exports.comparisons import latex, markdown
 from metrics.exports.comparisons.table import MeanLine, MeanTable
 from metrics.services.boards.frontier import Frontier, Priced
-from metrics.services.boards.importance import CHOSEN, Associated, Importance, words_of, words_of_level
+from metrics.services.boards.importance import (
+    CHOSEN,
+    Associated,
+    Importance,
+    words_of,
+    words_of_level,
+)
 from metrics.services.comparisons.shown_pairs import names_of
 from metrics.tables import NOTHING, probability, signed, with_minus
 from runs.formats.comma_separated import written
@@ -77,21 +83,40 @@ def importance_sheet(collection: Collection, found: Importance, table: str) -> S
 def _change(found: Importance, change: Change) -> dict[str, Any]:
     setting = found.explanation.settings[change.setting]
     ends = (words_of(setting.values[place]) for place in (change.before, change.after))
-    numbers = (change.pairs, change.difference, change.low, change.high, change.p_value, change.p_adjusted)
+    numbers = (
+        change.pairs,
+        change.difference,
+        change.low,
+        change.high,
+        change.p_value,
+        change.p_adjusted,
+    )
     return dict(zip(_MATCHED, (setting.name, *ends, *numbers), strict=True))
 
 
 def _levels(one: Associated) -> Iterator[dict[str, Any]]:
     own = (one.setting.name, one.effect, one.low, one.high, one.p_value)
     for level in one.levels:
-        yield dict(zip(_ASSOCIATED, (*own, words_of_level(level.level), level.runs, level.mean), strict=True))
+        yield dict(
+            zip(
+                _ASSOCIATED,
+                (*own, words_of_level(level.level), level.runs, level.mean),
+                strict=True,
+            )
+        )
 
 
 def _paper_of_changes(collection: Collection, found: Importance) -> MeanTable:
     lines = []
     for change in found.explanation.changes:
         name, before, after, pairs, *numbers = _change(found, change).values()
-        shown = (before, after, f"{pairs}", *map(_four, numbers[:3]), probability(change.p_adjusted))
+        shown = (
+            before,
+            after,
+            f"{pairs}",
+            *map(_four, numbers[:3]),
+            probability(change.p_adjusted),
+        )
         lines.append(MeanLine(name, False, after=shown))
     caption = [
         _source(collection, found),
@@ -134,7 +159,20 @@ def _four(number: float) -> str:
     return NOTHING if math.isnan(number) else signed(number)
 
 
-_FRONTIER = ["run", "team", "tag", "mean", "cost", "low", "high", "n", "hardware", "status", "by", "p_adjusted"]
+_FRONTIER = [
+    "run",
+    "team",
+    "tag",
+    "mean",
+    "cost",
+    "low",
+    "high",
+    "n",
+    "hardware",
+    "status",
+    "by",
+    "p_adjusted",
+]
 
 
 def frontier_sheet(collection: Collection, found: Frontier) -> Sheet:
@@ -173,7 +211,9 @@ def frontier_sheet(collection: Collection, found: Frontier) -> Sheet:
         f"over {found.pairs:,} pairs.{apart}",
     ]
     columns = (found.query.measure.name, cost_name(found), "Status", "Beaten by", "p")
-    return Sheet([*_FRONTIER, *made], rows, MeanTable([], lines, caption, with_baseline=False, after=columns))
+    return Sheet(
+        [*_FRONTIER, *made], rows, MeanTable([], lines, caption, with_baseline=False, after=columns)
+    )
 
 
 def _priced(one: Priced) -> tuple[Any, ...]:

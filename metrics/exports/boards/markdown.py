@@ -11,6 +11,8 @@ from metrics.services.boards.standing_parts import Standings
 from runs.models import Collection
 
 
-def render(collection: Collection, board: Leaderboard, standings: Standings | None) -> Iterator[str]:
+def render(
+    collection: Collection, board: Leaderboard, standings: Standings | None
+) -> Iterator[str]:
     """Yield the table, an empty line and the caption."""
     return iter([written(table_of(collection, board, standings))])

@@ -43,7 +43,9 @@ def table_of(collection: Collection, board: Leaderboard, standings: Standings | 
     )
 
 
-def _line(board: Leaderboard, row: Row, name: str, best: dict[str, Mean], standings: Standings | None) -> MeanLine:
+def _line(
+    board: Leaderboard, row: Row, name: str, best: dict[str, Mean], standings: Standings | None
+) -> MeanLine:
     standing = standings.of(row.evaluation.pk) if standings else None
     mark = (standing and standing.baseline and standing.baseline.mark) or ""
     cells = []
@@ -62,14 +64,22 @@ def _line(board: Leaderboard, row: Row, name: str, best: dict[str, Mean], standi
 
 
 def _caption(
-    collection: Collection, board: Leaderboard, standings: Standings | None, rows: list[Row], names: dict[Run, str]
+    collection: Collection,
+    board: Leaderboard,
+    standings: Standings | None,
+    rows: list[Row],
+    names: dict[Run, str],
 ) -> list[str]:
     """Return what a reader needs to know about the numbers, one sentence each."""
     source = f"{collection.name} (qrels version {board.qrels.version})"
     ranked = [row for row in rows if row.rank is not None]
     shown = f"{len(ranked)}" if len(ranked) == board.ranked else f"{len(ranked)} of {board.ranked}"
     first = "highest" if board.descending else "lowest"
-    others = {measure.name: aggregated(measure) for measure in board.measures if aggregated(measure) != "means"}
+    others = {
+        measure.name: aggregated(measure)
+        for measure in board.measures
+        if aggregated(measure) != "means"
+    }
     sentences = [
         f"{'Values' if others else 'Means'} of {shown} runs of {source} on {board.qrels.topics} topics.",
         *([CAPTIONS[board.versions]] if board.versions != ALL else []),
@@ -107,9 +117,12 @@ def _statistics(board: Leaderboard, standings: Standings, names: dict[Run, str])
     sentences = []
     if standings.topics is not None and standings.topics < MIN_TOPICS:
         return [too_few(standings.topics)]
-    if standings.baseline and not all(row.withheld for row in standings.baseline.rows if row is not None):
+    if standings.baseline and not all(
+        row.withheld for row in standings.baseline.rows if row is not None
+    ):
         baseline = next(
-            (name for run, name in names.items() if str(run.pk) == standings.query.baseline), "the baseline"
+            (name for run, name in names.items() if str(run.pk) == standings.query.baseline),
+            "the baseline",
         )
         sentences.append(
             f"Marked by {board.sort.name} are runs that are significantly better (up) or worse (down) than {baseline}."
@@ -123,7 +136,9 @@ def _statistics(board: Leaderboard, standings: Standings, names: dict[Run, str])
     if standings.baseline or standings.tiers:
         sentences.append(_test(standings))
     if standings.baseline:
-        sentences += withheld_pairs(row.withheld for row in standings.baseline.rows if row is not None)
+        sentences += withheld_pairs(
+            row.withheld for row in standings.baseline.rows if row is not None
+        )
     return sentences
 
 
@@ -134,7 +149,9 @@ def _test(standings: Standings) -> str:
     families = " and ".join(f"{size:,} pairs for {name}" for name, size in sizes.items())
     if query.corrected_by is None:
         alike = len(set(sizes.values())) == 1
-        corrected = corrected_over(None, max(sizes.values())) if alike else f"accounting for all {families}"
+        corrected = (
+            corrected_over(None, max(sizes.values())) if alike else f"accounting for all {families}"
+        )
     else:
         corrected = f"{CORRECTION_NAMES[query.correction]} over {families}"
     drawn = f", B = {query.resamples:,}, seed {query.seed}" if TESTS[query.test].draws else ""

@@ -14,7 +14,9 @@ from metrics.services.comparisons.shown_pairs import names_of
 from runs.models import Collection
 
 
-def render(collection: Collection, board: Leaderboard, standings: Standings | None) -> Iterator[str]:
+def render(
+    collection: Collection, board: Leaderboard, standings: Standings | None
+) -> Iterator[str]:
     """Yield one piece for each run, without statistics."""
     rows = [row for row in board.rows if row.current]
     names = names_of([row.run for row in rows])

@@ -110,7 +110,10 @@ def datacite(cited: Cited) -> str:
         related.append(_related(cited.before, "IsNewVersionOf"))
     related += [
         {"relatedIdentifier": doi, "relatedIdentifierType": "DOI", "relationType": relation}
-        for doi, relation in ((cited.supplements, "IsSupplementTo"), (cited.derived_from, "IsDerivedFrom"))
+        for doi, relation in (
+            (cited.supplements, "IsSupplementTo"),
+            (cited.derived_from, "IsDerivedFrom"),
+        )
         if doi
     ]
     people = [_datacite_person(name) for name in cited.people]
@@ -122,7 +125,10 @@ def datacite(cited: Cited) -> str:
             "titles": [{"title": cited.title}],
             "publisher": {"name": cited.publisher},
             "publicationYear": cited.on.year,
-            "types": {"resourceTypeGeneral": "Dataset", "resourceType": "Results of an evaluation campaign"},
+            "types": {
+                "resourceTypeGeneral": "Dataset",
+                "resourceType": "Results of an evaluation campaign",
+            },
             "version": str(cited.number),
             "url": cited.address,
             "dates": [{"date": cited.on.date().isoformat(), "dateType": "Created"}],
@@ -138,14 +144,23 @@ def _datacite_person(name: str) -> dict[str, str]:
     family, given = _parts(name)
     if not given:
         return {"name": name, "nameType": "Organizational"}
-    return {"name": f"{family}, {given}", "nameType": "Personal", "familyName": family, "givenName": given}
+    return {
+        "name": f"{family}, {given}",
+        "nameType": "Personal",
+        "familyName": family,
+        "givenName": given,
+    }
 
 
 def _rights_list(cited: Cited) -> list[dict[str, str]]:
     """Return the licence and the words about rights as DataCite has them."""
     found = []
     if cited.licence:
-        spdx = {"rightsIdentifier": cited.licence, "rightsIdentifierScheme": "SPDX", "schemeUri": _SPDX}
+        spdx = {
+            "rightsIdentifier": cited.licence,
+            "rightsIdentifierScheme": "SPDX",
+            "schemeUri": _SPDX,
+        }
         found.append({"rights": cited.licence, "rightsUri": f"{_SPDX}{cited.licence}.html", **spdx})
     if cited.rights:
         found.append({"rights": cited.rights})
@@ -159,8 +174,16 @@ def zenodo(cited: Cited) -> str:
         {"identifier": cited.address, "relation": "isIdenticalTo", "resource_type": "dataset"},
         {"identifier": cited.campaign_address, "relation": "isPartOf"},
         *([{"identifier": cited.before, "relation": "isNewVersionOf"}] if cited.before else []),
-        *([{"identifier": cited.supplements, "relation": "isSupplementTo"}] if cited.supplements else []),
-        *([{"identifier": cited.derived_from, "relation": "isDerivedFrom"}] if cited.derived_from else []),
+        *(
+            [{"identifier": cited.supplements, "relation": "isSupplementTo"}]
+            if cited.supplements
+            else []
+        ),
+        *(
+            [{"identifier": cited.derived_from, "relation": "isDerivedFrom"}]
+            if cited.derived_from
+            else []
+        ),
     ]
     described = (
         f"{cited.text} The archive has the manifest, whose SHA-256 this is in canonical JSON (RFC 8785), and the "
@@ -187,7 +210,9 @@ def zenodo(cited: Cited) -> str:
 def bibtex(cited: Cited) -> str:
     named = cited.people or (cited.author,)
     fields = {
-        "author": " and ".join(escaped(name) if _parts(name)[1] else f"{{{escaped(name)}}}" for name in named),
+        "author": " and ".join(
+            escaped(name) if _parts(name)[1] else f"{{{escaped(name)}}}" for name in named
+        ),
         "title": f"{{{escaped(f'{cited.title}, snapshot {cited.number}')}}}",
         "howpublished": escaped(f"Data set, {cited.publisher}"),
         "year": str(cited.on.year),
@@ -197,7 +222,9 @@ def bibtex(cited: Cited) -> str:
         "note": f"SHA-256 {cited.sha256}",
     }
     # The name of a month is a macro of BibTeX, which has no braces.
-    lines = [f"  {name} = {text if name == 'month' else f'{{{text}}}'}," for name, text in fields.items()]
+    lines = [
+        f"  {name} = {text if name == 'month' else f'{{{text}}}'}," for name, text in fields.items()
+    ]
     return "\n".join([f"@misc{{evalhub-{cited.campaign}-s{cited.number},", *lines, "}", ""])
 
 
@@ -245,15 +272,27 @@ def ro_crate(cited: Cited, files: Mapping[str, bytes]) -> str:
     """Return the metadata of an RO-Crate 1.1 with these files. It has to say something of a licence: without one, whom
     to ask."""
     parts = [
-        {"@id": name, "@type": "File", "name": name, "encodingFormat": _kind(name), "contentSize": str(len(content))}
+        {
+            "@id": name,
+            "@type": "File",
+            "name": name,
+            "encodingFormat": _kind(name),
+            "contentSize": str(len(content)),
+        }
         for name, content in files.items()
     ]
     authors = [
-        {"@id": f"#author-{place}", "@type": "Person" if _parts(name)[1] else "Organization", "name": name}
+        {
+            "@id": f"#author-{place}",
+            "@type": "Person" if _parts(name)[1] else "Organization",
+            "name": name,
+        }
         for place, name in enumerate(cited.people, 1)
     ] or [{"@id": "#author", "@type": "Organization", "name": cited.author}]
     licences = (
-        [{"@id": f"{_SPDX}{cited.licence}", "@type": "CreativeWork", "name": cited.licence}] if cited.licence else []
+        [{"@id": f"{_SPDX}{cited.licence}", "@type": "CreativeWork", "name": cited.licence}]
+        if cited.licence
+        else []
     )
     root = {
         "@id": "./",
@@ -265,7 +304,9 @@ def ro_crate(cited: Cited, files: Mapping[str, bytes]) -> str:
         "identifier": cited.address,
         "author": [{"@id": one["@id"]} for one in authors] if cited.people else {"@id": "#author"},
         "publisher": {"@id": "#publisher"},
-        "license": {"@id": licences[0]["@id"]} if licences else "Ask the organisers of the campaign.",
+        "license": {"@id": licences[0]["@id"]}
+        if licences
+        else "Ask the organisers of the campaign.",
         **({"copyrightNotice": cited.rights} if cited.rights else {}),
         "hasPart": [{"@id": part["@id"]} for part in parts],
     }

@@ -27,7 +27,9 @@ def cited_of(snapshot: Snapshot, site: str) -> Cited:
         published_by=settings.EVALHUB_PUBLISHER,
         licence=campaign.licence,
         rights=campaign.rights,
-        people=tuple(name for one in campaign.citation_authors.split(";") if (name := " ".join(one.split()))),
+        people=tuple(
+            name for one in campaign.citation_authors.split(";") if (name := " ".join(one.split()))
+        ),
         supplements=campaign.paper_doi,
         derived_from=campaign.judgements_doi,
     )

@@ -69,7 +69,10 @@ def _results(
     manifest: Mapping[str, Any], phase: Mapping[str, Any], entry: Mapping[str, Any], cited: Cited
 ) -> Iterator[dict[str, Any]]:
     collection, statistics = phase["collection"], manifest["statistics"]
-    judged = {"qrels_version": str(collection["qrels"]["version"]), "qrels_sha256": collection["qrels"]["sha256"]}
+    judged = {
+        "qrels_version": str(collection["qrels"]["version"]),
+        "qrels_sha256": collection["qrels"]["sha256"],
+    }
     for name in phase["measures"]:
         mean = entry["means"][name]
         if mean["mean"] is None:
@@ -84,7 +87,9 @@ def _results(
                 "confidence_level": statistics["confidence"],
                 "method": statistics["intervals"],
             }
-        ranked = {"rank": entry["rank"], "tier": entry["tier"]} if name == phase["measures"][0] else {}
+        ranked = (
+            {"rank": entry["rank"], "tier": entry["tier"]} if name == phase["measures"][0] else {}
+        )
         yield {
             "evaluation_name": f"{phase['name']}: {name}",
             "source_data": {

@@ -30,22 +30,30 @@ class FrozenResults:
     files: dict[str, bytes]
 
 
-def freeze_results(*, campaign: Campaign, phase: str | None, label: str, user: Any) -> FrozenResults:
+def freeze_results(
+    *, campaign: Campaign, phase: str | None, label: str, user: Any
+) -> FrozenResults:
     """Read the results of a phase by its short name, or of all phases.
 
     Raise InvalidInput for a phase that the campaign does not have, Conflict for one that is not over, or whose entries
     are not evaluated; Blind for one whose results the organiser does not see.
     """
-    phases = campaign.phases.select_related("collection", "campaign__team").prefetch_related("extensions")
+    phases = campaign.phases.select_related("collection", "campaign__team").prefetch_related(
+        "extensions"
+    )
     one = phases.filter(slug=phase).first() if phase else None
     if phase and one is None:
-        raise InvalidInput(f"campaign {campaign} has no phase {phase!r}", code="invalid", pointer="/phase")
+        raise InvalidInput(
+            f"campaign {campaign} has no phase {phase!r}", code="invalid", pointer="/phase"
+        )
     wanted = [one] if one else list(phases)
     manifest, files = read_in_snapshot(lambda: _read(campaign, wanted, not one, label, user))
     return FrozenResults(campaign, one, label, manifest, files)
 
 
-def keep_results(frozen: FrozenResults, *, user: User, site: str, origin: Origin = SYSTEM) -> tuple[Snapshot, bool]:
+def keep_results(
+    frozen: FrozenResults, *, user: User, site: str, origin: Origin = SYSTEM
+) -> tuple[Snapshot, bool]:
     """Store a snapshot of these results, whose citations have addresses of this site. Return it, and whether it is new:
     the same results are one snapshot. Raise Conflict if the campaign has too many."""
 

@@ -27,7 +27,10 @@ def overview_table(edition: Edition, read: EntryValues, reader: Participation) -
     places = placed_entries(read, edition.official)
     tiers = tiers_of(read, places)
     best = {
-        measure.name: next(iter(sorted(_means(read, measure.name, places), reverse=not measure.lower_is_better)), None)
+        measure.name: next(
+            iter(sorted(_means(read, measure.name, places), reverse=not measure.lower_is_better)),
+            None,
+        )
         for measure in read.measures
     }
     lines = []
@@ -36,7 +39,12 @@ def overview_table(edition: Edition, read: EntryValues, reader: Participation) -
         for measure in read.measures:
             found = read.means[measure.name][read.evaluations[row]]
             top = best[measure.name]
-            cell = mean_cell(measure, found, read.qrels.topics, (top, found[1]) if rank and top is not None else None)
+            cell = mean_cell(
+                measure,
+                found,
+                read.qrels.topics,
+                (top, found[1]) if rank and top is not None else None,
+            )
             cells.append(MeanCell(cell.text, cell.best))
         name = names_of[entry.participation_id] if entry.participation_id else None
         team = name.name if name else _ROLES.get(Entry.Role(entry.role), "")
@@ -44,7 +52,9 @@ def overview_table(edition: Edition, read: EntryValues, reader: Participation) -
         types = (entry.run_type,) if phase.run_types else ()
         tier = (str(tiers[row]) if row in tiers else NOTHING,) if tiers else ()
         place = str(rank) if rank else NOTHING
-        lines.append(MeanLine(f"{team}: {tag}", False, cells, before=(place,), after=(*types, *tier)))
+        lines.append(
+            MeanLine(f"{team}: {tag}", False, cells, before=(place,), after=(*types, *tier))
+        )
     primary = read.measures[0]
     ranked = sum(rank is not None for _, rank in places)
     caption = [

@@ -58,7 +58,9 @@ def make_packet(edition: Edition, found: OwnResults) -> Packet:
     the results of others."""
     phase, team = edition.phase, found.participation.team.slug
     name = f"{phase.campaign.slug}-{phase.slug}-{team}"
-    return Packet(zipped(dict(_files(edition, found)), edition.at), f"{name}-v{edition.qrels.version}.zip")
+    return Packet(
+        zipped(dict(_files(edition, found)), edition.at), f"{name}-v{edition.qrels.version}.zip"
+    )
 
 
 def zipped(files: Mapping[str, bytes], at: datetime) -> bytes:
@@ -68,7 +70,11 @@ def zipped(files: Mapping[str, bytes], at: datetime) -> bytes:
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name, content in files.items():
             info = zipfile.ZipInfo(name, moment.timetuple()[:6])
-            info.compress_type, info.create_system, info.external_attr = zipfile.ZIP_DEFLATED, 3, 0o100644 << 16
+            info.compress_type, info.create_system, info.external_attr = (
+                zipfile.ZIP_DEFLATED,
+                3,
+                0o100644 << 16,
+            )
             archive.writestr(info, content, compresslevel=9)
     return buffer.getvalue()
 
@@ -89,7 +95,12 @@ def _files(edition: Edition, found: OwnResults) -> Iterator[tuple[str, bytes]]:
             files.append((f"{tag}.difference.svg", picture))
     if edition.whole:
         table = overview_table(edition, found.read, found.participation)
-        files.append(("overview.tex", latex.written(table, f"{edition.phase.campaign.slug}-{edition.phase.slug}")))
+        files.append(
+            (
+                "overview.tex",
+                latex.written(table, f"{edition.phase.campaign.slug}-{edition.phase.slug}"),
+            )
+        )
         files.append(("overview.md", markdown.written(table)))
     names = ["README.txt", *(name for name, _ in files)]
     yield "README.txt", readme(edition, found, names).encode()
@@ -134,11 +145,18 @@ def _topics(found: OwnResults) -> str:
         for measure in found.read.by_topic:
             numbers = one.by_topic[measure.name]
             best = numbers.low if measure.lower_is_better else numbers.high
-            yours = (found.read.values[measure.name][own] == best).any(axis=0) if own else np.zeros(len(best), bool)
+            yours = (
+                (found.read.values[measure.name][own] == best).any(axis=0)
+                if own
+                else np.zeros(len(best), bool)
+            )
             told = [np.isfinite(best).tolist(), yours.tolist()]
             columns_of = [numbers.n, *_six(numbers)]
             for topic, known, mine, *cells in zip(
-                found.read.qrels.topic_ids, *told, *(column.tolist() for column in columns_of), strict=True
+                found.read.qrels.topic_ids,
+                *told,
+                *(column.tolist() for column in columns_of),
+                strict=True,
             ):
                 rows.append([one.run_type, topic, measure.name, *cells, mine if known else None])
     return tab_separated(columns, rows, [*(set_said(one) for one in found.sets), UPPER_MEDIAN])
@@ -151,7 +169,9 @@ def _six(numbers: TopicFigures) -> list[np.ndarray]:
 def set_said(one: ReferenceSet) -> str:
     kind = f" of type {one.run_type}" if one.run_type else ""
     few = "; numbers of few runs are withheld" if one.withheld else ""
-    return f"reference set: {len(one.rows)} runs{kind} that compete, were in time and take part{few}"
+    return (
+        f"reference set: {len(one.rows)} runs{kind} that compete, were in time and take part{few}"
+    )
 
 
 def _own_topics(found: OwnResults, one: OwnEntry) -> str:
@@ -168,10 +188,22 @@ def _own_topics(found: OwnResults, one: OwnEntry) -> str:
         for topic, value, median, rank in zip(
             found.read.qrels.topic_ids, own.tolist(), medians.tolist(), ranks.tolist(), strict=True
         ):
-            rows.append([topic, measure.name, value, value - median, int(rank) if math.isfinite(rank) else None])
+            rows.append(
+                [
+                    topic,
+                    measure.name,
+                    value,
+                    value - median,
+                    int(rank) if math.isfinite(rank) else None,
+                ]
+            )
     ranked = "rank: 1 and the number of better runs of the reference set"
-    comments = [ranked if found.sees_all else "rank: given when results are released to participants"]
-    return tab_separated(["topic", "measure", "value", "difference_from_median", "rank"], rows, comments)
+    comments = [
+        ranked if found.sees_all else "rank: given when results are released to participants"
+    ]
+    return tab_separated(
+        ["topic", "measure", "value", "difference_from_median", "rank"], rows, comments
+    )
 
 
 def _trec_eval(found: OwnResults, one: OwnEntry, evaluation: Evaluation) -> str:
@@ -186,19 +218,35 @@ def _difference(found: OwnResults, one: OwnEntry) -> bytes | None:
     if one.of is None or not found.read.by_topic:
         return None
     measure = found.read.by_topic[0]
-    numbers, own = found.sets[one.of].by_topic[measure.name], found.read.values[measure.name][one.row]
+    numbers, own = (
+        found.sets[one.of].by_topic[measure.name],
+        found.read.values[measure.name][one.row],
+    )
     columns = (own, numbers.low, numbers.median, numbers.high)
     rows = zip(found.read.qrels.topic_ids, *(column.tolist() for column in columns), strict=True)
     topics = [Beside(*row) for row in rows]
     if not np.isfinite(numbers.median).any():
         return None
     reference = f"{len(found.sets[one.of].rows)} runs"
-    figure = median_difference_figure(topics, measure=measure.name, run=one.entry.run.tag, reference=reference)
+    figure = median_difference_figure(
+        topics, measure=measure.name, run=one.entry.run.tag, reference=reference
+    )
     return render(figure, Look(), "svg")
 
 
 def _significance(found: OwnResults) -> str:
-    columns = ["measure", "tag", "against", "topics", "difference", "low", "high", "p", "p_corrected", "significant"]
+    columns = [
+        "measure",
+        "tag",
+        "against",
+        "topics",
+        "difference",
+        "low",
+        "high",
+        "p",
+        "p_corrected",
+        "significant",
+    ]
     rows = [
         [one.measure.name, one.own.entry.run.tag, one.against, one.topics, one.difference, one.low, one.high, one.p,
          one.corrected, one.significant]

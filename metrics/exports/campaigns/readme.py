@@ -37,14 +37,18 @@ def readme(edition: Edition, found: OwnResults, names: Iterable[str]) -> str:
 def _head(edition: Edition, found: OwnResults) -> Iterator[str]:
     phase, participation = edition.phase, found.participation
     collection = phase.collection
-    yield from _wrapped(f"Results of {participation.name} in phase {phase.name} of {phase.campaign.name}")
+    yield from _wrapped(
+        f"Results of {participation.name} in phase {phase.name} of {phase.campaign.name}"
+    )
     yield ""
     yield from _wrapped(f"{edition.said}.")
     if edition.before:
         before = edition.before.said
         yield from _wrapped(f"It supersedes the packet of this: {before[0].lower()}{before[1:]}.")
     yield ""
-    yield from _wrapped(f"Campaign {phase.campaign.slug}, phase {phase.slug}, team {participation.team.slug}.")
+    yield from _wrapped(
+        f"Campaign {phase.campaign.slug}, phase {phase.slug}, team {participation.team.slug}."
+    )
     yield from _wrapped(
         f"Collection {collection.slug}: {edition.qrels.topics} judged topics. EvalHub engine {ENGINE_VERSION}; scores "
         f"are compared as {collection.scores}, and documents with equal scores stand in descending order of their ids."
@@ -73,7 +77,9 @@ def _head(edition: Edition, found: OwnResults) -> Iterator[str]:
 def _listed(names: Iterable[str]) -> Iterator[str]:
     yield "Files"
     for name in names:
-        ending = next((ending for ending in _ENDINGS if name.endswith(ending) and name not in _FILES), "")
+        ending = next(
+            (ending for ending in _ENDINGS if name.endswith(ending) and name not in _FILES), ""
+        )
         yield from _wrapped(f"{name}: {_ENDINGS[ending] if ending else _FILES[name]}", "  ")
 
 
@@ -87,4 +93,6 @@ def _measures(found: OwnResults) -> Iterator[str]:
 
 def _wrapped(text: str, indent: str = "") -> list[str]:
     inner = f"{indent}  " if indent else ""
-    return textwrap.wrap(text, _WIDTH, initial_indent=indent, subsequent_indent=inner, break_long_words=False)
+    return textwrap.wrap(
+        text, _WIDTH, initial_indent=indent, subsequent_indent=inner, break_long_words=False
+    )

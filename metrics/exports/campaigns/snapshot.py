@@ -32,7 +32,11 @@ _LEVEL = 10
 def files_of(frozen: FrozenPhase) -> dict[str, bytes]:
     """Return the files of a phase by their names, which begin with the phase's: its tables, and where everybody may
     have them its runs and judgements."""
-    texts = {"board.tsv": _board(frozen), "topics.tsv": _topics(frozen), "values.tsv": _values(frozen)}
+    texts = {
+        "board.tsv": _board(frozen),
+        "topics.tsv": _topics(frozen),
+        "values.tsv": _values(frozen),
+    }
     files = {name: text.encode() for name, text in texts.items()}
     if frozen.run_files == INCLUDED:
         # As they were sent: their digests are those of the entries and of the judgements.
@@ -50,7 +54,8 @@ def _stored(sha256: str) -> bytes:
 def sealed(manifest: Mapping[str, Any], files: Mapping[str, bytes]) -> bytes:
     """Return the manifest with its files in its canonical form."""
     listed = {
-        name: {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)} for name, content in files.items()
+        name: {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
+        for name, content in files.items()
     }
     return canonical({**manifest, "files": listed})
 
@@ -66,7 +71,9 @@ def archive_of(manifest: bytes, files: Mapping[str, bytes], cited: Cited) -> byt
         "ro-crate-metadata.json": ro_crate(cited, held).encode(),
     }
     sums = "".join(f"{hashlib.sha256(held[name]).hexdigest()}  {name}\n" for name in sorted(held))
-    return zstandard.ZstdCompressor(level=_LEVEL).compress(_tar({**held, "SHA256SUMS": sums.encode()}, cited.at))
+    return zstandard.ZstdCompressor(level=_LEVEL).compress(
+        _tar({**held, "SHA256SUMS": sums.encode()}, cited.at)
+    )
 
 
 def _tar(files: Mapping[str, bytes], at: datetime) -> bytes:
@@ -115,10 +122,25 @@ def _topics(frozen: FrozenPhase) -> str:
                 numbers.q3,
                 numbers.high,
             )
-            for topic, *cells in zip(frozen.read.qrels.topic_ids, *(each.tolist() for each in columns), strict=True):
+            for topic, *cells in zip(
+                frozen.read.qrels.topic_ids, *(each.tolist() for each in columns), strict=True
+            ):
                 rows.append([one.run_type, topic, measure.name, *cells])
-    columns_named = ["run_type", "topic", "measure", "n", "min", "q1", "median", "median_upper", "q3", "max"]
-    return tab_separated(columns_named, rows, [*(set_said(one) for one in frozen.sets), UPPER_MEDIAN])
+    columns_named = [
+        "run_type",
+        "topic",
+        "measure",
+        "n",
+        "min",
+        "q1",
+        "median",
+        "median_upper",
+        "q3",
+        "max",
+    ]
+    return tab_separated(
+        columns_named, rows, [*(set_said(one) for one in frozen.sets), UPPER_MEDIAN]
+    )
 
 
 def _values(frozen: FrozenPhase) -> str:

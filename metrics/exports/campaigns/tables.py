@@ -9,7 +9,9 @@ from typing import Any
 from runs.formats.comma_separated import neutral
 
 
-def tab_separated(columns: Sequence[str], rows: Iterable[Sequence[Any]], comments: Sequence[str] = ()) -> str:
+def tab_separated(
+    columns: Sequence[str], rows: Iterable[Sequence[Any]], comments: Sequence[str] = ()
+) -> str:
     """Return the table: comments after #, a line of names, a line for each row. A number is the shortest text that
     reads as the same double; an undefined one is an empty cell."""
     lines = [*(f"# {comment}" for comment in comments), "\t".join(columns)]

@@ -28,7 +28,9 @@ MOST_ROWS = 200_000
 
 def render(collection: Collection, answer: Answer, selection: PairSelection) -> Iterator[str]:
     """Yield a line of names, then pieces of some hundred rows. InvalidInput for more rows than one file has."""
-    tables = [(compared, choose_pairs(answer, compared, selection)[1]) for compared in answer.results]
+    tables = [
+        (compared, choose_pairs(answer, compared, selection)[1]) for compared in answer.results
+    ]
     rows = sum(len(chosen) * len(compared.families) for compared, chosen in tables)
     if rows > MOST_ROWS:
         message = f"{rows:,} rows; a file has at most {MOST_ROWS:,}: name one run with run=, or page through the pairs"
@@ -36,7 +38,9 @@ def render(collection: Collection, answer: Answer, selection: PairSelection) -> 
     return written(_rows(collection, answer, tables))
 
 
-def _rows(collection: Collection, answer: Answer, tables: list[tuple[Compared, Ints]]) -> Iterator[dict[str, Any]]:
+def _rows(
+    collection: Collection, answer: Answer, tables: list[tuple[Compared, Ints]]
+) -> Iterator[dict[str, Any]]:
     query = answer.query
     inputs = {
         "alpha": query.rule.alpha,

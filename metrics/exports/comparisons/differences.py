@@ -76,13 +76,23 @@ def difference_table(collection: Collection, answer: Answer) -> DifferenceTable:
     names = names_of(list(there.values()))
     means = [_means(compared) for compared in answer.results]
     differences = [_differences(compared) for compared in answer.results]
-    tested = [name for name in OMNIBUS_NAMES if all(name in compared.omnibus for compared in answer.results)]
+    tested = [
+        name
+        for name in OMNIBUS_NAMES
+        if all(name in compared.omnibus for compared in answer.results)
+    ]
     return DifferenceTable(
         [compared.measure.name for compared in answer.results],
         [(names[run], [column[place] for column in means]) for place, run in there.items()],
-        [((names[there[a]], names[there[b]]), [column[a, b] for column in differences]) for a, b in pairs],
         [
-            (OMNIBUS_NAMES[name], [probability(compared.omnibus[name].p_value) for compared in answer.results])
+            ((names[there[a]], names[there[b]]), [column[a, b] for column in differences])
+            for a, b in pairs
+        ],
+        [
+            (
+                OMNIBUS_NAMES[name],
+                [probability(compared.omnibus[name].p_value) for compared in answer.results],
+            )
             for name in tested
         ],
         _caption(collection, answer, names),
@@ -96,7 +106,10 @@ def _digits(compared: Compared) -> int:
 def _means(compared: Compared) -> dict[int, str]:
     """The mean of each entrant by its place."""
     means = compared.values.mean(axis=1).tolist()
-    return {place: f"{mean:.{_digits(compared)}f}" for place, mean in zip(compared.order, means, strict=True)}
+    return {
+        place: f"{mean:.{_digits(compared)}f}"
+        for place, mean in zip(compared.order, means, strict=True)
+    }
 
 
 def _differences(compared: Compared) -> dict[tuple[int, int], MarkedDifference]:
@@ -108,11 +121,15 @@ def _differences(compared: Compared) -> dict[tuple[int, int], MarkedDifference]:
     differences = compared.families[0].result.difference.tolist()
     found = {}
     ends = (side.tolist() for side in compared.pairs.indices())
-    for a, b, difference, by_ranks, by_means in zip(*ends, differences, counts[True], counts[False], strict=True):
+    for a, b, difference, by_ranks, by_means in zip(
+        *ends, differences, counts[True], counts[False], strict=True
+    ):
         for one, other, sign in ((a, b, 1), (b, a, -1)):
             # Adding zero makes a plain one of a negative one.
             text = f"{round(sign * difference, _digits(compared)) + 0.0:.{_digits(compared)}f}"
-            found[compared.order[one], compared.order[other]] = MarkedDifference(text, by_ranks, by_means)
+            found[compared.order[one], compared.order[other]] = MarkedDifference(
+                text, by_ranks, by_means
+            )
     return found
 
 
@@ -126,20 +143,34 @@ def _caption(collection: Collection, answer: Answer, names: dict[Run, str]) -> l
         return [*said, too_few(used[-1])]
     few = [compared.measure.name for compared in answer.results if compared.topics < MIN_TOPICS]
     said += (
-        [f"No verdicts by {', '.join(few)}: fewer than {MIN_TOPICS} topics have a value of every run."] if few else []
+        [
+            f"No verdicts by {', '.join(few)}: fewer than {MIN_TOPICS} topics have a value of every run."
+        ]
+        if few
+        else []
     )
     alpha = answer.query.rule.alpha
-    for number, family in sorted(enumerate(answer.results[0].families), key=lambda one: not _ranks(one[1])):
+    for number, family in sorted(
+        enumerate(answer.results[0].families), key=lambda one: not _ranks(one[1])
+    ):
         mark, kind = ("*", "ranks") if _ranks(family) else ("#", "means")
         once, twice = (mark, mark * 2) if _ranks(family) else (f"({mark})", f"({mark * 2})")
-        levels = f"{twice} p < {alpha:g}" if alpha <= CLEARLY else f"{once} p < {alpha:g}, {twice} p < {CLEARLY:g}"
+        levels = (
+            f"{twice} p < {alpha:g}"
+            if alpha <= CLEARLY
+            else f"{once} p < {alpha:g}, {twice} p < {CLEARLY:g}"
+        )
         said.append(f"By {kind}: {levels}; {how_tested(answer, family)}.")
         families = [compared.families[number] for compared in answer.results]
-        withheld = [REASONS[reason] for one in families for reason in one.verdicts.withheld.tolist()]
+        withheld = [
+            REASONS[reason] for one in families for reason in one.verdicts.withheld.tolist()
+        ]
         said += [f"By {kind}, {sentence}" for sentence in withheld_pairs(withheld)]
     for compared in answer.results:
         cautions = [caution for family in compared.families for caution in family.result.cautions]
-        found = [caution.message for caution in cautions if caution.code == "omnibus_not_significant"]
+        found = [
+            caution.message for caution in cautions if caution.code == "omnibus_not_significant"
+        ]
         said += [f"{compared.measure.name}: {message}." for message in found]
     return said
 

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from metrics.exports.comparisons.differences import DifferenceTable, MarkedDifference, difference_table, two_kinds
+from metrics.exports.comparisons.differences import (
+    DifferenceTable,
+    MarkedDifference,
+    difference_table,
+    two_kinds,
+)
 from metrics.exports.comparisons.table import BETTER, WORSE, MeanCell, MeanTable, table_of
 from metrics.services.comparisons.shown_pairs import PairSelection
 from metrics.services.comparisons.stored import Answer
@@ -36,7 +41,9 @@ def escaped(text: str) -> str:
 def written(table: MeanTable, label: str) -> str:
     """Render a table, with the packages it needs in a comment above."""
     form = f"{'r' * len(table.before)}l{'l' * len(table.measures)}{'r' * len(table.after)}"
-    head = _row(*table.before, table.subject, *map(escaped, table.measures), *map(escaped, table.after))
+    head = _row(
+        *table.before, table.subject, *map(escaped, table.measures), *map(escaped, table.after)
+    )
     body = [_line(table, place) for place in range(len(table.lines))]
     return _environment(form, _caption(table.caption), label, head, body)
 
@@ -89,11 +96,15 @@ def _differences(table: DifferenceTable, label: str) -> str:
     body = [f"    {_row(escaped(name), *means)}" for name, means in table.means]
     body.append(r"    \midrule")
     body += [
-        f"    {_row(f'{escaped(a)} $-$ {escaped(b)}', *map(_marked, cells))}" for (a, b), cells in table.differences
+        f"    {_row(f'{escaped(a)} $-$ {escaped(b)}', *map(_marked, cells))}"
+        for (a, b), cells in table.differences
     ]
     if table.omnibus:
         body.append(r"    \midrule")
-    body += [f"    {_row(f'{escaped(name)}, $p$', *map(escaped, found))}" for name, found in table.omnibus]
+    body += [
+        f"    {_row(f'{escaped(name)}, $p$', *map(escaped, found))}"
+        for name, found in table.omnibus
+    ]
     head = _row("Run", *map(escaped, table.measures))
     return _environment(f"l{'l' * len(table.measures)}", _caption(table.caption), label, head, body)
 

@@ -32,7 +32,9 @@ def written(table: MeanTable) -> str:
     """Return the table, an empty line and the caption."""
     behind = len(table.measures) + len(table.after)
     head = [
-        _row(*table.before, table.subject, *map(escaped, table.measures), *map(escaped, table.after)),
+        _row(
+            *table.before, table.subject, *map(escaped, table.measures), *map(escaped, table.after)
+        ),
         _row(*["---:"] * len(table.before), "---", *["---:"] * behind),
     ]
     lines = []

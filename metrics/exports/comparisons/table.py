@@ -8,7 +8,12 @@ from metrics.engine.measures.definition import Aggregate
 from metrics.engine.significance.families import Family
 from metrics.engine.significance.tiers import letters_of
 from metrics.engine.significance.verdicts import MIN_TOPICS, REASONS
-from metrics.exports.comparisons.words import equivalence_sentence, how_tested, too_few, withheld_pairs
+from metrics.exports.comparisons.words import (
+    equivalence_sentence,
+    how_tested,
+    too_few,
+    withheld_pairs,
+)
 from metrics.services.comparisons.comparison import Compared
 from metrics.services.comparisons.shown_pairs import names_of, rows_of, run_of
 from metrics.services.comparisons.stored import Answer
@@ -77,10 +82,15 @@ def table_of(collection: Collection, answer: Answer) -> MeanTable:
     runs = [run_of(answer, answer.results[0], row) for row in rows_of(answer, answer.results[0])]
     names = names_of(runs)
     lines = [
-        MeanLine(names[run], str(run.pk) == answer.query.baseline, [column[run] for column in columns]) for run in runs
+        MeanLine(
+            names[run], str(run.pk) == answer.query.baseline, [column[run] for column in columns]
+        )
+        for run in runs
     ]
     measures = [compared.measure.name for compared in answer.results]
-    return MeanTable(measures, lines, _caption(collection, answer, names), answer.query.baseline is not None)
+    return MeanTable(
+        measures, lines, _caption(collection, answer, names), answer.query.baseline is not None
+    )
 
 
 def _column(answer: Answer, compared: Compared) -> dict[Run, MeanCell]:
@@ -91,7 +101,10 @@ def _column(answer: Answer, compared: Compared) -> dict[Run, MeanCell]:
     rows = rows_of(answer, compared)
     texts = {row: f"{means[row]:.{digits}f}" for row in rows}
     best = texts[rows[0]] if rows else ""
-    return {run_of(answer, compared, row): MeanCell(texts[row], texts[row] == best, marks.get(row, "")) for row in rows}
+    return {
+        run_of(answer, compared, row): MeanCell(texts[row], texts[row] == best, marks.get(row, ""))
+        for row in rows
+    }
 
 
 def _letters(family: Family) -> dict[int, str]:
@@ -131,7 +144,9 @@ def _few(answer: Answer) -> list[str]:
     few = [compared.measure.name for compared in answer.results if compared.topics < MIN_TOPICS]
     if not few or len(few) == len(answer.results):
         return []
-    return [f"No verdicts by {', '.join(few)}: fewer than {MIN_TOPICS} topics have a value of every run."]
+    return [
+        f"No verdicts by {', '.join(few)}: fewer than {MIN_TOPICS} topics have a value of every run."
+    ]
 
 
 def _withheld(answer: Answer) -> list[str]:
@@ -147,8 +162,13 @@ def _marks(answer: Answer, names: dict[Run, str]) -> str:
     if all(_withheld(answer)):
         return "No pair has a verdict."
     if answer.query.baseline is not None:
-        baseline = next((name for run, name in names.items() if str(run.pk) == answer.query.baseline), "the baseline")
-        return f"Marked are runs that are significantly better (up) or worse (down) than {baseline}."
+        baseline = next(
+            (name for run, name in names.items() if str(run.pk) == answer.query.baseline),
+            "the baseline",
+        )
+        return (
+            f"Marked are runs that are significantly better (up) or worse (down) than {baseline}."
+        )
     tiers = [family.tiers for compared in answer.results for family in compared.families]
     if all(letters_of(found) for found in tiers if found):
         return "Runs that share a letter are not significantly different."

@@ -10,7 +10,12 @@ import numpy as np
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.families import Family, family_size
 from metrics.engine.significance.omnibus import OmnibusResult
-from metrics.engine.significance.verdicts import MIN_TOPICS, NO_SPREAD, OTHER_DIRECTION, TOO_FEW_TOPICS
+from metrics.engine.significance.verdicts import (
+    MIN_TOPICS,
+    NO_SPREAD,
+    OTHER_DIRECTION,
+    TOO_FEW_TOPICS,
+)
 from metrics.services.comparisons.comparison import Compared
 from metrics.services.comparisons.shown_pairs import visible_pairs
 from metrics.services.comparisons.stored import Answer
@@ -106,7 +111,11 @@ def how_tested(answer: Answer, family: Family | None = None) -> str:
     The families of one test are of one size, whatever the measure.
     """
     query, family = answer.query, family or answer.results[0].families[0]
-    drawn = f", B = {query.options.resamples:,}, seed {query.options.seed}" if TESTS[family.test].draws else ""
+    drawn = (
+        f", B = {query.options.resamples:,}, seed {query.options.seed}"
+        if TESTS[family.test].draws
+        else ""
+    )
     return f"{TEST_NAMES[family.test]}, {corrected(family)}, alpha = {query.rule.alpha:g}{drawn}"
 
 

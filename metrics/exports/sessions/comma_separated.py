@@ -15,12 +15,17 @@ from runs.formats.comma_separated import written
 from runs.models import Collection
 
 
-def render_board(collection: Collection, board: SessionBoard, standings: SessionStandings | None) -> Iterator[str]:
+def render_board(
+    collection: Collection, board: SessionBoard, standings: SessionStandings | None
+) -> Iterator[str]:
     """Yield a line of names, then the rows of the leaderboard."""
     made: dict[str, Any] = {"collection": collection.slug, "judged_by": board.judged_by}
     if standings:
         compared = standings.compared
-        made |= {"statistics_of": standings.measure.name, "confidence": standings.query.options.confidence}
+        made |= {
+            "statistics_of": standings.measure.name,
+            "confidence": standings.query.options.confidence,
+        }
         made |= _made(compared) if compared else {}
     return written({**_row(row, standings), **made} for row in board.rows)
 
@@ -48,7 +53,10 @@ def _row(row: SystemRow, standings: SessionStandings | None) -> dict[str, Any]:
             cells |= {f"{measure} low": low, f"{measure} high": high}
     standing = standings.of(name) if standings and row.rank is not None else None
     if standings and standings.tiers:
-        cells |= {"tier": standing and standing.tier, "groups": " ".join((standing and standing.groups) or [])}
+        cells |= {
+            "tier": standing and standing.tier,
+            "groups": " ".join((standing and standing.groups) or []),
+        }
     if standings and standings.baseline:
         # The baseline itself, and a system without a rank, have these columns empty.
         place = standing.pair if standing else None
@@ -108,7 +116,11 @@ def _figures(compared: SessionComparison, at: int) -> dict[str, Any]:
         _, by_searchers, by_topics = compared.crossed[at].sources
         figures |= {"freedom": compared.crossed[at].freedom[1]}
         for name, source in (("by_searchers", by_searchers), ("by_topics", by_topics)):
-            figures |= {f"{name}_f": source.statistic, f"{name}_freedom": source.freedom, f"{name}_p": source.p_value}
+            figures |= {
+                f"{name}_f": source.statistic,
+                f"{name}_freedom": source.freedom,
+                f"{name}_p": source.p_value,
+            }
     return figures | (_bounded("cliff_delta", effects.delta, at) if effects.delta else {})
 
 

@@ -27,12 +27,18 @@ DESIGN_NAMES = {
 }
 
 
-def board_in_markdown(collection: Collection, board: SessionBoard, standings: SessionStandings | None) -> Iterator[str]:
+def board_in_markdown(
+    collection: Collection, board: SessionBoard, standings: SessionStandings | None
+) -> Iterator[str]:
     return iter([markdown.written(board_table(collection, board, standings))])
 
 
-def board_in_latex(collection: Collection, board: SessionBoard, standings: SessionStandings | None) -> Iterator[str]:
-    return iter([latex.written(board_table(collection, board, standings), f"{collection.slug}-sessions")])
+def board_in_latex(
+    collection: Collection, board: SessionBoard, standings: SessionStandings | None
+) -> Iterator[str]:
+    return iter(
+        [latex.written(board_table(collection, board, standings), f"{collection.slug}-sessions")]
+    )
 
 
 def comparison_in_markdown(collection: Collection, compared: SessionComparison) -> Iterator[str]:
@@ -40,10 +46,14 @@ def comparison_in_markdown(collection: Collection, compared: SessionComparison) 
 
 
 def comparison_in_latex(collection: Collection, compared: SessionComparison) -> Iterator[str]:
-    return iter([latex.written(comparison_table(collection, compared), f"{collection.slug}-sessions")])
+    return iter(
+        [latex.written(comparison_table(collection, compared), f"{collection.slug}-sessions")]
+    )
 
 
-def board_table(collection: Collection, board: SessionBoard, standings: SessionStandings | None) -> MeanTable:
+def board_table(
+    collection: Collection, board: SessionBoard, standings: SessionStandings | None
+) -> MeanTable:
     """Build the table without sets of other judgements; systems with fewer sessions come last, without a rank."""
     rows = [row for row in board.rows if not row.stale]
     query, tiers = board.query, standings.tiers if standings else None
@@ -84,7 +94,9 @@ def _best(board: SessionBoard, rows: list[SystemRow]) -> dict[str, str]:
         means = [row.values[measure.name][0] for row in rows if row.rank is not None]
         known = [mean for mean in means if mean is not None]
         if known:
-            best[measure.name] = figure(measure, min(known) if measure.lower_is_better else max(known))
+            best[measure.name] = figure(
+                measure, min(known) if measure.lower_is_better else max(known)
+            )
     return best
 
 
@@ -105,7 +117,9 @@ def _board_line(
     after = [f"{row.sessions}"]
     if standings and standings.tiers and standings.tiers.tiers:
         after.append(str(standing.tier) if standing else NOTHING)
-    return MeanLine(name, baseline, cells, (NOTHING if row.rank is None else str(row.rank),), tuple(after))
+    return MeanLine(
+        name, baseline, cells, (NOTHING if row.rank is None else str(row.rank),), tuple(after)
+    )
 
 
 def comparison_table(collection: Collection, compared: SessionComparison) -> MeanTable:
@@ -116,7 +130,9 @@ def comparison_table(collection: Collection, compared: SessionComparison) -> Mea
     if baseline is not None:
         others = compared.pairs.indices()[0].tolist()
         said = {1: BETTER, -1: WORSE}
-        marks = {place: said[way] for at, place in enumerate(others) if (way := compared.better(at))}
+        marks = {
+            place: said[way] for at, place in enumerate(others) if (way := compared.better(at))
+        }
     texts = [figure(measure, system.mean) for system in compared.systems]
     caption = [
         f"Means of {len(texts)} systems of {collection.name}, judged by {compared.judged_by}.",
@@ -150,7 +166,9 @@ def _marked(compared: SessionComparison, measure: str) -> str:
 def _tested(compared: SessionComparison) -> list[str]:
     """Return the design, the test and the number of pairs without a verdict, in sentences."""
     query = compared.query
-    drawn = f", B = {query.options.resamples:,}, seed {query.options.seed}" if compared.draws else ""
+    drawn = (
+        f", B = {query.options.resamples:,}, seed {query.options.seed}" if compared.draws else ""
+    )
     corrected = corrected_over(compared.correction, compared.family)
     unit = "sessions" if compared.design == "unpaired" else UNITS[compared.design]
     sentences = [
@@ -158,6 +176,15 @@ def _tested(compared: SessionComparison) -> list[str]:
         f"Test: {TEST_NAMES[compared.test]}, {corrected}, alpha = {query.rule.alpha:g}{drawn}.",
     ]
     if compared.verdicts.have(TOO_FEW_TOPICS).any():
-        unit = min((one.fewest, one.fewest_are) for one in compared.crossings)[1] if compared.crossed else unit
+        unit = (
+            min((one.fewest, one.fewest_are) for one in compared.crossings)[1]
+            if compared.crossed
+            else unit
+        )
         return [*sentences, f"No verdicts: {unit} are too few to tell a difference from chance."]
-    return [*sentences, *withheld_pairs(REASONS[reason] for reason in np.asarray(compared.verdicts.withheld).tolist())]
+    return [
+        *sentences,
+        *withheld_pairs(
+            REASONS[reason] for reason in np.asarray(compared.verdicts.withheld).tolist()
+        ),
+    ]

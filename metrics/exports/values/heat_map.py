@@ -14,7 +14,10 @@ _OWN = ("topic", "runs", "mean", "spread", "disagreement")
 def render(found: HeatMap) -> Iterator[str]:
     """Yield a line of names, then the rows; with a baseline the cells of runs are differences from it."""
     taken = Counter([*_OWN, *(run.tag for run in found.runs)])
-    names = [neutral(run.tag if taken[run.tag] == 1 else f"{run.team}/{run.tag} {run.id}") for run in found.runs]
+    names = [
+        neutral(run.tag if taken[run.tag] == 1 else f"{run.team}/{run.tag} {run.id}")
+        for run in found.runs
+    ]
     table, shares = found.values.table, found.values.disagreement(found.topics).tolist()
     return written(
         {

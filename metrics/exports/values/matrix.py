@@ -24,7 +24,10 @@ def columns_of(matrix: ValueMatrix, layout: str) -> Columns:
     if layout == "wide":
         (values,) = matrix.values.values()
         names = _column_names(matrix)
-        return {_TOPIC: topics, **{name: row.tolist() for name, row in zip(names, values, strict=True)}}
+        return {
+            _TOPIC: topics,
+            **{name: row.tolist() for name, row in zip(names, values, strict=True)},
+        }
     runs = [evaluation.run for evaluation in matrix.evaluations]
     return {
         "run": [str(run.pk) for run in runs for _ in topics],

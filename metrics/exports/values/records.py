@@ -17,7 +17,10 @@ def render_tsv(sheets: Iterable[Sheet], *, by_topic: bool, summary: bool) -> Ite
     yield "\t".join(_FIELDS) + "\n"
     for sheet in sheets:
         records = _records(sheet, by_topic, summary)
-        yield "".join("\t".join((*names, "" if value is None else str(value))) + "\n" for *names, value in records)
+        yield "".join(
+            "\t".join((*names, "" if value is None else str(value))) + "\n"
+            for *names, value in records
+        )
 
 
 def render_json(sheets: Iterable[Sheet], *, by_topic: bool, summary: bool) -> Iterator[str]:

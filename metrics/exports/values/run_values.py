@@ -34,7 +34,9 @@ def _trec_eval(run: Run, values: RunValues) -> Iterator[str]:
             for value in [*values.vectors[measure.name].tolist(), values.means[measure.name][0]]
         ]
         columns.append(Column(measure.name, figures[:-1], figures[-1]))
-    return trec_eval.render([Sheet(run.tag, values.topic_ids, columns)], by_topic=True, summary=True)
+    return trec_eval.render(
+        [Sheet(run.tag, values.topic_ids, columns)], by_topic=True, summary=True
+    )
 
 
 @dataclass(frozen=True)

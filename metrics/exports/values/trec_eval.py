@@ -33,7 +33,9 @@ def _topic_lines(sheet: Sheet) -> Iterator[str]:
             forms.append(f"{head.replace('%', '%%')}{_TOPIC}\t%6.4f\n")
             columns.append(column.values)
         else:
-            texts = [f"'{value}'" if isinstance(value, str) else _text(value) for value in column.values]
+            texts = [
+                f"'{value}'" if isinstance(value, str) else _text(value) for value in column.values
+            ]
             forms.append("%s")
             columns.append([f"{head}{_TOPIC}\t{text}\n" if text else "" for text in texts])
     if columns:

@@ -106,16 +106,16 @@ def parameter_cell(value: Cell) -> ParameterCell:
     text = shown_value(value)
     number = isinstance(value, int | float) and not isinstance(value, bool)
     kind = "number" if number else "brief" if len(text) <= _BRIEF else ""
-    return ParameterCell(text[:_CUT] + "…" * (len(text) > _CUT), kind, text if len(text) > _CUT else "")
+    return ParameterCell(
+        text[:_CUT] + "…" * (len(text) > _CUT), kind, text if len(text) > _CUT else ""
+    )
 
 
 def unjudged_note(judged: float | None) -> str:
     if judged is None or judged >= LOW_JUDGED:
         return ""
     share = f"{100 * (1 - judged):.0f}%"
-    return (
-        f"{share} of the top ten documents are unjudged and count as not relevant; the run may be better than its value"
-    )
+    return f"{share} of the top ten documents are unjudged and count as not relevant; the run may be better than its value"
 
 
 def judged_share(judged: float) -> str:
@@ -125,9 +125,13 @@ def judged_share(judged: float) -> str:
 def against_baseline(against: AgainstBaseline) -> Against:
     low, high = signed(against.low), signed(against.high)
     topics = f"better on {against.wins}, equal on {against.ties}, worse on {against.losses} topics"
-    p_value = "no p" if math.isnan(against.p_value) else f"p {probability(against.p_value)} uncorrected"
+    p_value = (
+        "no p" if math.isnan(against.p_value) else f"p {probability(against.p_value)} uncorrected"
+    )
     interval = "no interval" if math.isnan(against.low) else f"interval {low} to {high}"
     note = f"{interval}, {p_value}; {topics}"
     if against.withheld:
         note += f"; no verdict: {WITHHELD[against.withheld]}"
-    return Against(signed(against.difference), probability(against.p_adjusted), against.mark or "", note)
+    return Against(
+        signed(against.difference), probability(against.p_adjusted), against.mark or "", note
+    )

@@ -95,17 +95,24 @@ def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[
 
     def read() -> tuple[Configurations, RunMeans | None]:
         found = configurations_in(query, collection, request.user)
-        return found, read_means(collection=collection, runs=[run.pk for run in found.runs]) if scored else None
+        return found, read_means(
+            collection=collection, runs=[run.pk for run in found.runs]
+        ) if scored else None
 
     found, means = read_in_snapshot(read)
     order, texts = best_first(found, means), _texts(means)
-    beside = next((place for place in order[1:] if str(found.runs[place].pk) == query.get("beside")), None)
+    beside = next(
+        (place for place in order[1:] if str(found.runs[place].pk) == query.get("beside")), None
+    )
     if beside is not None and not query.get("offset"):
         offset = (order.index(beside) - 1) // _COLUMNS * _COLUMNS
     shown = [order[0], *order[1:][offset : offset + _COLUMNS]]
     kept = [beside] if beside in shown else shown[1:2]
     aside = {place for place in shown[1:] if place not in kept}
-    names, since = names_of(found.runs), changed({"baseline": query.get("baseline", "")}) + "#parameters"
+    names, since = (
+        names_of(found.runs),
+        changed({"baseline": query.get("baseline", "")}) + "#parameters",
+    )
     ignored = [one for one in found.ignored if one.differs]
     return {
         "found": found,
@@ -113,7 +120,8 @@ def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[
         "columns": [
             RunColumn(
                 names[run := found.runs[place]],
-                reverse("run-page", args=[run.pk]) + (since if found.baseline and run is not found.baseline else ""),
+                reverse("run-page", args=[run.pk])
+                + (since if found.baseline and run is not found.baseline else ""),
                 texts.get(run.pk, NOTHING),
                 run is found.baseline,
                 len(found.changes(place)),
@@ -136,10 +144,14 @@ def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[
 def _texts(means: RunMeans | None) -> dict[UUID, str]:
     if means is None:
         return {}
-    return {pk: mean_cell(means.measure, mean, means.topics).text for pk, mean in means.means.items()}
+    return {
+        pk: mean_cell(means.measure, mean, means.topics).text for pk, mean in means.means.items()
+    }
 
 
-def _row(parameter: ComparedParameter, shown: list[int], aside: set[int], against: bool) -> ParameterRow:
+def _row(
+    parameter: ComparedParameter, shown: list[int], aside: set[int], against: bool
+) -> ParameterRow:
     """Return the values of the shown runs, each with what changed since the first of them, if that is a baseline."""
     texts = told_apart([parameter.values[place] for place in shown])
     base = parameter.values[shown[0]]
@@ -160,7 +172,12 @@ def told_apart(values: Sequence[Value | None]) -> list[str]:
     there = [text for text in texts if text]
     start = 0
     if len(set(there)) > 1 and max(map(len, there)) > _CUT:
-        alike = takewhile(lambda pair: pair[0] == pair[1], zip(min(there), max(there), strict=False))
+        alike = takewhile(
+            lambda pair: pair[0] == pair[1], zip(min(there), max(there), strict=False)
+        )
         start = max(0, len(list(alike)) - _BEFORE)
-    cut = [f"{'…' * (start > 0)}{text[start : start + _CUT]}{'…' * (len(text) > start + _CUT)}" for text in texts]
+    cut = [
+        f"{'…' * (start > 0)}{text[start : start + _CUT]}{'…' * (len(text) > start + _CUT)}"
+        for text in texts
+    ]
     return [text if value is not None else NOT_SET for text, value in zip(cut, values, strict=True)]

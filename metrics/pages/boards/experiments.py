@@ -37,7 +37,13 @@ from runs.pages.experiments import VISIBILITIES, added
 from runs.pages.forms import FormPage, Refusal, fields_of, refusal_of, see
 from runs.pages.naming import named_run
 from runs.pages.notes import shown_notes
-from runs.services.experiments import MAX_RUNS, change_experiment, change_runs, delete_experiment, may_change
+from runs.services.experiments import (
+    MAX_RUNS,
+    change_experiment,
+    change_runs,
+    delete_experiment,
+    may_change,
+)
 from runs.services.labels import labels_of
 
 _MEASURES = 5
@@ -104,7 +110,9 @@ def _act(request: Request, experiment: Experiment) -> str:
         change_experiment(experiment=experiment, changes={"baseline": chosen}, **who)
         return "Baseline set." if chosen else "Baseline removed."
     if action == "remove":
-        _, gone = change_runs(experiment=experiment, remove=_ids_in(form.getlist("runs"), "/runs"), **who)
+        _, gone = change_runs(
+            experiment=experiment, remove=_ids_in(form.getlist("runs"), "/runs"), **who
+        )
         return f"{gone:,} run{'' if gone == 1 else 's'} taken out of the experiment."
     if action == "add":
         collection = visible_collection(request, str(form.get("collection", "")))
@@ -114,7 +122,11 @@ def _act(request: Request, experiment: Experiment) -> str:
             raise InvalidInput(message, code="required", pointer="/filter")
         note_filter(request, collection, text)
         seen = Run.objects.visible_to(request.user).filter(collection=collection)
-        wanted = list(matching_runs(collection, text, request.user, seen).values_list("pk", flat=True)[: MAX_RUNS + 1])
+        wanted = list(
+            matching_runs(collection, text, request.user, seen).values_list("pk", flat=True)[
+                : MAX_RUNS + 1
+            ]
+        )
         new, _ = change_runs(experiment=experiment, add=wanted, pointer="/filter", **who)
         return added(new, len(wanted))
     if action == "delete":
@@ -127,7 +139,9 @@ def _ids_in(texts: list[str], pointer: str) -> list[UUID]:
     try:
         return [UUID(text) for text in texts[: MAX_RUNS + 1] if text]
     except ValueError as error:
-        raise InvalidInput("choose runs of the experiment", code="unknown_run", pointer=pointer) from error
+        raise InvalidInput(
+            "choose runs of the experiment", code="unknown_run", pointer=pointer
+        ) from error
 
 
 def _page(request: Request, experiment: Experiment, refused: Refusal | None = None) -> HttpResponse:
@@ -135,7 +149,9 @@ def _page(request: Request, experiment: Experiment, refused: Refusal | None = No
     found: Any = visible_experiment(request, experiment.pk)
     runs = Run.objects.visible_to(request.user).filter(experiments=found)
     numbers = dict(runs.order_by().values_list("collection").annotate(number=Count("pk")))
-    there = sorted(Collection.objects.in_bulk(numbers).values(), key=lambda one: (-numbers[one.pk], one.slug))
+    there = sorted(
+        Collection.objects.in_bulk(numbers).values(), key=lambda one: (-numbers[one.pk], one.slug)
+    )
     asked = text_of(request.query_params)
     named = asked.get("collection", "")
     collection = next((one for one in there if one.slug == named), there[0] if there else None)
@@ -153,22 +169,41 @@ def _page(request: Request, experiment: Experiment, refused: Refusal | None = No
         "notes": shown_notes(request.user, "experiment", found),
         "visibilities": VISIBILITIES,
         "given": {**stored, **fields_of(request, *_DESCRIBED)} if posted else stored,
-        "typed": {"collection": collection.slug if collection else "", **fields_of(request, "filter", "collection")},
+        "typed": {
+            "collection": collection.slug if collection else "",
+            **fields_of(request, "filter", "collection"),
+        },
         "refused": refused,
         "wrong": refused.fields if refused else {},
     }
     status = refused.status if refused else 200
     if collection:
-        kept = {"baseline": str(baseline.pk)} if baseline and baseline.collection == collection else {}
+        kept = (
+            {"baseline": str(baseline.pk)} if baseline and baseline.collection == collection else {}
+        )
         address = changed({"filter": context["filter"]}, **kept)
         context["leaderboard"] = reverse("collection-page", args=[collection.slug]) + address
         offset = integer_in(asked, "offset", 0, 0, MAX_OFFSET)
         of_one = runs.filter(collection=collection)
-        fill(context, "table", _table, request, found, collection, of_one, numbers[collection.pk], offset)
+        fill(
+            context,
+            "table",
+            _table,
+            request,
+            found,
+            collection,
+            of_one,
+            numbers[collection.pk],
+            offset,
+        )
     if changes:
-        context["candidates"] = list(runs.only("tag", "collection").select_related("collection")[:_OFFERED])
+        context["candidates"] = list(
+            runs.only("tag", "collection").select_related("collection")[:_OFFERED]
+        )
         context["more"] = len(context["candidates"]) == _OFFERED
-        context["sources"] = list(Collection.objects.visible_to(request.user).only("slug", "name")[:_OFFERED])
+        context["sources"] = list(
+            Collection.objects.visible_to(request.user).only("slug", "name")[:_OFFERED]
+        )
     response = render(request._request, "metrics/experiment.html", context, status=status)
     response["Cache-Control"] = "no-store"
     return response
@@ -188,17 +223,30 @@ class Table:
 
 
 def _table(
-    request: Request, experiment: Any, collection: Collection, runs: QuerySet[Run], total: int, offset: int
+    request: Request,
+    experiment: Any,
+    collection: Collection,
+    runs: QuerySet[Run],
+    total: int,
+    offset: int,
 ) -> Table:
     """Return the page of runs: with means where the reader may see them and there are judgements."""
     paging = Paging(offset, _OF_A_PAGE, total)
     if collection.active_qrels is None or not sees_scores(request, collection):
         shown = list(runs.select_related("team", "collection")[offset : offset + _OF_A_PAGE])
         known, labels = statuses(shown, request.user), labels_of(run.pk for run in shown)
-        lines = [Line(run, known[str(run.pk)].state, tuple(labels.get(run.pk, ()))) for run in shown]
-        why = "the judgements are blind" if collection.blind else "the collection has no active judgements yet"
+        lines = [
+            Line(run, known[str(run.pk)].state, tuple(labels.get(run.pk, ()))) for run in shown
+        ]
+        why = (
+            "the judgements are blind"
+            if collection.blind
+            else "the collection has no active judgements yet"
+        )
         return Table(lines, paging, unranked=why)
-    measures = [parse_measure(name, collection.documents) for name in collection.measures[:_MEASURES]]
+    measures = [
+        parse_measure(name, collection.documents) for name in collection.measures[:_MEASURES]
+    ]
     board = read_leaderboard(
         collection=collection,
         query=BoardQuery(
@@ -222,15 +270,32 @@ def _mean_of(board: Leaderboard, run: UUID | None) -> float | None:
     """Return the mean of a ranked run under the measure that ranks, wherever it is on the leaderboard."""
     if run is None:
         return None
-    own = Evaluation.objects.current(board.qrels, board.scores).filter(run=run).values_list("pk", flat=True).first()
+    own = (
+        Evaluation.objects.current(board.qrels, board.scores)
+        .filter(run=run)
+        .values_list("pk", flat=True)
+        .first()
+    )
     return dict(board.order).get(own) if own else None
 
 
-def _line(row: Row, measures: list[Measure], board: Leaderboard, best: dict[str, Mean], base: float | None) -> Line:
+def _line(
+    row: Row, measures: list[Measure], board: Leaderboard, best: dict[str, Mean], base: float | None
+) -> Line:
     cells = tuple(
-        (one.name, mean_cell(one, row.values[one.name], board.qrels.topics, best.get(one.name) if row.rank else None))
+        (
+            one.name,
+            mean_cell(
+                one,
+                row.values[one.name],
+                board.qrels.topics,
+                best.get(one.name) if row.rank else None,
+            ),
+        )
         for one in measures
     )
     own = row.values[measures[0].name][0] if row.rank else None
     difference = signed(own - base) if own is not None and base is not None else ""
-    return Line(row.run, "" if row.state == RANKED else row.state, row.labels, row.rank, cells, difference)
+    return Line(
+        row.run, "" if row.state == RANKED else row.state, row.labels, row.rank, cells, difference
+    )

@@ -69,7 +69,9 @@ def frontier_page(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[str, Any]:
     check_scores(request, collection)
-    found = read_frontier(collection=collection, query=frontier_query(query, collection, request.user))
+    found = read_frontier(
+        collection=collection, query=frontier_query(query, collection, request.user)
+    )
     asked = {name: query.get(name, "") for name in names_of(FRONTIER)}
     figure = frontier_figure(found) if found.runs else None
     return {
@@ -80,7 +82,8 @@ def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[
         "more": len(found.runs) > _ROWS,
         "several": len(found.hardware) > 1 or found.query.across,
         "cautions": [caution.message for caution in found.cautions],
-        "figure": figure and ShownFigure(figure, "collection-chart", {"collection": collection.slug}, asked),
+        "figure": figure
+        and ShownFigure(figure, "collection-chart", {"collection": collection.slug}, asked),
     }
 
 

@@ -86,7 +86,9 @@ def importance_page(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[str, Any]:
     check_scores(request, collection)
-    found = read_importance(collection=collection, query=importance_query(query, collection, request.user))
+    found = read_importance(
+        collection=collection, query=importance_query(query, collection, request.user)
+    )
     asked = {name: query.get(name, "") for name in names_of(IMPORTANCE)}
     figure = importance_figure(found) if found.associated else None
     return {
@@ -96,7 +98,8 @@ def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[
         "message": found.message,
         "cautions": [caution.message for caution in found.cautions if caution.code != CHOSEN_RUNS],
         "chosen": CHOSEN,
-        "figure": figure and ShownFigure(figure, "collection-chart", {"collection": collection.slug}, asked),
+        "figure": figure
+        and ShownFigure(figure, "collection-chart", {"collection": collection.slug}, asked),
     }
 
 
@@ -132,17 +135,26 @@ def _verdict(found: Importance, change: Change) -> str:
     """Return better or worse for a significant change, seen from its second value; an empty text for others."""
     if math.isnan(change.p_adjusted) or change.p_adjusted >= ALPHA or found.topics < MIN_TOPICS:
         return ""
-    return "better" if (change.difference > 0) != found.query.measure.definition.lower_is_better else "worse"
+    return (
+        "better"
+        if (change.difference > 0) != found.query.measure.definition.lower_is_better
+        else "worse"
+    )
 
 
 def _associated_line(one: Associated) -> AssociatedLine:
     return AssociatedLine(
         one.setting.name,
         with_minus(f"{one.effect:.3f}"),
-        NOTHING if math.isnan(one.low) else with_minus(f"{one.low:.3f}") + " to " + with_minus(f"{one.high:.3f}"),
+        NOTHING
+        if math.isnan(one.low)
+        else with_minus(f"{one.low:.3f}") + " to " + with_minus(f"{one.high:.3f}"),
         probability(one.p_value),
         one.p_value < ALPHA,
-        [(words_of_level(level.level), level.runs, f"{level.mean:.4f}") for level in one.levels[:_LEVELS]],
+        [
+            (words_of_level(level.level), level.runs, f"{level.mean:.4f}")
+            for level in one.levels[:_LEVELS]
+        ],
         len(one.levels) - _LEVELS,
         len(one.setting.names) > 1,
     )

@@ -47,7 +47,9 @@ def parameter_charts(collection: Collection, query: Query, reader: Any) -> Param
         axes = tuple(column for column in differing if column.space == PARAM)[:MAX_AXES]
         board = measured_board(named, collection, reader)
         columns = tuple(dict.fromkeys((x, *by, *axes)))
-        found = read_measured(collection=collection, query=board, columns=columns, confidence=_CONFIDENCE)
+        found = read_measured(
+            collection=collection, query=board, columns=columns, confidence=_CONFIDENCE
+        )
         figure = parameter_figure(found, x, by[0] if by else None, _CONFIDENCE)
         asked = {**named, "x": x.name, "measure": board.sort.name}
         several = None

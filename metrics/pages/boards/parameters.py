@@ -96,7 +96,9 @@ def parameters_page(request: HttpRequest, slug: str) -> HttpResponse:
     return _page(request, collection, context)
 
 
-def _page(request: HttpRequest, collection: Collection, context: dict[str, Any], status: int = 200) -> HttpResponse:
+def _page(
+    request: HttpRequest, collection: Collection, context: dict[str, Any], status: int = 200
+) -> HttpResponse:
     query = query_of(request)
     context |= {
         "query": query,
@@ -111,11 +113,15 @@ def _page(request: HttpRequest, collection: Collection, context: dict[str, Any],
         context["refused"] = context["answer_problem"]
         fill(context, "answer", _answer, request, collection, {}, context["scored"])
     elif context["scored"] and context["answer"]["runs"] and collection.active_qrels:
-        found = max(found, fill(context, "drawn", parameter_charts, collection, query, request.user))
+        found = max(
+            found, fill(context, "drawn", parameter_charts, collection, query, request.user)
+        )
     return render(request, "metrics/parameters.html", context, status=max(status, found))
 
 
-def _answer(request: HttpRequest, collection: Collection, query: Query, scored: bool) -> dict[str, Any]:
+def _answer(
+    request: HttpRequest, collection: Collection, query: Query, scored: bool
+) -> dict[str, Any]:
     note_filter(request, collection, query.get("filter", ""))
     offset = integer_in(query, "offset", 0, 0, MAX_OFFSET)
     facets = read_in_snapshot(
@@ -129,7 +135,9 @@ def _answer(request: HttpRequest, collection: Collection, query: Query, scored: 
     )
     board = reverse("collection-page", args=[collection.slug]) if scored else ""
     few = MIN_RUNS <= facets.runs <= MAX_RUNS
-    compared = reverse("configurations-page", args=[collection.slug]) + changed({"filter": query.get("filter", "")})
+    compared = reverse("configurations-page", args=[collection.slug]) + changed(
+        {"filter": query.get("filter", "")}
+    )
     return {
         "configurations": compared if few else "",
         "lines": [_line(facet, facets.runs, board) for facet in facets.results],
@@ -145,7 +153,9 @@ def _line(facet: Facet, runs: int, board: str) -> KeyLine:
     return KeyLine(
         facet=facet,
         missing=runs - facet.runs,
-        types=", ".join(f"{count:,} {kind}{'s' * (count > 1)}" for kind, count in facet.types.items()),
+        types=", ".join(
+            f"{count:,} {kind}{'s' * (count > 1)}" for kind, count in facet.types.items()
+        ),
         values=[
             ValueLink(_text(value), count, filter_address(board, name, value) if linked else "")
             for value, count in shown
@@ -178,17 +188,23 @@ class DescribeParameter(FormPage):
 
     def get(self, request: Request, slug: str) -> HttpResponse:
         """Redirect to the page with the form."""
-        return see(request, reverse("parameters-page", args=[visible_collection(request, slug).slug]))
+        return see(
+            request, reverse("parameters-page", args=[visible_collection(request, slug).slug])
+        )
 
     def post(self, request: Request, slug: str) -> HttpResponse:
         collection = managed_collection(request, slug)
         space, name = (str(request.data.get(field, "")) for field in ("space", "name"))
         given: dict[str, Any] = {
-            field: request.data[field] for field in ("unit", "note", "role") if field in request.data
+            field: request.data[field]
+            for field in ("unit", "note", "role")
+            if field in request.data
         }
         with transaction.atomic():
             seen = visible_keys(visible_board(collection, request.user), space).filter(name=name)
-            keys = ParameterKey.objects.select_for_update().filter(pk__in=list(seen.values_list("pk", flat=True)))
+            keys = ParameterKey.objects.select_for_update().filter(
+                pk__in=list(seen.values_list("pk", flat=True))
+            )
             key = keys.first()
             if key is None:
                 raise NotFound(f"no run of this collection has {space[:10]}:{name[:60]}")

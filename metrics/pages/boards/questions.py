@@ -63,8 +63,12 @@ def columns_panel(collection: Collection, reader: Any, asked: BoardQuery, query:
         [_measure_column(asked, place, query) for place in range(len(names))],
         [_other_column(asked, place, query) for place in range(len(asked.columns))],
         _offered(collection, reader, asked.columns),
-        changed(query, measures=",".join(dict.fromkeys([*own, *names])), offset=None) if missing else "",
-        changed(query, **dict.fromkeys(("measures", "columns", "sort", "order", "arrange", "offset"))),
+        changed(query, measures=",".join(dict.fromkeys([*own, *names])), offset=None)
+        if missing
+        else "",
+        changed(
+            query, **dict.fromkeys(("measures", "columns", "sort", "order", "arrange", "offset"))
+        ),
     )
 
 
@@ -72,15 +76,27 @@ def _measure_column(asked: BoardQuery, place: int, query: Query) -> PanelColumn:
     names, measure = [one.name for one in asked.measures], asked.measures[place]
     rest = [name for name in names if name != measure.name]
     # Without the measure that ranks the runs, the first of the others does.
-    order = {"sort": None, "order": None} if measure == asked.sort else _same_order(asked, rest, query)
-    without = changed(query, measures=",".join(rest), add=None, offset=None, **order) if rest else ""
+    order = (
+        {"sort": None, "order": None} if measure == asked.sort else _same_order(asked, rest, query)
+    )
+    without = (
+        changed(query, measures=",".join(rest), add=None, offset=None, **order) if rest else ""
+    )
     earlier, later = (
-        changed(query, measures=",".join(moved), add=None, **_same_order(asked, moved, query)) if moved else ""
+        changed(query, measures=",".join(moved), add=None, **_same_order(asked, moved, query))
+        if moved
+        else ""
         for moved in _neighbours(names, place)
     )
     definition = measure.definition
     return PanelColumn(
-        measure.name, measure.name, earlier, later, without, definition.name, definition.sections()["summary"]
+        measure.name,
+        measure.name,
+        earlier,
+        later,
+        without,
+        definition.name,
+        definition.sections()["summary"],
     )
 
 
@@ -94,7 +110,8 @@ def _other_column(asked: BoardQuery, place: int, query: Query) -> PanelColumn:
     order = {"arrange": None} if asked.arrange and asked.arrange.column == column else {}
     rest = ",".join(name for name in names if name != column.name)
     earlier, later = (
-        changed(query, columns=",".join(moved), add=None) if moved else "" for moved in _neighbours(names, place)
+        changed(query, columns=",".join(moved), add=None) if moved else ""
+        for moved in _neighbours(names, place)
     )
     without = changed(query, columns=rest, add=None, offset=None, **order)
     return PanelColumn(column.name, column.heading, earlier, later, without)
@@ -120,7 +137,9 @@ def _offered(collection: Collection, reader: Any, shown: tuple[ShownColumn, ...]
     return [name for name in (*names, LABEL, SUBMITTED) if name and name not in present]
 
 
-def read_added(query: Query, collection: Collection, reader: Any) -> tuple[list[Measure], tuple[ShownColumn, ...]]:
+def read_added(
+    query: Query, collection: Collection, reader: Any
+) -> tuple[list[Measure], tuple[ShownColumn, ...]]:
     """Return the measures and other columns of `add`, a list such as nDCG@20,param:k1,label.
 
     Raise MeasureError or InvalidInput, pointed to `add`, for what is neither, and for too many columns.
@@ -168,9 +187,15 @@ class Choice:
     chosen: bool
 
 
-def filter_choices(collection: Collection, board: Leaderboard, own_teams: set[int], query: Query) -> list[Choice]:
+def filter_choices(
+    collection: Collection, board: Leaderboard, own_teams: set[int], query: Query
+) -> list[Choice]:
     """Return useful filter terms: of the reader's own runs, of teams, and of states that occur."""
-    teams = Team.objects.filter(runs__collection=collection, runs__deleted_at=None).order_by("slug").distinct()
+    teams = (
+        Team.objects.filter(runs__collection=collection, runs__deleted_at=None)
+        .order_by("slug")
+        .distinct()
+    )
     found = dict(teams.values_list("pk", "slug")[: _TEAMS_OFFERED + 1])
     terms = ["own:yes"] if own_teams & found.keys() else []
     terms += [f"team:{slug}" for slug in found.values()] if 1 < len(found) <= _TEAMS_OFFERED else []
@@ -188,7 +213,11 @@ def _choice(term: str, query: Query) -> Choice:
         kept = [f"({text})"]
     else:
         kept = [other for other in terms if not other.startswith(f"{name}:")]
-    return Choice(term, changed(query, filter=" ".join([*kept, *([] if chosen else [term])]), offset=None), chosen)
+    return Choice(
+        term,
+        changed(query, filter=" ".join([*kept, *([] if chosen else [term])]), offset=None),
+        chosen,
+    )
 
 
 def kept_fields(query: Query, *own: str) -> list[tuple[str, str]]:

@@ -61,14 +61,25 @@ class ViewMenu:
 
 def read_menu(request: HttpRequest, collection: Collection, managed: bool) -> ViewMenu:
     given = text_of(request.GET)
-    seen = View.objects.visible_to(request.user).filter(collection=collection).select_related("team", "collection")
+    seen = (
+        View.objects.visible_to(request.user)
+        .filter(collection=collection)
+        .select_related("team", "collection")
+    )
     views = list(seen[: _LISTED + 1])
     opened = None
     if code := given.get("opened"):
-        opened = next((view for view in views if view.code == code), None) or seen.filter(code=code).first()
-    may_change = bool(opened) and View.objects.changeable_by(request.user).filter(code=code).exists()
+        opened = (
+            next((view for view in views if view.code == code), None)
+            or seen.filter(code=code).first()
+        )
+    may_change = (
+        bool(opened) and View.objects.changeable_by(request.user).filter(code=code).exists()
+    )
     scopes = _scopes(request.user, collection, managed)
-    return ViewMenu(views[:_LISTED], len(views) > _LISTED, opened, may_change, kept_query(given), scopes)
+    return ViewMenu(
+        views[:_LISTED], len(views) > _LISTED, opened, may_change, kept_query(given), scopes
+    )
 
 
 def _scopes(user: Any, collection: Collection, managed: bool) -> list[tuple[str, str]]:
@@ -122,9 +133,17 @@ def _act(request: Request, collection: Collection, given: dict[str, str]) -> Htt
     user, origin, action = cast(User, request.user), origin_of(request), given["action"]
     scope, _, team = given["share"].partition(":")
     if action == "create":
-        fields = {"name": _name_in(given), "query": canonical_query(given["query"], collection, user)}
+        fields = {
+            "name": _name_in(given),
+            "query": canonical_query(given["query"], collection, user),
+        }
         made = create_view(
-            collection=collection, owner=user, scope=_scope_in(scope or "me"), team=team, origin=origin, **fields
+            collection=collection,
+            owner=user,
+            scope=_scope_in(scope or "me"),
+            team=team,
+            origin=origin,
+            **fields,
         )
         return see(request, reverse("view-page", args=[made.code]))
     found = changeable_view(user, given["code"])
@@ -136,7 +155,9 @@ def _act(request: Request, collection: Collection, given: dict[str, str]) -> Htt
         return see(request, reverse("view-page", args=[found.code]))
     if action == "change":
         shared = {"scope": _scope_in(scope), "team": team} if scope else {}
-        change_view(view=found, user=user, changes={"name": _name_in(given), **shared}, origin=origin)
+        change_view(
+            view=found, user=user, changes={"name": _name_in(given), **shared}, origin=origin
+        )
         messages.success(request._request, f"View “{found.name}” changed.")
     elif action == "delete":
         delete_view(view=found, origin=origin)
@@ -155,13 +176,17 @@ def _name_in(given: Mapping[str, str]) -> str:
     try:
         check_line(name)
     except ValidationError as error:
-        raise InvalidInput(f"name: {error.message}", code="control_character", pointer="/name") from error
+        raise InvalidInput(
+            f"name: {error.message}", code="control_character", pointer="/name"
+        ) from error
     return name
 
 
 def _scope_in(scope: str) -> str:
     if scope not in View.Scope.values:
-        raise InvalidInput(f"share={scope[:20]!r} is not one of {', '.join(View.Scope.values)}", pointer="/share")
+        raise InvalidInput(
+            f"share={scope[:20]!r} is not one of {', '.join(View.Scope.values)}", pointer="/share"
+        )
     return scope
 
 
@@ -177,8 +202,14 @@ class ViewLine:
 
 def _page(request: Request, collection: Collection, status: int = 200, **told: Any) -> HttpResponse:
     user = request.user
-    seen = View.objects.visible_to(user).filter(collection=collection).select_related("team", "owner", "collection")
-    changeable = set(View.objects.changeable_by(user).filter(collection=collection).values_list("pk", flat=True))
+    seen = (
+        View.objects.visible_to(user)
+        .filter(collection=collection)
+        .select_related("team", "owner", "collection")
+    )
+    changeable = set(
+        View.objects.changeable_by(user).filter(collection=collection).values_list("pk", flat=True)
+    )
     managed = Collection.objects.managed_by(user).filter(pk=collection.pk).exists()
     lines = [
         ViewLine(

@@ -62,7 +62,9 @@ def short_ids(runs: Iterable[UUID]) -> dict[UUID, str]:
     found: dict[str, list[UUID]] = {}
     for run in runs:
         found.setdefault(run.hex[:_DIGITS], []).append(run)
-    return {run: short if len(same) == 1 else run.hex for short, same in found.items() for run in same}
+    return {
+        run: short if len(same) == 1 else run.hex for short, same in found.items() for run in same
+    }
 
 
 def read_selection(board: Leaderboard, query: Query) -> Selection:
@@ -74,20 +76,31 @@ def read_selection(board: Leaderboard, query: Query) -> Selection:
     rows = [*board.rows, *([board.held] if board.held else [])]
     here = {row.run.pk: row.run.tag for row in rows if row.rank is not None}
     away = [run for run in kept if run not in here]
-    tags = {**here, **(dict(Run.objects.filter(pk__in=away).values_list("pk", "tag")) if away else {})}
+    tags = {
+        **here,
+        **(dict(Run.objects.filter(pk__in=away).values_list("pk", "tag")) if away else {}),
+    }
 
     def without(gone: UUID) -> str:
         return changed(query, select=",".join(shorts[run] for run in kept if run != gone))
 
     runs = [Chosen(run, shorts[run], tags[run], run in here, without(run)) for run in kept]
     return Selection(
-        runs, kept_fields(query, "select"), changed(query, select=None), shorts, left_out=len(chosen) - len(kept)
+        runs,
+        kept_fields(query, "select"),
+        changed(query, select=None),
+        shorts,
+        left_out=len(chosen) - len(kept),
     )
 
 
 def _named(query: Query, shorts: dict[UUID, str]) -> list[UUID]:
     """Return the runs that the address names by the beginning of their ids; what names none or several is ignored."""
-    wanted = [part.strip().lower().replace("-", "") for part in query.get("select", "").split(",") if part.strip()]
+    wanted = [
+        part.strip().lower().replace("-", "")
+        for part in query.get("select", "").split(",")
+        if part.strip()
+    ]
     runs = {short: run for run, short in shorts.items()}
     found: dict[UUID, None] = {}
     for text in wanted:

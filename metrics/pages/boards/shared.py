@@ -41,7 +41,10 @@ def page(link: ShareLink, given: Mapping[str, str]) -> tuple[dict[str, Any], int
     query, asked = _asked(link)
     asked = replace(asked, offset=integer_in(given, "offset", 0, 0, MAX_OFFSET))
     board = read_leaderboard(collection=link.collection, query=asked)
-    context: dict[str, Any] = {"board": board, "paging": Paging(asked.offset, asked.limit, board.total)}
+    context: dict[str, Any] = {
+        "board": board,
+        "paging": Paging(asked.offset, asked.limit, board.total),
+    }
     status = fill(context, "sure", read_statistics, board, query, True)
     sure = context.get("sure")
     context["table"] = table_of(link.collection, board, sure.standings if sure else None)

@@ -17,7 +17,13 @@ from metrics.pages.parts import Query
 from metrics.questions.boards import standings_query
 from metrics.services.boards.leaderboard import Leaderboard
 from metrics.services.boards.mean_intervals import mean_intervals
-from metrics.services.boards.standing_parts import PARTS, Contrast, Standings, StandingsQuery, Tiering
+from metrics.services.boards.standing_parts import (
+    PARTS,
+    Contrast,
+    Standings,
+    StandingsQuery,
+    Tiering,
+)
 from metrics.services.boards.standings import MAX_RUNS, read_standings
 from metrics.services.boards.versions import BEST
 from metrics.services.values.effort import seconds_of_ranks, seconds_of_test
@@ -43,13 +49,21 @@ class BoardStatistics:
     def best(self) -> str:
         """Return how many runs can be the best, the first statement of a leaderboard."""
         tiers = self.standings.tiers
-        return "" if tiers is None or tiers.best is None else best_sentence(tiers.best, len(self.standings.places))
+        return (
+            ""
+            if tiers is None or tiers.best is None
+            else best_sentence(tiers.best, len(self.standings.places))
+        )
 
     @property
     def expected(self) -> str:
         """Return what the means are worth on other topics."""
         found, runs = self.standings.expected, len(self.standings.places)
-        return outlook_sentence(found, self.standings.query.confidence, runs, self.standings.measure) if found else ""
+        return (
+            outlook_sentence(found, self.standings.query.confidence, runs, self.standings.measure)
+            if found
+            else ""
+        )
 
     @property
     def received(self) -> str:
@@ -72,7 +86,11 @@ class BoardStatistics:
     def _missed(self, part: Tiering | Contrast | None) -> str:
         """Return what the pairs that do not differ significantly could have shown."""
         topics = self.standings.topics
-        return missed_sentence(part.detectable, topics, self.standings.measure) if part and topics else ""
+        return (
+            missed_sentence(part.detectable, topics, self.standings.measure)
+            if part and topics
+            else ""
+        )
 
     def _tested(self, part: Tiering | Contrast | None) -> str:
         query = self.standings.query
@@ -98,7 +116,10 @@ class BoardStatistics:
     def cautions(self) -> list[str]:
         """Return each caution once, even if several parts have it."""
         parts = (self.standings.tiers, self.standings.expected, self.standings.baseline)
-        found = [*self.standings.cautions, *(caution for part in parts if part for caution in part.cautions)]
+        found = [
+            *self.standings.cautions,
+            *(caution for part in parts if part for caution in part.cautions),
+        ]
         return list(dict.fromkeys(caution.message for caution in found))
 
 
@@ -124,7 +145,9 @@ def read_statistics(board: Leaderboard, query: Query, at_once: bool) -> BoardSta
     if query.get("statistics"):
         return BoardStatistics(read_standings(board=board, query=asked))
     if not at_once and len(board.order) <= MAX_RUNS and _seconds(board, asked) > _MOST_SECONDS:
-        return BoardStatistics(read_standings(board=board, query=_without(asked, _COMPARED)), later=True)
+        return BoardStatistics(
+            read_standings(board=board, query=_without(asked, _COMPARED)), later=True
+        )
     try:
         return BoardStatistics(read_standings(board=board, query=asked))
     except StatisticsError as error:
@@ -143,7 +166,9 @@ def _seconds(board: Leaderboard, asked: StandingsQuery) -> float:
 
 
 def _without(asked: StandingsQuery, parts: tuple[str, ...]) -> StandingsQuery:
-    return replace(asked, parts=tuple(part for part in PARTS if part in asked.parts and part not in parts))
+    return replace(
+        asked, parts=tuple(part for part in PARTS if part in asked.parts and part not in parts)
+    )
 
 
 def _read(board: Leaderboard, asked: StandingsQuery) -> Standings:

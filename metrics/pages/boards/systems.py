@@ -62,7 +62,9 @@ def _fill(request: HttpRequest, team: str, slug: str, context: dict[str, Any]) -
     system, query = visible_system(request, team, slug), query_of(request)
     known = collections_of(system, request.user)
     asked = query.get("collection", "")
-    collection = next((one.collection for one in known if one.collection.slug == asked or not asked), None)
+    collection = next(
+        (one.collection for one in known if one.collection.slug == asked or not asked), None
+    )
     if asked and collection is None:
         raise Http404(f"there is no version of {system} in a collection {asked[:64]!r}")
     context |= {
@@ -81,15 +83,25 @@ def _fill(request: HttpRequest, team: str, slug: str, context: dict[str, Any]) -
     return status
 
 
-def _progress(request: HttpRequest, system: System, collection: Collection, query: Query) -> dict[str, Any]:
+def _progress(
+    request: HttpRequest, system: System, collection: Collection, query: Query
+) -> dict[str, Any]:
     check_scores(request, collection)
     measure = measure_in(query, "measure", default_measure(collection), collection.documents)
-    found = read_progress_of(system=system, collection=collection, measure=measure, reader=request.user)
+    found = read_progress_of(
+        system=system, collection=collection, measure=measure, reader=request.user
+    )
     shown = None
     if found:
         asked = {"system": f"{system.team.slug}/{system.slug}", "measure": measure.name}
-        shown = ShownFigure(progress_figure(found), "collection-chart", {"collection": collection.slug}, asked)
-    return {"found": found, "measure": measure.name, "shown": shown if found and len(found.steps) > 1 else None}
+        shown = ShownFigure(
+            progress_figure(found), "collection-chart", {"collection": collection.slug}, asked
+        )
+    return {
+        "found": found,
+        "measure": measure.name,
+        "shown": shown if found and len(found.steps) > 1 else None,
+    }
 
 
 def _lines(versions: list[Version], progress: Progress | None) -> list[VersionLine]:

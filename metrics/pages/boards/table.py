@@ -84,7 +84,9 @@ class BoardLine:
     def since(self) -> str:
         """Return why a stale row is stale: older judgements or, with the same ones, an older engine."""
         evaluation = self.row.evaluation
-        return f"qrels v{evaluation.qrels.version}" if not evaluation.qrels.active else "older engine"
+        return (
+            f"qrels v{evaluation.qrels.version}" if not evaluation.qrels.active else "older engine"
+        )
 
     @property
     def ranks(self) -> str:
@@ -109,11 +111,20 @@ class BoardLine:
     @property
     def tier_note(self) -> str:
         groups = self.standing.groups if self.standing else None
-        return f"no significant difference from runs that share a letter of {' '.join(groups)}" if groups else ""
+        return (
+            f"no significant difference from runs that share a letter of {' '.join(groups)}"
+            if groups
+            else ""
+        )
 
     @property
     def classes(self) -> str:
-        named = {"mine": self.mine, "pinned": self.pinned, "opens": self.opens_tier, "unranked": self.row.rank is None}
+        named = {
+            "mine": self.mine,
+            "pinned": self.pinned,
+            "opens": self.opens_tier,
+            "unranked": self.row.rank is None,
+        }
         return " ".join([self.row.state, *(name for name, holds in named.items() if holds)])
 
 
@@ -144,7 +155,9 @@ class BoardTable:
         version = f"qrels v{board.qrels.version}"
         if not board.ranked:
             kept = (
-                " The values below come from earlier judgements or an older engine version." if self._has_stale else ""
+                " The values below come from earlier judgements or an older engine version."
+                if self._has_stale
+                else ""
             )
             return f"No run has been evaluated against {version} yet, so none is ranked.{kept}"
         first = "highest" if board.descending else "lowest"
@@ -176,17 +189,28 @@ class BoardTable:
     def columns(self) -> list[Column]:
         """Return the columns; that of the ranking measure has the ends of the scale."""
         board = self.board
-        columns = columns_of(board.measures, None if board.arrange else board.sort, board.descending)
+        columns = columns_of(
+            board.measures, None if board.arrange else board.sort, board.descending
+        )
         ends = self.scale.ends if self.scale else None
-        return [replace(column, ends=ends) if column.name == board.sort.name else column for column in columns]
+        return [
+            replace(column, ends=ends) if column.name == board.sort.name else column
+            for column in columns
+        ]
 
     @property
     def parameters(self) -> list[ParameterColumn]:
         """Return the columns of parameters and costs."""
         by, found = self.board.arrange, []
         for column in self.board.columns:
-            sorting = ("descending" if by.descending else "ascending") if by and by.column == column else ""
-            found.append(ParameterColumn(column, sorting, f"{'-' * (sorting == 'ascending')}{column.name}"))
+            sorting = (
+                ("descending" if by.descending else "ascending")
+                if by and by.column == column
+                else ""
+            )
+            found.append(
+                ParameterColumn(column, sorting, f"{'-' * (sorting == 'ascending')}{column.name}")
+            )
         return found
 
     @cached_property
@@ -237,12 +261,18 @@ class BoardTable:
             return None
         pk, mean = self.board.order[contrast.rows.index(None)]
         held = [self.board.held] if self.board.held else []
-        return next(row.run.tag for row in (*self.board.rows, *held) if row.evaluation.pk == pk), mean
+        return next(
+            row.run.tag for row in (*self.board.rows, *held) if row.evaluation.pk == pk
+        ), mean
 
     @cached_property
     def zero(self) -> str | None:
         """Return the x position of the baseline's mean on the scale."""
-        if self.baseline is None or self.scale is None or not self.scale.low <= self.baseline[1] <= self.scale.high:
+        if (
+            self.baseline is None
+            or self.scale is None
+            or not self.scale.low <= self.baseline[1] <= self.scale.high
+        ):
             return None
         return self.scale.place(self.baseline[1])
 
@@ -273,11 +303,19 @@ class BoardTable:
     def held(self) -> BoardLine | None:
         """Return the baseline, which stays in sight below the header of the table."""
         if self.board.held:
-            return self._line(self.board.held, best_means(self.board.rows, self.board.measures), None)
-        return next((line for line in self.lines if line.pinned and line.row.rank is not None), None)
+            return self._line(
+                self.board.held, best_means(self.board.rows, self.board.measures), None
+            )
+        return next(
+            (line for line in self.lines if line.pinned and line.row.rank is not None), None
+        )
 
     def _line(self, row: Row, best: Mapping[str, Mean], above: BoardLine | None) -> BoardLine:
-        standing = self.standings.of(row.evaluation.pk) if self.standings and row.rank is not None else None
+        standing = (
+            self.standings.of(row.evaluation.pk)
+            if self.standings and row.rank is not None
+            else None
+        )
         return BoardLine(
             row,
             [self._cell(row, measure, best) for measure in self.board.measures],
@@ -289,7 +327,9 @@ class BoardTable:
             str(row.run.pk) == self._query.get("baseline"),
             # Elsewhere than in the order of ranks a tier begins anywhere.
             not self.board.arrange
-            and bool(standing and above and above.standing and standing.tier != above.standing.tier),
+            and bool(
+                standing and above and above.standing and standing.tier != above.standing.tier
+            ),
             self._contradicted.get(row.run.pk, ""),
             self._shorts.get(row.run.pk, ""),
         )
@@ -305,7 +345,14 @@ class BoardTable:
         indented = measure == self.board.sort and self.scale is not None and bar is None
         judged = judged_share(row.judged) if unjudged and row.judged is not None else ""
         return BoardCell(
-            cell.text, cell.best, cell.note, bar, unjudged, judged, indented, ranking=measure == self.board.sort
+            cell.text,
+            cell.best,
+            cell.note,
+            bar,
+            unjudged,
+            judged,
+            indented,
+            ranking=measure == self.board.sort,
         )
 
     def _bar(self, row: Row) -> Bar | None:

@@ -56,7 +56,18 @@ _OWN = ("select", "chart", "x", "y", "opened")
 _READS = (*names_of(BOARD), "add", "compare", "group", "view", *_OWN)
 # The parameters of the page that its chart depends on.
 _DRAWN = {
-    "means": ("measures", "sort", "order", "limit", "offset", "filter", "arrange", "versions", "confidence", "scores"),
+    "means": (
+        "measures",
+        "sort",
+        "order",
+        "limit",
+        "offset",
+        "filter",
+        "arrange",
+        "versions",
+        "confidence",
+        "scores",
+    ),
     "scatter": ("x", "y", "filter", "confidence", "scores", "baseline"),
 }
 
@@ -107,7 +118,9 @@ def collection_page(request: HttpRequest, slug: str) -> HttpResponse:
     context |= {"qrels": qrels, "levels": level_lines(collection, qrels), "managed": managed}
     if "board" in context:
         context["views"] = read_menu(request, collection, managed)
-        context["share"] = share_address("leaderboard", collection=slug, query=context["views"].query)
+        context["share"] = share_address(
+            "leaderboard", collection=slug, query=context["views"].query
+        )
         context["citation"] = _citation(request, collection, context)
     return render(request, "metrics/collection.html", context, status=status)
 
@@ -129,10 +142,17 @@ def _with_added(request: HttpRequest, collection: Collection, query: Query) -> s
     try:
         added, columns = read_added(query, collection, request.user)
         shown = with_shown_measures(collection, query)
-        measures = [*measures_in(shown, "measures", collection.measures, collection.documents), *added] if added else []
+        measures = (
+            [*measures_in(shown, "measures", collection.measures, collection.documents), *added]
+            if added
+            else []
+        )
     except EvalHubError:
         return None
-    changes = {"measures": ",".join(dict.fromkeys(measure.name for measure in measures)) or query.get("measures")}
+    changes = {
+        "measures": ",".join(dict.fromkeys(measure.name for measure in measures))
+        or query.get("measures")
+    }
     if columns:
         changes["columns"] = ",".join(column.name for column in columns)
     return changed(query, add=None, **changes) + "#shown-columns"
@@ -165,19 +185,28 @@ def _context(
     if "asked" in context:
         context["panel"] = columns_panel(collection, request.user, context["asked"], query)
     if "board" in context:
-        status = max(status, fill(context, "sure", read_statistics, context["board"]["board"], query, at_once))
+        status = max(
+            status,
+            fill(context, "sure", read_statistics, context["board"]["board"], query, at_once),
+        )
         fill(context, "exports", _exports, collection, query)
         context["selection"] = read_selection(context["board"]["board"], query)
         context["table"] = _table(context, query)
         fill(context, "shown", _chart, request, collection, query, context)
         context["charts"] = [
-            (name, changed(query, chart=name if name != "none" else None), (query.get("chart") or "none") == name)
+            (
+                name,
+                changed(query, chart=name if name != "none" else None),
+                (query.get("chart") or "none") == name,
+            )
             for name in CHARTS
         ]
     return context, max(status, 400) if wrong else status
 
 
-def _readable(request: HttpRequest, collection: Collection, query: Query) -> tuple[Query, dict[str, Problem]]:
+def _readable(
+    request: HttpRequest, collection: Collection, query: Query
+) -> tuple[Query, dict[str, Problem]]:
     """Return the valid parameters, and the error of each invalid one: the leaderboard is shown anyway."""
     readable, wrong = dict(query), dict[str, Problem]()
     while True:
@@ -210,7 +239,9 @@ def _asked(request: HttpRequest, collection: Collection, query: Query) -> BoardQ
     return replace(asked, measures=measures, hold=UUID(hold) if hold else None)
 
 
-def _board(request: HttpRequest, collection: Collection, query: Query, asked: BoardQuery) -> dict[str, Any]:
+def _board(
+    request: HttpRequest, collection: Collection, query: Query, asked: BoardQuery
+) -> dict[str, Any]:
     board = read_leaderboard(collection=collection, query=asked)
     own_teams = set(Team.objects.of(request.user).values_list("pk", flat=True))
     return {
@@ -229,10 +260,18 @@ def _board(request: HttpRequest, collection: Collection, query: Query, asked: Bo
 def _table(context: dict[str, Any], query: Query) -> BoardTable:
     found = context["board"]
     shorts = context["selection"].shorts
-    return BoardTable(found["board"], context.get("sure"), own_teams=found["own_teams"], query=query, shorts=shorts)
+    return BoardTable(
+        found["board"],
+        context.get("sure"),
+        own_teams=found["own_teams"],
+        query=query,
+        shorts=shorts,
+    )
 
 
-def _chart(request: HttpRequest, collection: Collection, query: Query, context: dict[str, Any]) -> ShownFigure | None:
+def _chart(
+    request: HttpRequest, collection: Collection, query: Query, context: dict[str, Any]
+) -> ShownFigure | None:
     """Return the chosen chart of the leaderboard; None for none."""
     chart, board = query.get("chart") or CHARTS[0], context["board"]["board"]
     if chart == CHARTS[0]:
@@ -246,7 +285,10 @@ def _chart(request: HttpRequest, collection: Collection, query: Query, context: 
         across = measure_in(query, "x", (others or [upwards.name])[0], collection.documents)
         query = {**query, "x": across.name, "y": upwards.name}
         names = list(dict.fromkeys(measure.name for measure in (*named, across)))
-        context["axes"] = [("x", "Across", across.name, names), ("y", "Upwards", upwards.name, names)]
+        context["axes"] = [
+            ("x", "Across", across.name, names),
+            ("y", "Upwards", upwards.name, names),
+        ]
     kept = {name: text for name, text in query.items() if name in _DRAWN[chart]}
     sure: BoardStatistics | None = context.get("sure")
     if chart == "means" and sure and sure.standings.intervals:
@@ -274,7 +316,8 @@ def _exports(collection: Collection, query: Query) -> list[tuple[str, str]]:
     page_address = changed(query, **said)
     whole = changed(query, **said, offset=None, limit=None)
     files = [
-        (name, reverse("leaderboard-export", args=[collection.slug, kind]) + whole) for kind, name in _EXPORTS.items()
+        (name, reverse("leaderboard-export", args=[collection.slug, kind]) + whole)
+        for kind, name in _EXPORTS.items()
     ]
     by_topic = reverse("collection-values-export", args=[collection.slug, "csv"])
     by_topic += changed({name: query.get(name, "") for name in ("measures", "scores")})

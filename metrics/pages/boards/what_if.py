@@ -89,7 +89,11 @@ def what_if_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the leaderboard of a collection by a measure defined with sliders, beside the official one."""
     collection = visible_collection(request, slug)
     query = query_of(request)
-    context: dict[str, Any] = {"collection": collection, "families": FAMILIES, "discounts": DISCOUNTS}
+    context: dict[str, Any] = {
+        "collection": collection,
+        "families": FAMILIES,
+        "discounts": DISCOUNTS,
+    }
     status = fill(context, "controls", _controls, request, collection, query)
     if "controls" in context:
         status = fill(context, "answer", _answer, collection, context["controls"])
@@ -102,7 +106,11 @@ def _controls(request: HttpRequest, collection: Collection, query: Query) -> Con
     # The levels above 0 that occur, lowest first.
     levels = sorted(int(level) for level in qrels.levels if int(level) > 0)[:_MOST_LEVELS]
     gains = {level: _number(query, f"g{level}", float(level), 0, MAX_GAIN) for level in levels}
-    unjudged = [name for name in query if re.fullmatch(r"g[0-9]+", name) and name not in {f"g{one}" for one in levels}]
+    unjudged = [
+        name
+        for name in query
+        if re.fullmatch(r"g[0-9]+", name) and name not in {f"g{one}" for one in levels}
+    ]
     if unjudged:
         message = f"{unjudged[0][:40]} is not the gain of a level here; the levels are {', '.join(map(str, levels))}"
         raise InvalidInput(message, code="unknown_parameter", pointer=unjudged[0])
@@ -120,7 +128,10 @@ def _controls(request: HttpRequest, collection: Collection, query: Query) -> Con
         Slider("depth", "cutoff rank", 1, 200, 1, float(int(_number(query, "depth", 10, 1, 200)))),
         Slider("p", "persistence p", 0.05, 0.95, 0.05, _number(query, "p", 0.8, 0.05, 0.95)),
         # The presets as query strings of this page.
-        {name: urlencode(_settings(parse_measure(PRESETS[preset]), levels)) for name, preset in _PRESETS.items()},
+        {
+            name: urlencode(_settings(parse_measure(PRESETS[preset]), levels))
+            for name, preset in _PRESETS.items()
+        },
     )
 
 
@@ -131,16 +142,22 @@ def _number(query: Query, name: str, default: float, low: float, high: float) ->
     except ValueError:
         value = low - 1
     if not low <= value <= high:
-        raise InvalidInput(f"{name}={text[:40]}: {name} is a number from {low:g} to {high:g}", pointer=name)
+        raise InvalidInput(
+            f"{name}={text[:40]}: {name} is a number from {low:g} to {high:g}", pointer=name
+        )
     return value
 
 
 def _settings(measure: Measure, levels: list[int]) -> dict[str, str]:
     """Return the positions of the sliders for a measure, without those that it leaves at their default."""
     given = measure.parameters
-    gains = np.ones(len(levels)) if given.get("rel") else given["gains"].of(np.array(levels, np.int64))
+    gains = (
+        np.ones(len(levels)) if given.get("rel") else given["gains"].of(np.array(levels, np.int64))
+    )
     settings = {"family": measure.definition.name, "depth": f"{measure.cutoff}"}
-    settings |= {f"g{level}": f"{gain:.15g}" for level, gain in zip(levels, gains.tolist(), strict=True)}
+    settings |= {
+        f"g{level}": f"{gain:.15g}" for level, gain in zip(levels, gains.tolist(), strict=True)
+    }
     return settings | {name: f"{given[name]}" for name in ("dis", "b", "p") if name in given}
 
 
@@ -150,7 +167,11 @@ def _gains(levels: list[int], gains: list[float]) -> str:
     for name in NAMED:
         if GainMap(name).of(np.array(levels, np.int64)).tolist() == gains:
             return f"gains={name}"
-    return "gains='" + ",".join(f"{level}:{gain:.15g}" for level, gain in zip(levels, gains, strict=True)) + "'"
+    return (
+        "gains='"
+        + ",".join(f"{level}:{gain:.15g}" for level, gain in zip(levels, gains, strict=True))
+        + "'"
+    )
 
 
 @dataclass(frozen=True)
@@ -165,7 +186,11 @@ class MovedLine:
     @property
     def change(self) -> int:
         """Return the ranks gained; 0 if it has no rank on one of the leaderboards."""
-        return (self.official.rank or 0) - (self.place.rank or 0) if self.place.rank and self.official.rank else 0
+        return (
+            (self.official.rank or 0) - (self.place.rank or 0)
+            if self.place.rank and self.official.rank
+            else 0
+        )
 
     @property
     def steps(self) -> int:

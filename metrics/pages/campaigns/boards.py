@@ -16,7 +16,14 @@ from metrics.questions.phase_boards import AskedBoard, of_phase_board, phase_boa
 from metrics.questions.unchanged import unchanged_page
 from metrics.services.boards.fingerprints import Fingerprint
 from metrics.services.boards.leaderboard import Leaderboard, Row
-from metrics.services.campaigns.boards import AFTERWARDS, ALL, LATE, OFFICIAL, PhaseBoard, read_phase_board
+from metrics.services.campaigns.boards import (
+    AFTERWARDS,
+    ALL,
+    LATE,
+    OFFICIAL,
+    PhaseBoard,
+    read_phase_board,
+)
 from metrics.services.values.judged_views import depths_of
 from metrics.tables import NOTHING, Cell, Column, Paging, columns_of, mean_cell
 from runs.api.campaigns.finding import visible_phase
@@ -88,9 +95,15 @@ def phase_board_page(request: HttpRequest, campaign: str, phase: str) -> HttpRes
         "campaign": found.campaign,
         "phase": found,
         "query": query,
-        "views": [(words, changed(query, view=name, offset=None), name == view) for name, words in _VIEWS.items()],
+        "views": [
+            (words, changed(query, view=name, offset=None), name == view)
+            for name, words in _VIEWS.items()
+        ],
         "files": [
-            (_FILES[kind], f"{reverse('phase-board-export', args=[*of, kind])}{f'?{urlencode(file)}' if file else ''}")
+            (
+                _FILES[kind],
+                f"{reverse('phase-board-export', args=[*of, kind])}{f'?{urlencode(file)}' if file else ''}",
+            )
             for kind in EXPORTS
         ],
         "excluded": reasons_of_exclusion(found.collection),
@@ -129,7 +142,12 @@ def _board(request: HttpRequest, asked: AskedBoard, query: dict[str, str]) -> di
 
 
 def _row(
-    asked: AskedBoard, found: PhaseBoard, row: Row, depths: dict[int, int], kinds: dict[str, str], scored: bool
+    asked: AskedBoard,
+    found: PhaseBoard,
+    row: Row,
+    depths: dict[int, int],
+    kinds: dict[str, str],
+    scored: bool,
 ) -> ShownEntry:
     entry, reader, board = found.entries[row.run.pk], asked.reader, found.board
     name = found.name_of(entry)
@@ -137,7 +155,10 @@ def _row(
     hidden = bool(name and name.hidden)
     judged = row.evaluation.qrels.topics if row.has_values else 0
     means = [
-        (one.name, mean_cell(one, row.values[one.name], judged) if row.has_values else Cell(NOTHING))
+        (
+            one.name,
+            mean_cell(one, row.values[one.name], judged) if row.has_values else Cell(NOTHING),
+        )
         for one in board.measures
     ]
     depth = depths.get(row.evaluation.pk) if row.current else None
@@ -148,12 +169,16 @@ def _row(
         team=name.name if name else "",
         attempts=found.attempts_of(entry),
         own=own,
-        role="" if entry.role == Entry.Role.COMPETING else entry.label or entry.role.replace("_", " "),
+        role=""
+        if entry.role == Entry.Role.COMPETING
+        else entry.label or entry.role.replace("_", " "),
         kind=kinds.get(entry.run_type, entry.run_type),
         means=means,
         judged=NOTHING if row.judged is None else f"{row.judged:.4f}",
         depth=NOTHING if depth is None else str(depth),
-        entry_page=reverse("campaign-entry-page", args=[campaign, entry.pk]) if own or reader.organiser else "",
+        entry_page=reverse("campaign-entry-page", args=[campaign, entry.pk])
+        if own or reader.organiser
+        else "",
         run_page=reverse("run-page", args=[row.run.pk]) if scored and not hidden else "",
     )
 

@@ -27,7 +27,9 @@ class MakeSnapshotPage(ChangingDeskPage):
 
     def about(self, request: Request, campaign: Campaign, **found: str) -> dict[str, Any]:
         """Return the phases with what a snapshot has of each, and what the form shows."""
-        phases = campaign.phases.select_related("collection", "campaign").prefetch_related("extensions")
+        phases = campaign.phases.select_related("collection", "campaign").prefetch_related(
+            "extensions"
+        )
         asked = {"phase": request.query_params.get("phase", ""), "label": "results"}
         return {
             "phases": [(one, _says(request, one)) for one in phases],
@@ -35,14 +37,21 @@ class MakeSnapshotPage(ChangingDeskPage):
         }
 
     def act(self, request: Request, campaign: Campaign, **found: str) -> tuple[str, str]:
-        asked = {name: value for name, value in fields_of(request, *self.fields).items() if value.strip()}
+        asked = {
+            name: value for name, value in fields_of(request, *self.fields).items() if value.strip()
+        }
         serializer = SnapshotSerializer(data=asked)
         serializer.is_valid(raise_exception=True)
         user = cast(User, request.user)
         frozen = freeze_results(campaign=campaign, user=user, **serializer.validated_data)
-        made, new = keep_results(frozen, user=user, site=site_of(request), origin=origin_of(request))
+        made, new = keep_results(
+            frozen, user=user, site=site_of(request), origin=origin_of(request)
+        )
         said = "made" if new else "has the same results already"
-        return f"Snapshot {made.number} {said}.", f"{reverse('campaign-page', args=[campaign.slug])}#snapshots"
+        return (
+            f"Snapshot {made.number} {said}.",
+            f"{reverse('campaign-page', args=[campaign.slug])}#snapshots",
+        )
 
 
 def _says(request: Request, phase: Phase) -> list[str]:

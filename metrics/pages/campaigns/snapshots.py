@@ -14,7 +14,14 @@ from django.utils.cache import patch_vary_headers
 
 from metrics.exports.campaigns.citations import FORMS
 from metrics.exports.campaigns.cited import cited_of
-from metrics.questions.snapshots import ARCHIVE, ARCHIVE_TYPE, archive_of, as_file, site_of, visible_snapshot
+from metrics.questions.snapshots import (
+    ARCHIVE,
+    ARCHIVE_TYPE,
+    archive_of,
+    as_file,
+    site_of,
+    visible_snapshot,
+)
 from metrics.services.campaigns.manifest import counts_of, shown_manifest
 from runs.models import Snapshot
 from runs.services.campaigns.phases import notice_between
@@ -128,10 +135,16 @@ def _shown(phase: Mapping[str, Any]) -> ShownPhase:
 def _times(phase: Mapping[str, Any]) -> Iterator[str]:
     """Yield a sentence for each extension and pause."""
     for one in phase["extensions"]:
-        old, new, announced = (datetime.fromisoformat(one[name]) for name in ("old", "new", "announced_at"))
+        old, new, announced = (
+            datetime.fromisoformat(one[name]) for name in ("old", "new", "announced_at")
+        )
         whom = f" for {one['team']}" if one["team"] else ""
         seen = one.get("values_seen_since")
-        read = f", when organisers had read values since {said(datetime.fromisoformat(seen))}" if seen else ""
+        read = (
+            f", when organisers had read values since {said(datetime.fromisoformat(seen))}"
+            if seen
+            else ""
+        )
         notice = notice_between(announced, old) or "announced in time"
         yield f"Extended{whom} from {said(old)} to {said(new)}, {notice}{read}: {one['reason']}"
     for one in phase.get("pauses", ()):

@@ -17,7 +17,12 @@ from metrics.engine.significance import TESTS
 from metrics.engine.significance.families import Family
 from metrics.engine.significance.verdicts import MIN_TOPICS
 from metrics.exports.comparisons.differences import two_kinds
-from metrics.exports.comparisons.words import PRACTICAL_NAMES, equivalence_sentence, named_family, too_few
+from metrics.exports.comparisons.words import (
+    PRACTICAL_NAMES,
+    equivalence_sentence,
+    named_family,
+    too_few,
+)
 from metrics.models import Evaluation
 from metrics.pages.comparisons.controls import Text
 from metrics.pages.parts import ShownFigure
@@ -30,7 +35,11 @@ from metrics.services.comparisons.comparison import Compared, split_omnibus
 from metrics.services.comparisons.shown_pairs import names_of, rows_of, run_of
 from metrics.services.comparisons.stored import Answer
 from metrics.services.values.common_values import not_corrected_again, qrels_cautions
-from metrics.services.values.curves_together import MAX_TOGETHER, read_curves_together, read_recall_together
+from metrics.services.values.curves_together import (
+    MAX_TOGETHER,
+    read_curves_together,
+    read_recall_together,
+)
 from runs.errors import InvalidInput
 from runs.models import Collection
 
@@ -77,8 +86,12 @@ class Shown:
             message = f"{len(named)} runs; a chart shows the curves of at most {MAX_TOGETHER}"
             raise InvalidInput(message, pointer="draw")
         for run in named - set(there):
-            raise InvalidInput(f"run {run} is not among the compared runs", code="unknown_run", pointer="draw")
-        return [one for run, one in there.items() if run in named] or list(there.values())[:MAX_TOGETHER]
+            raise InvalidInput(
+                f"run {run} is not among the compared runs", code="unknown_run", pointer="draw"
+            )
+        return [one for run, one in there.items() if run in named] or list(there.values())[
+            :MAX_TOGETHER
+        ]
 
     @property
     def pair(self) -> bool:
@@ -114,7 +127,10 @@ def common_parts(shown: Shown) -> dict[str, Any]:
     messages = [caution.message for caution in cautions]
     among = f"among {named_family(answer, shown.family.test)}: " if answer.narrowed else ""
     for family in compared.families:
-        messages += [caution.message for caution in not_corrected_again(family.test, answer.query.rule.correction)]
+        messages += [
+            caution.message
+            for caution in not_corrected_again(family.test, answer.query.rule.correction)
+        ]
         messages += [f"{among}{caution.message}" for caution in family.result.cautions]
     if compared.equivalence:
         messages += [f"{among}{caution.message}" for caution in compared.equivalence.cautions]
@@ -127,7 +143,9 @@ def common_parts(shown: Shown) -> dict[str, Any]:
         "sorting": "ascending" if compared.measure.definition.lower_is_better else "descending",
         "lower": compared.measure.definition.lower_is_better,
         "cautions": list(dict.fromkeys(messages)),
-        "baseline": run_of(answer, compared, baseline) if baseline is not None and baseline in shown.rows else None,
+        "baseline": run_of(answer, compared, baseline)
+        if baseline is not None and baseline in shown.rows
+        else None,
         "confidence": f"{100 * answer.query.options.confidence:g}%",
         "files": files(shown),
         "left_out": len(compared.left_out),
@@ -148,10 +166,16 @@ def files(shown: Shown) -> list[tuple[str, str]]:
     if stored:
         kinds = ["csv", "md", "tex"] if tabled else ["csv"]
         some = f"?{urlencode({'runs': ','.join(query.runs)})}" if shown.answer.narrowed else ""
-        addresses = {kind: reverse("stored-comparison-export", args=[stored.pk, kind]) + some for kind in kinds}
+        addresses = {
+            kind: reverse("stored-comparison-export", args=[stored.pk, kind]) + some
+            for kind in kinds
+        }
         addresses["json"] = reverse("stored-comparison", args=[stored.pk]) + some
     else:
-        slug, one = shown.collection.slug, asked if tabled else {**asked, "tests": shown.family.test}
+        slug, one = (
+            shown.collection.slug,
+            asked if tabled else {**asked, "tests": shown.family.test},
+        )
         addresses = {
             kind: f"{reverse('comparison-export', args=[slug, kind])}?{urlencode(asked if kind == 'csv' else one)}"
             for kind in ("csv", "md", "tex")
@@ -168,7 +192,13 @@ def answer_figure(shown: Shown, figure: Figure) -> ShownFigure:
     chosen = {"measures": shown.compared.measure.name, "tests": shown.family.test}
     if shown.answer.stored:
         chosen |= {"runs": ",".join(shown.answer.query.runs)} if shown.answer.narrowed else {}
-        return ShownFigure(figure, "stored-comparison-chart", {"comparison": shown.answer.stored.pk}, chosen, *sizes)
+        return ShownFigure(
+            figure,
+            "stored-comparison-chart",
+            {"comparison": shown.answer.stored.pk},
+            chosen,
+            *sizes,
+        )
     arguments = {"collection": shown.collection.slug}
     return ShownFigure(figure, "collection-chart", arguments, {**shown.asked, **chosen}, *sizes)
 
@@ -177,7 +207,11 @@ def curves_part(shown: Shown) -> dict[str, Any]:
     """Return the curves of some runs with their readings, under the requested measure and to the requested
     rank."""
     text = shown.text
-    given = {"measure": text.get("curve", ""), "depth": text.get("depth", ""), "ranks": text.get("ranks", "")}
+    given = {
+        "measure": text.get("curve", ""),
+        "depth": text.get("depth", ""),
+        "ranks": text.get("ranks", ""),
+    }
     query = replace(curve_query(given), with_readings=True)
     evaluations = shown.drawn
     together = read_curves_together(evaluations=evaluations, query=query)
@@ -193,7 +227,9 @@ def curves_part(shown: Shown) -> dict[str, Any]:
         "choices": curve_choices(together.measure),
         "all": len(evaluations) == len(shown.rows),
         "drawn": len(evaluations),
-        "figure": ShownFigure(figure, "collection-chart", {"collection": shown.collection.slug}, asked, "wide"),
+        "figure": ShownFigure(
+            figure, "collection-chart", {"collection": shown.collection.slug}, asked, "wide"
+        ),
     }
 
 
@@ -214,13 +250,20 @@ def recall_part(shown: Shown) -> dict[str, Any]:
     """Return precision over recall of some runs."""
     choices, evaluations = recall_choices(shown.text, shown.answer.entrants.qrels), shown.drawn
     together = read_recall_together(evaluations=evaluations, query=recall_query(choices["asked"]))
-    asked, arguments = {**choices["asked"], **_together(shown)}, {"collection": shown.collection.slug}
+    asked, arguments = (
+        {**choices["asked"], **_together(shown)},
+        {"collection": shown.collection.slug},
+    )
     return choices | {
         "all": len(evaluations) == len(shown.rows),
         "drawn": len(evaluations),
         "address": f"{reverse('collection-precision-recall', args=[shown.collection.slug])}?{urlencode(asked)}",
         "figure": ShownFigure(
-            recall_together_figure(together, len(shown.rows)), "collection-chart", arguments, asked, "wide"
+            recall_together_figure(together, len(shown.rows)),
+            "collection-chart",
+            arguments,
+            asked,
+            "wide",
         ),
     }
 

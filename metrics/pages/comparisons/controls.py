@@ -91,7 +91,10 @@ class Controls:
         if len(self.chosen) != 2:
             return "Comparison"
         first, second = self.chosen
-        named = [run.tag if first.tag != second.tag else f"{run.team}/{run.tag}" for run in (first, second)]
+        named = [
+            run.tag if first.tag != second.tag else f"{run.team}/{run.tag}"
+            for run in (first, second)
+        ]
         return " and ".join(named)
 
     @property
@@ -118,21 +121,32 @@ class Controls:
 def make_controls(collection: Collection, text: Text) -> Controls:
     """Return the form. Raise NotFound without judgements."""
     qrels = active_qrels(collection)
-    tests = [part.strip() for part in (text.get("tests") or text.get("test") or "paired_t").split(",")]
+    tests = [
+        part.strip() for part in (text.get("tests") or text.get("test") or "paired_t").split(",")
+    ]
     correction = text.get("correction") or "holm"
     return Controls(
         text.get("measures") or text.get("measure") or tested_measures(collection)[0],
         _runs(collection, qrels, text),
         text.get("baseline") or "",
         [Choice(name, TEST_NAMES[name], name in tests, ASKS[name]) for name in TESTS],
-        [Choice(name, PRACTICAL_NAMES[name], name in tests, PRACTICAL_ASKS[name]) for name in PRACTICAL],
+        [
+            Choice(name, PRACTICAL_NAMES[name], name in tests, PRACTICAL_ASKS[name])
+            for name in PRACTICAL
+        ],
         [Choice(name, CORRECTION_NAMES[name], name == correction) for name in CORRECTIONS],
-        {name: text.get(name) or str(usual) for name, usual in {**USUAL, "margin": "", "rope": USUAL_ROPE}.items()},
+        {
+            name: text.get(name) or str(usual)
+            for name, usual in {**USUAL, "margin": "", "rope": USUAL_ROPE}.items()
+        },
         [
             (
                 name,
                 title,
-                [Choice(choice, says, choice == (text.get(name) or usual)) for choice, says in choices.items()],
+                [
+                    Choice(choice, says, choice == (text.get(name) or usual))
+                    for choice, says in choices.items()
+                ],
             )
             for name, title, usual, choices in _WILCOXON
         ],
@@ -143,7 +157,9 @@ def make_controls(collection: Collection, text: Text) -> Controls:
 def _runs(collection: Collection, qrels: Qrels, text: Text) -> list[RunChoice]:
     """Return the evaluated runs by tag, including all chosen ones and the baseline whatever their number."""
     current = Evaluation.objects.current(qrels, text.get("scores") or collection.scores).evaluated()
-    columns = current.order_by("run__tag", "run__team__slug").values_list("run_id", "run__tag", "run__team__slug")
+    columns = current.order_by("run__tag", "run__team__slug").values_list(
+        "run_id", "run__tag", "run__team__slug"
+    )
     rows = {str(row[0]): row for row in columns[:_LISTED]}
     try:
         chosen = run_ids_in(text)
@@ -157,7 +173,13 @@ def _runs(collection: Collection, qrels: Qrels, text: Text) -> list[RunChoice]:
     if missing:
         rows.update({str(row[0]): row for row in columns.filter(run__in=missing)})
     return [
-        RunChoice(pk, tag, team, pk in chosen, _without(collection, text, chosen, pk) if pk in chosen else "")
+        RunChoice(
+            pk,
+            tag,
+            team,
+            pk in chosen,
+            _without(collection, text, chosen, pk) if pk in chosen else "",
+        )
         for pk, (_, tag, team) in rows.items()
     ]
 

@@ -46,7 +46,9 @@ def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[
     return {
         "design": design,
         "cautions": list(cautions),
-        "figure": ShownFigure(power_figure(design), "collection-chart", {"collection": collection.slug}, asked),
+        "figure": ShownFigure(
+            power_figure(design), "collection-chart", {"collection": collection.slug}, asked
+        ),
         "powers": [_power_line(one) for one in design.measures],
         "detections": [
             (one.measure.name, _detection_line(found))

@@ -27,10 +27,22 @@ _TOPICS_OF_A_PAGE = 100
 # The values that compare two versions: name, field and meaning.
 _FIGURES = (
     ("Agreement", "agreement", "share of the documents judged in both that have the same level"),
-    ("Cohen’s kappa", "kappa", "agreement beyond chance: 1 is complete, 0 what independent judges would have"),
-    ("Weighted kappa", "weighted_kappa", "the same, with distant levels counting more than neighbouring ones"),
+    (
+        "Cohen’s kappa",
+        "kappa",
+        "agreement beyond chance: 1 is complete, 0 what independent judges would have",
+    ),
+    (
+        "Weighted kappa",
+        "weighted_kappa",
+        "the same, with distant levels counting more than neighbouring ones",
+    ),
     ("Overlap", "overlap", "documents relevant in both, over those relevant in either"),
-    ("Relative relevance", "cosine", "cosine of both vectors of levels over the documents judged in both"),
+    (
+        "Relative relevance",
+        "cosine",
+        "cosine of both vectors of levels over the documents judged in both",
+    ),
 )
 
 
@@ -66,7 +78,9 @@ def judgements_page(request: HttpRequest, slug: str) -> HttpResponse:
         offset = integer_in(query, "offset", 0, 0, MAX_OFFSET)
         first = answer.versions[0]
         context |= {
-            "all_versions": list(collection.qrels.order_by("version").values_list("version", "active", "judgements")),
+            "all_versions": list(
+                collection.qrels.order_by("version").values_list("version", "active", "judgements")
+            ),
             "shown": [version.qrels.version for version in answer.versions],
             "tables": [(version, _level_lines(collection, version)) for version in answer.versions],
             "topics": _topic_lines(collection, first, offset),
@@ -84,17 +98,29 @@ def _read(request: HttpRequest, collection: Collection, query: Query) -> Judgeme
 def _level_lines(collection: Collection, version: JudgedVersion) -> list[LevelLine]:
     total = max(1, sum(version.totals))
     return [
-        LevelLine(level, collection.level_labels.get(str(level), ""), level_class(level), count, f"{count / total:.1%}")
+        LevelLine(
+            level,
+            collection.level_labels.get(str(level), ""),
+            level_class(level),
+            count,
+            f"{count / total:.1%}",
+        )
         for level, count in zip(version.levels, version.totals, strict=True)
     ]
 
 
-def _topic_lines(collection: Collection, version: JudgedVersion, offset: int) -> list[dict[str, Any]]:
+def _topic_lines(
+    collection: Collection, version: JudgedVersion, offset: int
+) -> list[dict[str, Any]]:
     """Return the topics of one page of the table."""
     titles = dict(collection.topics.values_list("topic_id", "title"))
     base = reverse("topics-page", args=[collection.slug])
     last = offset + _TOPICS_OF_A_PAGE
-    ids, judged, relevant = version.qrels.topic_ids[offset:last], version.judged.tolist(), version.relevant.tolist()
+    ids, judged, relevant = (
+        version.qrels.topic_ids[offset:last],
+        version.judged.tolist(),
+        version.relevant.tolist(),
+    )
     return [
         {
             "topic_id": topic_id,
@@ -116,11 +142,18 @@ def _cross(compared: Assessments) -> dict[str, Any]:
     """
     levels = compared.levels.tolist()
     rows = []
-    for level, counts, alone in zip(levels, compared.both.tolist(), compared.only_first.tolist(), strict=True):
+    for level, counts, alone in zip(
+        levels, compared.both.tolist(), compared.only_first.tolist(), strict=True
+    ):
         cells = [(count, level == other) for count, other in zip(counts, levels, strict=True)]
         rows.append((level, cells, alone))
     figures = []
     for name, field, text in _FIGURES:
         value = getattr(compared, field)
         figures.append((name, NOTHING if math.isnan(value) else f"{value:.4f}", text))
-    return {"levels": levels, "rows": rows, "only_second": compared.only_second.tolist(), "figures": figures}
+    return {
+        "levels": levels,
+        "rows": rows,
+        "only_second": compared.only_second.tolist(),
+        "figures": figures,
+    }

@@ -23,7 +23,13 @@ from metrics.pages.comparisons.answers import (
     drawn_choices,
     recall_part,
 )
-from metrics.pages.comparisons.tables import RUNS_SHOWN, family_lines, matrix_lines, pair_lines, run_lines
+from metrics.pages.comparisons.tables import (
+    RUNS_SHOWN,
+    family_lines,
+    matrix_lines,
+    pair_lines,
+    run_lines,
+)
 from metrics.pages.comparisons.words import not_excluded_by_many, report
 from metrics.pages.parts import fill
 from metrics.questions.addresses import pair_address
@@ -66,16 +72,26 @@ def many_runs_parts(shown: Shown) -> tuple[dict[str, Any], int]:
     status = max(
         fill(context, "pairs", _pairs, shown),
         fill(
-            context, "heat", lambda: answer_figure(shown, significance_figure(answer, compared, family, address=where))
+            context,
+            "heat",
+            lambda: answer_figure(
+                shown, significance_figure(answer, compared, family, address=where)
+            ),
         ),
-        fill(context, "standing", lambda: answer_figure(shown, ranks_figure(answer, compared, spread))),
+        fill(
+            context,
+            "standing",
+            lambda: answer_figure(shown, ranks_figure(answer, compared, spread)),
+        ),
     )
     if answer.stale:
         return context, status
     if len(shown.rows) > MAX_TOGETHER:
         fill(context, "drawn", drawn_choices, shown)
     return context, max(
-        status, fill(context, "curves", curves_part, shown), fill(context, "recall", recall_part, shown)
+        status,
+        fill(context, "curves", curves_part, shown),
+        fill(context, "recall", recall_part, shown),
     )
 
 
@@ -98,11 +114,16 @@ def _differences(shown: Shown) -> dict[str, Any]:
     variance."""
     if two_kinds(shown.answer.query):
         few = np.count_nonzero(visible_pairs(shown.answer, shown.compared)) <= MOST_PAIRS
-        return {"table": difference_table(shown.collection, shown.answer) if few else None, "most": MOST_PAIRS}
+        return {
+            "table": difference_table(shown.collection, shown.answer) if few else None,
+            "most": MOST_PAIRS,
+        }
     if shown.answer.stored:
         return {}
     asked = {**shown.asked, "tests": "conover,tukey_hsd"}
-    return {"address": f"{reverse('comparison-page', args=[shown.collection.slug])}?{urlencode(asked)}#differences"}
+    return {
+        "address": f"{reverse('comparison-page', args=[shown.collection.slug])}?{urlencode(asked)}#differences"
+    }
 
 
 def _split(shown: Shown) -> dict[str, Any] | None:

@@ -71,7 +71,10 @@ def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[
         "lines": [_line(answer, pair) for pair in answer.pairs],
         "json": changed(asked),
         "figure": ShownFigure(
-            two_orders_figure(collection, answer, answer.pairs[0]), "collection-chart", arguments, asked
+            two_orders_figure(collection, answer, answer.pairs[0]),
+            "collection-chart",
+            arguments,
+            asked,
         ),
     }
 
@@ -92,5 +95,7 @@ def _line(answer: Orders, pair: OrderPair) -> PairLine:
 def _interval(found: Agreement) -> str:
     if math.isnan(found.value):
         return NOTHING
-    value, low, high = (with_minus(f"{figure:.3f}") for figure in (found.value, found.low, found.high))
+    value, low, high = (
+        with_minus(f"{figure:.3f}") for figure in (found.value, found.low, found.high)
+    )
     return f"{value} [{low}, {high}]"

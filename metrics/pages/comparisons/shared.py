@@ -18,13 +18,24 @@ from metrics.exports.comparisons.differences import two_kinds
 from metrics.models import Comparison
 from metrics.pages.comparisons.answers import Shown, common_parts, show
 from metrics.pages.comparisons.practical import chances_lines, equivalence_part
-from metrics.pages.comparisons.tables import RUNS_SHOWN, family_lines, pair_lines, question_lines, run_lines
+from metrics.pages.comparisons.tables import (
+    RUNS_SHOWN,
+    family_lines,
+    pair_lines,
+    question_lines,
+    run_lines,
+)
 from metrics.pages.comparisons.words import headline, report
 from metrics.pages.parts import fill
 from metrics.questions.comparisons import comparison_query, pair_selection
 from metrics.questions.shares import parameters_of_link
 from metrics.services.comparisons.comparison import read_rank_intervals
-from metrics.services.comparisons.shown_pairs import PairSelection, choose_pairs, names_of, shown_pairs
+from metrics.services.comparisons.shown_pairs import (
+    PairSelection,
+    choose_pairs,
+    names_of,
+    shown_pairs,
+)
 from metrics.services.comparisons.stored import Answer, look_up_comparison, read_stored_comparison
 from metrics.services.comparisons.workload import begin_results_file
 from metrics.tables import Paging, figure
@@ -42,7 +53,9 @@ def _answer(link: ShareLink) -> Answer:
         stored = seen.filter(pk=UUID(link.target), qrels__collection=link.collection).first()
         if stored is None:
             raise NotFound("what this link opened is not there any more")
-        found: Any = read_stored_comparison(stored) if stored.state == Comparison.State.COMPARED else stored
+        found: Any = (
+            read_stored_comparison(stored) if stored.state == Comparison.State.COMPARED else stored
+        )
     else:
         query = comparison_query(parameters_of_link(link), link.collection)
         found = look_up_comparison(collection=link.collection, query=query)
@@ -90,7 +103,9 @@ def _pairs(shown: Shown) -> dict[str, Any]:
     asked = {**shown.text, "limit": str(_PAIRS_OF_A_PAGE)}
     selection = pair_selection(asked, replace(shown.answer.query, tests=["sign"]))
     number, chosen = choose_pairs(shown.answer, shown.compared, selection)
-    lines = pair_lines(shown.answer, shown.compared, list(shown_pairs(shown.answer, shown.compared, chosen)))
+    lines = pair_lines(
+        shown.answer, shown.compared, list(shown_pairs(shown.answer, shown.compared, chosen))
+    )
     return {"lines": lines, "paging": Paging(selection.offset, _PAIRS_OF_A_PAGE, number)}
 
 
@@ -102,7 +117,9 @@ def file(link: ShareLink, kind: str) -> HttpResponseBase:
     begin_results_file(answer.entrants.pairs.number, answer.query)
     content = export.render(link.collection, answer, PairSelection())
     response = StreamingHttpResponse(content, content_type=export.content_type)
-    response["Content-Disposition"] = f'attachment; filename="{link.collection.slug}-comparison.{kind}"'
+    response["Content-Disposition"] = (
+        f'attachment; filename="{link.collection.slug}-comparison.{kind}"'
+    )
     return response
 
 

@@ -50,10 +50,15 @@ class RunLine:
     first: str
 
 
-def run_lines(answer: Answer, compared: Compared, family: Family, spread: RankIntervals | None) -> list[RunLine]:
+def run_lines(
+    answer: Answer, compared: Compared, family: Family, spread: RankIntervals | None
+) -> list[RunLine]:
     """Return the first RUNS_SHOWN runs, best first by the shown measure. Runs with equal means share a rank."""
     rows = rows_of(answer, compared)
-    ranks = standings(compared.values.mean(axis=1)[None, :], np.array([compared.measure.definition.lower_is_better]))[0]
+    ranks = standings(
+        compared.values.mean(axis=1)[None, :],
+        np.array([compared.measure.definition.lower_is_better]),
+    )[0]
     runs = {row: run_of(answer, compared, row) for row in rows}
     names = names_of(list(runs.values()))
     # For each measure the mean of each entrant as text.
@@ -125,7 +130,10 @@ def pair_lines(answer: Answer, compared: Compared, pairs: list[ShownPair]) -> li
     """Return some pairs of a comparison; every interval is drawn on the same scale, which contains zero and all
     pairs."""
     result = compared.families[0].result
-    low, high = float(np.fmin.reduce(result.low, initial=0.0)), float(np.fmax.reduce(result.high, initial=0.0))
+    low, high = (
+        float(np.fmin.reduce(result.low, initial=0.0)),
+        float(np.fmax.reduce(result.high, initial=0.0)),
+    )
     scale = 200 / ((high - low) or 1.0)
     names = names_of([run_of(answer, compared, row) for row in rows_of(answer, compared)])
     lines = []
@@ -166,7 +174,9 @@ def equivalence_text(pair: ShownPair) -> str:
 
 def ends(verdict: Verdict) -> str:
     """Return the interval of a pair as text."""
-    return NOTHING if math.isnan(verdict.low) else f"{signed(verdict.low)} to {signed(verdict.high)}"
+    return (
+        NOTHING if math.isnan(verdict.low) else f"{signed(verdict.low)} to {signed(verdict.high)}"
+    )
 
 
 def percent(share: float) -> str:
@@ -252,7 +262,9 @@ class MatrixCell:
     note: str = ""
 
 
-def matrix_lines(answer: Answer, compared: Compared, family: Family) -> list[tuple[Run, str, list[MatrixCell]]]:
+def matrix_lines(
+    answer: Answer, compared: Compared, family: Family
+) -> list[tuple[Run, str, list[MatrixCell]]]:
     """Return every run against every other, best first; nothing with a baseline or with more runs than fit a page."""
     rows = rows_of(answer, compared)
     if compared.pairs.baseline is not None or len(rows) > MATRIX_RUNS:
@@ -261,11 +273,15 @@ def matrix_lines(answer: Answer, compared: Compared, family: Family) -> list[tup
     withheld = [WITHHELD.get(REASONS[reason]) for reason in family.verdicts.withheld.tolist()]
     cells = {(row, row): MatrixCell("") for row in range(compared.pairs.runs)}
     first, second = (side.tolist() for side in compared.pairs.indices())
-    figures = zip(family.result.difference.tolist(), family.adjusted.tolist(), better, withheld, strict=True)
+    figures = zip(
+        family.result.difference.tolist(), family.adjusted.tolist(), better, withheld, strict=True
+    )
     for i, j, (difference, p_value, way, reason) in zip(first, second, figures, strict=True):
         note = f"corrected p {probability(p_value)}{f': {reason}' if reason else ''}"
         for a, b, sign in ((i, j, 1), (j, i, -1)):
-            cells[a, b] = MatrixCell(signed(sign * difference), {1: "better", -1: "worse"}.get(sign * way, ""), note)
+            cells[a, b] = MatrixCell(
+                signed(sign * difference), {1: "better", -1: "worse"}.get(sign * way, ""), note
+            )
     runs = {row: run_of(answer, compared, row) for row in rows}
     names = names_of(list(runs.values()))
     return [(runs[row], names[runs[row]], [cells[row, column] for column in rows]) for row in rows]

@@ -23,13 +23,21 @@ from metrics.pages.parts import ShownFigure, fill, level_class, run_figure
 from metrics.questions.addresses import asked_of
 from metrics.questions.topics import topic_address
 from metrics.services.comparisons.comparison import one_of_many
-from metrics.services.comparisons.shown_pairs import Bounded, ShownPair, names_of, shown_pairs, topics_of
+from metrics.services.comparisons.shown_pairs import (
+    Bounded,
+    ShownPair,
+    names_of,
+    shown_pairs,
+    topics_of,
+)
 from metrics.services.values.two_rankings import Placed, read_two_rankings
 from metrics.tables import NOTHING, figure, signed
 from runs.models import Collection, document_address
 
 # All tests of one pair, in addition to the requested ones.
-PAIRWISE = [name for name, test in TESTS.items() if test.paired and not (test.simultaneous or test.omnibus)]
+PAIRWISE = [
+    name for name, test in TESTS.items() if test.paired and not (test.simultaneous or test.omnibus)
+]
 # The topics that the page lists; the API has all of them.
 _TOPICS_SHOWN = 200
 _NEAR = 8
@@ -46,7 +54,9 @@ def two_runs_parts(shown: Shown) -> tuple[dict[str, Any], int]:
         "names": (names[pair.a], names[pair.b]),
         "headline": headline(pair, shown.compared, shown.answer),
         "agreement": agreement(pair, alpha),
-        "found_among": named_family(shown.answer, shown.family.test) if shown.answer.narrowed else "",
+        "found_among": named_family(shown.answer, shown.family.test)
+        if shown.answer.narrowed
+        else "",
         "one_of_many": one_of_many(shown.answer.entrants, shown.answer.query),
         "questions": question_lines(pair),
         "family": shown.family,
@@ -74,7 +84,11 @@ def _effects(pair: ShownPair) -> list[tuple[str, str, str]]:
     counts = f"{pair.wins:,}, {pair.ties:,}, {pair.losses:,}"
     return [
         ("Difference of means", signed(pair.difference), "before rounding"),
-        ("Relative to the second", percent(pair.relative), "" if math.isnan(pair.relative) else pair.reading),
+        (
+            "Relative to the second",
+            percent(pair.relative),
+            "" if math.isnan(pair.relative) else pair.reading,
+        ),
         ("Cohen's d", *bounded(pair.cohen_d)),
         ("Hedges's g", *bounded(pair.hedges_g)),
         ("Standardised", *bounded(pair.standardised)),
@@ -179,7 +193,11 @@ def _rankings(shown: Shown, pair: ShownPair, topics: list[TopicLine]) -> dict[st
         return near
     first, second = (shown.evaluation(int(side[0])) for side in shown.compared.pairs.indices())
     found = read_two_rankings(a=first, b=second, topic_id=topic)
-    asked = {"runs": f"{pair.a.pk},{pair.b.pk}", "topic": topic, "scores": shown.answer.query.scores or ""}
+    asked = {
+        "runs": f"{pair.a.pk},{pair.b.pk}",
+        "topic": topic,
+        "scores": shown.answer.query.scores or "",
+    }
     labels = shown.collection.level_labels
 
     def line(one: Placed) -> RankedLine:

@@ -24,7 +24,12 @@ from metrics.pages.values.curves import RECALL_PARAMETERS
 from metrics.questions.addresses import asked_of
 from metrics.questions.comparisons import comparison_query, stored_comparison
 from metrics.questions.declared import COMPARISON, names_of
-from metrics.questions.run_ids import run_ids_in, shown_without_labels, shown_without_tags, without_labels
+from metrics.questions.run_ids import (
+    run_ids_in,
+    shown_without_labels,
+    shown_without_tags,
+    without_labels,
+)
 from metrics.questions.unchanged import same_for_signed_in, unchanged_page
 from metrics.services.boards.fingerprints import (
     Fingerprint,
@@ -52,7 +57,18 @@ from runs.pages.forms import FormPage, see
 from runs.views import page, reads
 
 # The parameters that select what is shown: a measure, curves of another, a topic of two runs, a page of the pairs.
-_SHOWN = ("by", "curve", "depth", "ranks", *RECALL_PARAMETERS, "draw", "topic", "run", "sort", "offset")
+_SHOWN = (
+    "by",
+    "curve",
+    "depth",
+    "ranks",
+    *RECALL_PARAMETERS,
+    "draw",
+    "topic",
+    "run",
+    "sort",
+    "offset",
+)
 _ASKED = tuple(names_of(COMPARISON))
 _UNDER_WAY = (Comparison.State.QUEUED, Comparison.State.COMPARING)
 
@@ -91,7 +107,9 @@ def _share_address(collection: Collection, answer: Answer) -> str:
     """Return where the comparison is shared: a stored one by its id, if all of its runs are shown."""
     if answer.stored and not answer.narrowed:
         return share_address("comparison", comparison=str(answer.stored.pk))
-    return share_address("comparison", collection=collection.slug, query=urlencode(asked_of(answer.query)))
+    return share_address(
+        "comparison", collection=collection.slug, query=urlencode(asked_of(answer.query))
+    )
 
 
 def _controls(request: HttpRequest, collection: Collection, text: Text) -> Controls:
@@ -124,10 +142,16 @@ def _query(collection: Collection, text: Text, controls: Controls) -> Comparison
     wider = replace(query, tests=list(dict.fromkeys([*query.tests, *PAIRWISE])))
     if query.family is None:
         return wider
-    return wider if fits_a_request(choose_entrants(collection=collection, query=wider), wider) else query
+    return (
+        wider
+        if fits_a_request(choose_entrants(collection=collection, query=wider), wider)
+        else query
+    )
 
 
-def _add_parts(request: HttpRequest, context: dict[str, Any], collection: Collection, text: Text) -> int:
+def _add_parts(
+    request: HttpRequest, context: dict[str, Any], collection: Collection, text: Text
+) -> int:
     """Add the parts of an answer, if there is one. Return the page's status."""
     answer = context.get("found", {}).get("answer")
     if answer is None:
@@ -180,12 +204,25 @@ def stored_comparison_page(request: HttpRequest, comparison: UUID) -> HttpRespon
     stored = stored_comparison(request, comparison)
     collection = stored.qrels.collection
     text = shown_without_labels(text_of(request.GET), collection, request.user)
-    context: dict[str, Any] = {"collection": collection, "text": text, "stored": stored, "found": {}}
+    context: dict[str, Any] = {
+        "collection": collection,
+        "text": text,
+        "stored": stored,
+        "found": {},
+    }
     status = 200
     if stored.state == Comparison.State.COMPARED:
-        status = fill(context, "found", lambda: {"answer": read_stored_comparison(stored).of(run_ids_in(text))})
+        status = fill(
+            context,
+            "found",
+            lambda: {"answer": read_stored_comparison(stored).of(run_ids_in(text))},
+        )
     else:
-        context["found"] = {"waiting": stored, "asked": asked_of(*question_of(stored)), **_status(stored)}
+        context["found"] = {
+            "waiting": stored,
+            "asked": asked_of(*question_of(stored)),
+            **_status(stored),
+        }
     status = max(status, _add_parts(request, context, collection, text))
     context["share"] = share_address("comparison", comparison=str(stored.pk))
     return render(request, "metrics/stored_comparison.html", context, status=status)
@@ -195,7 +232,10 @@ def stored_comparison_page(request: HttpRequest, comparison: UUID) -> HttpRespon
 def stored_comparison_status(request: HttpRequest, comparison: UUID) -> HttpResponse:
     """Show its progress, a fragment of its page that reloads itself until there is a result."""
     stored = stored_comparison(request, comparison)
-    context = {"found": {"waiting": stored, **_status(stored)}, "collection": stored.qrels.collection}
+    context = {
+        "found": {"waiting": stored, **_status(stored)},
+        "collection": stored.qrels.collection,
+    }
     response = render(request, "metrics/_comparison_status.html", context)
     if stored.state not in _UNDER_WAY:
         response["HX-Refresh"] = "true"

@@ -11,7 +11,13 @@ import numpy as np
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.effect_sizes import detectable_by_half
 from metrics.engine.significance.families import Family
-from metrics.engine.significance.verdicts import MIN_TOPICS, NO_SPREAD, OTHER_DIRECTION, REASONS, TOO_FEW_TOPICS
+from metrics.engine.significance.verdicts import (
+    MIN_TOPICS,
+    NO_SPREAD,
+    OTHER_DIRECTION,
+    REASONS,
+    TOO_FEW_TOPICS,
+)
 from metrics.exports.comparisons.words import (
     CORRECTION_NAMES,
     PRACTICAL_NAMES,
@@ -73,8 +79,15 @@ def headline(pair: ShownPair, compared: Compared, answer: Answer) -> Headline:
     if verdict.withheld:
         label = f"no verdict: {WITHHELD[verdict.withheld]}"
     if pair.wins == pair.losses == 0:
-        return Headline(f"{names[pair.a]} and {names[pair.b]} have the same {name} on every topic.", "", False, label)
-    a_is_ahead = (pair.difference >= 0) != compared.measure.definition.lower_is_better or pair.difference == 0
+        return Headline(
+            f"{names[pair.a]} and {names[pair.b]} have the same {name} on every topic.",
+            "",
+            False,
+            label,
+        )
+    a_is_ahead = (
+        pair.difference >= 0
+    ) != compared.measure.definition.lower_is_better or pair.difference == 0
     ahead, behind = (pair.a, pair.b) if a_is_ahead else (pair.b, pair.a)
     size = figure(compared.measure, abs(pair.difference))
     if pair.difference == 0:
@@ -139,7 +152,9 @@ def _equivalent(pair: ShownPair, compared: Compared) -> str:
     )
 
 
-def _why_withheld(pair: ShownPair, verdict: Verdict, compared: Compared, names: dict[Run, str]) -> str:
+def _why_withheld(
+    pair: ShownPair, verdict: Verdict, compared: Compared, names: dict[Run, str]
+) -> str:
     """Return why the difference of means has no verdict."""
     if verdict.withheld == TOO_FEW_TOPICS:
         return f"; {_topics(compared.topics)} are too few to tell this from chance"
@@ -200,7 +215,9 @@ def _topics(number: int) -> str:
 
 def agreement(pair: ShownPair, alpha: float) -> str:
     """Return whether all tests have the same verdict, and if not, which ones differ."""
-    said = {reason: [one.test for one in pair.verdicts if one.withheld == reason] for reason in REASONS}
+    said = {
+        reason: [one.test for one in pair.verdicts if one.withheld == reason] for reason in REASONS
+    }
     if len(pair.verdicts) < 2 or said[TOO_FEW_TOPICS]:
         return ""
     tested = [verdict for verdict in pair.verdicts if not verdict.withheld]
@@ -210,14 +227,19 @@ def agreement(pair: ShownPair, alpha: float) -> str:
     if len(tested) > 1 and not (missed and found):
         verdict = "significant" if found else "not significant"
         whole = "All" if len(tested) == len(pair.verdicts) else "The other"
-        sentences.append(f"{whole} {len(tested)} tests agree: the difference is {verdict} at {alpha:g}.")
+        sentences.append(
+            f"{whole} {len(tested)} tests agree: the difference is {verdict} at {alpha:g}."
+        )
     elif found and missed:
         sentences.append(
             f"The tests do not agree at {alpha:g}: the difference is significant by {_listed(found)}, "
             f"not by {_listed(missed)}. {_why(found, missed, tested, alpha)}"
         )
     if said[NO_SPREAD]:
-        sentences.insert(0, f"{_begun(_listed(said[NO_SPREAD]))} cannot be computed: the differences do not vary.")
+        sentences.insert(
+            0,
+            f"{_begun(_listed(said[NO_SPREAD]))} cannot be computed: the differences do not vary.",
+        )
     if said[OTHER_DIRECTION]:
         tests = _begun(_listed(said[OTHER_DIRECTION]))
         do_not = "does not" if len(said[OTHER_DIRECTION]) == 1 else "do not"

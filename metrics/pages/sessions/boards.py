@@ -19,7 +19,12 @@ from metrics.questions.declared import SESSION_COMPARISON, SESSION_HOW_MADE, nam
 from metrics.questions.parameters import MAX_LIMIT, choice_in
 from metrics.questions.sessions import session_comparison_query, session_measure_in
 from metrics.services.queue.status import RunStatus, statuses
-from metrics.services.sessions.board import SessionBoardQuery, SystemRow, read_session_board, system_name
+from metrics.services.sessions.board import (
+    SessionBoardQuery,
+    SystemRow,
+    read_session_board,
+    system_name,
+)
 from metrics.services.sessions.comparison import FITTING, SessionComparison, compare_systems
 from metrics.services.sessions.judged_sets import default_measures
 from metrics.services.snapshots import one_snapshot
@@ -54,7 +59,9 @@ def sessions_page(request: HttpRequest, slug: str) -> HttpResponse:
         if "board" in context and context["board"]["lines"]:
             status = max(status, fill(context, "compared", _compared, collection, query))
         if "compared" in context:
-            context["board"]["lines"] = _with_standings(context["board"]["lines"], context["compared"]["compared"])
+            context["board"]["lines"] = _with_standings(
+                context["board"]["lines"], context["compared"]["compared"]
+            )
     return render(request, "metrics/sessions.html", context, status=status)
 
 
@@ -64,7 +71,9 @@ def _sets(request: HttpRequest, collection: Collection, query: Query) -> dict[st
     offset = integer_in(query, "offset", 0, 0, MAX_OFFSET)
     paging = Paging(offset, _SETS_OF_A_PAGE, seen.count())
     shown = list(
-        seen.select_related("team", "collection").defer("warnings", "metadata")[offset : offset + _SETS_OF_A_PAGE]
+        seen.select_related("team", "collection").defer("warnings", "metadata")[
+            offset : offset + _SETS_OF_A_PAGE
+        ]
     )
     told = statuses(shown, request.user)
     lines: list[tuple[SessionSet, RunStatus]] = [(one, told[str(one.pk)]) for one in shown]
@@ -101,7 +110,11 @@ def _board(request: HttpRequest, collection: Collection, query: Query) -> dict[s
         "total": board.total,
         "cautions": [caution.message for caution in board.cautions],
         "columns": [
-            Column(measure.name, "" if measure != sort else "ascending" if sort.lower_is_better else "descending", "")
+            Column(
+                measure.name,
+                "" if measure != sort else "ascending" if sort.lower_is_better else "descending",
+                "",
+            )
             for measure in measures
         ],
         "lines": [
@@ -114,12 +127,16 @@ def _board(request: HttpRequest, collection: Collection, query: Query) -> dict[s
             for row in board.rows
         ],
         "waiting": [
-            (state, board.states[state]) for state in ("queued", "evaluating", "failed") if state in board.states
+            (state, board.states[state])
+            for state in ("queued", "evaluating", "failed")
+            if state in board.states
         ],
     }
 
 
-def _with_standings(lines: list[SystemBoardLine], compared: SessionComparison) -> list[SystemBoardLine]:
+def _with_standings(
+    lines: list[SystemBoardLine], compared: SessionComparison
+) -> list[SystemBoardLine]:
     """Return the lines with the interval of the mean that ranks them, and with their tiers if there are any."""
     places = {system.name: place for place, system in enumerate(compared.systems)}
     bounds, told = compared.query.measure.definition.bounds, []
@@ -128,7 +145,11 @@ def _with_standings(lines: list[SystemBoardLine], compared: SessionComparison) -
         if place is not None and not line.row.stale:
             system = compared.systems[place]
             low, high = np.clip([system.low, system.high], *bounds).tolist()
-            interval = NOTHING if np.isnan(low) else f"{with_minus(f'{low:.4f}')} to {with_minus(f'{high:.4f}')}"
+            interval = (
+                NOTHING
+                if np.isnan(low)
+                else f"{with_minus(f'{low:.4f}')} to {with_minus(f'{high:.4f}')}"
+            )
             if compared.tiers and line.row.rank is not None:
                 tier = str(compared.tiers.tier[place])
         first, *others = line.cells
@@ -160,7 +181,9 @@ class SystemPairLine:
 
 
 def _compared(collection: Collection, query: Query) -> dict[str, Any]:
-    compared = compare_systems(collection=collection, query=session_comparison_query(query, collection.documents))
+    compared = compare_systems(
+        collection=collection, query=session_comparison_query(query, collection.documents)
+    )
     asked = {**query, "measure": compared.query.measure.name, "judged_by": compared.judged_by}
     return {
         "compared": compared,
@@ -170,7 +193,11 @@ def _compared(collection: Collection, query: Query) -> dict[str, Any]:
         "design": words.design_sentence(compared),
         "tested": words.tested_sentence(compared),
         "omnibus": words.omnibus_sentences(compared),
-        "effect": "Cliff's delta" if compared.effects.delta else "Hedges's g" if compared.effects.paired else "",
+        "effect": "Cliff's delta"
+        if compared.effects.delta
+        else "Hedges's g"
+        if compared.effects.paired
+        else "",
         "tiers": compared.tiers is not None,
         "designs": DESIGN_NAMES,
         "tests": [(name, TEST_NAMES[name]) for name in FITTING[compared.design]],
@@ -181,13 +208,25 @@ def _compared(collection: Collection, query: Query) -> dict[str, Any]:
     }
 
 
-def _exports(collection: Collection, query: Query, compared: SessionComparison) -> dict[str, list[tuple[str, str]]]:
+def _exports(
+    collection: Collection, query: Query, compared: SessionComparison
+) -> dict[str, list[tuple[str, str]]]:
     """Return the addresses of the leaderboard and of the comparison as files, by format."""
     measure = {"measure": compared.query.measure.name, "judged_by": compared.judged_by}
-    made = {name: text for name, text in query.items() if name in SESSION_HOW_MADE or name == "baseline"}
-    board = {"sort": measure["measure"], "judged_by": compared.judged_by, "statistics": "intervals,tiers", **made}
+    made = {
+        name: text for name, text in query.items() if name in SESSION_HOW_MADE or name == "baseline"
+    }
+    board = {
+        "sort": measure["measure"],
+        "judged_by": compared.judged_by,
+        "statistics": "intervals,tiers",
+        **made,
+    }
     chosen = {name: text for name, text in query.items() if name in ("sets", "systems")}
-    asked = {"session-board-export": board, "session-comparison-export": {**chosen, **measure, **made}}
+    asked = {
+        "session-board-export": board,
+        "session-comparison-export": {**chosen, **measure, **made},
+    }
     kinds = {"csv": "CSV", "md": "Markdown", "tex": "LaTeX"}
     return {
         view.split("-")[1]: [
@@ -207,7 +246,11 @@ def _pair_lines(compared: SessionComparison) -> list[SystemPairLine]:
     first, second = (side.tolist() for side in compared.pairs.indices())
     lines = []
     for at, (a, b) in enumerate(zip(first[:_PAIRS_SHOWN], second[:_PAIRS_SHOWN], strict=True)):
-        middle, lower, upper = float(result.difference[at]), float(result.low[at]), float(result.high[at])
+        middle, lower, upper = (
+            float(result.difference[at]),
+            float(result.low[at]),
+            float(result.high[at]),
+        )
         known = not np.isnan([lower, upper]).any()
         places = {"zero": 0.0, "low": lower, "middle": middle, "high": upper}
         significant = bool(compared.verdicts.significant[at])
@@ -224,7 +267,9 @@ def _pair_lines(compared: SessionComparison) -> list[SystemPairLine]:
                 _by_units(compared, at, 2),
                 verdict_text(significant, compared.withheld(at)),
                 significant,
-                {name: f"{(value - low) * scale:.1f}" for name, value in places.items()} if known else None,
+                {name: f"{(value - low) * scale:.1f}" for name, value in places.items()}
+                if known
+                else None,
             )
         )
     return lines

@@ -17,7 +17,16 @@ from metrics.engine.grammar import Measure
 from metrics.engine.ranking import Ints
 from metrics.engine.sessions.blocks import Session
 from metrics.models import SessionEvaluation
-from metrics.pages.parts import Query, ShownFigure, fill, level_class, query_of, set_figure, set_subject, status_piece
+from metrics.pages.parts import (
+    Query,
+    ShownFigure,
+    fill,
+    level_class,
+    query_of,
+    set_figure,
+    set_subject,
+    status_piece,
+)
 from metrics.questions.sessions import (
     curve_measure_in,
     selection_in,
@@ -27,9 +36,19 @@ from metrics.questions.sessions import (
 )
 from metrics.services.queue.status import detailed_statuses
 from metrics.services.sessions.analyses import read_lengths, read_query_curves
-from metrics.services.sessions.one_session import ShownDocument, ShownQuery, ShownSession, read_session
+from metrics.services.sessions.one_session import (
+    ShownDocument,
+    ShownQuery,
+    ShownSession,
+    read_session,
+)
 from metrics.services.sessions.searchers import BY_SYSTEM, Feature, read_searchers
-from metrics.services.sessions.values import ChosenSessions, SetValues, choose_sessions, read_session_values
+from metrics.services.sessions.values import (
+    ChosenSessions,
+    SetValues,
+    choose_sessions,
+    read_session_values,
+)
 from metrics.tables import NOTHING, Cell, Paging, columns_of, figure, metadata_lines, signed
 from runs.api.access import check_scores, scored_session_set, visible_session_set
 from runs.api.parameters import MAX_OFFSET, integer_in
@@ -84,7 +103,9 @@ def session_set_page(request: HttpRequest, session_set: UUID) -> HttpResponse:
 def session_set_status(request: HttpRequest, session_set: UUID) -> HttpResponse:
     """Show the progress of a session set."""
     found = visible_session_set(request, session_set)
-    return status_piece(request, set_subject(found.pk), detailed_statuses([found], request.user)[str(found.pk)])
+    return status_piece(
+        request, set_subject(found.pk), detailed_statuses([found], request.user)[str(found.pk)]
+    )
 
 
 @page
@@ -96,7 +117,9 @@ def session_page(request: HttpRequest, session_set: UUID, session: str) -> HttpR
     evaluation, measure = session_evaluation_in(query, found), session_measure_in(query)
     documents = integer_in(query, "documents", 10, 1, _MAX_DOCUMENTS)
     shown = read_session(evaluation=evaluation, name=session, measure=measure, documents=documents)
-    paging = Paging(integer_in(query, "offset", 0, 0, MAX_OFFSET), _QUERIES_OF_A_PAGE, len(shown.queries))
+    paging = Paging(
+        integer_in(query, "offset", 0, 0, MAX_OFFSET), _QUERIES_OF_A_PAGE, len(shown.queries)
+    )
     context: dict[str, Any] = {
         "set": found,
         "evaluation": evaluation,
@@ -152,14 +175,20 @@ class SessionLine:
 
 
 def _values(chosen: ChosenSessions, query: Query) -> dict[str, Any]:
-    measures = session_measures_in(query, documents=chosen.evaluation.session_set.collection.documents)
+    measures = session_measures_in(
+        query, documents=chosen.evaluation.session_set.collection.documents
+    )
     values = read_session_values(chosen=chosen, measures=measures)
-    paging = Paging(integer_in(query, "offset", 0, 0, MAX_OFFSET), _SESSIONS_OF_A_PAGE, len(chosen.places))
+    paging = Paging(
+        integer_in(query, "offset", 0, 0, MAX_OFFSET), _SESSIONS_OF_A_PAGE, len(chosen.places)
+    )
     return {
         "cautions": [caution.message for caution in values.cautions],
         "columns": columns_of(measures, None, True),
         "systems": _system_lines(values),
-        "all": [_mean(measure, values.means[measure.name], len(chosen.places)) for measure in measures],
+        "all": [
+            _mean(measure, values.means[measure.name], len(chosen.places)) for measure in measures
+        ],
         "paging": paging,
         "lines": _session_lines(values, paging),
     }
@@ -177,7 +206,10 @@ def _system_lines(values: SetValues) -> list[tuple[SystemLine, int]]:
     counts = np.bincount(judged.system, minlength=len(judged.systems)).tolist()
     return [
         (
-            SystemLine(name.decode(), [_mean(m, values.systems[m.name][at], count) for m in values.measures]),
+            SystemLine(
+                name.decode(),
+                [_mean(m, values.systems[m.name][at], count) for m in values.measures],
+            ),
             count,
         )
         for at, (name, count) in enumerate(zip(judged.systems, counts, strict=True))
@@ -190,10 +222,15 @@ def _session_lines(values: SetValues, paging: Paging) -> list[SessionLine]:
     return [
         SessionLine(
             chosen.judged.sessions[at].session_id.decode(),
-            _address(chosen.evaluation.session_set, chosen.judged.sessions[at], int(chosen.places[at])),
+            _address(
+                chosen.evaluation.session_set, chosen.judged.sessions[at], int(chosen.places[at])
+            ),
             chosen.judged.sessions[at],
             int(chosen.judged.view.queries[at]),
-            [Cell(figure(measure, float(values.vectors[measure.name][at]))) for measure in values.measures],
+            [
+                Cell(figure(measure, float(values.vectors[measure.name][at])))
+                for measure in values.measures
+            ],
         )
         for at in shown
     ]
@@ -225,7 +262,9 @@ def _asked(chosen: ChosenSessions, query: Query) -> AskedOfSet:
 
 def _chart(name: str, chosen: ChosenSessions, asked: AskedOfSet) -> dict[str, Any]:
     measure = curve_measure_in(asked.query).name
-    shown = set_figure(SESSION_CHARTS[name](asked), chosen.evaluation.session_set_id, asked.query, "wide")
+    shown = set_figure(
+        SESSION_CHARTS[name](asked), chosen.evaluation.session_set_id, asked.query, "wide"
+    )
     return {"measure": measure, "shown": shown}
 
 
@@ -234,7 +273,9 @@ def _changes(chosen: ChosenSessions, query: Query) -> list[tuple[str, list[str]]
     found = read_query_curves(chosen=chosen, measure=curve_measure_in(query))
     lines = []
     for name, (gained, lost, same) in zip(chosen.judged.systems, found.changed, strict=True):
-        share = f"{100 * gained / (gained + lost + same):.0f}%" if gained or lost or same else NOTHING
+        share = (
+            f"{100 * gained / (gained + lost + same):.0f}%" if gained or lost or same else NOTHING
+        )
         lines.append((name.decode(), [f"{gained:,}", f"{lost:,}", f"{same:,}", share]))
     return lines
 
@@ -272,7 +313,8 @@ def _lengths(chosen: ChosenSessions) -> dict[str, Any]:
     if most > _LENGTHS:
         columns[-1] += " and more"
     rows = [
-        (name.decode(), *_of_lengths(counts)) for name, counts in zip(chosen.judged.systems, table.counts, strict=True)
+        (name.decode(), *_of_lengths(counts))
+        for name, counts in zip(chosen.judged.systems, table.counts, strict=True)
     ]
     whole = _of_lengths(np.sum(table.counts, axis=0)) if len(rows) > 1 else None
     return {"columns": columns, "rows": rows, "all": whole}
@@ -316,15 +358,25 @@ class QueryLine:
 
 def _query_line(found: SessionSet, query: ShownQuery, number: int) -> QueryLine:
     first = bool(np.isnan(query.change))
-    verdict = "" if first else "gained" if query.change > 0 else "lost" if query.change < 0 else "same"
+    verdict = (
+        "" if first else "gained" if query.change > 0 else "lost" if query.change < 0 else "same"
+    )
     clicked, labels = {doc.decode() for doc in query.query.clicked}, found.collection.level_labels
     documents = [
-        DocumentOfQuery(one, str(labels.get(str(one.level), "")), one.doc_id in clicked) for one in query.documents
+        DocumentOfQuery(one, str(labels.get(str(one.level), "")), one.doc_id in clicked)
+        for one in query.documents
     ]
     share = NOTHING if np.isnan(query.share) else f"{100 * query.share:.1f}%"
     change = "" if first else signed(query.change)
     return QueryLine(
-        number, query, f"{query.contribution:.4f}", f"{query.ideal:.4f}", share, change, verdict, documents
+        number,
+        query,
+        f"{query.contribution:.4f}",
+        f"{query.ideal:.4f}",
+        share,
+        change,
+        verdict,
+        documents,
     )
 
 
@@ -337,7 +389,16 @@ def _neighbours(found: SessionSet, shown: ShownSession) -> dict[str, tuple[str, 
     }
 
 
-def _session_figure(evaluation: SessionEvaluation, shown: ShownSession, measure: Measure, query: Query) -> ShownFigure:
+def _session_figure(
+    evaluation: SessionEvaluation, shown: ShownSession, measure: Measure, query: Query
+) -> ShownFigure:
     asked: dict[str, str] = {name: query[name] for name in ("measure", "qrels") if name in query}
-    drawn = AskedOfSet(evaluation, asked).source_of(one_session_figure(shown, measure=measure), measure)
-    return set_figure(drawn, evaluation.session_set_id, asked | {"session": shown.session.session_id.decode()}, "wide")
+    drawn = AskedOfSet(evaluation, asked).source_of(
+        one_session_figure(shown, measure=measure), measure
+    )
+    return set_figure(
+        drawn,
+        evaluation.session_set_id,
+        asked | {"session": shown.session.session_id.decode()},
+        "wide",
+    )

@@ -33,7 +33,9 @@ def design_sentence(compared: SessionComparison) -> str:
 def tested_sentence(compared: SessionComparison) -> str:
     """Return the test, its correction and level, on how many cells, and how many pairs differ."""
     query, pairs = compared.query, compared.pairs.number
-    drawn = f", B = {query.options.resamples:,}, seed {query.options.seed}" if compared.draws else ""
+    drawn = (
+        f", B = {query.options.resamples:,}, seed {query.options.seed}" if compared.draws else ""
+    )
     made = f"{TEST_NAMES[compared.test]}, {corrected_over(compared.correction, compared.family)}"
     units = UNITS[compared.design].removesuffix(" of a system")
     tested = f"Test: {made}, alpha = {query.rule.alpha:g}{drawn}, on {compared.cells:,} {units}"
@@ -52,7 +54,9 @@ def omnibus_sentences(compared: SessionComparison) -> list[str]:
         if name == "crossed":
             return [f"All systems at once: {report(found)}."]
         plain = without_correction(found)
-        said.append(f"All systems at once, {name}: {_p(found.p_value)}{f' ({plain})' if plain else ''}.")
+        said.append(
+            f"All systems at once, {name}: {_p(found.p_value)}{f' ({plain})' if plain else ''}."
+        )
     return said
 
 
@@ -64,7 +68,9 @@ def headline(compared: SessionComparison) -> str:
     first, second = (compared.systems[int(side[0])].name for side in compared.pairs.indices())
     if difference == 0:
         return f"{first} and {second} do not differ in {measure.name}."
-    better, worse = (first, second) if (difference > 0) != measure.lower_is_better else (second, first)
+    better, worse = (
+        (first, second) if (difference > 0) != measure.lower_is_better else (second, first)
+    )
     by = f"by {figure(measure, abs(difference))} {measure.name}"
     if compared.better(0):
         return f"{better} is better than {worse} {by}."
@@ -77,7 +83,8 @@ def detail(compared: SessionComparison) -> str:
         return ""
     first, second = (compared.systems[int(side[0])].name for side in compared.pairs.indices())
     low, high, p_value = (
-        float(part[0]) for part in (compared.result.low, compared.result.high, compared.result.p_value)
+        float(part[0])
+        for part in (compared.result.low, compared.result.high, compared.result.p_value)
     )
     percent = f"{100 * compared.query.options.confidence:g}%"
     ends = "" if math.isnan(low) else f"{percent} interval {signed(low)} to {signed(high)}; "
@@ -98,12 +105,17 @@ def report(found: OmnibusResult) -> str:
     """Return min F' with F1 and F2, as papers have them."""
     between, said = found.freedom[0], []
     for name, source, within in zip(
-        _BY, found.sources, (found.freedom[1], *(source.freedom for source in found.sources[1:])), strict=True
+        _BY,
+        found.sources,
+        (found.freedom[1], *(source.freedom for source in found.sources[1:])),
+        strict=True,
     ):
         if source.statistic is None or source.p_value is None:
             said.append(f"{name} has nothing to divide by")
         else:
-            said.append(f"{name}({between:g}, {within:.3g}) = {statistic(source.statistic)}, {_p(source.p_value)}")
+            said.append(
+                f"{name}({between:g}, {within:.3g}) = {statistic(source.statistic)}, {_p(source.p_value)}"
+            )
     return "; ".join(said)
 
 

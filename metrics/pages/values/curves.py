@@ -21,7 +21,10 @@ _VARIANTS = (
     "nDCG(ideal='retrieved')", "nDCG(norm='average')", "nDCG(dis='jk')", "DCG(dis='jk')", "nCG(ideal='retrieved')",
     "nCG(norm='average')",
 )  # fmt: skip
-_INTERPOLATIONS = {"ceiling": "highest at that recall or more", "interval": "highest within each interval"}
+_INTERPOLATIONS = {
+    "ceiling": "highest at that recall or more",
+    "interval": "highest within each interval",
+}
 _ROUNDINGS = {"10": "as trec_eval", "9": "as trec_eval 9", "exact": "none"}
 _READ_AT = (5, 10, 20, 50, 100, 200, 500, 1000)
 # The rank that the sentence about a table is of, where it is one of the table's.
@@ -39,7 +42,11 @@ def recall_choices(query: Mapping[str, str], qrels: Qrels) -> dict[str, Any]:
     """Return the choices of a form of precision over recall, and `asked`, the chosen ones as parameters of a chart."""
     alone = query.get("level") or ""
     rel = query.get("rel") or ("" if alone else "1")
-    asked = {"rel": rel, "level": alone, **{name: query.get(name) or "" for name in ("interp", "rounding")}}
+    asked = {
+        "rel": rel,
+        "level": alone,
+        **{name: query.get(name) or "" for name in ("interp", "rounding")},
+    }
     read = recall_query(asked)
     levels = sorted((level for level in qrels.levels if int(level) > 0), key=int)
     return {
@@ -97,7 +104,9 @@ def reading_table(together: CurvesTogether, query: CurveQuery) -> ReadingTable:
     rows = []
     for rank in ranks:
         at, lines = rank - 1, []
-        for place, (run, curve, read) in enumerate(zip(runs, together.curves, together.readings, strict=True)):
+        for place, (run, curve, read) in enumerate(
+            zip(runs, together.curves, together.readings, strict=True)
+        ):
             lines.append(
                 ReadingLine(
                     run,
@@ -105,7 +114,9 @@ def reading_table(together: CurvesTogether, query: CurveQuery) -> ReadingTable:
                     _figure(curve.mean[at]),
                     _figure(curve.ideal_mean[at]),
                     _figure(read.missed[at]),
-                    NOTHING if math.isnan(read.percent[at]) else f"{with_minus(f'{read.percent[at]:.1f}')}%",
+                    NOTHING
+                    if math.isnan(read.percent[at])
+                    else f"{with_minus(f'{read.percent[at]:.1f}')}%",
                     "" if read.needed is None else _rank(read.needed[at]),
                     "" if against is None else _rank(against.needed[place, at]),
                     against is not None and len(runs) > 1 and bool(against.best[at] == place),
@@ -113,14 +124,21 @@ def reading_table(together: CurvesTogether, query: CurveQuery) -> ReadingTable:
             )
         rows.append((rank, lines))
     stops = [read.horizontal_from or 0 for read in together.readings]
-    said = _best_and_slowest(rows[ranks.index(_USUAL_RANK) if _USUAL_RANK in ranks else 0]) if against else ""
+    said = (
+        _best_and_slowest(rows[ranks.index(_USUAL_RANK) if _USUAL_RANK in ranks else 0])
+        if against
+        else ""
+    )
     return ReadingTable(rows, len(runs) > 1, against is not None, max(stops) or None, said)
 
 
 def _best_and_slowest(row: tuple[int, list[ReadingLine]]) -> str:
     """Say which rank the slowest run needs for what the best one has at a rank."""
     rank, lines = row
-    best, others = [line.name for line in lines if line.best], [line for line in lines if not line.best]
+    best, others = (
+        [line.name for line in lines if line.best],
+        [line for line in lines if not line.best],
+    )
     if not (best and others):
         return ""
     never = [line.name for line in others if line.for_best == _NEVER]

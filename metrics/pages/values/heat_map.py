@@ -49,7 +49,11 @@ def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[
     asked = heat_query(query, collection)
     found = read_heat_map(collection=collection, query=asked)
     drawn = {name: query.get(name, "") for name in names_of(HEAT_MAP)}
-    file = {"measure": asked.measure.name, "baseline": asked.baseline or "", "scores": query.get("scores", "")}
+    file = {
+        "measure": asked.measure.name,
+        "baseline": asked.baseline or "",
+        "scores": query.get("scores", ""),
+    }
     runs = [(str(run.id), run.tag, run.team) for run in found.values.runs]
     if asked.baseline and asked.baseline != MEAN:
         # The chosen one is offered wherever it stands.
@@ -67,10 +71,16 @@ def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[
         ),
         "cautions": [caution.message for caution in found.values.cautions],
         "shown": ShownFigure(
-            heat_map_figure(found), "collection-chart", {"collection": collection.slug}, drawn, "wide"
+            heat_map_figure(found),
+            "collection-chart",
+            {"collection": collection.slug},
+            drawn,
+            "wide",
         ),
         "pagings": [
-            _paging("Runs", "offset", Paging(asked.offset, asked.limit, len(found.values.runs)), query),
+            _paging(
+                "Runs", "offset", Paging(asked.offset, asked.limit, len(found.values.runs)), query
+            ),
             _paging(
                 "Topics",
                 "topic_offset",
@@ -85,6 +95,7 @@ def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[
 def _paging(title: str, name: str, paging: Paging, query: Query) -> tuple[str, Paging, str, str]:
     """Return one of the two ways to page, with the addresses of the page before and of the next one."""
     before, after = (
-        "" if offset is None else changed(query, **{name: str(offset)}) for offset in (paging.previous, paging.next)
+        "" if offset is None else changed(query, **{name: str(offset)})
+        for offset in (paging.previous, paging.next)
     )
     return title, paging, before, after

@@ -55,9 +55,15 @@ def read_lineage(run: Run, tree: Tree | None, reader: Any, may_change: bool) -> 
         left_out += max(0, -room[0])
     proposed: list[Run] = []
     if may_change and (tags := header_baselines(run.ir_metadata)):
-        seen = Run.objects.visible_to(reader).filter(collection=run.collection, tag__in=tags).exclude(pk=run.pk)
+        seen = (
+            Run.objects.visible_to(reader)
+            .filter(collection=run.collection, tag__in=tags)
+            .exclude(pk=run.pk)
+        )
         known = [branch.run.pk for branch in above if branch.run]
-        proposed = list(seen.exclude(pk__in=known).select_related("team").order_by("tag", "team__slug")[:10])
+        proposed = list(
+            seen.exclude(pk__in=known).select_related("team").order_by("tag", "team__slug")[:10]
+        )
     return Lineage(above, below, links, proposed, left_out)
 
 
@@ -92,7 +98,13 @@ def fingerprint_of_lineage(run: Run, tree: Tree | None) -> Fingerprint:
     links = tuple(run.links.order_by("pk").values_list("pk", flat=True))
     if tree is None:
         return (links,)
-    return links, tuple(tree.levels.items()), tuple(tree.edges), tuple(_names(tree.runs.values())), tree.left_out
+    return (
+        links,
+        tuple(tree.levels.items()),
+        tuple(tree.edges),
+        tuple(_names(tree.runs.values())),
+        tree.left_out,
+    )
 
 
 def _names(runs: Iterable[Run]) -> Iterable[tuple[str, str]]:

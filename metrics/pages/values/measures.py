@@ -18,7 +18,12 @@ from metrics.engine.sessions.grammar import VECTORS, parse_session_measure
 from metrics.pages.parts import query_of
 from metrics.questions.parameters import choice_in
 from metrics.questions.unchanged import of_measures, unchanged_page
-from metrics.services.values.examples import EXAMPLE_LEVELS, EXAMPLE_MISSED, EXAMPLE_QUERIES, example_values
+from metrics.services.values.examples import (
+    EXAMPLE_LEVELS,
+    EXAMPLE_MISSED,
+    EXAMPLE_QUERIES,
+    example_values,
+)
 from metrics.services.values.known_measures import OF, Of, find_measure, of_what, search_measures
 from metrics.tables import figure
 from runs.views import page, reads
@@ -83,7 +88,9 @@ def measure_page(request: HttpRequest, measure: str) -> HttpResponse:
         definition = find_measure(measure)
     except MeasureError as error:
         raise Http404(error.message) from error
-    values = [(one.measure.name, figure(one.measure, one.value)) for one in example_values(definition)]
+    values = [
+        (one.measure.name, figure(one.measure, one.value)) for one in example_values(definition)
+    ]
     context = {
         "measure": MeasureLine(definition),
         "values": values,
@@ -103,21 +110,31 @@ def measure_suggestions(request: HttpRequest) -> HttpResponse:
     """
     of = choice_in(query_of(request), "of", tuple(OF)) or "runs"
     names = [
-        text for name in ("add", "measures", "measure", "by") for text in request.GET.getlist(name) if text.strip()
+        text
+        for name in ("add", "measures", "measure", "by")
+        for text in request.GET.getlist(name)
+        if text.strip()
     ]
     last = _last_name(names[0]) if names else ""
     if "add" in request.GET and _COLUMN.match(last):
         return render(request, "metrics/_measure_suggestions.html", {"column": last})
     # A form that adds measures gets them from buttons: the text before the last name is kept.
     before = names[0][: names[0].rindex(last)] if names and last in names[0] else ""
-    context: dict[str, object] = {"typed": last, "choose": "add" in request.GET, "before": before, "of": of}
+    context: dict[str, object] = {
+        "typed": last,
+        "choose": "add" in request.GET,
+        "before": before,
+        "of": of,
+    }
     parse = parse_session_measure if of == "sessions" else parse_measure
     try:
         # Any number of documents will do, because the collection's is not known here.
         measure, other = (parse(last, number) if last else None for number in (1, 2))
     except MeasureError as error:
         # The text before its parameters says which measures an incomplete name may mean.
-        similar = search_measures(last.partition("(")[0].partition("@")[0], cast(Of, of))[:_SUGGESTED]
+        similar = search_measures(last.partition("(")[0].partition("@")[0], cast(Of, of))[
+            :_SUGGESTED
+        ]
         context |= {"problem": error.message, "found": [MeasureLine(one) for one in similar]}
     else:
         if measure:

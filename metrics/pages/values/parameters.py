@@ -38,7 +38,8 @@ class ParameterLine:
 def parameter_lines(run: Run, scored: bool) -> list[ParameterLine]:
     """Return the parameters of a run, then its costs."""
     keys = {
-        (key.space, key.name): key for key in ParameterKey.objects.filter(collection=run.collection).exclude(unit="")
+        (key.space, key.name): key
+        for key in ParameterKey.objects.filter(collection=run.collection).exclude(unit="")
     }
     board = reverse("collection-page", args=[run.collection.slug]) if scored else ""
     leaves = [(PARAM, leaf) for leaf in flatten(run.metadata).leaves]
@@ -48,7 +49,11 @@ def parameter_lines(run: Run, scored: bool) -> list[ParameterLine]:
         key, name = keys.get((space, leaf.name)), written(space, leaf.name)
         notes = [key.unit if key else "", _interval(run.costs[leaf.name]) if space == COST else ""]
         address = filter_address(board, name, leaf.value) if board and name else ""
-        lines.append(ParameterLine(leaf.name, shown_value(leaf.value), ", ".join(filter(None, notes)), address))
+        lines.append(
+            ParameterLine(
+                leaf.name, shown_value(leaf.value), ", ".join(filter(None, notes)), address
+            )
+        )
     return lines
 
 
@@ -57,7 +62,10 @@ def _interval(cost: Any) -> str:
     if not isinstance(cost, dict):
         return ""
     ends = [shown_value(cost[end]) for end in ("low", "high") if end in cost]
-    parts = [" to ".join(ends) if len(ends) == 2 else "", f"{cost['n']:,} measurements" if "n" in cost else ""]
+    parts = [
+        " to ".join(ends) if len(ends) == 2 else "",
+        f"{cost['n']:,} measurements" if "n" in cost else "",
+    ]
     return ", ".join(filter(None, parts))
 
 
@@ -93,7 +101,9 @@ def changes_since(run: Run, reader: Any, asked: Mapping[str, str]) -> Since | No
         label, named = found[0], str(found[1])
     if named == str(run.pk):
         return None
-    both = read_configurations(collection=run.collection, reader=reader, runs=[str(run.pk)], baseline=named)
+    both = read_configurations(
+        collection=run.collection, reader=reader, runs=[str(run.pk)], baseline=named
+    )
     if both.baseline is None or not both.compared:
         return None
     lines = [ChangeLine(one, *told_apart([one.before, one.after])) for one in both.changes(1)]
@@ -104,6 +114,8 @@ def changes_since(run: Run, reader: Any, asked: Mapping[str, str]) -> Since | No
 
 def _labelled(run: Run, reader: Any) -> tuple[str, UUID] | None:
     """Return name and run of the label that names the baseline of the run's team."""
-    labels = Label.objects.visible_to(reader).filter(collection=run.collection, team=run.team, name__in=_BASELINES)
+    labels = Label.objects.visible_to(reader).filter(
+        collection=run.collection, team=run.team, name__in=_BASELINES
+    )
     found = dict(labels.order_by().values_list("name", "run_id"))
     return next(((name, found[name]) for name in _BASELINES if name in found), None)

@@ -31,7 +31,13 @@ from metrics.pages.parts import (
     status_piece,
 )
 from metrics.pages.shares import share_address
-from metrics.pages.values.curves import RECALL_PARAMETERS, curve_choices, ranks_read, reading_table, recall_choices
+from metrics.pages.values.curves import (
+    RECALL_PARAMETERS,
+    curve_choices,
+    ranks_read,
+    reading_table,
+    recall_choices,
+)
 from metrics.pages.values.lineage import fingerprint_of_lineage, read_lineage
 from metrics.pages.values.parameters import changes_since, parameter_lines
 from metrics.pages.values.summary import read_summary
@@ -55,7 +61,13 @@ from metrics.services.queue.status import detailed_statuses
 from metrics.services.values.common_values import qrels_cautions
 from metrics.services.values.curves_together import read_curves_together
 from metrics.services.values.rankings import Ranking, read_ranking
-from metrics.services.values.values import RunValues, find_evaluation, is_beside, read_values, runs_beside
+from metrics.services.values.values import (
+    RunValues,
+    find_evaluation,
+    is_beside,
+    read_values,
+    runs_beside,
+)
 from metrics.tables import (
     Paging,
     columns_of,
@@ -91,7 +103,12 @@ def _fingerprint(request: HttpRequest, run_id: UUID) -> Fingerprint | None:
     collection = found.collection
     if not sees_scores(request, collection):
         return None
-    said = (of_topics(collection), of_described(collection), of_parameters(collection), of_artifacts(found))
+    said = (
+        of_topics(collection),
+        of_described(collection),
+        of_parameters(collection),
+        of_artifacts(found),
+    )
     groups = tuple((one.pk, one.name) for one in _experiments(request, found))
     beside = (of_notes(found), groups, fingerprint_of_lineage(found, _tree(request, found)))
     return *of_run(found), *of_boards(collection), *said, *beside
@@ -103,7 +120,11 @@ def _experiments(request: HttpRequest, run: Run) -> list[Experiment]:
 
 
 def _tree(request: HttpRequest, run: Run) -> Tree | None:
-    return once(request, ("tree of", run.pk), lambda: read_tree(run, request.user) if has_lineage(run) else None)
+    return once(
+        request,
+        ("tree of", run.pk),
+        lambda: read_tree(run, request.user) if has_lineage(run) else None,
+    )
 
 
 @page
@@ -115,7 +136,9 @@ def _tree(request: HttpRequest, run: Run) -> Tree | None:
 def run_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
     """Show a run: its description, means, values by topic, and charts."""
     run = visible_run(request, run_id)
-    query = shown_without_tags(query_of(request, run.collection), "other", run.collection, request.user)
+    query = shown_without_tags(
+        query_of(request, run.collection), "other", run.collection, request.user
+    )
     context = _about(request, run)
     context |= {
         "lineage": read_lineage(run, _tree(request, run), request.user, context["may_change"]),
@@ -134,16 +157,27 @@ def run_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
         others = runs_beside(evaluation, _OTHERS_NAMED, query["other"])
         context |= {
             "stale": evaluation.is_stale,
-            "other": RunField("other", others, query["other"], more=len(others) >= _OTHERS_NAMED, none="none"),
+            "other": RunField(
+                "other", others, query["other"], more=len(others) >= _OTHERS_NAMED, none="none"
+            ),
             "value_exports": _value_exports(run, query),
-            "share": share_address("run", run=str(run.pk), query=changed({"measures": query.get("measures", "")})[1:]),
+            "share": share_address(
+                "run", run=str(run.pk), query=changed({"measures": query.get("measures", "")})[1:]
+            ),
         }
         status = max(
             fill(context, "values", _values, run, evaluation, query),
             fill(context, "spread", _spread, run, evaluation, query),
             fill(context, "curve", _curve, run, evaluation, query),
             fill(context, "recall", _recall, run, evaluation, query),
-            fill(context, "summary", read_summary, run, evaluation, _kept(query, qrels=evaluation.qrels.version)),
+            fill(
+                context,
+                "summary",
+                read_summary,
+                run,
+                evaluation,
+                _kept(query, qrels=evaluation.qrels.version),
+            ),
         )
     return render(request, "metrics/run.html", context, status=status)
 
@@ -164,7 +198,10 @@ def _value_exports(run: Run, query: Query) -> list[tuple[str, str]]:
     """Return name and address of each other format of the values by topic, with the parameters of the page."""
     asked = changed({name: query.get(name, "") for name in ("measures", "qrels", "scores")})
     names = {"csv": "CSV", "trec_eval": "trec_eval"}
-    files = [(name, reverse("run-values-export", args=[run.pk, kind]) + asked) for kind, name in names.items()]
+    files = [
+        (name, reverse("run-values-export", args=[run.pk, kind]) + asked)
+        for kind, name in names.items()
+    ]
     return [("JSON", reverse("run-values", args=[run.pk]) + asked), *files]
 
 
@@ -172,7 +209,9 @@ def _value_exports(run: Run, query: Query) -> list[tuple[str, str]]:
 def run_status(request: HttpRequest, run_id: UUID) -> HttpResponse:
     """Show the progress of a run."""
     run = visible_run(request, run_id)
-    return status_piece(request, run_subject(run.pk), detailed_statuses([run], request.user)[str(run.pk)])
+    return status_piece(
+        request, run_subject(run.pk), detailed_statuses([run], request.user)[str(run.pk)]
+    )
 
 
 @page
@@ -244,10 +283,14 @@ def _values(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:
     measures = measures_in(query, "measures", run.collection.measures, run.collection.documents)
     sort = parse_measure(query["sort"], run.collection.documents) if query.get("sort") else None
     descending = choice_in(query, "order", ("desc", "asc")) != "asc"
-    paging = Paging(integer_in(query, "offset", 0, 0, MAX_OFFSET), _TOPICS_OF_A_PAGE, evaluation.qrels.topics)
+    paging = Paging(
+        integer_in(query, "offset", 0, 0, MAX_OFFSET), _TOPICS_OF_A_PAGE, evaluation.qrels.topics
+    )
     wanted = list(dict.fromkeys([*measures, *([sort] if sort else [])]))
     values = replace(read_values(evaluation=evaluation, measures=wanted), measures=measures)
-    lines = topic_lines(values, sort, descending, slice(paging.offset, paging.offset + paging.limit))
+    lines = topic_lines(
+        values, sort, descending, slice(paging.offset, paging.offset + paging.limit)
+    )
     named = run.collection.topics.filter(topic_id__in=[line.topic_id for line in lines])
     titles = dict(named.values_list("topic_id", "title"))
     base = reverse("topics-page", args=[run.collection.slug])
@@ -256,7 +299,9 @@ def _values(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:
         "means": _means(values),
         "cautions": [caution.message for caution in qrels_cautions(measures, evaluation.qrels)],
         "lines": [
-            replace(line, title=titles.get(line.topic_id, ""), page=topic_address(base, line.topic_id))
+            replace(
+                line, title=titles.get(line.topic_id, ""), page=topic_address(base, line.topic_id)
+            )
             for line in lines
         ],
         "paging": paging,
@@ -268,7 +313,9 @@ def _means(values: RunValues) -> list[tuple[str, str, Any]]:
     judged, found = len(values.topic_ids), []
     for measure in values.measures:
         cell = mean_cell(measure, values.means[measure.name], judged)
-        aggregate = "" if measure.aggregate_name == "mean" else f"{measure.aggregate_name} over topics"
+        aggregate = (
+            "" if measure.aggregate_name == "mean" else f"{measure.aggregate_name} over topics"
+        )
         aggregate += ", of averaged vectors" if measure.pools else ""
         note = "; ".join(part for part in (aggregate, cell.note) if part)
         found.append((measure.name, measure.definition.name, replace(cell, note=note)))
@@ -277,7 +324,10 @@ def _means(values: RunValues) -> list[tuple[str, str, Any]]:
 
 def _kept(query: Query, **asked: Any) -> dict[str, str]:
     """Return the parameters of a chart's address: the score precision, and those of the request."""
-    return {"scores": query.get("scores", ""), **{name: str(value) for name, value in asked.items() if value}}
+    return {
+        "scores": query.get("scores", ""),
+        **{name: str(value) for name, value in asked.items() if value},
+    }
 
 
 def _drawn(chart: str, run: Run, evaluation: Evaluation, asked: Mapping[str, str]) -> ShownFigure:
@@ -304,7 +354,9 @@ def _curve(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:
     together = read_curves_together(evaluations=[evaluation], query=read)
     measure = together.measure
     asked = _kept(query, measure=measure.name, depth=read.depth, qrels=evaluation.qrels.version)
-    figure = curve_figure(together.curves[0], measure=measure, run=run.tag, confidence=read.confidence)
+    figure = curve_figure(
+        together.curves[0], measure=measure, run=run.tag, confidence=read.confidence
+    )
     figure = Asked(run, evaluation, asked).source_of(figure, measure.name)
     return {
         "measure": measure.name,
@@ -366,4 +418,7 @@ def _of_topic(run: Run, evaluation: Evaluation, topic_id: str) -> list[tuple[str
     measures = measures_in({}, "measures", run.collection.measures, run.collection.documents)
     values = read_values(evaluation=evaluation, measures=measures)
     place = values.topic_ids.index(topic_id)
-    return [(measure.name, figure(measure, float(values.vectors[measure.name][place]))) for measure in measures]
+    return [
+        (measure.name, figure(measure, float(values.vectors[measure.name][place])))
+        for measure in measures
+    ]

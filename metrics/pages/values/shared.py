@@ -33,22 +33,31 @@ def _found(link: ShareLink) -> tuple[Run, Evaluation, list[Measure]]:
     if run is None:
         raise NotFound("what this link opened is not there any more")
     run.check_sound()
-    measures = measures_in(parameters_of_link(link), "measures", run.collection.measures, run.collection.documents)
+    measures = measures_in(
+        parameters_of_link(link), "measures", run.collection.measures, run.collection.documents
+    )
     return run, find_evaluation(run=run), measures
 
 
 def page(link: ShareLink, given: Mapping[str, str]) -> tuple[dict[str, Any], int]:
     run, evaluation, measures = _found(link)
     values = read_values(evaluation=evaluation, measures=measures)
-    paging = Paging(integer_in(given, "offset", 0, 0, MAX_OFFSET), _TOPICS_OF_A_PAGE, evaluation.qrels.topics)
+    paging = Paging(
+        integer_in(given, "offset", 0, 0, MAX_OFFSET), _TOPICS_OF_A_PAGE, evaluation.qrels.topics
+    )
     judged = len(values.topic_ids)
     context: dict[str, Any] = {
         "run": run,
         "evaluation": evaluation,
         "stale": evaluation.is_stale,
-        "means": [(measure.name, mean_cell(measure, values.means[measure.name], judged)) for measure in measures],
+        "means": [
+            (measure.name, mean_cell(measure, values.means[measure.name], judged))
+            for measure in measures
+        ],
         "measures": [measure.name for measure in measures],
-        "lines": topic_lines(values, None, True, slice(paging.offset, paging.offset + paging.limit)),
+        "lines": topic_lines(
+            values, None, True, slice(paging.offset, paging.offset + paging.limit)
+        ),
         "paging": paging,
     }
     for name in _CHARTS:

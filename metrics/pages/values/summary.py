@@ -51,14 +51,24 @@ def read_summary(run: Run, evaluation: Evaluation, asked: dict[str, str]) -> Sum
     """Return the figures of one evaluation; `asked` are the parameters that select it."""
     means = read_values(evaluation=evaluation, measures=[*OFFICIAL.values()]).means
     lines = {
-        name: SummaryLine(_words(name, measure), name, measure.definition.name, figure(measure, means[measure.name][0]))
+        name: SummaryLine(
+            _words(name, measure),
+            name,
+            measure.definition.name,
+            figure(measure, means[measure.name][0]),
+        )
         for name, measure in OFFICIAL.items()
     }
     counts = [line for name, line in lines.items() if name.startswith("num_")]
     averages = [line for name, line in lines.items() if name in _WORDS and line not in counts]
     recall = [line for name, line in lines.items() if name.startswith("iprec_at_recall_")]
     ranks = [line for name, line in lines.items() if name.startswith("P_")]
-    parts = [("Counts", counts), ("Averages", averages), ("Precision at recall", recall), ("Precision at ranks", ranks)]
+    parts = [
+        ("Counts", counts),
+        ("Averages", averages),
+        ("Precision at recall", recall),
+        ("Precision at ranks", ranks),
+    ]
     address = reverse("run-values-export", args=[run.pk, "trec_eval"])
     return Summary(parts, address + changed({**asked, "measures": ",".join(OFFICIAL)}))
 
@@ -66,4 +76,6 @@ def read_summary(run: Run, evaluation: Evaluation, asked: dict[str, str]) -> Sum
 def _words(name: str, measure: Measure) -> str:
     if name in _WORDS:
         return _WORDS[name]
-    return f"recall {measure.cutoff:.1f}" if name.startswith("iprec") else f"rank {measure.cutoff:,}"
+    return (
+        f"recall {measure.cutoff:.1f}" if name.startswith("iprec") else f"rank {measure.cutoff:,}"
+    )

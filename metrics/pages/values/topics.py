@@ -32,7 +32,11 @@ _HEADINGS = (
     ("difficulty", "Mean", "of all runs"),
     ("best", "Best", "the best run's value"),
     ("spread", "Spread", "standard deviation of the runs"),
-    ("disagreement", "Disagreement", "share of the pairs of runs in the other order than on the leaderboard"),
+    (
+        "disagreement",
+        "Disagreement",
+        "share of the pairs of runs in the other order than on the leaderboard",
+    ),
 )
 # The width of what is drawn in a cell.
 _WIDTH = 90.0
@@ -92,7 +96,9 @@ class Scale:
 
 
 def _scale(values: TopicValues) -> Scale:
-    ends = [float(value) for value in (*values.table.best, *values.table.worst) if not math.isnan(value)]
+    ends = [
+        float(value) for value in (*values.table.best, *values.table.worst) if not math.isnan(value)
+    ]
     low, high = min([0.0, *ends]), max([0.0, *ends])
     return Scale(low, 1.0 if 0 < high <= 1 else high or 1.0)
 
@@ -186,7 +192,8 @@ def _listed(collection: Collection, offset: int) -> dict[str, Any]:
     names = collection.topics.order_by("position").values_list("topic_id", "title")
     return {
         "listed": [
-            (name, title, topic_address(base, name)) for name, title in names[offset : offset + _ROWS_OF_A_PAGE]
+            (name, title, topic_address(base, name))
+            for name, title in names[offset : offset + _ROWS_OF_A_PAGE]
         ],
         "paging": Paging(offset, _ROWS_OF_A_PAGE, names.count()),
     }
@@ -216,7 +223,9 @@ class RunLine:
     ranking: str
 
 
-def _one_topic(request: HttpRequest, collection: Collection, query: Query, topic_id: str) -> HttpResponse:
+def _one_topic(
+    request: HttpRequest, collection: Collection, query: Query, topic_id: str
+) -> HttpResponse:
     """Show a topic that is listed or, to readers who see what depends on the judgements, judged."""
     text = collection.topics.filter(topic_id=topic_id).first()
     scored = can_see_scores(request.user, collection)
@@ -232,7 +241,11 @@ def _one_topic(request: HttpRequest, collection: Collection, query: Query, topic
         "known": tested_measures(collection),
         "topic_id": topic_id,
         "text": text,
-        "fields": [(name.replace("_", " ").capitalize(), value) for name, value in text.fields.items()] if text else [],
+        "fields": [
+            (name.replace("_", " ").capitalize(), value) for name, value in text.fields.items()
+        ]
+        if text
+        else [],
         "scored": scored,
         "qrels": qrels,
     }
@@ -245,29 +258,43 @@ def _one_topic(request: HttpRequest, collection: Collection, query: Query, topic
 
 def _runs(collection: Collection, query: Query, topic_id: str) -> dict[str, Any]:
     """Return what every run reaches on a topic, best first, and how difficult it is beside the others."""
-    asked = topics_query({**query, "sort": "", "order": "", "limit": str(_ROWS_OF_A_PAGE)}, collection)
+    asked = topics_query(
+        {**query, "sort": "", "order": "", "limit": str(_ROWS_OF_A_PAGE)}, collection
+    )
     values = read_topic_values(collection=collection, measure=asked.measure, scores=asked.scores)
     topic, table = values.topic_ids.index(topic_id), values.table
     ranks, reached = values.ranks_on(topic), values.values[:, topic].tolist()
     last, scale = len(ranks) + 1, _scale(values)
     order = sorted(range(len(ranks)), key=lambda row: ranks[row] or last)
-    asks = urlencode({"topic": topic_id, **({"scores": query["scores"]} if query.get("scores") else {})})
+    asks = urlencode(
+        {"topic": topic_id, **({"scores": query["scores"]} if query.get("scores") else {})}
+    )
 
     def line(row: int) -> RunLine:
         run, value = values.runs[row], reached[row]
         mean = NOTHING if run.mean is None else figure(values.measure, run.mean)
         ranking = f"{reverse('ranking-page', args=[run.id])}?{asks}"
-        return RunLine(ranks[row], run, figure(values.measure, value), scale.bar(value), mean, ranking)
+        return RunLine(
+            ranks[row], run, figure(values.measure, value), scale.bar(value), mean, ranking
+        )
 
     base = reverse("topics-page", args=[collection.slug])
-    neighbours = (values.topic_ids[topic - 1] if topic else None, *values.topic_ids[topic + 1 : topic + 2], None)
+    neighbours = (
+        values.topic_ids[topic - 1] if topic else None,
+        *values.topic_ids[topic + 1 : topic + 2],
+        None,
+    )
     return {
         "values": values,
         "cautions": [caution.message for caution in values.cautions],
         "lines": [line(row) for row in order[asked.offset : asked.offset + asked.limit]],
         "paging": Paging(asked.offset, asked.limit, len(order)),
         "numbers": [
-            ("Mean of the runs", _value(float(table.mean[topic])), f"of {table.runs[topic]:,} with a value"),
+            (
+                "Mean of the runs",
+                _value(float(table.mean[topic])),
+                f"of {table.runs[topic]:,} with a value",
+            ),
             (
                 "Difficulty",
                 f"{values.order('difficulty').index(topic) + 1:,}",
@@ -283,7 +310,9 @@ def _runs(collection: Collection, query: Query, topic_id: str) -> dict[str, Any]
             ),
         ],
         "zero": scale.place(float(table.mean[topic])) if table.runs[topic] else "",
-        "neighbours": [(name, topic_address(base, name)) if name else None for name in neighbours[:2]],
+        "neighbours": [
+            (name, topic_address(base, name)) if name else None for name in neighbours[:2]
+        ],
     }
 
 
@@ -294,7 +323,13 @@ def _judged(collection: Collection, qrels: Qrels, topic_id: str) -> dict[str, An
     return {
         "judged": judged,
         "levels": [
-            (level, str(labels.get(str(level), "")), level_class(level), count, f"{count / total:.1%}")
+            (
+                level,
+                str(labels.get(str(level), "")),
+                level_class(level),
+                count,
+                f"{count / total:.1%}",
+            )
             for level, count in judged.levels
         ],
         "documents": [

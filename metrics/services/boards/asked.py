@@ -61,8 +61,14 @@ class Among:
             found.append(place._replace(rank=rank))
         return found
 
-    def compared(self, ranked: list[tuple[int, float]], runs: dict[int, UUID]) -> list[tuple[int, float]]:
-        return [pair for pair in ranked if runs[pair[0]] not in self.beside or runs[pair[0]] == self.against]
+    def compared(
+        self, ranked: list[tuple[int, float]], runs: dict[int, UUID]
+    ) -> list[tuple[int, float]]:
+        return [
+            pair
+            for pair in ranked
+            if runs[pair[0]] not in self.beside or runs[pair[0]] == self.against
+        ]
 
 
 @dataclass(frozen=True)
@@ -89,14 +95,20 @@ class BoardQuery:
     @property
     def all_shown(self) -> bool:
         """Return whether every run of the leaderboard has a row."""
-        return not self.filter and self.versions == ALL and not (self.among and self.among.shown is not None)
+        return (
+            not self.filter
+            and self.versions == ALL
+            and not (self.among and self.among.shown is not None)
+        )
 
 
 def active_qrels(collection: Collection) -> Qrels:
     """Return the active judgements; NotFound if none are active."""
     qrels = collection.active_qrels
     if qrels is None:
-        raise NotFound(f"collection {collection.slug} has no active judgements yet", code="no_active_qrels")
+        raise NotFound(
+            f"collection {collection.slug} has no active judgements yet", code="no_active_qrels"
+        )
     return qrels
 
 
@@ -129,29 +141,50 @@ class AskedBoard:
         query, seen = self.query, self.roster.seen
         if seen is None:
             return self._read_order()
-        key = seen, query.sort.name, query.descending, query.versions == LATEST, self.collection.documents
-        found: FairOrder = ORDERS.of(key, self._read_order, lambda order: len(order.keys) + len(order.below))
+        key = (
+            seen,
+            query.sort.name,
+            query.descending,
+            query.versions == LATEST,
+            self.collection.documents,
+        )
+        found: FairOrder = ORDERS.of(
+            key, self._read_order, lambda order: len(order.keys) + len(order.below)
+        )
         return found
 
     def _read_order(self) -> FairOrder:
         sort, keys = self.query.sort, self.roster.keys
         if self.query.versions == LATEST:
-            keys = np.array([pk for pk, run in self.runs.items() if self.lineup.keeps(run)], np.int64)
+            keys = np.array(
+                [pk for pk, run in self.runs.items() if self.lineup.keeps(run)], np.int64
+            )
         means, topics = self._means(keys)
         lower = not self.query.descending
         return order_fairly(
-            keys, means, topics, self.qrels.topics, lambda asked: covered_topics(asked, sort), lower_first=lower
+            keys,
+            means,
+            topics,
+            self.qrels.topics,
+            lambda asked: covered_topics(asked, sort),
+            lower_first=lower,
         )
 
     def _means(self, keys: Ints) -> tuple[Floats, Ints]:
         """Return the mean of each evaluation, NaN where there is none, and the number of its topics."""
-        sort, means, topics = self.query.sort, np.full(len(keys), np.nan), np.zeros(len(keys), np.int64)
+        sort, means, topics = (
+            self.query.sort,
+            np.full(len(keys), np.nan),
+            np.zeros(len(keys), np.int64),
+        )
         current = Evaluation.objects.counting(Q(qrels=self.qrels), self.scores).evaluated()
         rows = MetricVector.objects.filter(evaluation__in=current, measure=sort.name)
         if len(keys) and keys.max() - keys.min() < _DENSE * len(keys):
             # Nearly all between them are theirs: one piece of the index is read faster than one key after another.
             low, high = int(keys.min()), int(keys.max())
-            rows = MetricVector.objects.filter(evaluation__gte=low, evaluation__lte=high, measure=sort.name)
+            rows = MetricVector.objects.filter(
+                evaluation__gte=low, evaluation__lte=high, measure=sort.name
+            )
         known, stored, covered = stored_means(rows, sort.name, self.qrels.pk)
         sorter = np.argsort(known)
         place = np.searchsorted(known, keys, sorter=sorter)
@@ -174,7 +207,11 @@ class AskedBoard:
         which = self.query.versions
         if which == ALL:
             return Lineup({}, [], which)
-        order = [pk for pk, _ in (*self.order.ranked, *self.order.below)] if which == BEST else self.runs
+        order = (
+            [pk for pk, _ in (*self.order.ranked, *self.order.below)]
+            if which == BEST
+            else self.runs
+        )
         return Lineup(read_versions(self.collection), [(pk, self.runs[pk]) for pk in order], which)
 
     @property
@@ -217,6 +254,10 @@ class AskedBoard:
         return once_in_snapshot(("shown", *key), self._read_shown_names)
 
     def _read_shown_names(self) -> list[str]:
-        names = self.shown.order_by().annotate(name=Cast("pk", TextField())).values_list("name", flat=True)
+        names = (
+            self.shown.order_by()
+            .annotate(name=Cast("pk", TextField()))
+            .values_list("name", flat=True)
+        )
         # A database takes longer to put ten thousand of them in order.
         return sorted(names)

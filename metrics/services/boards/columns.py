@@ -162,16 +162,30 @@ def places_of(column: ShownColumn, collection: Collection) -> Mapping[str, int]:
     if column.space == LABEL:
         labels = Label.objects.filter(collection=collection).order_by("-name")
         # The first of several names is the last one read.
-        return _in_order([dict(labels.annotate(run_name=Cast("run", TextField())).values_list("run_name", "name"))])
-    runs = Run.objects.filter(collection=collection).annotate(name=Cast("pk", TextField())).order_by()
+        return _in_order(
+            [
+                dict(
+                    labels.annotate(run_name=Cast("run", TextField())).values_list(
+                        "run_name", "name"
+                    )
+                )
+            ]
+        )
+    runs = (
+        Run.objects.filter(collection=collection).annotate(name=Cast("pk", TextField())).order_by()
+    )
     return _in_order([dict(runs.values_list("name", "created_at"))])
 
 
 def _values_of_key(key: int) -> list[dict[str, Any]]:
     """Return the values of a parameter or cost, of each kind: of ten thousand runs faster than by way of their
     evaluations."""
-    rows = Parameter.objects.filter(key=key).annotate(name=Cast("owner__run", TextField())).order_by()
-    return [dict(rows.filter(**{f"{kind}__isnull": False}).values_list("name", kind)) for kind in KINDS]
+    rows = (
+        Parameter.objects.filter(key=key).annotate(name=Cast("owner__run", TextField())).order_by()
+    )
+    return [
+        dict(rows.filter(**{f"{kind}__isnull": False}).values_list("name", kind)) for kind in KINDS
+    ]
 
 
 def _in_order(values: Iterable[Mapping[str, Any]]) -> dict[str, int]:

@@ -70,12 +70,16 @@ class Board:
     evaluations: QuerySet[Evaluation] | None = None
 
 
-def visible_board(collection: Collection, reader: Any, qrels: Qrels | None = None, scores: str | None = None) -> Board:
+def visible_board(
+    collection: Collection, reader: Any, qrels: Qrels | None = None, scores: str | None = None
+) -> Board:
     """Return the board of a reader; without judgements there are no means."""
     runs = Run.objects.visible_to(reader).filter(collection=collection).order_by()
     if qrels is None:
         return Board(collection, runs)
-    return Board(collection, runs, Evaluation.objects.current(qrels, scores or collection.scores).evaluated())
+    return Board(
+        collection, runs, Evaluation.objects.current(qrels, scores or collection.scores).evaluated()
+    )
 
 
 def visible_keys(board: Board, space: str | None = None) -> QuerySet[ParameterKey]:
@@ -83,16 +87,22 @@ def visible_keys(board: Board, space: str | None = None) -> QuerySet[ParameterKe
     keys = ParameterKey.objects.filter(collection=board.collection)
     own = _of(board.runs).filter(key=OuterRef("pk"))
     there = (Exists(own.filter(**{f"{kind}__isnull": False})) for kind in KINDS)
-    return (keys.filter(space=space) if space else keys).filter(reduce(or_, (Q(one) for one in there)))
+    return (keys.filter(space=space) if space else keys).filter(
+        reduce(or_, (Q(one) for one in there))
+    )
 
 
 def find_key(board: Board, space: str, name: str, where: str) -> ParameterKey:
     """Return a key that a visible run has. Raise InvalidInput with near names otherwise; `where` begins the message."""
     asked = ("key", board.collection.pk, space, name)
     key = once_until_changed(asked, lambda: _key_with_kinds(board.collection, space, name))
-    if key and any(getattr(key, f"first_{kind}") and _is_seen(board, key.pk, kind) for kind in KINDS):
+    if key and any(
+        getattr(key, f"first_{kind}") and _is_seen(board, key.pk, kind) for kind in KINDS
+    ):
         return key
-    raise InvalidInput(f"{where}{_unknown(board, space, name)}", code="bad_filter", pointer="filter")
+    raise InvalidInput(
+        f"{where}{_unknown(board, space, name)}", code="bad_filter", pointer="filter"
+    )
 
 
 def _key_with_kinds(collection: Collection, space: str, name: str) -> ParameterKey | None:
@@ -101,7 +111,11 @@ def _key_with_kinds(collection: Collection, space: str, name: str) -> ParameterK
     # the first one.
     own = Parameter.objects.filter(key=OuterRef("pk"))
     first = {f"first_{kind}": Subquery(_having_kind(own, kind).values("pk")[:1]) for kind in KINDS}
-    return ParameterKey.objects.filter(collection=collection, space=space, name=name).annotate(**first).first()
+    return (
+        ParameterKey.objects.filter(collection=collection, space=space, name=name)
+        .annotate(**first)
+        .first()
+    )
 
 
 def _is_seen(board: Board, key: int, kind: str) -> bool:
@@ -150,20 +164,28 @@ def bound(condition: Condition, board: Board) -> Condition:
     texts as numbers, and for a measure that is not stored."""
     where = f"filter, character {condition.at}: "
     if condition.space == MEASURE:
-        return Condition(MEASURE, _stored_measure(board, condition.key, where), condition.sign, condition.values)
+        return Condition(
+            MEASURE, _stored_measure(board, condition.key, where), condition.sign, condition.values
+        )
     name = canonical_name(condition.key) if condition.space == PARAM else condition.key
     key = find_key(board, condition.space, name, where)
-    numeric = condition.sign in ("<", "<=", ">", ">=", "..") and not isinstance(condition.values[0], date)
+    numeric = condition.sign in ("<", "<=", ">", ">=", "..") and not isinstance(
+        condition.values[0], date
+    )
     if numeric and not _is_seen(board, key.pk, "number"):
         texts = _rows(key.pk, "folded", board.runs).count()
         booleans = _rows(key.pk, "boolean", board.runs).count()
         kind = "text" if not booleans else "true or false" if not texts else "text, true or false"
         sign = "a range" if condition.sign == ".." else condition.sign
         total = texts + booleans
-        subject = f"all {total:,} values of {name} are" if total > 1 else f"the only value of {name} is"
+        subject = (
+            f"all {total:,} values of {name} are" if total > 1 else f"the only value of {name} is"
+        )
         message = f"{where}{subject} {kind}; {sign} compares numbers"
         raise InvalidInput(message, code="bad_filter", pointer="filter")
-    return Condition(condition.space, name, condition.sign, condition.values, condition.at, (key.pk,))
+    return Condition(
+        condition.space, name, condition.sign, condition.values, condition.at, (key.pk,)
+    )
 
 
 def _stored_measure(board: Board, text: str, where: str) -> str:
@@ -173,7 +195,9 @@ def _stored_measure(board: Board, text: str, where: str) -> str:
         name = text
     stored: list[str] = board.collection.measures
     if name not in stored:
-        message = f"measure:{text[:60]} is not stored for this collection; stored are {', '.join(stored)}"
+        message = (
+            f"measure:{text[:60]} is not stored for this collection; stored are {', '.join(stored)}"
+        )
         raise InvalidInput(f"{where}{message}", code="bad_filter", pointer="filter")
     return name
 
@@ -182,11 +206,17 @@ def question(condition: Condition, evaluations: QuerySet[Evaluation] | None) -> 
     """Return the condition on runs; `evaluations` are those whose means count."""
     if condition.space == MEASURE:
         means = MetricVector.objects.filter(measure=condition.key, mean__isnull=False)
-        means = means.filter(evaluation__in=Evaluation.objects.none() if evaluations is None else evaluations)
+        means = means.filter(
+            evaluation__in=Evaluation.objects.none() if evaluations is None else evaluations
+        )
         asked = _numbers(condition, "mean")
         return Q(pk__in=means.filter(asked).values("evaluation__run"))
     keys = condition.key_ids
-    rows = Parameter.objects.filter(key=keys[0]) if len(keys) == 1 else Parameter.objects.filter(key__in=keys)
+    rows = (
+        Parameter.objects.filter(key=keys[0])
+        if len(keys) == 1
+        else Parameter.objects.filter(key__in=keys)
+    )
     if condition.sign in ("", "!="):
         there = reduce(or_, (_having(rows.filter(**{f"{kind}__isnull": False})) for kind in KINDS))
         return there & ~_equal(condition.values, rows) if condition.sign else there
@@ -221,7 +251,11 @@ def _close(value: float, column: str) -> Q:
 
 def _numbers(condition: Condition, column: str) -> Q:
     """Return the condition on a column of numbers that are set."""
-    numbers = [value for value in condition.values if isinstance(value, float) and not isinstance(value, bool)]
+    numbers = [
+        value
+        for value in condition.values
+        if isinstance(value, float) and not isinstance(value, bool)
+    ]
     if condition.sign == "":
         return Q(**{f"{column}__isnull": False})
     if condition.sign in ("=", "!="):

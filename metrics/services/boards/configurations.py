@@ -105,7 +105,10 @@ def known_by(value: Value | None) -> Hashable:
     if isinstance(value, bool):
         return ("boolean", value)
     whole = int(value) if value == int(value) else None
-    return ("number", whole if whole is not None and abs(whole) < _EXACT else f"{value:.{_DIGITS}g}")
+    return (
+        "number",
+        whole if whole is not None and abs(whole) < _EXACT else f"{value:.{_DIGITS}g}",
+    )
 
 
 def told_value(value: Value) -> str:
@@ -139,7 +142,9 @@ def read_configurations(
     names = sorted(set().union(*values))
     _check_size(len(chosen), len(names), values)
     keys = ParameterKey.objects.filter(collection=collection, space=PARAM)
-    known = {name: rest for name, *rest in keys.order_by().values_list("name", "unit", "note", "role")}
+    known = {
+        name: rest for name, *rest in keys.order_by().values_list("name", "unit", "note", "role")
+    }
     plain = ("", "", ParameterKey.Role.SETTING)
     found = []
     for name in names:
@@ -157,20 +162,33 @@ def read_configurations(
     )
 
 
-def _chosen(collection: Collection, reader: Any, runs: Sequence[str], filter: str, baseline: str | None) -> list[Run]:
+def _chosen(
+    collection: Collection, reader: Any, runs: Sequence[str], filter: str, baseline: str | None
+) -> list[Run]:
     """Return the runs, the baseline first: the others in the order named, or of submission."""
-    seen = Run.objects.visible_to(reader).filter(collection=collection).select_related("team").defer(*_LONG)
+    seen = (
+        Run.objects.visible_to(reader)
+        .filter(collection=collection)
+        .select_related("team")
+        .defer(*_LONG)
+    )
     chosen = _named(seen, [baseline] if baseline else [], collection, "baseline")
     if runs:
         named = [run for run in dict.fromkeys(runs) if run != baseline]
         if len(chosen) + len(named) > MAX_RUNS:
-            raise InvalidInput(f"{len(chosen) + len(named)} runs; {_BOUNDS}", code="too_many_runs", pointer="runs")
+            raise InvalidInput(
+                f"{len(chosen) + len(named)} runs; {_BOUNDS}", code="too_many_runs", pointer="runs"
+            )
         chosen += _named(seen, named, collection, "runs")
     else:
-        matched = matching_runs(collection, filter, reader, seen).exclude(pk__in=[run.pk for run in chosen])
+        matched = matching_runs(collection, filter, reader, seen).exclude(
+            pk__in=[run.pk for run in chosen]
+        )
         chosen += matched.order_by("created_at", "pk")[: MAX_RUNS + 1 - len(chosen)]
         if len(chosen) > MAX_RUNS:
-            message = f"more than {MAX_RUNS} runs; name some with runs=, or select fewer with filter="
+            message = (
+                f"more than {MAX_RUNS} runs; name some with runs=, or select fewer with filter="
+            )
             raise InvalidInput(message, code="too_many_runs", pointer="filter")
     if len(chosen) < MIN_RUNS:
         message = f"{len(chosen) or 'no'} run{'s' * (len(chosen) != 1)}; {_BOUNDS}"
@@ -192,7 +210,9 @@ def _check_size(runs: int, names: int, values: Iterable[dict[str, Value]]) -> No
     if runs * names > MAX_VALUES:
         message = f"{names:,} parameters of {runs} runs; at most {MAX_VALUES:,} values are compared: name fewer runs"
         raise InvalidInput(message, code="too_many_values", pointer="runs")
-    characters = sum(len(value) for one in values for value in one.values() if isinstance(value, str))
+    characters = sum(
+        len(value) for one in values for value in one.values() if isinstance(value, str)
+    )
     if characters > MAX_CHARACTERS:
         message = f"texts of {characters:,} characters; at most {MAX_CHARACTERS:,} are compared: name fewer runs"
         raise InvalidInput(message, code="too_many_values", pointer="runs")

@@ -88,7 +88,9 @@ class FilterField:
     ask: Callable[[str, Any], Q]
 
 
-def filtered(runs: QuerySet[Any], term: Term, reader: Any, evaluations: QuerySet[Any] | None = None) -> QuerySet[Any]:
+def filtered(
+    runs: QuerySet[Any], term: Term, reader: Any, evaluations: QuerySet[Any] | None = None
+) -> QuerySet[Any]:
     """Return the rows of `runs_with_states` that the filter shows to this reader; its conditions are those of
     `with_keys`, and `evaluations` are those whose means count."""
     return runs.filter(_question(term, reader, evaluations))
@@ -204,7 +206,9 @@ _LABEL = re.compile(rf"(?:[a-z0-9_-]+/)?{NAME_RULE}")
 def _labelled(text: str, reader: Any) -> Q:
     """Match runs that a label of this name names; of one team where it is written as team/name."""
     slug, _, name = text.rpartition("/")
-    named = Label.objects.visible_to(reader).filter(name=name, **({"team__slug": slug} if slug else {}))
+    named = Label.objects.visible_to(reader).filter(
+        name=name, **({"team__slug": slug} if slug else {})
+    )
     return Q(pk__in=named.values("run"))
 
 
@@ -214,7 +218,9 @@ _EXPERIMENT = re.compile(rf"(?:[A-Za-z0-9_-]+/)?{SLUG_RULE}")
 def _grouped(text: str, reader: Any) -> Q:
     """Match runs of experiments of this short name that the reader sees; of one team where it is team/name."""
     team, _, slug = text.rpartition("/")
-    named = Experiment.objects.visible_to(reader).filter(slug=slug, **({"team__slug": team} if team else {}))
+    named = Experiment.objects.visible_to(reader).filter(
+        slug=slug, **({"team__slug": team} if team else {})
+    )
     return Q(pk__in=ExperimentRun.objects.filter(experiment__in=named).values("run"))
 
 
@@ -225,7 +231,9 @@ def _made_from(text: str, reader: Any) -> Q:
         named = edges.filter(parent=UUID(text))
     except ValueError:
         slug, _, tag = text.rpartition("/")
-        named = edges.filter(parent__tag__whole=tag, **({"parent__team__slug": slug} if slug else {}))
+        named = edges.filter(
+            parent__tag__whole=tag, **({"parent__team__slug": slug} if slug else {})
+        )
     return Q(pk__in=named.values("child"))
 
 
@@ -248,7 +256,9 @@ def _of_version(text: str, _reader: Any) -> Q:
     """Match versions of this number, or those without a later one in their collection."""
     if text != LATEST:
         return Q(version=int(text))
-    same = Run.objects.filter(system=OuterRef("system"), collection=OuterRef("collection"), deleted_at=None)
+    same = Run.objects.filter(
+        system=OuterRef("system"), collection=OuterRef("collection"), deleted_at=None
+    )
     return Q(system__isnull=False) & ~Q(Exists(same.filter(version__gt=OuterRef("version"))))
 
 
@@ -256,19 +266,27 @@ _DAY = "a date such as 2026-01-31"
 FIELDS: dict[str, FilterField] = {
     # Only the team's short name is searched: the full name is on no public page, and a search could be used to guess
     # it.
-    "team": FilterField("the short name of a team", str, lambda text, _reader: Q(team__slug__whole=text)),
+    "team": FilterField(
+        "the short name of a team", str, lambda text, _reader: Q(team__slug__whole=text)
+    ),
     "tag": FilterField("a part of a tag", str, lambda text, _reader: Q(tag__somewhere=text)),
     "status": FilterField(
-        f"one of {', '.join(BOARD_STATES)}", _read_choice(*BOARD_STATES), lambda state, _reader: Q(board_state=state)
+        f"one of {', '.join(BOARD_STATES)}",
+        _read_choice(*BOARD_STATES),
+        lambda state, _reader: Q(board_state=state),
     ),
     "after": FilterField(_DAY, _read_date, lambda day, _reader: Q(created_at__gte=_midnight(day))),
     "before": FilterField(_DAY, _read_date, lambda day, _reader: Q(created_at__lt=_midnight(day))),
     "label": FilterField(
-        "a label, as main or team/main", lambda text: text if _LABEL.fullmatch(text) else None, _labelled
+        "a label, as main or team/main",
+        lambda text: text if _LABEL.fullmatch(text) else None,
+        _labelled,
     ),
     "own": FilterField("yes or no", _read_choice("yes", "no"), _own),
     "has": FilterField(
-        f"one of {', '.join(_HAVING)}", _read_choice(*_HAVING), lambda value, reader: _HAVING[value](reader)
+        f"one of {', '.join(_HAVING)}",
+        _read_choice(*_HAVING),
+        lambda value, reader: _HAVING[value](reader),
     ),
     "experiment": FilterField(
         "the short name of an experiment, as study or team/study",

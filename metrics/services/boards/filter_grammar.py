@@ -141,7 +141,11 @@ class _Parser:
 
     def _ends(self) -> bool:
         self._take(_BLANKS)
-        return self._at == len(self._text) or self._text[self._at] == ")" or bool(_OR.match(self._text, self._at))
+        return (
+            self._at == len(self._text)
+            or self._text[self._at] == ")"
+            or bool(_OR.match(self._text, self._at))
+        )
 
     def _term(self) -> Term:
         if self._text[self._at] != "-":
@@ -158,7 +162,9 @@ class _Parser:
             return self._group()
         self._count()
         if field := _FIELD.match(self._text, self._at):
-            return self._condition(field[1]) if field[1].lower() in SPACES else self._field(field[1])
+            return (
+                self._condition(field[1]) if field[1].lower() in SPACES else self._field(field[1])
+            )
         if compared := _COMPARED.match(self._text, self._at):
             raise self._problem(_instead_of(compared))
         word = _WORD.match(self._text, self._at)
@@ -185,7 +191,9 @@ class _Parser:
             near = closest(name, (*FIELDS, *SPACES))
             known = f"fields are {', '.join(f'{known}:' for known in (*FIELDS, *SPACES))}"
             told = f"did you mean {near}:? Text" if near else f"{known}; text"
-            raise self._problem(f"there is no field {written[:40]}: here; {told} with a colon needs quotes")
+            raise self._problem(
+                f"there is no field {written[:40]}: here; {told} with a colon needs quotes"
+            )
         self._at += len(written) + 1
         values = [self._field_value(name)]
         while self._at < len(self._text) and self._text[self._at] == ",":
@@ -201,18 +209,26 @@ class _Parser:
         found = (_PHRASE if phrase else PLAIN_KEY).match(self._text, self._at)
         key = (found[1] if phrase else found[0]).strip() if found else ""
         if found is None or not key:
-            raise self._problem(f"{space}: needs the name of {_KEYS.get(space, 'a cost, such as cost:latency_ms<20')}")
+            raise self._problem(
+                f"{space}: needs the name of {_KEYS.get(space, 'a cost, such as cost:latency_ms<20')}"
+            )
         self._at = found.end()
         sign_at, signed = self._at, _SIGN.match(self._text, self._at)
         if signed is None:
             if not re.match(r"[\s)]|$", self._text[self._at :]):
-                raise self._problem("a comparison such as >0.9 or a blank stands here; other characters need quotes")
+                raise self._problem(
+                    "a comparison such as >0.9 or a blank stands here; other characters need quotes"
+                )
             return Condition(space, key, at=start)
         sign, self._at = signed[0], signed.end()
         if re.match(r"[=<>!]", self._text[self._at :]):
             raise self._problem(f"after {sign} stands a value", sign_at)
         bounded = sign not in ("=", "!=")
-        needs = f"{sign} needs a number or a date such as 2026-01-31" if bounded else f"{sign} needs a value"
+        needs = (
+            f"{sign} needs a number or a date such as 2026-01-31"
+            if bounded
+            else f"{sign} needs a value"
+        )
         if not _VALUE.match(self._text, self._at) and not self._text.startswith('"', self._at):
             raise self._problem(needs, sign_at)
         texts = [self._quotable(needs)]
@@ -223,12 +239,19 @@ class _Parser:
         if len(texts) > 1 and any(not quoted and _is_range(text) for text, quoted in texts):
             raise self._problem("a range stands alone: write param:k=1..2 OR param:k=4", sign_at)
         text, quoted = texts[0]
-        bounds = [None if quoted else _bound_of(part) for part in (text.split("..", 1) if sign == "=" else [text])]
+        bounds = [
+            None if quoted else _bound_of(part)
+            for part in (text.split("..", 1) if sign == "=" else [text])
+        ]
         if len(texts) == 1 and (bounded or len(bounds) == 2) and None not in bounds:
-            return self._bounded(space, key, ".." if len(bounds) == 2 else sign, bounds, start, sign_at)
+            return self._bounded(
+                space, key, ".." if len(bounds) == 2 else sign, bounds, start, sign_at
+            )
         if bounded:
             raise self._problem(needs, sign_at)
-        values = tuple(dict.fromkeys((type(value), value) for value in (_value_of(*one) for one in texts)))
+        values = tuple(
+            dict.fromkeys((type(value), value) for value in (_value_of(*one) for one in texts))
+        )
         if space != PARAM and any(kind is not float for kind, _ in values):
             raise self._problem(f"a {space} is a number; {sign} needs one such as 0.5", sign_at)
         return Condition(space, key, sign, tuple(value for _, value in values), start)
@@ -289,4 +312,6 @@ class _Parser:
 
     def _problem(self, what: str, at: int | None = None) -> InvalidInput:
         place = (self._at if at is None else at) + 1
-        return InvalidInput(f"filter, character {place}: {what}", code="bad_filter", pointer="filter")
+        return InvalidInput(
+            f"filter, character {place}: {what}", code="bad_filter", pointer="filter"
+        )

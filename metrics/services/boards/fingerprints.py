@@ -120,7 +120,12 @@ def of_described(collection: Collection) -> Fingerprint:
 
 def of_judgements(collection: Collection) -> Fingerprint | None:
     """Return the fingerprint of the active version."""
-    return Qrels.objects.filter(collection=collection, active=True).order_by().values_list("pk", "version").first()
+    return (
+        Qrels.objects.filter(collection=collection, active=True)
+        .order_by()
+        .values_list("pk", "version")
+        .first()
+    )
 
 
 def of_all_judgements(collection: Collection) -> Fingerprint:
@@ -138,7 +143,11 @@ def of_topics(collection: Collection) -> Fingerprint:
 def of_listed(collection: Collection) -> Fingerprint:
     """Return the fingerprint of the topics and of the number of session sets, in one query."""
     topics = Topic.objects.filter(collection=OuterRef("pk")).order_by().values("collection")
-    sets = SessionSet.objects.filter(collection=OuterRef("pk"), deleted_at=None).order_by().values("collection")
+    sets = (
+        SessionSet.objects.filter(collection=OuterRef("pk"), deleted_at=None)
+        .order_by()
+        .values("collection")
+    )
     counted = Collection.objects.filter(pk=collection.pk).annotate(
         listed=Subquery(topics.annotate(n=Count("pk")).values("n")),
         last=Subquery(topics.annotate(n=Max("pk")).values("n")),
@@ -160,7 +169,9 @@ def of_comparisons(collection: Collection) -> Fingerprint | None:
 def of_run(run: Run) -> Fingerprint:
     """Return the fingerprint of all results of one run, whose collection and team are already loaded."""
     moves = Evaluation.objects.filter(run=run).order_by("pk")
-    states = moves.values_list("pk", "qrels__active", "state", "since", "attempts", "error_code", "error_message")
+    states = moves.values_list(
+        "pk", "qrels__active", "state", "since", "attempts", "error_code", "error_message"
+    )
     return _code(), _row(run), _row(run.collection), _row(run.team), tuple(states)
 
 
@@ -183,7 +194,9 @@ def _row(row: Model) -> Fingerprint:
 def _code() -> str:
     """Return a digest of code, templates, static files and the releases of libraries: others may answer the same
     request differently."""
-    digest = hashlib.sha256(f"{ENGINE_VERSION} {sys.version} {[version(name) for name in _LIBRARIES]}".encode())
+    digest = hashlib.sha256(
+        f"{ENGINE_VERSION} {sys.version} {[version(name) for name in _LIBRARIES]}".encode()
+    )
     for package in _PACKAGES:
         folder = Path(apps.get_app_config(package).path)
         for path in sorted(path for pattern in _CODE for path in folder.rglob(pattern)):

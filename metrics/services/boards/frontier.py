@@ -19,7 +19,12 @@ from metrics.engine.significance.verdicts import MIN_TOPICS
 from metrics.models import Evaluation
 from metrics.services.boards.asked import active_qrels
 from metrics.services.boards.conditions import find_key, visible_board
-from metrics.services.values.common_values import cautions_of, qrels_cautions, read_common_values, refuse_pooled
+from metrics.services.values.common_values import (
+    cautions_of,
+    qrels_cautions,
+    read_common_values,
+    refuse_pooled,
+)
 from metrics.services.values.curves_together import TogetherQuery, chosen_evaluations
 from metrics.services.values.effort import check_values, seconds_of_frontier
 from metrics.services.work import begin
@@ -114,11 +119,16 @@ def read_frontier(*, collection: Collection, query: FrontierQuery) -> Frontier:
         return Frontier(query, qrels, scores, key, total, 0, 0, [])
     check_values(len(priced), qrels.topics, 1)
     begin(
-        seconds_of_frontier(len(priced), qrels.topics), f"a frontier of {len(priced)} runs", "name fewer runs", "filter"
+        seconds_of_frontier(len(priced), qrels.topics),
+        f"a frontier of {len(priced)} runs",
+        "name fewer runs",
+        "filter",
     )
     (common,) = read_common_values([evaluation.pk for evaluation in priced], [query.measure], qrels)
     own = [said[evaluation.run_id] for evaluation in priced]
-    runs, pairs = _priced(query, key.name, [evaluation.run for evaluation in priced], own, common.values)
+    runs, pairs = _priced(
+        query, key.name, [evaluation.run for evaluation in priced], own, common.values
+    )
     cautions = [
         *qrels_cautions([query.measure], qrels),
         *cautions_of([query.measure], common.left_out),
@@ -135,7 +145,9 @@ def _priced(
     lower = query.measure.definition.lower_is_better
     costs, hardware = [one.costs[name] for one in said], [one.hardware for one in said]
     _, groups = np.unique([""] * len(runs) if query.across else hardware, return_inverse=True)
-    parts = (np.array([cost[part] for cost in costs], np.float64) for part in ("value", "low", "high"))
+    parts = (
+        np.array([cost[part] for cost in costs], np.float64) for part in ("value", "low", "high")
+    )
     found = engine.frontier(values, engine.Costs(*parts), groups, lower_is_better=lower)
     ends = within(row_intervals(values, CONFIDENCE), query.measure.definition.bounds)
     columns = (
@@ -181,7 +193,10 @@ def _said(evaluations: Sequence[Evaluation]) -> dict[UUID, _Said]:
     found = {}
     runs = Run.objects.filter(pk__in=[evaluation.run_id for evaluation in evaluations]).order_by()
     for pk, metadata, costs in runs.values_list("pk", "metadata", "costs"):
-        given = {name: cost if isinstance(cost, dict) else {"value": cost} for name, cost in (costs or {}).items()}
+        given = {
+            name: cost if isinstance(cost, dict) else {"value": cost}
+            for name, cost in (costs or {}).items()
+        }
         # Few runs say anything of their platform, and to flatten the metadata of a thousand takes a tenth of a second.
         described = given and any(name.startswith(_PLATFORM) for name in metadata)
         leaves = {leaf.name: leaf.value for leaf in flatten(metadata).leaves} if described else {}
@@ -204,11 +219,17 @@ def _key(collection: Collection, query: FrontierQuery, said: Mapping[UUID, _Said
         for name in run.costs:
             counts[name] = counts.get(name, 0) + 1
     names = sorted(counts, key=lambda name: (-counts[name], name not in _USUAL, name))
-    key = ParameterKey.objects.filter(collection=collection, space=COST, name=names[0]).first() if names else None
+    key = (
+        ParameterKey.objects.filter(collection=collection, space=COST, name=names[0]).first()
+        if names
+        else None
+    )
     return key or ParameterKey(collection=collection, space=COST, name=names[0] if names else "")
 
 
-def _of_runs(query: FrontierQuery, without: int, hardware: Sequence[str], topics: int) -> list[Caution]:
+def _of_runs(
+    query: FrontierQuery, without: int, hardware: Sequence[str], topics: int
+) -> list[Caution]:
     """Return what a reader needs to know about the runs."""
     found = []
     unknown, kinds = hardware.count(UNKNOWN), sorted({*hardware} - {UNKNOWN})
@@ -219,7 +240,9 @@ def _of_runs(query: FrontierQuery, without: int, hardware: Sequence[str], topics
         message = f"{without} run{'s' * (without > 1)} without this cost left out"
         found.append(Caution("runs_without_cost", message))
     if query.across and len(kinds) + bool(unknown) > 1:
-        message = "costs were measured on different hardware: a difference may be due to the machine"
+        message = (
+            "costs were measured on different hardware: a difference may be due to the machine"
+        )
         found.append(Caution("different_hardware", message))
     elif unknown and kinds:
         message = f"{unknown} run{'s do' if unknown > 1 else ' does'} not say on what hardware the cost was measured"

@@ -53,7 +53,9 @@ class RunGroups:
     def of(cls, groups: Iterable[tuple[Any, ...]]) -> RunGroups:
         rows = sorted(groups, key=repr)
         live = sum(int(row[1] - row[2]) for row in rows if row[0] == "runs")
-        return cls(repr(rows), live, any(row[0] == "evaluations" and row[-1] in _MOVING for row in rows))
+        return cls(
+            repr(rows), live, any(row[0] == "evaluations" and row[-1] in _MOVING for row in rows)
+        )
 
 
 def read_groups(collection: int) -> RunGroups:

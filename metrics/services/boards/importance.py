@@ -20,7 +20,12 @@ from metrics.engine.significance.verdicts import MIN_TOPICS
 from metrics.models import Evaluation
 from metrics.services.boards.asked import active_qrels
 from metrics.services.boards.columns import shown_value
-from metrics.services.values.common_values import cautions_of, qrels_cautions, read_common_values, refuse_pooled
+from metrics.services.values.common_values import (
+    cautions_of,
+    qrels_cautions,
+    read_common_values,
+    refuse_pooled,
+)
 from metrics.services.values.curves_together import TogetherQuery, chosen_evaluations
 from metrics.services.values.effort import check_values, seconds_of_importance
 from metrics.services.work import begin
@@ -32,9 +37,13 @@ from runs.services.parameters import PARAM, is_of_platform
 MAX_RUNS = 1_000
 NOT_SET, OTHERS = "not set", "other values"
 _NAMED, _CUT = 8, 60
-_NARROW = "name fewer runs with runs= or filter=, or give parameters that do not matter the role ignored"
+_NARROW = (
+    "name fewer runs with runs= or filter=, or give parameters that do not matter the role ignored"
+)
 CHOSEN_RUNS = "chosen_runs"
-CHOSEN = "These runs were chosen, not drawn: a value tried with a better model gets the model's credit."
+CHOSEN = (
+    "These runs were chosen, not drawn: a value tried with a better model gets the model's credit."
+)
 
 
 @dataclass(frozen=True)
@@ -136,7 +145,14 @@ def read_importance(*, collection: Collection, query: ImportanceQuery) -> Import
         found = Explanation(len(described), reason=explaining.TOO_FEW_RUNS)
         message = message_of(found, query)
         return Importance(
-            query, qrels, scores, found, len(evaluations), ignored=ignored, message=message, cautions=cautions
+            query,
+            qrels,
+            scores,
+            found,
+            len(evaluations),
+            ignored=ignored,
+            message=message,
+            cautions=cautions,
         )
     names = sorted({name for given in described.values() for name in given})
     _begin(len(described), qrels.topics, names)
@@ -182,7 +198,9 @@ def _described(
         none = {name for name in given if _is_ignored(name, roles)}
         ignored |= none
         if len(given) > len(none):
-            described[evaluation.pk] = {name: value for name, value in given.items() if name not in none}
+            described[evaluation.pk] = {
+                name: value for name, value in given.items() if name not in none
+            }
             partly += bool(flat.left_out)
     return described, sorted(ignored), partly
 
@@ -238,9 +256,13 @@ def _of_parameters(found: Explanation) -> Iterator[Caution]:
         yield Caution("often_together", message)
     if found.naming:
         message = f"left out, because it is different in every run: {_listed(found.naming)}"
-        yield Caution("different_in_every_run", f"{message}; runs with nothing else changed differ in it")
+        yield Caution(
+            "different_in_every_run", f"{message}; runs with nothing else changed differ in it"
+        )
     if found.rare:
-        yield Caution("rare_values", f"left out, with too few runs of each value: {_listed(found.rare)}")
+        yield Caution(
+            "rare_values", f"left out, with too few runs of each value: {_listed(found.rare)}"
+        )
     if found.settings and not found.changes:
         why = f"; {_listed(found.rare)} differ most often" if found.rare else ""
         message = f"no two runs differ in one parameter alone{why}: give what does not matter the role ignored"

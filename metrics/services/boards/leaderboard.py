@@ -154,7 +154,11 @@ def _read_board(collection: Collection, query: BoardQuery) -> Leaderboard:
     board = AskedBoard(collection, active_qrels(collection), query)
     order, places, among = board.order, _places(board), query.among
     ranked = places.ranked
-    held = [place for place in places if place.rank and board.runs[place.pk] == query.hold] if query.hold else []
+    held = (
+        [place for place in places if place.rank and board.runs[place.pk] == query.hold]
+        if query.hold
+        else []
+    )
     states = _states(board)
     others, below = None, sum(states.values()) - len(places)
     if below > 0:
@@ -165,7 +169,11 @@ def _read_board(collection: Collection, query: BoardQuery) -> Leaderboard:
         below = below if query.all_shown else others.count()
     if query.filter or (among and among.shown is not None):
         shown = set(board.shown_names)
-        kept = [pk for pk, name in zip(board.roster.keys.tolist(), board.roster.names, strict=True) if name in shown]
+        kept = [
+            pk
+            for pk, name in zip(board.roster.keys.tolist(), board.roster.names, strict=True)
+            if name in shown
+        ]
         places = places.only(np.array(kept, np.int64))
     if query.arrange:
         rows = _arranged(board, places, others, query.arrange)
@@ -174,7 +182,11 @@ def _read_board(collection: Collection, query: BoardQuery) -> Leaderboard:
     else:
         page = places[query.offset : query.offset + query.limit]
         start = max(0, query.offset - len(places))
-        rest = [] if others is None else list(others[start : start + query.limit - len(page)].values_list(*_OTHERS))
+        rest = (
+            []
+            if others is None
+            else list(others[start : start + query.limit - len(page)].values_list(*_OTHERS))
+        )
         held = [place for place in held if place not in page]
         rows = _rows(board, [*held, *page], rest)
     if query.columns:
@@ -216,15 +228,23 @@ def _places(board: AskedBoard) -> Places:
     order, query = board.order, board.query
     below = {pk: order.why_below(topics) for pk, topics in order.below}
     keys = np.concatenate([order.keys, np.array(list(below), np.int64)])
-    places = Places(keys, np.concatenate([order.ranks_of_keys, np.zeros(len(below), np.int64)]), below)
+    places = Places(
+        keys, np.concatenate([order.ranks_of_keys, np.zeros(len(below), np.int64)]), below
+    )
     if query.versions == BEST:
         places = Places.of(board.lineup.ranked_anew(places, board.runs))
     return Places.of(query.among.ranked_anew(places, board.runs)) if query.among else places
 
 
-def _arranged(board: AskedBoard, places: Places, others: QuerySet[Any] | None, by: Arrangement) -> list[Row]:
+def _arranged(
+    board: AskedBoard, places: Places, others: QuerySet[Any] | None, by: Arrangement
+) -> list[Row]:
     """Return the rows of the page in the order of a column instead of that of the ranks."""
-    named = () if others is None else others.annotate(name=Cast("pk", TextField())).values_list("name", *_OTHERS)
+    named = (
+        ()
+        if others is None
+        else others.annotate(name=Cast("pk", TextField())).values_list("name", *_OTHERS)
+    )
     below = list(named)
     run_of = dict(zip(board.roster.keys.tolist(), board.roster.names, strict=True))
     names = [*map(run_of.__getitem__, places.keys.tolist()), *(name for name, *_ in below)]
@@ -236,7 +256,9 @@ def _arranged(board: AskedBoard, places: Places, others: QuerySet[Any] | None, b
     return [rows[UUID(names[index])] for index in page]
 
 
-def _rows(board: AskedBoard, page: list[Place], others: list[tuple[UUID, str, int | None]]) -> list[Row]:
+def _rows(
+    board: AskedBoard, page: list[Place], others: list[tuple[UUID, str, int | None]]
+) -> list[Row]:
     """Return the rows of a page: evaluations under the leaderboard's judgements, then `others`, which are runs with
     their state and the key of the evaluation to show, or None if none was requested yet."""
     related = Evaluation.objects.select_related("run__team", "run__system")
@@ -254,25 +276,60 @@ def _rows(board: AskedBoard, page: list[Place], others: list[tuple[UUID, str, in
     wanted = list(dict.fromkeys([*board.query.measures, JUDGED]))
     own, qrels = {*own_measures(board.collection), JUDGED.name}, None if stale else board.qrels.pk
     means = means_of(valued, wanted, own, qrels) if valued else {}
-    labels = labels_of([*(found[place.pk].run_id for place in page), *(run for run, _, _ in others)])
+    labels = labels_of(
+        [*(found[place.pk].run_id for place in page), *(run for run, _, _ in others)]
+    )
     expected = {}
     if board.query.versions == BEST:
-        runs, order = [found[place.pk].run_id for place in page], [pk for pk, _ in board.order.ranked]
+        runs, order = (
+            [found[place.pk].run_id for place in page],
+            [pk for pk, _ in board.order.ranked],
+        )
         expected = expected_means(board.lineup, runs, order, board.query.sort, board.qrels.topics)
 
-    def row(evaluation: Evaluation, state: str, rank: int | None = None, code: str = "", reason: str = "") -> Row:
-        values = {m.name: means.get((evaluation.pk, m.name), _NOTHING) for m in board.query.measures}
+    def row(
+        evaluation: Evaluation,
+        state: str,
+        rank: int | None = None,
+        code: str = "",
+        reason: str = "",
+    ) -> Row:
+        values = {
+            m.name: means.get((evaluation.pk, m.name), _NOTHING) for m in board.query.measures
+        }
         judged, _ = means.get((evaluation.pk, JUDGED.name), _NOTHING)
         names, pk = tuple(labels.get(evaluation.run_id, ())), evaluation.run_id
         chosen = board.lineup.chosen(pk)
         chosen = replace(chosen, expected=expected[pk]) if chosen and pk in expected else chosen
-        return Row(rank, state, evaluation.run, evaluation, values, judged, code, reason, labels=names, chosen=chosen)
+        return Row(
+            rank,
+            state,
+            evaluation.run,
+            evaluation,
+            values,
+            judged,
+            code,
+            reason,
+            labels=names,
+            chosen=chosen,
+        )
 
     rows = [
-        row(found[place.pk], RANKED if place.rank else UNRANKED, place.rank, place.code, place.reason) for place in page
+        row(
+            found[place.pk],
+            RANKED if place.rank else UNRANKED,
+            place.rank,
+            place.code,
+            place.reason,
+        )
+        for place in page
     ]
     for run, state, key in others:
-        evaluation = found[key] if key else Evaluation(run=unasked[run], qrels=board.qrels, scores=board.scores)
+        evaluation = (
+            found[key]
+            if key
+            else Evaluation(run=unasked[run], qrels=board.qrels, scores=board.scores)
+        )
         said = ("", "") if state == STALE else (evaluation.error_code, evaluation.error_message)
         rows.append(row(evaluation, state, None, *said))
     return rows
@@ -289,11 +346,15 @@ def read_whole_board(*, collection: Collection, query: BoardQuery) -> Leaderboar
         if rows * len(query.measures) > MAX_FIGURES:
             message = f"{rows:,} rows of {len(query.measures)} measures; a file has at most {MAX_FIGURES:,} means"
             raise InvalidInput(message, code="too_many_values", pointer="measures")
-        return read_leaderboard(collection=collection, query=replace(query, offset=0, limit=MAX_ROWS))
+        return read_leaderboard(
+            collection=collection, query=replace(query, offset=0, limit=MAX_ROWS)
+        )
 
     return read_in_snapshot(read)
 
 
 def runs_shown(*, collection: Collection, query: BoardQuery) -> list[UUID]:
     """Return the runs on all pages of the leaderboard, in the order of their keys."""
-    return [UUID(name) for name in AskedBoard(collection, active_qrels(collection), query).shown_names]
+    return [
+        UUID(name) for name in AskedBoard(collection, active_qrels(collection), query).shown_names
+    ]

@@ -21,7 +21,9 @@ from runs.services.parameters import PARAM
 _MOST_COLLECTIONS = 50
 
 
-def matching_runs(collection: Collection, text: str, reader: Any, runs: QuerySet[Run]) -> QuerySet[Run]:
+def matching_runs(
+    collection: Collection, text: str, reader: Any, runs: QuerySet[Run]
+) -> QuerySet[Run]:
     """Return those of `runs`, which the reader sees, that a filter selects.
 
     Raise InvalidInput for a filter that cannot be read, Blind and NotFound for one that asks for states or means which
@@ -50,7 +52,10 @@ def matching_everywhere(text: str, reader: Any, runs: QuerySet[Run]) -> QuerySet
     term = parse_filter(text)
     if term is None:
         return runs
-    for name, instead in (("status", "write status= beside the filter"), (MEASURE, "filter its leaderboard")):
+    for name, instead in (
+        ("status", "write status= beside the filter"),
+        (MEASURE, "filter its leaderboard"),
+    ):
         if asks_for(term, name):
             message = f"filter: {name}: is about the leaderboard of one collection; {instead}"
             raise InvalidInput(message, code="bad_filter", pointer="filter")
@@ -61,16 +66,24 @@ def _bound_in_each(condition: Condition, runs: QuerySet[Run]) -> Condition:
     """Return the condition with the key of its name in each collection of the runs that has it."""
     name = canonical_name(condition.key) if condition.space == PARAM else condition.key
     having = ParameterKey.objects.filter(space=condition.space, name=name).values("collection")
-    there = Collection.objects.filter(pk__in=runs.order_by().values("collection")).filter(pk__in=having)
+    there = Collection.objects.filter(pk__in=runs.order_by().values("collection")).filter(
+        pk__in=having
+    )
     if there.count() > _MOST_COLLECTIONS:
         message = f"runs of more than {_MOST_COLLECTIONS} collections have a {condition.space}:{name[:60]}; name one"
-        raise InvalidInput(f"filter, character {condition.at}: {message}", code="bad_filter", pointer="filter")
+        raise InvalidInput(
+            f"filter, character {condition.at}: {message}", code="bad_filter", pointer="filter"
+        )
     found: list[Condition] = []
-    message = f"filter, character {condition.at}: none of these runs has {condition.space}:{name[:60]}"
+    message = (
+        f"filter, character {condition.at}: none of these runs has {condition.space}:{name[:60]}"
+    )
     refused = InvalidInput(message, code="bad_filter", pointer="filter")
     for collection in there.order_by("slug"):
         try:
-            found.append(bound(condition, Board(collection, runs.filter(collection=collection).order_by())))
+            found.append(
+                bound(condition, Board(collection, runs.filter(collection=collection).order_by()))
+            )
         except InvalidInput as error:
             refused = error
     if not found:

@@ -36,14 +36,18 @@ def intervals_of(
     if not (ids and measures):
         return {}
     if len(ids) * len(measures) * topics > MAX_VALUES:
-        message = "too many intervals for one request: request fewer measures, or fewer rows with limit="
+        message = (
+            "too many intervals for one request: request fewer measures, or fewer rows with limit="
+        )
         raise StatisticsError(message, code="too_much_work", pointer="limit")
     vectors = vectors_of(ids, measures)
     found: dict[tuple[int, str], Ends] = {}
     for measure in measures:
         values = np.vstack([vectors[pk, measure.name].values for pk in ids])
         ends = zip(*(end.tolist() for end in row_intervals(values, confidence)), strict=True)
-        found.update({(pk, measure.name): (low, high) for pk, (low, high) in zip(ids, ends, strict=True)})
+        found.update(
+            {(pk, measure.name): (low, high) for pk, (low, high) in zip(ids, ends, strict=True)}
+        )
     return found
 
 
@@ -53,14 +57,22 @@ def within_range(intervals: Mapping[tuple[int, str], Ends], measure: Measure) ->
     The result is by evaluation, without NaN intervals. Student's t does not know the range of a measure.
     """
     low, high = measure.definition.bounds
-    own = {pk: ends for (pk, name), ends in intervals.items() if name == measure.name and math.isfinite(ends[0])}
+    own = {
+        pk: ends
+        for (pk, name), ends in intervals.items()
+        if name == measure.name and math.isfinite(ends[0])
+    }
     return {pk: (max(ends[0], low), min(ends[1], high)) for pk, ends in own.items()}
 
 
 def cut_note(intervals: Mapping[tuple[int, str], Ends], measure: Measure) -> str:
     """Return a note on where intervals of the measure are cut, or an empty text if all of them lie within its range."""
     shown = within_range(intervals, measure)
-    return cut_words(measure) if any(intervals[pk, measure.name] != ends for pk, ends in shown.items()) else ""
+    return (
+        cut_words(measure)
+        if any(intervals[pk, measure.name] != ends for pk, ends in shown.items())
+        else ""
+    )
 
 
 def cut_words(measure: Measure) -> str:
@@ -72,7 +84,12 @@ def without_interval(measures: list[Measure]) -> list[Caution]:
     names = [measure.name for measure in measures if not _has_interval(measure)]
     if not names:
         return []
-    return [Caution("no_interval", f"{', '.join(names)}: not a mean of the topics' values, so it has no interval")]
+    return [
+        Caution(
+            "no_interval",
+            f"{', '.join(names)}: not a mean of the topics' values, so it has no interval",
+        )
+    ]
 
 
 def _has_interval(measure: Measure) -> bool:

@@ -48,32 +48,46 @@ class Measured:
 
 
 def read_measured(
-    *, collection: Collection, query: BoardQuery, columns: tuple[ShownColumn, ...], confidence: float | None = None
+    *,
+    collection: Collection,
+    query: BoardQuery,
+    columns: tuple[ShownColumn, ...],
+    confidence: float | None = None,
 ) -> Measured:
     """Return the ranked runs with the values of columns, and with intervals if there is a `confidence`.
 
     Raise StatisticsError if there is no such run, or if there are more than 1,000. Of more than 150 there are no
     intervals.
     """
-    board = read_leaderboard(collection=collection, query=replace(query, filter=None, offset=0, limit=1))
+    board = read_leaderboard(
+        collection=collection, query=replace(query, filter=None, offset=0, limit=1)
+    )
     order = dict(board.order)
     found = {
         evaluation.pk: evaluation.run
-        for evaluation in Evaluation.objects.filter(pk__in=list(order)).select_related("run__team").only(*_SHOWN)
+        for evaluation in Evaluation.objects.filter(pk__in=list(order))
+        .select_related("run__team")
+        .only(*_SHOWN)
     }
     if query.filter:
         shown = set(runs_shown(collection=collection, query=query))
         found = {pk: run for pk, run in found.items() if run.pk in shown}
     if not found:
         whose = "that the filter shows " if query.filter else ""
-        raise StatisticsError(f"no run {whose}is ranked, so there is nothing to draw", code="nothing_to_draw")
+        raise StatisticsError(
+            f"no run {whose}is ranked, so there is nothing to draw", code="nothing_to_draw"
+        )
     if len(found) > MAX_RUNS:
-        message = f"{len(found):,} runs; a chart has at most {MAX_RUNS:,}: select fewer with filter="
+        message = (
+            f"{len(found):,} runs; a chart has at most {MAX_RUNS:,}: select fewer with filter="
+        )
         raise StatisticsError(message, code="too_many_runs", pointer="filter")
     cells = read_cells(columns, [run.pk for run in found.values()])
     ends: dict[int, Ends] = {}
     if confidence is not None and len(found) <= MAX_INTERVALS:
-        ends = within_range(intervals_of(list(found), [query.sort], confidence, board.qrels.topics), query.sort)
+        ends = within_range(
+            intervals_of(list(found), [query.sort], confidence, board.qrels.topics), query.sort
+        )
     runs = [
         MeasuredRun(found[pk], mean, ends.get(pk), cells.get(found[pk].pk, {}))
         for pk, mean in board.order
@@ -82,16 +96,23 @@ def read_measured(
     return Measured(board.qrels, query.sort, runs, board.ranked)
 
 
-def differing_columns(*, collection: Collection, reader: Any, filter: str = "") -> list[ShownColumn]:
+def differing_columns(
+    *, collection: Collection, reader: Any, filter: str = ""
+) -> list[ShownColumn]:
     """Return the settings in which the runs that a filter shows differ, those that most of them have first, then the
     costs.
 
     Texts with more than 12 different values are left out: they name runs rather than settings.
     """
-    facets = read_facets(collection=collection, reader=reader, filter=filter, limit=MAX_LIMIT).results
+    facets = read_facets(
+        collection=collection, reader=reader, filter=filter, limit=MAX_LIMIT
+    ).results
     found = [facet for facet in facets if _tells_apart(facet)]
     found.sort(key=lambda facet: (facet.key.space != PARAM, -facet.runs, facet.key.name))
-    return [ShownColumn(facet.key.space, facet.key.name, facet.key.unit, facet.key.pk) for facet in found]
+    return [
+        ShownColumn(facet.key.space, facet.key.name, facet.key.unit, facet.key.pk)
+        for facet in found
+    ]
 
 
 def _tells_apart(facet: Facet) -> bool:
@@ -99,4 +120,6 @@ def _tells_apart(facet: Facet) -> bool:
     if key.role == ParameterKey.Role.IGNORED or not written(key.space, key.name):
         return False
     # Texts among numbers share a place.
-    return facet.distinct > 1 and (facet.distinct <= MAX_TEXTS or facet.types.get("number", 0) > facet.runs / 2)
+    return facet.distinct > 1 and (
+        facet.distinct <= MAX_TEXTS or facet.types.get("number", 0) > facet.runs / 2
+    )

@@ -72,7 +72,11 @@ def read_facets(
     """
     seen = visible_board(collection, reader).runs
     runs = matching_runs(collection, filter, reader, seen).order_by()
-    keys = visible_keys(Board(collection, runs)).filter(name__icontains=name).order_by("-space", "name")
+    keys = (
+        visible_keys(Board(collection, runs))
+        .filter(name__icontains=name)
+        .order_by("-space", "name")
+    )
     found = list(keys)
     page = found[offset : offset + limit]
     return Facets(len(found), runs.count(), _facets(collection, page, runs))
@@ -96,7 +100,9 @@ def _facets(collection: Collection, keys: list[ParameterKey], runs: QuerySet[Run
                 if kind == "number":
                     facet.low, facet.high = low, high
             facet.values.append((value, count))
-    booleans = rows.filter(boolean__isnull=False).values_list("key", "boolean").annotate(n=Count("pk"))
+    booleans = (
+        rows.filter(boolean__isnull=False).values_list("key", "boolean").annotate(n=Count("pk"))
+    )
     for key, value, count in booleans:
         facet = facets[key]
         facet.types["boolean"] = facet.types.get("boolean", 0) + count
@@ -108,7 +114,9 @@ def _facets(collection: Collection, keys: list[ParameterKey], runs: QuerySet[Run
 
 
 def _frequent(rows: QuerySet[Parameter], kind: str) -> list[tuple[Any, ...]]:
-    grouped, parameters = rows.values_list("key", kind).annotate(n=Count("pk")).query.sql_with_params()
+    grouped, parameters = (
+        rows.values_list("key", kind).annotate(n=Count("pk")).query.sql_with_params()
+    )
     with connection.cursor() as cursor:
         cursor.execute(_FREQUENT.format(grouped=grouped), [*parameters, LISTED])
         found: list[tuple[Any, ...]] = cursor.fetchall()

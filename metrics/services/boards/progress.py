@@ -57,11 +57,20 @@ class Progress:
         if len(self.steps) < 2:
             return False
         last = self.steps[-1]
-        return last.best < last.reach if self.measure.definition.lower_is_better else last.best > last.reach
+        return (
+            last.best < last.reach
+            if self.measure.definition.lower_is_better
+            else last.best > last.reach
+        )
 
 
 def read_progress_of(
-    *, system: System, collection: Collection, measure: Measure, reader: Any, scores: str | None = None
+    *,
+    system: System,
+    collection: Collection,
+    measure: Measure,
+    reader: Any,
+    scores: str | None = None,
 ) -> Progress | None:
     """Return the progress of a system over the versions that the reader sees, None where none is evaluated.
 
@@ -70,9 +79,15 @@ def read_progress_of(
     """
     refuse_pooled([measure])
     qrels, scores = active_qrels(collection), scores or collection.scores
-    seen = Run.objects.visible_to(reader).filter(system=system, collection=collection).order_by("-version")
+    seen = (
+        Run.objects.visible_to(reader)
+        .filter(system=system, collection=collection)
+        .order_by("-version")
+    )
     runs = list(seen.values_list("pk", flat=True)[:MAX_VERSIONS])
-    current = Evaluation.objects.current(qrels, scores).evaluated().filter(run__in=runs).with_files()
+    current = (
+        Evaluation.objects.current(qrels, scores).evaluated().filter(run__in=runs).with_files()
+    )
     found = list(current.select_related("run").order_by("run__version"))
     if not found:
         return None
@@ -91,8 +106,12 @@ def read_progress_of(
     reach = reach_of_equals(values, lower_is_better=lower)
     steps = [
         Step(one.run, *figures)
-        for one, figures in zip(found, np.column_stack([means, low, high, best, reach]).tolist(), strict=True)
+        for one, figures in zip(
+            found, np.column_stack([means, low, high, best, reach]).tolist(), strict=True
+        )
     ]
     expected = expected_best(values, lower_is_better=lower) if len(found) > 1 else None
     cautions = cautions_of([measure], common.left_out)
-    return Progress(collection, system, qrels, measure, scores, common.topics, steps, expected, cautions)
+    return Progress(
+        collection, system, qrels, measure, scores, common.topics, steps, expected, cautions
+    )

@@ -115,8 +115,12 @@ def _current(scores: str) -> Prepared:
     """Return the query of the current evaluations under a version of judgements, in the order of submission."""
 
     def make(qrels: int) -> QuerySet[Any, Any]:
-        current = Evaluation.objects.filter(qrels=qrels, scores=scores, engine_version=ENGINE_VERSION).live()
+        current = Evaluation.objects.filter(
+            qrels=qrels, scores=scores, engine_version=ENGINE_VERSION
+        ).live()
         named: QuerySet[Any, Any] = current.with_files().annotate(name=Cast("run_id", TextField()))
-        return named.order_by("run__created_at", "run").values_list("pk", "state", "same_files", "name")
+        return named.order_by("run__created_at", "run").values_list(
+            "pk", "state", "same_files", "name"
+        )
 
     return Prepared(make)

@@ -122,7 +122,9 @@ def _read_standings(board: Leaderboard, query: StandingsQuery) -> Standings:
     if set(query.parts) <= {"intervals"}:
         standings = Standings(query, board.sort, places)
     elif len(places) < 2:
-        few = Caution("too_few_runs", f"a comparison needs at least two ranked runs; found {len(places)}")
+        few = Caution(
+            "too_few_runs", f"a comparison needs at least two ranked runs; found {len(places)}"
+        )
         standings = Standings(query, board.sort, places, cautions=[few])
     elif board.sort.pools:
         pooled = Caution("pooled_measure", pooled_words(board.sort))
@@ -139,7 +141,10 @@ def _read_standings(board: Leaderboard, query: StandingsQuery) -> Standings:
 
 
 def _received(collection: int) -> Received:
-    runs, no_longer = Run.objects.filter(collection=collection).order_by(), Q(deleted_at__isnull=False)
+    runs, no_longer = (
+        Run.objects.filter(collection=collection).order_by(),
+        Q(deleted_at__isnull=False),
+    )
     return Received(
         **runs.aggregate(
             runs=Count("pk"),
@@ -173,7 +178,11 @@ class _Entrants:
         return digest.hexdigest()
 
     def remembered(
-        self, part: str, options: tuple[object, ...], make: Callable[[CommonValues], _T], seconds: float = 0.0
+        self,
+        part: str,
+        options: tuple[object, ...],
+        make: Callable[[CommonValues], _T],
+        seconds: float = 0.0,
     ) -> _T:
         """Return the cached result for the same values, or compute it, which takes about this many seconds."""
         digest = hashlib.sha256(f"{self.identity} {part} {options!r}".encode())
@@ -187,7 +196,9 @@ class _Entrants:
             # Only this server can have written it: it has its authentication code.
             known = pickle.loads(kept)  # noqa: S301
         else:
-            begin(seconds, f"{part} of {len(self.ids):,} runs", *_NARROW.get(part, _NARROW["tiers"]))
+            begin(
+                seconds, f"{part} of {len(self.ids):,} runs", *_NARROW.get(part, _NARROW["tiers"])
+            )
             known = make(self.common)
             if time.monotonic() - since >= _DEAR_SECONDS:
                 kept_answers.keep(of_all_processes, pickle.dumps(known))
@@ -195,11 +206,15 @@ class _Entrants:
         return cast(_T, known)
 
 
-def _compare(entrants: _Entrants, query: StandingsQuery, places: dict[int, int], against: int | None) -> Standings:
+def _compare(
+    entrants: _Entrants, query: StandingsQuery, places: dict[int, int], against: int | None
+) -> Standings:
     """Return all parts except the intervals of the means; each part is computed once for all readers."""
     lower, measure = not entrants.descending, entrants.measure
     try:
-        topics, left_out, reordered = entrants.remembered("topics", (), lambda common: _topics(common, lower))
+        topics, left_out, reordered = entrants.remembered(
+            "topics", (), lambda common: _topics(common, lower)
+        )
     except StatisticsError as error:
         if error.code == "too_much_work":
             raise
@@ -207,9 +222,7 @@ def _compare(entrants: _Entrants, query: StandingsQuery, places: dict[int, int],
     cautions = cautions_of([measure], left_out)
     enough = topics >= MIN_TOPICS
     if not enough and {"tiers", "ranks", "expected"} & set(query.parts):
-        message = (
-            f"no tiers, rank intervals or expected means: {topics} topics are too few; at least {MIN_TOPICS} are needed"
-        )
+        message = f"no tiers, rank intervals or expected means: {topics} topics are too few; at least {MIN_TOPICS} are needed"
         cautions.append(Caution("no_verdict", message))
     elif reordered:
         message = "tests use arithmetic means, which order the runs differently; tiers and rank intervals follow them"
@@ -232,9 +245,13 @@ def _compare(entrants: _Entrants, query: StandingsQuery, places: dict[int, int],
         )
         cautions += untiered
     if enough and "ranks" in query.parts:
-        drawn = Options(confidence=query.confidence, resamples=query.rank_resamples, seed=query.seed)
+        drawn = Options(
+            confidence=query.confidence, resamples=query.rank_resamples, seed=query.seed
+        )
         seconds = seconds_of_ranks(runs, entrants.qrels.topics, query.rank_resamples)
-        spread = entrants.remembered("ranks", (drawn,), lambda common: _rank_spread(common, drawn, lower), seconds)
+        spread = entrants.remembered(
+            "ranks", (drawn,), lambda common: _rank_spread(common, drawn, lower), seconds
+        )
     if enough and "expected" in query.parts and runs >= MIN_RUNS:
         # The best is best whatever the order of the leaderboard.
         asked = (query.confidence, measure.definition.lower_is_better)
@@ -244,7 +261,9 @@ def _compare(entrants: _Entrants, query: StandingsQuery, places: dict[int, int],
             "baseline", (*tested, against), lambda common: _contrast(common, query, options, measure, against),
             seconds_of_pairs(runs - 1),
         )  # fmt: skip
-    return Standings(query, measure, places, topics, tiers, spread, outlook, contrast, cautions=cautions)
+    return Standings(
+        query, measure, places, topics, tiers, spread, outlook, contrast, cautions=cautions
+    )
 
 
 def _topics(common: CommonValues, lower_is_better: bool) -> tuple[int, int, bool]:
@@ -268,7 +287,9 @@ def _tiers(
         return None, cautions
     letters = letters_of(found.tiers) if grouped else None
     if letters is None:
-        message = f"groups have letters on leaderboards of at most {MAX_GROUPED_RUNS} runs and 52 groups"
+        message = (
+            f"groups have letters on leaderboards of at most {MAX_GROUPED_RUNS} runs and 52 groups"
+        )
         cautions.append(Caution("groups_left_out", message))
     groups = None if letters is None else [list(text) for text in letters]
     sets = None
@@ -278,7 +299,9 @@ def _tiers(
     significant = int(found.verdicts.significant.sum())
     first, second = (side[found.verdicts.not_significant] for side in Pairs(runs).indices())
     detectable = detectable_by_half(common.values, first, second, query.confidence)
-    return Tiering(found.tiers.tier.tolist(), groups, sets, found.size, significant, detectable, cautions), []
+    return Tiering(
+        found.tiers.tier.tolist(), groups, sets, found.size, significant, detectable, cautions
+    ), []
 
 
 def _rank_spread(common: CommonValues, options: Options, lower_is_better: bool) -> RankSpread:
@@ -289,28 +312,58 @@ def _rank_spread(common: CommonValues, options: Options, lower_is_better: bool) 
 def _outlook(common: CommonValues, confidence: float, lower_is_better: bool) -> Outlook:
     found = expected_means(common.values, lower_is_better=lower_is_better)
     holding = hold_the_best(found.chances, confidence)
-    return Outlook(found.means.tolist(), found.chances.tolist(), holding, found.kept, found.luck, [*found.cautions])
+    return Outlook(
+        found.means.tolist(),
+        found.chances.tolist(),
+        holding,
+        found.kept,
+        found.luck,
+        [*found.cautions],
+    )
 
 
 def _contrast(
     common: CommonValues, query: StandingsQuery, options: Options, measure: Measure, against: int
 ) -> Contrast:
     rule = Rule(query.correction, query.alpha)
-    family = compare_family(common.values, Pairs(len(common.values), against), query.test, rule, options)
+    family = compare_family(
+        common.values, Pairs(len(common.values), against), query.test, rule, options
+    )
     result, base = family.result, common.values[against]
     others = np.delete(common.values, against, axis=0)
     relative = relative_difference(result.difference, np.full(len(others), base.mean()))
-    columns = (result.difference, result.low, result.high, relative, result.statistic, result.p_value, family.adjusted)
+    columns = (
+        result.difference,
+        result.low,
+        result.high,
+        relative,
+        result.statistic,
+        result.p_value,
+        family.adjusted,
+    )
     lower_is_better = measure.definition.lower_is_better
-    verdicts = zip(family.verdicts.better(lower_is_better).tolist(), family.verdicts.withheld.tolist(), strict=True)
+    verdicts = zip(
+        family.verdicts.better(lower_is_better).tolist(),
+        family.verdicts.withheld.tolist(),
+        strict=True,
+    )
     rows: list[AgainstBaseline | None] = []
-    for values, figures, (better, reason) in zip(others, np.array(columns).T.tolist(), verdicts, strict=True):
+    for values, figures, (better, reason) in zip(
+        others, np.array(columns).T.tolist(), verdicts, strict=True
+    ):
         d, low, high, share, t, p, p_adjusted = figures
         mark, withheld = _MARKS[better], REASONS[reason] or None
         n = differences(values, base, lower_is_better=lower_is_better)
-        rows.append(AgainstBaseline(d, low, high, share, t, p, p_adjusted, mark, withheld, n.wins, n.ties, n.losses))
+        rows.append(
+            AgainstBaseline(
+                d, low, high, share, t, p, p_adjusted, mark, withheld, n.wins, n.ties, n.losses
+            )
+        )
     rows.insert(against, None)
     cautions = [*not_corrected_again(query.test, query.correction), *result.cautions]
-    first, second = (side[family.verdicts.not_significant] for side in Pairs(len(common.values), against).indices())
+    first, second = (
+        side[family.verdicts.not_significant]
+        for side in Pairs(len(common.values), against).indices()
+    )
     detectable = detectable_by_half(common.values, first, second, query.confidence)
     return Contrast(rows, family.size, int(family.significant.sum()), detectable, cautions)

@@ -19,7 +19,9 @@ NOT_CURRENT = (STALE, *(state.value for state in _WAITING))
 BOARD_STATES = (RANKED, UNRANKED, *NOT_CURRENT)
 
 
-def runs_with_states(collection: Collection, qrels: Qrels, scores: str, below: Iterable[int] = ()) -> QuerySet[Any]:
+def runs_with_states(
+    collection: Collection, qrels: Qrels, scores: str, below: Iterable[int] = ()
+) -> QuerySet[Any]:
     """Return the live runs with their `board_state`, and in `evaluation_shown` the key of the evaluation of their row.
 
     Evaluations under these judgements are ranked except those `below`, which depend on the measure. A run is stale if

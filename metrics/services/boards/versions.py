@@ -58,7 +58,11 @@ class Places:
     def of(cls, places: Sequence[Place]) -> Places:
         keys = np.array([place.pk for place in places], np.int64)
         ranks = np.array([place.rank or 0 for place in places], np.int64)
-        return cls(keys, ranks, {place.pk: (place.code, place.reason) for place in places if place.rank is None})
+        return cls(
+            keys,
+            ranks,
+            {place.pk: (place.code, place.reason) for place in places if place.rank is None},
+        )
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -128,7 +132,10 @@ class Lineup:
                 return placed[0][1]
             return max((run for _, run in placed), key=lambda run: self.versions[run][1])
 
-        return {**self.newest, **{system: chosen(placed) for system, placed in self.evaluated.items()}}
+        return {
+            **self.newest,
+            **{system: chosen(placed) for system, placed in self.evaluated.items()},
+        }
 
     @cached_property
     def shown(self) -> set[UUID]:
@@ -164,7 +171,9 @@ class Lineup:
 
 def read_versions(collection: Collection) -> dict[UUID, tuple[int, int]]:
     """Return the system and the version of each live run of a collection that is a version."""
-    live = Run.objects.filter(collection=collection, deleted_at=None, system__isnull=False).order_by()
+    live = Run.objects.filter(
+        collection=collection, deleted_at=None, system__isnull=False
+    ).order_by()
     rows = live.values_list("pk", "system", "version")
     return {run: (system, version) for run, system, version in rows if version is not None}
 
@@ -186,7 +195,9 @@ def expected_means(
     known, wanted = set(ranked), {}
     for run in runs:
         if run in lineup.versions:
-            placed = [pk for pk, _ in lineup.evaluated.get(lineup.versions[run][0], ()) if pk in known]
+            placed = [
+                pk for pk, _ in lineup.evaluated.get(lineup.versions[run][0], ()) if pk in known
+            ]
             if len(placed) > 1:
                 wanted[run] = placed
     ids = [pk for placed in wanted.values() for pk in placed]

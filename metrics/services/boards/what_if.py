@@ -74,7 +74,9 @@ class WhatIf:
     @property
     def cautions(self) -> list[Caution]:
         """Return the cautions about the measures under these judgements."""
-        return qrels_cautions([self.official.measure, *(one.measure for one in self.combinations)], self.qrels)
+        return qrels_cautions(
+            [self.official.measure, *(one.measure for one in self.combinations)], self.qrels
+        )
 
 
 def ask_what_if(*, collection: Collection, query: WhatIfQuery) -> WhatIf:
@@ -88,24 +90,36 @@ def ask_what_if(*, collection: Collection, query: WhatIfQuery) -> WhatIf:
     ids = [evaluation.pk for evaluation in evaluations]
     columns, orders = _orders(collection, qrels, ids, measures)
     ranked = [order.rank_of for order in orders]
-    ranks = np.array([[of.get(pk, np.nan) for pk in ids] for of in ranked]).reshape(len(orders), len(ids))
+    ranks = np.array([[of.get(pk, np.nan) for pk in ids] for of in ranked]).reshape(
+        len(orders), len(ids)
+    )
     tau = rank_correlations(ranks)
     runs = {evaluation.pk: evaluation.run for evaluation in evaluations}
     boards = []
     for measure, t, column, order in zip(measures, tau[0].tolist(), columns, orders, strict=True):
         # Best first; runs of one rank by submission, then those without a rank.
-        places = [Place(rank, runs[pk], *column[pk]) for (pk, _), rank in zip(order.ranked, order.ranks, strict=True)]
-        places += [Place(None, runs[pk], *column[pk], order.why_below(topics)[1]) for pk, topics in order.below]
+        places = [
+            Place(rank, runs[pk], *column[pk])
+            for (pk, _), rank in zip(order.ranked, order.ranks, strict=True)
+        ]
+        places += [
+            Place(None, runs[pk], *column[pk], order.why_below(topics)[1])
+            for pk, topics in order.below
+        ]
         ties = len(set(order.ranks)) < len(order.ranks)
         boards.append(Combination(measure, ties, None if np.isnan(t) else t, places))
     return WhatIf(query, qrels, scores, list(runs.values()), boards[0], boards[1:], tau[1:, 1:])
 
 
-def _evaluations(collection: Collection, qrels: Qrels, scores: str, query: WhatIfQuery) -> list[Evaluation]:
+def _evaluations(
+    collection: Collection, qrels: Qrels, scores: str, query: WhatIfQuery
+) -> list[Evaluation]:
     number = len(query.combinations)
     most = MAX_FIGURES // number
     try:
-        return select_evaluations(collection=collection, qrels=qrels, scores=scores, runs=query.runs, most=most)
+        return select_evaluations(
+            collection=collection, qrels=qrels, scores=scores, runs=query.runs, most=most
+        )
     except StatisticsError as error:
         if error.code != "too_many_runs":
             raise
@@ -124,7 +138,9 @@ def _orders(
     The means of the collection's own measures are stored; computing the others takes most of the time.
     """
     own = own_measures(collection)
-    stored = means_of(evaluation_ids, [measure for measure in measures if measure.name in own], own, qrels.pk)
+    stored = means_of(
+        evaluation_ids, [measure for measure in measures if measure.name in own], own, qrels.pk
+    )
     others = [measure for measure in measures if measure.name not in own]
     computed = computed_means(evaluation_ids, others) if others else {}
     found = stored | {key: mean for key, (mean, _) in computed.items()}
@@ -134,10 +150,16 @@ def _orders(
             return covered_topics(asked, measure)
         return {pk: computed[pk, measure.name][1] for pk in asked}
 
-    columns = [{pk: found.get((pk, measure.name), (None, 0)) for pk in evaluation_ids} for measure in measures]
+    columns = [
+        {pk: found.get((pk, measure.name), (None, 0)) for pk in evaluation_ids}
+        for measure in measures
+    ]
     orders = [
         fair_order(
-            column, qrels.topics, partial(covered, measure=measure), lower_first=measure.definition.lower_is_better
+            column,
+            qrels.topics,
+            partial(covered, measure=measure),
+            lower_first=measure.definition.lower_is_better,
         )
         for measure, column in zip(measures, columns, strict=True)
     ]

@@ -56,7 +56,9 @@ def read_beside(entry: Entry) -> Beside | None:
     as_of = released.at if released else None
     try:
         found = read_in_snapshot(
-            lambda: read_own_results(phase=phase, participation=team, qrels=qrels, sees_all=False, as_of=as_of)
+            lambda: read_own_results(
+                phase=phase, participation=team, qrels=qrels, sees_all=False, as_of=as_of
+            )
         )
     except EvalHubError:
         # Too much to be read for a page: the packet has it.
@@ -72,7 +74,11 @@ def _beside(found: OwnResults, entry: Entry) -> Beside | None:
     numbers = of.by_topic[measure.name]
     columns = (found.read.values[measure.name][own.row], numbers.low, numbers.median, numbers.high)
     rows = zip(found.read.qrels.topic_ids, *(column.tolist() for column in columns), strict=True)
-    known = [one for row in rows if math.isfinite((one := TopicBeside(*row)).value) and math.isfinite(one.median)]
+    known = [
+        one
+        for row in rows
+        if math.isfinite((one := TopicBeside(*row)).value) and math.isfinite(one.median)
+    ]
     if not known:
         return None
     ordered = sorted(known, key=lambda one: (-one.difference, one.topic))

@@ -34,7 +34,11 @@ _SHOWN = (
     "participation__pseudonym", "participation__anonymous_until", "participation__team__slug",
     "participation__team__name",
 )  # fmt: skip
-_ENTERED, _DISQUALIFIED, _COMPETING = Entry.State.ENTERED, Entry.State.DISQUALIFIED, Entry.Role.COMPETING
+_ENTERED, _DISQUALIFIED, _COMPETING = (
+    Entry.State.ENTERED,
+    Entry.State.DISQUALIFIED,
+    Entry.Role.COMPETING,
+)
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,11 @@ class PhaseBoard:
 
     def attempts_of(self, entry: Entry) -> int | None:
         """Return how many entries the team of an entry has made, where the phase gives feedback."""
-        return self.attempts.get(entry.participation_id) if self.attempts and entry.participation_id else None
+        return (
+            self.attempts.get(entry.participation_id)
+            if self.attempts and entry.participation_id
+            else None
+        )
 
     def name_of(self, entry: Entry) -> ShownName | None:
         """Return the name of an entry's team; None for an entry of the organisers."""
@@ -81,7 +89,9 @@ class PhaseBoard:
 
     def as_file(self) -> Leaderboard:
         """Return the leaderboard with what files say of the entry of each row."""
-        return replace(self.board, rows=[replace(row, beside=self._beside(row)) for row in self.board.rows])
+        return replace(
+            self.board, rows=[replace(row, beside=self._beside(row)) for row in self.board.rows]
+        )
 
     def _beside(self, row: Row) -> dict[str, Any]:
         entry = self.entries[row.run.pk]
@@ -101,7 +111,9 @@ class PhaseBoard:
         }
 
 
-def read_phase_board(*, phase: Phase, query: PhaseQuery, reader: Reader, whole: bool = False) -> PhaseBoard:
+def read_phase_board(
+    *, phase: Phase, query: PhaseQuery, reader: Reader, whole: bool = False
+) -> PhaseBoard:
     """Return a page of the leaderboard of a phase, or with `whole` all rows.
 
     Baselines and entries out of competition stand at their place without a rank, and so do late entries, those that
@@ -126,20 +138,30 @@ def read_phase_board(*, phase: Phase, query: PhaseQuery, reader: Reader, whole: 
     teams = {entry.participation for entry in found.values() if entry.participation}
     names = shown_names(phase, teams, reader.own, reader.organiser, reader.now)
     rows = [_masked(row, found[row.run.pk], names) for row in board.rows]
-    later = [run for run, entry in entries.items() if entry.afterwards or phase.kind == Phase.Kind.AFTERWARDS]
+    later = [
+        run
+        for run, entry in entries.items()
+        if entry.afterwards or phase.kind == Phase.Kind.AFTERWARDS
+    ]
     sees_all = reader.organiser or phase.collection.disclosure >= Disclosure.PARTICIPANTS
     cautions = _unpooled(phase, board.qrels, later) if later and sees_all else []
     if standings and cautions:
         standings = replace(standings, cautions=[*standings.cautions, *cautions])
-    return PhaseBoard(replace(board, rows=rows), standings, found, names, _attempts(phase, reader), cautions)
+    return PhaseBoard(
+        replace(board, rows=rows), standings, found, names, _attempts(phase, reader), cautions
+    )
 
 
 def _shown(phase: Phase, board: Leaderboard, entries: dict[UUID, _Entry]) -> dict[UUID, Entry]:
     """Return the entries of the rows of a leaderboard by their runs."""
-    rows = Entry.objects.filter(phase__campaign=phase.campaign_id, run__in=[row.run.pk for row in board.rows])
+    rows = Entry.objects.filter(
+        phase__campaign=phase.campaign_id, run__in=[row.run.pk for row in board.rows]
+    )
     rows = rows.select_related("phase", "participation__team").only(*_SHOWN)
     # A run may be entered in several phases.
-    found = {entry.run_id: entry for entry in rows if entry.phase_id == entries[entry.run_id].phase_id}
+    found = {
+        entry.run_id: entry for entry in rows if entry.phase_id == entries[entry.run_id].phase_id
+    }
     for entry in found.values():
         if entry.participation:
             entry.participation.campaign = phase.campaign
@@ -149,19 +171,38 @@ def _shown(phase: Phase, board: Leaderboard, entries: dict[UUID, _Entry]) -> dic
 def _unpooled(phase: Phase, qrels: Qrels, later: list[UUID]) -> list[Caution]:
     """Return a caution if fewer of the top ten documents of a run that came afterwards are judged than of any run that
     was there when the judgements were made: what is not judged counts as not relevant."""
-    held = Entry.objects.filter(phase__campaign=phase.campaign_id, phase__collection=phase.collection_id)
-    held = held.filter(role=_COMPETING, state=_ENTERED, late=False).exclude(phase__kind=Phase.Kind.AFTERWARDS)
+    held = Entry.objects.filter(
+        phase__campaign=phase.campaign_id, phase__collection=phase.collection_id
+    )
+    held = held.filter(role=_COMPETING, state=_ENTERED, late=False).exclude(
+        phase__kind=Phase.Kind.AFTERWARDS
+    )
     of_both = Q(run__in=later) | Q(run__entries__in=held)
-    done = Evaluation.objects.filter(of_both).evaluated().counting(Q(qrels=qrels), phase.collection.scores).distinct()
+    done = (
+        Evaluation.objects.filter(of_both)
+        .evaluated()
+        .counting(Q(qrels=qrels), phase.collection.scores)
+        .distinct()
+    )
     keys = dict(done.values_list("pk", "run_id"))
     shares = means_of(list(keys), [JUDGED], {JUDGED.name}, qrels.pk)
-    judged = {run: share for pk, run in keys.items() if (share := shares[pk, JUDGED.name][0]) is not None}
+    judged = {
+        run: share for pk, run in keys.items() if (share := shares[pk, JUDGED.name][0]) is not None
+    }
     after = set(later)
     least = min((share for run, share in judged.items() if run not in after), default=None)
-    below = [share for run, share in judged.items() if run in after and least is not None and share < least]
+    below = [
+        share
+        for run, share in judged.items()
+        if run in after and least is not None and share < least
+    ]
     if not below:
         return []
-    which = "1 run that came afterwards has" if len(below) == 1 else f"{len(below):,} runs that came afterwards have"
+    which = (
+        "1 run that came afterwards has"
+        if len(below) == 1
+        else f"{len(below):,} runs that came afterwards have"
+    )
     message = f"{which} fewer judged documents among the first ten than every run before (less than {least:.3f})"
     return [Caution("unpooled_runs", f"{message}: what is not judged counts as not relevant")]
 
@@ -171,7 +212,11 @@ def _attempts(phase: Phase, reader: Reader) -> dict[int, int] | None:
     if phase.feedback == Phase.Feedback.NONE:
         return None
     seen = Q() if reader.organiser else seen_while_frozen(phase, reader.own, reader.now)
-    rows = Entry.objects.filter(seen, phase=phase, role=_COMPETING).exclude(participation=None).order_by()
+    rows = (
+        Entry.objects.filter(seen, phase=phase, role=_COMPETING)
+        .exclude(participation=None)
+        .order_by()
+    )
     return dict(rows.values_list("participation").annotate(n=Count("pk")))
 
 
@@ -235,19 +280,30 @@ def _stood(phase: Phase, entries: list[_Entry]) -> list[_Entry]:
     public: who read it then finds them with the reason."""
     if all(entry.state == _ENTERED for entry in entries):
         return entries
-    public = Release.objects.filter(phase=phase, audience=Release.Audience.PUBLIC).exclude(done_at=None)
-    stood = _runs_of({pk for official in public.values_list("official", flat=True) for pk in official})
+    public = Release.objects.filter(phase=phase, audience=Release.Audience.PUBLIC).exclude(
+        done_at=None
+    )
+    stood = _runs_of(
+        {pk for official in public.values_list("official", flat=True) for pk in official}
+    )
     return [entry for entry in entries if entry.state == _ENTERED or entry.run_id in stood]
 
 
 def _official(phase: Phase, on_time: list[_Entry], qrels: Qrels) -> list[_Entry]:
     if phase.selection == Phase.Selection.ALL:
         return on_time
-    done = Release.objects.filter(phase=phase).exclude(done_at=None).order_by("-done_at", "-audience").first()
+    done = (
+        Release.objects.filter(phase=phase)
+        .exclude(done_at=None)
+        .order_by("-done_at", "-audience")
+        .first()
+    )
     if done:
         chosen = _runs_of(done.official)
     else:
-        competing = [entry for entry in on_time if entry.role == _COMPETING and entry.state == _ENTERED]
+        competing = [
+            entry for entry in on_time if entry.role == _COMPETING and entry.state == _ENTERED
+        ]
         found = selected(phase, competing, lambda runs: primary_means(phase, qrels, runs))
         chosen = {entry.run_id for entry in found}
     return [entry for entry in on_time if entry.role != _COMPETING or entry.run_id in chosen]
@@ -258,7 +314,9 @@ def _runs_of(entries: Iterable[str]) -> set[UUID]:
 
 
 def _is_ranked(entry: _Entry) -> bool:
-    return entry.role == _COMPETING and not (entry.late or entry.afterwards or entry.state == _DISQUALIFIED)
+    return entry.role == _COMPETING and not (
+        entry.late or entry.afterwards or entry.state == _DISQUALIFIED
+    )
 
 
 def _rows(entries: Iterable[_Entry], query: PhaseQuery) -> frozenset[UUID] | None:
@@ -278,5 +336,10 @@ def _masked(row: Row, entry: Entry, names: dict[int, ShownName]) -> Row:
     if shown is None or not shown.hidden:
         return row
     run = copy.copy(row.run)
-    run.team, run.system, run.tag, run.version = Team(slug=shown.slug, name=shown.name), None, hidden_tag(entry), None
+    run.team, run.system, run.tag, run.version = (
+        Team(slug=shown.slug, name=shown.name),
+        None,
+        hidden_tag(entry),
+        None,
+    )
     return replace(row, run=run, labels=(), chosen=None, cells={})

@@ -47,11 +47,15 @@ def latest_release(phase: Phase) -> Edition | None:
     """Return the latest release of a phase's results, with those that it supersedes; None if there is none."""
     found: Edition | None = None
     for release in (
-        Release.objects.filter(phase=phase, done_at__isnull=False).select_related("qrels").order_by("done_at")
+        Release.objects.filter(phase=phase, done_at__isnull=False)
+        .select_related("qrels")
+        .order_by("done_at")
     ):
         if release.qrels is not None and release.done_at is not None:
             audience, official = Disclosure(release.audience), tuple(release.official)
-            found = Edition(phase, release.qrels, audience, release.done_at, str(release.pk), found, official)
+            found = Edition(
+                phase, release.qrels, audience, release.done_at, str(release.pk), found, official
+            )
     return found
 
 
@@ -64,4 +68,6 @@ def edition_of(phase: Phase, active: Qrels, *, sees_all: bool) -> Edition:
         return Edition(phase, active, shown, active.created_at, "")
     if released and released.audience >= audience:
         return released
-    return Edition(phase, active, audience, active.created_at, f"{audience.label}-v{active.version}", released)
+    return Edition(
+        phase, active, audience, active.created_at, f"{audience.label}-v{active.version}", released
+    )

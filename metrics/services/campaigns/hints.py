@@ -20,8 +20,15 @@ def topics_without_relevant(phase: Phase) -> tuple[list[str], int]:
         return [], 0
     entered = Entry.objects.filter(phase=phase, state=Entry.State.ENTERED).order_by()
     done = Evaluation.objects.filter(run__in=entered.values("run")).evaluated()
-    pk = done.counting(Q(qrels=qrels), phase.collection.scores).order_by("pk").values_list("pk", flat=True).first()
+    pk = (
+        done.counting(Q(qrels=qrels), phase.collection.scores)
+        .order_by("pk")
+        .values_list("pk", flat=True)
+        .first()
+    )
     if pk is None:
         return [], qrels.topics
     relevant = matrix_of([pk], _RELEVANT, qrels)[0][0]
-    return [topic for topic, count in zip(qrels.topic_ids, relevant.tolist(), strict=True) if count == 0], qrels.topics
+    return [
+        topic for topic, count in zip(qrels.topic_ids, relevant.tolist(), strict=True) if count == 0
+    ], qrels.topics

@@ -24,7 +24,12 @@ from metrics.services.campaigns.reference import (
     reference_sets,
     with_hidden_names,
 )
-from metrics.services.campaigns.results import CONFIDENCE, OwnEntry, described_entries, phase_measures
+from metrics.services.campaigns.results import (
+    CONFIDENCE,
+    OwnEntry,
+    described_entries,
+    phase_measures,
+)
 from metrics.services.campaigns.tested import TEST
 from runs.models import Campaign, Disclosure, Phase, Qrels, Snapshot
 from runs.services.campaigns import clock
@@ -67,14 +72,20 @@ def freeze_phase(phase: Phase, qrels: Qrels, stood: tuple[str, ...] | None = Non
     now = clock.database_now()
     read = read_entry_values(phase=phase, qrels=qrels, measures=phase_measures(phase))
     read = with_hidden_names(read, None, now)
-    names = shown_names(phase, phase.campaign.participations.select_related("team", "campaign"), None, False, now)
+    names = shown_names(
+        phase, phase.campaign.participations.select_related("team", "campaign"), None, False, now
+    )
     sets = reference_sets(read, sees_all=True)
     described = described_entries(read, sets, list(range(len(read.entries))))
     places = placed_entries(read, stood)
-    return FrozenPhase(read, described, places, tiers_of(read, places), sets, _run_files(read, names), names)
+    return FrozenPhase(
+        read, described, places, tiers_of(read, places), sets, _run_files(read, names), names
+    )
 
 
-def manifest_of(campaign: Campaign, frozen: Iterable[FrozenPhase], *, whole: bool, label: str) -> dict[str, Any]:
+def manifest_of(
+    campaign: Campaign, frozen: Iterable[FrozenPhase], *, whole: bool, label: str
+) -> dict[str, Any]:
     """Return the content of a snapshot as JSON types, still without its files."""
     agreements = campaign.agreements.order_by("sha256").values("title", "sha256", "required_of")
     return {
@@ -104,7 +115,9 @@ def _run_files(read: EntryValues, names: Mapping[int, ShownName]) -> str:
     everybody, and are not too large. Those of hidden teams have their tags inside."""
     to_all = {"done_at__isnull": False, "audience": Disclosure.PUBLIC, "with_run_files": True}
     public = read.phase.collection.disclosure == Disclosure.PUBLIC
-    hidden = any(entry.participation_id and names[entry.participation_id].hidden for entry in read.entries)
+    hidden = any(
+        entry.participation_id and names[entry.participation_id].hidden for entry in read.entries
+    )
     if hidden or not public or not read.phase.releases.filter(**to_all).exists():
         return NOT_RELEASED
     size = read.qrels.size + sum(entry.run.size for entry in read.entries)
@@ -116,18 +129,25 @@ def _phase(frozen: FrozenPhase) -> dict[str, Any]:
     told = ("slug", "name", "description", "kind", "zone", "slots", "attempts_daily", "attempts_total", "selection",
             "chosen_max", "run_types", "must_answer_all")  # fmt: skip
     # Left out where there are none, so that snapshots without them keep their hash.
-    rules: dict[str, Any] = {name: getattr(phase, name) for name in ("max_documents", "naming") if getattr(phase, name)}
+    rules: dict[str, Any] = {
+        name: getattr(phase, name) for name in ("max_documents", "naming") if getattr(phase, name)
+    }
     if phase.feedback != Phase.Feedback.NONE:
         rules["feedback"] = phase.feedback
     if paused := pauses_of(phase):
         rules["pauses"] = [
-            {"from": instant(one.since), "to": instant(one.until), "reason": one.reason} for one in paused
+            {"from": instant(one.since), "to": instant(one.until), "reason": one.reason}
+            for one in paused
         ]
     if phase.freeze_board_at:
         rules["freeze_board_at"] = instant(phase.freeze_board_at)
     if excluded := reasons_of_exclusion(phase.collection):
-        rules["excluded_topics"] = [{"topic": topic, "reason": reason} for topic, reason in excluded.items()]
-    times = {name: instant(getattr(phase, name)) for name in ("opens_at", "closes_at", "late_closes_at")}
+        rules["excluded_topics"] = [
+            {"topic": topic, "reason": reason} for topic, reason in excluded.items()
+        ]
+    times = {
+        name: instant(getattr(phase, name)) for name in ("opens_at", "closes_at", "late_closes_at")
+    }
     return {
         **{name: getattr(phase, name) for name in told},
         **rules,
@@ -140,13 +160,20 @@ def _phase(frozen: FrozenPhase) -> dict[str, Any]:
                 "new": instant(one.new),
                 "announced_at": instant(one.announced_at),
                 "reason": one.reason,
-                **({"values_seen_since": instant(one.values_seen_since)} if one.values_seen_since else {}),
+                **(
+                    {"values_seen_since": instant(one.values_seen_since)}
+                    if one.values_seen_since
+                    else {}
+                ),
             }
             for one in phase.extensions.order_by("announced_at", "pk")
         ],
         "collection": _collection(phase, read.qrels),
         "measures": [measure.name for measure in read.measures],
-        "reference": {"runs": ALL, "sets": [{"run_type": one.run_type, "runs": len(one.rows)} for one in frozen.sets]},
+        "reference": {
+            "runs": ALL,
+            "sets": [{"run_type": one.run_type, "runs": len(one.rows)} for one in frozen.sets],
+        },
         "run_files": frozen.run_files,
         "releases": [
             {
@@ -156,7 +183,9 @@ def _phase(frozen: FrozenPhase) -> dict[str, Any]:
                 "with_run_files": one.with_run_files,
                 "note": one.note,
             }
-            for one in phase.releases.filter(done_at__isnull=False).select_related("qrels").order_by("done_at")
+            for one in phase.releases.filter(done_at__isnull=False)
+            .select_related("qrels")
+            .order_by("done_at")
         ],
         "entries": _entries(frozen),
     }
@@ -197,9 +226,19 @@ def _entries(frozen: FrozenPhase) -> list[dict[str, Any]]:
         hidden, affiliation = bool(shown and shown.hidden), team.affiliation if team else ""
         told: dict[str, Any] = {
             "number": entry.number,
-            "team": shown and {"slug": shown.slug, "name": shown.name, "affiliation": "" if hidden else affiliation},
+            "team": shown
+            and {
+                "slug": shown.slug,
+                "name": shown.name,
+                "affiliation": "" if hidden else affiliation,
+            },
             "tag": hidden_tag(entry) if hidden else run.tag,
-            "run": {"sha256": run.sha256, "bytes": run.size, "documents": run.documents, "topics": run.topics},
+            "run": {
+                "sha256": run.sha256,
+                "bytes": run.size,
+                "documents": run.documents,
+                "topics": run.topics,
+            },
             "arrived_at": instant(entry.arrived_at),
             "late": entry.late,
             "role": entry.role,
@@ -208,7 +247,9 @@ def _entries(frozen: FrozenPhase) -> list[dict[str, Any]]:
             "priority": entry.priority,
             "state": entry.state,
             "reason": entry.state_reason,
-            "answers": {key: value for key, value in entry.answers.items() if key in public and not hidden},
+            "answers": {
+                key: value for key, value in entry.answers.items() if key in public and not hidden
+            },
             "description": "" if hidden else run.description,
         }
         if one := described.get(entry.pk):
@@ -254,7 +295,13 @@ def shown_manifest(snapshot: Snapshot) -> dict[str, Any]:
         return manifest
     del manifest["files"]
     for phase in manifest["phases"]:
-        phase["entries"] = [{key: entry[key] for key in entry if key not in _OF_VALUES} for entry in phase["entries"]]
+        phase["entries"] = [
+            {key: entry[key] for key in entry if key not in _OF_VALUES}
+            for entry in phase["entries"]
+        ]
     after = snapshot.superseded_by.order_by("number").values_list("sha256", flat=True).first()
     at = instant(snapshot.withdrawn_at)
-    return {**manifest, "withdrawn": {"at": at, "reason": snapshot.withdrawn_reason, "successor": after}}
+    return {
+        **manifest,
+        "withdrawn": {"at": at, "reason": snapshot.withdrawn_reason, "successor": after},
+    }

@@ -17,7 +17,9 @@ from runs.services.campaigns.selection import official
 MAX_TESTED = 500
 
 
-def placed_entries(read: EntryValues, stood: tuple[str, ...] | None = None) -> list[tuple[int, int | None]]:
+def placed_entries(
+    read: EntryValues, stood: tuple[str, ...] | None = None
+) -> list[tuple[int, int | None]]:
     """Return the places among the entries of the official ones and those that organisers entered, best mean of the
     primary measure first, with ranks 1, 2, 2, 4; baselines and runs out of competition stand at their places with
     None. `stood` names the official ones where a release has fixed them."""
@@ -26,20 +28,30 @@ def placed_entries(read: EntryValues, stood: tuple[str, ...] | None = None) -> l
 
     def known(runs: list[UUID]) -> dict[UUID, float]:
         return {
-            run: read.primary(of_run[run]) for run in runs if run in of_run and np.isfinite(read.primary(of_run[run]))
+            run: read.primary(of_run[run])
+            for run in runs
+            if run in of_run and np.isfinite(read.primary(of_run[run]))
         }
 
     if stood is None:
-        competing = [of_run[entry.run_id] for entry in official(read.phase, known) if entry.run_id in of_run]
+        competing = [
+            of_run[entry.run_id] for entry in official(read.phase, known) if entry.run_id in of_run
+        ]
     else:
         competing = [row for row, entry in enumerate(read.entries) if str(entry.pk) in stood]
-    beside = [row for row, entry in enumerate(read.entries) if entry.role != Entry.Role.COMPETING and not entry.late]
+    beside = [
+        row
+        for row, entry in enumerate(read.entries)
+        if entry.role != Entry.Role.COMPETING and not entry.late
+    ]
     rows = [*competing, *beside]
     means = [read.means[measure.name][read.evaluations[row]][0] for row in competing]
     values = np.array([[np.nan if mean is None else mean for mean in means]])
     ranks = standings(values, np.array([measure.lower_is_better]))[0].tolist() if competing else []
     ranked = dict(zip(competing, ranks, strict=True))
-    ordered = sorted(rows, key=lambda row: (-read.primary(row), ranked.get(row, 0), read.entries[row].number))
+    ordered = sorted(
+        rows, key=lambda row: (-read.primary(row), ranked.get(row, 0), read.entries[row].number)
+    )
     return [(row, ranked.get(row)) for row in ordered]
 
 
@@ -53,5 +65,7 @@ def tiers_of(read: EntryValues, places: list[tuple[int, int | None]]) -> dict[in
     if np.count_nonzero(common) < 2:
         return {}
     lower = measure.lower_is_better
-    family = compare_family(values[:, common], Pairs(len(rows)), TEST, USUAL_RULE, lower_is_better=lower)
+    family = compare_family(
+        values[:, common], Pairs(len(rows)), TEST, USUAL_RULE, lower_is_better=lower
+    )
     return dict(zip(rows, family.tiers.tier.tolist(), strict=True)) if family.tiers else {}

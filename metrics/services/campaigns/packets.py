@@ -13,14 +13,20 @@ def kept_packet(edition: Edition, participation: Participation) -> Packet | None
 
     Raise StoredValueCorrupt for one that is damaged: it cannot be made again as it was.
     """
-    rows = Packet.objects.filter(phase=edition.phase, participation=participation, edition=edition.name)
+    rows = Packet.objects.filter(
+        phase=edition.phase, participation=participation, edition=edition.name
+    )
     found = rows.first() if edition.name else None
     if found is not None and not found.is_sound:
-        raise StoredValueCorrupt(f"the packet of team {participation.team} is damaged; ask the operator for a backup")
+        raise StoredValueCorrupt(
+            f"the packet of team {participation.team} is damaged; ask the operator for a backup"
+        )
     return found
 
 
-def keep_packet(edition: Edition, participation: Participation, *, name: str, content: bytes, sha256: str) -> Packet:
+def keep_packet(
+    edition: Edition, participation: Participation, *, name: str, content: bytes, sha256: str
+) -> Packet:
     """Keep a packet as that of its edition. Return the one that was kept first if there is one meanwhile."""
     made = {"name": name, "content": content, "sha256": sha256}
     if not edition.name:

@@ -83,7 +83,12 @@ class ReferenceSet:
 
 
 def read_entry_values(
-    *, phase: Phase, qrels: Qrels, measures: list[Measure], as_of: datetime | None = None, seen: Q | None = None
+    *,
+    phase: Phase,
+    qrels: Qrels,
+    measures: list[Measure],
+    as_of: datetime | None = None,
+    seen: Q | None = None,
 ) -> EntryValues:
     """Return the values of the entries of a phase that are evaluated under these judgements, in the order of their
     numbers; those that were withdrawn or disqualified by `as_of` (default: now) are left out, and so are those that are
@@ -135,7 +140,9 @@ def reference_sets(
     sets = []
     for run_type in read.run_types:
         rows = [
-            row for row, entry in enumerate(read.entries) if _counts(read, entry) and read.type_of(entry) == run_type
+            row
+            for row, entry in enumerate(read.entries)
+            if _counts(read, entry) and read.type_of(entry) == run_type
         ]
         if alone:
             rows = []
@@ -143,7 +150,11 @@ def reference_sets(
             rows = _best_of_teams(read, rows)
         figures = {name: topic_figures(values[rows]) for name, values in read.values.items()}
         kept = figures if sees_all else {name: _safe(one) for name, one in figures.items()}
-        sets.append(ReferenceSet(run_type, rows, kept, withheld=not sees_all and len(rows) < MIN_RUNS_OF_QUARTILES))
+        sets.append(
+            ReferenceSet(
+                run_type, rows, kept, withheld=not sees_all and len(rows) < MIN_RUNS_OF_QUARTILES
+            )
+        )
     return sets
 
 
@@ -163,7 +174,11 @@ def _masked(entry: Entry, names: dict[int, ShownName]) -> Entry:
     found.run = copy.copy(entry.run)
     found.run.tag, found.run.description = hidden_tag(entry), ""
     if team is not None:
-        team.team, team.name, team.affiliation = Team(slug=shown.slug, name=shown.name), shown.name, ""
+        team.team, team.name, team.affiliation = (
+            Team(slug=shown.slug, name=shown.name),
+            shown.name,
+            "",
+        )
         found.participation = team
     return found
 
@@ -190,5 +205,8 @@ def _safe(figures: TopicFigures) -> TopicFigures:
     return replace(
         figures,
         **{name: np.where(few, np.nan, getattr(figures, name)) for name in ("q1", "q3")},
-        **{name: np.where(fewer, np.nan, getattr(figures, name)) for name in ("low", "median", "median_upper", "high")},
+        **{
+            name: np.where(fewer, np.nan, getattr(figures, name))
+            for name in ("low", "median", "median_upper", "high")
+        },
     )

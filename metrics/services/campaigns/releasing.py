@@ -19,14 +19,25 @@ from runs.models import AuditEvent, Disclosure, Entry, Phase, Qrels, Release, Us
 from runs.services.audit import Origin, record
 from runs.services.campaigns import clock
 from runs.services.campaigns.guards import check_phases_over
-from runs.services.campaigns.releases import check_planned, check_releaser, due_releases, locked_release
+from runs.services.campaigns.releases import (
+    check_planned,
+    check_releaser,
+    due_releases,
+    locked_release,
+)
 from runs.services.campaigns.selection import official
 from runs.services.campaigns.telling import tell_released
 from runs.services.collections import disclose, locked_collection
 
 logger = logging.getLogger(__name__)
 # Why a release that is due is not done: it waits, or another dispatcher or an organiser came first.
-_EXPECTED = ("evaluations_running", "release_needs_qrels", "phase_not_over", "already_released", "release_cancelled")
+_EXPECTED = (
+    "evaluations_running",
+    "release_needs_qrels",
+    "phase_not_over",
+    "already_released",
+    "release_cancelled",
+)
 # What such a release waits for.
 WAITS_FOR = ("evaluations", "qrels", "phase")
 
@@ -51,14 +62,18 @@ def release_due() -> int:
     return done
 
 
-def release_now(*, release: Release, user: User, force: bool = False, reason: str = "", origin: Origin) -> Release:
+def release_now(
+    *, release: Release, user: User, force: bool = False, reason: str = "", origin: Origin
+) -> Release:
     """Do a planned release at once. With `force` and a reason it does not wait for evaluations. Raise the errors of
     `do_release`, and NotAllowed for whoever is no organiser."""
     check_releaser(release.phase, user)
     return do_release(release=release, force=force, reason=reason, origin=origin)
 
 
-def do_release(*, release: Release, force: bool = False, reason: str = "", origin: Origin) -> Release:
+def do_release(
+    *, release: Release, force: bool = False, reason: str = "", origin: Origin
+) -> Release:
     """Do a planned release in one transaction: its audience sees the results of the active judgements.
 
     Raise Conflict if it is done or cancelled, if its version of judgements is not the active one or none is
@@ -74,7 +89,11 @@ def do_release(*, release: Release, force: bool = False, reason: str = "", origi
         check_phases_over(collection)
         qrels = collection.active_qrels
         if qrels is None or found.qrels_id not in (None, qrels.pk):
-            wanted = "active judgements" if found.qrels is None else f"version {found.qrels.version} to be active"
+            wanted = (
+                "active judgements"
+                if found.qrels is None
+                else f"version {found.qrels.version} to be active"
+            )
             raise Conflict(f"the {found} needs {wanted}", code="release_needs_qrels")
         running = count_running(phase, qrels)
         if running and not force:
@@ -91,16 +110,27 @@ def do_release(*, release: Release, force: bool = False, reason: str = "", origi
         forced = {"forced": reason, "running": running} if force else {}
         told |= {"entries": len(entries), **forced}
         action = AuditEvent.Action.RELEASE_DONE
-        record(origin, action, found, collection=collection, before={"disclosure": before.label}, after=told)
+        record(
+            origin,
+            action,
+            found,
+            collection=collection,
+            before={"disclosure": before.label},
+            after=told,
+        )
         tell_released(found)
-    return Release.objects.select_related("phase__campaign", "phase__collection", "qrels").get(pk=found.pk)
+    return Release.objects.select_related("phase__campaign", "phase__collection", "qrels").get(
+        pk=found.pk
+    )
 
 
 def count_running(phase: Phase, qrels: Qrels) -> int:
     """Return how many entered runs of a phase have no final evaluation under these judgements; failed ones have."""
     runs = Entry.objects.filter(phase=phase, state=Entry.State.ENTERED).values("run")
     state = Evaluation.State
-    done = Evaluation.objects.current(qrels, phase.collection.scores).filter(state__in=(state.EVALUATED, state.FAILED))
+    done = Evaluation.objects.current(qrels, phase.collection.scores).filter(
+        state__in=(state.EVALUATED, state.FAILED)
+    )
     return runs.exclude(run__in=done.values("run")).count()
 
 
@@ -127,5 +157,7 @@ def primary_means(phase: Phase, qrels: Qrels, runs: list[UUID]) -> Mapping[UUID,
     name = (phase.measures or collection.measures)[0]
     measure = parse_measure(name, collection.documents)
     lower = measure.definition.lower_is_better
-    query = BoardQuery(measures=[measure], sort=measure, descending=not lower, among=Among(frozenset(runs)))
+    query = BoardQuery(
+        measures=[measure], sort=measure, descending=not lower, among=Among(frozenset(runs))
+    )
     return {run: -mean if lower else mean for run, mean in read_order(collection, qrels, query)}

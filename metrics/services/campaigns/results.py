@@ -59,7 +59,9 @@ class OwnResults:
 def phase_measures(phase: Phase) -> list[Measure]:
     """Return the measures of a phase, the primary one first; the collection's own where it names none."""
     collection = phase.collection
-    return [parse_measure(name, collection.documents) for name in phase.measures or collection.measures]
+    return [
+        parse_measure(name, collection.documents) for name in phase.measures or collection.measures
+    ]
 
 
 def read_own_results(
@@ -79,17 +81,28 @@ def read_own_results(
     """
     now = clock.database_now()
     seen = None if sees_all else seen_while_frozen(phase, participation, now)
-    read = read_entry_values(phase=phase, qrels=qrels, measures=phase_measures(phase), as_of=as_of, seen=seen)
+    read = read_entry_values(
+        phase=phase, qrels=qrels, measures=phase_measures(phase), as_of=as_of, seen=seen
+    )
     read = with_hidden_names(read, participation, names_at or now)
     # Feedback at once is of the own values; only where it is the leaderboard, it tells of others, too.
-    by_feedback = phase.collection.disclosure == Disclosure.ORGANISERS and phase.feedback != Phase.Feedback.BOARD
+    by_feedback = (
+        phase.collection.disclosure == Disclosure.ORGANISERS
+        and phase.feedback != Phase.Feedback.BOARD
+    )
     alone = by_feedback and not sees_all
     sets = reference_sets(read, reference=reference, sees_all=sees_all, alone=alone)
-    own = [row for row, entry in enumerate(read.entries) if entry.participation_id == participation.pk]
-    return OwnResults(read, reference, sets, described_entries(read, sets, own), participation, sees_all)
+    own = [
+        row for row, entry in enumerate(read.entries) if entry.participation_id == participation.pk
+    ]
+    return OwnResults(
+        read, reference, sets, described_entries(read, sets, own), participation, sees_all
+    )
 
 
-def described_entries(read: EntryValues, sets: list[ReferenceSet], rows: list[int]) -> list[OwnEntry]:
+def described_entries(
+    read: EntryValues, sets: list[ReferenceSet], rows: list[int]
+) -> list[OwnEntry]:
     """Return these entries with what is told of each."""
     keys = [read.evaluations[row] for row in rows]
     ends: dict[str, Mapping[int, Ends]] = {}

@@ -39,26 +39,34 @@ def tested_entries(found: OwnResults) -> Iterator[Tested]:
     """Yield Student's paired t test of each of the team's runs, for every measure with values of topics, against the
     run whose values are the medians of its set, and against each baseline. Against either, p values are corrected by
     Holm over the team's runs. Fewer than two common topics are not tested."""
-    baselines = [row for row, entry in enumerate(found.read.entries) if entry.role == Entry.Role.BASELINE]
+    baselines = [
+        row for row, entry in enumerate(found.read.entries) if entry.role == Entry.Role.BASELINE
+    ]
     for measure in found.read.by_topic:
         values = found.read.values[measure.name]
         for place, one in enumerate(found.sets):
             own = [entry for entry in found.entries if entry.of == place]
             kind = f" of {one.run_type}" if one.run_type else ""
-            yield from _family(measure, own, values, one.by_topic[measure.name].median, f"{MEDIAN}{kind}")
+            yield from _family(
+                measure, own, values, one.by_topic[measure.name].median, f"{MEDIAN}{kind}"
+            )
         for row in baselines:
             own = [entry for entry in found.entries if entry.row != row]
             yield from _family(measure, own, values, values[row], found.read.entries[row].run.tag)
 
 
-def _family(measure: Measure, own: list[OwnEntry], values: Floats, other: Floats, against: str) -> Iterator[Tested]:
+def _family(
+    measure: Measure, own: list[OwnEntry], values: Floats, other: Floats, against: str
+) -> Iterator[Tested]:
     rows = np.vstack([*(values[one.row] for one in own), other])
     common = np.isfinite(rows).all(axis=0)
     topics = int(np.count_nonzero(common))
     if not own or topics < 2:
         return
     pairs = Pairs(len(rows), len(own))
-    family = compare_family(rows[:, common], pairs, TEST, USUAL_RULE, lower_is_better=measure.lower_is_better)
+    family = compare_family(
+        rows[:, common], pairs, TEST, USUAL_RULE, lower_is_better=measure.lower_is_better
+    )
     result = family.result
     for place, one in enumerate(own):
         yield Tested(

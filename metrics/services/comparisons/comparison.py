@@ -120,7 +120,11 @@ class Compared:
         rows = np.array([row for row, place in enumerate(self.order) if place in places], np.int64)
         first, second = self.pairs.indices()
         pairs = np.flatnonzero(np.isin(first, rows) & np.isin(second, rows))
-        baseline = None if self.pairs.baseline is None else int(np.flatnonzero(rows == self.pairs.baseline)[0])
+        baseline = (
+            None
+            if self.pairs.baseline is None
+            else int(np.flatnonzero(rows == self.pairs.baseline)[0])
+        )
         return replace(
             self,
             order=[self.order[row] for row in rows.tolist()],
@@ -143,7 +147,9 @@ def choose_entrants(*, collection: Collection, query: ComparisonQuery) -> Entran
     qrels = active_qrels(collection)
     scores = query.scores or collection.scores
     named = [*query.tested, *([query.baseline] if query.tested and query.baseline else [])]
-    evaluations = select_evaluations(collection=collection, qrels=qrels, scores=scores, runs=named, most=MAX_RUNS)
+    evaluations = select_evaluations(
+        collection=collection, qrels=qrels, scores=scores, runs=named, most=MAX_RUNS
+    )
     if len(evaluations) < 2:
         message = f"a comparison needs at least two evaluated runs; found {len(evaluations)}"
         raise StatisticsError(message, code="too_few_runs")
@@ -152,7 +158,9 @@ def choose_entrants(*, collection: Collection, query: ComparisonQuery) -> Entran
     if query.baseline and query.baseline not in ids:
         message = f"baseline {query.baseline} is not among the compared runs"
         raise StatisticsError(message, code="unknown_run", pointer="baseline")
-    return Entrants(qrels, scores, evaluations, ids.index(query.baseline) if query.baseline else None)
+    return Entrants(
+        qrels, scores, evaluations, ids.index(query.baseline) if query.baseline else None
+    )
 
 
 def one_of_many(entrants: Entrants, query: ComparisonQuery) -> Caution | None:
@@ -174,37 +182,53 @@ Told = Callable[[Measure, str], None]
 """told(measure, test) is called before each family"""
 
 
-def compare_entrants(entrants: Entrants, query: ComparisonQuery, told: Told | None = None) -> Iterator[Compared]:
+def compare_entrants(
+    entrants: Entrants, query: ComparisonQuery, told: Told | None = None
+) -> Iterator[Compared]:
     """Yield the comparison under each measure.
 
     Raise StatisticsError if a measure has fewer than two topics on which every run has a value.
     """
     for measure in query.measures:
         keep_going()
-        values, _ = matrix_of([evaluation.pk for evaluation in entrants.evaluations], measure, entrants.qrels)
+        values, _ = matrix_of(
+            [evaluation.pk for evaluation in entrants.evaluations], measure, entrants.qrels
+        )
         without = np.isnan(values).sum(axis=0)
         topics = int(np.count_nonzero(without == 0))
         if topics < 2:
             message = f"{measure.name}: a comparison needs at least 2 topics with a value of every run; found {topics}"
             raise StatisticsError(message, code="too_few_topics")
-        left_out = {entrants.qrels.topic_ids[i]: int(without[i]) for i in np.flatnonzero(without).tolist()}
+        left_out = {
+            entrants.qrels.topic_ids[i]: int(without[i]) for i in np.flatnonzero(without).tolist()
+        }
         values = values[:, without == 0]
         lower = measure.definition.lower_is_better
         # Best first; of equal runs the earlier one first.
         order = np.argsort((1 if lower else -1) * values.mean(axis=1), kind="stable")
         values = values[order]
-        baseline = None if entrants.baseline is None else int(np.flatnonzero(order == entrants.baseline)[0])
+        baseline = (
+            None
+            if entrants.baseline is None
+            else int(np.flatnonzero(order == entrants.baseline)[0])
+        )
         pairs = Pairs(len(values), baseline)
         families = []
         for test in query.tests:
             if told:
                 told(measure, test)
-            families.append(compare_family(values, pairs, test, query.rule, query.options, lower_is_better=lower))
+            families.append(
+                compare_family(
+                    values, pairs, test, query.rule, query.options, lower_is_better=lower
+                )
+            )
         # Tests of all runs at once: those that belong to a requested test, and the usual two for many runs.
         wanted = {TESTS[test].omnibus for test in query.tests}
         wanted |= {"anova", "friedman"} if len(values) >= _MANY else set()
         omnibus = {name: test_all(values) for name, test_all in OMNIBUS.items() if name in wanted}
-        compared = Compared(measure, order.tolist(), values, topics, left_out, pairs, families, omnibus)
+        compared = Compared(
+            measure, order.tolist(), values, topics, left_out, pairs, families, omnibus
+        )
         yield with_equivalence(compared, query)
 
 
@@ -217,7 +241,9 @@ def with_equivalence(compared: Compared, query: ComparisonQuery) -> Compared:
     if "tost" not in query.practical.tests or margin is None:
         return compared
     lower = compared.measure.definition.lower_is_better
-    found = tost(compared.values, *compared.pairs.indices(), margin, query.rule, lower_is_better=lower)
+    found = tost(
+        compared.values, *compared.pairs.indices(), margin, query.rule, lower_is_better=lower
+    )
     return replace(compared, equivalence=found)
 
 
@@ -229,7 +255,9 @@ def read_rank_intervals(compared: Compared, options: Options) -> RankIntervals |
     if compared.pairs.runs > MAX_RANKED or compared.topics < MIN_TOPICS:
         return None
     options = replace(options, resamples=RANK_RESAMPLES)
-    return rank_intervals(compared.values, options, lower_is_better=compared.measure.definition.lower_is_better)
+    return rank_intervals(
+        compared.values, options, lower_is_better=compared.measure.definition.lower_is_better
+    )
 
 
 def split_omnibus(compared: Compared, rule: Rule) -> list[Caution]:
@@ -239,7 +267,5 @@ def split_omnibus(compared: Compared, rule: Rule) -> list[Caution]:
     anova, friedman = (compared.omnibus[name].p_value for name in ("anova", "friedman"))
     if np.isnan(anova) or (anova < rule.alpha) == (friedman < rule.alpha):
         return []
-    message = (
-        f"means and ranks disagree: the analysis of variance has p = {anova:.2g}, Friedman's test p = {friedman:.2g}"
-    )
+    message = f"means and ranks disagree: the analysis of variance has p = {anova:.2g}, Friedman's test p = {friedman:.2g}"
     return [Caution("omnibus_tests_disagree", message)]

@@ -39,7 +39,11 @@ def canonical(entrants: Entrants, query: ComparisonQuery) -> dict[str, Any]:
     """Return everything on which the result depends; measures and tests have the order of the request, as in the
     answer."""
     practical = query.practical
-    beside = {"practical": {**asdict(practical), "tests": list(practical.tests)}} if practical.tests else {}
+    beside = (
+        {"practical": {**asdict(practical), "tests": list(practical.tests)}}
+        if practical.tests
+        else {}
+    )
     return {
         "qrels": entrants.qrels.pk,
         "scores": entrants.scores,
@@ -70,7 +74,9 @@ def query_from(kept: dict[str, Any]) -> ComparisonQuery:
         rule=Rule(kept["correction"], kept["alpha"]),
         options=Options(**{name: kept[name] for name in _OPTIONS}),
         scores=kept["scores"],
-        practical=Practical(**{**beside, "tests": tuple(beside["tests"])}) if beside else NOTHING_PRACTICAL,
+        practical=Practical(**{**beside, "tests": tuple(beside["tests"])})
+        if beside
+        else NOTHING_PRACTICAL,
     )
 
 
@@ -84,7 +90,9 @@ def encode(results: list[Compared]) -> bytes:
         for family in compared.families:
             arrays[f"{number}.{family.test}.adjusted"] = family.adjusted
             kept = replace(family.result, direction=family.result.leaning)
-            arrays.update({f"{number}.{family.test}.{name}": getattr(kept, name) for name in _ARRAYS})
+            arrays.update(
+                {f"{number}.{family.test}.{name}": getattr(kept, name) for name in _ARRAYS}
+            )
             tiers = family.tiers
             families.append(
                 {
@@ -115,7 +123,10 @@ def decode(content: bytes, query: ComparisonQuery) -> list[Compared]:
     """Return the results that `encode` stored; the verdicts follow from the query's level."""
     with np.load(io.BytesIO(zstandard.decompress(content)), allow_pickle=False) as arrays:
         heads = json.loads(arrays[_HEADER].tobytes())
-        found = [_compared(head, f"{number}", arrays, query.rule.alpha) for number, head in enumerate(heads)]
+        found = [
+            _compared(head, f"{number}", arrays, query.rule.alpha)
+            for number, head in enumerate(heads)
+        ]
         return [with_equivalence(compared, query) for compared in found]
 
 
@@ -128,19 +139,31 @@ def _compared(head: dict[str, Any], at: str, arrays: Any, alpha: float) -> Compa
         found = {name: arrays[f"{at}.{test}.{name}"] for name in _ARRAYS}
         result = PairedResult(**found, cautions=_cautions(kept))
         adjusted = arrays[f"{at}.{test}.adjusted"]
-        groups = tiers and Tiers(np.array(tiers["tier"]), tuple(tuple(group) for group in tiers["groups"]))
+        groups = tiers and Tiers(
+            np.array(tiers["tier"]), tuple(tuple(group) for group in tiers["groups"])
+        )
         verdicts = decide(result, adjusted, alpha, values.shape[1])
-        families.append(Family(test, kept["size"], kept["correction"], result, adjusted, verdicts, groups))
+        families.append(
+            Family(test, kept["size"], kept["correction"], result, adjusted, verdicts, groups)
+        )
     omnibus = {}
     for name, kept in head["omnibus"].items():
         sources = tuple(Source(**source) for source in kept["sources"])
         spread = kept["sphericity"] and Sphericity(**kept["sphericity"])
         freedom = tuple(kept["freedom"])
         omnibus[name] = OmnibusResult(
-            kept["statistic"], freedom, kept["p_value"], kept["effect"], sources, _cautions(kept), spread
+            kept["statistic"],
+            freedom,
+            kept["p_value"],
+            kept["effect"],
+            sources,
+            _cautions(kept),
+            spread,
         )
     measure, pairs = parse_measure(head["measure"]), Pairs(**head["pairs"])
-    return Compared(measure, head["order"], values, values.shape[1], head["left_out"], pairs, families, omnibus)
+    return Compared(
+        measure, head["order"], values, values.shape[1], head["left_out"], pairs, families, omnibus
+    )
 
 
 def _cautions(kept: dict[str, Any]) -> tuple[Caution, ...]:

@@ -156,13 +156,20 @@ def read_design(*, collection: Collection, query: DesignQuery) -> Design:
         message = f"power {query.power:g} must be above alpha, {query.alpha:g}, the rate of false positives"
         raise StatisticsError(message, code="bad_parameter", pointer="power")
     qrels, scores = active_qrels(collection), query.scores or collection.scores
-    evaluations = select_evaluations(collection=collection, qrels=qrels, scores=scores, runs=query.runs, most=MAX_RUNS)
+    evaluations = select_evaluations(
+        collection=collection, qrels=qrels, scores=scores, runs=query.runs, most=MAX_RUNS
+    )
     if len(evaluations) < 2:
         message = f"a design needs at least two evaluated runs; found {len(evaluations)}"
         raise StatisticsError(message, code="too_few_runs")
     _check_work(query, len(evaluations), qrels.topics)
-    values = read_common_values([evaluation.pk for evaluation in evaluations], query.measures, qrels)
-    designs = [_design(measure, common, query, qrels) for measure, common in zip(query.measures, values, strict=True)]
+    values = read_common_values(
+        [evaluation.pk for evaluation in evaluations], query.measures, qrels
+    )
+    designs = [
+        _design(measure, common, query, qrels)
+        for measure, common in zip(query.measures, values, strict=True)
+    ]
     return Design(query, qrels, scores, [evaluation.run for evaluation in evaluations], designs)
 
 
@@ -176,10 +183,14 @@ def _check_work(query: DesignQuery, runs: int, topics: int) -> None:
     narrow = "use fewer measures, runs (runs=), sizes or trials"
     begin(seconds_of_swaps(runs, topics, draws), f"swap rates of {runs} runs", narrow, "trials")
     plans = number * len(query.differences)
-    begin(seconds_of_plans(plans), f"{plans} topic set sizes", "use fewer differences", "differences")
+    begin(
+        seconds_of_plans(plans), f"{plans} topic set sizes", "use fewer differences", "differences"
+    )
 
 
-def _design(measure: Measure, common: CommonValues, query: DesignQuery, qrels: Qrels) -> MeasureDesign:
+def _design(
+    measure: Measure, common: CommonValues, query: DesignQuery, qrels: Qrels
+) -> MeasureDesign:
     cautions = [*qrels_cautions([measure], qrels), *cautions_of([measure], common.left_out)]
     options = Options(resamples=query.resamples, seed=query.seed)
     half = common.topics // 2
@@ -217,7 +228,9 @@ def _topic_sets(common: CommonValues, query: DesignQuery) -> TopicSets | None:
     )
 
 
-def _smallness(common: CommonValues, margin: float, variance: float, query: DesignQuery) -> Smallness:
+def _smallness(
+    common: CommonValues, margin: float, variance: float, query: DesignQuery
+) -> Smallness:
     pairs = all_pairs(len(common.values))
     found = tost(common.values, *pairs, margin, Rule("none", query.alpha))
     return Smallness(

@@ -65,12 +65,16 @@ def read_judgements(*, collection: Collection, versions: list[int]) -> Judgement
     for version in versions:
         qrels = collection.qrels.filter(version=version).first()
         if qrels is None:
-            raise NotFound(f"collection {collection.slug} has no qrels version {version}", code="unknown_qrels")
+            raise NotFound(
+                f"collection {collection.slug} has no qrels version {version}", code="unknown_qrels"
+            )
         found.append(qrels)
     found = found or [active_qrels(collection)]
     judgements = [_judgements(qrels) for qrels in found]
     compared = compare_assessments(*judgements) if len(judgements) == 2 else None
-    return JudgementsAnswer([_counted(*pair) for pair in zip(found, judgements, strict=True)], compared)
+    return JudgementsAnswer(
+        [_counted(*pair) for pair in zip(found, judgements, strict=True)], compared
+    )
 
 
 def _judgements(qrels: Qrels) -> Judgements:

@@ -130,7 +130,11 @@ def compare_orders(*, collection: Collection, query: OrdersQuery) -> Orders:
             OrderPair(a, b, found, (ranks[b] - ranks[a]).tolist())
             for (a, b), found in zip(pairs, agreements, strict=True)
         ],
-        [*dict.fromkeys(unsuited), *cautions_of(query.measures, common.left_out), *few_topics(common.topics)],
+        [
+            *dict.fromkeys(unsuited),
+            *cautions_of(query.measures, common.left_out),
+            *few_topics(common.topics),
+        ],
     )
 
 
@@ -139,7 +143,10 @@ def _versions(collection: Collection, query: OrdersQuery) -> list[Qrels]:
     if not query.versions:
         return [active_qrels(collection)]
     wanted = list(dict.fromkeys(query.versions))
-    found = {qrels.version: qrels for qrels in Qrels.objects.filter(collection=collection, version__in=wanted)}
+    found = {
+        qrels.version: qrels
+        for qrels in Qrels.objects.filter(collection=collection, version__in=wanted)
+    }
     for version in wanted:
         if version not in found:
             message = f"collection {collection.slug} has no version {version} of the judgements"
@@ -149,7 +156,9 @@ def _versions(collection: Collection, query: OrdersQuery) -> list[Qrels]:
 
 def _check_orders(number: int) -> None:
     if number < 2:
-        message = "agreement needs two orderings: name several measures=, or several versions with qrels="
+        message = (
+            "agreement needs two orderings: name several measures=, or several versions with qrels="
+        )
         raise StatisticsError(message, code="too_few_orders", pointer="measures")
     if number > MAX_ORDERS:
         message = f"{number} orders (measures times versions of the judgements), at most {MAX_ORDERS} at once"
@@ -166,20 +175,28 @@ def _evaluated(
         done = done.filter(run__in=query.runs)
     found: dict[object, dict[int, int]] = {}
     rows = list(
-        done.with_files().order_by("run__created_at", "run").values_list("run_id", "qrels_id", "pk", "same_files")
+        done.with_files()
+        .order_by("run__created_at", "run")
+        .values_list("run_id", "qrels_id", "pk", "same_files")
     )
     check_files(Evaluation, (row[2:] for row in rows))
     for run, qrels, pk, _ in rows:
         found.setdefault(run, {})[qrels] = pk
-    complete = {str(run): by_qrels for run, by_qrels in found.items() if len(by_qrels) == len(versions)}
+    complete = {
+        str(run): by_qrels for run, by_qrels in found.items() if len(by_qrels) == len(versions)
+    }
     wanted = list(dict.fromkeys(query.runs)) or list(complete)
     _check_runs(collection, wanted, complete)
     rows_of = Run.objects.select_related("team").defer(*_LONG).in_bulk(wanted)
     runs = {str(pk): run for pk, run in rows_of.items()}
-    return [runs[run] for run in wanted], [[complete[run][qrels.pk] for run in wanted] for qrels in versions]
+    return [runs[run] for run in wanted], [
+        [complete[run][qrels.pk] for run in wanted] for qrels in versions
+    ]
 
 
-def _check_runs(collection: Collection, wanted: list[str], complete: dict[str, dict[int, int]]) -> None:
+def _check_runs(
+    collection: Collection, wanted: list[str], complete: dict[str, dict[int, int]]
+) -> None:
     missing = [run for run in wanted if run not in complete]
     if missing:
         message = f"run {missing[0]} is not evaluated against all of these judgements of {collection.slug}"
@@ -194,7 +211,9 @@ def _check_runs(collection: Collection, wanted: list[str], complete: dict[str, d
         raise StatisticsError(message, code="too_few_runs")
 
 
-def _values(versions: list[Qrels], ids: list[list[int]], measures: list[Measure]) -> tuple[list[Matrix], CommonValues]:
+def _values(
+    versions: list[Qrels], ids: list[list[int]], measures: list[Measure]
+) -> tuple[list[Matrix], CommonValues]:
     """Return the values of each order, on the topics of all versions on which all runs have a value in all orders."""
     shared = set(versions[0].topic_ids).intersection(*(qrels.topic_ids for qrels in versions[1:]))
     topics = [topic for topic in versions[0].topic_ids if topic in shared]
@@ -203,7 +222,10 @@ def _values(versions: list[Qrels], ids: list[list[int]], measures: list[Measure]
     for qrels, of_version in zip(versions, ids, strict=True):
         places = {topic: place for place, topic in enumerate(qrels.topic_ids)}
         columns = np.array([places[topic] for topic in topics], np.int64)
-        orders += [np.vstack([found[pk, measure.name].values[columns] for pk in of_version]) for measure in measures]
+        orders += [
+            np.vstack([found[pk, measure.name].values[columns] for pk in of_version])
+            for measure in measures
+        ]
     stacked = common_values(np.vstack(orders))
     everywhere = len({topic for qrels in versions for topic in qrels.topic_ids})
     left_out = everywhere - stacked.topics

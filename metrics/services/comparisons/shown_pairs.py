@@ -209,7 +209,9 @@ def shown_pairs(answer: Answer, compared: Compared, chosen: Ints) -> Iterator[Sh
     for at in range(0, len(chosen), _AT_ONCE):
         some = chosen[at : at + _AT_ONCE]
         first, second = (side[some] for side in ends)
-        sizes = effect_sizes(compared.values, first, second, answer.query.options, lower_is_better=lower)
+        sizes = effect_sizes(
+            compared.values, first, second, answer.query.options, lower_is_better=lower
+        )
         yield from map(
             ShownPair,
             [run_of(answer, compared, row) for row in first.tolist()],
@@ -235,13 +237,18 @@ def shown_pairs(answer: Answer, compared: Compared, chosen: Ints) -> Iterator[Sh
             sizes.deviation.tolist(),
             sizes.detectable.tolist(),
             _fragile(compared, first, second, some, answer.query.rule.alpha),
-            map(list, zip(*(_verdicts(family, some, lower) for family in compared.families), strict=True)),
+            map(
+                list,
+                zip(*(_verdicts(family, some, lower) for family in compared.families), strict=True),
+            ),
             _equivalences(compared, some, sizes.deviation, answer.query.rule.alpha),
             _chances(compared, first, second, answer.query),
         )
 
 
-def _fragile(compared: Compared, first: Ints, second: Ints, chosen: Ints, alpha: float) -> Iterator[Fragile]:
+def _fragile(
+    compared: Compared, first: Ints, second: Ints, chosen: Ints, alpha: float
+) -> Iterator[Fragile]:
     """Return what carries the verdict of the first test, if it is one of means."""
     family = compared.families[0]
     of_means = family.significant[chosen] & (not TESTS[family.test].ranks)
@@ -250,7 +257,11 @@ def _fragile(compared: Compared, first: Ints, second: Ints, chosen: Ints, alpha:
     rows = zip(found.sign.tolist(), found.significance.tolist(), found.order, strict=True)
     for sign, significance, order in rows:
         most = min(MOST_CARRYING, significance if significance >= 0 else max(sign, 0))
-        yield Fragile(sign if sign >= 0 else None, significance if significance >= 0 else None, order[:most].tolist())
+        yield Fragile(
+            sign if sign >= 0 else None,
+            significance if significance >= 0 else None,
+            order[:most].tolist(),
+        )
 
 
 def _equivalences(
@@ -269,11 +280,15 @@ def _equivalences(
     return map(PairEquivalence, found.low.tolist(), found.high.tolist(), *claims, reasons, topics)
 
 
-def _chances(compared: Compared, first: Ints, second: Ints, query: ComparisonQuery) -> list[dict[str, PairChances]]:
+def _chances(
+    compared: Compared, first: Ints, second: Ints, query: ComparisonQuery
+) -> list[dict[str, PairChances]]:
     """Return the chances of each pair by each posterior that is requested."""
     found: list[dict[str, PairChances]] = [{} for _ in first]
     for name in query.practical.posteriors:
-        chances = POSTERIORS[name](compared.values, first, second, query.practical.rope, query.options)
+        chances = POSTERIORS[name](
+            compared.values, first, second, query.practical.rope, query.options
+        )
         sides = [chances.higher.tolist(), chances.equal.tolist(), chances.lower.tolist()]
         if compared.measure.definition.lower_is_better:
             sides.reverse()
@@ -286,6 +301,16 @@ def _verdicts(family: Family, chosen: Ints, lower_is_better: bool) -> list[Verdi
     result, verdicts = family.result, family.verdicts
     withheld = [REASONS[reason] for reason in verdicts.withheld[chosen].tolist()]
     leaning = (-1 if lower_is_better else 1) * result.leaning[chosen].astype(np.int64)
-    figures = (result.low, result.high, result.statistic, result.p_value, family.adjusted, result.exact)
+    figures = (
+        result.low,
+        result.high,
+        result.statistic,
+        result.p_value,
+        family.adjusted,
+        result.exact,
+    )
     numbers = (column[chosen].tolist() for column in (*figures, verdicts.better(lower_is_better)))
-    return [Verdict(family.test, *said) for said in zip(*numbers, withheld, leaning.tolist(), strict=True)]
+    return [
+        Verdict(family.test, *said)
+        for said in zip(*numbers, withheld, leaning.tolist(), strict=True)
+    ]

@@ -25,8 +25,21 @@ from metrics.services.comparisons.comparison import (
     choose_entrants,
     compare_entrants,
 )
-from metrics.services.comparisons.content import STATISTICS_VERSION, canonical, decode, digest_of, encode, query_from
-from metrics.services.comparisons.workload import check_missing, check_workload, estimate, fits_a_request, seconds_of
+from metrics.services.comparisons.content import (
+    STATISTICS_VERSION,
+    canonical,
+    decode,
+    digest_of,
+    encode,
+    query_from,
+)
+from metrics.services.comparisons.workload import (
+    check_missing,
+    check_workload,
+    estimate,
+    fits_a_request,
+    seconds_of,
+)
 from metrics.services.queue.damage import check_files, make_comparison_again
 from metrics.services.queue.leases import patiently, work_on
 from metrics.services.queue.lifecycle import Lease, LeaseLost, finish, note, try_failed_again
@@ -82,17 +95,25 @@ class Answer:
         if not runs:
             return self
         evaluations = enumerate(self.entrants.evaluations)
-        places = {str(evaluation.run_id): place for place, evaluation in evaluations if place not in self.gone}
+        places = {
+            str(evaluation.run_id): place
+            for place, evaluation in evaluations
+            if place not in self.gone
+        }
         wanted = dict.fromkeys([*runs, *([self.query.baseline] if self.query.baseline else [])])
         missing = [run for run in wanted if run not in places]
         if missing:
             message = f"run {missing[0]} is not among the {len(places):,} compared runs"
             raise StatisticsError(message, code="unknown_run", pointer="runs")
         if len(wanted) < 2:
-            raise StatisticsError("a comparison needs at least two runs; found 1", code="too_few_runs", pointer="runs")
+            raise StatisticsError(
+                "a comparison needs at least two runs; found 1", code="too_few_runs", pointer="runs"
+            )
         query = replace(self.query, runs=list(wanted), family=self.query.tested)
         shown = {places[run] for run in wanted}
-        return replace(self, query=query, results=[compared.among(shown) for compared in self.results])
+        return replace(
+            self, query=query, results=[compared.among(shown) for compared in self.results]
+        )
 
 
 @dataclass(frozen=True)
@@ -115,11 +136,17 @@ def answer_comparison(*, collection: Collection, query: ComparisonQuery) -> Answ
         return _made_at_once(entrants, query).of(query.shown)
     stored = _find_or_queue(entrants, query)
     check_not_failed(stored)
-    return read_stored_comparison(stored).of(query.shown) if stored.state == Comparison.State.COMPARED else stored
+    return (
+        read_stored_comparison(stored).of(query.shown)
+        if stored.state == Comparison.State.COMPARED
+        else stored
+    )
 
 
 def _made_at_once(entrants: Entrants, query: ComparisonQuery) -> Answer:
-    begin(estimate(entrants, query), "the comparison", "use fewer runs, measures or resamples", "runs")
+    begin(
+        estimate(entrants, query), "the comparison", "use fewer runs, measures or resamples", "runs"
+    )
     # Threads that draw resamples check the request for which they draw.
     watched = replace(query, options=replace(query.options, watch=present_attention().keep_going))
     return Answer(query, entrants, list(compare_entrants(entrants, watched)))
@@ -128,11 +155,15 @@ def _made_at_once(entrants: Entrants, query: ComparisonQuery) -> Answer:
 def check_not_failed(stored: Comparison) -> None:
     """Raise Conflict if no worker could compute the comparison."""
     if stored.state == Comparison.State.FAILED:
-        message = f"comparison {stored.pk} failed: {stored.error_message}; POST the same request to retry"
+        message = (
+            f"comparison {stored.pk} failed: {stored.error_message}; POST the same request to retry"
+        )
         raise Conflict(message, code="comparison_failed")
 
 
-def look_up_comparison(*, collection: Collection, query: ComparisonQuery) -> Answer | Comparison | Outlook:
+def look_up_comparison(
+    *, collection: Collection, query: ComparisonQuery
+) -> Answer | Comparison | Outlook:
     """Return the comparison without queueing anything: if it takes long and is not stored, return its outlook.
 
     Raise StatisticsError if it has no result.
@@ -144,7 +175,11 @@ def look_up_comparison(*, collection: Collection, query: ComparisonQuery) -> Ans
     stored = _find(digest_of(canonical(entrants, query)))
     if stored is None:
         return Outlook(len(entrants.evaluations), entrants.pairs.number, estimate(entrants, query))
-    return read_stored_comparison(stored).of(query.shown) if stored.state == Comparison.State.COMPARED else stored
+    return (
+        read_stored_comparison(stored).of(query.shown)
+        if stored.state == Comparison.State.COMPARED
+        else stored
+    )
 
 
 def queue_comparison(*, collection: Collection, query: ComparisonQuery) -> Comparison:
@@ -164,7 +199,11 @@ def _find_or_queue(entrants: Entrants, query: ComparisonQuery) -> Comparison:
     if known is not None:
         return known
     check_missing(entrants, query)
-    waiting = Comparison.objects.unfinished().filter(qrels__collection=entrants.qrels.collection_id).count()
+    waiting = (
+        Comparison.objects.unfinished()
+        .filter(qrels__collection=entrants.qrels.collection_id)
+        .count()
+    )
     if waiting >= MAX_UNFINISHED:
         message = f"{waiting} comparisons of this collection are already waiting; try again when some are done"
         raise LimitReached(message, wait=_WAIT_SECONDS, code="too_many_comparisons")
@@ -174,7 +213,12 @@ def _find_or_queue(entrants: Entrants, query: ComparisonQuery) -> Comparison:
 
 
 def _find(digest: str) -> Comparison | None:
-    return Comparison.objects.select_related("qrels__collection").defer(*_LONG).filter(digest=digest).first()
+    return (
+        Comparison.objects.select_related("qrels__collection")
+        .defer(*_LONG)
+        .filter(digest=digest)
+        .first()
+    )
 
 
 def read_stored_comparison(stored: Comparison) -> Answer:
@@ -185,7 +229,9 @@ def read_stored_comparison(stored: Comparison) -> Answer:
     query, entrants = query_from(stored.query), _entrants(stored)
     baseline = entrants.evaluations[entrants.baseline] if entrants.baseline is not None else None
     query = replace(query, baseline=str(baseline.run_id) if baseline else None)
-    gone = frozenset(place for place, entry in enumerate(entrants.evaluations) if entry.run.deleted_at)
+    gone = frozenset(
+        place for place, entry in enumerate(entrants.evaluations) if entry.run.deleted_at
+    )
     rows = Comparison.objects.filter(pk=stored.pk).values_list("content", "content_digest")
     content, digest = rows.first() or (None, None)
     if content is None or stored.query.get("statistics_version") != STATISTICS_VERSION:
@@ -200,18 +246,26 @@ def question_of(stored: Comparison) -> tuple[ComparisonQuery, list[str]]:
     query, kept = query_from(stored.query), stored.query
     found = dict(Evaluation.objects.filter(pk__in=kept["evaluations"]).values_list("pk", "run_id"))
     runs = [str(found[pk]) for pk in kept["evaluations"] if pk in found]
-    baseline = found.get(kept["evaluations"][kept["baseline"]]) if kept["baseline"] is not None else None
+    baseline = (
+        found.get(kept["evaluations"][kept["baseline"]]) if kept["baseline"] is not None else None
+    )
     return replace(query, baseline=str(baseline) if baseline else None), runs
 
 
 def _entrants(stored: Comparison) -> Entrants:
     pks = stored.query["evaluations"]
-    rows = Evaluation.objects.with_files().select_related("run__team").defer("traceback", "run__metadata")
+    rows = (
+        Evaluation.objects.with_files()
+        .select_related("run__team")
+        .defer("traceback", "run__metadata")
+    )
     found = rows.in_bulk(pks)
     check_files(Evaluation, ((pk, evaluation.same_files) for pk, evaluation in found.items()))
     if len(found) < len(pks):
         raise NotFound("runs of this comparison no longer exist", code="not_found")
-    return Entrants(stored.qrels, stored.scores, [found[pk] for pk in pks], stored.query["baseline"])
+    return Entrants(
+        stored.qrels, stored.scores, [found[pk] for pk in pks], stored.query["baseline"]
+    )
 
 
 def compare(*, comparison_id: str) -> bool:
@@ -245,11 +299,19 @@ def _store(lease: Lease, stored: Comparison, done: dict[str, Any]) -> None:
 class Progress:
     """Record once a second the progress of a comparison, in estimated time, and end it if its lease was lost."""
 
-    def __init__(self, lease: Lease, lost: threading.Event, entrants: Entrants, query: ComparisonQuery) -> None:
-        runs, topics, pairs = len(entrants.evaluations), entrants.qrels.topics, entrants.pairs.number
+    def __init__(
+        self, lease: Lease, lost: threading.Event, entrants: Entrants, query: ComparisonQuery
+    ) -> None:
+        runs, topics, pairs = (
+            len(entrants.evaluations),
+            entrants.qrels.topics,
+            entrants.pairs.number,
+        )
         self._lease, self._lost = lease, lost
         self._blocks = -(-query.options.resamples // BLOCK)
-        self._seconds = {test: seconds_of(test, runs, topics, pairs, query.options) for test in query.tests}
+        self._seconds = {
+            test: seconds_of(test, runs, topics, pairs, query.options) for test in query.tests
+        }
         self._whole = sum(self._seconds.values()) * len(query.measures)
         self._before = self._now = self._block = 0.0
         self._due = time.monotonic() + _TELL_SECONDS
@@ -271,7 +333,9 @@ class Progress:
             return
         self._due = time.monotonic() + _TELL_SECONDS
         inside = min(self._block / self._blocks, 1.0) * self._now
-        if not patiently(lambda: note(self._lease, progress=min((self._before + inside) / self._whole, 0.99))):
+        if not patiently(
+            lambda: note(self._lease, progress=min((self._before + inside) / self._whole, 0.99))
+        ):
             raise LeaseLost
 
 

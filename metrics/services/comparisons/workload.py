@@ -29,7 +29,9 @@ def seconds_of(test: str, runs: int, topics: int, pairs: int, options: Options) 
 def estimate(entrants: Entrants, query: ComparisonQuery) -> float:
     """Return about how many seconds all tests and measures take, without computing values that are not stored."""
     runs, pairs = len(entrants.evaluations), entrants.pairs.number
-    once = sum(seconds_of(test, runs, entrants.qrels.topics, pairs, query.options) for test in query.tests)
+    once = sum(
+        seconds_of(test, runs, entrants.qrels.topics, pairs, query.options) for test in query.tests
+    )
     return once * len(query.measures)
 
 
@@ -71,7 +73,10 @@ def seconds_of_missing(entrants: Entrants, query: ComparisonQuery) -> float:
 def fits_a_request(entrants: Entrants, query: ComparisonQuery) -> bool:
     """Return whether the comparison can be computed while its client waits."""
     seconds = estimate(entrants, query)
-    return seconds <= AT_ONCE_SECONDS and seconds + seconds_of_missing(entrants, query) <= AT_ONCE_SECONDS
+    return (
+        seconds <= AT_ONCE_SECONDS
+        and seconds + seconds_of_missing(entrants, query) <= AT_ONCE_SECONDS
+    )
 
 
 def begin_results(pairs: int, most: int | None, query: ComparisonQuery) -> None:

@@ -85,7 +85,10 @@ class Batch(Generic[E, T]):
             return 0
         try:
             # All processes of the worker have batches, and share the cores.
-            with heartbeat(*leases) as lost, few_threads(max(1, CORES // settings.EVALHUB_WORKER_PROCESSES)):
+            with (
+                heartbeat(*leases) as lost,
+                few_threads(max(1, CORES // settings.EVALHUB_WORKER_PROCESSES)),
+            ):
                 self._work_through(left, lost)
         except SystemExit:
             # The worker was told to stop: what is finished is stored, and other workers take the rest.

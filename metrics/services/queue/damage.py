@@ -34,7 +34,10 @@ def give_up_evaluations(
     shown.
     """
     code, done = StoredValueCorrupt.code, kind._default_manager.filter(pk__in=pks, state=kind.DONE)
-    names = [str(name) for name in done.order_by("pk").values_list(f"{kind.OF.KEY}_id", flat=True)[:_NAMED]]
+    names = [
+        str(name)
+        for name in done.order_by("pk").values_list(f"{kind.OF.KEY}_id", flat=True)[:_NAMED]
+    ]
     text = f"the stored {what} of {kind.OF.noun()} {', '.join(names)} is damaged, and nothing is shown of it"
     _log.error("%s: evaluations %s", text, pks)
 
@@ -42,7 +45,12 @@ def give_up_evaluations(
         try:
             current = kind._default_manager.live().filter(pk__in=pks, engine_version=ENGINE_VERSION)
             queue_again(current.filter(state=kind.DONE))
-            done.update(state=Job.FAILED, since=Now(), error_code=code, error_message=f"its stored {what} is damaged")
+            done.update(
+                state=Job.FAILED,
+                since=Now(),
+                error_code=code,
+                error_message=f"its stored {what} is damaged",
+            )
         except DatabaseError:
             # The next request that reads it gets the same error.
             _log.exception("evaluations %s cannot be queued again", pks)
@@ -80,7 +88,9 @@ def evaluate_anew(kind: type[SubmissionEvaluation], pks: list[int]) -> None:
         ours.delete()
         kind._default_manager.bulk_create([kind(**row) for row in wanted], ignore_conflicts=True)
         said = "it was made from other files than those that its row names"
-        rows.update(state=Job.FAILED, since=Now(), error_code=StoredValueCorrupt.code, error_message=said)
+        rows.update(
+            state=Job.FAILED, since=Now(), error_code=StoredValueCorrupt.code, error_message=said
+        )
 
 
 def make_comparison_again(stored: Comparison) -> StoredValueCorrupt:
@@ -94,4 +104,6 @@ def make_comparison_again(stored: Comparison) -> StoredValueCorrupt:
 def forget_result(pk: Any) -> None:
     """Delete the result of a finished comparison and queue it again."""
     again = {"state": Job.QUEUED, "content": None, "content_digest": None, "size": 0, "attempts": 0}
-    Comparison.objects.filter(pk=pk, state=Comparison.DONE).update(**again, since=Now(), dispatched_at=None)
+    Comparison.objects.filter(pk=pk, state=Comparison.DONE).update(
+        **again, since=Now(), dispatched_at=None
+    )

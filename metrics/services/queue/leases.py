@@ -13,7 +13,13 @@ from typing import Any, TypeVar
 
 from billiard.exceptions import SoftTimeLimitExceeded
 from django.conf import settings
-from django.db import DatabaseError, InterfaceError, OperationalError, close_old_connections, connections
+from django.db import (
+    DatabaseError,
+    InterfaceError,
+    OperationalError,
+    close_old_connections,
+    connections,
+)
 
 from metrics.engine.errors import EvalHubError
 from metrics.models import Job, SubmissionEvaluation
@@ -76,7 +82,9 @@ def closing(lease: Lease) -> Iterator[None]:
         _give_up(lease, _code(lease, "timeout"), f"the {kind.NOUN} took longer than its time limit")
     except (DatabaseError, OSError) as error:
         logger.warning("%s put back: %s", lease, error)
-        patiently(lambda: release(lease, delay=_RETRY_SECONDS, burn=False, code=_code(lease, "delayed")))
+        patiently(
+            lambda: release(lease, delay=_RETRY_SECONDS, burn=False, code=_code(lease, "delayed"))
+        )
     except Exception:
         logger.exception("%s failed", lease)
         _give_up_or_retry(lease)
@@ -139,17 +147,27 @@ def _give_up_or_retry(lease: Lease) -> None:
     trace = traceback.format_exc()
     attempts = lease.kind._default_manager.values_list("attempts", flat=True).get(pk=lease.pk)
     if attempts >= MAX_ATTEMPTS:
-        message = f"the {lease.kind.NOUN} failed {attempts} times; an administrator can see the reason"
+        message = (
+            f"the {lease.kind.NOUN} failed {attempts} times; an administrator can see the reason"
+        )
         _give_up(lease, _code(lease, "error"), message, trace)
     else:
-        release(lease, delay=_RETRY_SECONDS * attempts, burn=True, code=_code(lease, "error"), traceback=trace)
+        release(
+            lease,
+            delay=_RETRY_SECONDS * attempts,
+            burn=True,
+            code=_code(lease, "error"),
+            traceback=trace,
+        )
 
 
 @contextlib.contextmanager
 def heartbeat(*leases: Lease) -> Iterator[threading.Event]:
     """Renew leases under one token from a thread while the work lasts, and set the event if all of them were lost."""
     done, lost = threading.Event(), threading.Event()
-    thread = threading.Thread(target=_beat_until, args=(leases, done, lost), name="heartbeat", daemon=True)
+    thread = threading.Thread(
+        target=_beat_until, args=(leases, done, lost), name="heartbeat", daemon=True
+    )
     thread.start()
     try:
         yield lost

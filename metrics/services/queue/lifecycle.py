@@ -53,8 +53,16 @@ def claim(pk: Any, kind: type[Job] = Evaluation) -> Lease | None:
 @cache
 def _claiming(kind: type[Job], seconds: float) -> PreparedUpdate:
     def make(pk: Any, token: uuid.UUID) -> tuple[QuerySet[Any], dict[str, Any]]:
-        leased = {"attempts": F("attempts") + 1, "lease_token": token, "lease_until": _from_now(seconds)}
-        return _rows(kind).filter(is_due(), pk=pk, state=kind.QUEUED), {"state": kind.HELD, "since": Now(), **leased}
+        leased = {
+            "attempts": F("attempts") + 1,
+            "lease_token": token,
+            "lease_until": _from_now(seconds),
+        }
+        return _rows(kind).filter(is_due(), pk=pk, state=kind.QUEUED), {
+            "state": kind.HELD,
+            "since": Now(),
+            **leased,
+        }
 
     return PreparedUpdate(make)
 
@@ -66,7 +74,11 @@ def claim_together(pks: Collection[Any], kind: type[Job] = Evaluation) -> list[L
     A job that was tried may be why its worker died: it is claimed alone, so that it takes no other one with it again.
     """
     token = uuid.uuid4()
-    leased = {"attempts": 1, "lease_token": token, "lease_until": _from_now(settings.EVALHUB_LEASE_SECONDS)}
+    leased = {
+        "attempts": 1,
+        "lease_token": token,
+        "lease_until": _from_now(settings.EVALHUB_LEASE_SECONDS),
+    }
     queued = _rows(kind).filter(is_due(), pk__in=pks, state=kind.QUEUED, attempts=0)
     if not queued.update(state=kind.HELD, since=Now(), **leased):
         return []
@@ -95,7 +107,9 @@ def finish(lease: Lease, **results: Any) -> bool:
     if not all(isinstance(value, int | float | str) for value in results.values()):
         # The result of a comparison and the means of session sets are bytes and JSON.
         return _leave(lease, lease.kind.DONE, **_NO_ERROR, **results)
-    return bool(_finishing(lease.kind, tuple(results)).run(lease.pk, lease.token, *results.values()))
+    return bool(
+        _finishing(lease.kind, tuple(results)).run(lease.pk, lease.token, *results.values())
+    )
 
 
 @cache
@@ -118,13 +132,26 @@ def fail(lease: Lease, *, code: str, message: str, traceback: str = "") -> bool:
     return failed
 
 
-def release(lease: Lease, *, delay: float, burn: bool, code: str = "", message: str = "", traceback: str = "") -> bool:
+def release(
+    lease: Lease,
+    *,
+    delay: float,
+    burn: bool,
+    code: str = "",
+    message: str = "",
+    traceback: str = "",
+) -> bool:
     """Give a job back to the queue; `burn` keeps the attempt counted. A `delay` is at most LONGEST_DELAY."""
-    changes: dict[str, Any] = {"not_before": _from_now(delay) if delay else None, "dispatched_at": None}
+    changes: dict[str, Any] = {
+        "not_before": _from_now(delay) if delay else None,
+        "dispatched_at": None,
+    }
     changes["error_message"] = message[:2000]
     if not burn:
         changes["attempts"] = F("attempts") - 1
-    return _leave(lease, lease.kind.QUEUED, error_code=code, traceback=traceback[-20_000:], **changes)
+    return _leave(
+        lease, lease.kind.QUEUED, error_code=code, traceback=traceback[-20_000:], **changes
+    )
 
 
 def give_back(leases: Sequence[Lease], *, begun: bool) -> int:
@@ -196,9 +223,14 @@ def kinds_due(again_after: float, kinds: tuple[type[Job], ...] = JOBS) -> set[ty
 
 
 @cache
-def _due_statement(vendor: str, again_after: float, kinds: tuple[type[Job], ...]) -> tuple[str, tuple[Any, ...]]:
+def _due_statement(
+    vendor: str, again_after: float, kinds: tuple[type[Job], ...]
+) -> tuple[str, tuple[Any, ...]]:
     # It reads the database's clock, so it stays the same; to put it together takes ten times as long as to execute it.
-    found = [due_jobs(again_after, kind).order_by().values("pk").query.sql_with_params() for kind in kinds]
+    found = [
+        due_jobs(again_after, kind).order_by().values("pk").query.sql_with_params()
+        for kind in kinds
+    ]
     sql = ", ".join(f"EXISTS ({one})" for one, _ in found)
     return f"SELECT {sql}", tuple(value for _, parameters in found for value in parameters)
 
@@ -214,7 +246,9 @@ def take_due(limit: int, again_after: float, kind: type[Job] = Evaluation) -> li
     waiting = due_jobs(again_after, kind).order_by("created_at", "pk")
     with transaction.atomic():
         # Those that another dispatcher is taking are its own: none waits for the other.
-        found = list(waiting.select_for_update(skip_locked=True).values_list("pk", flat=True)[:limit])
+        found = list(
+            waiting.select_for_update(skip_locked=True).values_list("pk", flat=True)[:limit]
+        )
         if found:
             _rows(kind).filter(pk__in=found).update(dispatched_at=Now())
     return found
@@ -241,19 +275,28 @@ def queue_again(ended: QuerySet[Any]) -> int:
 def is_due() -> Q:
     """Return the condition of jobs that are due. Jobs delayed for longer than the longest delay are due too: their time
     was written before the clock was set back."""
-    return Q(not_before=None) | Q(not_before__lte=Now()) | Q(not_before__gt=_from_now(2 * LONGEST_DELAY))
+    return (
+        Q(not_before=None)
+        | Q(not_before__lte=Now())
+        | Q(not_before__gt=_from_now(2 * LONGEST_DELAY))
+    )
 
 
 def is_silent(again_after: float) -> Q:
     """Return the condition of jobs without a message, or whose message was not answered, or is dated in the future by
     more than simultaneous statements differ."""
-    past, future = Q(dispatched_at__lt=_from_now(-again_after)), Q(dispatched_at__gt=_from_now(again_after))
+    past, future = (
+        Q(dispatched_at__lt=_from_now(-again_after)),
+        Q(dispatched_at__gt=_from_now(again_after)),
+    )
     return Q(dispatched_at=None) | past | future
 
 
 def _expired() -> Q:
     """Return the condition of expired leases, including those longer than any that a worker takes."""
-    return Q(lease_until__lt=Now()) | Q(lease_until__gt=_from_now(2 * settings.EVALHUB_LEASE_SECONDS))
+    return Q(lease_until__lt=Now()) | Q(
+        lease_until__gt=_from_now(2 * settings.EVALHUB_LEASE_SECONDS)
+    )
 
 
 def _rows(kind: type[Job]) -> QuerySet[Any]:
@@ -266,7 +309,9 @@ def _held(lease: Lease, *others: Lease) -> Any:
 
 
 def _leave(lease: Lease, state: str, **changes: Any) -> bool:
-    return bool(_held(lease).update(state=state, since=Now(), lease_token=None, lease_until=None, **changes))
+    return bool(
+        _held(lease).update(state=state, since=Now(), lease_token=None, lease_until=None, **changes)
+    )
 
 
 def _from_now(seconds: float) -> ExpressionWrapper[Any]:

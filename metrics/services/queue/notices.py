@@ -22,7 +22,9 @@ _OF_COLLECTION = ("slug", "blind", "shown_to", "visibility", "team")
 
 
 # Of the runs of evaluations; asked at their end.
-_ENTRIES = Prepared(lambda *pks: Entry.objects.filter(run__evaluations__in=pks).order_by().values_list("pk")[:1])
+_ENTRIES = Prepared(
+    lambda *pks: Entry.objects.filter(run__evaluations__in=pks).order_by().values_list("pk")[:1]
+)
 
 
 def announce_ended(kind: type[Job], pks: Iterable[Any]) -> None:
@@ -36,7 +38,9 @@ def announce_ended(kind: type[Job], pks: Iterable[Any]) -> None:
     ended = evaluations.objects.counting().live().filter(pk__in=list(pks))
     read = ["state", f"{key}__tag", f"{key}__team__slug", "qrels__version"]
     read += [f"{key}__collection__{name}" for name in _OF_COLLECTION]
-    for evaluation in ended.select_related(f"{key}__collection", f"{key}__team", "qrels").only(*read):
+    for evaluation in ended.select_related(f"{key}__collection", f"{key}__team", "qrels").only(
+        *read
+    ):
         qrels = evaluation.qrels
         submission_ended(evaluation.submission, evaluation.state, qrels.version if qrels else None)
         if qrels and kind is Evaluation:
@@ -48,7 +52,9 @@ def _tell_entered(pks: list[Any]) -> None:
     if not pks or not _ENTRIES.rows(*pks):
         return
     entered = Evaluation.objects.counting().live().filter(pk__in=pks, run__entries__isnull=False)
-    ended = entered.filter(state__in=(Evaluation.State.EVALUATED, Evaluation.State.FAILED)).distinct()
+    ended = entered.filter(
+        state__in=(Evaluation.State.EVALUATED, Evaluation.State.FAILED)
+    ).distinct()
     for run, state, code in ended.values_list("run", "state", "error_code"):
         tell_evaluated(run, failed=state == Evaluation.State.FAILED, our_fault=code in OUR_FAULT)
 
@@ -71,7 +77,9 @@ def announce_done() -> int:
     writes another row.
     """
     announced = 0
-    noted = Qrels.objects.filter(pk__in=UnannouncedEvaluations.objects.values("pk")).select_related("collection")
+    noted = Qrels.objects.filter(pk__in=UnannouncedEvaluations.objects.values("pk")).select_related(
+        "collection"
+    )
     for qrels in noted.only("version", *(f"collection__{name}" for name in _OF_COLLECTION)):
         if _are_left(qrels):
             continue
@@ -94,4 +102,6 @@ def _are_left(qrels: Qrels) -> bool:
 def _note(qrels: Qrels) -> None:
     """Note that an evaluation by these judgements ended."""
     if not UnannouncedEvaluations.objects.filter(pk=qrels.pk).update(since=Now()):
-        UnannouncedEvaluations.objects.bulk_create([UnannouncedEvaluations(qrels=qrels)], ignore_conflicts=True)
+        UnannouncedEvaluations.objects.bulk_create(
+            [UnannouncedEvaluations(qrels=qrels)], ignore_conflicts=True
+        )

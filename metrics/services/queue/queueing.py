@@ -24,7 +24,11 @@ def queue_submitted(made: Run | SessionSet) -> None:
     It has no evaluation yet, and on SQLite every other writer waits for this transaction, so nothing else is read.
     """
     kind, way = EVALUATIONS[type(made)], made.way
-    active = Qrels.objects.filter(collection=made.collection_id, active=True).order_by().values_list("pk", flat=True)
+    active = (
+        Qrels.objects.filter(collection=made.collection_id, active=True)
+        .order_by()
+        .values_list("pk", flat=True)
+    )
     for qrels in [None] if way == _OWN else active:
         kind._default_manager.create(**{kind.OF.KEY: made, "qrels_id": qrels, kind.WAY: way})
 
@@ -36,7 +40,12 @@ def queue_evaluation(made: Run | SessionSet, way: str | None = None) -> Any:
     qrels = None if way == _OWN else made.collection.active_qrels
     if qrels is None and way != _OWN:
         return None
-    identity: dict[str, Any] = {kind.OF.KEY: made, "qrels": qrels, kind.WAY: way, "engine_version": ENGINE_VERSION}
+    identity: dict[str, Any] = {
+        kind.OF.KEY: made,
+        "qrels": qrels,
+        kind.WAY: way,
+        "engine_version": ENGINE_VERSION,
+    }
     evaluation, new = kind._default_manager.get_or_create(**identity)
     if not new and try_failed_again(kind._default_manager.filter(pk=evaluation.pk)):
         evaluation.refresh_from_db()
@@ -49,7 +58,9 @@ def try_damaged_again(made: Run | SessionSet) -> int:
     waiting = made.evaluations.filter(state=_STATE.QUEUED, error_code=StoredFileMissing.code)
     if waiting.exists():
         queue_again(waiting)
-    damaged = made.evaluations.filter(error_code=StoredFileCorrupt.code, engine_version=ENGINE_VERSION)
+    damaged = made.evaluations.filter(
+        error_code=StoredFileCorrupt.code, engine_version=ENGINE_VERSION
+    )
     # A query takes no lock.
     return try_failed_again(damaged) if damaged.exists() else 0
 
@@ -59,8 +70,12 @@ def queue_evaluations(qrels: Qrels, scores: str | None = None) -> int:
     scores = scores or qrels.collection.scores
     met = Evaluation.objects.current(qrels, scores)
     again = try_failed_again(met)
-    runs = Run.objects.filter(collection=qrels.collection, deleted_at=None).exclude(pk__in=met.values("run"))
-    return again + _queue([Evaluation(run=run, qrels=qrels, scores=scores) for run in runs.only("pk")])
+    runs = Run.objects.filter(collection=qrels.collection, deleted_at=None).exclude(
+        pk__in=met.values("run")
+    )
+    return again + _queue(
+        [Evaluation(run=run, qrels=qrels, scores=scores) for run in runs.only("pk")]
+    )
 
 
 def queue_judged(qrels: Qrels) -> None:
@@ -81,8 +96,12 @@ def unqueued(made: QuerySet[Any]) -> list[Any]:
     kind, way = EVALUATIONS[made.model], made.model.WAY
     met = kind.objects.counting().filter(**{kind.OF.KEY: OuterRef("pk")})
     active = Qrels.objects.filter(collection=OuterRef("collection"), active=True).values("pk")
-    judged = made.filter(deleted_at=None).exclude(Exists(met)).annotate(judging=Subquery(active[:1]))
-    rows = judged.filter(Q(judging__isnull=False) | Q(**{way: _OWN})).values_list("pk", "judging", way)
+    judged = (
+        made.filter(deleted_at=None).exclude(Exists(met)).annotate(judging=Subquery(active[:1]))
+    )
+    rows = judged.filter(Q(judging__isnull=False) | Q(**{way: _OWN})).values_list(
+        "pk", "judging", way
+    )
     return [
         kind(**{f"{kind.OF.KEY}_id": pk, "qrels_id": None if way == _OWN else qrels, kind.WAY: way})
         for pk, qrels, way in rows
@@ -92,13 +111,19 @@ def unqueued(made: QuerySet[Any]) -> list[Any]:
 def cancel_evaluations(made: Run | SessionSet) -> int:
     """Cancel the queued evaluations of a withdrawn run or session set. Return how many."""
     queued = made.evaluations.filter(state=_STATE.QUEUED)
-    return queued.update(state=_STATE.CANCELLED, since=Now(), error_code=EVALUATIONS[type(made)].withdrawn_code())
+    return queued.update(
+        state=_STATE.CANCELLED, since=Now(), error_code=EVALUATIONS[type(made)].withdrawn_code()
+    )
 
 
 def restore_evaluations(made: Run | SessionSet) -> None:
     """Queue the cancelled evaluations of a restored run or session set again, and its current evaluation."""
     code = EVALUATIONS[type(made)].withdrawn_code()
-    queue_again(made.evaluations.filter(state=_STATE.CANCELLED, error_code=code, engine_version=ENGINE_VERSION))
+    queue_again(
+        made.evaluations.filter(
+            state=_STATE.CANCELLED, error_code=code, engine_version=ENGINE_VERSION
+        )
+    )
     queue_evaluation(made)
 
 

@@ -69,7 +69,10 @@ class LastRound:
 def last_rounds() -> list[LastRound]:
     """Return the last round of every worker of the last hour, newest first; ages use the database's clock."""
     rows = DispatcherRound.objects.order_by("-at").annotate(now=Now())
-    return [LastRound(row.worker, _age((row.now - row.at).total_seconds()), row.failed, row.trouble) for row in rows]
+    return [
+        LastRound(row.worker, _age((row.now - row.at).total_seconds()), row.failed, row.trouble)
+        for row in rows
+    ]
 
 
 def _age(seconds: float) -> float:

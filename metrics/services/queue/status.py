@@ -57,19 +57,31 @@ def statuses(made: Sequence[Run | SessionSet], viewer: Any) -> dict[str, RunStat
     blind = {one.collection for one in made if one.collection.blind}
     unseen = {collection.pk for collection in blind if not can_see_scores(viewer, collection)}
     shown = [one for one in made if one.collection_id not in unseen]
-    told = {str(one.pk): RunStatus(RECEIVED, one.created_at) for one in made if one.collection_id in unseen}
+    told = {
+        str(one.pk): RunStatus(RECEIVED, one.created_at)
+        for one in made
+        if one.collection_id in unseen
+    }
     if not shown:
         return told
     kind = EVALUATIONS[type(shown[0])]
     own = kind.objects.counting().filter(**{f"{kind.OF.KEY}__in": [one.pk for one in shown]})
-    rows = own.values_list(f"{kind.OF.KEY}_id", "state", "since", "qrels__version", "error_code", "error_message")
+    rows = own.values_list(
+        f"{kind.OF.KEY}_id", "state", "since", "qrels__version", "error_code", "error_message"
+    )
     told |= {str(row[0]): RunStatus(*row[1:]) for row in rows}
     if unknown := [one for one in shown if str(one.pk) not in told]:
-        active = Qrels.objects.filter(active=True, collection__in={one.collection_id for one in unknown}).order_by()
+        active = Qrels.objects.filter(
+            active=True, collection__in={one.collection_id for one in unknown}
+        ).order_by()
         judged = set(active.values_list("collection_id", flat=True))
         for one in unknown:
             waits = one.collection_id in judged or one.way == SessionSet.JudgedBy.OWN
-            why = () if waits else (None, "no_active_qrels", "the collection has no active judgements yet")
+            why = (
+                ()
+                if waits
+                else (None, "no_active_qrels", "the collection has no active judgements yet")
+            )
             told[str(one.pk)] = RunStatus(_QUEUED, one.created_at, *why)
     return told
 
@@ -83,7 +95,9 @@ def detailed_statuses(made: Sequence[Run | SessionSet], viewer: Any) -> dict[str
     return told
 
 
-def seconds_until_next(kind: type[Run | SessionSet], told: Iterable[RunStatus], viewer: Any) -> float | None:
+def seconds_until_next(
+    kind: type[Run | SessionSet], told: Iterable[RunStatus], viewer: Any
+) -> float | None:
     """Return in how many seconds the first of them may be evaluated, from 1 to 60, or None where none is on its way.
 
     It is the place in the queue times what the last evaluations took. As with the place, those whose scores the viewer
@@ -95,8 +109,13 @@ def seconds_until_next(kind: type[Run | SessionSet], told: Iterable[RunStatus], 
     if not ahead:
         return None
     evaluations = EVALUATIONS[kind]
-    done = evaluations.objects.evaluated().filter(scored_in(viewer, f"{evaluations.OF.KEY}__collection__"))
-    took = [seconds or 0.0 for seconds in done.order_by("-pk").values_list("seconds", flat=True)[:_RECENT]]
+    done = evaluations.objects.evaluated().filter(
+        scored_in(viewer, f"{evaluations.OF.KEY}__collection__")
+    )
+    took = [
+        seconds or 0.0
+        for seconds in done.order_by("-pk").values_list("seconds", flat=True)[:_RECENT]
+    ]
     pace = sum(took) / len(took) if took else 0.0
     return min(60.0, max(1.0, min(ahead) * pace))
 
@@ -105,7 +124,9 @@ def with_states(made: QuerySet[Any]) -> QuerySet[Any]:
     """Return the same runs or session sets, each with the `state` of its current evaluation, or queued without one."""
     kind = EVALUATIONS[made.model]
     counting = kind.objects.counting().filter(**{kind.OF.KEY: OuterRef("pk")}).values("state")
-    annotated: QuerySet[Any] = made.annotate(state=Coalesce(Subquery(counting[:1]), Value(_QUEUED.value)))
+    annotated: QuerySet[Any] = made.annotate(
+        state=Coalesce(Subquery(counting[:1]), Value(_QUEUED.value))
+    )
     return annotated
 
 
@@ -120,8 +141,12 @@ def in_state(made: QuerySet[Any], state: str) -> QuerySet[Any]:
 
 def failed_runs(user: Any) -> int:
     """Return how many runs of the user's teams failed, of those whose scores the user may see."""
-    live = Q(run__deleted_at=None) & in_team_of(user, "run__") & scored_in(user, "run__collection__")
-    return Evaluation.objects.counting().filter(live, state=SubmissionEvaluation.State.FAILED).count()
+    live = (
+        Q(run__deleted_at=None) & in_team_of(user, "run__") & scored_in(user, "run__collection__")
+    )
+    return (
+        Evaluation.objects.counting().filter(live, state=SubmissionEvaluation.State.FAILED).count()
+    )
 
 
 def _places(waiting: Sequence[Run | SessionSet], viewer: Any) -> dict[UUID, Waiting]:
@@ -134,7 +159,9 @@ def _places(waiting: Sequence[Run | SessionSet], viewer: Any) -> dict[UUID, Wait
     kind = EVALUATIONS[type(waiting[0])]
     of = f"{kind.OF.KEY}_id"
     queued = kind._default_manager.filter(state=Job.QUEUED)
-    own = kind.objects.counting().filter(state=Job.QUEUED, **{f"{of}__in": [one.pk for one in waiting]})
+    own = kind.objects.counting().filter(
+        state=Job.QUEUED, **{f"{of}__in": [one.pk for one in waiting]}
+    )
     rows = list(own.annotate(now=Now()).values_list(of, "created_at", "since", "not_before", "now"))
     if not rows:
         return {}

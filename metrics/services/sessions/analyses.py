@@ -20,7 +20,12 @@ from metrics.engine.sessions.analyses import (
 )
 from metrics.engine.sessions.grammar import setting_of
 from metrics.engine.sessions.settings import Setting
-from metrics.engine.sessions.vectors import Matrix, SessionVectors, normalised_vectors, session_vectors
+from metrics.engine.sessions.vectors import (
+    Matrix,
+    SessionVectors,
+    normalised_vectors,
+    session_vectors,
+)
 from metrics.models import SessionEvaluation
 from metrics.services.sessions.judged_sets import begin_sessions, check_means
 from metrics.services.sessions.values import ChosenSessions
@@ -56,7 +61,11 @@ class QueryCurves:
 
 
 def read_session_curves(
-    *, chosen: ChosenSessions, measure: Measure, length: int | None = None, per_session: bool = False
+    *,
+    chosen: ChosenSessions,
+    measure: Measure,
+    length: int | None = None,
+    per_session: bool = False,
 ) -> SessionCurves:
     """Return the curves of a measure that is a vector, with `length` components, all by default.
 
@@ -77,7 +86,11 @@ def read_session_curves(
     vectors = None
     if per_session:
         _check_figures(view.n_queries * setting.depth, "per_session")
-        vectors = normalised_vectors(view, setting, *normalised) if normalised else session_vectors(view, setting)
+        vectors = (
+            normalised_vectors(view, setting, *normalised)
+            if normalised
+            else session_vectors(view, setting)
+        )
     return SessionCurves(curves, ideal, vectors)
 
 
@@ -91,7 +104,10 @@ def read_query_curves(*, chosen: ChosenSessions, measure: Measure) -> QueryCurve
     curves = {which: mean_query_curves(view, setting, which, group, groups) for which in WHICH}
     found = reformulations(view, setting, normalised=normalised is not None)
     owner = group[view.session]
-    parts = (np.bincount(owner[part], minlength=groups).tolist() for part in (found.gained, found.lost, found.same))
+    parts = (
+        np.bincount(owner[part], minlength=groups).tolist()
+        for part in (found.gained, found.lost, found.same)
+    )
     return QueryCurves(curves, list(zip(*parts, strict=True)))
 
 
@@ -114,7 +130,9 @@ def system_places(evaluation: SessionEvaluation) -> dict[str, int]:
     check_means([evaluation])
     own = evaluation.session_set
     names: dict[str, None] = {}
-    sets = SessionSet.objects.filter(collection=own.collection_id, created_at__lte=own.created_at).exclude(pk=own.pk)
+    sets = SessionSet.objects.filter(
+        collection=own.collection_id, created_at__lte=own.created_at
+    ).exclude(pk=own.pk)
     for systems, tag in sets.order_by("created_at", "pk").values_list("systems", "tag"):
         names.update(dict.fromkeys(systems or [tag]))
     names.update(dict.fromkeys(system_label(own, system) for system in evaluation.means["systems"]))

@@ -30,7 +30,13 @@ from runs.errors import NotFound
 from runs.models import Collection, SessionSet
 
 _CACHE_SECONDS = 3600
-_LONG = ("traceback", "qrels__topic_ids", "qrels__warnings", "session_set__warnings", "session_set__metadata")
+_LONG = (
+    "traceback",
+    "qrels__topic_ids",
+    "qrels__warnings",
+    "session_set__warnings",
+    "session_set__metadata",
+)
 
 
 @dataclass(frozen=True)
@@ -80,8 +86,15 @@ class SessionBoard:
     @property
     def cautions(self) -> list[Caution]:
         """Return the cautions about the measures under the collection's judgements, if these judge the rows."""
-        qrels = next((row.evaluation.qrels for row in self.rows if row.evaluation.qrels and not row.stale), None)
-        return qrels_cautions(dict.fromkeys([*self.query.measures, self.query.sort]), qrels) if qrels else []
+        qrels = next(
+            (row.evaluation.qrels for row in self.rows if row.evaluation.qrels and not row.stale),
+            None,
+        )
+        return (
+            qrels_cautions(dict.fromkeys([*self.query.measures, self.query.sort]), qrels)
+            if qrels
+            else []
+        )
 
 
 def read_session_board(*, collection: Collection, query: SessionBoardQuery) -> SessionBoard:
@@ -129,10 +142,14 @@ def system_name(evaluation: SessionEvaluation, system: str) -> str:
     return f"{evaluation.session_set}:{system}" if system else str(evaluation.session_set)
 
 
-def _stale(collection: Collection, judged_by: str, current: list[SessionEvaluation]) -> list[SessionEvaluation]:
+def _stale(
+    collection: Collection, judged_by: str, current: list[SessionEvaluation]
+) -> list[SessionEvaluation]:
     """Return for every live set without a current evaluation its newest older evaluation."""
     done = SessionEvaluation.objects.evaluated().filter(judged_by=judged_by)
-    newest = done.filter(session_set=OuterRef("session_set")).order_by("-qrels__version", "-engine_version")
+    newest = done.filter(session_set=OuterRef("session_set")).order_by(
+        "-qrels__version", "-engine_version"
+    )
     rows = done.filter(
         session_set__collection=collection, session_set__deleted_at=None, session_set__judged_by=judged_by,
         pk=Subquery(newest.values("pk")[:1]),
@@ -143,13 +160,19 @@ def _stale(collection: Collection, judged_by: str, current: list[SessionEvaluati
 def _in_order(rows: SessionEvaluationQuerySet) -> list[SessionEvaluation]:
     """Return the evaluations in the order of submission, with the fields of a row; StoredValueCorrupt where one was
     made from another log."""
-    shown = rows.with_files().select_related("session_set__team", "session_set__collection", "qrels").defer(*_LONG)
+    shown = (
+        rows.with_files()
+        .select_related("session_set__team", "session_set__collection", "qrels")
+        .defer(*_LONG)
+    )
     found = list(shown.order_by("session_set__created_at", "session_set"))
     check_files(SessionEvaluation, ((evaluation.pk, evaluation.same_files) for evaluation in found))
     return found
 
 
-def _rows(evaluations: list[SessionEvaluation], query: SessionBoardQuery, *, stale: bool) -> list[SystemRow]:
+def _rows(
+    evaluations: list[SessionEvaluation], query: SessionBoardQuery, *, stale: bool
+) -> list[SystemRow]:
     """Return a row for each system in the order of the stored means: the named ones, and the unnamed one where it
     occurs."""
     means = _means(evaluations, list(dict.fromkeys([*query.measures, query.sort])))
@@ -159,7 +182,11 @@ def _rows(evaluations: list[SessionEvaluation], query: SessionBoardQuery, *, sta
         counted = evaluation.means["values"].get(default_measures()[0].name)
         for place, system in enumerate(evaluation.means["systems"]):
             values = {name: column[place] for name, column in means[evaluation.pk].items()}
-            rows.append(SystemRow(None, evaluation, system, stale, counted[place][1] if counted else 0, values))
+            rows.append(
+                SystemRow(
+                    None, evaluation, system, stale, counted[place][1] if counted else 0, values
+                )
+            )
     return rows
 
 
@@ -170,9 +197,16 @@ def _ranked(rows: list[SystemRow], query: SessionBoardQuery) -> list[SystemRow]:
         return []
     found = [row.values[query.sort.name] for row in rows]
     means = np.array([np.nan if mean is None else mean for mean, _ in found])
-    shares = np.array([min(1.0, number / (row.sessions or 1)) for row, (_, number) in zip(rows, found, strict=True)])
+    shares = np.array(
+        [
+            min(1.0, number / (row.sessions or 1))
+            for row, (_, number) in zip(rows, found, strict=True)
+        ]
+    )
     fair = (shares == shares.max()) & ~np.isnan(means)
-    ranks = standings(np.where(fair, means, np.nan)[None, :], np.array([not query.descending]))[0].tolist()
+    ranks = standings(np.where(fair, means, np.nan)[None, :], np.array([not query.descending]))[
+        0
+    ].tolist()
     best_first = sorted(np.flatnonzero(fair).tolist(), key=lambda place: ranks[place])
     cost = np.nan_to_num(-means if query.descending else means, nan=np.inf)
     others = sorted(np.flatnonzero(~fair).tolist(), key=lambda place: (-shares[place], cost[place]))
@@ -187,7 +221,9 @@ def _ranked(rows: list[SystemRow], query: SessionBoardQuery) -> list[SystemRow]:
     return ranked
 
 
-def _means(evaluations: list[SessionEvaluation], measures: list[Measure]) -> dict[int, dict[str, list[Mean]]]:
+def _means(
+    evaluations: list[SessionEvaluation], measures: list[Measure]
+) -> dict[int, dict[str, list[Mean]]]:
     """Return the means by system of each evaluation: stored with it, cached for an hour, or computed from the view.
 
     Raise StoredValueCorrupt if stored ones are damaged.
@@ -196,16 +232,26 @@ def _means(evaluations: list[SessionEvaluation], measures: list[Measure]) -> dic
     found: dict[int, dict[str, list[Mean]]] = {}
     for evaluation in evaluations:
         stored = evaluation.means["values"]
-        found[evaluation.pk] = {m.name: [(mean, n) for mean, n in stored[m.name]] for m in measures if m.name in stored}
+        found[evaluation.pk] = {
+            m.name: [(mean, n) for mean, n in stored[m.name]] for m in measures if m.name in stored
+        }
     missing = {e.pk: [m for m in measures if m.name not in found[e.pk]] for e in evaluations}
-    known = cache.get_many([_key(pk, measure) for pk, wanted in missing.items() for measure in wanted])
-    unknown = {pk: [m for m in wanted if _key(pk, m) not in known] for pk, wanted in missing.items()}
+    known = cache.get_many(
+        [_key(pk, measure) for pk, wanted in missing.items() for measure in wanted]
+    )
+    unknown = {
+        pk: [m for m in wanted if _key(pk, m) not in known] for pk, wanted in missing.items()
+    }
     queries = {evaluation.pk: evaluation.session_set.queries for evaluation in evaluations}
     read = sum(queries[pk] for pk, wanted in unknown.items() if wanted)
     begin_sessions(sum(work_of(queries[pk], wanted) for pk, wanted in unknown.items()), read=read)
-    for evaluation, judged in load_sets([evaluation for evaluation in evaluations if unknown[evaluation.pk]]):
+    for evaluation, judged in load_sets(
+        [evaluation for evaluation in evaluations if unknown[evaluation.pk]]
+    ):
         values = values_of(judged, unknown[evaluation.pk])
-        fresh = {_key(evaluation.pk, m): judged.means(m, values[m.name]) for m in unknown[evaluation.pk]}
+        fresh = {
+            _key(evaluation.pk, m): judged.means(m, values[m.name]) for m in unknown[evaluation.pk]
+        }
         cache.set_many(fresh, _CACHE_SECONDS)
         known |= fresh
     for pk, wanted in missing.items():

@@ -21,7 +21,14 @@ from metrics.engine.sessions.designs import (
     samples,
     topic_values,
 )
-from metrics.engine.significance import CORRECTIONS, OMNIBUS, TESTS, crossed, kruskal_wallis, latin_square
+from metrics.engine.significance import (
+    CORRECTIONS,
+    OMNIBUS,
+    TESTS,
+    crossed,
+    kruskal_wallis,
+    latin_square,
+)
 from metrics.engine.significance.cautions import untested
 from metrics.engine.significance.effect_sizes import (
     EffectSizes,
@@ -74,7 +81,15 @@ FITTING: dict[Design, list[str]] = {
 # Seconds to solve a system of equations, by the cube of their number, and at least; to compare two samples, for each of
 # their values, and for each pair of values where p is counted exactly; to take values into a model that was solved, and
 # for each session and system of a model.
-_CUBED, _SOLVED, _SAMPLES, _VALUE, _COUNTED, _FITTED, _WEIGHED = 5e-9, 1e-3, 7e-5, 1.5e-7, 2.5e-8, 3e-4, 3e-7
+_CUBED, _SOLVED, _SAMPLES, _VALUE, _COUNTED, _FITTED, _WEIGHED = (
+    5e-9,
+    1e-3,
+    7e-5,
+    1.5e-7,
+    2.5e-8,
+    3e-4,
+    3e-7,
+)
 
 
 @dataclass(frozen=True)
@@ -179,7 +194,9 @@ def compare_systems(*, collection: Collection, query: SessionComparisonQuery) ->
     return compare_sample(sample, judged_by, query)
 
 
-def compare_sample(sample: Sample, judged_by: str, query: SessionComparisonQuery) -> SessionComparison:
+def compare_sample(
+    sample: Sample, judged_by: str, query: SessionComparisonQuery
+) -> SessionComparison:
     """Compare systems on sessions that were read before."""
     pairs = Pairs(len(sample.names), place_of(sample.names, query.baseline))
     try:
@@ -198,7 +215,11 @@ def compare_sample(sample: Sample, judged_by: str, query: SessionComparisonQuery
 
 
 def _compare(
-    sample: Sample, judged_by: str, query: SessionComparisonQuery, pairs: Pairs, crossings: list[Crossing]
+    sample: Sample,
+    judged_by: str,
+    query: SessionComparisonQuery,
+    pairs: Pairs,
+    crossings: list[Crossing],
 ) -> SessionComparison:
     plain = recognise(sample.factors)
     recognised = "crossed" if crossings else plain
@@ -258,21 +279,29 @@ def _cells(sample: Sample, design: Design) -> tuple[int, Ints, Ints]:
     if design == "two_way":
         people = len(sample.factors.searchers) + 1
         seen = np.unique(topic * people + searcher + 1) % people - 1
-        return topic_values(sample.values, sample.factors).values.shape[1], np.full(len(seen), -1), seen
+        return (
+            topic_values(sample.values, sample.factors).values.shape[1],
+            np.full(len(seen), -1),
+            seen,
+        )
     return len(taking), topic, searcher
 
 
 def _systems(sample: Sample, confidence: float) -> list[Compared]:
     counts = np.bincount(sample.factors.system, minlength=len(sample.names)).tolist()
     systems = []
-    for name, count, values in zip(sample.names, counts, samples(sample.values, sample.factors), strict=True):
+    for name, count, values in zip(
+        sample.names, counts, samples(sample.values, sample.factors), strict=True
+    ):
         mean = float(np.mean(values)) if len(values) else None
         low, high = (float(end[0]) for end in row_intervals(values[None, :], confidence))
         systems.append(Compared(name, *sample.entrants[name], count, len(values), mean, low, high))
     return systems
 
 
-def _paired(sample: Sample, design: Design, pairs: Pairs, test: str, query: SessionComparisonQuery) -> _Outcome:
+def _paired(
+    sample: Sample, design: Design, pairs: Pairs, test: str, query: SessionComparisonQuery
+) -> _Outcome:
     """Return the paired test on cells, which are pairs of topic and searcher, or topics."""
     paired = (paired_values if design == "paired" else topic_values)(sample.values, sample.factors)
     values, cells = paired.values, paired.values.shape[1]
@@ -285,14 +314,25 @@ def _paired(sample: Sample, design: Design, pairs: Pairs, test: str, query: Sess
     cautions = of_sessions(family.result.cautions, design)
     lower = query.measure.lower_is_better
     sizes = effect_sizes(values, *pairs.indices(), query.options, lower_is_better=lower)
-    found = {name: OMNIBUS[name](values) for name in ("anova", "friedman")} if pairs.runs > 2 else {}
-    omnibus = {name: replace(one, cautions=of_sessions(one.cautions, design)) for name, one in found.items()}
+    found = (
+        {name: OMNIBUS[name](values) for name in ("anova", "friedman")} if pairs.runs > 2 else {}
+    )
+    omnibus = {
+        name: replace(one, cautions=of_sessions(one.cautions, design))
+        for name, one in found.items()
+    }
     result = replace(family.result, cautions=cautions)
-    return _Outcome(cells, cells, result, PairEffects(sizes.relative, sizes.detectable, paired=sizes), omnibus)
+    return _Outcome(
+        cells, cells, result, PairEffects(sizes.relative, sizes.detectable, paired=sizes), omnibus
+    )
 
 
 def _in_factors(
-    sample: Sample, design: Design, pairs: Pairs, query: SessionComparisonQuery, crossings: list[Crossing]
+    sample: Sample,
+    design: Design,
+    pairs: Pairs,
+    query: SessionComparisonQuery,
+    crossings: list[Crossing],
 ) -> _Outcome:
     """Return the crossed analysis, or that of a Latin square, of all systems, and the same of each pair's sessions."""
     taking = np.flatnonzero(~np.isnan(sample.values))
@@ -309,25 +349,39 @@ def _in_factors(
         method = crossed if crossings else latin_square
         omnibus[design] = method.analyse(values, factors.system, factors.topic, factors.searcher)
     difference, low, high = np.array([(one.difference, one.low, one.high) for one in each]).T
-    statistic = np.array([np.nan if one.analysis.statistic is None else one.analysis.statistic for one in each])
+    statistic = np.array(
+        [np.nan if one.analysis.statistic is None else one.analysis.statistic for one in each]
+    )
     p_value = np.array([one.analysis.p_value for one in each])
     fewest = min(each, key=lambda one: one.analysis.freedom[1]).analysis
     cautions = (*fewest.cautions, *untested(p_value, "the factors leave no residual"))
     means = np.array([one.mean() for one in found])
-    freedom, confidence = np.array([one.analysis.freedom[1] for one in each]), query.options.confidence
+    freedom, confidence = (
+        np.array([one.analysis.freedom[1] for one in each]),
+        query.options.confidence,
+    )
     error = (high - low) / (2 * special.stdtrit(freedom, (1 + confidence) / 2))
     detectable = detectable_difference(error, freedom, confidence)
     effects = PairEffects(relative_difference(difference, means[second]), detectable)
-    result = PairedResult(difference, low, high, statistic, p_value, np.zeros(len(first), np.bool_), cautions)
+    result = PairedResult(
+        difference, low, high, statistic, p_value, np.zeros(len(first), np.bool_), cautions
+    )
     if not crossings:
         return _Outcome(len(values), len(values), result, effects, omnibus)
     result = replace(result, cautions=(*cautions, *left_out(crossings)))
     counted, units = min((one.fewest, one.fewest_are) for one in crossings)
-    return _Outcome(len(values), counted, result, effects, omnibus, units, [one.analysis for one in each])
+    return _Outcome(
+        len(values), counted, result, effects, omnibus, units, [one.analysis for one in each]
+    )
 
 
 def _contrasts(
-    sample: Sample, taking: Ints, design: Design, pairs: Pairs, crossings: list[Crossing], confidence: float
+    sample: Sample,
+    taking: Ints,
+    design: Design,
+    pairs: Pairs,
+    crossings: list[Crossing],
+    confidence: float,
 ) -> list[Contrast]:
     """Return the analysis of each pair of systems, on the sessions taken, or on those of its own crossing."""
     factors = sample.factors
@@ -347,13 +401,25 @@ def _contrasts(
     if len(crossings) > 1:
         unknowns = max(one.topics + one.searchers for one in crossings) + 2
     models = len(set(keys)) + (pairs.runs > 2)
-    seconds = (_CUBED * unknowns**3 + _SOLVED) * models + _FITTED * pairs.number + _WEIGHED * taking.size * pairs.runs
+    seconds = (
+        (_CUBED * unknowns**3 + _SOLVED) * models
+        + _FITTED * pairs.number
+        + _WEIGHED * taking.size * pairs.runs
+    )
     begin(seconds, "this analysis", "name fewer systems, or another design", "systems")
     made: dict[tuple[int, int], crossed.Model] = {}
     found = []
     for at, ((i, j), key) in enumerate(zip(both, keys, strict=True)):
-        own = crossings[at].sessions if len(crossings) > 1 else np.concatenate([sessions[i], sessions[j]])
-        part = ((factors.system[own] == j).astype(np.int64), factors.topic[own], factors.searcher[own])
+        own = (
+            crossings[at].sessions
+            if len(crossings) > 1
+            else np.concatenate([sessions[i], sessions[j]])
+        )
+        part = (
+            (factors.system[own] == j).astype(np.int64),
+            factors.topic[own],
+            factors.searcher[own],
+        )
         if not crossings:
             found.append(latin_square.contrast(sample.values[own], *part, confidence))
             continue
@@ -363,7 +429,9 @@ def _contrasts(
     return found
 
 
-def _unpaired(sample: Sample, pairs: Pairs, compare: SamplesTest, query: SessionComparisonQuery) -> _Outcome:
+def _unpaired(
+    sample: Sample, pairs: Pairs, compare: SamplesTest, query: SessionComparisonQuery
+) -> _Outcome:
     """Return a test of samples for each pair, and for three systems or more Kruskal and Wallis's test."""
     found = samples(sample.values, sample.factors)
     first, second = pairs.indices()
@@ -376,8 +444,12 @@ def _unpaired(sample: Sample, pairs: Pairs, compare: SamplesTest, query: Session
     result = replace(result, cautions=of_sessions(result.cautions, "unpaired"))
     means = np.array([one.mean() for one in found])
     delta = cliff_delta(found, first, second, query.options.confidence)
-    detectable = detectable_difference(*errors_of_samples(found, first, second), query.options.confidence)
-    effects = PairEffects(relative_difference(result.difference, means[second]), detectable, delta=delta)
+    detectable = detectable_difference(
+        *errors_of_samples(found, first, second), query.options.confidence
+    )
+    effects = PairEffects(
+        relative_difference(result.difference, means[second]), detectable, delta=delta
+    )
     omnibus = {}
     if pairs.runs > 2:
         whole = kruskal_wallis.analyse_samples(found)

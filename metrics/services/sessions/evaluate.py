@@ -19,7 +19,12 @@ from metrics.models import SessionEvaluation, SessionView
 from metrics.services.queue.leases import evaluate_leased
 from metrics.services.queue.lifecycle import Lease, LeaseLost, finish
 from metrics.services.queue.notices import announce_ended
-from metrics.services.sessions.judged_sets import JudgedSet, default_measures, pack_sessions, values_of
+from metrics.services.sessions.judged_sets import (
+    JudgedSet,
+    default_measures,
+    pack_sessions,
+    values_of,
+)
 from runs.errors import StoredFileCorrupt
 from runs.formats.sessions.qrels import own_judgements
 from runs.models import SessionSet
@@ -42,7 +47,9 @@ class Outcome:
 
 def evaluate_sessions(*, evaluation_id: int) -> bool:
     """Evaluate one queued session set and return whether this call finished it. A second call does nothing."""
-    return evaluate_leased(evaluation_id, SessionEvaluation, ("session_set", "qrels"), _compute, _store)
+    return evaluate_leased(
+        evaluation_id, SessionEvaluation, ("session_set", "qrels"), _compute, _store
+    )
 
 
 def _compute(evaluation: SessionEvaluation, lost: threading.Event) -> Outcome:
@@ -72,7 +79,9 @@ def _judgements(evaluation: SessionEvaluation) -> tuple[Judgements, JudgedBy]:
         qrels = evaluation.qrels
         found = load_judgements(qrels.sha256, qrels.keyed_by, qrels.iteration)
         return found, cast(JudgedBy, evaluation.judged_by)
-    own = read_session_set(evaluation.session_set, lambda blocks: own_judgements(blocks, seed=HASH_SEED))
+    own = read_session_set(
+        evaluation.session_set, lambda blocks: own_judgements(blocks, seed=HASH_SEED)
+    )
     if own is None:
         raise StoredFileCorrupt("the log no longer has judgements of its own")
     return own, "query"
@@ -86,13 +95,19 @@ def _judge(session_set: SessionSet, judgements: Judgements, by: JudgedBy) -> Jud
             sessions.extend(block.sessions)
             yield block
 
-    view: JudgedSessions = read_session_set(session_set, lambda blocks: judge_sessions(noted(blocks), judgements, by))
+    view: JudgedSessions = read_session_set(
+        session_set, lambda blocks: judge_sessions(noted(blocks), judgements, by)
+    )
     return JudgedSet(sessions, view)
 
 
 def _store(lease: Lease, outcome: Outcome) -> bool:
     """Save the results in one transaction. A worker that lost its lease writes nothing."""
-    means = {"means": outcome.means, "means_digest": outcome.means_digest, "judged_files": outcome.files}
+    means = {
+        "means": outcome.means,
+        "means_digest": outcome.means_digest,
+        "judged_files": outcome.files,
+    }
     judged = int(outcome.judged.view.is_judged.sum())
     stored = {name: getattr(outcome.stored, name) for name in ("content", "sessions", "digest")}
     with transaction.atomic():

@@ -53,7 +53,9 @@ class JudgedSet:
 
     def take(self, chosen: Ints) -> JudgedSet:
         """Return some sessions, in the order named."""
-        return JudgedSet([self.sessions[index] for index in chosen.tolist()], self.view.take(chosen))
+        return JudgedSet(
+            [self.sessions[index] for index in chosen.tolist()], self.view.take(chosen)
+        )
 
     def means(self, measure: Measure, values: Floats) -> list[Mean]:
         """Return the mean and the number of sessions with a value for each system."""
@@ -78,7 +80,15 @@ def pack_sessions(sessions: Iterable[Session]) -> bytes:
     """Return the topics, searchers and systems of the sessions as bytes, and the attributes of searchers; none of these
     has a tab or a line end in it."""
     lines = [
-        b"\t".join((one.session_id, one.topic_id, one.searcher, one.system, *filter(None, [one.attributes])))
+        b"\t".join(
+            (
+                one.session_id,
+                one.topic_id,
+                one.searcher,
+                one.system,
+                *filter(None, [one.attributes]),
+            )
+        )
         for one in sessions
     ]
     return zstandard.compress(b"\n".join(lines))
@@ -104,14 +114,18 @@ def check_means(evaluations: Iterable[SessionEvaluation]) -> None:
         raise give_up_evaluations(SessionEvaluation, damaged, "means")
 
 
-def load_sets(evaluations: list[SessionEvaluation]) -> Iterator[tuple[SessionEvaluation, JudgedSet]]:
+def load_sets(
+    evaluations: list[SessionEvaluation],
+) -> Iterator[tuple[SessionEvaluation, JudgedSet]]:
     """Yield the judged views of several sets, held one at a time."""
     for evaluation in evaluations:
         keep_going()
         yield evaluation, load_set(evaluation)
 
 
-def values_of(judged: JudgedSet, measures: list[Measure], go_on: Callable[[], None] = keep_going) -> dict[str, Floats]:
+def values_of(
+    judged: JudgedSet, measures: list[Measure], go_on: Callable[[], None] = keep_going
+) -> dict[str, Floats]:
     """Return each session's values by measure. `go_on` is called now and then, and raises where nobody wants them any
     more."""
     parts: dict[str, list[Floats]] = {measure.name: [] for measure in measures}
@@ -119,7 +133,9 @@ def values_of(judged: JudgedSet, measures: list[Measure], go_on: Callable[[], No
         for measure in measures:
             go_on()
             parts[measure.name].append(session_values(view, measure))
-    return {name: np.concatenate(values) if values else np.zeros(0) for name, values in parts.items()}
+    return {
+        name: np.concatenate(values) if values else np.zeros(0) for name, values in parts.items()
+    }
 
 
 def work_of(queries: int, measures: Iterable[Measure]) -> float:
@@ -131,7 +147,12 @@ def begin_sessions(work: float, pointer: str = "measures", *, read: int = 0) -> 
     """Begin computing this much work, in addition to reading the views of this many queries. Raise StatisticsError for
     more than a request may compute."""
     seconds = _MEASURED * work + _READ * read
-    begin(seconds, "measures of session sets that are not stored", "name fewer measures, sets or sessions", pointer)
+    begin(
+        seconds,
+        "measures of session sets that are not stored",
+        "name fewer measures, sets or sessions",
+        pointer,
+    )
 
 
 def _weight(measure: Measure) -> float:

@@ -78,7 +78,9 @@ class ShownSession:
     after: Session | None = None
 
 
-def read_session(*, evaluation: SessionEvaluation, name: str, measure: Measure, documents: int) -> ShownSession:
+def read_session(
+    *, evaluation: SessionEvaluation, name: str, measure: Measure, documents: int
+) -> ShownSession:
     """Return a session by its id, or else by its number from 1 on; `documents` are listed for each query.
 
     The rankings come from the stored log, everything else from the judged view. Raise NotFound for an unknown session,
@@ -100,7 +102,10 @@ def read_session(*, evaluation: SessionEvaluation, name: str, measure: Measure, 
     block, index = find_session(evaluation.session_set, place)
     first = int(block.query_starts[index])
     figures = zip(*(column.tolist() for column in (gain, best, shares, change)), strict=True)
-    shown = [_query(block, first + number, view, number, documents, *row) for number, row in enumerate(figures)]
+    shown = [
+        _query(block, first + number, view, number, documents, *row)
+        for number, row in enumerate(figures)
+    ]
     return ShownSession(
         place,
         session,
@@ -138,6 +143,10 @@ def _query(
     for row in range(start, min(end, start + most)):
         rank, score = int(block.ranks[row]), float(block.scores[row])
         name = block.data[block.doc_starts[row] : block.doc_ends[row]].tobytes().decode()
-        documents.append(ShownDocument(rank, name, None if np.isnan(score) else score, levels.get(rank)))
+        documents.append(
+            ShownDocument(rank, name, None if np.isnan(score) else score, levels.get(rank))
+        )
     scanned = int(block.scanned[query])
-    return ShownQuery(block.queries[query], scanned if scanned >= 0 else None, end - start, documents, *figures)
+    return ShownQuery(
+        block.queries[query], scanned if scanned >= 0 else None, end - start, documents, *figures
+    )

@@ -62,7 +62,9 @@ def read_sample(collection: Collection, judged_by: str, query: SessionComparison
         if missing:
             message = f"session set {missing[0]} is not evaluated, judged by {judged_by}, in {collection.slug}"
             raise StatisticsError(message, code="unknown_session_set", pointer="sets")
-        evaluations = [evaluation for evaluation in evaluations if str(evaluation.session_set_id) in query.sets]
+        evaluations = [
+            evaluation for evaluation in evaluations if str(evaluation.session_set_id) in query.sets
+        ]
     check_means(evaluations)
     entrants = {
         system_name(evaluation, system): (evaluation, system)
@@ -78,23 +80,34 @@ def read_sample(collection: Collection, judged_by: str, query: SessionComparison
     sessions: list[Session] = []
     for evaluation, judged in load_sets(evaluations):
         label = [system_name(evaluation, name.decode()) for name in judged.systems]
-        taking = np.flatnonzero(np.isin(judged.system, [i for i, name in enumerate(label) if name in names]))
+        taking = np.flatnonzero(
+            np.isin(judged.system, [i for i, name in enumerate(label) if name in names])
+        )
         parts.append(session_values(judged.view, query.measure)[taking])
         owners = judged.system[taking].tolist()
         kept = (judged.sessions[index] for index in taking.tolist())
-        sessions += [replace(one, system=label[owner].encode()) for one, owner in zip(kept, owners, strict=True)]
+        sessions += [
+            replace(one, system=label[owner].encode())
+            for one, owner in zip(kept, owners, strict=True)
+        ]
     factors = Factors.of(sessions)
     names_in_order = [name.decode() for name in factors.systems]
     return _in_order(Sample(np.concatenate(parts), factors, names_in_order, entrants), query)
 
 
-def _chosen(entrants: dict[str, tuple[SessionEvaluation, str]], query: SessionComparisonQuery) -> set[str]:
+def _chosen(
+    entrants: dict[str, tuple[SessionEvaluation, str]], query: SessionComparisonQuery
+) -> set[str]:
     """Return the systems that take part by their full names; a system's own name is enough if only one set has it."""
     names = set()
     for name in [*query.systems, *([query.baseline] if query.systems and query.baseline else [])]:
         found = [full for full, (_, system) in entrants.items() if name in (full, system)]
         if len(found) != 1:
-            what = "is in several session sets" if found else "is not in any evaluated session set here"
+            what = (
+                "is in several session sets"
+                if found
+                else "is not in any evaluated session set here"
+            )
             message = f"system {name[:100]!r} {what}; write team/tag:system"
             raise StatisticsError(message, code="unknown_system", pointer="systems")
         names.add(found[0])
@@ -102,14 +115,19 @@ def _chosen(entrants: dict[str, tuple[SessionEvaluation, str]], query: SessionCo
     if not 2 <= len(names) <= MAX_SYSTEMS:
         few = len(names) < 2
         say = f"a comparison needs 2 to {MAX_SYSTEMS} systems; found {len(names)}. Name some with systems="
-        raise StatisticsError(say, code="too_few_systems" if few else "too_many_systems", pointer="systems")
+        raise StatisticsError(
+            say, code="too_few_systems" if few else "too_many_systems", pointer="systems"
+        )
     return names
 
 
 def _in_order(sample: Sample, query: SessionComparisonQuery) -> Sample:
     """Return the same sample with the systems in the order of their means."""
     descending = not query.measure.lower_is_better if query.descending is None else query.descending
-    means = [float(np.mean(values)) if len(values) else np.nan for values in samples(sample.values, sample.factors)]
+    means = [
+        float(np.mean(values)) if len(values) else np.nan
+        for values in samples(sample.values, sample.factors)
+    ]
     order = np.argsort(-np.array(means) if descending else np.array(means), kind="stable")
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
@@ -123,8 +141,14 @@ def place_of(names: list[str], baseline: str | None) -> int | None:
     """Return the place of a baseline among the systems, None without one. Raise StatisticsError if it is unknown."""
     if baseline is None:
         return None
-    found = [index for index, name in enumerate(names) if name == baseline or name.endswith(f":{baseline}")]
+    found = [
+        index
+        for index, name in enumerate(names)
+        if name == baseline or name.endswith(f":{baseline}")
+    ]
     if len(found) != 1:
-        message = f"baseline {baseline[:100]!r} is not one of the compared systems; write team/tag:system"
+        message = (
+            f"baseline {baseline[:100]!r} is not one of the compared systems; write team/tag:system"
+        )
         raise StatisticsError(message, code="unknown_system", pointer="baseline")
     return found[0]

@@ -77,13 +77,17 @@ def read_searchers(*, chosen: ChosenSessions, by: str | None = None) -> Searcher
             if own.setdefault(key, value) != value:
                 differing[key] = None
     names = list(dict.fromkeys(key for own in known.values() for key in own))
-    numbers = {key for key in names if not any(isinstance(own.get(key), str) for own in known.values())}
+    numbers = {
+        key for key in names if not any(isinstance(own.get(key), str) for own in known.values())
+    }
     if by is not None and by != BY_SYSTEM and by not in names:
         message = f"no searcher here has the attribute {by[:100]!r}; group by {', '.join([BY_SYSTEM, *names])[:300]}"
         raise InvalidInput(message, pointer="by")
     members: dict[str, list[dict[str, Attribute]]] = {}
     for name, own in known.items() if by else ():
-        groups: Iterable[str] = systems[name] if by == BY_SYSTEM else [_text(own[by])] if by in own else []
+        groups: Iterable[str] = (
+            systems[name] if by == BY_SYSTEM else [_text(own[by])] if by in own else []
+        )
         for group in groups:
             members.setdefault(group, []).append(own)
     if len(members) > MAX_GROUPS:
@@ -96,7 +100,9 @@ def read_searchers(*, chosen: ChosenSessions, by: str | None = None) -> Searcher
     )
 
 
-def _group(name: str, searchers: list[dict[str, Attribute]], names: list[str], numbers: set[str]) -> SearcherGroup:
+def _group(
+    name: str, searchers: list[dict[str, Attribute]], names: list[str], numbers: set[str]
+) -> SearcherGroup:
     features = []
     for key in names:
         found = [own[key] for own in searchers if key in own]
@@ -107,7 +113,14 @@ def _group(name: str, searchers: list[dict[str, Attribute]], names: list[str], n
             values = np.array(found, np.float64)
             deviation = float(values.std(ddof=1)) if len(values) > 1 else None
             features.append(
-                Feature(key, len(found), float(values.mean()), deviation, float(values.min()), float(values.max()))
+                Feature(
+                    key,
+                    len(found),
+                    float(values.mean()),
+                    deviation,
+                    float(values.min()),
+                    float(values.max()),
+                )
             )
         else:
             features.append(Feature(key, 0))

@@ -78,7 +78,10 @@ class SessionStandings:
         if self.tiers and self.tiers.tiers:
             place = [system.name for system in self.tiers.systems].index(name)
             letters = letters_of(self.tiers.tiers)
-            tier, groups = int(self.tiers.tiers.tier[place]), list(letters[place]) if letters else None
+            tier, groups = (
+                int(self.tiers.tiers.tier[place]),
+                list(letters[place]) if letters else None,
+            )
         if self.baseline:
             place = [system.name for system in self.baseline.systems].index(name)
             pairs = self.baseline.pairs.indices()[0].tolist()
@@ -94,7 +97,9 @@ def read_session_standings(
     Raise StatisticsError for an unknown test, correction or baseline, too many systems, or too much work. A leaderboard
     of fewer than two ranked systems has no tiers; a caution says so.
     """
-    check_known([query.test] if query.test and query.test not in OWN_TESTS else [], query.rule.correction)
+    check_known(
+        [query.test] if query.test and query.test not in OWN_TESTS else [], query.rule.correction
+    )
     found = SessionStandings(query, board.query.sort, board.ranked)
     if query.baseline is not None and _full_name(query.baseline, board.ranked) is None:
         message = f"baseline {query.baseline[:100]!r} is not a ranked system of this leaderboard; write team/tag:system"
@@ -115,11 +120,17 @@ def _full_name(name: str, systems: list[str]) -> str | None:
 
 
 def _compared(
-    collection: Collection, board: SessionBoard, query: SessionStandingsQuery, found: SessionStandings
+    collection: Collection,
+    board: SessionBoard,
+    query: SessionStandingsQuery,
+    found: SessionStandings,
 ) -> SessionStandings:
     """Return the statistics with tiers and baseline, or with a caution that says why there are none."""
     if len(board.ranked) < 2:
-        few = Caution("too_few_systems", f"a comparison needs at least two ranked systems; found {len(board.ranked)}")
+        few = Caution(
+            "too_few_systems",
+            f"a comparison needs at least two ranked systems; found {len(board.ranked)}",
+        )
         return SessionStandings(query, found.measure, found.systems, cautions=[few])
     asked = SessionComparisonQuery(
         found.measure, systems=board.ranked, design=query.design, test=query.test, rule=query.rule,
@@ -131,12 +142,16 @@ def _compared(
         if "tiers" in query.parts:
             tiers = compare_sample(sample, board.judged_by, asked)
         if query.baseline:
-            baseline = compare_sample(sample, board.judged_by, replace(asked, baseline=query.baseline))
+            baseline = compare_sample(
+                sample, board.judged_by, replace(asked, baseline=query.baseline)
+            )
     except StatisticsError as error:
         # Errors of a parameter are errors of the request.
         if error.pointer is not None:
             raise
-        return SessionStandings(query, found.measure, found.systems, cautions=[Caution(error.code, error.message)])
+        return SessionStandings(
+            query, found.measure, found.systems, cautions=[Caution(error.code, error.message)]
+        )
     compared = tiers or baseline
     cautions = list(compared.result.cautions) if compared else []
     return SessionStandings(query, found.measure, found.systems, tiers, baseline, cautions=cautions)
@@ -145,7 +160,9 @@ def _compared(
 def _add_intervals(found: SessionStandings, board: SessionBoard, confidence: float) -> None:
     """Add Student's interval of every mean on the page, from the sessions with a value; stale rows have none."""
     measures = list(dict.fromkeys([*board.query.measures, board.query.sort]))
-    evaluations = list({row.evaluation.pk: row.evaluation for row in board.rows if not row.stale}.values())
+    evaluations = list(
+        {row.evaluation.pk: row.evaluation for row in board.rows if not row.stale}.values()
+    )
     queries = sum(evaluation.session_set.queries for evaluation in evaluations)
     begin_sessions(work_of(queries, measures), "statistics", read=queries)
     dependent = False
@@ -153,7 +170,10 @@ def _add_intervals(found: SessionStandings, board: SessionBoard, confidence: flo
         for name, values in values_of(judged, measures).items():
             for system, part in zip(judged.systems, judged.by_system(values), strict=True):
                 low, high = row_intervals(part[None, :], confidence)
-                found.intervals[evaluation.pk, system.decode(), name] = (float(low[0]), float(high[0]))
+                found.intervals[evaluation.pk, system.decode(), name] = (
+                    float(low[0]),
+                    float(high[0]),
+                )
         topics = [(one.system, one.topic_id) for one in judged.sessions]
         searchers = [(one.system, one.searcher) for one in judged.sessions if one.searcher]
         dependent |= len(set(topics)) < len(topics) or len(set(searchers)) < len(searchers)

@@ -11,7 +11,14 @@ from metrics.engine.grammar import Measure
 from metrics.engine.ranking import Floats, Ints
 from metrics.models import SessionEvaluation
 from metrics.services.queue.damage import check_files
-from metrics.services.sessions.judged_sets import JudgedSet, Mean, begin_sessions, load_set, values_of, work_of
+from metrics.services.sessions.judged_sets import (
+    JudgedSet,
+    Mean,
+    begin_sessions,
+    load_set,
+    values_of,
+    work_of,
+)
 from runs.errors import InvalidInput, NotFound
 from runs.models import SessionSet
 
@@ -33,7 +40,11 @@ class SessionSelection:
     def words(self) -> str:
         """Return the selection in words for a chart; empty for all sessions."""
         named = (("topic", self.topic), ("searcher", self.searcher), ("system", self.system))
-        parts = [f"{what} {name}" if name else f"no {what} named" for what, name in named if name is not None]
+        parts = [
+            f"{what} {name}" if name else f"no {what} named"
+            for what, name in named
+            if name is not None
+        ]
         parts += [f"sessions of at least {self.least:,} queries"] if self.least > 1 else []
         return ", ".join(parts)
 
@@ -67,13 +78,17 @@ class SetValues:
         return [caution for measure in self.measures for caution in measure.cautions(levels)]
 
 
-def find_session_evaluation(*, session_set: SessionSet, version: int | None = None) -> SessionEvaluation:
+def find_session_evaluation(
+    *, session_set: SessionSet, version: int | None = None
+) -> SessionEvaluation:
     """Return the set's evaluation to read: under the named qrels version, the active one, or else the newest one that
     exists.
 
     Raise NotFound with the reason if there is no evaluation.
     """
-    done = SessionEvaluation.objects.evaluated().filter(session_set=session_set, judged_by=session_set.judged_by)
+    done = SessionEvaluation.objects.evaluated().filter(
+        session_set=session_set, judged_by=session_set.judged_by
+    )
     if version is not None:
         done = done.filter(qrels__version=version)
     order = ("-qrels__active", "-qrels__version", "-engine_version")
@@ -100,9 +115,13 @@ def choose_sessions(
         if wanted is None:
             continue
         text = wanted.encode("utf-8", "surrogatepass")
-        equal = np.array([getattr(session, attribute) == text for session in judged.sessions], np.bool_)
+        equal = np.array(
+            [getattr(session, attribute) == text for session in judged.sessions], np.bool_
+        )
         if not equal.any():
-            raise InvalidInput(f"no session of this set has the {name} {wanted[:100]!r}", pointer=name)
+            raise InvalidInput(
+                f"no session of this set has the {name} {wanted[:100]!r}", pointer=name
+            )
         taking &= equal
     places = np.flatnonzero(taking)
     taken = judged if len(places) == len(judged.sessions) else judged.take(places)
@@ -121,7 +140,9 @@ def read_session_values(*, chosen: ChosenSessions, measures: list[Measure]) -> S
 
 
 def _why_not(session_set: SessionSet, version: int | None) -> str:
-    rows = SessionEvaluation.objects.filter(session_set=session_set, judged_by=session_set.judged_by)
+    rows = SessionEvaluation.objects.filter(
+        session_set=session_set, judged_by=session_set.judged_by
+    )
     latest = rows.order_by("-created_at").first()
     if latest is None:
         return "the session set is not evaluated: the collection has no active judgements yet"

@@ -107,7 +107,10 @@ def _find_in_rows(told: Told) -> Iterator[Finding]:
                 now = _value_now(row, name)
                 if now is not _UNKNOWN and now != (None if value == "" else value):
                     text = f"{kind} {row} has {name} {now!r:.100}, and its last change in the audit trail says "
-                    yield Finding("trail_differs", f"{text}{value!r:.100}; {_RESTORE}, or change it again on the desk")
+                    yield Finding(
+                        "trail_differs",
+                        f"{text}{value!r:.100}; {_RESTORE}, or change it again on the desk",
+                    )
 
 
 _UNKNOWN = object()
@@ -120,7 +123,11 @@ def _value_now(row: Model, name: str) -> Any:
     if name not in {field.name for field in row._meta.concrete_fields}:
         return _UNKNOWN
     value = getattr(row, name)
-    plain = str(value) if isinstance(value, Model) else json.loads(json.dumps(value, cls=DjangoJSONEncoder))
+    plain = (
+        str(value)
+        if isinstance(value, Model)
+        else json.loads(json.dumps(value, cls=DjangoJSONEncoder))
+    )
     return None if plain == "" else plain
 
 
@@ -129,33 +136,48 @@ def _find_in_disclosures(told: Told) -> Iterator[Finding]:
     for collection in Collection.objects.iterator(500):
         known = told.get(("collection", str(collection)), {})
         label = known.get("disclosure") or ("organisers" if known.get("blind") else None)
-        if collection.shown_to not in Disclosure.values or (label and collection.disclosure.label != label):
+        if collection.shown_to not in Disclosure.values or (
+            label and collection.disclosure.label != label
+        ):
             text = f"collection {collection} shows results to {collection.disclosure.label}, and the audit trail says "
             yield Finding("disclosure_differs", f"{text}{label}; {_RESTORE}")
 
 
 def _find_in_phases(told: Told) -> Iterator[Finding]:
     """Check measures, extensions and pauses of phases, and the digests of agreements."""
-    rows = Phase.objects.select_related("campaign", "collection").prefetch_related("extensions__participation__team")
+    rows = Phase.objects.select_related("campaign", "collection").prefetch_related(
+        "extensions__participation__team"
+    )
     for phase in rows:
         known = told.get(("phase", str(phase)), {})
         try:
             for name in phase.measures:
                 parse_measure(name, phase.collection.documents)
         except EvalHubError as error:
-            yield Finding("measure_unknown", f"phase {phase} asks for what this engine cannot compute: {error.message}")
+            yield Finding(
+                "measure_unknown",
+                f"phase {phase} asks for what this engine cannot compute: {error.message}",
+            )
         extended = [
             [one.participation.team.slug if one.participation else None, _as_told(one.new)]
             for one in phase.extensions.order_by("pk")
         ]
         if known and extended != known.get("extensions", []):
-            yield Finding("trail_differs", f"phase {phase} has other extensions than the audit trail; {_RESTORE}")
+            yield Finding(
+                "trail_differs",
+                f"phase {phase} has other extensions than the audit trail; {_RESTORE}",
+            )
         if known and (phase.paused_at is not None) != known.get("paused", False):
             text = f"phase {phase} is {'' if phase.paused_at else 'not '}paused, and the audit trail says otherwise"
             yield Finding("trail_differs", f"{text}; {_RESTORE}, or pause or resume it on the desk")
     for agreement in Agreement.objects.select_related("campaign"):
-        if hashlib.sha256(f"{agreement.title}\n\n{agreement.text}".encode()).hexdigest() != agreement.sha256:
-            yield Finding("agreement_altered", f"{agreement} has not the text of its SHA-256; {_RESTORE}")
+        if (
+            hashlib.sha256(f"{agreement.title}\n\n{agreement.text}".encode()).hexdigest()
+            != agreement.sha256
+        ):
+            yield Finding(
+                "agreement_altered", f"{agreement} has not the text of its SHA-256; {_RESTORE}"
+            )
 
 
 def _find_in_entries() -> Iterator[Finding]:
@@ -164,11 +186,23 @@ def _find_in_entries() -> Iterator[Finding]:
     priorities: dict[tuple[int, int | None], list[int]] = defaultdict(list)
     for entry in rows.prefetch_related("phase__extensions").order_by("pk"):
         phase, team, run = entry.phase, entry.participation, entry.run
-        owner, campaign = (team.team_id, team.campaign_id) if team else (phase.campaign.team_id, phase.campaign_id)
-        if (run.collection_id, run.team_id, campaign) != (phase.collection_id, owner, phase.campaign_id):
+        owner, campaign = (
+            (team.team_id, team.campaign_id)
+            if team
+            else (phase.campaign.team_id, phase.campaign_id)
+        )
+        if (run.collection_id, run.team_id, campaign) != (
+            phase.collection_id,
+            owner,
+            phase.campaign_id,
+        ):
             text = f"{entry} names a run or a team of another collection or campaign; {_RESTORE}"
             yield Finding("entry_contradicts", text)
-        if team and not entry.late and not phase.opens_at <= entry.arrived_at < closing_time(phase, team):
+        if (
+            team
+            and not entry.late
+            and not phase.opens_at <= entry.arrived_at < closing_time(phase, team)
+        ):
             text = f"{entry} arrived at {entry.arrived_at:%F %T} and is not late, and the phase was not open then"
             yield Finding("entry_contradicts", f"{text}; {_RESTORE}")
         if entry.priority is not None:
@@ -176,21 +210,40 @@ def _find_in_entries() -> Iterator[Finding]:
     for (phase_id, team_id), found in priorities.items():
         if sorted(found) != list(range(1, len(found) + 1)):
             text = f"the entries of participation {team_id} in phase {phase_id} have the priorities {sorted(found)}: "
-            yield Finding("priorities_have_gaps", text + "the team can order them again while the phase is open")
+            yield Finding(
+                "priorities_have_gaps",
+                text + "the team can order them again while the phase is open",
+            )
 
 
 def _find_in_releases(told: Told) -> Iterator[Finding]:
     """Check that a release was done as the trail says, for whom results are shown now."""
-    for release in Release.objects.select_related("phase__campaign", "phase__collection", "qrels").iterator(500):
+    for release in Release.objects.select_related(
+        "phase__campaign", "phase__collection", "qrels"
+    ).iterator(500):
         known, collection = told.get(("release", str(release.pk)), {}), release.phase.collection
-        ended = _Action.RELEASE_DONE if release.done_at else _Action.RELEASE_CANCELLED if release.cancelled_at else None
+        ended = (
+            _Action.RELEASE_DONE
+            if release.done_at
+            else _Action.RELEASE_CANCELLED
+            if release.cancelled_at
+            else None
+        )
         if known and known.get("ended") != ended:
             yield Finding(
-                "trail_differs", f"the {release} is {ended or 'planned'}, the trail says otherwise; {_RESTORE}"
+                "trail_differs",
+                f"the {release} is {ended or 'planned'}, the trail says otherwise; {_RESTORE}",
             )
-        wrong = known and not release.done_at and _as_told(release.planned_at) != known.get("planned_at")
+        wrong = (
+            known
+            and not release.done_at
+            and _as_told(release.planned_at) != known.get("planned_at")
+        )
         if wrong:
-            yield Finding("trail_differs", f"the {release} is planned for another time than the trail says; {_RESTORE}")
+            yield Finding(
+                "trail_differs",
+                f"the {release} is planned for another time than the trail says; {_RESTORE}",
+            )
         if release.done_at:
             entered = Entry.objects.filter(phase=release.phase).values_list("pk", flat=True)
             official = set(release.official) if isinstance(release.official, list) else {None}
@@ -214,10 +267,16 @@ def _find_in_releases(told: Told) -> Iterator[Finding]:
 def _find_in_published() -> Iterator[Finding]:
     """Compare snapshots and packets with their digests."""
     for snapshot in Snapshot.objects.iterator(5):
-        if not (snapshot.is_sound and snapshot.has_sound_archive and snapshot.sha256.startswith(snapshot.code)):
+        if not (
+            snapshot.is_sound
+            and snapshot.has_sound_archive
+            and snapshot.sha256.startswith(snapshot.code)
+        ):
             text = f"snapshot {snapshot.code} differs from its digest; nothing of what differs is given out"
             yield Finding("snapshot_altered", f"{text}. {_RESTORE.capitalize()}")
-    for packet in Packet.objects.select_related("phase__campaign", "participation__team").iterator(20):
+    for packet in Packet.objects.select_related("phase__campaign", "participation__team").iterator(
+        20
+    ):
         if not packet.is_sound:
             text = f"the {packet} differs from its digest, and is not given out"
             yield Finding("packet_altered", f"{text}. {_RESTORE.capitalize()}")

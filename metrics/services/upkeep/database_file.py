@@ -34,7 +34,9 @@ def find_in_database(*, fast: bool) -> Iterator[Finding]:
         cursor.execute(f"PRAGMA integrity_check({_SHOWN})")
         for (told,) in cursor.fetchall():
             for line in () if told == "ok" else told.splitlines():
-                yield Finding("database_damaged", f"{connection.settings_dict['NAME']}: {line}{_WHAT_TO_DO}")
+                yield Finding(
+                    "database_damaged", f"{connection.settings_dict['NAME']}: {line}{_WHAT_TO_DO}"
+                )
 
 
 def find_in_types() -> Iterator[Finding]:
@@ -45,12 +47,16 @@ def find_in_types() -> Iterator[Finding]:
     if connection.vendor != "sqlite":
         return
     columns = ((model, field) for model in apps.get_models() for field in model._meta.fields)
-    for model, field in ((model, field) for model, field in columns if isinstance(field, BinaryField)):
+    for model, field in (
+        (model, field) for model, field in columns if isinstance(field, BinaryField)
+    ):
         table, key, column = (connection.ops.quote_name(str(name)) for name in
                               (model._meta.db_table, model._meta.pk.column, field.column))  # fmt: skip
         with connection.cursor() as cursor:
             # The names come from the models.
-            cursor.execute(f"SELECT {key} FROM {table} WHERE typeof({column}) NOT IN ('blob', 'null')")  # noqa: S608
+            cursor.execute(
+                f"SELECT {key} FROM {table} WHERE typeof({column}) NOT IN ('blob', 'null')"  # noqa: S608
+            )
             keys = [row[0] for row in cursor.fetchall()]
         for pk in keys:
             again = f"UPDATE {table} SET {column} = CAST({column} AS BLOB) WHERE {key} = %s"  # noqa: S608

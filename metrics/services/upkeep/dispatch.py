@@ -20,7 +20,14 @@ from metrics.services import kept_answers
 from metrics.services.campaigns.releasing import release_due
 from metrics.services.comparisons.stored import sweep_comparisons
 from metrics.services.queue.batches import TOGETHER, in_batches
-from metrics.services.queue.lifecycle import any_due, forget_dispatch, kinds_due, reap_expired, take_due, under_way
+from metrics.services.queue.lifecycle import (
+    any_due,
+    forget_dispatch,
+    kinds_due,
+    reap_expired,
+    take_due,
+    under_way,
+)
 from metrics.services.queue.notices import announce_done
 from metrics.services.queue.queueing import queue_missing
 from metrics.services.queue.rounds import BROKER_AWAY, BROKER_FULL, RoundNotes
@@ -136,7 +143,11 @@ class Dispatcher(threading.Thread):
                 lambda: publish_due(publish_sessions, waiting, SessionEvaluation),
             ),
             # After the evaluations, with the remaining room in the broker.
-            publishing("publishing comparisons", Comparison, lambda: publish_comparisons(publish_comparison, waiting)),
+            publishing(
+                "publishing comparisons",
+                Comparison,
+                lambda: publish_comparisons(publish_comparison, waiting),
+            ),
             Step("asking the broker", BROKER_SECONDS, waiting, sends=True),
             *(_ahead_steps(publish_ahead) if kept_answers.is_on() else ()),
             Step("releasing", RELEASING_SECONDS, release_due),
@@ -146,7 +157,12 @@ class Dispatcher(threading.Thread):
             Step("telling of releases that wait", MOMENT_SECONDS, note_waiting),
             Step("telling of the entries of a day", DIGEST_SECONDS, note_digests),
             *(_mail_steps() if settings.EVALHUB_MAIL_URL else ()),
-            Step("sweeping", SWEEP_SECONDS, _sweep, due=time.monotonic() + SWEEP_SECONDS * random.random()),  # noqa: S311
+            Step(
+                "sweeping",
+                SWEEP_SECONDS,
+                _sweep,
+                due=time.monotonic() + SWEEP_SECONDS * random.random(),  # noqa: S311
+            ),
         )
 
     def run(self) -> None:
@@ -255,7 +271,10 @@ def _sweep() -> None:
 
 
 def publish_due(
-    publish: Publish, waiting: Callable[[], int] = _no_message, kind: type[Job] = Evaluation, most: int = BATCH
+    publish: Publish,
+    waiting: Callable[[], int] = _no_message,
+    kind: type[Job] = Evaluation,
+    most: int = BATCH,
 ) -> int:
     """Publish the due jobs of one kind, at most `most` and as many as the broker has room for; unsent ones become due
     again.
@@ -276,7 +295,9 @@ def publish_due(
     return len(due)
 
 
-def publish_batches(publish: Publish, publish_batch: Publish, waiting: Callable[[], int] = _no_message) -> int:
+def publish_batches(
+    publish: Publish, publish_batch: Publish, waiting: Callable[[], int] = _no_message
+) -> int:
     """Publish due evaluations in batches, as many as the broker has room for; one that is alone goes by `publish`."""
     again_after = settings.EVALHUB_LEASE_SECONDS
     if not any_due(again_after, Evaluation):

@@ -32,7 +32,12 @@ from metrics.services.queue.lifecycle import queue_again, reap_expired
 from metrics.services.queue.queueing import cancel_evaluations, queue_missing, unqueued
 from metrics.services.sessions.judged_sets import unpack_set
 from metrics.services.upkeep.campaigns import find_in_campaigns
-from metrics.services.upkeep.database_file import damaged, find_in_database, find_in_json, find_in_types
+from metrics.services.upkeep.database_file import (
+    damaged,
+    find_in_database,
+    find_in_json,
+    find_in_types,
+)
 from metrics.services.upkeep.findings import Finding
 from metrics.services.upkeep.parameters import find_in_parameters
 from metrics.services.upkeep.stored_values import (
@@ -95,7 +100,9 @@ def find_faults(*, fast: bool = False) -> Iterator[Finding]:
             # Rows on other pages can still be checked.
             yield finding
         except StoredValueCorrupt as error:
-            yield Finding("value_unreadable", f"{error.message}; what depends on it was not looked at")
+            yield Finding(
+                "value_unreadable", f"{error.message}; what depends on it was not looked at"
+            )
 
 
 def _find_in_collections() -> Iterator[Finding]:
@@ -110,7 +117,11 @@ def _find_in_collections() -> Iterator[Finding]:
                 yield Finding("measure_unknown", text + error.message)
         names = {measure.name for measure in measures}
         stored = Count("vectors", filter=Q(vectors__measure__in=names))
-        done = Evaluation.objects.evaluated().live().filter(run__collection=collection, qrels__active=True)
+        done = (
+            Evaluation.objects.evaluated()
+            .live()
+            .filter(run__collection=collection, qrels__active=True)
+        )
         short = done.exclude(view=None).annotate(stored=stored).filter(stored__lt=len(names))
         if ids := list(short.values_list("pk", flat=True)):
             text = f"{len(ids)} evaluations of collection {collection} have not every measure of it stored, which was "
@@ -124,10 +135,14 @@ def _find_in_collections() -> Iterator[Finding]:
 
 def _find_in_qrels() -> Iterator[Finding]:
     active = Count("qrels", filter=Q(qrels__active=True))
-    for collection in Collection.objects.annotate(active_versions=active).filter(active_versions__gt=1):
+    for collection in Collection.objects.annotate(active_versions=active).filter(
+        active_versions__gt=1
+    ):
         text = f"collection {collection} has several active versions of judgements; activate one of them"
         yield Finding("several_active_qrels", text)
-    for qrels in Qrels.objects.select_related("collection").defer("topic_ids", "warnings").iterator(50):
+    for qrels in (
+        Qrels.objects.select_related("collection").defer("topic_ids", "warnings").iterator(50)
+    ):
         try:
             named = len(qrels.topic_ids)
         except (StoredValueCorrupt, OperationalError):
@@ -157,17 +172,25 @@ def _find_in_teams() -> Iterator[Finding]:
 
 def _find_in_labels() -> Iterator[Finding]:
     """Check that a label names a live run of its team and collection, the one of its last move."""
-    last = LabelMove.objects.filter(collection=OuterRef("collection"), team=OuterRef("team"), name=OuterRef("name"))
-    labels: QuerySet[Any] = Label.objects.annotate(last=Subquery(last.values("to_run")[:1], output_field=UUIDField()))
+    last = LabelMove.objects.filter(
+        collection=OuterRef("collection"), team=OuterRef("team"), name=OuterRef("name")
+    )
+    labels: QuerySet[Any] = Label.objects.annotate(
+        last=Subquery(last.values("to_run")[:1], output_field=UUIDField())
+    )
     for label in labels.select_related("collection", "team", "run"):
         if (label.run.collection_id, label.run.team_id) != (label.collection_id, label.team_id):
             text = f"label {label} names run {label.run_id} of another team or collection; move it to one of its team's"
             yield Finding("foreign_label", text)
         elif label.run.deleted_at:
             text = f"label {label} names run {label.run_id}, which was withdrawn; --repair deletes the label"
-            yield Finding("label_of_withdrawn_run", text, partial(delete_label, label=label, user=None))
+            yield Finding(
+                "label_of_withdrawn_run", text, partial(delete_label, label=label, user=None)
+            )
         elif label.last != label.run_id:
-            text = f"label {label} names run {label.run_id}, and its last move leads to {label.last}; "
+            text = (
+                f"label {label} names run {label.run_id}, and its last move leads to {label.last}; "
+            )
             yield Finding("label_not_moved", text + "move it to the right run, or restore a backup")
 
 
@@ -180,10 +203,15 @@ def _find_in_leases() -> Iterator[Finding]:
     for kind in JOBS:
         held, rows = Q(state=kind.HELD), kind._default_manager.all()
         for job in rows.filter((held & ~whole) | (~held & leased)):
-            yield Finding("lease_state", f"{_name(job)} is {job.state} and its lease says otherwise; restore a backup")
+            yield Finding(
+                "lease_state",
+                f"{_name(job)} is {job.state} and its lease says otherwise; restore a backup",
+            )
         for job in rows.filter(held, lease_until__lt=timezone.now() - lease):
             text = f"{_name(job)} holds a lease that ended at {job.lease_until:%F %T}, and no worker reaped it: "
-            yield Finding("lease_expired", text + "start a worker; --repair queues it again", reap_expired)
+            yield Finding(
+                "lease_expired", text + "start a worker; --repair queues it again", reap_expired
+            )
         for job in rows.filter(held, lease_until__gt=timezone.now() + 2 * lease):
             text = f"{_name(job)} holds a lease until {job.lease_until:%F %T}: did the clock jump? --repair ends it"
             yield Finding("lease_too_long", text, partial(_end_lease, job))
@@ -207,9 +235,13 @@ def _find_in_submissions() -> Iterator[Finding]:
         key, noun = kind.OF.KEY, kind.OF.noun()
         waiting = kind.OF.objects.filter(evaluations__state=Job.QUEUED).exclude(deleted_at=None)
         for made in waiting.distinct():
-            text = f"{noun} {made.pk} was withdrawn and waits to be evaluated; --repair cancels that"
+            text = (
+                f"{noun} {made.pk} was withdrawn and waits to be evaluated; --repair cancels that"
+            )
             yield Finding(f"deleted_{key}_queued", text, partial(cancel_evaluations, made))
-        for made in kind.OF.objects.exclude(digest=None).only("digest", *kind.OF.SEALED).iterator(500):
+        for made in (
+            kind.OF.objects.exclude(digest=None).only("digest", *kind.OF.SEALED).iterator(500)
+        ):
             if made.digest != made.digest_of_sealed():
                 text = f"the row of {noun} {made.pk} is not what was stored: its file, or what was counted in it; "
                 yield Finding(f"{key}_altered", text + "nothing is shown of it; restore a backup")
@@ -226,24 +258,41 @@ def _find_in_evaluations(fast: bool) -> Iterator[Finding]:
     """
     for kind in EVALUATIONS.values():
         of, prefix = kind.OF.KEY, "" if kind is Evaluation else "session_"
-        for evaluation in kind.objects.exclude(qrels=None).exclude(qrels__collection=F(f"{of}__collection")):
+        for evaluation in kind.objects.exclude(qrels=None).exclude(
+            qrels__collection=F(f"{of}__collection")
+        ):
             text = f"{_name(evaluation)} is by judgements of another collection; restore a backup"
             yield Finding("foreign_qrels", text)
         done = kind.objects.evaluated().defer(*(() if kind is Evaluation else ("means",)))
         for evaluation in done.with_files().filter(same_files=False):
-            text = f"{_name(evaluation)} was made from other files than its {kind.OF.noun()} names; "
+            text = (
+                f"{_name(evaluation)} was made from other files than its {kind.OF.noun()} names; "
+            )
             yield Finding(f"{prefix}evaluation_of_other_files", text + "--repair evaluates it again",
                           partial(evaluate_anew, kind, [evaluation.pk]))  # fmt: skip
         for evaluation in done.filter(view=None):
             text = f"{_name(evaluation)} is evaluated and has no judged view; --repair evaluates it again"
-            yield Finding(f"{prefix}view_missing", text, partial(queue_again, done.filter(pk=evaluation.pk)))
+            yield Finding(
+                f"{prefix}view_missing", text, partial(queue_again, done.filter(pk=evaluation.pk))
+            )
         if fast:
             continue
-        for evaluation in done.exclude(view=None).select_related("qrels", of).defer("qrels__topic_ids").iterator(50):
+        for evaluation in (
+            done.exclude(view=None)
+            .select_related("qrels", of)
+            .defer("qrels__topic_ids")
+            .iterator(50)
+        ):
             if not _has_whole_view(evaluation):
                 text = f"the judged view of {_name(evaluation)} is damaged; --repair evaluates it again"
-                yield Finding(f"{prefix}view_unreadable", text, partial(queue_again, done.filter(pk=evaluation.pk)))
-    sized = MetricVector.objects.annotate(size=Length("content")).exclude(size=8 * F("evaluation__qrels__topics"))
+                yield Finding(
+                    f"{prefix}view_unreadable",
+                    text,
+                    partial(queue_again, done.filter(pk=evaluation.pk)),
+                )
+    sized = MetricVector.objects.annotate(size=Length("content")).exclude(
+        size=8 * F("evaluation__qrels__topics")
+    )
     for vector in sized.defer("content").select_related("evaluation"):
         text = f"{_name(vector.evaluation)} has a vector of {vector.measure} with another length than its topics; "
         yield Finding("vector_length", text + "--repair computes it again", vector.delete)
@@ -253,7 +302,10 @@ def _has_whole_view(evaluation: Evaluation | SessionEvaluation) -> bool:
     try:
         if isinstance(evaluation, Evaluation):
             view = JudgedView.objects.get(pk=evaluation.pk)
-            return view.is_sound(evaluation.qrels_id) and unpack_view(view).n_topics == evaluation.qrels.topics
+            return (
+                view.is_sound(evaluation.qrels_id)
+                and unpack_view(view).n_topics == evaluation.qrels.topics
+            )
         row = SessionView.objects.get(pk=evaluation.pk)
         judged = unpack_set(row)
         return (
@@ -266,7 +318,9 @@ def _has_whole_view(evaluation: Evaluation | SessionEvaluation) -> bool:
 
 def _find_in_comparisons(fast: bool) -> Iterator[Finding]:
     """Check stored comparisons. A damaged result is deleted if it can be computed again on request."""
-    for stored in Comparison.objects.select_related("qrels").defer("content", "qrels__topic_ids").iterator(50):
+    for stored in (
+        Comparison.objects.select_related("qrels").defer("content", "qrels__topic_ids").iterator(50)
+    ):
         if digest_of(stored.query) != stored.digest or stored.query["qrels"] != stored.qrels.pk:
             text = f"{stored} is not the one that its inputs name; --repair forgets it"
             yield Finding("comparison_digest", text, stored.delete)
@@ -276,7 +330,10 @@ def _find_in_comparisons(fast: bool) -> Iterator[Finding]:
     for stored in compared.iterator(1):
         try:
             content = bytes(stored.content or b"")
-            if stored.content_digest not in (None, stored.digest_of_content(stored.digest, content)):
+            if stored.content_digest not in (
+                None,
+                stored.digest_of_content(stored.digest, content),
+            ):
                 raise StoredValueCorrupt(str(stored))
             decode(content, query_from(stored.query))
         except Exception:
@@ -296,11 +353,12 @@ def _find_in_files(fast: bool) -> Iterator[Finding]:
             yield Finding("file_missing", text + "out of a backup")
         elif found.state == "unreadable":
             text = f"{who}: the stored file {sha256} cannot be read ({found.reason}); look at its permissions and the "
-            yield Finding("file_unreadable", text + "disk, submit the same file again, or take it out of a backup")
-        elif found.state == "altered":
-            text = (
-                f"{who}: the stored file {sha256} was altered; submit the same file again, or take it out of a backup"
+            yield Finding(
+                "file_unreadable",
+                text + "disk, submit the same file again, or take it out of a backup",
             )
+        elif found.state == "altered":
+            text = f"{who}: the stored file {sha256} was altered; submit the same file again, or take it out of a backup"
             yield Finding("file_altered", text)
         elif size not in (None, found.size) and not fast:
             text = f"{who}: the stored file has {found.size:,} bytes and its row says {size:,}; restore a backup"
@@ -333,19 +391,27 @@ def _named_files() -> Iterator[tuple[str, int | None, str]]:
 
 
 def _find_leftovers() -> Iterator[Finding]:
-    swept = (("orphan_file", "stored files without a row", orphans), ("old_upload", "old uploads", left_behind))
+    swept = (
+        ("orphan_file", "stored files without a row", orphans),
+        ("old_upload", "old uploads", left_behind),
+    )
     for code, what, find in swept:
         count = sum(1 for _ in find())
         if find is orphans and takes_too_many(count):
             text = f"{count} {what}, too many to be swept unasked: was the database restored from an older copy? "
             yield Finding(code, f"{text}evalhub sweep --most {count} deletes them", note=True)
         elif count:
-            yield Finding(code, f"{count} {what}; workers sweep every hour, evalhub sweep does now", sweep, note=True)
+            yield Finding(
+                code,
+                f"{count} {what}; workers sweep every hour, evalhub sweep does now",
+                sweep,
+                note=True,
+            )
     if count := sum(1 for _ in young_strangers()):
-        text = (
-            f"{count} stored files of the last 24 hours have no row: submissions that were interrupted, or whose rows "
+        text = f"{count} stored files of the last 24 hours have no row: submissions that were interrupted, or whose rows "
+        yield Finding(
+            "young_orphan", text + "were lost with the end of a database file; keep them", note=True
         )
-        yield Finding("young_orphan", text + "were lost with the end of a database file; keep them", note=True)
     old = RememberedAnswer.objects.filter(created_at__lt=timezone.now() - 2 * AGE).count()
     if old:
         text = f"{old} idempotency keys are older than two days: does no worker run? evalhub sweep removes them"

@@ -72,7 +72,9 @@ def read_figures() -> Figures:
     bounds = [Q(seconds__lte=SECONDS[0])]
     bounds += [Q(seconds__gt=low, seconds__lte=high) for low, high in pairwise(SECONDS)]
     bounds += [Q(seconds__gt=SECONDS[-1])]
-    classes: dict[str, Any] = {f"class_{i}": Count("pk", filter=bound) for i, bound in enumerate(bounds)}
+    classes: dict[str, Any] = {
+        f"class_{i}": Count("pk", filter=bound) for i, bound in enumerate(bounds)
+    }
     rows = Evaluation.objects.order_by().values("state", "error_code").annotate(
         count=Count("pk"), tried=Sum("attempts"), spent=Sum("seconds"), **classes
     )  # fmt: skip
@@ -86,9 +88,13 @@ def read_figures() -> Figures:
             figures.classes = [have + row[f"class_{i}"] for i, have in enumerate(figures.classes)]
     figures.comparisons = _by_state(Comparison, Comparison.State.values)
     figures.sessions = _by_state(SessionEvaluation, _STATE.values)
-    overdue = Delivery.objects.filter(state=Delivery.State.DUE, next_at__lt=Now() - _LONG, webhook__enabled=True)
+    overdue = Delivery.objects.filter(
+        state=Delivery.State.DUE, next_at__lt=Now() - _LONG, webhook__enabled=True
+    )
     figures.deliveries_overdue = overdue.count()
-    figures.webhooks_disabled = Webhook.objects.filter(enabled=False).exclude(disabled_reason="").count()
+    figures.webhooks_disabled = (
+        Webhook.objects.filter(enabled=False).exclude(disabled_reason="").count()
+    )
     return figures
 
 
@@ -110,7 +116,9 @@ def read_queue() -> Queue:
         .aggregate(
             oldest=Max("waited", filter=queued),
             delayed=Count("pk", filter=queued & ~due),
-            dispatched=Count("pk", filter=Q(silent__lt=_LONG, silent__gt=-_LONG) | Q(state=_STATE.EVALUATING)),
+            dispatched=Count(
+                "pk", filter=Q(silent__lt=_LONG, silent__gt=-_LONG) | Q(state=_STATE.EVALUATING)
+            ),
             undispatched=Count("pk", filter=queued & unsent),
             overdue=Count("pk", filter=queued & unsent & Q(waited__gt=_LONG)),
             expired_leases=Count("pk", filter=Q(state=_STATE.EVALUATING, lease_until__lt=Now())),

@@ -19,7 +19,10 @@ def find_in_parameters() -> Iterator[Finding]:
         text += f"run {runs[0].pk}; --repair writes them again"
         yield Finding("parameters_differ", text, partial(store_parameters, collection, runs))
     rows = Parameter.objects.filter(key=OuterRef("pk"))
-    there = (Exists(rows.filter(**{f"{kind}__isnull": False})) for kind in ("number", "folded", "boolean"))
+    there = (
+        Exists(rows.filter(**{f"{kind}__isnull": False}))
+        for kind in ("number", "folded", "boolean")
+    )
     unused = ParameterKey.objects.filter(unit="", note="")
     for exists in there:
         unused = unused.exclude(exists)

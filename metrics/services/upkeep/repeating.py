@@ -15,7 +15,9 @@ from runs.services.audit import SYSTEM, Origin, record
 _CANCELLED = "an administrator cancelled it"
 
 
-def repeat_evaluation(*, evaluation: Evaluation | SessionEvaluation, origin: Origin = SYSTEM) -> None:
+def repeat_evaluation(
+    *, evaluation: Evaluation | SessionEvaluation, origin: Origin = SYSTEM
+) -> None:
     """Queue a finished, failed or cancelled evaluation again; its values stay until new ones are stored.
 
     Raise Conflict if it is in the queue, if its run or session set was withdrawn, or if another engine version made it,
@@ -31,7 +33,13 @@ def repeat_evaluation(*, evaluation: Evaluation | SessionEvaluation, origin: Ori
     with transaction.atomic():
         if not queue_again(rows.exclude(state__in=(Job.QUEUED, evaluation.HELD))):
             raise Conflict(f"{evaluation} is in the queue already")
-        _record(origin, AuditEvent.Action.EVALUATION_REPEATED, evaluation, submitted.collection, evaluation.state)
+        _record(
+            origin,
+            AuditEvent.Action.EVALUATION_REPEATED,
+            evaluation,
+            submitted.collection,
+            evaluation.state,
+        )
 
 
 def repeat_comparison(*, comparison: Comparison, origin: Origin = SYSTEM) -> None:
@@ -49,11 +57,15 @@ def cancel_comparison(*, comparison: Comparison, origin: Origin = SYSTEM) -> Non
     with transaction.atomic():
         reason = {"error_code": "comparison_cancelled", "error_message": _CANCELLED}
         waiting = Comparison.objects.unfinished().filter(pk=comparison.pk)
-        if not waiting.update(state=Job.FAILED, since=Now(), lease_token=None, lease_until=None, **reason):
+        if not waiting.update(
+            state=Job.FAILED, since=Now(), lease_token=None, lease_until=None, **reason
+        ):
             raise Conflict(f"{comparison} has ended already")
         action, collection = AuditEvent.Action.COMPARISON_CANCELLED, comparison.qrels.collection
         _record(origin, action, comparison, collection, comparison.state)
 
 
-def _record(origin: Origin, action: AuditEvent.Action, job: Job, collection: Collection, state: str) -> None:
+def _record(
+    origin: Origin, action: AuditEvent.Action, job: Job, collection: Collection, state: str
+) -> None:
     record(origin, action, job, collection=collection, before={"state": state})

@@ -15,7 +15,15 @@ from metrics.engine.depth import judged_depth
 from metrics.engine.errors import EvalHubError
 from metrics.engine.grammar import parse_measure
 from metrics.engine.ranking import Floats
-from metrics.models import EVALUATIONS, Comparison, Evaluation, JudgedView, MetricVector, SessionEvaluation, SessionView
+from metrics.models import (
+    EVALUATIONS,
+    Comparison,
+    Evaluation,
+    JudgedView,
+    MetricVector,
+    SessionEvaluation,
+    SessionView,
+)
 from metrics.services.queue.damage import give_up_evaluations
 from metrics.services.queue.lifecycle import queue_again
 from metrics.services.sessions.judged_sets import JudgedSet, default_measures, unpack_set, values_of
@@ -34,7 +42,9 @@ _BROKEN = (StoredValueCorrupt, OperationalError)
 
 def find_in_topic_ids() -> Iterator[Finding]:
     """Check that the topic ids of judgements are those of their file, in its order."""
-    for qrels in Qrels.objects.select_related("collection").defer("topic_ids", "warnings").iterator(50):
+    for qrels in (
+        Qrels.objects.select_related("collection").defer("topic_ids", "warnings").iterator(50)
+    ):
         try:
             stored = qrels.topic_ids
         except _BROKEN:
@@ -63,7 +73,9 @@ def find_in_vectors() -> Iterator[Finding]:
             view = unpack_view(kept)
             if evaluation.judged_depth not in (None, judged_depth(view)):
                 text = f"the judged depth of run {evaluation.run_id} is damaged; --repair computes it again"
-                forget = partial(Evaluation.objects.filter(pk=evaluation.pk).update, judged_depth=None)
+                forget = partial(
+                    Evaluation.objects.filter(pk=evaluation.pk).update, judged_depth=None
+                )
                 yield Finding("depth_altered", text, forget)
         for vector in MetricVector.objects.filter(evaluation=evaluation.pk):
             sound, text = (
@@ -73,12 +85,22 @@ def find_in_vectors() -> Iterator[Finding]:
             if view is None:
                 if not sound:
                     give_up = partial(give_up_evaluations, Evaluation, [evaluation.pk], "values")
-                    yield Finding("vector_altered", f"{text}; --repair removes the run from the leaderboards", give_up)
+                    yield Finding(
+                        "vector_altered",
+                        f"{text}; --repair removes the run from the leaderboards",
+                        give_up,
+                    )
                 continue
-            fresh = make_vector(evaluation.pk, parse_measure(vector.measure), view).seal(evaluation.qrels_id)
+            fresh = make_vector(evaluation.pk, parse_measure(vector.measure), view).seal(
+                evaluation.qrels_id
+            )
             if not (sound and _same(vector, fresh)):
                 again = partial(replace_vectors, [fresh])
-                yield Finding("vector_altered", f"{text}; --repair computes it again from the judged view", again)
+                yield Finding(
+                    "vector_altered",
+                    f"{text}; --repair computes it again from the judged view",
+                    again,
+                )
 
 
 def is_whole(row: JudgedView | SessionView, qrels: int | None) -> bool:
@@ -105,7 +127,9 @@ def _close(a: Floats, b: Floats) -> bool:
 def find_in_session_means() -> Iterator[Finding]:
     """Check that the stored means of a session set are unchanged, and equal to what this engine computes from its
     judged view."""
-    done = SessionEvaluation.objects.evaluated().filter(engine_version=ENGINE_VERSION).defer("means")
+    done = (
+        SessionEvaluation.objects.evaluated().filter(engine_version=ENGINE_VERSION).defer("means")
+    )
     for evaluation in done.iterator(50):
         kept = SessionView.objects.filter(pk=evaluation.pk).first()
         try:
@@ -126,7 +150,9 @@ def _are_means(judged: JudgedSet, means: dict[str, Any]) -> bool:
     values = values_of(judged, measures)
     for measure in measures:
         made = judged.means(measure, values[measure.name])
-        stored, own = (np.array(pairs, np.float64) for pairs in (means["values"][measure.name], made))
+        stored, own = (
+            np.array(pairs, np.float64) for pairs in (means["values"][measure.name], made)
+        )
         if not _close(stored, own):
             return False
     return True
@@ -169,7 +195,11 @@ def find_unsealed() -> Iterator[Finding]:
 def _seal(rows: Any, qrels: str) -> None:
     for pk, version in rows.values_list("pk", qrels).iterator(500):
         row = rows.model._default_manager.get(pk=pk).seal(version)
-        row.save(update_fields=[field.name for field in row._meta.concrete_fields if "digest" in field.name])
+        row.save(
+            update_fields=[
+                field.name for field in row._meta.concrete_fields if "digest" in field.name
+            ]
+        )
 
 
 def _seal_others(means: Any, results: Any) -> None:
@@ -185,4 +215,6 @@ def _bind(submitted: Any, evaluations: Any) -> None:
     for made in submitted.iterator(500):
         submitted.filter(pk=made.pk).update(digest=made.digest_of_sealed())
     for evaluation in evaluations.select_related(evaluations.model.OF.KEY).iterator(500):
-        evaluations.filter(pk=evaluation.pk).update(judged_files="".join(evaluation.submission.files))
+        evaluations.filter(pk=evaluation.pk).update(
+            judged_files="".join(evaluation.submission.files)
+        )

@@ -21,9 +21,13 @@ def find_in_webhooks() -> Iterator[Finding]:
     swept."""
     for webhook in unreadable_webhooks():
         text = f"the secret of {webhook} was sealed with another secret key, or is damaged; --repair disables it"
-        yield Finding("webhook_unreadable", text, partial(disable, webhook, Webhook.Reason.SECRET_UNREADABLE))
+        yield Finding(
+            "webhook_unreadable", text, partial(disable, webhook, Webhook.Reason.SECRET_UNREADABLE)
+        )
     for webhook in Webhook.objects.all():
-        if not isinstance(webhook.events, list) or not set(webhook.events) <= set(Webhook.Event.values):
+        if not isinstance(webhook.events, list) or not set(webhook.events) <= set(
+            Webhook.Event.values
+        ):
             text = f"the events of {webhook} are damaged, and it gets none of them; its owner can PATCH its events"
             yield Finding("webhook_events", text)
     dead = timezone.now() - timedelta(seconds=LEASE_SECONDS)

@@ -32,7 +32,9 @@ class CommonValues:
         return int(self.values.shape[1])
 
 
-def read_common_values(evaluation_ids: list[int], measures: list[Measure], qrels: Qrels) -> list[CommonValues]:
+def read_common_values(
+    evaluation_ids: list[int], measures: list[Measure], qrels: Qrels
+) -> list[CommonValues]:
     """Return for each measure the values of these evaluations by these judgements."""
     return [common_values(values) for values, _ in matrices_of(evaluation_ids, measures, qrels)]
 
@@ -53,7 +55,9 @@ def qrels_cautions(measures: Iterable[Measure], qrels: Qrels) -> list[Caution]:
     missing subtopics."""
     named, levels = list(measures), [int(level) for level in qrels.levels]
     cautions = [caution for measure in named for caution in measure.cautions(levels)]
-    of_subtopics = ", ".join(measure.name for measure in named if measure.definition.name in OF_SUBTOPICS)
+    of_subtopics = ", ".join(
+        measure.name for measure in named if measure.definition.name in OF_SUBTOPICS
+    )
     if of_subtopics and not qrels.has_subtopics:
         message = f"{of_subtopics}: qrels v{qrels.version} have no subtopics, so each topic counts as one subtopic"
         cautions.append(Caution("no_subtopics", message))
@@ -78,7 +82,9 @@ def pooled_words(measure: Measure) -> str:
     if raw and raw is not measure.definition and given["ideal"] == "recall_base":
         values = tuple((parameter.name, given[parameter.name]) for parameter in raw.parameters)
         name = replace(measure, definition=raw, values=values).name
-        instead = f"{name}, whose means it divides by the same average ideal for every run, or {instead}"
+        instead = (
+            f"{name}, whose means it divides by the same average ideal for every run, or {instead}"
+        )
     return f"{measure.name}: a ratio of averaged vectors has no value for a topic that could be tested: use {instead}"
 
 
@@ -87,12 +93,14 @@ def cautions_of(measures: list[Measure], left_out: int) -> list[Caution]:
     cautions = []
     geometric = [m.name for m in measures if m.definition.aggregate is Aggregate.GEOMETRIC]
     if geometric:
-        message = (
-            f"{', '.join(geometric)}: the leaderboard shows a geometric mean; the comparison uses arithmetic means"
-        )
+        message = f"{', '.join(geometric)}: the leaderboard shows a geometric mean; the comparison uses arithmetic means"
         cautions.append(Caution("geometric_mean", message))
     if left_out:
-        cautions.append(Caution("topics_left_out", f"{left_out} topics excluded, because a run has no value there"))
+        cautions.append(
+            Caution(
+                "topics_left_out", f"{left_out} topics excluded, because a run has no value there"
+            )
+        )
     return cautions
 
 
@@ -104,4 +112,9 @@ def check_names(test: str, correction: str = "none") -> None:
 def not_corrected_again(test: str, correction: str) -> list[Caution]:
     if not TESTS[test].simultaneous or correction == "none":
         return []
-    return [Caution("not_corrected_again", f"p of {test} already accounts for all pairs and is not corrected again")]
+    return [
+        Caution(
+            "not_corrected_again",
+            f"p of {test} already accounts for all pairs and is not corrected again",
+        )
+    ]

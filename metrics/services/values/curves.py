@@ -77,7 +77,9 @@ def read_curves(*, evaluation: Evaluation, query: CurveQuery) -> list[DrawnCurve
     return _curves(load_view(evaluation), query)
 
 
-def read_curves_of(*, evaluations: list[Evaluation], query: CurveQuery) -> Iterator[tuple[int, list[DrawnCurve]]]:
+def read_curves_of(
+    *, evaluations: list[Evaluation], query: CurveQuery
+) -> Iterator[tuple[int, list[DrawnCurve]]]:
     """Yield the curves of several runs under one version of the judgements, with the keys of their evaluations.
 
     Judged views are read one at a time, in any order. Raise StatisticsError for too much work before the first one.
@@ -92,7 +94,9 @@ def _begin_curves(evaluations: list[Evaluation], query: CurveQuery) -> None:
     points = query.points * (topics if query.per_topic else 1)
     dense = sum(measure.definition.name in CHANGE_AT_EVERY_RANK for measure in query.measures)
     keys, ranks = [evaluation.pk for evaluation in evaluations], dense * query.depth * topics
-    begin_curves(keys, len(query.measures), points, with_readings=query.with_readings, every_rank=ranks)
+    begin_curves(
+        keys, len(query.measures), points, with_readings=query.with_readings, every_rank=ranks
+    )
 
 
 def _curves(view: JudgedRun, query: CurveQuery) -> list[DrawnCurve]:
@@ -122,7 +126,9 @@ def read_precision_recall_of(
 
 def _begin_precision_recall(evaluations: list[Evaluation], query: RecallQuery) -> None:
     points = query.points * (evaluations[0].qrels.topics if query.per_topic else 1)
-    curves = sum(MAX_LEVELS if levels is None else len(levels) for levels in (query.levels, query.alone))
+    curves = sum(
+        MAX_LEVELS if levels is None else len(levels) for levels in (query.levels, query.alone)
+    )
     begin_curves([evaluation.pk for evaluation in evaluations], curves, points)
 
 
@@ -133,11 +139,18 @@ def _precision_recall(view: JudgedRun, query: RecallQuery) -> list[PrecisionReca
         for level in (relevance_levels(view) if levels is None else levels)
     ]
     if len(asked) > MAX_LEVELS:
-        message = (
-            f"{len(asked)} curves requested; the limit is {MAX_LEVELS} at once: name some levels with rel= or level="
+        message = f"{len(asked)} curves requested; the limit is {MAX_LEVELS} at once: name some levels with rel= or level="
+        raise MeasureError(
+            message, code="too_many_levels", pointer="rel" if query.levels != [] else "level"
         )
-        raise MeasureError(message, code="too_many_levels", pointer="rel" if query.levels != [] else "level")
     return [
-        precision_recall(view, level, alone=alone, points=query.points, interp=query.interp, rounding=query.rounding)
+        precision_recall(
+            view,
+            level,
+            alone=alone,
+            points=query.points,
+            interp=query.interp,
+            rounding=query.rounding,
+        )
         for level, alone in asked
     ]

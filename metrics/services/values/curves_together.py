@@ -13,7 +13,12 @@ from metrics.engine.readings import AgainstBest, Readings, against_best
 from metrics.models import Evaluation
 from metrics.services.boards.asked import BoardQuery, active_qrels
 from metrics.services.boards.leaderboard import runs_shown
-from metrics.services.values.curves import CurveQuery, RecallQuery, read_curves_of, read_precision_recall_of
+from metrics.services.values.curves import (
+    CurveQuery,
+    RecallQuery,
+    read_curves_of,
+    read_precision_recall_of,
+)
 from metrics.services.values.selection import select_evaluations
 from runs.models import Collection
 
@@ -54,17 +59,23 @@ class RecallTogether:
     curves: list[list[PrecisionRecall]]
 
 
-def choose_together(*, collection: Collection, query: TogetherQuery, most: int = MAX_TOGETHER) -> list[Evaluation]:
+def choose_together(
+    *, collection: Collection, query: TogetherQuery, most: int = MAX_TOGETHER
+) -> list[Evaluation]:
     """Return the runs in the order named, or of submission. Raise StatisticsError for none, or more than `most`."""
     found = chosen_evaluations(collection=collection, query=query, most=most)
     if not found:
         whose = "that the filter shows " if query.board else ""
         message = f"no run {whose}is evaluated yet, so there is nothing to draw"
-        raise StatisticsError(message, code="nothing_to_draw", pointer="filter" if query.board else None)
+        raise StatisticsError(
+            message, code="nothing_to_draw", pointer="filter" if query.board else None
+        )
     return found
 
 
-def chosen_evaluations(*, collection: Collection, query: TogetherQuery, most: int) -> list[Evaluation]:
+def chosen_evaluations(
+    *, collection: Collection, query: TogetherQuery, most: int
+) -> list[Evaluation]:
     """Return the evaluated runs in the order named, or of submission. Raise StatisticsError for more than `most`."""
     qrels, scores, runs = active_qrels(collection), query.scores or collection.scores, query.runs
     if query.board:
@@ -74,14 +85,18 @@ def chosen_evaluations(*, collection: Collection, query: TogetherQuery, most: in
         runs = [str(run) for run in keys[: most + 1]]
     if query.board and not runs:
         return []
-    return select_evaluations(collection=collection, qrels=qrels, scores=scores, runs=runs, most=most)
+    return select_evaluations(
+        collection=collection, qrels=qrels, scores=scores, runs=runs, most=most
+    )
 
 
 def read_curves_together(*, evaluations: list[Evaluation], query: CurveQuery) -> CurvesTogether:
     """Return the curves of a measure. Raise MeasureError for several measures, or one without a curve."""
     if len(query.measures) > 1:
         raise MeasureError(
-            "a chart shows one measure; request one chart per measure", code="too_many_measures", pointer="measure"
+            "a chart shows one measure; request one chart per measure",
+            code="too_many_measures",
+            pointer="measure",
         )
     (measure,) = query.measures
     found = {pk: drawn for pk, (drawn,) in read_curves_of(evaluations=evaluations, query=query)}
@@ -100,7 +115,11 @@ def read_recall_together(*, evaluations: list[Evaluation], query: RecallQuery) -
             f"{lines} curves, of {len(curves)} runs and {len(curves[0])} levels; a chart shows at most {MAX_TOGETHER}: "
             "name one level with rel= or level=, or fewer runs"
         )
-        raise MeasureError(message, code="too_many_levels", pointer="rel" if query.levels != [] else "level")
+        raise MeasureError(
+            message, code="too_many_levels", pointer="rel" if query.levels != [] else "level"
+        )
     if not lines:
-        raise MeasureError("no level above 0 occurs in the judgements", code="nothing_to_draw", pointer="rel")
+        raise MeasureError(
+            "no level above 0 occurs in the judgements", code="nothing_to_draw", pointer="rel"
+        )
     return RecallTogether(query, evaluations, curves)

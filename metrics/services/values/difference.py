@@ -52,10 +52,16 @@ def read_difference(*, collection: Collection, query: DifferenceQuery) -> Differ
     unknown run."""
     if len(set(query.runs)) != 2 or len(query.runs) != 2:
         few = len(set(query.runs)) < 2
-        message = f"a difference needs two runs: runs=<id of a>,<id of b>; found {len(set(query.runs))}"
-        raise StatisticsError(message, code="too_few_runs" if few else "too_many_runs", pointer="runs")
+        message = (
+            f"a difference needs two runs: runs=<id of a>,<id of b>; found {len(set(query.runs))}"
+        )
+        raise StatisticsError(
+            message, code="too_few_runs" if few else "too_many_runs", pointer="runs"
+        )
     qrels, scores = active_qrels(collection), query.scores or collection.scores
-    pair = select_evaluations(collection=collection, qrels=qrels, scores=scores, runs=query.runs, most=2)
+    pair = select_evaluations(
+        collection=collection, qrels=qrels, scores=scores, runs=query.runs, most=2
+    )
     vectors = vectors_of([evaluation.pk for evaluation in pair], [query.measure])
     a, b = (Side(evaluation.run, vectors[evaluation.pk, query.measure.name]) for evaluation in pair)
     lower = query.measure.definition.lower_is_better

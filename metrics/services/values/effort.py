@@ -84,7 +84,9 @@ def seconds_of_plans(differences: int) -> float:
 
 def seconds_of_importance(runs: int, topics: int, parameters: int) -> float:
     """Return the estimate for examining parameters: once for each pair of them, and in every permutation and sample."""
-    drawn = PERMUTATIONS * (_SHUFFLED + parameters * _SHARE) + RESAMPLES * (topics * _DRAWN_VALUE + parameters * _SHARE)
+    drawn = PERMUTATIONS * (_SHUFFLED + parameters * _SHARE) + RESAMPLES * (
+        topics * _DRAWN_VALUE + parameters * _SHARE
+    )
     return runs * (drawn + parameters * _SETTING + parameters**2 * _MATCHED)
 
 
@@ -166,7 +168,9 @@ def sizes_of_views(evaluation_ids: list[int]) -> dict[int, int]:
 
 def begin_vectors(vectors: int) -> None:
     """Begin reading this many stored vectors of values."""
-    begin(vectors * _VECTOR, f"{vectors:,} values of runs", "name fewer measures or runs", "measures")
+    begin(
+        vectors * _VECTOR, f"{vectors:,} values of runs", "name fewer measures or runs", "measures"
+    )
 
 
 def begin_disagreement(runs: int, topics: int) -> None:
@@ -184,13 +188,20 @@ def begin_values(missing: Mapping[int, Sequence[Measure]]) -> None:
 
 
 def begin_curves(
-    evaluation_ids: list[int], curves: int, points: int, *, with_readings: bool = False, every_rank: int = 0
+    evaluation_ids: list[int],
+    curves: int,
+    points: int,
+    *,
+    with_readings: bool = False,
+    every_rank: int = 0,
 ) -> None:
     """Begin computing curves of each run, each with this many points in the answer; `with_readings` beside the
     ideal."""
     sizes, runs = sizes_of_views(evaluation_ids), len(evaluation_ids)
     every_byte = sum(sizes[pk] for pk in evaluation_ids if pk in sizes)
-    each = runs * (_CURVE + _POINT * points) + _CURVE_BYTE * every_byte * (2 if with_readings else 1)
+    each = runs * (_CURVE + _POINT * points) + _CURVE_BYTE * every_byte * (
+        2 if with_readings else 1
+    )
     begin(
         runs * (_VIEW + _EVERY_RANK * every_rank) + _VIEW_BYTE * every_byte + curves * each,
         f"{curves * runs} curves",
@@ -201,4 +212,6 @@ def begin_curves(
 
 def begin_reading_file(size: int, pointer: str | None = None) -> None:
     """Begin reading a stored file of this many bytes to its end."""
-    begin_reading(_FILE_BYTE * size, "reading the stored file", "download it and look into it there", pointer)
+    begin_reading(
+        _FILE_BYTE * size, "reading the stored file", "download it and look into it there", pointer
+    )

@@ -56,12 +56,16 @@ class Outcome:
 
 def evaluate(*, evaluation_id: int) -> bool:
     """Evaluate one queued run and return whether this call finished it. A second call does nothing."""
-    return evaluate_leased(evaluation_id, Evaluation, ("run__collection", "qrels"), _compute, _store, _UNREAD)
+    return evaluate_leased(
+        evaluation_id, Evaluation, ("run__collection", "qrels"), _compute, _store, _UNREAD
+    )
 
 
 def evaluate_batch(*, evaluation_ids: list[int]) -> int:
     """Evaluate queued runs that were never tried, and return how many this call finished."""
-    return Batch(Evaluation, ("run__collection", "qrels"), _compute, _store_together, _UNREAD).work(evaluation_ids)
+    return Batch(Evaluation, ("run__collection", "qrels"), _compute, _store_together, _UNREAD).work(
+        evaluation_ids
+    )
 
 
 def _compute(evaluation: Evaluation, lost: threading.Event) -> Outcome:
@@ -85,7 +89,9 @@ def _compute(evaluation: Evaluation, lost: threading.Event) -> Outcome:
     for name in dict.fromkeys([*run.collection.measures, JUDGED.name]):
         if lost.is_set():
             raise LeaseLost
-        vectors.append(make_vector(evaluation.pk, parse_measure(name, run.collection.documents), view))
+        vectors.append(
+            make_vector(evaluation.pk, parse_measure(name, run.collection.documents), view)
+        )
     seal_vectors(vectors, evaluation.qrels_id)
     content = zstandard.compress(view.to_bytes(), _LEVEL)
     stored = JudgedView(evaluation_id=evaluation.pk, content=content).seal(evaluation.qrels_id)
@@ -105,7 +111,9 @@ def make_vector(evaluation_id: int, measure: Measure, view: JudgedRun) -> Metric
     values = measure.compute(view)
     mean, topics = measure.aggregate(values, view)
     content = values.astype("<f8").tobytes()
-    return MetricVector(evaluation_id=evaluation_id, measure=measure.name, mean=mean, topics=topics, content=content)
+    return MetricVector(
+        evaluation_id=evaluation_id, measure=measure.name, mean=mean, topics=topics, content=content
+    )
 
 
 def _store(lease: Lease, outcome: Outcome) -> bool:
@@ -125,11 +133,18 @@ def _store_together(outcomes: list[tuple[Lease, Outcome]]) -> list[Lease]:
         if not saved:
             return []
         pks = [lease.pk for lease, _ in saved]
-        for rows in (MetricVector.objects.filter(evaluation_id__in=pks), JudgedView.objects.filter(pk__in=pks)):
+        for rows in (
+            MetricVector.objects.filter(evaluation_id__in=pks),
+            JudgedView.objects.filter(pk__in=pks),
+        ):
             # Of an earlier time that it was evaluated, which few were.
             rows._raw_delete(rows.db)
         insert(JudgedView, _VIEW, [_values(outcome.view, _VIEW) for _, outcome in saved])
-        insert(MetricVector, _VECTOR, [_values(one, _VECTOR) for _, outcome in saved for one in outcome.vectors])
+        insert(
+            MetricVector,
+            _VECTOR,
+            [_values(one, _VECTOR) for _, outcome in saved for one in outcome.vectors],
+        )
         announce_ended(Evaluation, pks)
     for collection in {outcome.collection for _, outcome in saved}:
         mark_changed(collection)

@@ -59,14 +59,19 @@ def example_values(definition: MeasureDefinition) -> list[ExampleValue]:
     suffixes = _SUFFIXES[definition.cutoff]
     names = [_written(definition, given, suffix) for suffix in suffixes]
     if of_what(definition) == "sessions":
-        names += [_written(definition, [*given, f"{name}={set_to}"], "") for name, set_to in _SESSION_VARIANTS]
+        names += [
+            _written(definition, [*given, f"{name}={set_to}"], "")
+            for name, set_to in _SESSION_VARIANTS
+        ]
         session = _judged_session()
         return [
             ExampleValue(measure, measure.aggregate(session_values(session, measure))[0])
             for measure in _understood(names, parse_session_measure)
         ]
     names += [
-        _written(definition, [*given, f"{name}={set_to}"], suffixes[-1]) for name, set_to in _VARIANTS if name in known
+        _written(definition, [*given, f"{name}={set_to}"], suffixes[-1])
+        for name, set_to in _VARIANTS
+        if name in known
     ]
     run = _judged()
     return [
@@ -91,7 +96,9 @@ def _understood(names: list[str], parse: Callable[[str], Measure]) -> list[Measu
 @cache
 def _judged() -> JudgedRun:
     levels = [(f"d{rank}", level) for rank, level in enumerate(EXAMPLE_LEVELS, 1)]
-    run = "".join(f"1 Q0 {doc_id} {rank} {100 - rank} example\n" for rank, (doc_id, _) in enumerate(levels, 1))
+    run = "".join(
+        f"1 Q0 {doc_id} {rank} {100 - rank} example\n" for rank, (doc_id, _) in enumerate(levels, 1)
+    )
     judgements = _judgements(levels)
     return use_run(lambda: io.BytesIO(run.encode()), lambda blocks: judge(blocks, judgements))[1]
 
@@ -105,7 +112,9 @@ def _judged_session() -> JudgedSessions:
     queries = [{"documents": [doc_id for doc_id, _ in ranking]} for ranking in levels]
     log = json.dumps({"session_id": "s", "topic_id": "1", "queries": queries}) + "\n"
     judgements = _judgements([one for ranking in levels for one in ranking], own_subtopics=True)
-    return use_sessions(lambda: io.BytesIO(log.encode()), lambda blocks: judge_sessions(blocks, judgements))[1]
+    return use_sessions(
+        lambda: io.BytesIO(log.encode()), lambda blocks: judge_sessions(blocks, judgements)
+    )[1]
 
 
 def _judgements(levels: list[tuple[str, int | None]], *, own_subtopics: bool = False) -> Judgements:
@@ -113,6 +122,9 @@ def _judgements(levels: list[tuple[str, int | None]], *, own_subtopics: bool = F
     missed = [(f"m{number}", level) for number, level in enumerate(EXAMPLE_MISSED, 1)]
     judged = [(doc_id, level) for doc_id, level in [*levels, *missed] if level is not None]
     subtopics = range(len(judged)) if own_subtopics else [0] * len(judged)
-    lines = (f"1 {subtopic} {doc_id} {level}\n" for subtopic, (doc_id, level) in zip(subtopics, judged, strict=True))
+    lines = (
+        f"1 {subtopic} {doc_id} {level}\n"
+        for subtopic, (doc_id, level) in zip(subtopics, judged, strict=True)
+    )
     qrels = "".join(lines)
     return read_qrels(lambda: io.BytesIO(qrels.encode()), iteration=SUBTOPIC).judgements

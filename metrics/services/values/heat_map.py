@@ -60,21 +60,23 @@ def read_heat_map(*, collection: Collection, query: HeatQuery, whole: bool = Fal
     values = read_topic_values(collection=collection, measure=query.measure, scores=query.scores)
     rows, topics = list(range(len(values.runs))), values.order("difficulty")
     if whole and values.values.size > MAX_CELLS:
-        message = (
-            f"{values.values.size:,} values; a file has at most {MAX_CELLS:,}: take the values of some runs instead"
-        )
+        message = f"{values.values.size:,} values; a file has at most {MAX_CELLS:,}: take the values of some runs instead"
         raise InvalidInput(message, code="too_many_values", pointer="measure")
     if not whole:
         rows = rows[query.offset : query.offset + query.limit]
         topics = topics[query.topic_offset : query.topic_offset + query.topic_limit]
     if not rows or not topics:
         missing = ("evaluated run", "offset") if not rows else ("judged topic", "topic_offset")
-        raise StatisticsError(f"there is no {missing[0]} to show here", code="nothing_to_draw", pointer=missing[1])
+        raise StatisticsError(
+            f"there is no {missing[0]} to show here", code="nothing_to_draw", pointer=missing[1]
+        )
     cells, name = values.values[np.ix_(rows, topics)], ""
     if query.baseline == MEAN:
         cells, name = cells - values.table.mean[topics], "the mean of the runs"
     elif query.baseline:
-        place = next((row for row, run in enumerate(values.runs) if str(run.id) == query.baseline), None)
+        place = next(
+            (row for row, run in enumerate(values.runs) if str(run.id) == query.baseline), None
+        )
         if place is None:
             message = f"run {query.baseline} is not evaluated against the active judgements of {collection.slug}"
             raise StatisticsError(message, code="unknown_run", pointer="baseline")

@@ -44,7 +44,9 @@ def read_judged_topic(*, qrels: Qrels, topic_id: str, most: int = 0) -> JudgedTo
     rows = np.flatnonzero(judgements.topics == topic)
     levels, counts = np.unique(judgements.levels[rows], return_counts=True)
     first = rows[np.argsort(-judgements.levels[rows], kind="stable")][:most]
-    spans = zip(judgements.doc_starts[first].tolist(), judgements.doc_ends[first].tolist(), strict=True)
+    spans = zip(
+        judgements.doc_starts[first].tolist(), judgements.doc_ends[first].tolist(), strict=True
+    )
     names = [judgements.data[start:end].tobytes().decode(errors="replace") for start, end in spans]
     return JudgedTopic(
         list(zip(levels.tolist(), counts.tolist(), strict=True))[::-1],

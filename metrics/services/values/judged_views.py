@@ -49,14 +49,18 @@ def load_view(evaluation: Evaluation) -> JudgedRun:
     return unpack_view(row)
 
 
-def vectors_of(evaluation_ids: list[int], measures: list[Measure]) -> dict[tuple[int, str], MetricVector]:
+def vectors_of(
+    evaluation_ids: list[int], measures: list[Measure]
+) -> dict[tuple[int, str], MetricVector]:
     """Return the values of evaluated runs for each measure by (evaluation, measure), stored or computed and not saved.
 
     Damaged values are computed as well, and replaced where they are stored.
     """
     begin_vectors(len(evaluation_ids) * len(measures))
     names = [measure.name for measure in measures]
-    rows = MetricVector.objects.filter(evaluation__in=evaluation_ids, measure__in=names).annotate(by=_QRELS)
+    rows = MetricVector.objects.filter(evaluation__in=evaluation_ids, measure__in=names).annotate(
+        by=_QRELS
+    )
     found: dict[tuple[int, str], MetricVector] = {}
     damaged = set()
     for row in rows:
@@ -82,7 +86,9 @@ def _make_vectors(
     return found
 
 
-def matrix_of(evaluation_ids: list[int], measure: Measure, qrels: Qrels) -> tuple[Matrix, dict[int, Mean]]:
+def matrix_of(
+    evaluation_ids: list[int], measure: Measure, qrels: Qrels
+) -> tuple[Matrix, dict[int, Mean]]:
     """Return one measure's values of evaluations by these judgements, shape (evaluations, topics), and their means."""
     (found,) = matrices_of(evaluation_ids, [measure], qrels)
     return found
@@ -98,7 +104,9 @@ def matrices_of(
     begin_vectors(len(evaluation_ids) * len(measures))
     columns = ("measure", "evaluation_id", "content", "digest", "mean", "topics", "mean_digest")
     names = [measure.name for measure in measures]
-    rows = MetricVector.objects.filter(evaluation__in=evaluation_ids, measure__in=names).values_list(*columns)
+    rows = MetricVector.objects.filter(
+        evaluation__in=evaluation_ids, measure__in=names
+    ).values_list(*columns)
     stored: dict[str, list[Any]] = {name: [] for name in names}
     for name, *row in rows:
         stored[name].append(row)
@@ -109,11 +117,20 @@ def matrices_of(
         keys, _, _, averages, covered, _ = zip(*found, strict=True) if found else ((),) * 6
         made = digests_of_means(keys, qrels.pk, measure_seed(name), averages, covered).tolist()
         for (pk, content, digest, mean, topics, known), expected in zip(found, made, strict=True):
-            if known in (None, expected) and digest in (None, digest_of_vector(pk, qrels.pk, name, content)):
-                vectors[pk, name], means[pk, name] = np.frombuffer(content, np.dtype("<f8")), (mean, topics)
+            if known in (None, expected) and digest in (
+                None,
+                digest_of_vector(pk, qrels.pk, name, content),
+            ):
+                vectors[pk, name], means[pk, name] = (
+                    np.frombuffer(content, np.dtype("<f8")),
+                    (mean, topics),
+                )
             else:
                 damaged.add((pk, name))
-    missing = {pk: [measure for measure in measures if (pk, measure.name) not in vectors] for pk in evaluation_ids}
+    missing = {
+        pk: [measure for measure in measures if (pk, measure.name) not in vectors]
+        for pk in evaluation_ids
+    }
     for key, vector in _make_vectors(missing, damaged).items():
         vectors[key], means[key] = vector.values, (vector.mean, vector.topics)
     none = np.zeros((0, qrels.topics))
@@ -131,8 +148,13 @@ def replace_vectors(rows: list[MetricVector]) -> None:
 
     def replace() -> None:
         for row in rows:
-            values = {name: getattr(row, name) for name in ("mean", "topics", "content", "digest", "mean_digest")}
-            MetricVector.objects.filter(evaluation=row.evaluation_id, measure=row.measure).update(**values)
+            values = {
+                name: getattr(row, name)
+                for name in ("mean", "topics", "content", "digest", "mean_digest")
+            }
+            MetricVector.objects.filter(evaluation=row.evaluation_id, measure=row.measure).update(
+                **values
+            )
 
     if rows:
         after_snapshot(replace)
@@ -149,7 +171,9 @@ def _check_engine(damaged: Iterable[tuple[int, str]]) -> None:
             raise give_up_evaluations(Evaluation, ids, "values")
 
 
-def computed_means(evaluation_ids: list[int], measures: list[Measure]) -> dict[tuple[int, str], tuple[Mean, bytes]]:
+def computed_means(
+    evaluation_ids: list[int], measures: list[Measure]
+) -> dict[tuple[int, str], tuple[Mean, bytes]]:
     """Return by (evaluation, measure) the mean and the topics it covers, from the judged views, held one at a time."""
     found = {}
     begin_values(dict.fromkeys(evaluation_ids, measures))
@@ -169,7 +193,11 @@ def covered_topics(evaluation_ids: list[int], measure: Measure) -> dict[int, byt
     vectors = vectors_of(missing, [measure]) if missing else {}
     made = {pk: _defined(row.values) for (pk, _), row in vectors.items()}
     # A row without a key is not stored.
-    computed = {_cache_key(pk, name, "topics"): made[pk] for (pk, name), row in vectors.items() if row.pk is None}
+    computed = {
+        _cache_key(pk, name, "topics"): made[pk]
+        for (pk, name), row in vectors.items()
+        if row.pk is None
+    }
     cache.set_many(computed, _CACHE_SECONDS)
     return {**dict.fromkeys(missing, b""), **found, **made}
 
@@ -193,11 +221,15 @@ def means_of(
     _check_engine(damaged)
     wanted = [(pk, name) for pk in evaluation_ids for name in names if (pk, name) not in means]
     if wanted:
-        means.update(_computed(wanted, {measure.name: measure for measure in measures}, keep, damaged))
+        means.update(
+            _computed(wanted, {measure.name: measure for measure in measures}, keep, damaged)
+        )
     return means
 
 
-def stored_means(rows: QuerySet[MetricVector], measure: str, qrels: int) -> tuple[Ints, Floats, Ints]:
+def stored_means(
+    rows: QuerySet[MetricVector], measure: str, qrels: int
+) -> tuple[Ints, Floats, Ints]:
     """Return of stored means of one measure by these judgements the evaluations, the means, NaN where there is none,
     and the numbers of topics; damaged ones are left out."""
     read = list(rows.values_list("evaluation_id", "mean", "topics", "mean_digest"))
@@ -205,7 +237,11 @@ def stored_means(rows: QuerySet[MetricVector], measure: str, qrels: int) -> tupl
         return np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64)
     pks, averages, counts, digests = zip(*read, strict=True)
     made = digests_of_means(pks, qrels, measure_seed(measure), averages, counts).tolist()
-    keys, means, topics = np.array(pks, np.int64), np.array(averages, np.float64), np.array(counts, np.int64)
+    keys, means, topics = (
+        np.array(pks, np.int64),
+        np.array(averages, np.float64),
+        np.array(counts, np.int64),
+    )
     if made == list(digests):
         return keys, means, topics
     sound = [stored in (None, digest) for stored, digest in zip(digests, made, strict=True)]
@@ -236,10 +272,15 @@ def sound_means(
 
 
 def _computed(
-    wanted: list[tuple[int, str]], measures: dict[str, Measure], keep: set[str], damaged: set[tuple[int, str]]
+    wanted: list[tuple[int, str]],
+    measures: dict[str, Measure],
+    keep: set[str],
+    damaged: set[tuple[int, str]],
 ) -> dict[tuple[int, str], Mean]:
     keys = {_cache_key(pk, name): (pk, name) for pk, name in wanted}
-    known: dict[tuple[int, str], Mean] = {keys[key]: mean for key, mean in cache.get_many(keys).items()}
+    known: dict[tuple[int, str], Mean] = {
+        keys[key]: mean for key, mean in cache.get_many(keys).items()
+    }
     missing: dict[int, list[Measure]] = {}
     for pk, name in wanted:
         if (pk, name) not in known:
@@ -251,29 +292,44 @@ def _computed(
         for measure in _watched(missing[pk])
     ]
     replace_vectors([row for row in fresh if (row.evaluation_id, row.measure) in damaged])
-    kept = [row for row in fresh if row.measure in keep and (row.evaluation_id, row.measure) not in damaged]
+    kept = [
+        row
+        for row in fresh
+        if row.measure in keep and (row.evaluation_id, row.measure) not in damaged
+    ]
     if kept:
         after_snapshot(lambda: MetricVector.objects.bulk_create(kept, 500, ignore_conflicts=True))
     new = {(row.evaluation_id, row.measure): (row.mean, row.topics) for row in fresh}
-    cache.set_many({_cache_key(*pair): mean for pair, mean in new.items() if pair[1] not in keep}, _CACHE_SECONDS)
+    cache.set_many(
+        {_cache_key(*pair): mean for pair, mean in new.items() if pair[1] not in keep},
+        _CACHE_SECONDS,
+    )
     return known | new
 
 
 def depths_of(evaluation_ids: list[int]) -> dict[int, int]:
     """Return how deep each evaluated run is judged without a gap. What an earlier release did not store, or is damaged,
     is computed from its judged view and stored."""
-    rows = Evaluation.objects.filter(pk__in=evaluation_ids).values_list("pk", "qrels", "judged_files", *_DEPTH)
+    rows = Evaluation.objects.filter(pk__in=evaluation_ids).values_list(
+        "pk", "qrels", "judged_files", *_DEPTH
+    )
     known = dict[int, int]()
     files = {pk: (qrels, judged_files) for pk, qrels, judged_files, *_ in rows}
     for pk, qrels, judged_files, depth, digest in rows:
         if depth is not None and digest == digest_of_depth(pk, qrels, judged_files, depth):
             known[pk] = depth
-    new = {pk: judged_depth(view) for pk, _, view in views_of(pk for pk in evaluation_ids if pk not in known)}
+    new = {
+        pk: judged_depth(view)
+        for pk, _, view in views_of(pk for pk in evaluation_ids if pk not in known)
+    }
 
     def store() -> None:
         for pk, depth in new.items():
             qrels, judged_files = files[pk]
-            sealed = {"judged_depth": depth, "depth_digest": digest_of_depth(pk, qrels, judged_files, depth)}
+            sealed = {
+                "judged_depth": depth,
+                "depth_digest": digest_of_depth(pk, qrels, judged_files, depth),
+            }
             Evaluation.objects.filter(pk=pk, judged_files=judged_files).update(**sealed)
 
     if new:

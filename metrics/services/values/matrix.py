@@ -63,7 +63,9 @@ def read_matrix(*, collection: Collection, query: MatrixQuery) -> ValueMatrix:
     """
     qrels = active_qrels(collection)
     scores = query.scores or collection.scores
-    evaluations = select_evaluations(collection=collection, qrels=qrels, scores=scores, runs=query.runs, most=MAX_RUNS)
+    evaluations = select_evaluations(
+        collection=collection, qrels=qrels, scores=scores, runs=query.runs, most=MAX_RUNS
+    )
     asked = len(evaluations) * len(query.measures) * qrels.topics
     if asked > MAX_VALUES:
         message = (

@@ -60,7 +60,8 @@ def read_ranking(*, evaluation: Evaluation, topic_id: str, gains: GainMap = LINE
     begin_reading_file(run.size, "topic")
     scores: ScoreType = "float32" if evaluation.scores == "float32" else "float64"
     listed = read_stored(
-        run.sha256, lambda stored: _listed(read_run(stored, grouped=run.grouped), topic_id.encode(), scores)
+        run.sha256,
+        lambda stored: _listed(read_run(stored, grouped=run.grouped), topic_id.encode(), scores),
     )
     view = load_view(evaluation)
     documents = _judged(listed, view, topic, gains)
@@ -97,7 +98,11 @@ def _judged(listed: Listed, view: JudgedRun, topic: int, gains: GainMap) -> list
     worth = dict(zip(levels, gains.of(view.level[rows]).tolist(), strict=True))
     scores = [score for _, score in listed]
     tied = [
-        score in (scores[index - 1] if index else None, scores[index + 1] if index + 1 < len(scores) else None)
+        score
+        in (
+            scores[index - 1] if index else None,
+            scores[index + 1] if index + 1 < len(scores) else None,
+        )
         for index, score in enumerate(scores)
     ]
     return [

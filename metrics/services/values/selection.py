@@ -26,7 +26,9 @@ def select_evaluations(
     evaluated.
     """
     current = Evaluation.objects.current(qrels, scores).evaluated()
-    wanted = current.with_files().select_related("run").only(*_SHOWN).order_by("run__created_at", "run")
+    wanted = (
+        current.with_files().select_related("run").only(*_SHOWN).order_by("run__created_at", "run")
+    )
     named = list(dict.fromkeys(runs))
     if len(named) > most:
         raise too_many_runs(most)
@@ -70,4 +72,6 @@ def tested_measures(collection: Collection) -> list[str]:
 
 
 def too_many_runs(most: int) -> StatisticsError:
-    return StatisticsError(f"at most {most:,} runs at once: name some with runs=", code="too_many_runs", pointer="runs")
+    return StatisticsError(
+        f"at most {most:,} runs at once: name some with runs=", code="too_many_runs", pointer="runs"
+    )

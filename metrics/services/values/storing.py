@@ -15,7 +15,9 @@ from runs.digests import digest_of_vector, digests_of_means, measure_seed
 _SIGNATURE, _END = b"PGCOPY\n\xff\r\n\0" + bytes(8), struct.pack("!h", -1)
 
 
-def insert(model: type[models.Model], columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+def insert(
+    model: type[models.Model], columns: Sequence[str], rows: Sequence[Sequence[Any]]
+) -> None:
     """Insert rows of a table, given as the values of these columns: whole numbers, floats, texts, bytes or None.
 
     PostgreSQL takes longer to read a hundred kilobytes in a statement, where they are digits, than to store them: it
@@ -30,9 +32,14 @@ def insert(model: type[models.Model], columns: Sequence[str], rows: Sequence[Seq
             parts = [_SIGNATURE]
             for row in rows:
                 parts.append(start)
-                parts += [_NULL if value is None else pack(value) for pack, value in zip(packers, row, strict=True)]
+                parts += [
+                    _NULL if value is None else pack(value)
+                    for pack, value in zip(packers, row, strict=True)
+                ]
             parts.append(_END)
-            cursor.copy_expert(f"COPY {table} ({names}) FROM STDIN (FORMAT binary)", io.BytesIO(b"".join(parts)))
+            cursor.copy_expert(
+                f"COPY {table} ({names}) FROM STDIN (FORMAT binary)", io.BytesIO(b"".join(parts))
+            )
         else:
             places = ", ".join(["%s"] * len(columns))
             cursor.executemany(f"INSERT INTO {table} ({names}) VALUES ({places})", rows)  # noqa: S608

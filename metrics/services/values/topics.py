@@ -27,7 +27,13 @@ from metrics.services.values.judged_views import matrix_of
 from runs.models import Collection, Qrels
 
 # What topics are sorted by, each with the order that shows the worst first.
-TOPIC_SORTS = {"difficulty": True, "spread": True, "disagreement": True, "best": False, "topic": False}
+TOPIC_SORTS = {
+    "difficulty": True,
+    "spread": True,
+    "disagreement": True,
+    "best": False,
+    "topic": False,
+}
 
 
 class ValuedRun(NamedTuple):
@@ -95,7 +101,8 @@ class TopicValues:
         mean = _over(filled.sum(axis=0), runs)
         squares = np.where(defined, (filled - np.nan_to_num(mean)) ** 2, 0.0).sum(axis=0)
         best, worst = (
-            sign * np.fmax.reduce(sign * self.values, axis=0, initial=np.nan) for sign in (self.sign, -self.sign)
+            sign * np.fmax.reduce(sign * self.values, axis=0, initial=np.nan)
+            for sign in (self.sign, -self.sign)
         )
         return TopicTable(mean, np.sqrt(_over(squares, runs - 1)), best, worst, runs)
 
@@ -103,7 +110,9 @@ class TopicValues:
         """Return the share of pairs of runs in the other order than on the leaderboard, for these topics alone: of a
         thousand runs, each takes a third of a millisecond."""
         begin_disagreement(len(self.runs), len(topics))
-        ranks = np.array([np.nan if run.rank is None else run.rank for run in self.runs], np.float64)
+        ranks = np.array(
+            [np.nan if run.rank is None else run.rank for run in self.runs], np.float64
+        )
         return discordance(self.sign * self.values[:, topics], ranks)
 
     def order(self, sort: str, descending: bool | None = None) -> list[int]:
@@ -119,16 +128,24 @@ class TopicValues:
             key = self.disagreement(list(range(len(self.topic_ids))))
         else:
             table = self.table
-            keys = {"difficulty": -self.sign * table.mean, "best": self.sign * table.best, "spread": table.spread}
+            keys = {
+                "difficulty": -self.sign * table.mean,
+                "best": self.sign * table.best,
+                "spread": table.spread,
+            }
             key = keys[sort]
-        found: list[int] = np.argsort(np.round(-key if descending else key, 12), kind="stable").tolist()
+        found: list[int] = np.argsort(
+            np.round(-key if descending else key, 12), kind="stable"
+        ).tolist()
         return found
 
     def ranks_on(self, topic: int) -> list[int | None]:
         """Return the rank of each run on one topic; None for one without a value."""
         values = self.values[:, [topic]].T
         ranks = standings(values, np.array([self.lower_is_better]))[0].tolist()
-        return [None if np.isnan(value) else rank for rank, value in zip(ranks, values[0], strict=True)]
+        return [
+            None if np.isnan(value) else rank for rank, value in zip(ranks, values[0], strict=True)
+        ]
 
 
 def _over(sums: Floats, numbers: Ints) -> Floats:
@@ -137,7 +154,9 @@ def _over(sums: Floats, numbers: Ints) -> Floats:
     return found
 
 
-def read_topic_values(*, collection: Collection, measure: Measure, scores: str | None = None) -> TopicValues:
+def read_topic_values(
+    *, collection: Collection, measure: Measure, scores: str | None = None
+) -> TopicValues:
     """Return the values of every evaluated run of the collection, as of one query for each table.
 
     Raise StatisticsError for a measure that has no values of topics, or for too many values.
@@ -148,7 +167,10 @@ def read_topic_values(*, collection: Collection, measure: Measure, scores: str |
     scores = scores or collection.scores
     columns = ("pk", "same_files", "run_id", "run__tag", "run__team__slug", "run__created_at")
     current = Evaluation.objects.current(qrels, scores).evaluated().with_files()
-    rows = {row[0]: row[1:] for row in current.order_by("run__created_at", "run_id").values_list(*columns)}
+    rows = {
+        row[0]: row[1:]
+        for row in current.order_by("run__created_at", "run_id").values_list(*columns)
+    }
     check_values(len(rows), qrels.topics, 1)
     check_files(Evaluation, ((pk, row[0]) for pk, row in rows.items()))
     ids = list(rows)
@@ -156,7 +178,9 @@ def read_topic_values(*, collection: Collection, measure: Measure, scores: str |
     place = {pk: index for index, pk in enumerate(ids)}
 
     def covered(asked: list[int]) -> dict[int, bytes]:
-        return {pk: np.packbits(np.logical_not(np.isnan(values[place[pk]]))).tobytes() for pk in asked}
+        return {
+            pk: np.packbits(np.logical_not(np.isnan(values[place[pk]]))).tobytes() for pk in asked
+        }
 
     order = fair_order(means, qrels.topics, covered, lower_first=measure.definition.lower_is_better)
     ranks = order.rank_of

@@ -44,17 +44,26 @@ class TwoRankings:
     @property
     def common(self) -> int:
         return len(
-            {one.document.doc_id for one in self.a.documents} & {one.document.doc_id for one in self.b.documents}
+            {one.document.doc_id for one in self.a.documents}
+            & {one.document.doc_id for one in self.b.documents}
         )
 
 
-def read_two_rankings(*, a: Evaluation, b: Evaluation, topic_id: str, ranks: int = SHOWN_RANKS) -> TwoRankings:
+def read_two_rankings(
+    *, a: Evaluation, b: Evaluation, topic_id: str, ranks: int = SHOWN_RANKS
+) -> TwoRankings:
     """Return the first `ranks` documents of both from the stored files. Raise NotFound for a topic without
     judgements."""
     first, second = (read_ranking(evaluation=one, topic_id=topic_id).documents for one in (a, b))
-    return TwoRankings(topic_id, _side(a.run, first, second, ranks), _side(b.run, second, first, ranks))
+    return TwoRankings(
+        topic_id, _side(a.run, first, second, ranks), _side(b.run, second, first, ranks)
+    )
 
 
-def _side(run: Run, own: list[RankedDocument], other: list[RankedDocument], ranks: int) -> RankingSide:
+def _side(
+    run: Run, own: list[RankedDocument], other: list[RankedDocument], ranks: int
+) -> RankingSide:
     elsewhere = {document.doc_id: document.rank for document in other}
-    return RankingSide(run, [Placed(one, elsewhere.get(one.doc_id)) for one in own[:ranks]], len(own))
+    return RankingSide(
+        run, [Placed(one, elsewhere.get(one.doc_id)) for one in own[:ranks]], len(own)
+    )

@@ -32,7 +32,9 @@ class RunValues:
         return topic_ids
 
 
-def find_evaluation(*, run: Run, scores: str | None = None, version: int | None = None) -> Evaluation:
+def find_evaluation(
+    *, run: Run, scores: str | None = None, version: int | None = None
+) -> Evaluation:
     """Return the run's evaluation to read: under the named qrels version, the active one, or else the newest one that
     exists.
 
@@ -53,17 +55,24 @@ def read_values(*, evaluation: Evaluation, measures: list[Measure]) -> RunValues
     vectors = vectors_of([evaluation.pk], measures)
     rows = [vectors[evaluation.pk, measure.name] for measure in measures]
     values = {row.measure: row.values for row in rows}
-    return RunValues(evaluation, measures, values, {row.measure: (row.mean, row.topics) for row in rows})
+    return RunValues(
+        evaluation, measures, values, {row.measure: (row.mean, row.topics) for row in rows}
+    )
 
 
 def read_reasons(values: RunValues) -> dict[str, list[str | None]]:
     """Return for each measure without a value for some topic the reason by topic, a key of REASONS, or None for a topic
     with a value."""
-    lacking = [measure for measure in values.measures if np.isnan(values.vectors[measure.name]).any()]
+    lacking = [
+        measure for measure in values.measures if np.isnan(values.vectors[measure.name]).any()
+    ]
     if not lacking:
         return {}
     view = load_view(values.evaluation)
-    return {measure.name: measure.why_undefined(view, values.vectors[measure.name]) for measure in lacking}
+    return {
+        measure.name: measure.why_undefined(view, values.vectors[measure.name])
+        for measure in lacking
+    }
 
 
 def runs_beside(evaluation: Evaluation, most: int, chosen: str = "") -> list[tuple[str, str, str]]:
@@ -77,7 +86,10 @@ def runs_beside(evaluation: Evaluation, most: int, chosen: str = "") -> list[tup
     if chosen and chosen not in found and len(found) == most:
         # What is no id is refused by the chart.
         with suppress(ValueError):
-            found |= {str(run): (str(run), tag, team) for run, tag, team in columns.filter(run=UUID(chosen))}
+            found |= {
+                str(run): (str(run), tag, team)
+                for run, tag, team in columns.filter(run=UUID(chosen))
+            }
     return list(found.values())
 
 

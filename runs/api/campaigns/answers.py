@@ -48,18 +48,25 @@ class Campaign(TypedDict):
     contact: Annotated[str | None, "for members and organisers"]
     licence: Annotated[str, "of its snapshots: an SPDX identifier; empty: the organisers say none"]
     rights: Annotated[str, "who has which rights in its snapshots, in words"]
-    citation_authors: Annotated[str, "whom citations of its snapshots name, between semicolons; empty: its team"]
+    citation_authors: Annotated[
+        str, "whom citations of its snapshots name, between semicolons; empty: its team"
+    ]
     paper_doi: Annotated[str, "of its overview paper"]
     judgements_doi: Annotated[str, "of the judgements, where they are published"]
     registration: Annotated[str, OneOf(models.Campaign.Registration.choices)]
     registration_closes_at: datetime | None
     roster_closes_at: Annotated[
-        datetime | None, "when teams can no longer change; null: as the first evaluation phase closes"
+        datetime | None,
+        "when teams can no longer change; null: as the first evaluation phase closes",
     ]
     max_team_size: int | None
     tag_scope: Annotated[str, OneOf(models.Campaign.TagScope.choices), "in what a tag is unique"]
     anonymous_until: Annotated[datetime | None, "until then teams have pseudonyms"]
-    names: Annotated[str, OneOf(models.Campaign.Names.choices), "hidden: until results are released to participants"]
+    names: Annotated[
+        str,
+        OneOf(models.Campaign.Names.choices),
+        "hidden: until results are released to participants",
+    ]
     phases: list[PhaseInBrief]
     your_team: Annotated[str | None, "the one in which the caller takes part"]
     organiser: Annotated[bool, "whether the caller is one"]
@@ -104,7 +111,9 @@ class Participation(TypedDict):
     requested_at: datetime
     accepted_at: datetime | None
     pseudonym: Annotated[int | None, "what others see while the name is hidden"]
-    anonymous_until: Annotated[datetime | None, "until then the name is hidden; null: as in the campaign"]
+    anonymous_until: Annotated[
+        datetime | None, "until then the name is hidden; null: as in the campaign"
+    ]
     members: int
 
 
@@ -221,7 +230,12 @@ def participation_answer(found: models.Participation) -> Participation:
 
 
 def member_answer(found: models.CampaignMember, signed: int) -> Member:
-    return Member(username=found.user.username, joined_at=found.joined_at, left_at=found.left_at, signed=signed)
+    return Member(
+        username=found.user.username,
+        joined_at=found.joined_at,
+        left_at=found.left_at,
+        signed=signed,
+    )
 
 
 def allowance_answer(left: Left) -> Allowance:

@@ -17,7 +17,12 @@ from rest_framework.views import APIView
 
 from runs.api import idempotency
 from runs.api.campaigns.answers import SHAPES, agreement_answer, campaign_answer
-from runs.api.campaigns.finding import may_organise, organised_campaign, takes_part, visible_campaign
+from runs.api.campaigns.finding import (
+    may_organise,
+    organised_campaign,
+    takes_part,
+    visible_campaign,
+)
 from runs.api.campaigns.inputs import (
     AgreementSerializer,
     CampaignChangeSerializer,
@@ -57,7 +62,9 @@ def _answer(request: Request, slug: str) -> Any:
 def shift_of(text: str) -> timedelta:
     """Return by how much the times of a copy move. Raise InvalidInput for what is no number of days."""
     if not re.fullmatch(r"[+-]?[0-9]{1,4}", text) or abs(int(text)) > _MOST_DAYS:
-        message = f"shift_days={text[:40]}: shift_days is a whole number of days, at most {_MOST_DAYS:,}"
+        message = (
+            f"shift_days={text[:40]}: shift_days is a whole number of days, at most {_MOST_DAYS:,}"
+        )
         raise InvalidInput(message, code="bad_parameter", pointer="shift_days")
     return timedelta(days=int(text))
 
@@ -85,8 +92,14 @@ class CampaignList(AnswerList[Campaign]):
         request=CampaignSerializer,
         responses={201: SHAPES["campaign"]},
         parameters=[
-            OpenApiParameter("from", description="copy this campaign, of which the caller is an organiser"),
-            OpenApiParameter("shift_days", int, description="with `from`: move every time by so many days; default: 0"),
+            OpenApiParameter(
+                "from", description="copy this campaign, of which the caller is an organiser"
+            ),
+            OpenApiParameter(
+                "shift_days",
+                int,
+                description="with `from`: move every time by so many days; default: 0",
+            ),
             idempotency.PARAMETER,
         ],
     )
@@ -101,10 +114,16 @@ class CampaignList(AnswerList[Campaign]):
         team, collections = fields.pop("team"), fields.pop("collections", {})
         if collections and source is None:
             raise InvalidInput("collections belongs to a copy: add ?from=", pointer="/collections")
-        whose: dict[str, Any] = {"team": team, "user": cast(User, request.user), "origin": origin_of(request)}
+        whose: dict[str, Any] = {
+            "team": team,
+            "user": cast(User, request.user),
+            "origin": origin_of(request),
+        }
         with transaction.atomic():
             if source:
-                made = copy_campaign(source=source, fields=fields, collections=collections, shift=shift, **whose)
+                made = copy_campaign(
+                    source=source, fields=fields, collections=collections, shift=shift, **whose
+                )
             else:
                 made = create_campaign(fields=fields, **whose)
             data = _answer(request, made.slug)
@@ -126,9 +145,13 @@ class CampaignDetail(APIView):
     @extend_schema(request=CampaignChangeSerializer, responses=SHAPES["campaign"])
     def patch(self, request: Request, campaign: str) -> Response:
         found = organised_campaign(request, campaign)
-        serializer = CampaignChangeSerializer(data=request.data, partial=True, context={"request": request})
+        serializer = CampaignChangeSerializer(
+            data=request.data, partial=True, context={"request": request}
+        )
         serializer.is_valid(raise_exception=True)
-        change_campaign(campaign=found, changes=serializer.validated_data, origin=origin_of(request))
+        change_campaign(
+            campaign=found, changes=serializer.validated_data, origin=origin_of(request)
+        )
         return Response(_answer(request, campaign))
 
     @extend_schema(responses={204: None})
@@ -182,7 +205,9 @@ class AgreementList(AnswerList[Agreement]):
         return self.get_paginated_response([agreement_answer(one, signed) for one in page])
 
     @extend_schema(
-        request=AgreementSerializer, responses={201: SHAPES["agreement"]}, parameters=[idempotency.PARAMETER]
+        request=AgreementSerializer,
+        responses={201: SHAPES["agreement"]},
+        parameters=[idempotency.PARAMETER],
     )
     @idempotency.one_act(may_organise)
     def post(self, request: Request, campaign: str) -> Response:
@@ -198,7 +223,11 @@ class AgreementSign(APIView):
 
     scopes = {"POST": Scope.SUBMIT}
 
-    @extend_schema(request=SignatureSerializer, responses=SHAPES["agreement"], parameters=[idempotency.PARAMETER])
+    @extend_schema(
+        request=SignatureSerializer,
+        responses=SHAPES["agreement"],
+        parameters=[idempotency.PARAMETER],
+    )
     @idempotency.one_act(takes_part)
     def post(self, request: Request, campaign: str, agreement: str) -> Response:
         of = visible_campaign(request, campaign)

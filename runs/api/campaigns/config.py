@@ -85,13 +85,20 @@ class CampaignConfigView(APIView):
     problems = (403,)
 
     @extend_schema(
-        responses={(200, kind): shape(CampaignConfig) for kind in ("application/json", "application/yaml")},
+        responses={
+            (200, kind): shape(CampaignConfig) for kind in ("application/json", "application/yaml")
+        },
         parameters=[OpenApiParameter("format", enum=_FORMATS, description="default: json")],
     )
     def get(self, request: Request, campaign: str) -> Any:
-        found, asked = organised_campaign(request, campaign), request.query_params.get("format", "json")
+        found, asked = (
+            organised_campaign(request, campaign),
+            request.query_params.get("format", "json"),
+        )
         if asked not in _FORMATS:
-            raise InvalidInput(f"format={asked[:40]}: use json or yaml", code="bad_parameter", pointer="format")
+            raise InvalidInput(
+                f"format={asked[:40]}: use json or yaml", code="bad_parameter", pointer="format"
+            )
         config = config_of(found)
         if asked == "json":
             return Response(config)
@@ -105,12 +112,21 @@ class CampaignConfigView(APIView):
         parameters=[OpenApiParameter("dry_run", bool, description="only say what would change")],
     )
     def put(self, request: Request, campaign: str) -> Response:
-        found, asked = organised_campaign(request, campaign), request.query_params.get("dry_run", "false")
+        found, asked = (
+            organised_campaign(request, campaign),
+            request.query_params.get("dry_run", "false"),
+        )
         if asked not in ("true", "false"):
             raise InvalidInput(f"dry_run={asked[:40]}: dry_run is true or false", pointer="dry_run")
-        user, dry_run, wanted = cast(User, request.user), asked == "true", wanted_in(request.data, request, found)
+        user, dry_run, wanted = (
+            cast(User, request.user),
+            asked == "true",
+            wanted_in(request.data, request, found),
+        )
         origin = origin_of(request)
-        changes = apply_config(campaign=found, wanted=wanted, user=user, dry_run=dry_run, origin=origin)
+        changes = apply_config(
+            campaign=found, wanted=wanted, user=user, dry_run=dry_run, origin=origin
+        )
         return Response(ConfigChanges(dry_run=dry_run, changes=[change_of(one) for one in changes]))
 
 
@@ -161,7 +177,9 @@ def wanted_in(content: Any, request: Request, found: Campaign) -> Wanted:
     campaign = None
     if "campaign" in given:
         with _at("campaign"):
-            campaign = _read(CampaignChangeSerializer(found, given["campaign"], partial=True, context=context))
+            campaign = _read(
+                CampaignChangeSerializer(found, given["campaign"], partial=True, context=context)
+            )
     agreements, phases = given.get("agreements"), given.get("phases")
     if agreements is not None:
         agreements = [_agreement(one, place) for place, one in enumerate(agreements)]
@@ -171,7 +189,9 @@ def wanted_in(content: Any, request: Request, found: Campaign) -> Wanted:
         slugs = [one["slug"] for one in phases]
         for place, slug in enumerate(slugs):
             if slug in slugs[:place]:
-                raise InvalidInput(f"phase {slug} is in the file twice", pointer=f"/phases/{place}/slug")
+                raise InvalidInput(
+                    f"phase {slug} is in the file twice", pointer=f"/phases/{place}/slug"
+                )
     return Wanted(campaign=campaign, agreements=agreements, phases=phases)
 
 
@@ -188,7 +208,9 @@ def _phase(
     phase = there.get(str(given.get("slug", "")))
     with _at("phases", place):
         fields = _read(PhaseSerializer(phase, given, partial=phase is not None, context=context))
-        return fields | {name: read(fields[name]) for name, read in _SHAPED.items() if name in fields}
+        return fields | {
+            name: read(fields[name]) for name, read in _SHAPED.items() if name in fields
+        }
 
 
 def _read(serializer: serializers.Serializer[Any]) -> dict[str, Any]:

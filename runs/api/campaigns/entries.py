@@ -82,7 +82,9 @@ def _receipt(request: Request, entry: Entry, new: bool) -> Response:
     """Answer with an entry and what is left to its team."""
     data = _answer(request, entry.pk)
     team = entry.participation
-    data["allowance"] = allowance_answer(allowance(entry.phase, team, entry.arrived_at)) if team else None
+    data["allowance"] = (
+        allowance_answer(allowance(entry.phase, team, entry.arrived_at)) if team else None
+    )
     code = status.HTTP_201_CREATED if new else status.HTTP_200_OK
     return Response(data, code, headers={"Location": data["url"]})
 
@@ -109,7 +111,9 @@ def _asked(request: Request, phase: Phase, fields: dict[str, Any]) -> Asked:
         check_organiser(phase.campaign, request.user)
         team = phase.campaign.participations.select_related("team").filter(team__slug=other).first()
         if team is None:
-            raise InvalidInput(f"no team {other[:64]!r} takes part", code="unknown_team", pointer="/on_behalf_of")
+            raise InvalidInput(
+                f"no team {other[:64]!r} takes part", code="unknown_team", pointer="/on_behalf_of"
+            )
     elif own["role"] == Entry.Role.COMPETING:
         team = participation_of(request.user, phase.campaign)
         if team is None:
@@ -120,7 +124,13 @@ def _asked(request: Request, phase: Phase, fields: dict[str, Any]) -> Asked:
         raise NotAllowed("you do not see the collection of this phase; ask the organisers")
     arrived = request._request.arrived_at  # type: ignore[attr-defined]
     user, origin = cast(User, request.user), origin_of(request)
-    asked = {"phase": phase, "user": user, "arrived_at": arrived, "participation": team, "origin": origin}
+    asked = {
+        "phase": phase,
+        "user": user,
+        "arrived_at": arrived,
+        "participation": team,
+        "origin": origin,
+    }
     return Asked(**asked, on_behalf=bool(other), **own)
 
 
@@ -145,10 +155,15 @@ class EntryList(AnswerList[Entry]):
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         page = self.paginate_queryset(self.get_queryset()) or []
         known = statuses([entry.run for entry in page], request.user)
-        return self.get_paginated_response([entry_answer(request, one, known[str(one.run_id)]) for one in page])
+        return self.get_paginated_response(
+            [entry_answer(request, one, known[str(one.run_id)]) for one in page]
+        )
 
     @extend_schema(
-        request={"multipart/form-data": EntryUploadSerializer, "application/json": StoredEntrySerializer},
+        request={
+            "multipart/form-data": EntryUploadSerializer,
+            "application/json": StoredEntrySerializer,
+        },
         responses={
             201: SHAPES["entry"],
             200: either("EntryOrCheck", SHAPES["entry"], shape(CheckedEntry)),
@@ -204,9 +219,16 @@ class EntryList(AnswerList[Entry]):
         serializer.is_valid(raise_exception=True)
         fields = dict(serializer.validated_data)
         asked, pk = _asked(request, phase, fields), fields["run"]
-        run = Run.objects.visible_to(request.user).select_related("team", "collection").filter(pk=pk).first()
+        run = (
+            Run.objects.visible_to(request.user)
+            .select_related("team", "collection")
+            .filter(pk=pk)
+            .first()
+        )
         if run is None:
-            raise InvalidInput(f"you see no run with the id {pk}", code="unknown_run", pointer="/run")
+            raise InvalidInput(
+                f"you see no run with the id {pk}", code="unknown_run", pointer="/run"
+            )
         with transaction.atomic():
             entry, new = enter_stored(asked, run)
             response = _receipt(request, entry, new)
@@ -245,7 +267,11 @@ class EntryWithdraw(APIView):
 
     scopes = {"POST": Scope.SUBMIT}
 
-    @extend_schema(request=OptionalReasonSerializer, responses=SHAPES["entry"], parameters=[idempotency.PARAMETER])
+    @extend_schema(
+        request=OptionalReasonSerializer,
+        responses=SHAPES["entry"],
+        parameters=[idempotency.PARAMETER],
+    )
     @idempotency.one_act(_sees_entry)
     def post(self, request: Request, entry: UUID) -> Response:
         found = visible_entry(request, entry)
@@ -261,14 +287,18 @@ class EntryDisqualify(APIView):
 
     scopes = {"POST": Scope.MANAGE}
 
-    @extend_schema(request=ReasonSerializer, responses=SHAPES["entry"], parameters=[idempotency.PARAMETER])
+    @extend_schema(
+        request=ReasonSerializer, responses=SHAPES["entry"], parameters=[idempotency.PARAMETER]
+    )
     @idempotency.one_act(_organises_entry)
     def post(self, request: Request, entry: UUID) -> Response:
         found = visible_entry(request, entry)
         check_organiser(found.phase.campaign, request.user)
         serializer = ReasonSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        disqualify_entry(entry=found, reason=serializer.validated_data["reason"], origin=origin_of(request))
+        disqualify_entry(
+            entry=found, reason=serializer.validated_data["reason"], origin=origin_of(request)
+        )
         return Response(_answer(request, entry))
 
 
@@ -295,7 +325,8 @@ class AllowanceView(APIView):
     problems = (403,)
 
     @extend_schema(
-        responses=SHAPES["allowance"], parameters=[OpenApiParameter("team", description="for organisers: a team")]
+        responses=SHAPES["allowance"],
+        parameters=[OpenApiParameter("team", description="for organisers: a team")],
     )
     def get(self, request: Request, campaign: str, phase: str) -> Response:
         named = request.query_params.get("team")

@@ -18,13 +18,17 @@ from runs.models.readers import reader_of
 from runs.services.campaigns.managing import check_organiser, is_organiser
 
 _CAMPAIGN = PreparedRows(
-    lambda user, slug: Campaign.objects.visible_to(user).select_related("team").filter(slug=slug).order_by()
+    lambda user, slug: (
+        Campaign.objects.visible_to(user).select_related("team").filter(slug=slug).order_by()
+    )
 )
 
 
 def visible_campaign(request: HttpRequest | Request, slug: str) -> Campaign:
     """Return a published campaign, or a draft of which the user is an organiser."""
-    found = once(request, ("campaign", slug), lambda: _CAMPAIGN.first(reader_of(request.user), slug))
+    found = once(
+        request, ("campaign", slug), lambda: _CAMPAIGN.first(reader_of(request.user), slug)
+    )
     if found is None:
         raise Http404(f"there is no campaign {slug!r}")
     return found
@@ -46,7 +50,9 @@ def takes_part(request: Request, body: Any, campaign: str, entrant: str = "", **
     """Return whether the user, who did something in a campaign, still takes part in it: in this team, if one is
     named."""
     own = {"participation__team__slug": entrant} if entrant else {}
-    rows = CampaignMember.objects.filter(campaign__slug=campaign, user=request.user.pk, left_at=None)
+    rows = CampaignMember.objects.filter(
+        campaign__slug=campaign, user=request.user.pk, left_at=None
+    )
     return bool(rows.filter(**own).exists())
 
 
@@ -93,8 +99,14 @@ def participations_of(user: Any, campaign: Campaign) -> QuerySet[Participation]:
     return rows.filter(in_team_of(user))
 
 
-def visible_participation(request: HttpRequest | Request, campaign: str, team: str) -> Participation:
-    found = participations_of(request.user, visible_campaign(request, campaign)).filter(team__slug=team).first()
+def visible_participation(
+    request: HttpRequest | Request, campaign: str, team: str
+) -> Participation:
+    found = (
+        participations_of(request.user, visible_campaign(request, campaign))
+        .filter(team__slug=team)
+        .first()
+    )
     if found is None:
         raise Http404(f"you see no team {team!r} in campaign {campaign}")
     return found
@@ -102,7 +114,13 @@ def visible_participation(request: HttpRequest | Request, campaign: str, team: s
 
 def entries_of(user: Any) -> QuerySet[Entry]:
     """Return the entries that the user sees: organisers those of their campaigns, members those of their teams."""
-    with_all = ("participation__team", "run__team", "run__collection", "phase__campaign__team", "phase__collection")
+    with_all = (
+        "participation__team",
+        "run__team",
+        "run__collection",
+        "phase__campaign__team",
+        "phase__collection",
+    )
     rows = Entry.objects.select_related(*with_all)
     if not user.is_authenticated:
         return rows.none()

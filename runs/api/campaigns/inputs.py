@@ -7,7 +7,13 @@ from typing import Any
 from rest_framework import serializers
 
 from runs.api.campaigns import answers, phase_answers
-from runs.api.fields import ChoiceField, CostsField, JSONObjectField, MeasureListField, MetadataField
+from runs.api.fields import (
+    ChoiceField,
+    CostsField,
+    JSONObjectField,
+    MeasureListField,
+    MetadataField,
+)
 from runs.api.parameters import KnownFields
 from runs.api.serializers import PersonalTeam, TeamField, UploadSerializer
 from runs.models import Agreement, Campaign, Collection, Entry, Participation, Phase
@@ -20,7 +26,9 @@ _MOST = 1_000_000
 
 
 def _slug(**options: Any) -> serializers.RegexField:
-    return serializers.RegexField(rf"\A{SLUG_RULE}\Z", error_messages={"invalid": SLUG_RULE_SAID}, **options)
+    return serializers.RegexField(
+        rf"\A{SLUG_RULE}\Z", error_messages={"invalid": SLUG_RULE_SAID}, **options
+    )
 
 
 def _line(length: int, **options: Any) -> serializers.CharField:
@@ -28,7 +36,9 @@ def _line(length: int, **options: Any) -> serializers.CharField:
 
 
 def _text(length: int, **options: Any) -> serializers.CharField:
-    return serializers.CharField(max_length=length, validators=[check_text], allow_blank=True, **options)
+    return serializers.CharField(
+        max_length=length, validators=[check_text], allow_blank=True, **options
+    )
 
 
 class TimeField(serializers.CharField):
@@ -85,13 +95,21 @@ class CampaignChangeSerializer(TimesSerializer):
     )
     rights = _line(500, required=False, allow_blank=True)
     citation_authors = _line(
-        1000, required=False, allow_blank=True, help_text="whom citations name, as in: Lima, Ana; Kim, Bo"
+        1000,
+        required=False,
+        allow_blank=True,
+        help_text="whom citations name, as in: Lima, Ana; Kim, Bo",
     )
-    paper_doi, judgements_doi = _doi("of the overview paper"), _doi("of the judgements, where they are published")
+    paper_doi, judgements_doi = (
+        _doi("of the overview paper"),
+        _doi("of the judgements, where they are published"),
+    )
     registration = ChoiceField(choices=Campaign.Registration.choices, required=False)
     registration_closes_at = TimeField(required=False, allow_null=True)
     roster_closes_at = TimeField(required=False, allow_null=True)
-    max_team_size = serializers.IntegerField(min_value=1, max_value=_MOST, required=False, allow_null=True)
+    max_team_size = serializers.IntegerField(
+        min_value=1, max_value=_MOST, required=False, allow_null=True
+    )
     tag_scope = ChoiceField(choices=Campaign.TagScope.choices, required=False)
     anonymous_until = TimeField(required=False, allow_null=True)
     names = ChoiceField(choices=Campaign.Names.choices, required=False)
@@ -109,10 +127,14 @@ class CampaignSerializer(CampaignChangeSerializer):
     )
 
     def validate_collections(self, given: dict[str, str]) -> dict[str, Collection]:
-        seen = Collection.objects.visible_to(self.context["request"].user).filter(slug__in=list(given.values())[:100])
+        seen = Collection.objects.visible_to(self.context["request"].user).filter(
+            slug__in=list(given.values())[:100]
+        )
         found = {one.slug: one for one in seen}
         if missing := [slug for slug in given.values() if slug not in found]:
-            raise serializers.ValidationError(f"there is no collection {missing[0]!r}", code="invalid")
+            raise serializers.ValidationError(
+                f"there is no collection {missing[0]!r}", code="invalid"
+            )
         return {old: found[new] for old, new in given.items()}
 
 
@@ -124,20 +146,31 @@ class PhaseChangeSerializer(TimesSerializer):
     ends = ("closes_at", "late_closes_at")
     name = _line(200)
     description = _text(20_000, required=False)
-    place = serializers.IntegerField(min_value=0, max_value=1_000, required=False, help_text="in the list of phases")
+    place = serializers.IntegerField(
+        min_value=0, max_value=1_000, required=False, help_text="in the list of phases"
+    )
     collection = serializers.SlugRelatedField(slug_field="slug", queryset=Collection.objects.all())
     kind = ChoiceField(choices=Phase.Kind.choices, required=False)
     opens_at = TimeField()
     closes_at = TimeField()
     late_closes_at = TimeField(required=False, allow_null=True)
-    zone = serializers.CharField(max_length=64, required=False, help_text="AoE, UTC or a name as Europe/Lisbon")
+    zone = serializers.CharField(
+        max_length=64, required=False, help_text="AoE, UTC or a name as Europe/Lisbon"
+    )
     measures = MeasureListField(required=False)
     slots = serializers.IntegerField(min_value=1, max_value=_MOST, required=False, allow_null=True)
-    attempts_daily = serializers.IntegerField(min_value=1, max_value=_MOST, required=False, allow_null=True)
-    attempts_total = serializers.IntegerField(min_value=1, max_value=_MOST, required=False, allow_null=True)
-    run_types = serializers.JSONField(required=False, help_text='[{"key": "automatic", "label": "Automatic"}]')
+    attempts_daily = serializers.IntegerField(
+        min_value=1, max_value=_MOST, required=False, allow_null=True
+    )
+    attempts_total = serializers.IntegerField(
+        min_value=1, max_value=_MOST, required=False, allow_null=True
+    )
+    run_types = serializers.JSONField(
+        required=False, help_text='[{"key": "automatic", "label": "Automatic"}]'
+    )
     form = serializers.JSONField(
-        required=False, help_text='[{"key": "first_stage", "type": "text", "label": "First stage", "required": true}]'
+        required=False,
+        help_text='[{"key": "first_stage", "type": "text", "label": "First stage", "required": true}]',
     )
     feedback = ChoiceField(choices=Phase.Feedback.choices, required=False)
     freeze_board_at = TimeField(
@@ -149,12 +182,25 @@ class PhaseChangeSerializer(TimesSerializer):
     chosen_max = serializers.IntegerField(min_value=1, max_value=1_000, required=False)
     must_answer_all = serializers.BooleanField(required=False)
     max_documents = serializers.IntegerField(
-        min_value=1, max_value=_MOST, required=False, allow_null=True, help_text="of a run, for each topic"
+        min_value=1,
+        max_value=_MOST,
+        required=False,
+        allow_null=True,
+        help_text="of a run, for each topic",
     )
-    naming = _line(100, required=False, allow_blank=True, help_text="of tags, as in {team}-{run_type}-{priority}")
+    naming = _line(
+        100,
+        required=False,
+        allow_blank=True,
+        help_text="of tags, as in {team}-{run_type}-{priority}",
+    )
 
     def validate_collection(self, found: Collection) -> Collection:
-        if not Collection.objects.visible_to(self.context["request"].user).filter(pk=found.pk).exists():
+        if (
+            not Collection.objects.visible_to(self.context["request"].user)
+            .filter(pk=found.pk)
+            .exists()
+        ):
             raise serializers.ValidationError("there is no such collection", code="invalid")
         return found
 
@@ -166,7 +212,9 @@ class PhasePatchSerializer(PhaseChangeSerializer):
         child=serializers.CharField(max_length=200), max_length=10_000, required=False,
         help_text="topics that do not count, until results are released to anybody",
     )  # fmt: skip
-    excluded_reason = _line(500, required=False, allow_blank=True, help_text="why, for all who see results")
+    excluded_reason = _line(
+        500, required=False, allow_blank=True, help_text="why, for all who see results"
+    )
 
 
 class PhaseSerializer(PhaseChangeSerializer):
@@ -180,7 +228,9 @@ class ExtensionSerializer(TimesSerializer):
     closes_at = TimeField()
     zone = serializers.CharField(max_length=64, required=False)
     reason = _line(500)
-    team = serializers.CharField(max_length=64, required=False, allow_null=True, default=None, help_text="null: all")
+    team = serializers.CharField(
+        max_length=64, required=False, allow_null=True, default=None, help_text="null: all"
+    )
 
 
 class ReasonSerializer(KnownFields, serializers.Serializer[Any]):
@@ -198,7 +248,9 @@ class AgreementSerializer(KnownFields, serializers.Serializer[Any]):
     title = _line(200)
     text = serializers.CharField(max_length=50_000, validators=[check_text])
     required_of = ChoiceField(
-        choices=Agreement.RequiredOf.choices, required=False, default=Agreement.RequiredOf.EACH_MEMBER
+        choices=Agreement.RequiredOf.choices,
+        required=False,
+        default=Agreement.RequiredOf.EACH_MEMBER,
     )
 
 
@@ -214,7 +266,10 @@ class RegistrationSerializer(KnownFields, serializers.Serializer[Any]):
     name = _line(150, required=False, help_text="as it is shown; default: the team's")
     affiliation = _line(300, required=False, allow_blank=True)
     agreements = serializers.ListField(
-        child=serializers.CharField(max_length=64), required=False, default=list, max_length=MAX_AGREEMENTS
+        child=serializers.CharField(max_length=64),
+        required=False,
+        default=list,
+        max_length=MAX_AGREEMENTS,
     )
     typed_name = _line(150, required=False, default="", allow_blank=True)
 
@@ -231,24 +286,35 @@ class ParticipationChangeSerializer(TimesSerializer):
     anonymous_until = TimeField(required=False)
     zone = serializers.CharField(max_length=64, required=False)
     state = ChoiceField(choices=Participation.State.choices, required=False)
-    reason = _line(500, required=False, allow_blank=True, default="", help_text="of a removal or withdrawal")
+    reason = _line(
+        500, required=False, allow_blank=True, default="", help_text="of a removal or withdrawal"
+    )
     name = _line(150, required=False)
     affiliation = _line(300, required=False, allow_blank=True)
 
 
 class _OfEntry(serializers.Serializer[Any]):
     run_type = serializers.CharField(max_length=31, required=False, default="", allow_blank=True)
-    priority = serializers.IntegerField(min_value=1, max_value=_MOST, required=False, default=None, allow_null=True)
-    answers = JSONObjectField(required=False, default=dict, help_text="to the form of the phase, by key")
+    priority = serializers.IntegerField(
+        min_value=1, max_value=_MOST, required=False, default=None, allow_null=True
+    )
+    answers = JSONObjectField(
+        required=False, default=dict, help_text="to the form of the phase, by key"
+    )
     role = ChoiceField(
         choices=Entry.Role.choices, required=False, default=Entry.Role.COMPETING,
         help_text="others than competing are for organisers",
     )  # fmt: skip
     label = _line(100, required=False, default="", allow_blank=True, help_text="of a baseline")  # type: ignore[assignment]
     on_behalf_of = serializers.CharField(
-        max_length=64, required=False, default=None, help_text="for organisers: the team for which they enter"
+        max_length=64,
+        required=False,
+        default=None,
+        help_text="for organisers: the team for which they enter",
     )
-    reason = _line(500, required=False, default="", allow_blank=True, help_text="why the organisers do so")
+    reason = _line(
+        500, required=False, default="", allow_blank=True, help_text="why the organisers do so"
+    )
 
 
 class EntryUploadSerializer(_OfEntry, UploadSerializer):
@@ -269,9 +335,12 @@ class EntryChangeSerializer(KnownFields, serializers.Serializer[Any]):
     answered = answers.Entry
     run_type = serializers.CharField(max_length=31, required=False, allow_blank=True)
     answers = JSONObjectField(required=False)
-    chosen = serializers.BooleanField(required=False, help_text="for the official leaderboard, where teams choose")
+    chosen = serializers.BooleanField(
+        required=False, help_text="for the official leaderboard, where teams choose"
+    )
     published = serializers.BooleanField(
-        required=False, help_text="true shows an entry of a phase of kind afterwards to others; it stays so"
+        required=False,
+        help_text="true shows an entry of a phase of kind afterwards to others; it stays so",
     )
 
     def validate_published(self, published: bool) -> bool:
@@ -282,5 +351,7 @@ class EntryChangeSerializer(KnownFields, serializers.Serializer[Any]):
 
 class PrioritiesSerializer(KnownFields, serializers.Serializer[Any]):
     order = serializers.ListField(
-        child=serializers.CharField(max_length=64), max_length=1_000, help_text="tags, the most wanted first"
+        child=serializers.CharField(max_length=64),
+        max_length=1_000,
+        help_text="tags, the most wanted first",
     )

@@ -13,7 +13,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from runs.api import idempotency
-from runs.api.campaigns.finding import may_organise, organised_campaign, participation_of, visible_campaign
+from runs.api.campaigns.finding import (
+    may_organise,
+    organised_campaign,
+    participation_of,
+    visible_campaign,
+)
 from runs.api.fields import ChoiceField
 from runs.api.lists import AnswerList
 from runs.api.origin import origin_of
@@ -70,7 +75,13 @@ class NoticeSerializer(KnownFields, serializers.Serializer[Any]):
 
 
 def notice_answer(found: CampaignNotice) -> Notice:
-    return Notice(id=found.pk, title=found.title, text=found.text, audience=found.audience, posted_at=found.posted_at)
+    return Notice(
+        id=found.pk,
+        title=found.title,
+        text=found.text,
+        audience=found.audience,
+        posted_at=found.posted_at,
+    )
 
 
 def mail_answer(found: Mail) -> OutboxMail:
@@ -94,7 +105,11 @@ def notices_seen_by(user: Any, campaign: Campaign) -> QuerySet[CampaignNotice]:
     own = participation_of(user, campaign)
     takes_part = own is not None and own.state == Participation.State.ACCEPTED
     rows = campaign.notices.order_by("-posted_at", "pk")
-    return rows if takes_part or is_organiser(campaign, user) else rows.filter(audience=_Audience.PUBLIC)
+    return (
+        rows
+        if takes_part or is_organiser(campaign, user)
+        else rows.filter(audience=_Audience.PUBLIC)
+    )
 
 
 class NoticeList(AnswerList[CampaignNotice]):
@@ -109,9 +124,13 @@ class NoticeList(AnswerList[CampaignNotice]):
     def get_queryset(self) -> QuerySet[CampaignNotice]:
         if getattr(self, "swagger_fake_view", False):
             return CampaignNotice.objects.none()
-        return notices_seen_by(self.request.user, visible_campaign(self.request, self.kwargs["campaign"]))
+        return notices_seen_by(
+            self.request.user, visible_campaign(self.request, self.kwargs["campaign"])
+        )
 
-    @extend_schema(request=NoticeSerializer, responses={201: shape(Notice)}, parameters=[idempotency.PARAMETER])
+    @extend_schema(
+        request=NoticeSerializer, responses={201: shape(Notice)}, parameters=[idempotency.PARAMETER]
+    )
     @idempotency.one_act(may_organise)
     def post(self, request: Request, campaign: str) -> Response:
         found = organised_campaign(request, campaign)

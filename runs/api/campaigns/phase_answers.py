@@ -15,7 +15,9 @@ from runs.services.campaigns.clock import PhaseState, closing_time, phase_state
 from runs.services.campaigns.names import ShownName
 from runs.services.campaigns.phases import notice_given, seen_extensions
 
-State = Annotated[str, OneOf([one.value for one in PhaseState]), "by the database's clock, for the caller's team"]
+State = Annotated[
+    str, OneOf([one.value for one in PhaseState]), "by the database's clock, for the caller's team"
+]
 
 
 class RunType(TypedDict):
@@ -54,7 +56,8 @@ class Extension(TypedDict):
     announced_at: datetime
     notice: Annotated[str, "said where it was announced less than 24 hours before the old end"]
     values_seen_since: Annotated[
-        datetime | None, "when an organiser had first read values of the entries, if before it was announced"
+        datetime | None,
+        "when an organiser had first read values of the entries, if before it was announced",
     ]
 
 
@@ -84,18 +87,29 @@ class Phase(TypedDict):
     measures: Annotated[list[str], "the first one is the primary one"]
     feedback: Annotated[str, OneOf(models.Phase.Feedback.choices), "what teams see at once"]
     freeze_board_at: Annotated[
-        datetime | None, "teams see no later entry of others on the leaderboard, until results are released"
+        datetime | None,
+        "teams see no later entry of others on the leaderboard, until results are released",
     ]
-    selection: Annotated[str, OneOf(models.Phase.Selection.choices), "which entries stand on the official leaderboard"]
+    selection: Annotated[
+        str,
+        OneOf(models.Phase.Selection.choices),
+        "which entries stand on the official leaderboard",
+    ]
     chosen_max: Annotated[int, "entries that a team may choose"]
-    disclosure: Annotated[str, OneOf(models.Disclosure.labels), "to whom results on the collection are shown"]
+    disclosure: Annotated[
+        str, OneOf(models.Disclosure.labels), "to whom results on the collection are shown"
+    ]
     limits: Limits
     run_types: list[RunType]
     form: list[FormField]
     must_answer_all: bool
     max_documents: Annotated[int | None, "of a run, for each topic; null: no limit"]
-    naming: Annotated[str, "the pattern of tags, as in {team}-{run_type}-{priority}; empty: any tag"]
-    excluded_topics: Annotated[list[str], "that do not count; for those who see results of the phase"]
+    naming: Annotated[
+        str, "the pattern of tags, as in {team}-{run_type}-{priority}; empty: any tag"
+    ]
+    excluded_topics: Annotated[
+        list[str], "that do not count; for those who see results of the phase"
+    ]
     excluded_reason: Annotated[str, "why they do not"]
     extensions: Annotated[
         list[Extension],
@@ -117,9 +131,13 @@ def phase_answer(
 ) -> Phase:
     """Return the description of a phase; `board` says whether the caller sees its leaderboard."""
     closes_at = closing_time(found, own)
-    accepted = models.Participation.objects.filter(campaign=found.campaign, state=models.Participation.State.ACCEPTED)
+    accepted = models.Participation.objects.filter(
+        campaign=found.campaign, state=models.Participation.State.ACCEPTED
+    )
     # That a topic was excluded may tell of its judgements.
-    excluded = found.excluded_topics if found.excluded_topics and sees_results(request.user, found) else []
+    excluded = (
+        found.excluded_topics if found.excluded_topics and sees_results(request.user, found) else []
+    )
     return Phase(
         campaign=found.campaign.slug,
         phase=found.slug,
@@ -134,14 +152,20 @@ def phase_answer(
         late_closes_at=found.late_closes_at,
         zone=found.zone,
         paused_reason=found.paused_reason,
-        yours=Yours(team=own.team.slug, closes_at=closes_at, extended=closes_at > found.closes_at) if own else None,
+        yours=Yours(team=own.team.slug, closes_at=closes_at, extended=closes_at > found.closes_at)
+        if own
+        else None,
         measures=found.measures,
         feedback=found.feedback,
         freeze_board_at=found.freeze_board_at,
         selection=found.selection,
         chosen_max=found.chosen_max,
         disclosure=found.collection.disclosure.label,
-        limits=Limits(slots=found.slots, attempts_daily=found.attempts_daily, attempts_total=found.attempts_total),
+        limits=Limits(
+            slots=found.slots,
+            attempts_daily=found.attempts_daily,
+            attempts_total=found.attempts_total,
+        ),
         run_types=found.run_types,
         form=found.form,
         must_answer_all=found.must_answer_all,
@@ -149,7 +173,9 @@ def phase_answer(
         naming=found.naming,
         excluded_topics=excluded,
         excluded_reason=found.excluded_reason if excluded else "",
-        extensions=[_extension(one, whose) for one, whose in seen_extensions(found, own, organiser)],
+        extensions=[
+            _extension(one, whose) for one, whose in seen_extensions(found, own, organiser)
+        ],
         now=now,
         entries=found.entries.count() if organiser or board else None,
         teams=accepted.count() if organiser or own else None,

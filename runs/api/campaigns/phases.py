@@ -24,7 +24,12 @@ from runs.api.campaigns.finding import (
     visible_campaign,
     visible_phase,
 )
-from runs.api.campaigns.inputs import ExtensionSerializer, PhasePatchSerializer, PhaseSerializer, ReasonSerializer
+from runs.api.campaigns.inputs import (
+    ExtensionSerializer,
+    PhasePatchSerializer,
+    PhaseSerializer,
+    ReasonSerializer,
+)
 from runs.api.campaigns.phase_answers import SHAPE, phase_answer
 from runs.api.lists import AnswerList
 from runs.api.origin import origin_of
@@ -32,15 +37,28 @@ from runs.models import Phase, Scope, User, boards_seen
 from runs.services.campaigns import clock
 from runs.services.campaigns.exclusions import exclude_topics
 from runs.services.campaigns.managing import is_organiser
-from runs.services.campaigns.phases import change_phase, create_phase, extend_phase, pause_phase, resume_phase
+from runs.services.campaigns.phases import (
+    change_phase,
+    create_phase,
+    extend_phase,
+    pause_phase,
+    resume_phase,
+)
 from runs.services.files import storing
 
 
-def _response(request: Request, campaign: str, phase: str, code: int = status.HTTP_200_OK) -> Response:
+def _response(
+    request: Request, campaign: str, phase: str, code: int = status.HTTP_200_OK
+) -> Response:
     found = visible_phase(request, campaign, phase)
-    own, organiser = participation_of(request.user, found.campaign), is_organiser(found.campaign, request.user)
+    own, organiser = (
+        participation_of(request.user, found.campaign),
+        is_organiser(found.campaign, request.user),
+    )
     board = found.pk in boards_seen(request.user, [found])
-    return Response(phase_answer(request, found, own, organiser, clock.database_now(), board=board), code)
+    return Response(
+        phase_answer(request, found, own, organiser, clock.database_now(), board=board), code
+    )
 
 
 class PhaseList(AnswerList[Phase]):
@@ -54,17 +72,26 @@ class PhaseList(AnswerList[Phase]):
         if getattr(self, "swagger_fake_view", False):
             return Phase.objects.none()
         rows = visible_campaign(self.request, self.kwargs["campaign"]).phases
-        return rows.select_related("collection", "campaign__team").prefetch_related("extensions__participation__team")
+        return rows.select_related("collection", "campaign__team").prefetch_related(
+            "extensions__participation__team"
+        )
 
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         page = self.paginate_queryset(self.get_queryset()) or []
         campaign = visible_campaign(request, self.kwargs["campaign"])
-        own, organiser = participation_of(request.user, campaign), is_organiser(campaign, request.user)
+        own, organiser = (
+            participation_of(request.user, campaign),
+            is_organiser(campaign, request.user),
+        )
         now, boards = clock.database_now(), boards_seen(request.user, page)
-        told = [phase_answer(request, one, own, organiser, now, board=one.pk in boards) for one in page]
+        told = [
+            phase_answer(request, one, own, organiser, now, board=one.pk in boards) for one in page
+        ]
         return self.get_paginated_response(told)
 
-    @extend_schema(request=PhaseSerializer, responses={201: SHAPE}, parameters=[idempotency.PARAMETER])
+    @extend_schema(
+        request=PhaseSerializer, responses={201: SHAPE}, parameters=[idempotency.PARAMETER]
+    )
     @idempotency.one_act(may_organise)
     def post(self, request: Request, campaign: str) -> Response:
         found = organised_campaign(request, campaign)
@@ -87,17 +114,32 @@ class PhaseDetail(APIView):
     @extend_schema(request=PhasePatchSerializer, responses=SHAPE)
     def patch(self, request: Request, campaign: str, phase: str) -> Response:
         found = organised_phase(request, campaign, phase)
-        serializer = PhasePatchSerializer(found, request.data, partial=True, context={"request": request})
+        serializer = PhasePatchSerializer(
+            found, request.data, partial=True, context={"request": request}
+        )
         serializer.is_valid(raise_exception=True)
-        changes, user, origin = dict(serializer.validated_data), cast(User, request.user), origin_of(request)
-        excluding = {name: changes.pop(name) for name in ("excluded_topics", "excluded_reason") if name in changes}
+        changes, user, origin = (
+            dict(serializer.validated_data),
+            cast(User, request.user),
+            origin_of(request),
+        )
+        excluding = {
+            name: changes.pop(name)
+            for name in ("excluded_topics", "excluded_reason")
+            if name in changes
+        }
         # Other changes do not depend on the store of files.
         with storing() if excluding else nullcontext(), transaction.atomic():
             if excluding:
                 topics = excluding.get("excluded_topics", found.excluded_topics or [])
                 reason = excluding.get("excluded_reason", found.excluded_reason)
                 exclude_topics(
-                    phase=found, topics=topics, reason=reason, user=user, enqueue=queue_judged, origin=origin
+                    phase=found,
+                    topics=topics,
+                    reason=reason,
+                    user=user,
+                    enqueue=queue_judged,
+                    origin=origin,
                 )
             if changes or not excluding:
                 change_phase(phase=found, user=user, changes=changes, origin=origin)
@@ -117,7 +159,11 @@ class PhaseExtend(APIView):
         serializer.is_valid(raise_exception=True)
         asked, team = serializer.validated_data, None
         if asked["team"]:
-            team = found.campaign.participations.select_related("team").filter(team__slug=asked["team"]).first()
+            team = (
+                found.campaign.participations.select_related("team")
+                .filter(team__slug=asked["team"])
+                .first()
+            )
             if team is None:
                 raise Http404(f"no team {asked['team']!r} takes part in campaign {campaign}")
         extend_phase(
@@ -142,7 +188,9 @@ class PhasePause(APIView):
         found = organised_phase(request, campaign, phase)
         serializer = ReasonSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        pause_phase(phase=found, reason=serializer.validated_data["reason"], origin=origin_of(request))
+        pause_phase(
+            phase=found, reason=serializer.validated_data["reason"], origin=origin_of(request)
+        )
         return _response(request, campaign, phase)
 
 

@@ -17,8 +17,18 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from runs.api import idempotency
-from runs.api.campaigns.answers import SHAPES, ParticipationInvitation, member_answer, participation_answer
-from runs.api.campaigns.finding import participations_of, takes_part, visible_campaign, visible_participation
+from runs.api.campaigns.answers import (
+    SHAPES,
+    ParticipationInvitation,
+    member_answer,
+    participation_answer,
+)
+from runs.api.campaigns.finding import (
+    participations_of,
+    takes_part,
+    visible_campaign,
+    visible_participation,
+)
 from runs.api.campaigns.inputs import (
     OptionalReasonSerializer,
     ParticipationChangeSerializer,
@@ -63,7 +73,9 @@ class ParticipationList(AnswerList[Participation]):
         return seen.prefetch_related("members").order_by("requested_at", "pk")
 
     @extend_schema(
-        request=RegistrationSerializer, responses={201: SHAPES["participation"]}, parameters=[idempotency.PARAMETER]
+        request=RegistrationSerializer,
+        responses={201: SHAPES["participation"]},
+        parameters=[idempotency.PARAMETER],
     )
     @idempotency.idempotent(_may_register)
     def post(self, request: Request, campaign: str) -> Response:
@@ -72,7 +84,9 @@ class ParticipationList(AnswerList[Participation]):
         serializer.is_valid(raise_exception=True)
         user, origin = cast(User, request.user), origin_of(request)
         with transaction.atomic():
-            made = register_team(campaign=found, **serializer.validated_data, user=user, origin=origin)
+            made = register_team(
+                campaign=found, **serializer.validated_data, user=user, origin=origin
+            )
             response = Response(participation_answer(made), status.HTTP_201_CREATED)
             idempotency.remember(request, lambda: response)
         return response
@@ -92,12 +106,18 @@ class ParticipationDetail(APIView):
         found = visible_participation(request, campaign, entrant)
         serializer = ParticipationChangeSerializer(data=request.data, partial=True)
         serializer.is_valid(raise_exception=True)
-        asked, user, origin = serializer.validated_data, cast(User, request.user), origin_of(request)
+        asked, user, origin = (
+            serializer.validated_data,
+            cast(User, request.user),
+            origin_of(request),
+        )
         names = {name: asked[name] for name in ("name", "affiliation") if name in asked}
         with transaction.atomic():
             rename(participation=found, changes=names, user=user, origin=origin)
             if "anonymous_until" in asked:
-                move_anonymity(participation=found, until=asked["anonymous_until"], user=user, origin=origin)
+                move_anonymity(
+                    participation=found, until=asked["anonymous_until"], user=user, origin=origin
+                )
             if "state" in asked and asked["state"] != found.state:
                 told = {"state": asked["state"], "reason": asked.get("reason", "")}
                 change_state(participation=found, user=user, origin=origin, **told)
@@ -115,13 +135,23 @@ class CampaignMemberList(AnswerList[CampaignMember]):
 
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         found = visible_participation(request, self.kwargs["campaign"], self.kwargs["entrant"])
-        own = Signature.objects.filter(participation=found, user=OuterRef("user")).order_by().values("user")
+        own = (
+            Signature.objects.filter(participation=found, user=OuterRef("user"))
+            .order_by()
+            .values("user")
+        )
         signed = Coalesce(Subquery(own.annotate(n=Count("pk")).values("n")), 0)
-        rows = found.members.select_related("user").annotate(signed=signed).order_by("joined_at", "pk")
+        rows = (
+            found.members.select_related("user").annotate(signed=signed).order_by("joined_at", "pk")
+        )
         page = self.paginate_queryset(rows) or []
-        return self.get_paginated_response([member_answer(one, cast(Any, one).signed) for one in page])
+        return self.get_paginated_response(
+            [member_answer(one, cast(Any, one).signed) for one in page]
+        )
 
-    @extend_schema(request=None, responses={201: SHAPES["member"]}, parameters=[idempotency.PARAMETER])
+    @extend_schema(
+        request=None, responses={201: SHAPES["member"]}, parameters=[idempotency.PARAMETER]
+    )
     @idempotency.one_act(takes_part)
     def post(self, request: Request, campaign: str, entrant: str) -> Response:
         found = visible_participation(request, campaign, entrant)
@@ -139,16 +169,22 @@ class CampaignMemberDetail(APIView):
     @extend_schema(
         responses={204: None},
         parameters=[
-            OpenApiParameter("reason", description="by organisers, of a member of a team with entries: required")
+            OpenApiParameter(
+                "reason", description="by organisers, of a member of a team with entries: required"
+            )
         ],
     )
     def delete(self, request: Request, campaign: str, entrant: str, participant: str) -> Response:
         found = visible_participation(request, campaign, entrant)
-        rows = found.members.select_related("user", "participation__campaign__team", "participation__team")
+        rows = found.members.select_related(
+            "user", "participation__campaign__team", "participation__team"
+        )
         member = rows.filter(user__username=participant).first()
         if member is None:
             raise Http404(f"{participant!r} does not take part in team {entrant}")
-        serializer = OptionalReasonSerializer(data={"reason": request.query_params.get("reason", "")})
+        serializer = OptionalReasonSerializer(
+            data={"reason": request.query_params.get("reason", "")}
+        )
         serializer.is_valid(raise_exception=True)
         reason, user = serializer.validated_data["reason"], cast(User, request.user)
         leave(member=member, user=user, reason=reason, origin=origin_of(request))
@@ -163,17 +199,26 @@ class ParticipationInvitationList(APIView):
     @extend_schema(request=ParticipationInvitationSerializer, responses={201: SHAPES["invitation"]})
     def post(self, request: Request, campaign: str, entrant: str) -> Response:
         found = visible_participation(request, campaign, entrant)
-        if not (is_staff(request.user) or Team.objects.led_by(request.user).filter(pk=found.team_id).exists()):
+        if not (
+            is_staff(request.user)
+            or Team.objects.led_by(request.user).filter(pk=found.team_id).exists()
+        ):
             raise NotAllowed(f"only owners of team {found.team} can invite people to it")
         serializer = ParticipationInvitationSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        name, by, origin = serializer.validated_data["username"], cast(User, request.user), origin_of(request)
+        name, by, origin = (
+            serializer.validated_data["username"],
+            cast(User, request.user),
+            origin_of(request),
+        )
         answer = ParticipationInvitation(
             campaign=campaign, team=entrant, username=name, url=None, key=None, expires_at=None
         )
         if name:
             role = Membership.Role.MEMBER
-            invite(team=found.team, username=name, role=role, by=by, participation=found, origin=origin)
+            invite(
+                team=found.team, username=name, role=role, by=by, participation=found, origin=origin
+            )
         else:
             link, code = create_link(team=found.team, by=by, participation=found, origin=origin)
             url = request.build_absolute_uri(f"{reverse('join-page')}?{urlencode({'code': code})}")

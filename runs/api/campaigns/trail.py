@@ -78,9 +78,14 @@ class CampaignTrail(AnswerList[AuditEvent]):
         return event_answer(event, self.subjects[event.object_type, event.object_id])
 
     @extend_schema(
-        responses={(200, "application/json"): shape(CampaignEvent), (200, "text/csv"): OpenApiTypes.STR},
+        responses={
+            (200, "application/json"): shape(CampaignEvent),
+            (200, "text/csv"): OpenApiTypes.STR,
+        },
         parameters=[
-            OpenApiParameter("phase", description="slug: of the phase, its entries, releases and snapshots"),
+            OpenApiParameter(
+                "phase", description="slug: of the phase, its entries, releases and snapshots"
+            ),
             OpenApiParameter("team", description="slug: of the team and its entries"),
             OpenApiParameter("format", enum=_FORMATS, description="default: json"),
         ],
@@ -88,7 +93,9 @@ class CampaignTrail(AnswerList[AuditEvent]):
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Any:
         asked = request.query_params.get("format", "json")
         if asked not in _FORMATS:
-            raise InvalidInput(f"format={asked[:40]}: use json or csv", code="bad_parameter", pointer="format")
+            raise InvalidInput(
+                f"format={asked[:40]}: use json or csv", code="bad_parameter", pointer="format"
+            )
         if asked == "json":
             return super().get(request, *args, **kwargs)
         rows = self.filter_queryset(self.get_queryset())

@@ -62,7 +62,9 @@ class _Step(Generic[Result]):
             return self._result
 
 
-def ahead(function: Callable[[Item], Result], items: Iterator[Item], threads: int) -> Iterator[Result]:
+def ahead(
+    function: Callable[[Item], Result], items: Iterator[Item], threads: int
+) -> Iterator[Result]:
     """Yield the results of a function that releases the interpreter's lock, in order, with some of them computed in
     advance.
 

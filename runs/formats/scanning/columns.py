@@ -45,7 +45,9 @@ CHECKED_RUN = replace(RUN, label=ABSENT, rank=ABSENT)
 QRELS = Layout(columns=4, topic=0, document=2, number=3, label=1, rank=ABSENT)
 # The longest kind of line; the reader tells the shorter one by its note FEW. No judged topic begins with #, so that
 # nothing is lost with a comment.
-KNOWN = Layout(columns=3, topic=0, document=1, number=2, label=1, rank=ABSENT, ambiguous_comments=False)
+KNOWN = Layout(
+    columns=3, topic=0, document=1, number=2, label=1, rank=ABSENT, ambiguous_comments=False
+)
 
 
 @frozen

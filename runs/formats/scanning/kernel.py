@@ -33,20 +33,26 @@ _SPACE, _LF, _DELETE = 32, 10, b"\x7f"
 _LARGE = 2 * 1024 * 1024
 
 
-def scan(content: bytes, size: int, layout: Layout, first_line: int, seed: int, limits: Limits) -> Columns:
+def scan(
+    content: bytes, size: int, layout: Layout, first_line: int, seed: int, limits: Limits
+) -> Columns:
     """Return the columns of whole lines, the first `size` bytes, with padding somewhere after them.
 
     Large parts of them are scanned at the same time, each into rows of its own.
     """
     data = np.frombuffer(content, np.uint8)
-    blanks = np.packbits(data[: len(data) - len(data) % _BLOCK] <= _SPACE, bitorder="little").view("<u8")
+    blanks = np.packbits(data[: len(data) - len(data) % _BLOCK] <= _SPACE, bitorder="little").view(
+        "<u8"
+    )
     parts, lines = large_parts(content, size)
     room, starts = sum(lines), [0, *accumulate(lines)]
     line, notes = np.empty(room, np.int32), np.empty(room, np.int32)
     spans, hashes = np.empty((room, 8), np.int32), np.empty(room, np.uint64)
     number, ranked = np.empty(room, np.float64), layout.rank != ABSENT
     rank = np.empty(room if ranked else 0, np.int64)
-    places = np.array([layout.topic, layout.document, layout.number, layout.label, layout.rank], np.uint64)
+    places = np.array(
+        [layout.topic, layout.document, layout.number, layout.label, layout.rank], np.uint64
+    )
     deletes = _DELETE in content
 
     def scan_part(part: int) -> int:
@@ -61,7 +67,15 @@ def scan(content: bytes, size: int, layout: Layout, first_line: int, seed: int, 
 
     found = list(ahead(scan_part, iter(range(len(parts))), len(parts)))
     # One number for all rows takes no memory.
-    columns = Columns(data, line, notes, spans, hashes, number, rank if ranked else np.broadcast_to(np.int64(-1), room))
+    columns = Columns(
+        data,
+        line,
+        notes,
+        spans,
+        hashes,
+        number,
+        rank if ranked else np.broadcast_to(np.int64(-1), room),
+    )
     return columns.take(slice(found[0])) if len(parts) == 1 else _joined(columns, starts, found)
 
 
@@ -84,7 +98,10 @@ def large_parts(content: bytes, size: int) -> tuple[list[tuple[int, int]], list[
 
 def _joined(columns: Columns, starts: list[int], found: list[int]) -> Columns:
     """Return the rows of parts that were scanned into rows of their own, of which `found` are used."""
-    if any(rows < end - start for rows, (start, end) in zip(found[:-1], pairwise(starts[:-1]), strict=True)):
+    if any(
+        rows < end - start
+        for rows, (start, end) in zip(found[:-1], pairwise(starts[:-1]), strict=True)
+    ):
         used = [np.arange(start, start + rows) for start, rows in zip(starts, found, strict=False)]
         columns = columns.take(np.concatenate(used))
     else:
@@ -113,7 +130,9 @@ def find_duplicates(columns: Columns, topic_starts: Ints) -> tuple[Ints, Ints]:
     while True:
         first, second = np.empty(room, np.int64), np.empty(room, np.int64)
         table = np.full(1 << bits, -1, np.int64)
-        found = _DUPLICATES(columns.data, columns.spans, columns.hashes, topic_starts, table, first, second)
+        found = _DUPLICATES(
+            columns.data, columns.spans, columns.hashes, topic_starts, table, first, second
+        )
         if found < 0:
             return find_duplicates_exactly(columns, topic_starts)
         if found <= room:

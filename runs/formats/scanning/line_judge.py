@@ -52,11 +52,22 @@ def line_judge(judgements: Judgements, scores: ScoreType, checked: bool) -> Line
         begin, end, topic_of, sizes, judged = topics[:count].T.copy()
         with np.errstate(over="ignore"):
             squares = np.add.reduceat(np.square(row_scores[:rows]), np.cumsum(sizes) - sizes)
-        ids = [content[start:stop] for start, stop in zip(begin.tolist(), end.tolist(), strict=True)]
+        ids = [
+            content[start:stop] for start, stop in zip(begin.tolist(), end.tolist(), strict=True)
+        ]
         # Copies, so that only what was found stays in memory.
         rank, judgement, tie_first, tie_size = found[:, :matched].copy()
         block = JudgedBlock(
-            ids, topic_of, sizes, judged, squares, rank, judgement, score[:matched].copy(), tie_first, tie_size
+            ids,
+            topic_of,
+            sizes,
+            judged,
+            squares,
+            rank,
+            judgement,
+            score[:matched].copy(),
+            tie_first,
+            tie_size,
         )
         return JudgedLines(block, first_line, rows, content[tag:tag_end], tied)
 
@@ -91,11 +102,24 @@ class _Tables:
         """Return the tables of some judgements; with `once` they are not whole if a topic has a hash twice."""
         text = b"".join(judgements.topic_ids)
         topic_ends = np.cumsum([0, *map(len, judgements.topic_ids)], dtype=np.int32)
-        topic_data, topic_starts, topic_ends = np.frombuffer(text, np.uint8), topic_ends[:-1], topic_ends[1:]
+        topic_data, topic_starts, topic_ends = (
+            np.frombuffer(text, np.uint8),
+            topic_ends[:-1],
+            topic_ends[1:],
+        )
         hashes = hash_spans(topic_data, topic_starts, topic_ends, judgements.seed)
         topics, _, _ = _filled(np.array([0, len(hashes)]), hashes, once=False)
         documents, places, whole = _filled(judgements.topic_starts, judgements.doc_hashes, once)
-        return cls(topics, topic_data, topic_starts, topic_ends, documents, places, *judgements.short_spans, whole)
+        return cls(
+            topics,
+            topic_data,
+            topic_starts,
+            topic_ends,
+            documents,
+            places,
+            *judgements.short_spans,
+            whole,
+        )
 
 
 def _filled(starts: Ints, hashes: Hashes, once: bool) -> tuple[Hashes, Hashes, bool]:

@@ -106,7 +106,10 @@ class PieceReader:
             yield self._rows(columns)
 
     def read_usual(
-        self, stream: Reader, take: Callable[[bytes, int, int, Limits], T | None], whole: bool = False
+        self,
+        stream: Reader,
+        take: Callable[[bytes, int, int, Limits], T | None],
+        whole: bool = False,
     ) -> Iterator[Columns | T]:
         """Yield the same, but what `take` returns of a piece instead of its rows: it takes bytes, how many of them are
         whole topics, their first line and the limits, and returns None where the lines are not usual."""
@@ -186,7 +189,9 @@ class PieceReader:
         # Numbers of more digits than the scan reads.
         if columns.noted(SLOW_NUMBER):
             slow = np.flatnonzero(columns.notes & SLOW_NUMBER != 0)
-            columns.number[slow] = read_floats(columns.data, columns.spans[slow, 4], columns.spans[slow, 5])
+            columns.number[slow] = read_floats(
+                columns.data, columns.spans[slow, 4], columns.spans[slow, 5]
+            )
         return columns
 
     def _note_comments(self, columns: Columns) -> None:
@@ -220,7 +225,11 @@ class PieceReader:
         notes = columns.notes
         controls = notes & CONTROL != 0
         self._add_explained(
-            columns, controls, "control_character", "a control character inside a column", _which_control
+            columns,
+            controls,
+            "control_character",
+            "a control character inside a column",
+            _which_control,
         )
         long_line = f"the line has more than {self.limits.line_length:,} bytes"
         self.add(columns.line[notes & LONG_LINE != 0], "line_too_long", long_line)
@@ -230,11 +239,18 @@ class PieceReader:
         return good
 
     def _add_explained(
-        self, columns: Columns, rows: Flags, code: str, message: str, explain: Callable[[bytes], str]
+        self,
+        columns: Columns,
+        rows: Flags,
+        code: str,
+        message: str,
+        explain: Callable[[bytes], str],
     ) -> None:
         """Add a problem for each of the rows, with the cause that their bytes show."""
         for row in np.flatnonzero(rows)[:PROBLEMS_SHOWN].tolist():
-            self.report.problem(int(columns.line[row]), code, message + explain(_line_at(columns, row)))
+            self.report.problem(
+                int(columns.line[row]), code, message + explain(_line_at(columns, row))
+            )
         self.count_rest(code, int(np.count_nonzero(rows)))
 
     def add_numbers(self, columns: Columns, rows: Ints, number: str, code: str) -> None:
@@ -299,7 +315,9 @@ def topics_together(columns: Columns) -> Iterator[Columns]:
 def numbered(columns: Columns, column: int) -> Ints:
     """Return for each row the number of its topic or label, in order of first appearance."""
     starts = _starts(columns, column)
-    return np.repeat(_numbers(columns, column, starts), np.diff(np.append(starts, len(columns.line))))
+    return np.repeat(
+        _numbers(columns, column, starts), np.diff(np.append(starts, len(columns.line)))
+    )
 
 
 def _starts(columns: Columns, column: int) -> Ints:

@@ -13,7 +13,17 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from metrics.engine.ranking import FINISH, MULTIPLIER, WORD, Bytes, Flags, Floats, Hashes, Ints, Positions
+from metrics.engine.ranking import (
+    FINISH,
+    MULTIPLIER,
+    WORD,
+    Bytes,
+    Flags,
+    Floats,
+    Hashes,
+    Ints,
+    Positions,
+)
 from metrics.engine.records import frozen
 from runs.formats.limits import Limits
 from runs.formats.scanning.columns import Columns, Layout, find_duplicates_exactly, read_floats
@@ -44,14 +54,19 @@ _DIGITS = 19
 _LF, _CR, _HASH_SIGN, _PLUS, _MINUS, _POINT, _ZERO = 10, 13, 35, 43, 45, 46, 48
 # The kind of a byte: a part of a column, the space after it, or a byte that is refused.
 _PART, _SPACE, _CONTROL = range(3)
-_KIND = bytes(_SPACE if byte in b"\t\n " else _CONTROL if byte < 32 or byte == 127 else _PART for byte in range(256))
+_KIND = bytes(
+    _SPACE if byte in b"\t\n " else _CONTROL if byte < 32 or byte == 127 else _PART
+    for byte in range(256)
+)
 # Longer numbers are read one by one, and so are texts with more than a sign, digits and a point.
 _WIDE_NUMBER = 32
 _BLANKS = re.compile(rb"[ \t]")
 _NUMBER = re.compile(rb"([+-]?)([0-9]*+)(?:(\.)([0-9]*+))?([eE][+-]?[0-9]++)?")
 
 
-def scan(content: bytes, size: int, layout: Layout, first_line: int, seed: int, limits: Limits) -> Columns:
+def scan(
+    content: bytes, size: int, layout: Layout, first_line: int, seed: int, limits: Limits
+) -> Columns:
     """Return the columns of whole lines, the first `size` bytes."""
     lines = _Lines.of(content[:size] + b"\n" * WORD, layout.columns)
     starts, ends = lines.columns()
@@ -61,7 +76,9 @@ def scan(content: bytes, size: int, layout: Layout, first_line: int, seed: int, 
             spans[:, 2 * place], spans[:, 2 * place + 1] = starts[:, column], ends[:, column]
     number, notes = _numbers(lines.data, spans[:, 4], spans[:, 5])
     notes |= lines.notes(limits)
-    long_id = (spans[:, 1] - spans[:, 0] > limits.id_length) | (spans[:, 3] - spans[:, 2] > limits.id_length)
+    long_id = (spans[:, 1] - spans[:, 0] > limits.id_length) | (
+        spans[:, 3] - spans[:, 2] > limits.id_length
+    )
     notes[long_id] |= LONG_ID
     rank = np.full(len(notes), -1, np.int64)
     if layout.rank != ABSENT:
@@ -70,7 +87,9 @@ def scan(content: bytes, size: int, layout: Layout, first_line: int, seed: int, 
         rank[whole] = values[whole].astype(np.int64)
         notes[~whole] |= NO_RANK
     hashes = np.empty(len(notes), np.uint64)
-    columns = Columns(lines.data, (lines.line + first_line).astype(np.int32), notes, spans, hashes, number, rank)
+    columns = Columns(
+        lines.data, (lines.line + first_line).astype(np.int32), notes, spans, hashes, number, rank
+    )
     words = np.ndarray(len(columns.data) - WORD + 1, "<u8", columns.data, strides=(1,))
     notes[_changes(words, spans[:, 0], spans[:, 1])] |= NEW_TOPIC
     notes[_changes(words, spans[:, 6], spans[:, 7])] |= NEW_LABEL
@@ -98,7 +117,10 @@ class _Lines:
 
     @classmethod
     def of(cls, padded: bytes, wanted: int) -> Self:
-        data, kinds = np.frombuffer(padded, np.uint8), np.frombuffer(bytearray(padded).translate(_KIND), np.uint8)
+        data, kinds = (
+            np.frombuffer(padded, np.uint8),
+            np.frombuffer(bytearray(padded).translate(_KIND), np.uint8),
+        )
         if b"\r\n" in padded:
             returns = np.flatnonzero(data == _CR)
             kinds[returns[data[returns + 1] == _LF]] = _SPACE
@@ -220,7 +242,9 @@ def find_duplicates(columns: Columns, topic_starts: Ints) -> tuple[Ints, Ints]:
     """Return rows that repeat a document of their topic, in order: the document's first row, and the row that repeats
     it."""
     sizes = np.diff(topic_starts)
-    keys = columns.hashes ^ np.repeat(np.arange(1, len(sizes) + 1).astype(np.uint64) * _TOPIC_MIX, sizes)
+    keys = columns.hashes ^ np.repeat(
+        np.arange(1, len(sizes) + 1).astype(np.uint64) * _TOPIC_MIX, sizes
+    )
     keys.sort()
     if not (keys[1:] == keys[:-1]).any():
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -233,7 +257,9 @@ def last_topic(content: bytes, size: int) -> int:
     line_end = end = content.rfind(b"\n", 0, size) + 1
     while line_end:
         line = content.rfind(b"\n", 0, line_end - 1) + 1
-        first = _BLANKS.split(content[line:line_end].lstrip(b" \t").removesuffix(b"\n").removesuffix(b"\r"), 1)[0]
+        first = _BLANKS.split(
+            content[line:line_end].lstrip(b" \t").removesuffix(b"\n").removesuffix(b"\r"), 1
+        )[0]
         if first and not first.startswith(b"#"):
             if topic and first != topic:
                 return begin

@@ -22,7 +22,10 @@ PLAIN_BYTES = 32 * 1024 * 1024
 # Names instead of modules, so that using one does not load the other.
 _KERNEL, _PLAIN = "runs.formats.scanning.kernel", "runs.formats.scanning.plain_scan"
 _COMPILED_SEARCH = "metrics.engine.search"
-_LINE_JUDGE, _JUDGEMENT_LINES = "runs.formats.scanning.line_judge", "runs.formats.scanning.judgement_lines"
+_LINE_JUDGE, _JUDGEMENT_LINES = (
+    "runs.formats.scanning.line_judge",
+    "runs.formats.scanning.judgement_lines",
+)
 # Every line then ends in a newline, and the last columns may be read many bytes at a time.
 PADDING = b"\n" * 128
 _chosen = ContextVar("scan", default=_KERNEL)
@@ -42,7 +45,9 @@ def plain_for(size: int) -> Iterator[None]:
         _chosen.reset(token)
 
 
-def scan(content: bytes, size: int, layout: Layout, first_line: int, seed: int, limits: Limits) -> Columns:
+def scan(
+    content: bytes, size: int, layout: Layout, first_line: int, seed: int, limits: Limits
+) -> Columns:
     """Return the columns of whole lines: the first `size` bytes. `first_line` is the 1-based number of the first of
     them.
 
@@ -70,11 +75,15 @@ def last_topic(content: bytes, size: int) -> int:
 
 def search_beside() -> Search:
     """Return the search of judgements that belongs to the scan: both compiled, or both plain."""
-    compiled: Search = import_module(_COMPILED_SEARCH).search_compiled if _chosen.get() == _KERNEL else search
+    compiled: Search = (
+        import_module(_COMPILED_SEARCH).search_compiled if _chosen.get() == _KERNEL else search
+    )
     return compiled
 
 
-def judge_beside(judgements: Judgements, scores: ScoreType, checked: bool = False) -> LineJudge | None:
+def judge_beside(
+    judgements: Judgements, scores: ScoreType, checked: bool = False
+) -> LineJudge | None:
     """Return what judges lines while it scans them, or None beside the plain scan; `checked` lines were found to be
     right before."""
     if _chosen.get() != _KERNEL:

@@ -22,7 +22,14 @@ from runs.errors import PROBLEMS_SHOWN, FileReport, FileTooLarge
 from runs.formats.limits import Limits
 from runs.formats.scanning.columns import DOCUMENT, LABEL, TOPIC, Columns, Layout
 from runs.formats.scanning.notes import NEW_TOPIC
-from runs.formats.scanning.pieces import Opener, PieceReader, ensure_grouped, group_by_topic, keep_rows, topic_segments
+from runs.formats.scanning.pieces import (
+    Opener,
+    PieceReader,
+    ensure_grouped,
+    group_by_topic,
+    keep_rows,
+    topic_segments,
+)
 from runs.formats.scanning.scan import find_duplicates
 from runs.formats.sessions.listing import MAX_RANK
 
@@ -39,14 +46,21 @@ def read(
 
     Raises TopicsInterleaved where the lines of a session do not follow each other and `grouped` said that they do.
     """
-    reader, seen, queries, documents = PieceReader(SESSIONS, limits, seed, report), set[bytes](), 0, 0
+    reader, seen, queries, documents = (
+        PieceReader(SESSIONS, limits, seed, report),
+        set[bytes](),
+        0,
+        0,
+    )
     for columns in reader.read(open_sessions(), whole=not grouped):
         columns = keep_rows(columns, _good(reader, columns))
         columns = columns if grouped else group_by_topic(columns)
         if len(columns.line):
             ensure_grouped(topic_segments(columns)[0], seen)
             if len(seen) > limits.sessions:
-                raise FileTooLarge(f"more than {limits.sessions:,} sessions", code="too_many_sessions")
+                raise FileTooLarge(
+                    f"more than {limits.sessions:,} sessions", code="too_many_sessions"
+                )
             piece = _Piece.of(reader, columns)
             queries += int(piece.query_starts[-1])
             # A line may stand for a thousand queries.
@@ -54,7 +68,9 @@ def read(
                 raise FileTooLarge(f"more than {limits.queries:,} queries", code="too_many_queries")
             documents += len(piece.query)
             if documents > limits.session_documents:
-                raise FileTooLarge(f"more than {limits.session_documents:,} documents", code="too_many_documents")
+                raise FileTooLarge(
+                    f"more than {limits.session_documents:,} documents", code="too_many_documents"
+                )
             yield piece.block()
 
 
@@ -62,12 +78,18 @@ def _good(reader: PieceReader, columns: Columns) -> Flags:
     """Return which rows are good; what is wrong with the others is reported."""
     good: Flags = reader.check_rows(columns, _SCORE, "bad_score")
     marker = _is_marker(columns)
-    bad_rank = good & ((columns.rank < 0) | (columns.rank > MAX_RANK) | ((columns.rank == 0) & ~marker))
+    bad_rank = good & (
+        (columns.rank < 0) | (columns.rank > MAX_RANK) | ((columns.rank == 0) & ~marker)
+    )
     say = "the rank must be a whole number from 1 on; 0 stands with document - for a query that returned nothing"
     reader.add(columns.line[bad_rank], "bad_rank", say)
     most = reader.limits.queries_per_session
     bad_number = good & (_numbers(columns, most) == 0)
-    reader.add(columns.line[bad_number], "bad_query_number", f"the query must be a whole number from 1 to {most:,}")
+    reader.add(
+        columns.line[bad_number],
+        "bad_query_number",
+        f"the query must be a whole number from 1 to {most:,}",
+    )
     good &= ~bad_rank & ~bad_number
     return good
 
@@ -86,7 +108,10 @@ def _numbers(columns: Columns, most: int) -> Ints:
     new[1:] = ~spans_equal(columns.data, starts[1:], ends[1:], columns.data, starts[:-1], ends[:-1])
     rows = np.flatnonzero(new)
     texts = (columns.text(row, LABEL) for row in rows.tolist())
-    read = [int(text) if text.isdigit() and len(text) <= 9 and int(text) <= most else 0 for text in texts]
+    read = [
+        int(text) if text.isdigit() and len(text) <= 9 and int(text) <= most else 0
+        for text in texts
+    ]
     return np.repeat(np.array(read, np.int64), np.diff(np.append(rows, len(starts))))
 
 
@@ -112,7 +137,9 @@ class _Piece:
         query_starts = np.append(0, np.cumsum(np.maximum.reduceat(number, starts)))
         query = query_starts[session] + number - 1
         rows = np.flatnonzero(~_is_marker(columns))
-        if (np.diff(query[rows]) < 0).any() or (np.diff(columns.rank[rows])[np.diff(query[rows]) == 0] <= 0).any():
+        if (np.diff(query[rows]) < 0).any() or (
+            np.diff(columns.rank[rows])[np.diff(query[rows]) == 0] <= 0
+        ).any():
             rows = rows[np.lexsort((columns.rank[rows], query[rows]))]
         return cls(reader, columns.take(rows), query[rows], names, query_starts)
 
@@ -140,12 +167,18 @@ class _Piece:
             message = f"more than {limits.documents_per_query:,} documents for a query"
             raise FileTooLarge(message, code="too_many_documents")
         same = (np.diff(self.query) == 0) & (np.diff(columns.rank) == 0)
-        reader.add(columns.line[1:][same], "bad_rank", "the rank is given to two documents of the query")
+        reader.add(
+            columns.line[1:][same], "bad_rank", "the rank is given to two documents of the query"
+        )
         first, second = find_duplicates(columns, document_starts)
-        for earlier, row in zip(first[:PROBLEMS_SHOWN].tolist(), second[:PROBLEMS_SHOWN].tolist(), strict=True):
+        for earlier, row in zip(
+            first[:PROBLEMS_SHOWN].tolist(), second[:PROBLEMS_SHOWN].tolist(), strict=True
+        ):
             shown = columns.text(row, DOCUMENT)[:100].decode(errors="replace")
             say = f"document {shown!r} is listed twice for one query, first in line"
-            reader.report.problem(int(columns.line[row]), "duplicate_document", f"{say} {columns.line[earlier]}")
+            reader.report.problem(
+                int(columns.line[row]), "duplicate_document", f"{say} {columns.line[earlier]}"
+            )
         reader.count_rest("duplicate_document", len(second))
         empty = int(np.count_nonzero(counts == 0))
         if empty:
@@ -159,7 +192,9 @@ def _names(reader: PieceReader, columns: Columns, starts: Ints, session: Ints) -
     ends = newlines[np.searchsorted(newlines, begins)]
     first = starts[session]
     same = spans_equal(columns.data, begins, ends, columns.data, begins[first], ends[first])
-    fields = {row: columns.data[begins[row] : ends[row]].tobytes().split() for row in starts.tolist()}
+    fields = {
+        row: columns.data[begins[row] : ends[row]].tobytes().split() for row in starts.tolist()
+    }
     for row in np.flatnonzero(~same).tolist():
         # Only the white space may differ.
         if columns.data[begins[row] : ends[row]].tobytes().split() != fields[int(first[row])]:
@@ -167,9 +202,15 @@ def _names(reader: PieceReader, columns: Columns, starts: Ints, session: Ints) -
             reader.report.problem(int(columns.line[row]), "mixed_session", say)
             reader.report.stop_when_full(int(columns.line[row]))
     more = np.array([row for row in starts.tolist() if len(fields[row]) > len(_NAMES)], np.int64)
-    reader.add(columns.line[more], "extra_columns", "columns after the first 8 are ignored", warn=True)
-    return [_session(columns.text(row, TOPIC), *fields[row][: len(_NAMES)]) for row in starts.tolist()]
+    reader.add(
+        columns.line[more], "extra_columns", "columns after the first 8 are ignored", warn=True
+    )
+    return [
+        _session(columns.text(row, TOPIC), *fields[row][: len(_NAMES)]) for row in starts.tolist()
+    ]
 
 
-def _session(session_id: bytes, system: bytes = b"", topic_id: bytes = b"", searcher: bytes = b"") -> Session:
+def _session(
+    session_id: bytes, system: bytes = b"", topic_id: bytes = b"", searcher: bytes = b""
+) -> Session:
     return Session(session_id, topic_id or session_id, searcher, system)

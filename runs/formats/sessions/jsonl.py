@@ -59,7 +59,9 @@ def read(
     yield from found.take(rest=True)
 
 
-def read_one(open_sessions: Opener, place: int, report: FileReport, limits: Limits) -> Iterator[SessionBlock]:
+def read_one(
+    open_sessions: Opener, place: int, report: FileReport, limits: Limits
+) -> Iterator[SessionBlock]:
     """Yield the session at a place, from 0, of a file that was checked before: the lines above it are not parsed."""
     found = SessionList(report, limits, 0)
     for line, content in _lines(open_sessions(), report, limits):
@@ -134,7 +136,9 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return record
 
 
-_DECODER = json.JSONDecoder(parse_int=_whole_number, parse_constant=_refuse, object_pairs_hook=_unique)
+_DECODER = json.JSONDecoder(
+    parse_int=_whole_number, parse_constant=_refuse, object_pairs_hook=_unique
+)
 
 
 def _session(line: int, record: dict[str, Any], report: FileReport) -> SessionText:
@@ -164,11 +168,17 @@ def _session(line: int, record: dict[str, Any], report: FileReport) -> SessionTe
 def _attributes(value: object) -> dict[str, float | str]:
     """Return what is known of a searcher; an attribute that is null is not known."""
     if not isinstance(value, dict):
-        raise _Refused("bad_attributes", "`searcher_attributes` must be an object of numbers and strings")
+        raise _Refused(
+            "bad_attributes", "`searcher_attributes` must be an object of numbers and strings"
+        )
     known = {name: one for name, one in value.items() if one is not None}
     for name, one in known.items():
-        if not isinstance(one, str) and (type(one) not in (int, float) or not abs(one) < _MAX_NUMBER):
-            raise _Refused("bad_attributes", f"attribute {name[:100]!r} must be a number or a string")
+        if not isinstance(one, str) and (
+            type(one) not in (int, float) or not abs(one) < _MAX_NUMBER
+        ):
+            raise _Refused(
+                "bad_attributes", f"attribute {name[:100]!r} must be a number or a string"
+            )
     return known
 
 
@@ -192,7 +202,9 @@ def _query(line: int, record: object, report: FileReport) -> QueryText:
                 raise _Refused("bad_value", f"`{key}` must be {meaning}")
             setattr(query, key, value)
     if not isinstance(record.get("documents"), list):
-        raise _Refused("bad_value", "`documents` must be a list of document ids, empty where nothing was found")
+        raise _Refused(
+            "bad_value", "`documents` must be a list of document ids, empty where nothing was found"
+        )
     return query
 
 
@@ -208,13 +220,22 @@ def _levels(value: object) -> bool:
 _STRINGS = "a list of document ids, each a string"
 _QUERY: dict[str, tuple[Callable[[Any], bool], str]] = {
     "text": (lambda value: isinstance(value, str), "a string"),
-    "time": (lambda value: type(value) in (int, float) and abs(value) < 1e15, "a number of seconds"),
+    "time": (
+        lambda value: type(value) in (int, float) and abs(value) < 1e15,
+        "a number of seconds",
+    ),
     "documents": (lambda value: _only(value, str), _STRINGS),
     "ranks": (lambda value: _only(value, int), "a list of whole numbers"),
-    "scores": (lambda value: _only(value, int, float) and all(abs(v) < 1e300 for v in value), "a list of numbers"),
+    "scores": (
+        lambda value: _only(value, int, float) and all(abs(v) < 1e300 for v in value),
+        "a list of numbers",
+    ),
     "clicked": (lambda value: _only(value, str), _STRINGS),
     "judged": (_levels, "an object of levels, whole numbers, by document id"),
-    "scanned": (lambda value: type(value) is int and 0 <= value < 10**9, "a number of documents, 0 or above"),
+    "scanned": (
+        lambda value: type(value) is int and 0 <= value < 10**9,
+        "a number of documents, 0 or above",
+    ),
 }
 
 

@@ -94,30 +94,47 @@ class SessionList:
     def check_queries(self, queries: int) -> None:
         """FileTooLarge for more queries than a session, or all of them together, may have."""
         limits = self.limits
-        _check_count(queries, limits.queries_per_session, "queries in a session", "too_many_queries")
+        _check_count(
+            queries, limits.queries_per_session, "queries in a session", "too_many_queries"
+        )
         _check_count(queries + self._queries, limits.queries, "queries", "too_many_queries")
 
     def check_documents(self, documents: int) -> None:
         """FileTooLarge for more documents than a query may have."""
-        _check_count(documents, self.limits.documents_per_query, "documents for a query", "too_many_documents")
+        _check_count(
+            documents,
+            self.limits.documents_per_query,
+            "documents for a query",
+            "too_many_documents",
+        )
 
     def _check_size(self, session: SessionText) -> None:
         _check_count(len(self._lines) + 1, self.limits.sessions, "sessions", "too_many_sessions")
         self.check_queries(len(session.queries))
         # Each as long as a line of a run; none has more clicks or judgements than documents could be listed.
-        sizes = [len(ids) for query in session.queries for ids in (query.documents, query.clicked, query.judged)]
+        sizes = [
+            len(ids)
+            for query in session.queries
+            for ids in (query.documents, query.clicked, query.judged)
+        ]
         sizes.append(len(session.known))
         self.check_documents(max(sizes, default=0))
         self._documents += sum(sizes)
         most = self.limits.session_documents
-        _check_count(self._documents, most, "documents, clicks and judgements", "too_many_documents")
+        _check_count(
+            self._documents, most, "documents, clicks and judgements", "too_many_documents"
+        )
 
     def _wrong_with(self, session: SessionText) -> Iterator[tuple[int, str, str]]:
         line, name = session.line, session.session_id
         if not name:
             yield line, "missing_session_id", "the session has no id"
         elif name in self._lines:
-            yield line, "duplicate_session", f"session {_show(name)} is already in line {self._lines[name]}"
+            yield (
+                line,
+                "duplicate_session",
+                f"session {_show(name)} is already in line {self._lines[name]}",
+            )
         self._lines.setdefault(name, line)
         if not session.queries:
             yield line, "no_queries", f"session {_show(name)} has no query"
@@ -130,13 +147,18 @@ class SessionList:
             if wrong := _wrong_with_id(text, self.limits.id_length):
                 yield line, code, f"{what} {_show(text)} has {wrong}"
         if session.attributes:
-            yield from ((line, "bad_attributes", message) for message in _wrong_with_attributes(session))
+            yield from (
+                (line, "bad_attributes", message) for message in _wrong_with_attributes(session)
+            )
         for code, message in _bad_documents(session.known, self.limits.id_length):
             yield line, code, message
         if len(set(session.known)) < len(session.known):
             yield line, "duplicate_document", "a known document is listed twice"
         for query in session.queries:
-            yield from ((query.line, *problem) for problem in _wrong_with_query(query, self.limits.id_length))
+            yield from (
+                (query.line, *problem)
+                for problem in _wrong_with_query(query, self.limits.id_length)
+            )
 
     def _warn(self, query: QueryText) -> None:
         listed = set(query.documents) if query.clicked else set()
@@ -151,15 +173,23 @@ class SessionList:
         queries = [query for session in held for query in session.queries]
         documents = [doc for query in queries for doc in query.documents]
         data, starts, ends = _spans(documents)
-        ranks = [np.arange(1, len(query.documents) + 1) if query.ranks is None else query.ranks for query in queries]
-        scores = [np.full(len(query.documents), np.nan) if query.scores is None else query.scores for query in queries]
+        ranks = [
+            np.arange(1, len(query.documents) + 1) if query.ranks is None else query.ranks
+            for query in queries
+        ]
+        scores = [
+            np.full(len(query.documents), np.nan) if query.scores is None else query.scores
+            for query in queries
+        ]
         return SessionBlock(
             sessions=[_session(session) for session in held],
             queries=[_query(query) for query in queries],
             query_starts=_starts([len(session.queries) for session in held]),
             document_starts=_starts([len(query.documents) for query in queries]),
             scanned=np.array([query.scanned for query in queries], np.int64),
-            ranks=np.concatenate([np.zeros(0, np.int64), *(np.array(part, np.int64) for part in ranks)]),
+            ranks=np.concatenate(
+                [np.zeros(0, np.int64), *(np.array(part, np.int64) for part in ranks)]
+            ),
             scores=np.concatenate([np.zeros(0), *(np.array(part, np.float64) for part in scores)]),
             data=data,
             doc_starts=starts,
@@ -192,13 +222,17 @@ def _check_count(found: int, most: int, what: str, code: str) -> None:
 
 def _size(query: QueryText) -> int:
     """About how many characters a query holds."""
-    return len(query.text) + sum(sum(map(len, ids)) for ids in (query.documents, query.clicked, query.judged))
+    return len(query.text) + sum(
+        sum(map(len, ids)) for ids in (query.documents, query.clicked, query.judged)
+    )
 
 
 def _wrong_with_id(text: str, most: int) -> str | None:
     if _NOT_IN_ID.search(text):
         return "white space, a control character or half a surrogate pair"
-    return f"more than {most:,} bytes" if len(text) * 4 > most and len(text.encode()) > most else None
+    return (
+        f"more than {most:,} bytes" if len(text) * 4 > most and len(text.encode()) > most else None
+    )
 
 
 def _wrong_with_attributes(session: SessionText) -> Iterator[str]:
@@ -208,7 +242,9 @@ def _wrong_with_attributes(session: SessionText) -> Iterator[str]:
         yield f"a searcher has more than {MAX_ATTRIBUTES} attributes"
     for name, value in session.attributes.items():
         texts = [name, *([value] if isinstance(value, str) else [])]
-        if not all(texts) or any(len(text) > MAX_ATTRIBUTE or _NOT_IN_TEXT.search(text) for text in texts):
+        if not all(texts) or any(
+            len(text) > MAX_ATTRIBUTE or _NOT_IN_TEXT.search(text) for text in texts
+        ):
             yield f"attribute {_show(name)} is empty, longer than {MAX_ATTRIBUTE} characters or has a control character"
 
 
@@ -217,9 +253,16 @@ def _wrong_with_query(query: QueryText, id_length: int) -> Iterator[tuple[str, s
     if len(query.text) > MAX_TEXT:
         yield "text_too_long", f"the query has more than {MAX_TEXT:,} characters"
     if found := _NOT_IN_TEXT.search(query.text):
-        yield "control_character", f"the query has {found[0]!r}, a control character or half a surrogate pair"
+        yield (
+            "control_character",
+            f"the query has {found[0]!r}, a control character or half a surrogate pair",
+        )
     # One look at all ids; which one is wrong is asked only where one is.
-    if "" in documents or _NOT_IN_ID.search("".join(documents)) or max(map(len, documents), default=0) * 4 > id_length:
+    if (
+        "" in documents
+        or _NOT_IN_ID.search("".join(documents))
+        or max(map(len, documents), default=0) * 4 > id_length
+    ):
         yield from _bad_documents(documents, id_length)
     if query.judged:
         yield from _bad_documents(list(query.judged), id_length)
@@ -247,8 +290,13 @@ def _wrong_numbers(query: QueryText) -> Iterator[tuple[str, str]]:
     if ranks is not None:
         ascending = all(one < other for one, other in zip([0, *ranks], ranks, strict=False))
         if len(ranks) != len(documents) or not ascending or max(ranks, default=0) > MAX_RANK:
-            yield "bad_rank", "ranks are as many whole numbers as documents, from 1 on, each larger than the one before"
-    if scores is not None and (len(scores) != len(documents) or not all(map(math.isfinite, scores))):
+            yield (
+                "bad_rank",
+                "ranks are as many whole numbers as documents, from 1 on, each larger than the one before",
+            )
+    if scores is not None and (
+        len(scores) != len(documents) or not all(map(math.isfinite, scores))
+    ):
         yield "bad_score", "scores are as many finite numbers as documents"
     if any(abs(level) > MAX_LEVEL for level in query.judged.values()):
         yield "bad_level", f"a level is a whole number from -{MAX_LEVEL} to {MAX_LEVEL}"
@@ -257,14 +305,23 @@ def _wrong_numbers(query: QueryText) -> Iterator[tuple[str, str]]:
 def _session(session: SessionText) -> Session:
     name = session.session_id.encode()
     # JSON writes tabs and line ends as escapes.
-    told = json.dumps(session.attributes, ensure_ascii=False, separators=(",", ":")) if session.attributes else ""
+    told = (
+        json.dumps(session.attributes, ensure_ascii=False, separators=(",", ":"))
+        if session.attributes
+        else ""
+    )
     named = (session.topic_id.encode() or name, session.searcher.encode(), session.system.encode())
     return Session(name, *named, told.encode())
 
 
 def _query(query: QueryText) -> Query:
     clicked = tuple(doc.encode() for doc in query.clicked)
-    return Query(query.text, query.time, clicked, {doc.encode(): level for doc, level in query.judged.items()})
+    return Query(
+        query.text,
+        query.time,
+        clicked,
+        {doc.encode(): level for doc, level in query.judged.items()},
+    )
 
 
 def _starts(sizes: list[int]) -> Ints:

@@ -23,7 +23,9 @@ _LINE = re.compile(rb"^[ \t]*([^\s#]\S*)[ \t]+([1-9][0-9]{0,8})[ \t]", re.MULTIL
 _OTHER = re.compile(rb"^(?![ \t]*(?:#|\r?$|\S+[ \t]+[1-9][0-9]{0,8}[ \t])).+$", re.MULTILINE)
 
 
-def read_session_qrels(open_qrels: Opener, *, limits: Limits = DEFAULT_LIMITS, seed: int = 0) -> QrelsSummary:
+def read_session_qrels(
+    open_qrels: Opener, *, limits: Limits = DEFAULT_LIMITS, seed: int = 0
+) -> QrelsSummary:
     """Return the judgements of a file whose second column is the number of a query, with a report as that of
     `read_qrels`."""
     content = _whole(open_qrels, limits).removeprefix(b"\xef\xbb\xbf")
@@ -62,6 +64,8 @@ def _whole(open_qrels: Opener, limits: Limits) -> bytes:
     for piece in iter(lambda: stream.read(_PIECE), b""):
         size += len(piece)
         if size > limits.bytes_at_once:
-            raise FileTooLarge(f"more than {limits.bytes_at_once:,} bytes of judgements", code="too_large_at_once")
+            raise FileTooLarge(
+                f"more than {limits.bytes_at_once:,} bytes of judgements", code="too_large_at_once"
+            )
         parts.append(piece)
     return b"".join(parts)

@@ -46,7 +46,11 @@ class SessionsSummary:
 
 
 def check_sessions(
-    open_sessions: Opener, *, format: str | None = None, limits: Limits = DEFAULT_LIMITS, seed: int = 0
+    open_sessions: Opener,
+    *,
+    format: str | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+    seed: int = 0,
 ) -> SessionsSummary:
     """Read a session file to its end and report everything wrong or odd; `summary.report.check()` raises InvalidFile.
 
@@ -73,7 +77,12 @@ def use_sessions(
 
 
 def read_sessions(
-    open_sessions: Opener, *, format: str, grouped: bool = True, limits: Limits = DEFAULT_LIMITS, seed: int = 0
+    open_sessions: Opener,
+    *,
+    format: str,
+    grouped: bool = True,
+    limits: Limits = DEFAULT_LIMITS,
+    seed: int = 0,
 ) -> Iterator[SessionBlock]:
     """Yield the blocks of a session file that was checked before; InvalidFile where it is not sound after all."""
     report = FileReport()
@@ -84,7 +93,12 @@ def read_sessions(
 
 
 def read_session_at(
-    open_sessions: Opener, place: int, *, format: str, grouped: bool = True, limits: Limits = DEFAULT_LIMITS
+    open_sessions: Opener,
+    place: int,
+    *,
+    format: str,
+    grouped: bool = True,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> tuple[SessionBlock, int] | None:
     """Return a block with the session at a place, from 0, of a file that was checked before, and which of the block's
     sessions it is. No more is read than that needs."""
@@ -125,13 +139,19 @@ def _use(
     grouped: bool,
 ) -> tuple[SessionsSummary, T]:
     summary = SessionsSummary(FileReport(), name, grouped=grouped)
-    used = use(_noted(FORMATS[name](open_sessions, summary.report, limits, seed, grouped), summary, limits))
+    used = use(
+        _noted(FORMATS[name](open_sessions, summary.report, limits, seed, grouped), summary, limits)
+    )
     if not summary.sessions and not summary.report.problems:
-        summary.report.problem(0, "empty_sessions", f"the file contains no sessions (read as {name})")
+        summary.report.problem(
+            0, "empty_sessions", f"the file contains no sessions (read as {name})"
+        )
     return summary, used
 
 
-def _noted(blocks: Iterator[SessionBlock], summary: SessionsSummary, limits: Limits) -> Iterator[SessionBlock]:
+def _noted(
+    blocks: Iterator[SessionBlock], summary: SessionsSummary, limits: Limits
+) -> Iterator[SessionBlock]:
     """Yield the blocks, each put down in the summary before; FileTooLarge where that is to hold too much."""
     kept = 0
     for block in blocks:
@@ -140,7 +160,11 @@ def _noted(blocks: Iterator[SessionBlock], summary: SessionsSummary, limits: Lim
         summary.queries += np.diff(block.query_starts).tolist()
         summary.documents += int(sizes.sum())
         kept += sum(
-            len(one.session_id) + len(one.topic_id) + len(one.searcher) + len(one.system) + len(one.attributes)
+            len(one.session_id)
+            + len(one.topic_id)
+            + len(one.searcher)
+            + len(one.system)
+            + len(one.attributes)
             for one in block.sessions
         )
         if kept > limits.session_ids:

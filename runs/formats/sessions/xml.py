@@ -57,9 +57,15 @@ def read(
             yield from found.take()
         parser.close()
     except SAXParseException as error:
-        report.problem(error.getLineNumber() or 0, "bad_xml", f"not well-formed XML: {error.getMessage()}")
+        report.problem(
+            error.getLineNumber() or 0, "bad_xml", f"not well-formed XML: {error.getMessage()}"
+        )
     except DefusedXmlException:
-        report.problem(parser.getLineNumber() or 0, "bad_xml", "a document type or an entity is declared; remove it")
+        report.problem(
+            parser.getLineNumber() or 0,
+            "bad_xml",
+            "a document type or an entity is declared; remove it",
+        )
     yield from found.take(rest=True)
 
 
@@ -116,7 +122,10 @@ class _SessionHandler(ContentHandler):
         self.length = 0 if self.heard and self.session is None else self.length + size
         self.heard = False
         if self.length > self.found.limits.session_length:
-            self._stop("line_too_long", f"the session has more than {self.found.limits.session_length:,} bytes")
+            self._stop(
+                "line_too_long",
+                f"the session has more than {self.found.limits.session_length:,} bytes",
+            )
 
     @property
     def line(self) -> int:
@@ -126,7 +135,9 @@ class _SessionHandler(ContentHandler):
         """Refuse more lines than any file may have."""
         self.lines += lines
         if self.lines > self.found.limits.lines:
-            raise FileTooLarge(f"more than {self.found.limits.lines:,} lines", code="too_many_lines")
+            raise FileTooLarge(
+                f"more than {self.found.limits.lines:,} lines", code="too_many_lines"
+            )
 
     def _count(self, parts: int) -> None:
         """Refuse more elements and attributes than a file may have lines."""
@@ -167,7 +178,9 @@ class _SessionHandler(ContentHandler):
         if re.fullmatch("[0-9]{1,9}", scanned):
             self.query.scanned = int(scanned)
         elif scanned:
-            self.found.report.problem(self.line, "bad_value", "`scanned` must be a number of documents, 0 or above")
+            self.found.report.problem(
+                self.line, "bad_value", "`scanned` must be a number of documents, 0 or above"
+            )
 
     def _end_in_query(self, name: str, text: str, query: QueryText) -> None:
         if name in _ID_TAGS or (name == "rank" and text):
@@ -186,7 +199,9 @@ class _SessionHandler(ContentHandler):
         rank, named = self.document.get("rank", ""), _id_of(self.document)
         place = int(rank) if rank.isascii() and rank.isdigit() and len(rank) < 10 else 0
         if rank and not place:
-            self.found.report.problem(self.line, "bad_rank", f"{rank[:40]!r} is not a rank, a whole number from 1 on")
+            self.found.report.problem(
+                self.line, "bad_rank", f"{rank[:40]!r} is not a rank, a whole number from 1 on"
+            )
         ranks = query.ranks or []
         self.places.setdefault(place or len(ranks) + 1, len(ranks))
         query.documents.append(named)
@@ -197,7 +212,12 @@ class _SessionHandler(ContentHandler):
     def _add_click(self, query: QueryText) -> None:
         """A click names its document, or the rank of one above it in the file."""
         named, rank = _id_of(self.document), self.document.get("rank", "")
-        if not named and rank.isascii() and rank.isdigit() and (place := self.places.get(int(rank[:9]))) is not None:
+        if (
+            not named
+            and rank.isascii()
+            and rank.isdigit()
+            and (place := self.places.get(int(rank[:9]))) is not None
+        ):
             named = query.documents[place]
         if named:
             query.clicked.append(named)

@@ -44,7 +44,9 @@ class TopicList:
     def add(self, line: int, topic_id: str, texts: Mapping[str, str]) -> None:
         """Check and keep a topic; its title is the first of title, query and text that is not empty."""
         if len(self.topics) >= MAX_TOPICS:
-            self.report.problem(line, "too_many_topics", f"the file has more than {MAX_TOPICS:,} topics")
+            self.report.problem(
+                line, "too_many_topics", f"the file has more than {MAX_TOPICS:,} topics"
+            )
             self.report.check()
         self._check_id(line, topic_id)
         fields = {name: text.strip() for name, text in texts.items() if text.strip()}
@@ -73,7 +75,9 @@ class TopicList:
             say = f"topic id {shown} has white space, a control character or half a surrogate pair"
             self.report.problem(line, "bad_topic_id", say)
         elif len(topic_id.encode()) > MAX_ID_BYTES:
-            self.report.problem(line, "bad_topic_id", f"topic id {shown}... has more than {MAX_ID_BYTES:,} bytes")
+            self.report.problem(
+                line, "bad_topic_id", f"topic id {shown}... has more than {MAX_ID_BYTES:,} bytes"
+            )
         elif topic_id in self.lines:
             say = f"topic {shown} of line {line} is already in line {self.lines[topic_id]}"
             self.report.problem(line, "duplicate_topic", say)
@@ -82,9 +86,13 @@ class TopicList:
     def _check_texts(self, line: int, topic: TopicText) -> None:
         everything = "\n".join([topic.title, *topic.fields, *topic.fields.values()])
         if len(everything) > MAX_TEXT:
-            self.report.problem(line, "text_too_long", f"the topic has more than {MAX_TEXT:,} characters")
+            self.report.problem(
+                line, "text_too_long", f"the topic has more than {MAX_TEXT:,} characters"
+            )
         if found := CONTROL.search(everything):
-            self.report.problem(line, "control_character", f"the topic has the control character {found[0]!r}")
+            self.report.problem(
+                line, "control_character", f"the topic has the control character {found[0]!r}"
+            )
         if found := _SURROGATE.search(everything):
             say = f"the topic has {found[0]!r}, half a surrogate pair, which UTF-8 cannot hold"
             self.report.problem(line, "undecodable_bytes", say)

@@ -55,7 +55,9 @@ def _parse(text: str) -> dict[str, Any]:
     try:
         record = _DECODER.decode(text)
     except json.JSONDecodeError as error:
-        raise ValueError(f"each line must be a JSON object; column {error.colno}: {error.msg}") from error
+        raise ValueError(
+            f"each line must be a JSON object; column {error.colno}: {error.msg}"
+        ) from error
     if not isinstance(record, dict):
         raise ValueError("each line must be a JSON object")
     return record
@@ -74,4 +76,6 @@ def _texts(record: dict[str, Any]) -> Iterator[tuple[str, str]]:
 def _as_text(value: object) -> str:
     if value is None:
         return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return (
+        value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, allow_nan=False)
+    )

@@ -25,7 +25,9 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _TOP = re.compile(r"<top[\s>]", re.IGNORECASE)
 
 
-def read_topics(content: bytes, format: str | None = None) -> tuple[str, list[TopicText], FileReport]:
+def read_topics(
+    content: bytes, format: str | None = None
+) -> tuple[str, list[TopicText], FileReport]:
     """Return the format, the topics in file order and a report of warnings. Raise InvalidFile if there is a problem."""
     if format is not None and format not in FORMATS:
         known = ", ".join(FORMATS)
@@ -37,7 +39,9 @@ def read_topics(content: bytes, format: str | None = None) -> tuple[str, list[To
     if CONTROL.search(text):
         for line, line_text in enumerate(text.split("\n"), 1):
             if found := CONTROL.search(line_text):
-                report.problem(line, "control_character", f"the line has the control character {found[0]!r}")
+                report.problem(
+                    line, "control_character", f"the line has the control character {found[0]!r}"
+                )
                 report.stop_when_full(line)
     report.check()
     name = format or detect_format(text)

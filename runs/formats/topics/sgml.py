@@ -41,7 +41,11 @@ def read(content: str, report: FileReport) -> list[TopicText]:
     for line, block in _blocks(content):
         texts = gather_texts(_sections(block))
         if "" in texts:
-            report.warning(line, "text_outside_sections", f"{texts.pop('')[:100]!r} belongs to no tag and is ignored")
+            report.warning(
+                line,
+                "text_outside_sections",
+                f"{texts.pop('')[:100]!r} belongs to no tag and is ignored",
+            )
         found.add(line, take_id(texts), texts)
     return found.topics
 

@@ -28,9 +28,15 @@ def read(content: str, report: FileReport) -> list[TopicText]:
         parser.feed(content)
         parser.close()
     except SAXParseException as error:
-        report.problem(error.getLineNumber() or 0, "bad_xml", f"not well-formed XML: {error.getMessage()}")
+        report.problem(
+            error.getLineNumber() or 0, "bad_xml", f"not well-formed XML: {error.getMessage()}"
+        )
     except DefusedXmlException:
-        report.problem(parser.getLineNumber() or 0, "bad_xml", "a document type or an entity is declared; remove it")
+        report.problem(
+            parser.getLineNumber() or 0,
+            "bad_xml",
+            "a document type or an entity is declared; remove it",
+        )
     return found.topics
 
 

@@ -90,5 +90,7 @@ def many(number: int, one: str, more: str = "") -> str:
 
 def people(target: Target) -> str:
     accepted = target.campaign.participations.filter(state=ACCEPTED)
-    members = CampaignMember.objects.filter(participation__in=accepted.order_by(), left_at=None).count()
+    members = CampaignMember.objects.filter(
+        participation__in=accepted.order_by(), left_at=None
+    ).count()
     return f"{many(accepted.count(), 'accepted team')} with {many(members, 'member')}"

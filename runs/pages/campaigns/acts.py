@@ -17,7 +17,12 @@ from rest_framework.request import Request
 
 from metrics.engine.errors import EvalHubError
 from metrics.services.queue.queueing import queue_judged
-from runs.api.campaigns.finding import visible_campaign, visible_entry, visible_participation, visible_phase
+from runs.api.campaigns.finding import (
+    visible_campaign,
+    visible_entry,
+    visible_participation,
+    visible_phase,
+)
 from runs.api.campaigns.inputs import ExtensionSerializer
 from runs.models import Campaign, CampaignMember, Entry, Participation, Release, Scope
 from runs.models.disclosure import sees_results
@@ -95,7 +100,11 @@ def _says_extend(target: Target) -> list[str]:
     entries = phase.entries.filter(state=ENTERED)
     entered = many(entries.values("participation").distinct().count(), "team has", "teams have")
     whom = f"team {target.team.name} alone" if target.team else people(target)
-    told = "organisers and that team see it" if target.team else "everyone who reads the page of the campaign sees it"
+    told = (
+        "organisers and that team see it"
+        if target.team
+        else "everyone who reads the page of the campaign sees it"
+    )
     return [
         f"Phase {phase.name} closes at {_closes(target, target.team)}. {entered} entries in it.",
         f"The extension is for {whom}; {told}, with your reason and the time at which it was announced. Less than 24"
@@ -111,7 +120,12 @@ def _extend(target: Target) -> str:
     serializer = ExtensionSerializer(phase, data=given)
     serializer.is_valid(raise_exception=True)
     until, reason = serializer.validated_data["closes_at"], serializer.validated_data["reason"]
-    of: dict[str, Any] = {"phase": phase, "user": target.user, "participation": target.team, "origin": target.origin}
+    of: dict[str, Any] = {
+        "phase": phase,
+        "user": target.user,
+        "participation": target.team,
+        "origin": target.origin,
+    }
     extend_phase(until=until, reason=reason, **of)
     time = shown_time(until, phase.zone, ends=True)
     whom = f"team {target.team.name}" if target.team else "all teams"
@@ -132,7 +146,9 @@ def _pause(target: Target) -> str:
 
 def _says_resume(target: Target) -> list[str]:
     phase = target.of_phase
-    return [f"Phase {phase.name} takes runs from {people(target)} again. It closes at {_closes(target)}."]
+    return [
+        f"Phase {phase.name} takes runs from {people(target)} again. It closes at {_closes(target)}."
+    ]
 
 
 def _resume(target: Target) -> str:
@@ -154,10 +170,18 @@ def _says_exclude(target: Target) -> list[str]:
 
 
 def _exclude(target: Target) -> str:
-    phase, topics = target.of_phase, str(target.request.data.get("topics", "")).replace(",", " ").split()
+    phase, topics = (
+        target.of_phase,
+        str(target.request.data.get("topics", "")).replace(",", " ").split(),
+    )
     reason = target.reason(required=False)
     exclude_topics(
-        phase=phase, topics=topics, reason=reason, user=target.user, enqueue=queue_judged, origin=target.origin
+        phase=phase,
+        topics=topics,
+        reason=reason,
+        user=target.user,
+        enqueue=queue_judged,
+        origin=target.origin,
     )
     return f"Topics that do not count in phase {phase.name}: {', '.join(topics) or 'none'}."
 
@@ -167,7 +191,10 @@ def _says_of_team(what: str) -> Callable[[Target], list[str]]:
         team = target.of_team
         members = many(team.members.filter(left_at=None).count(), "member")
         entries = many(team.entries.filter(state=ENTERED).count(), "entry", "entries")
-        return [f"Team {team.name} ({team.team.slug}) has {members} and {entries}; it is {team.state}.", what]
+        return [
+            f"Team {team.name} ({team.team.slug}) has {members} and {entries}; it is {team.state}.",
+            what,
+        ]
 
     return says
 
@@ -176,7 +203,9 @@ def _change_team(state: str, *, required: bool = False) -> Callable[[Target], st
     def change(target: Target) -> str:
         team = target.of_team
         reason = target.reason(required=required)
-        change_state(participation=team, state=state, user=target.user, reason=reason, origin=target.origin)
+        change_state(
+            participation=team, state=state, user=target.user, reason=reason, origin=target.origin
+        )
         return f"Team {team.name} is {state} now."
 
     return change
@@ -184,7 +213,11 @@ def _change_team(state: str, *, required: bool = False) -> Callable[[Target], st
 
 def _says_lift(target: Target) -> list[str]:
     member, team = target.of_member, target.of_member.participation
-    there = f"left it on {member.left_at:%Y-%m-%d}" if member.left_at else "takes part with it, and leaves it by this"
+    there = (
+        f"left it on {member.left_at:%Y-%m-%d}"
+        if member.left_at
+        else "takes part with it, and leaves it by this"
+    )
     return [
         f"Team {team.name} has entries, so that people who leave it can join no other. {member.user} {there}.",
         f"From then on {member.user} may join another team of the campaign. The audit trail keeps your reason.",
@@ -200,7 +233,9 @@ def _lift(target: Target) -> str:
 def _says_of_entry(what: str) -> Callable[[Target], list[str]]:
     def says(target: Target) -> list[str]:
         entry = target.of_entry
-        whose = f"of team {entry.participation.name}" if entry.participation else "of the organisers"
+        whose = (
+            f"of team {entry.participation.name}" if entry.participation else "of the organisers"
+        )
         return [
             f"Entry {entry.number} of phase {entry.phase.name}: run {entry.run.tag} {whose}; it is {entry.state}.",
             what,
@@ -307,7 +342,9 @@ class ActPage(FormPage):
         messages.success(request._request, done)
         return see(request, _back(found, target))
 
-    def _page(self, request: Request, found: Act, target: Target, refused: Refusal | None = None) -> HttpResponse:
+    def _page(
+        self, request: Request, found: Act, target: Target, refused: Refusal | None = None
+    ) -> HttpResponse:
         zone = zone_shown(target.phase.zone) if target.phase else "AoE"
         context = {
             "campaign": target.campaign,
@@ -336,7 +373,9 @@ def _target(request: Request, campaign: str, act: str) -> tuple[Act, Target]:
         check_organiser(of, request.user)
     return found, Target(
         request=request,
-        release=release.filter(pk=_key(query["release"]), phase__campaign=of).first() if "release" in query else None,
+        release=release.filter(pk=_key(query["release"]), phase__campaign=of).first()
+        if "release" in query
+        else None,
         campaign=of,
         phase=visible_phase(request, campaign, query["phase"]) if "phase" in query else None,
         team=visible_participation(request, campaign, query["team"]) if "team" in query else None,
@@ -346,7 +385,11 @@ def _target(request: Request, campaign: str, act: str) -> tuple[Act, Target]:
 
 
 def _member(campaign: Campaign, username: str) -> CampaignMember | None:
-    return campaign.members.select_related("user", "participation__team").filter(user__username=username).first()
+    return (
+        campaign.members.select_related("user", "participation__team")
+        .filter(user__username=username)
+        .first()
+    )
 
 
 def _key(text: str) -> UUID:
@@ -360,5 +403,7 @@ def _back(found: Act, target: Target) -> str:
     """Return the page from which somebody does this."""
     if found.back == "campaigns-page":
         return reverse(found.back)
-    name = found.back or (_ENTRIES if is_organiser(target.campaign, target.user) else "campaign-team-page")
+    name = found.back or (
+        _ENTRIES if is_organiser(target.campaign, target.user) else "campaign-team-page"
+    )
     return reverse(name, args=[target.campaign.slug])

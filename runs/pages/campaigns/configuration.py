@@ -39,15 +39,21 @@ class ConfigurationPage(DeskPage):
         try:
             content = _content(request)
             wanted, origin = wanted_in(mapping_of(content), request, found), origin_of(request)
-            changes = apply_config(campaign=found, wanted=wanted, user=user, dry_run=not applies, origin=origin)
+            changes = apply_config(
+                campaign=found, wanted=wanted, user=user, dry_run=not applies, origin=origin
+            )
         except (EvalHubError, APIException) as error:
             refused = refusal_of(error)
             wrong = answer_of_the_api(error).data.get("errors") or [{}]
             place = str(wrong[0].get("pointer", ""))
-            return self.show(request, organised_campaign(request, campaign), {"place": place}, refused)
+            return self.show(
+                request, organised_campaign(request, campaign), {"place": place}, refused
+            )
         if applies:
             count = len(changes)
-            messages.success(request._request, f"{count} change{'' if count == 1 else 's'} applied.")
+            messages.success(
+                request._request, f"{count} change{'' if count == 1 else 's'} applied."
+            )
             return see(request, reverse(self.name, args=[campaign]))
         self.checked = {
             "text": content.decode(),
@@ -65,7 +71,9 @@ def _content(request: Request) -> bytes:
     file = request.FILES.get("file")
     if file:
         file.seek(0)
-    content: bytes = file.read(MAX_BYTES + 1) if file else str(request.data.get("text", "")).encode()
+    content: bytes = (
+        file.read(MAX_BYTES + 1) if file else str(request.data.get("text", "")).encode()
+    )
     if not content.strip():
         raise InvalidInput("choose a file first", code="required", pointer="/file")
     return content

@@ -25,9 +25,15 @@ class CopyPage(ChangingDeskPage):
     fields = ("name", "slug", "team", "shift_days", "collections")
 
     def about(self, request: Request, campaign: Campaign, **found: str) -> dict[str, Any]:
-        collections = Collection.objects.filter(phases__campaign=campaign).distinct().order_by("slug")
+        collections = (
+            Collection.objects.filter(phases__campaign=campaign).distinct().order_by("slug")
+        )
         slugs = list(collections.values_list("slug", flat=True))
-        proposed = {"team": campaign.team.slug, "shift_days": "365", "collections": "".join(f"{s} = \n" for s in slugs)}
+        proposed = {
+            "team": campaign.team.slug,
+            "shift_days": "365",
+            "collections": "".join(f"{s} = \n" for s in slugs),
+        }
         return {
             "teams": list(Team.objects.led_by(request.user)),
             "given": request.data if request.method == "POST" else proposed,

@@ -12,7 +12,15 @@ from rest_framework.request import Request
 
 from metrics.services.campaigns.hints import topics_without_relevant
 from metrics.services.queue.status import statuses
-from runs.models import Campaign, Disclosure, Entry, Participation, Phase, boards_seen, can_see_scores
+from runs.models import (
+    Campaign,
+    Disclosure,
+    Entry,
+    Participation,
+    Phase,
+    boards_seen,
+    can_see_scores,
+)
 from runs.pages.campaigns.overview import PhaseCounts, phase_counts, with_problem
 from runs.pages.campaigns.parts import DeskPage
 from runs.pages.campaigns.shown import shown_time, time_line
@@ -59,7 +67,9 @@ def _add_barren_topics(request: Request, campaign: Campaign, of: PhaseCounts) ->
     """Propose to exclude topics without a relevant document, on which every run has the same value, as long as they can
     be excluded."""
     phase = of.shown.phase
-    if phase.collection.disclosure != Disclosure.ORGANISERS or not can_see_scores(request.user, phase.collection):
+    if phase.collection.disclosure != Disclosure.ORGANISERS or not can_see_scores(
+        request.user, phase.collection
+    ):
         return
     topics, among = topics_without_relevant(phase)
     if topics:
@@ -75,17 +85,35 @@ def _add_barren_topics(request: Request, campaign: Campaign, of: PhaseCounts) ->
         of.problems.append((said, f"{act}?{urlencode({'phase': phase.slug})}"))
 
 
-def _steps(campaign: Campaign, phases: list[PhaseCounts], waiting: int) -> list[tuple[str, str, str]]:
+def _steps(
+    campaign: Campaign, phases: list[PhaseCounts], waiting: int
+) -> list[tuple[str, str, str]]:
     """Return what the organisers do next: the words of a link, its address, and its effect."""
     of = [campaign.slug]
     steps = []
     if waiting:
         said = f"{waiting} team{' waits' if waiting == 1 else 's wait'} for your decision"
-        steps.append(("Accept or decline teams", f"{reverse('campaign-teams-page', args=of)}?state=requested", said))
+        steps.append(
+            (
+                "Accept or decline teams",
+                f"{reverse('campaign-teams-page', args=of)}?state=requested",
+                said,
+            )
+        )
     if campaign.state == Campaign.State.DRAFT:
         if not campaign.guidelines:
-            steps.append(("Write the guidelines", reverse("campaign-settings-page", args=of), "what teams shall do"))
-        said = "another task or period" if phases else "a task in a window of time; a campaign needs one"
+            steps.append(
+                (
+                    "Write the guidelines",
+                    reverse("campaign-settings-page", args=of),
+                    "what teams shall do",
+                )
+            )
+        said = (
+            "another task or period"
+            if phases
+            else "a task in a window of time; a campaign needs one"
+        )
         steps.append(("Add a phase", reverse("campaign-new-phase-page", args=of), said))
         if phases:
             publish = reverse("campaign-act-page", args=[campaign.slug, "publish"])
@@ -96,8 +124,16 @@ def _steps(campaign: Campaign, phases: list[PhaseCounts], waiting: int) -> list[
         if any(release.release.done_at for one in phases for release in one.releases):
             said = "freeze results under an address that papers cite"
             steps.append(("Make a snapshot", reverse("campaign-snapshot-page", args=of), said))
-        steps.append(("Add a phase", reverse("campaign-new-phase-page", args=of), "it opens in the future"))
-        steps.append(("Enter a run yourself", reverse("campaign-own-entry-page", args=of), "a baseline, or for a team"))
+        steps.append(
+            ("Add a phase", reverse("campaign-new-phase-page", args=of), "it opens in the future")
+        )
+        steps.append(
+            (
+                "Enter a run yourself",
+                reverse("campaign-own-entry-page", args=of),
+                "a baseline, or for a team",
+            )
+        )
     return steps
 
 
@@ -108,11 +144,17 @@ def _after_the_end(of: PhaseCounts) -> list[tuple[str, str, str]]:
         return []
     if phase.collection.active_qrels is None:
         judgements = reverse("manage-judgements-page", args=[phase.collection.slug])
-        return [(f"Upload judgements for {phase.name}", judgements, "its runs are evaluated by them")]
+        return [
+            (f"Upload judgements for {phase.name}", judgements, "its runs are evaluated by them")
+        ]
     if not of.releasing:
         return []
     audience, address = of.releasing[0]
-    said = f"still to be evaluated: {of.running}" if of.running else "it is over, and nothing waits for evaluation"
+    said = (
+        f"still to be evaluated: {of.running}"
+        if of.running
+        else "it is over, and nothing waits for evaluation"
+    )
     return [(f"Release results of {phase.name} to {audience}", address, said)]
 
 
@@ -124,14 +166,18 @@ class TeamsPage(DeskPage):
 
     def about(self, request: Request, campaign: Campaign, **found: str) -> dict[str, Any]:
         asked = request.query_params.get("state", "")
-        rows = campaign.participations.select_related("team").prefetch_related("members__user", "signatures")
-        counted = dict(campaign.participations.order_by().values_list("state").annotate(n=Count("pk")))
+        rows = campaign.participations.select_related("team").prefetch_related(
+            "members__user", "signatures"
+        )
+        counted = dict(
+            campaign.participations.order_by().values_list("state").annotate(n=Count("pk"))
+        )
         if asked in _STATE.values:
             rows = rows.filter(state=asked)
         entered = Count("entries", filter=Q(entries__state=Entry.State.ENTERED))
-        page = Paginator(rows.annotate(entered=entered).order_by("requested_at", "pk"), _OF_A_PAGE).get_page(
-            request.query_params.get("page")
-        )
+        page = Paginator(
+            rows.annotate(entered=entered).order_by("requested_at", "pk"), _OF_A_PAGE
+        ).get_page(request.query_params.get("page"))
         act = [campaign.slug]
         return {
             "page": page,
@@ -150,11 +196,15 @@ class TeamsPage(DeskPage):
                 )
                 for team in page
             ],
-            "states": [(state, counted.get(state, 0)) for state in _STATE.values if counted.get(state)],
+            "states": [
+                (state, counted.get(state, 0)) for state in _STATE.values if counted.get(state)
+            ],
             "asked": asked,
             "kept": f"{urlencode({'state': asked})}&" if asked else "",
             "agreements": campaign.agreements.count(),
-            "open_phases": [one for one in campaign.phases.all() if campaign.state == Campaign.State.PUBLISHED],
+            "open_phases": [
+                one for one in campaign.phases.all() if campaign.state == Campaign.State.PUBLISHED
+            ],
         }
 
 
@@ -167,11 +217,16 @@ class EntriesPage(DeskPage):
     def about(self, request: Request, campaign: Campaign, **found: str) -> dict[str, Any]:
         asked = {name: request.query_params.get(name, "") for name in self.reads if name != "page"}
         asked = {name: text for name, text in asked.items() if text}
-        page = Paginator(_filtered(campaign, asked), _OF_A_PAGE).get_page(request.query_params.get("page"))
+        page = Paginator(_filtered(campaign, asked), _OF_A_PAGE).get_page(
+            request.query_params.get("page")
+        )
         known = statuses([entry.run for entry in page], request.user)
         return {
             "page": page,
-            "entries": [(one, known[str(one.run_id)], shown_time(one.arrived_at, one.phase.zone)) for one in page],
+            "entries": [
+                (one, known[str(one.run_id)], shown_time(one.arrived_at, one.phase.zone))
+                for one in page
+            ],
             "asked": asked,
             "kept": f"{urlencode(asked)}&" if asked else "",
             "phases": list(campaign.phases.all()),
@@ -182,14 +237,27 @@ class EntriesPage(DeskPage):
 
 
 def _filtered(campaign: Campaign, asked: dict[str, str]) -> QuerySet[Entry]:
-    with_all = ("phase__campaign", "phase__collection", "participation__team", "run__team", "run__collection")
+    with_all = (
+        "phase__campaign",
+        "phase__collection",
+        "participation__team",
+        "run__team",
+        "run__collection",
+    )
     rows = (
         Entry.objects.filter(phase__campaign=campaign)
         .select_related(*with_all)
         .order_by("phase__place", "phase", "number")
     )
-    columns = {"phase": "phase__slug", "team": "participation__team__slug", "state": "state", "sha256": "run__sha256"}
+    columns = {
+        "phase": "phase__slug",
+        "team": "participation__team__slug",
+        "state": "state",
+        "sha256": "run__sha256",
+    }
     rows = rows.filter(**{column: asked[name] for name, column in columns.items() if name in asked})
     problem = asked.get("problem", "")
-    found: QuerySet[Entry] = with_problem(rows.filter(state=Entry.State.ENTERED), problem) if problem else rows
+    found: QuerySet[Entry] = (
+        with_problem(rows.filter(state=Entry.State.ENTERED), problem) if problem else rows
+    )
     return found

@@ -24,11 +24,26 @@ from runs.api.campaigns.finding import (
     visible_entry,
     visible_phase,
 )
-from runs.api.campaigns.inputs import EntryChangeSerializer, EntryUploadSerializer, StoredEntrySerializer
+from runs.api.campaigns.inputs import (
+    EntryChangeSerializer,
+    EntryUploadSerializer,
+    StoredEntrySerializer,
+)
 from runs.api.origin import origin_of
 from runs.api.parameters import check_fields
 from runs.errors import InvalidInput, NotAllowed
-from runs.models import Agreement, Campaign, Collection, Entry, Participation, Phase, Run, Scope, User, sees_own_results
+from runs.models import (
+    Agreement,
+    Campaign,
+    Collection,
+    Entry,
+    Participation,
+    Phase,
+    Run,
+    Scope,
+    User,
+    sees_own_results,
+)
 from runs.pages.campaigns.beside import drawn
 from runs.pages.campaigns.inputs import answer_rows, answers_in
 from runs.pages.campaigns.parts import answer, frame
@@ -42,7 +57,11 @@ from runs.services.campaigns.managing import check_organiser, is_organiser
 
 _TEXTS = ("tag", "run_type", "description", "run")
 _OF_ORGANISERS = ("role", "label", "on_behalf_of", "reason")
-_ROLES = {"baseline": "baseline", "out_of_competition": "out of competition", "competing": "competing, for a team"}
+_ROLES = {
+    "baseline": "baseline",
+    "out_of_competition": "out of competition",
+    "competing": "competing, for a team",
+}
 # Runs of the collection that are offered beside a file.
 _OFFERED = 100
 
@@ -63,19 +82,31 @@ class _EntryForm(FormPage):
         try:
             with _fields(request, phase, self.more) as fields:
                 asked = self.asked(request, phase, fields)
-                if not Collection.objects.visible_to(request.user).filter(pk=phase.collection_id).exists():
-                    raise NotAllowed("you do not see the collection of this phase; ask the organisers")
+                if (
+                    not Collection.objects.visible_to(request.user)
+                    .filter(pk=phase.collection_id)
+                    .exists()
+                ):
+                    raise NotAllowed(
+                        "you do not see the collection of this phase; ask the organisers"
+                    )
                 if "run" in fields:
                     entry, new = enter_stored(asked, _own_run(request, fields["run"]))
                 else:
                     upload = _upload(phase, asked, fields)
                     if request.data.get("action") == "check":
-                        return self.page(request, phase, checked=upload.check_file(), missing=_missing(upload))
-                    entry, new = enter_run(upload=upload, enqueue=queue_submitted, again=try_damaged_again)
+                        return self.page(
+                            request, phase, checked=upload.check_file(), missing=_missing(upload)
+                        )
+                    entry, new = enter_run(
+                        upload=upload, enqueue=queue_submitted, again=try_damaged_again
+                    )
         except (EvalHubError, APIException) as error:
             return self.page(request, phase, refusal_of(error))
         said = (
-            f"Entry {entry.number} received." if new else f"This run is entry {entry.number} already; nothing changed."
+            f"Entry {entry.number} received."
+            if new
+            else f"This run is entry {entry.number} already; nothing changed."
         )
         messages.success(request._request, said)
         return see(request, reverse("campaign-entry-page", args=[phase.campaign.slug, entry.pk]))
@@ -90,7 +121,9 @@ class _EntryForm(FormPage):
     def about(self, request: Request, phase: Phase) -> dict[str, Any]:
         raise NotImplementedError
 
-    def page(self, request: Request, phase: Phase, refused: Refusal | None = None, **told: Any) -> HttpResponse:
+    def page(
+        self, request: Request, phase: Phase, refused: Refusal | None = None, **told: Any
+    ) -> HttpResponse:
         given = request.data if request.method == "POST" else {}
         now = clock.database_now()
         context = {
@@ -154,7 +187,9 @@ class OwnEntryPage(_EntryForm):
 
     def get(self, request: Request, campaign: str) -> HttpResponse:
         found = organised_campaign(request, campaign)
-        return self.page(request, self._phase(request, found, request.query_params.get("phase", "")))
+        return self.page(
+            request, self._phase(request, found, request.query_params.get("phase", ""))
+        )
 
     def post(self, request: Request, campaign: str) -> HttpResponse:
         _ = request.data
@@ -174,16 +209,28 @@ class OwnEntryPage(_EntryForm):
     def asked(self, request: Request, phase: Phase, fields: dict[str, Any]) -> Asked:
         other, team = fields.pop("on_behalf_of"), None
         if other:
-            team = phase.campaign.participations.select_related("team").filter(team__slug=other).first()
+            team = (
+                phase.campaign.participations.select_related("team")
+                .filter(team__slug=other)
+                .first()
+            )
             if team is None:
-                raise InvalidInput(f"no team {other[:64]!r} takes part", code="unknown_team", pointer="/on_behalf_of")
+                raise InvalidInput(
+                    f"no team {other[:64]!r} takes part",
+                    code="unknown_team",
+                    pointer="/on_behalf_of",
+                )
         elif fields["role"] == Entry.Role.COMPETING:
-            message = "runs of the organisers do not compete; choose a team to enter for, or another role"
+            message = (
+                "runs of the organisers do not compete; choose a team to enter for, or another role"
+            )
             raise InvalidInput(message, pointer="/role")
         return Asked(participation=team, on_behalf=bool(other), **_asked(request, phase, fields))
 
     def about(self, request: Request, phase: Phase) -> dict[str, Any]:
-        accepted = phase.campaign.participations.filter(state=Participation.State.ACCEPTED).select_related("team")
+        accepted = phase.campaign.participations.filter(
+            state=Participation.State.ACCEPTED
+        ).select_related("team")
         return {
             **frame(phase.campaign, "campaign-entries-page"),
             "phases": list(phase.campaign.phases.all()),
@@ -220,7 +267,10 @@ def _fields(request: Request, phase: Phase, more: tuple[str, ...]) -> Iterator[d
 def _asked(request: Request, phase: Phase, fields: dict[str, Any]) -> dict[str, Any]:
     """Return what an entry is to be, and take its fields out of those of its run."""
     fields.pop("on_behalf_of", None)
-    own = {name: fields.pop(name) for name in ("run_type", "priority", "answers", "role", "label", "reason")}
+    own = {
+        name: fields.pop(name)
+        for name in ("run_type", "priority", "answers", "role", "label", "reason")
+    }
     arrived = request._request.arrived_at  # type: ignore[attr-defined]
     return {
         **own,
@@ -234,7 +284,12 @@ def _asked(request: Request, phase: Phase, fields: dict[str, Any]) -> dict[str, 
 def _upload(phase: Phase, asked: Asked, fields: dict[str, Any]) -> EntryUpload:
     fields.pop("dry_run")
     team = asked.participation.team if asked.participation else phase.campaign.team
-    of: dict[str, Any] = {"collection": phase.collection, "team": team, "user": asked.user, "origin": asked.origin}
+    of: dict[str, Any] = {
+        "collection": phase.collection,
+        "team": team,
+        "user": asked.user,
+        "origin": asked.origin,
+    }
     return EntryUpload(**{**of, **fields, "file": fields["file"].path}, asked=asked)
 
 
@@ -248,7 +303,12 @@ def _missing(upload: EntryUpload) -> str:
 
 
 def _own_run(request: Request, pk: Any) -> Run:
-    run = Run.objects.visible_to(request.user).select_related("team", "collection").filter(pk=pk).first()
+    run = (
+        Run.objects.visible_to(request.user)
+        .select_related("team", "collection")
+        .filter(pk=pk)
+        .first()
+    )
     if run is None:
         raise InvalidInput(f"you see no run with the id {pk}", code="unknown_run", pointer="/run")
     return run
@@ -257,13 +317,19 @@ def _own_run(request: Request, pk: Any) -> Run:
 def _offered(phase: Phase, team: int) -> list[Run]:
     """Return runs that a team has in the collection and that are not entered in the phase."""
     rows = Run.objects.filter(collection=phase.collection_id, team=team, deleted_at=None)
-    return list(rows.exclude(entries__phase=phase).only("tag", "created_at").order_by("-created_at")[:_OFFERED])
+    return list(
+        rows.exclude(entries__phase=phase)
+        .only("tag", "created_at")
+        .order_by("-created_at")[:_OFFERED]
+    )
 
 
 def _unsigned(request: Request, campaign: Campaign, own: Participation) -> list[Agreement]:
     """Return the agreements that still have to be signed: by the reader, or by an owner of the team."""
     rows = campaign.agreements
-    mine = rows.filter(required_of=Agreement.RequiredOf.EACH_MEMBER).exclude(signatures__user=request.user.pk)
+    mine = rows.filter(required_of=Agreement.RequiredOf.EACH_MEMBER).exclude(
+        signatures__user=request.user.pk
+    )
     owners = own.team.memberships.filter(role="owner").values("user")
     theirs = rows.filter(required_of=Agreement.RequiredOf.ONE_OWNER)
     signed = theirs.filter(signatures__participation=own, signatures__user__in=owners).values("pk")
@@ -308,7 +374,9 @@ class EntryPage(FormPage):
         phase, own, now = entry.phase, entry.participation, clock.database_now()
         shown = shown_phase(phase, own, now)
         organiser = is_organiser(phase.campaign, request.user)
-        mine = participation_of(request.user, phase.campaign) == own and (own is not None or organiser)
+        mine = participation_of(request.user, phase.campaign) == own and (
+            own is not None or organiser
+        )
         answers = answers_in(request.data, phase.form) if refused else entry.answers
         choosing = phase.selection == Phase.Selection.CHOSEN and entry.role == Entry.Role.COMPETING
         context = {
@@ -318,9 +386,13 @@ class EntryPage(FormPage):
             "now": now,
             "status": statuses([entry.run], request.user)[str(entry.run_id)],
             "arrived": shown_time(entry.arrived_at, phase.zone),
-            "left": allowance(phase, own, now) if own and shown.state != PhaseState.CLOSED else None,
+            "left": allowance(phase, own, now)
+            if own and shown.state != PhaseState.CLOSED
+            else None,
             "answers": answer_rows(phase.form, answers),
-            "given": request.data if refused else {"run_type": entry.run_type, "chosen": entry.chosen},
+            "given": request.data
+            if refused
+            else {"run_type": entry.run_type, "chosen": entry.chosen},
             "choosing": choosing,
             "phase": phase,
             "organiser": organiser,
@@ -330,7 +402,9 @@ class EntryPage(FormPage):
             and bool(phase.form or phase.run_types or choosing),
             "entered": entry.state == Entry.State.ENTERED,
             "withdrawing": organiser or not results_stay(phase),
-            "beside": drawn(entry) if sees_own_results(request.user, phase) and mine and own else None,
+            "beside": drawn(entry)
+            if sees_own_results(request.user, phase) and mine and own
+            else None,
             "publishing": phase.kind == Phase.Kind.AFTERWARDS
             and not entry.published
             and own is not None

@@ -71,7 +71,9 @@ def types_in(text: str) -> list[dict[str, str]]:
             continue
         read = _LINE.fullmatch(line)
         if not read:
-            message = f"line {number}: write a key and perhaps its label, as in: automatic = Automatic"
+            message = (
+                f"line {number}: write a key and perhaps its label, as in: automatic = Automatic"
+            )
             raise InvalidInput(message, pointer="/run_types")
         found.append({"key": read[1], "label": read[2] or read[1]})
     return found
@@ -88,7 +90,10 @@ def form_names() -> list[str]:
 
 def rows_in(form: Mapping[str, Any]) -> list[dict[str, str]]:
     """Return the rows of the editor as they were sent, without those that are empty."""
-    rows = [{part: str(form.get(f"field-{number}-{part}", "")) for part in _PARTS} for number in range(MAX_FIELDS)]
+    rows = [
+        {part: str(form.get(f"field-{number}-{part}", "")) for part in _PARTS}
+        for number in range(MAX_FIELDS)
+    ]
     return [row for row in rows if row["key"].strip() or row["label"].strip()]
 
 
@@ -119,7 +124,9 @@ def form_in(rows: Iterable[Mapping[str, str]]) -> list[dict[str, Any]]:
         key = row["key"].strip() or re.sub(r"[^a-z0-9]+", "_", row["label"].lower()).strip("_")[:31]
         length = row["max_length"].strip()
         if length and not (length.isascii() and length.isdecimal() and len(length) < 6):
-            raise InvalidInput(f"field {key}: the most characters are a whole number", pointer="/form")
+            raise InvalidInput(
+                f"field {key}: the most characters are a whole number", pointer="/form"
+            )
         choices = [line.strip() for line in row["choices"].splitlines() if line.strip()]
         fields.append(
             {
@@ -149,7 +156,9 @@ def answers_in(form: Any, fields: Iterable[Mapping[str, Any]]) -> dict[str, Any]
     return found
 
 
-def answer_rows(fields: Iterable[Mapping[str, Any]], answers: Mapping[str, Any]) -> list[dict[str, Any]]:
+def answer_rows(
+    fields: Iterable[Mapping[str, Any]], answers: Mapping[str, Any]
+) -> list[dict[str, Any]]:
     """Return each field with what its input shows."""
     words = {True: "yes", False: "no"}
     rows = []
@@ -157,7 +166,9 @@ def answer_rows(fields: Iterable[Mapping[str, Any]], answers: Mapping[str, Any])
         value = answers.get(field["key"], "")
         if isinstance(value, bool):
             value = words[value]
-        rows.append({**field, "name": f"answer-{field['key']}", "value": "" if value is None else value})
+        rows.append(
+            {**field, "name": f"answer-{field['key']}", "value": "" if value is None else value}
+        )
     return rows
 
 

@@ -32,5 +32,7 @@ def _framed(tokens: Sequence[Token]) -> str:
     """Return tokens as HTML, with tables that scroll in a frame of their own."""
     options: Any = _READER.options
     html: str = _READER.renderer.render(tokens, options, {})
-    frame = '<div class="scroll" role="region" aria-label="Table" tabindex="0"><table class="small">'
+    frame = (
+        '<div class="scroll" role="region" aria-label="Table" tabindex="0"><table class="small">'
+    )
     return html.replace("<table>", frame).replace("</table>", "</table></div>")

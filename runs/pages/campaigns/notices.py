@@ -37,7 +37,9 @@ class NoticesPage(ChangingDeskPage):
             "audiences": AUDIENCES,
             "page": page,
             "mails": [mail_answer(one) for one in page],
-            "counted": [(MAIL_STATES[Mail.State(state)], number) for state, number in sorted(counted)],
+            "counted": [
+                (MAIL_STATES[Mail.State(state)], number) for state, number in sorted(counted)
+            ],
             "given": request.data if request.method == "POST" else {"audience": "teams"},
         }
 
@@ -46,7 +48,9 @@ class NoticesPage(ChangingDeskPage):
         serializer.is_valid(raise_exception=True)
         user, origin = cast(User, request.user), origin_of(request)
         made = post_notice(campaign=campaign, user=user, origin=origin, **serializer.validated_data)
-        return f"Notice {made.title} posted to {AUDIENCES[made.audience]}.", reverse(self.name, args=[campaign.slug])
+        return f"Notice {made.title} posted to {AUDIENCES[made.audience]}.", reverse(
+            self.name, args=[campaign.slug]
+        )
 
 
 def shown_notices(rows: Any) -> list[tuple[CampaignNotice, str]]:

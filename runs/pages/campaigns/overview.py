@@ -67,7 +67,10 @@ class PhaseCounts:
 def phase_counts(campaign: Campaign, now: datetime) -> list[PhaseCounts]:
     """Return what the desk says of every phase of a campaign."""
     accepted = campaign.participations.filter(state=Participation.State.ACCEPTED).count()
-    found = {one.phase.pk: PhaseCounts(one, accepted) for one in shown_phases(campaign, None, now, organiser=True)}
+    found = {
+        one.phase.pk: PhaseCounts(one, accepted)
+        for one in shown_phases(campaign, None, now, organiser=True)
+    }
     entries = Entry.objects.filter(phase__campaign=campaign).order_by()
     counted = entries.values("phase", "state", "role", "run_type", "late").annotate(n=Count("pk"))
     for row in counted:
@@ -80,7 +83,9 @@ def phase_counts(campaign: Campaign, now: datetime) -> list[PhaseCounts]:
             else:
                 of.baselines += number
     entered = entries.filter(state=_ENTERED)
-    teams = entered.filter(role=Entry.Role.COMPETING, participation__state=Participation.State.ACCEPTED)
+    teams = entered.filter(
+        role=Entry.Role.COMPETING, participation__state=Participation.State.ACCEPTED
+    )
     for row in teams.values("phase").annotate(n=Count("participation", distinct=True)):
         found[row["phase"]].with_entries = row["n"]
     runs = Run.objects.filter(entries__phase__campaign=campaign, entries__state=_ENTERED).order_by()
@@ -97,7 +102,9 @@ def phase_counts(campaign: Campaign, now: datetime) -> list[PhaseCounts]:
 def _add_releases(campaign: Campaign, found: dict[int, PhaseCounts], now: datetime) -> None:
     """Add the releases of each phase, and buttons for those that it may still have."""
     rows = Release.objects.filter(phase__campaign=campaign, cancelled_at=None)
-    for one in rows.select_related("phase__campaign", "phase__collection", "qrels").order_by("audience", "created_at"):
+    for one in rows.select_related("phase__campaign", "phase__collection", "qrels").order_by(
+        "audience", "created_at"
+    ):
         of = found[one.phase_id]
         zone = of.shown.phase.zone
         if one.done_at:
@@ -105,27 +112,45 @@ def _add_releases(campaign: Campaign, found: dict[int, PhaseCounts], now: dateti
             of.releases.append(ShownRelease(one, said))
             continue
         waits, running = waits_for(one, now)
-        said = f"planned for {shown_time(one.planned_at, zone).meant}" if one.planned_at else "planned"
-        said += f"; waits for {waits}{f' ({running} to be done)' if waits == 'evaluations' else ''}" if waits else ""
+        said = (
+            f"planned for {shown_time(one.planned_at, zone).meant}" if one.planned_at else "planned"
+        )
+        said += (
+            f"; waits for {waits}{f' ({running} to be done)' if waits == 'evaluations' else ''}"
+            if waits
+            else ""
+        )
         cancel = reverse("campaign-act-page", args=[campaign.slug, "cancel-release"])
-        of.releases.append(ShownRelease(one, said, f"{cancel}?{urlencode({'release': str(one.pk)})}"))
+        of.releases.append(
+            ShownRelease(one, said, f"{cancel}?{urlencode({'release': str(one.pk)})}")
+        )
     for of in found.values():
         phase, there = of.shown.phase, [one.release for one in of.releases]
         # The last one to the largest audience.
-        last = max(there, key=lambda one: (one.audience, one.done_at is None, one.done_at), default=None)
+        last = max(
+            there, key=lambda one: (one.audience, one.done_at is None, one.done_at), default=None
+        )
         newer = last and last.done_at and phase.collection.active_qrels not in (None, last.qrels)
         if campaign.state == Campaign.State.PUBLISHED and phase.kind == Phase.Kind.EVALUATION:
             for audience in Release.Audience:
-                more = audience > max([phase.collection.disclosure, *(one.audience for one in there)])
+                more = audience > max(
+                    [phase.collection.disclosure, *(one.audience for one in there)]
+                )
                 if more or (newer and last and audience == last.audience):
-                    path = reverse("campaign-act-page", args=[campaign.slug, f"release-to-{audience.label}"])
+                    path = reverse(
+                        "campaign-act-page", args=[campaign.slug, f"release-to-{audience.label}"]
+                    )
                     said = f"{path}?{urlencode({'phase': phase.slug})}"
-                    of.releasing.append((f"{audience.label}{'' if more else ' again, by newer judgements'}", said))
+                    of.releasing.append(
+                        (f"{audience.label}{'' if more else ' again, by newer judgements'}", said)
+                    )
 
 
 def hidden_collections(campaign: Campaign) -> list[Collection]:
     """Return the collections of the phases that are not public, which other teams do not see."""
-    rows = Collection.objects.filter(phases__campaign=campaign).exclude(visibility=Collection.Visibility.PUBLIC)
+    rows = Collection.objects.filter(phases__campaign=campaign).exclude(
+        visibility=Collection.Visibility.PUBLIC
+    )
     return list(rows.distinct())
 
 
@@ -144,7 +169,10 @@ def _add_problems(campaign: Campaign, entered: Any, found: dict[int, PhaseCounts
             of.problems.append((said, reverse("manage-page", args=[collection.slug])))
         if failed := of.evaluations["failed"]:
             of.problems.append(
-                (f"{failed} evaluation{'' if failed == 1 else 's'} failed", listed(pk, problem="failed"))
+                (
+                    f"{failed} evaluation{'' if failed == 1 else 's'} failed",
+                    listed(pk, problem="failed"),
+                )
             )
     unanswered = entered.filter(run__warnings__counts__topic_missing__gt=0)
     for row in unanswered.values("phase").annotate(n=Count("pk")):
@@ -158,12 +186,20 @@ def _add_problems(campaign: Campaign, entered: Any, found: dict[int, PhaseCounts
         .order_by("phase", "sha256")
     )
     for row in equal[:_LISTED]:
-        said = f"{row['n']} entries of {row['teams']} teams have the same file (a hint, not a verdict)"
+        said = (
+            f"{row['n']} entries of {row['teams']} teams have the same file (a hint, not a verdict)"
+        )
         found[row["phase"]].problems.append((said, listed(row["phase"], sha256=row["sha256"])))
 
-    baselines = entered.filter(role=Entry.Role.BASELINE, phase=OuterRef("phase"), run__sha256=OuterRef("run__sha256"))
+    baselines = entered.filter(
+        role=Entry.Role.BASELINE, phase=OuterRef("phase"), run__sha256=OuterRef("run__sha256")
+    )
     copies = entered.filter(role=Entry.Role.COMPETING).filter(Exists(baselines))
-    copied = copies.values("phase", sha256=F("run__sha256")).annotate(n=Count("pk")).order_by("phase", "sha256")
+    copied = (
+        copies.values("phase", sha256=F("run__sha256"))
+        .annotate(n=Count("pk"))
+        .order_by("phase", "sha256")
+    )
     for row in copied[:_LISTED]:
         whose = "1 entry of a team has" if row["n"] == 1 else f"{row['n']} entries of teams have"
         said = f"{whose} the same file as a baseline (a hint, not a verdict)"

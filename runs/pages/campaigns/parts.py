@@ -30,7 +30,9 @@ TABS = {
 }
 
 
-def answer(request: Request, template: str, context: dict[str, Any], refused: Refusal | None = None) -> HttpResponse:
+def answer(
+    request: Request, template: str, context: dict[str, Any], refused: Refusal | None = None
+) -> HttpResponse:
     """Return a page, which is not stored anywhere; after a refusal with its status."""
     told = {**context, "refused": refused, "wrong": refused.fields if refused else {}}
     response = render(request._request, template, told, status=refused.status if refused else 200)
@@ -43,7 +45,10 @@ def frame(campaign: Campaign, here: str = "") -> dict[str, Any]:
     return {
         "campaign": campaign,
         "now": clock.database_now(),
-        "tabs": [(reverse(name, args=[campaign.slug]), title, name == here) for name, title in TABS.items()],
+        "tabs": [
+            (reverse(name, args=[campaign.slug]), title, name == here)
+            for name, title in TABS.items()
+        ],
     }
 
 
@@ -64,7 +69,11 @@ class DeskPage(FormPage):
         raise NotImplementedError
 
     def show(
-        self, request: Request, campaign: Campaign, found: dict[str, str], refused: Refusal | None = None
+        self,
+        request: Request,
+        campaign: Campaign,
+        found: dict[str, str],
+        refused: Refusal | None = None,
     ) -> HttpResponse:
         context = {**frame(campaign, self.name), **self.about(request, campaign, **found)}
         return answer(request, self.template, context, refused)
@@ -80,6 +89,8 @@ class ChangingDeskPage(DeskPage):
         try:
             done, address = self.act(request, organised, **found)
         except (EvalHubError, APIException) as error:
-            return self.show(request, organised_campaign(request, campaign), found, refusal_of(error))
+            return self.show(
+                request, organised_campaign(request, campaign), found, refusal_of(error)
+            )
         messages.success(request._request, done)
         return see(request, address)

@@ -13,7 +13,16 @@ from django.utils.http import urlencode
 
 from runs.api.campaigns.finding import participation_of, visible_campaign
 from runs.api.campaigns.news import notices_seen_by
-from runs.models import Campaign, Collection, Disclosure, Participation, Phase, Team, boards_seen, sees_own_results
+from runs.models import (
+    Campaign,
+    Collection,
+    Disclosure,
+    Participation,
+    Phase,
+    Team,
+    boards_seen,
+    sees_own_results,
+)
 from runs.models.disclosure import in_team_of
 from runs.pages.campaigns.markdown import rendered
 from runs.pages.campaigns.notices import shown_notices
@@ -36,11 +45,15 @@ def campaigns_page(request: HttpRequest) -> HttpResponse:
     """List published campaigns, and drafts of the reader's, newest first."""
     seen = Campaign.objects.visible_to(request.user).select_related("team")
     found = seen.prefetch_related("phases__collection", "phases__extensions__participation__team")
-    shown = Paginator(found.order_by("-created_at", "slug"), _CAMPAIGNS_OF_A_PAGE).get_page(request.GET.get("page"))
+    shown = Paginator(found.order_by("-created_at", "slug"), _CAMPAIGNS_OF_A_PAGE).get_page(
+        request.GET.get("page")
+    )
     now = clock.database_now()
     context = {
         "page": shown,
-        "campaigns": [(one, [shown_phase(phase, None, now) for phase in one.phases.all()]) for one in shown],
+        "campaigns": [
+            (one, [shown_phase(phase, None, now) for phase in one.phases.all()]) for one in shown
+        ],
         "leads": Team.objects.led_by(request.user).exists(),
         "now": now,
     }
@@ -54,7 +67,11 @@ def campaign_page(request: HttpRequest, campaign: str) -> HttpResponse:
     own, organiser = participation_of(request.user, found), is_organiser(found, request.user)
     now = clock.database_now()
     phases = shown_phases(found, own, now, organiser=organiser)
-    accepted = found.participations.filter(state=Participation.State.ACCEPTED).count() if own or organiser else None
+    accepted = (
+        found.participations.filter(state=Participation.State.ACCEPTED).count()
+        if own or organiser
+        else None
+    )
     collections = Collection.objects.visible_to(request.user).filter(phases__campaign=found)
     closes = found.registration_closes_at
     context = {
@@ -70,7 +87,9 @@ def campaign_page(request: HttpRequest, campaign: str) -> HttpResponse:
         "registration_closes": shown_time(closes, "UTC", ends=True) if closes else None,
         "takes_registrations": not why_no_registrations(found, now),
         "notices": shown_notices(notices_seen_by(request.user, found)),
-        "snapshots": list(snapshots_seen_by(request.user).filter(campaign=found).defer("archive", "manifest")),
+        "snapshots": list(
+            snapshots_seen_by(request.user).filter(campaign=found).defer("archive", "manifest")
+        ),
         "boards": boards_seen(request.user, [one.phase for one in phases]),
         "scored": set(collections.scored_for(request.user).values_list("pk", flat=True)),
         "agreements": [(one, rendered(one.text, 4)) for one in found.agreements.all()],
@@ -80,7 +99,11 @@ def campaign_page(request: HttpRequest, campaign: str) -> HttpResponse:
 
 
 def _teams(
-    campaign: Campaign, own: Participation | None, organiser: bool, phases: list[Phase], now: datetime
+    campaign: Campaign,
+    own: Participation | None,
+    organiser: bool,
+    phases: list[Phase],
+    now: datetime,
 ) -> list[str] | None:
     """Return the names or pseudonyms of the accepted teams, or None where the reader cannot know who takes part.
 
@@ -94,7 +117,9 @@ def _teams(
     public = all(step == Disclosure.PUBLIC for step in steps)
     if not (organiser or (over and (accepted or public))):
         return None
-    rows = campaign.participations.filter(state=Participation.State.ACCEPTED).select_related("team", "campaign")
+    rows = campaign.participations.filter(state=Participation.State.ACCEPTED).select_related(
+        "team", "campaign"
+    )
     least = min(steps, default=Disclosure.PUBLIC)
     return sorted(one.name for one in names_at(least, rows, own, organiser, now).values())
 
@@ -123,9 +148,15 @@ def _next_steps(
     if own:
         steps = [Step(f"The desk of {own.name}", team, "your entries, members and what is due")]
         told = [
-            one.phase for one in phases if one.state == PhaseState.CLOSED and sees_own_results(request.user, one.phase)
+            one.phase
+            for one in phases
+            if one.state == PhaseState.CLOSED and sees_own_results(request.user, one.phase)
         ]
-        with_entries = set(own.entries.filter(phase__in=told).values_list("phase", flat=True)) if told else set()
+        with_entries = (
+            set(own.entries.filter(phase__in=told).values_list("phase", flat=True))
+            if told
+            else set()
+        )
         steps += [
             Step(f"Your results of {one.name}", f"{team}#phase-{one.slug}", "and the packet of your team to download")
             for one in told if one.pk in with_entries
@@ -139,11 +170,18 @@ def _next_steps(
     if not request.user.is_authenticated:
         login = f"{reverse('login')}?{urlencode({'next': team})}"
         if not why_no_registrations(campaign, now):
-            return [Step("Log in to register a team", login, "without an account, ask the organisers for one")]
+            return [
+                Step(
+                    "Log in to register a team",
+                    login,
+                    "without an account, ask the organisers for one",
+                )
+            ]
         return [Step("Log in", login, "if your team takes part")]
     mine = campaign.participations.filter(in_team_of(request.user)).select_related("team")
     steps = [
-        Step(f"Take part with {one.name}", team, "your team is registered; you have not joined yet") for one in mine
+        Step(f"Take part with {one.name}", team, "your team is registered; you have not joined yet")
+        for one in mine
     ]
     if not steps and not why_no_registrations(campaign, now):
         steps = [Step("Register a team", team)]

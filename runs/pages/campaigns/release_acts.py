@@ -38,14 +38,25 @@ def _says_release(audience: int) -> Callable[[Target], list[str]]:
         said = [f"Results of phase {phase.name}, to {whom}.", _SEES[_AUDIENCE(audience)]]
         counted = f"{many(entries.count(), 'entry', 'entries')}, of which {late} late stand beside the official ones"
         if qrels:
-            said.append(f"{counted}; judgements of version {qrels.version} (SHA-256 {qrels.sha256[:12]}).")
+            said.append(
+                f"{counted}; judgements of version {qrels.version} (SHA-256 {qrels.sha256[:12]})."
+            )
             if running := count_running(phase, qrels):
-                said.append(f"{many(running, 'evaluation is', 'evaluations are')} still to be done; the release waits.")
+                said.append(
+                    f"{many(running, 'evaluation is', 'evaluations are')} still to be done; the release waits."
+                )
         else:
-            said.append(f"{counted}. The collection has no active judgements yet: a release needs them.")
+            said.append(
+                f"{counted}. The collection has no active judgements yet: a release needs them."
+            )
         if clock.database_now() < over:
-            said.append(f"The phase is not over before {shown_time(over, phase.zone, ends=True).meant}.")
-        return [*said, "A release that is done cannot be undone. The disclosure of the collection only grows."]
+            said.append(
+                f"The phase is not over before {shown_time(over, phase.zone, ends=True).meant}."
+            )
+        return [
+            *said,
+            "A release that is done cannot be undone. The disclosure of the collection only grows.",
+        ]
 
     return says
 
@@ -56,27 +67,41 @@ def _release(audience: int) -> Callable[[Target], str]:
         zone = read_zone(str(form.get("zone", "")).strip() or phase.zone)
         given = time_in(form, "at", zone)
         at = read_time(given, zone, name="at") if given else None
-        files, force, reason = "with_run_files" in form, "force" in form, target.reason(required=False)
+        files, force, reason = (
+            "with_run_files" in form,
+            "force" in form,
+            target.reason(required=False),
+        )
         if force and not reason:
             message = "say why the release does not wait for evaluations"
             raise InvalidInput(message, code="required", pointer="/reason")
         of: dict[str, Any] = {"user": target.user, "origin": target.origin}
         label = _AUDIENCE(audience).label
         with transaction.atomic():
-            made = plan_release(phase=phase, audience=audience, at=at, with_run_files=files, note=reason, **of)
+            made = plan_release(
+                phase=phase, audience=audience, at=at, with_run_files=files, note=reason, **of
+            )
             if at is None:
                 release_now(release=made, force=force, reason=reason, **of)
                 return f"Results of phase {phase.name} released to {label}."
         time = shown_time(at, phase.zone)
-        return f"Results of phase {phase.name} are released to {label} at {time.meant} ({time.utc})."
+        return (
+            f"Results of phase {phase.name} are released to {label} at {time.meant} ({time.utc})."
+        )
 
     return release
 
 
 def _says_cancel(target: Target) -> list[str]:
     found = target.of_release
-    when = shown_time(found.planned_at, found.phase.zone).meant if found.planned_at else "an organiser does it"
-    return [f"The release of phase {found.phase.name} to {found.get_audience_display()}, planned for {when}."]
+    when = (
+        shown_time(found.planned_at, found.phase.zone).meant
+        if found.planned_at
+        else "an organiser does it"
+    )
+    return [
+        f"The release of phase {found.phase.name} to {found.get_audience_display()}, planned for {when}."
+    ]
 
 
 def _cancel(target: Target) -> str:
@@ -88,7 +113,11 @@ _ASKS = ("at", "zone", "with_run_files", "force", "maybe-reason")
 RELEASE_ACTS: dict[str, Act] = {
     **{
         f"release-to-{audience.label}": Act(
-            f"Release results to {audience.label}", "Release", _says_release(audience), _release(audience), _ASKS
+            f"Release results to {audience.label}",
+            "Release",
+            _says_release(audience),
+            _release(audience),
+            _ASKS,
         )
         for audience in _AUDIENCE
     },

@@ -77,10 +77,15 @@ _TEXTS = (
     "registration", "max_team_size", "tag_scope", "names",
 )  # fmt: skip
 _CAMPAIGN_TIMES = ("registration_closes_at", "roster_closes_at", "anonymous_until")
-_CAMPAIGN_FIELDS = (*_TEXTS, *(f"{name}_{part}" for name in _CAMPAIGN_TIMES for part in ("day", "time")))
+_CAMPAIGN_FIELDS = (
+    *_TEXTS,
+    *(f"{name}_{part}" for name in _CAMPAIGN_TIMES for part in ("day", "time")),
+)
 
 
-def _campaign_fields(request: Request, *names: str, stored: Campaign | None = None) -> dict[str, Any]:
+def _campaign_fields(
+    request: Request, *names: str, stored: Campaign | None = None
+) -> dict[str, Any]:
     """Return the fields of the form of a campaign as the API takes them, without times that were not sent, or that
     nobody changed: the form does not show fractions of a second."""
     fields: dict[str, Any] = fields_of(request, *names, *_TEXTS)
@@ -117,14 +122,21 @@ class NewCampaignPage(FormPage):
             made = create_campaign(team=team, user=user, fields=fields, origin=origin_of(request))
         except (EvalHubError, APIException) as error:
             return self._page(request, refusal_of(error))
-        messages.success(request._request, f"Campaign {made.name} created. It is a draft; add its first phase next.")
+        messages.success(
+            request._request,
+            f"Campaign {made.name} created. It is a draft; add its first phase next.",
+        )
         return see(request, reverse("campaign-desk-page", args=[made.slug]))
 
     def _page(self, request: Request, refused: Refusal | None = None) -> HttpResponse:
         teams = list(Team.objects.led_by(request.user))
         shared = [team for team in teams if team.personal_of_id is None]
         proposed = {"team": (shared or teams)[0].slug if teams else "", "registration": "approval"}
-        context = {**_campaign_choices(), "teams": teams, "given": request.data if refused else proposed}
+        context = {
+            **_campaign_choices(),
+            "teams": teams,
+            "given": request.data if refused else proposed,
+        }
         return answer(request, "runs/campaigns/new.html", context, refused)
 
 
@@ -143,9 +155,13 @@ class SettingsPage(ChangingDeskPage):
 
     def act(self, request: Request, campaign: Campaign, **found: str) -> tuple[str, str]:
         given = _campaign_fields(request, stored=campaign)
-        serializer = CampaignChangeSerializer(campaign, given, partial=True, context={"request": request})
+        serializer = CampaignChangeSerializer(
+            campaign, given, partial=True, context={"request": request}
+        )
         serializer.is_valid(raise_exception=True)
-        change_campaign(campaign=campaign, changes=serializer.validated_data, origin=origin_of(request))
+        change_campaign(
+            campaign=campaign, changes=serializer.validated_data, origin=origin_of(request)
+        )
         return "Changes saved.", reverse(self.name, args=[campaign.slug])
 
 
@@ -156,13 +172,16 @@ class AgreementsPage(ChangingDeskPage):
     fields = ("title", "text", "required_of")
 
     def about(self, request: Request, campaign: Campaign, **found: str) -> dict[str, Any]:
-        signed = Signature.objects.filter(agreement__campaign=campaign).select_related("user", "participation__team")
+        signed = Signature.objects.filter(agreement__campaign=campaign).select_related(
+            "user", "participation__team"
+        )
         by_agreement: dict[int, list[Signature]] = {}
         for one in signed:
             by_agreement.setdefault(one.agreement_id, []).append(one)
         return {
             "agreements": [
-                (one, rendered(one.text, 4), by_agreement.get(one.pk, [])) for one in campaign.agreements.all()
+                (one, rendered(one.text, 4), by_agreement.get(one.pk, []))
+                for one in campaign.agreements.all()
             ],
             "required_of": {"each_member": "each member", "one_owner": "an owner of the team"},
             "given": request.data if request.method == "POST" else {},
@@ -171,7 +190,9 @@ class AgreementsPage(ChangingDeskPage):
     def act(self, request: Request, campaign: Campaign, **found: str) -> tuple[str, str]:
         serializer = AgreementSerializer(data=fields_of(request, *self.fields))
         serializer.is_valid(raise_exception=True)
-        made: Agreement = add_agreement(campaign=campaign, origin=origin_of(request), **serializer.validated_data)
+        made: Agreement = add_agreement(
+            campaign=campaign, origin=origin_of(request), **serializer.validated_data
+        )
         return f"Agreement {made.title} added.", reverse(self.name, args=[campaign.slug])
 
 
@@ -230,13 +251,13 @@ class PhasePage(ChangingDeskPage):
             given["slug"] = given.get("slug") or slugify(given.get("name", ""))[:64]
             serializer = PhaseSerializer(data=given, context={"request": request})
             serializer.is_valid(raise_exception=True)
-            made = create_phase(campaign=campaign, user=user, fields=serializer.validated_data, origin=origin)
+            made = create_phase(
+                campaign=campaign, user=user, fields=serializer.validated_data, origin=origin
+            )
             others = _campaigns_of([made.collection], campaign, user).get(made.collection_id, [])
             said = f"Phase {made.name} added."
             if others:
-                said += (
-                    f" Campaign {others[0]} has the same collection: the results that one releases are open for both."
-                )
+                said += f" Campaign {others[0]} has the same collection: the results that one releases are open for both."
             return said, desk
         given.pop("slug", None)
         for name in _same_times(request, phase):
@@ -247,10 +268,14 @@ class PhasePage(ChangingDeskPage):
         return f"Phase {phase.name} saved.", desk
 
 
-def _campaigns_of(collections: Iterable[Collection], campaign: Campaign, user: Any) -> dict[int, list[str]]:
+def _campaigns_of(
+    collections: Iterable[Collection], campaign: Campaign, user: Any
+) -> dict[int, list[str]]:
     """Return the other campaigns that the user sees with phases on these collections, by the keys of the latter."""
     others = Campaign.objects.visible_to(user).exclude(pk=campaign.pk)
-    rows = Phase.objects.filter(collection__in=collections, campaign__in=others).order_by("campaign__slug")
+    rows = Phase.objects.filter(collection__in=collections, campaign__in=others).order_by(
+        "campaign__slug"
+    )
     found: dict[int, list[str]] = {}
     for collection, slug in rows.values_list("collection", "campaign__slug").distinct():
         found.setdefault(collection, []).append(slug)
@@ -263,9 +288,15 @@ def _phase(request: Request, campaign: Campaign, found: dict[str, str]) -> Phase
 
 def _stored(phase: Phase) -> dict[str, Any]:
     """Return what the form shows of a stored phase."""
-    times = [time_fields(getattr(phase, name), name, phase.zone, ends=ends) for name, ends in _TIMES.items()]
+    times = [
+        time_fields(getattr(phase, name), name, phase.zone, ends=ends)
+        for name, ends in _TIMES.items()
+    ]
     return {
-        **{name: getattr(phase, name) for name in ("name", "description", "kind", "slug", "place", *_KEPT, *_LIMITS)},
+        **{
+            name: getattr(phase, name)
+            for name in ("name", "description", "kind", "slug", "place", *_KEPT, *_LIMITS)
+        },
         **{name: text for fields in times for name, text in fields.items()},
         "collection": phase.collection.slug,
         "zone": zone_shown(phase.zone),

@@ -57,7 +57,9 @@ def shown_time(at: datetime, zone: str, *, ends: bool = False) -> ShownTime:
     return ShownTime(at, f"{meant}, {where}", f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC")
 
 
-def shown_phase(phase: Phase, own: Participation | None, now: datetime, *, organiser: bool = False) -> ShownPhase:
+def shown_phase(
+    phase: Phase, own: Participation | None, now: datetime, *, organiser: bool = False
+) -> ShownPhase:
     """Return what is shown of a phase, which is fetched as for `seen_extensions`."""
     state, closes_at = phase_state(phase, own, now), closing_time(phase, own)
     until = {
@@ -73,7 +75,9 @@ def shown_phase(phase: Phase, own: Participation | None, now: datetime, *, organ
         state=state,
         opens=shown_time(phase.opens_at, phase.zone),
         closes=shown_time(closes_at, phase.zone, ends=True),
-        late=shown_time(phase.late_closes_at, phase.zone, ends=True) if phase.late_closes_at else None,
+        late=shown_time(phase.late_closes_at, phase.zone, ends=True)
+        if phase.late_closes_at
+        else None,
         extended=closes_at > phase.closes_at,
         until=until,
         next=_NEXT.get(state, ""),
@@ -86,14 +90,20 @@ def shown_phases(
     campaign: Campaign, own: Participation | None, now: datetime, *, organiser: bool = False
 ) -> list[ShownPhase]:
     """Return what is shown of the phases of a campaign, in two queries."""
-    rows = campaign.phases.select_related("collection", "campaign").prefetch_related("extensions__participation__team")
+    rows = campaign.phases.select_related("collection", "campaign").prefetch_related(
+        "extensions__participation__team"
+    )
     return [shown_phase(one, own, now, organiser=organiser) for one in rows]
 
 
 def length_of(span: timedelta) -> str:
     """Return a length of time in its two largest units."""
     seconds = max(0, int(span.total_seconds()))
-    parts = [(seconds // 86400, "day"), (seconds // 3600 % 24, "hour"), (seconds // 60 % 60, "minute")]
+    parts = [
+        (seconds // 86400, "day"),
+        (seconds // 3600 % 24, "hour"),
+        (seconds // 60 % 60, "minute"),
+    ]
     while len(parts) > 1 and not parts[0][0]:
         parts.pop(0)
     said = [f"{number} {unit}{'' if number == 1 else 's'}" for number, unit in parts[:2] if number]

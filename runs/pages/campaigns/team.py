@@ -25,7 +25,11 @@ from runs.api.campaigns.finding import (
     visible_campaign,
     visible_phase,
 )
-from runs.api.campaigns.inputs import ParticipationChangeSerializer, RegistrationSerializer, SignatureSerializer
+from runs.api.campaigns.inputs import (
+    ParticipationChangeSerializer,
+    RegistrationSerializer,
+    SignatureSerializer,
+)
 from runs.api.origin import origin_of
 from runs.api.parameters import check_fields
 from runs.errors import InvalidInput, NotFound
@@ -95,7 +99,9 @@ class TeamDeskPage(FormPage):
         messages.success(request._request, done)
         return see(request, reverse("campaign-team-page", args=[campaign]))
 
-    def _page(self, request: Request, campaign: Campaign, refused: Refusal | None = None, **told: Any) -> HttpResponse:
+    def _page(
+        self, request: Request, campaign: Campaign, refused: Refusal | None = None, **told: Any
+    ) -> HttpResponse:
         own, now = participation_of(request.user, campaign), clock.database_now()
         context = {
             "campaign": campaign,
@@ -132,13 +138,22 @@ def _of_member(request: Request, campaign: Campaign, own: Participation) -> dict
     phases = []
     for shown in shown_phases(campaign, own, now):
         theirs = [one for one in entries if one.phase_id == shown.phase.pk]
-        rows = [(one, known[str(one.run_id)], shown_time(one.arrived_at, shown.phase.zone)) for one in theirs]
+        rows = [
+            (one, known[str(one.run_id)], shown_time(one.arrived_at, shown.phase.zone))
+            for one in theirs
+        ]
         entered = [one for one in theirs if one.state == Entry.State.ENTERED]
-        left = allowance(shown.phase, own, now) if shown.state not in (PhaseState.CLOSED, PhaseState.PLANNED) else None
+        left = (
+            allowance(shown.phase, own, now)
+            if shown.state not in (PhaseState.CLOSED, PhaseState.PLANNED)
+            else None
+        )
         results = sees_own_results(request.user, shown.phase)
         phases.append((shown, left, rows, len(entered), _due(shown, left, len(entered)), results))
     until = hidden_until(own)
-    hidden = any(shown.phase.collection.disclosure < Disclosure.PARTICIPANTS for shown, *_ in phases)
+    hidden = any(
+        shown.phase.collection.disclosure < Disclosure.PARTICIPANTS for shown, *_ in phases
+    )
     led = Team.objects.led_by(request.user).filter(pk=own.team_id).exists()
     roster = roster_closes_at(campaign)
     return {
@@ -148,7 +163,9 @@ def _of_member(request: Request, campaign: Campaign, own: Participation) -> dict
         "members": list(own.members.select_related("user")),
         "leads": led,
         "days": DAYS,
-        "invitations": list(own.invitations.select_related("user", "invited_by").order_by("user__username")),
+        "invitations": list(
+            own.invitations.select_related("user", "invited_by").order_by("user__username")
+        ),
         "links": list(own.links.select_related("created_by").filter(expires_at__gt=timezone.now())),
         "hidden_until": shown_time(until, "UTC", ends=True) if until and now < until else None,
         "hidden_by_release": hidden and campaign.names == Campaign.Names.HIDDEN_UNTIL_RELEASE,
@@ -161,9 +178,10 @@ def _of_member(request: Request, campaign: Campaign, own: Participation) -> dict
 def _due(shown: ShownPhase, left: Allowance | None, entered: int) -> str:
     """Return what a team may still do in a phase, in a sentence."""
     if shown.state not in _TAKING or left is None:
-        return {PhaseState.PLANNED: "not open yet", PhaseState.PAUSED: "paused: no runs are taken"}.get(
-            shown.state, "closed"
-        )
+        return {
+            PhaseState.PLANNED: "not open yet",
+            PhaseState.PAUSED: "paused: no runs are taken",
+        }.get(shown.state, "closed")
     if left.attempts_left == 0:
         return "all attempts are used"
     if left.attempts_left_today == 0:
@@ -175,7 +193,9 @@ def _due(shown: ShownPhase, left: Allowance | None, entered: int) -> str:
     return "no run entered yet" if not entered else "more runs can be entered"
 
 
-def _agreements(request: Request, campaign: Campaign) -> list[tuple[Agreement, Any, Signature | None]]:
+def _agreements(
+    request: Request, campaign: Campaign
+) -> list[tuple[Agreement, Any, Signature | None]]:
     """Return each agreement with its text and the reader's signature."""
     own = Signature.objects.filter(agreement__campaign=campaign, user=request.user.pk)
     signed = {one.agreement_id: one for one in own}
@@ -185,7 +205,10 @@ def _agreements(request: Request, campaign: Campaign) -> list[tuple[Agreement, A
 def _register(request: Request, campaign: Campaign) -> str:
     form: Any = request.data
     digests = form.getlist("agreements") if hasattr(form, "getlist") else []
-    asked = {**fields_of(request, "team", "name", "affiliation", "typed_name"), "agreements": digests}
+    asked = {
+        **fields_of(request, "team", "name", "affiliation", "typed_name"),
+        "agreements": digests,
+    }
     asked = {name: value for name, value in asked.items() if value}
     serializer = RegistrationSerializer(data=asked, context={"request": request})
     serializer.is_valid(raise_exception=True)
@@ -210,7 +233,9 @@ def _leave(request: Request, campaign: Campaign) -> str:
         own_participation(request, campaign),
         str(request.data.get("username", "")) or request.user.get_username(),
     )
-    rows = own.members.select_related("user", "participation__campaign__team", "participation__team")
+    rows = own.members.select_related(
+        "user", "participation__campaign__team", "participation__team"
+    )
     member = rows.filter(user__username=named).first()
     if member is None:
         raise NotFound(f"{named[:150]!r} does not take part in team {own.team}")
@@ -231,12 +256,18 @@ def _sign(request: Request, campaign: Campaign) -> str:
 
 def _rename(request: Request, campaign: Campaign) -> str:
     own = own_participation(request, campaign)
-    serializer = ParticipationChangeSerializer(data=fields_of(request, "name", "affiliation"), partial=True)
+    serializer = ParticipationChangeSerializer(
+        data=fields_of(request, "name", "affiliation"), partial=True
+    )
     serializer.is_valid(raise_exception=True)
     changes = {
-        name: serializer.validated_data[name] for name in ("name", "affiliation") if name in serializer.validated_data
+        name: serializer.validated_data[name]
+        for name in ("name", "affiliation")
+        if name in serializer.validated_data
     }
-    rename(participation=own, changes=changes, user=cast(User, request.user), origin=origin_of(request))
+    rename(
+        participation=own, changes=changes, user=cast(User, request.user), origin=origin_of(request)
+    )
     return "Changes saved."
 
 
@@ -245,10 +276,14 @@ def _show_name(request: Request, campaign: Campaign) -> str:
     own, at = own_participation(request, campaign), time_in(request.data, "anonymous_until", "UTC")
     if at is None:
         raise InvalidInput("choose the day", code="required", pointer="/anonymous_until")
-    serializer = ParticipationChangeSerializer(data={"anonymous_until": at, "zone": "UTC"}, partial=True)
+    serializer = ParticipationChangeSerializer(
+        data={"anonymous_until": at, "zone": "UTC"}, partial=True
+    )
     serializer.is_valid(raise_exception=True)
     until = serializer.validated_data["anonymous_until"]
-    move_anonymity(participation=own, until=until, user=cast(User, request.user), origin=origin_of(request))
+    move_anonymity(
+        participation=own, until=until, user=cast(User, request.user), origin=origin_of(request)
+    )
     return f"The name of {own.name} is hidden until {shown_time(until, 'UTC', ends=True).meant}."
 
 
@@ -263,11 +298,17 @@ def _order(request: Request, campaign: Campaign) -> str:
         try:
             key, number = UUID(name.removeprefix("priority-")), int(str(text).strip()[:9])
         except ValueError as error:
-            raise InvalidInput("give each entry a whole number: 1 is the most wanted", pointer="/order") from error
+            raise InvalidInput(
+                "give each entry a whole number: 1 is the most wanted", pointer="/order"
+            ) from error
         if number in numbers.values():
-            raise InvalidInput(f"two entries have priority {number}; no two have the same", pointer="/order")
+            raise InvalidInput(
+                f"two entries have priority {number}; no two have the same", pointer="/order"
+            )
         numbers[key] = number
-    entries = Entry.objects.filter(phase=phase, participation=own, pk__in=numbers).select_related("run")
+    entries = Entry.objects.filter(phase=phase, participation=own, pk__in=numbers).select_related(
+        "run"
+    )
     tags = [one.run.tag for one in sorted(entries, key=lambda one: numbers[one.pk])]
     order_priorities(phase=phase, participation=own, tags=tags, origin=origin_of(request))
     return f"Order saved: {', '.join(tags)}." if tags else "No entry was ordered."

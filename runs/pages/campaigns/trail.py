@@ -29,16 +29,25 @@ class TrailPage(DeskPage):
         asked = {name: request.query_params.get(name, "") for name in self.reads if name != "page"}
         asked = {name: text for name, text in asked.items() if text}
         subjects = subjects_of(campaign)
-        events = events_of(campaign, subjects, phase=asked.get("phase", ""), team=asked.get("team", ""))
+        events = events_of(
+            campaign, subjects, phase=asked.get("phase", ""), team=asked.get("team", "")
+        )
         # Without addresses, which organisers must not see.
-        events = events.filter(**{name: asked[name] for name in ("action", "actor") if name in asked})
+        events = events.filter(
+            **{name: asked[name] for name in ("action", "actor") if name in asked}
+        )
         events = events.defer("address", "token")
         page = Paginator(events, _OF_A_PAGE).get_page(request.query_params.get("page"))
         file = reverse("campaign-audit", args=[campaign.slug])
         return {
             "page": page,
             "events": [
-                (one, subjects[one.object_type, one.object_id], texts_of(one.before), texts_of(one.after))
+                (
+                    one,
+                    subjects[one.object_type, one.object_id],
+                    texts_of(one.before),
+                    texts_of(one.after),
+                )
                 for one in page
             ],
             "asked": asked,

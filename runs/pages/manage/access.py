@@ -20,7 +20,9 @@ class AccessPage(ChangingSection):
     fields = ("action", "confirm")
 
     def about(self, request: Request, collection: Collection) -> dict[str, Any]:
-        members = collection.team.memberships.select_related("user").order_by("role", "user__username")
+        members = collection.team.memberships.select_related("user").order_by(
+            "role", "user__username"
+        )
         return {
             "members": list(members),
             "visibility": collection.get_visibility_display(),

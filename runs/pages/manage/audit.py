@@ -36,4 +36,7 @@ class AuditPage(Section):
         # Without addresses, which organisers must not see.
         events = AuditEvent.objects.filter(collection=collection).defer("address", "token")
         page = Paginator(events, _EVENTS_OF_A_PAGE).get_page(request.query_params.get("page"))
-        return {"page": page, "events": [(one, texts_of(one.before), texts_of(one.after)) for one in page]}
+        return {
+            "page": page,
+            "events": [(one, texts_of(one.before), texts_of(one.after)) for one in page],
+        }

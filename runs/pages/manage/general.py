@@ -39,11 +39,15 @@ class GeneralPage(ChangingSection):
             "teams": teams,
             "visibilities": VISIBILITIES,
             "seen": tag_of(collection),
-            "given": {**stored, **fields_of(request, *stored)} if request.method == "POST" else stored,
+            "given": {**stored, **fields_of(request, *stored)}
+            if request.method == "POST"
+            else stored,
         }
 
     def change(self, request: Request, collection: Collection) -> str:
-        fields: dict[str, Any] = fields_of(request, "name", "description", "team", "visibility", "document_url")
+        fields: dict[str, Any] = fields_of(
+            request, "name", "description", "team", "visibility", "document_url"
+        )
         if fields.get("team") == collection.team.slug:
             # Unchanged: staff may leave a team that is not theirs.
             del fields["team"]
@@ -70,6 +74,8 @@ def labels_in(text: str) -> dict[str, str]:
             raise InvalidInput(message, pointer="/level_labels")
         level = str(int(found[1]))
         if level in labels:
-            raise InvalidInput(f"line {number}: level {level} is given twice", pointer="/level_labels")
+            raise InvalidInput(
+                f"line {number}: level {level} is given twice", pointer="/level_labels"
+            )
         labels[level] = found[2]
     return labels

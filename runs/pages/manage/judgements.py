@@ -45,17 +45,28 @@ class JudgementsPage(ChangingSection):
     address, template = "manage-judgements-page", "runs/manage/judgements.html"
 
     def about(self, request: Request, collection: Collection) -> dict[str, Any]:
-        versions = list(collection.qrels.select_related("created_by").defer("topic_ids").order_by("-version"))
+        versions = list(
+            collection.qrels.select_related("created_by").defer("topic_ids").order_by("-version")
+        )
         active = next((one for one in versions if one.active), None)
         given = request.data if request.method == "POST" else {"activate": "true"}
         with_runs = collection.runs.filter(deleted_at=None).exists()
-        return {"versions": versions, "active": active, "columns": _COLUMNS, "given": given, "with_runs": with_runs}
+        return {
+            "versions": versions,
+            "active": active,
+            "columns": _COLUMNS,
+            "given": given,
+            "with_runs": with_runs,
+        }
 
     def change(self, request: Request, collection: Collection) -> str | HttpResponse:
         if request.data.get("action") == "activate":
             return _activate(request, collection)
         with upload_fields(request, QrelsFormSerializer) as fields:
-            path, column = fields["file"].path, {name: fields[name] for name in ("keyed_by", "iteration")}
+            path, column = (
+                fields["file"].path,
+                {name: fields[name] for name in ("keyed_by", "iteration")},
+            )
             if request.data.get("action") == "check":
                 summary, source = check_qrels(collection=collection, upload=path, **column)
                 checked = {
@@ -83,7 +94,9 @@ class JudgementsPage(ChangingSection):
 
 def _activate(request: Request, collection: Collection) -> str:
     version = str(request.data.get("version", ""))
-    qrels = collection.qrels.filter(version=int(version) if version.isdecimal() and len(version) < 7 else 0).first()
+    qrels = collection.qrels.filter(
+        version=int(version) if version.isdecimal() and len(version) < 7 else 0
+    ).first()
     if qrels is None:
         raise Http404(f"collection {collection.slug} has no qrels version {version[:20]}")
     activate_qrels(qrels=qrels, enqueue=queue_judged, origin=origin_of(request))
@@ -97,4 +110,8 @@ def _effect(collection: Collection, qrels: Qrels) -> str:
     if not qrels.active:
         return "; it is not active."
     runs = collection.runs.filter(deleted_at=None).count()
-    return f"; {runs:,} run{'s are' if runs != 1 else ' is'} evaluated against it." if runs else "; it is active."
+    return (
+        f"; {runs:,} run{'s are' if runs != 1 else ' is'} evaluated against it."
+        if runs
+        else "; it is active."
+    )

@@ -43,7 +43,9 @@ class MeasuresPage(ChangingSection):
         if "remove" in form or "first" in form:
             name = str(form.get("remove", form.get("first")))
             if name not in names:
-                raise InvalidInput(f"{name[:100]} is not a measure of this collection; load the page again")
+                raise InvalidInput(
+                    f"{name[:100]} is not a measure of this collection; load the page again"
+                )
             names.remove(name)
             if "first" in form:
                 names.insert(0, name)
@@ -58,7 +60,9 @@ class MeasuresPage(ChangingSection):
             names, done = [*names, *added], f"{', '.join(added)} added."
         else:
             documents = str(form.get("documents", "")).strip()
-            change_fields(request, collection, {"documents": documents or None, "scores": form.get("scores")})
+            change_fields(
+                request, collection, {"documents": documents or None, "scores": form.get("scores")}
+            )
             return "Changes saved."
         change_fields(request, collection, {"measures": names})
         return done

@@ -22,7 +22,9 @@ class QuotaPage(ChangingSection):
 
     def about(self, request: Request, collection: Collection) -> dict[str, Any]:
         since = timezone.now().astimezone(UTC).date() - timedelta(days=_DAYS)
-        used = QuotaCounter.objects.filter(collection=collection, day__gt=since).select_related("team")
+        used = QuotaCounter.objects.filter(collection=collection, day__gt=since).select_related(
+            "team"
+        )
         stored = collection.daily_submissions or ""
         return {
             "used": list(used.order_by("-day", "team__slug")[:200]),

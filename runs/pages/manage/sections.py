@@ -54,7 +54,9 @@ class Section(FormPage):
         """Return the page. After a refusal it shows what was typed instead of what is stored."""
         context = {
             "collection": collection,
-            "sections": [(reverse(name, args=[collection.slug]), title) for name, title in SECTIONS.items()],
+            "sections": [
+                (reverse(name, args=[collection.slug]), title) for name, title in SECTIONS.items()
+            ],
             "here": reverse(self.address, args=[collection.slug]),
             "title": SECTIONS[self.address],
             **self.about(request, collection),
@@ -62,7 +64,9 @@ class Section(FormPage):
             "refused": refused,
             "wrong": refused.fields if refused else {},
         }
-        response = render(request._request, self.template, context, status=refused.status if refused else 200)
+        response = render(
+            request._request, self.template, context, status=refused.status if refused else 200
+        )
         response["Cache-Control"] = "no-store"
         return response
 
@@ -93,13 +97,17 @@ def tag_of(collection: Collection) -> str:
     return conditions.tag_of(collection, CollectionChangeSerializer.Meta.fields)
 
 
-def change_fields(request: Request, collection: Collection, fields: dict[str, Any], seen: str = "") -> None:
+def change_fields(
+    request: Request, collection: Collection, fields: dict[str, Any], seen: str = ""
+) -> None:
     """Change fields of a collection as PATCH does. Raise ChangedMeanwhile if `seen` is the tag of another state."""
     with transaction.atomic():
         found = Collection.objects.select_for_update().select_related("team").get(pk=collection.pk)
         if seen:
             conditions.check_same(seen, tag_of(found))
-        serializer = CollectionChangeSerializer(found, fields, partial=True, context={"request": request})
+        serializer = CollectionChangeSerializer(
+            found, fields, partial=True, context={"request": request}
+        )
         serializer.is_valid(raise_exception=True)
         changes, origin = serializer.validated_data, origin_of(request)
         change_collection(collection=found, changes=changes, enqueue=queue_judged, origin=origin)

@@ -45,7 +45,9 @@ class TopicsPage(ChangingSection):
             upload = {"upload": fields["file"].path, "format": fields["format"]}
             if request.data.get("action") == "check":
                 return self.show(request, collection, checked=_checked(collection, **upload))
-            _, number, report = import_topics(collection=collection, origin=origin_of(request), **upload)
+            _, number, report = import_topics(
+                collection=collection, origin=origin_of(request), **upload
+            )
         warnings = sum(report.counts.values())
         return f"{number:,} topics uploaded{f', with {warnings:,} warnings' if warnings else ''}."
 

@@ -30,7 +30,9 @@ class WithdrawnPage(ChangingSection):
         gone: list[Any] = []
         for model in _KINDS.values():
             rows = model._default_manager.filter(collection=collection).exclude(deleted_at=None)
-            gone += rows.select_related("team", "submitted_by").defer("warnings", "metadata")[:_SHOWN]
+            gone += rows.select_related("team", "submitted_by").defer("warnings", "metadata")[
+                :_SHOWN
+            ]
         own = set(chain.from_iterable(
             model.objects.owned_by(request.user).filter(pk__in=[one.pk for one in gone]).values_list("pk", flat=True)
             for model in (Run, SessionSet)

@@ -43,7 +43,11 @@ def database_now() -> datetime:
 def closing_time(phase: Phase, participation: Participation | None) -> datetime:
     """Return when a phase closes for a team: the phase's time, or a later one of an extension for all or for it."""
     own = participation.pk if participation else None
-    later = [one.new for one in phase.extensions.all() if one.participation_id is None or one.participation_id == own]
+    later = [
+        one.new
+        for one in phase.extensions.all()
+        if one.participation_id is None or one.participation_id == own
+    ]
     return max([phase.closes_at, *later])
 
 
@@ -98,6 +102,8 @@ def read_time(text: str, zone: str, *, name: str, ends: bool = False) -> datetim
         if found and found.tzinfo:
             return found.astimezone(UTC)
     except (ValueError, OverflowError) as error:
-        raise InvalidInput(f"{name}: {given[:40]!r} is not a time of the calendar", pointer=pointer) from error
+        raise InvalidInput(
+            f"{name}: {given[:40]!r} is not a time of the calendar", pointer=pointer
+        ) from error
     message = f"{name}: write 2027-06-01T12:00:00Z, with its offset, or a day such as 2027-05-31 with a zone"
     raise InvalidInput(message, code="bad_time", pointer=pointer)

@@ -57,7 +57,9 @@ def apply_config(
             transaction.set_rollback(True)
         elif refused and refused.refused:
             error = refused.refused
-            error.pointer = "/" + refused.path.replace("].", "/").replace("[", "/").replace(".", "/").rstrip("]")
+            error.pointer = "/" + refused.path.replace("].", "/").replace("[", "/").replace(
+                ".", "/"
+            ).rstrip("]")
             raise error
     return changes
 
@@ -85,7 +87,10 @@ def copy_campaign(
             text = {"title": one.title, "text": one.text, "required_of": one.required_of}
             add_agreement(campaign=made, **text, origin=origin)
         for phase in source.phases.select_related("collection").order_by("place", "opens_at", "pk"):
-            of = {name: shifted(getattr(phase, name), phase.zone, shift) for name in _configured(Phase)}
+            of = {
+                name: shifted(getattr(phase, name), phase.zone, shift)
+                for name in _configured(Phase)
+            }
             of["collection"] = collections.get(phase.collection.slug, phase.collection)
             try:
                 create_phase(campaign=made, user=user, fields=of, origin=origin)
@@ -93,15 +98,30 @@ def copy_campaign(
                 hint = f'; name another one: {{"collections": {{"{phase.collection}": "..."}}}}'
                 if error.code != "evaluation_needs_blind":
                     raise
-                raise Conflict(error.message + hint, code=error.code, pointer="/collections") from error
+                raise Conflict(
+                    error.message + hint, code=error.code, pointer="/collections"
+                ) from error
     return made
 
 
 def _configured(model: type[Model]) -> list[str]:
     """Return the fields of a campaign or phase that are configured: not what it is and belongs to, and no acts; nor
     what was published of it."""
-    others = ("id", "campaign", "team", "state", "created_by", "paused_reason", "paper_doi", "judgements_doi")
-    return [field.name for field in model._meta.concrete_fields if field.name not in others and field.editable]
+    others = (
+        "id",
+        "campaign",
+        "team",
+        "state",
+        "created_by",
+        "paused_reason",
+        "paper_doi",
+        "judgements_doi",
+    )
+    return [
+        field.name
+        for field in model._meta.concrete_fields
+        if field.name not in others and field.editable
+    ]
 
 
 def shifted(value: Any, zone: str, shift: timedelta) -> Any:
@@ -112,13 +132,18 @@ def shifted(value: Any, zone: str, shift: timedelta) -> Any:
     try:
         return (value.astimezone(ZoneInfo(zone)) + shift).astimezone(UTC)
     except OverflowError as error:
-        raise InvalidInput(f"{value:%Y-%m-%d} moves out of the calendar", pointer="shift_days") from error
+        raise InvalidInput(
+            f"{value:%Y-%m-%d} moves out of the calendar", pointer="shift_days"
+        ) from error
 
 
 def _of_campaign(found: Campaign, wanted: Mapping[str, Any], origin: Origin) -> list[Change]:
     differing = {name: value for name, value in wanted.items() if getattr(found, name) != value}
     return _tried(
-        found, differing, "campaign.", lambda some: change_campaign(campaign=found, changes=some, origin=origin)
+        found,
+        differing,
+        "campaign.",
+        lambda some: change_campaign(campaign=found, changes=some, origin=origin),
     )
 
 
@@ -136,8 +161,12 @@ def _of_agreements(
             add = _attempt(lambda one=one: add_agreement(campaign=found, **one, origin=origin))  # type: ignore[misc]
             changes.append(Change(path, None, dict(one), add))
         elif known.required_of != one["required_of"]:
-            refused = Conflict("agreements are never changed; a changed text is another one", code="conflict")
-            changes.append(Change(f"{path}.required_of", known.required_of, one["required_of"], refused))
+            refused = Conflict(
+                "agreements are never changed; a changed text is another one", code="conflict"
+            )
+            changes.append(
+                Change(f"{path}.required_of", known.required_of, one["required_of"], refused)
+            )
     for known in there.values():
         message = f"the agreement {known.title!r} is not in the file; agreements stay, because they are signed"
         before = {"title": known.title, "text": known.text, "required_of": known.required_of}
@@ -192,7 +221,8 @@ def _tried(
             named = (error.pointer or "").strip("/").partition("/")[0]
             errors = dict.fromkeys([named] if named in differing else differing, error)
     return [
-        Change(f"{path}{name}", getattr(target, name), value, errors.get(name)) for name, value in differing.items()
+        Change(f"{path}{name}", getattr(target, name), value, errors.get(name))
+        for name, value in differing.items()
     ]
 
 

@@ -123,7 +123,10 @@ class EntryUpload(RunUpload):
 
 
 def enter_run(
-    *, upload: EntryUpload, enqueue: Callable[[Run], object], again: Callable[[Run], object] | None = None
+    *,
+    upload: EntryUpload,
+    enqueue: Callable[[Run], object],
+    again: Callable[[Run], object] | None = None,
 ) -> tuple[Entry, bool]:
     """Check and store an uploaded run with its entry, as `submit` does. Return the entry, and whether it is new.
 
@@ -168,7 +171,9 @@ def store_entry(asked: Asked, run: Run) -> tuple[Entry, bool]:
         if there and there.state == _State.DISQUALIFIED:
             raise Conflict(f"the run was disqualified: {there.state_reason}", code="conflict")
         if there and (late or there.role != asked.role):
-            raise Conflict(f"phase {phase.slug} is not open, and the entry was withdrawn", code="phase_closed")
+            raise Conflict(
+                f"phase {phase.slug} is not open, and the entry was withdrawn", code="phase_closed"
+            )
         _check_tag(campaign, team, run)
         competing = team is not None and asked.role == _Role.COMPETING
         if competing and team:
@@ -176,21 +181,40 @@ def store_entry(asked: Asked, run: Run) -> tuple[Entry, bool]:
             _check_limits(asked, phase, team, new=there is None)
         fields = {
             "priority": _free_priority(asked, phase, team) if competing and team else None,
-            "run_type": read_run_type(phase.run_types, asked.run_type) if competing else asked.run_type,
+            "run_type": read_run_type(phase.run_types, asked.run_type)
+            if competing
+            else asked.run_type,
             "answers": read_answers(phase.form, asked.answers) if competing else asked.answers,
         }
         if there:
-            restored = {**fields, "state": _State.ENTERED, "state_reason": "", "state_changed_at": asked.arrived_at}
+            restored = {
+                **fields,
+                "state": _State.ENTERED,
+                "state_reason": "",
+                "state_changed_at": asked.arrived_at,
+            }
             Entry.objects.filter(pk=there.pk).update(**restored)
             record(asked.origin, _Action.ENTRY_RESTORED, there, collection=phase.collection)
             restored_entry = Entry.objects.get(pk=there.pk)
             _send_receipt(restored_entry, phase, team, run)
             return restored_entry, False
         last = Entry.objects.filter(phase=phase).aggregate(last=Max("number"))["last"] or 0
-        identity = {"phase": phase, "participation": team, "run": run, "number": last + 1, "late": late}
+        identity = {
+            "phase": phase,
+            "participation": team,
+            "run": run,
+            "number": last + 1,
+            "late": late,
+        }
         said_of_it = {"role": asked.role, "label": asked.label, "entered_by": asked.user}
         made = Entry.objects.create(**identity, **said_of_it, **fields, arrived_at=asked.arrived_at)
-        after = {"phase": str(phase), "number": made.number, "tag": run.tag, "sha256": run.sha256, "late": late}
+        after = {
+            "phase": str(phase),
+            "number": made.number,
+            "tag": run.tag,
+            "sha256": run.sha256,
+            "late": late,
+        }
         reason = {"reason": asked.reason} if asked.reason else {}
         record(
             asked.origin,
@@ -217,7 +241,9 @@ def check_run(asked: Asked, run: Run) -> None:
         message = f"the tag {run.tag!r} has {len(run.tag)} characters; in a campaign it has at most {MAX_TAG}"
         raise Unprocessable(message, code="bad_run_tag", pointer="/tag")
     if counts.get("tag_differs"):
-        message = f"the tag {run.tag!r} is another than in the file; in a campaign they are the same"
+        message = (
+            f"the tag {run.tag!r} is another than in the file; in a campaign they are the same"
+        )
         raise Unprocessable(message, code="tag_differs", pointer="/tag")
     if asked.participation and asked.role == _Role.COMPETING:
         check_tag_named(
@@ -258,10 +284,14 @@ def _check_may_enter(asked: Asked, team: Participation | None) -> None:
     accepted."""
     if team is None or asked.on_behalf or asked.role != _Role.COMPETING:
         check_organiser(asked.phase.campaign, asked.user)
-    elif not CampaignMember.objects.filter(participation=team, user=asked.user, left_at=None).exists():
+    elif not CampaignMember.objects.filter(
+        participation=team, user=asked.user, left_at=None
+    ).exists():
         raise NotAllowed(f"only members of team {team.team} in this campaign can enter its runs")
     if asked.on_behalf and not asked.reason:
-        raise InvalidInput("say why the organisers enter for a team", code="required", pointer="/reason")
+        raise InvalidInput(
+            "say why the organisers enter for a team", code="required", pointer="/reason"
+        )
     if team and team.state != Participation.State.ACCEPTED:
         raise Conflict(f"team {team.team} is {team.state}, not accepted", code="team_not_accepted")
 
@@ -289,7 +319,9 @@ def _check_time(asked: Asked, phase: Phase) -> bool:
         message = f"phase {phase.slug} takes entries when results on {phase.collection} are released to teams"
         raise Conflict(message, code="release_needed")
     # Organisers may still enter for a team that forgot, until participants see everything.
-    hidden = Collection.objects.filter(pk=phase.collection_id, blind=True, shown_to__lt=Disclosure.PARTICIPANTS)
+    hidden = Collection.objects.filter(
+        pk=phase.collection_id, blind=True, shown_to__lt=Disclosure.PARTICIPANTS
+    )
     if phase.kind == Phase.Kind.EVALUATION and not hidden.exists():
         raise Conflict("results on the collection are disclosed", code="evaluation_needs_blind")
     return state in (PhaseState.LATE, PhaseState.CLOSED)
@@ -298,9 +330,17 @@ def _check_time(asked: Asked, phase: Phase) -> bool:
 def _check_tag(campaign: Campaign, team: Participation | None, run: Run) -> None:
     """Raise Conflict for a tag that is the team's name, or another team's in a campaign where tags are unique; what
     organisers enter has the tags of their own team."""
-    if team and run.tag.lower() in (team.team.slug.lower(), team.team.name.lower(), team.name.lower()):
-        raise Conflict(f"the tag {run.tag!r} is the name of the team", code="tag_is_team_name", pointer="/tag")
-    others = Entry.objects.filter(phase__campaign=campaign, run__tag=run.tag).exclude(run__team=run.team_id)
+    if team and run.tag.lower() in (
+        team.team.slug.lower(),
+        team.team.name.lower(),
+        team.name.lower(),
+    ):
+        raise Conflict(
+            f"the tag {run.tag!r} is the name of the team", code="tag_is_team_name", pointer="/tag"
+        )
+    others = Entry.objects.filter(phase__campaign=campaign, run__tag=run.tag).exclude(
+        run__team=run.team_id
+    )
     if campaign.tag_scope == Campaign.TagScope.CAMPAIGN and others.exists():
         message = f"another entry of the campaign has the tag {run.tag!r}; choose a new one"
         raise Conflict(message, code="tag_taken", pointer="/tag")
@@ -317,7 +357,11 @@ def _check_signed(asked: Asked, team: Participation) -> None:
         elif not asked.on_behalf:
             signed = signed.filter(user=asked.user)
         if not signed.exists():
-            who = "an owner of the team" if agreement.required_of == Agreement.RequiredOf.ONE_OWNER else "you"
+            who = (
+                "an owner of the team"
+                if agreement.required_of == Agreement.RequiredOf.ONE_OWNER
+                else "you"
+            )
             message = f"the agreement {agreement.title!r} ({agreement.sha256[:12]}) is not signed by {who}"
             raise Conflict(message, code="agreement_missing")
 
@@ -327,7 +371,9 @@ def _check_limits(asked: Asked, phase: Phase, team: Participation, *, new: bool)
     was counted as an attempt before."""
     left = allowance(phase, team, asked.arrived_at)
     if new and left.attempts_left == 0:
-        message = f"team {team.team} has used its {phase.attempts_total} attempts in phase {phase.slug}"
+        message = (
+            f"team {team.team} has used its {phase.attempts_total} attempts in phase {phase.slug}"
+        )
         raise LimitReached(message, wait=None, code="attempts_exceeded")
     if new and left.attempts_left_today == 0:
         wait = max(1.0, (left.resets_at - asked.arrived_at).total_seconds())
@@ -342,8 +388,12 @@ def _free_priority(asked: Asked, phase: Phase, team: Participation) -> int:
     """Return the next free priority. Raise Conflict for one that is taken, InvalidInput for one that leaves a gap."""
     free = ordered(phase, team).count() + 1
     if asked.priority is not None and asked.priority < free:
-        message = f"another entry has priority {asked.priority}; PUT priorities/ changes their order"
+        message = (
+            f"another entry has priority {asked.priority}; PUT priorities/ changes their order"
+        )
         raise Conflict(message, code="priority_taken", pointer="/priority")
     if asked.priority is not None and asked.priority > free:
-        raise InvalidInput(f"the next free priority is {free}; there are no gaps", pointer="/priority")
+        raise InvalidInput(
+            f"the next free priority is {free}; there are no gaps", pointer="/priority"
+        )
     return free

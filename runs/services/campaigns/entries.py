@@ -11,7 +11,17 @@ from django.db import transaction
 from django.db.models import F, QuerySet
 
 from runs.errors import Conflict, InvalidInput, NotAllowed
-from runs.models import AuditEvent, CampaignMember, Disclosure, Entry, Membership, Participation, Phase, Run, User
+from runs.models import (
+    AuditEvent,
+    CampaignMember,
+    Disclosure,
+    Entry,
+    Membership,
+    Participation,
+    Phase,
+    Run,
+    User,
+)
 from runs.services.audit import SYSTEM, Origin, changed, record
 from runs.services.campaigns import clock
 from runs.services.campaigns.clock import PhaseState, phase_state
@@ -41,7 +51,9 @@ def allowance(phase: Phase, participation: Participation, now: datetime) -> Allo
     unless its evaluation has failed by our fault; a slot is free again when its entry is withdrawn."""
     entries = Entry.objects.filter(phase=phase, participation=participation, role=_Role.COMPETING)
     failed = Run.objects.filter(
-        evaluations__qrels__active=True, evaluations__state="failed", evaluations__error_code__in=OUR_FAULT
+        evaluations__qrels__active=True,
+        evaluations__state="failed",
+        evaluations__error_code__in=OUR_FAULT,
     )
     counted = entries.exclude(run__in=failed.values("pk"))
     midnight = datetime.combine(now.astimezone(UTC).date(), time(tzinfo=UTC))
@@ -50,7 +62,9 @@ def allowance(phase: Phase, participation: Participation, now: datetime) -> Allo
         (phase.attempts_daily, counted.filter(arrived_at__gte=midnight)),
         (phase.attempts_total, counted),
     )
-    slots, today, total = (None if limit is None else max(0, limit - rows.count()) for limit, rows in used)
+    slots, today, total = (
+        None if limit is None else max(0, limit - rows.count()) for limit, rows in used
+    )
     return Allowance(slots, today, total, midnight + timedelta(days=1))
 
 
@@ -84,9 +98,13 @@ def disqualify_entry(*, entry: Entry, reason: str, origin: Origin = SYSTEM) -> N
         _end(found, _State.DISQUALIFIED, reason, origin)
 
 
-def end_entries(participation: Participation, *, disqualified: bool, reason: str, origin: Origin) -> None:
+def end_entries(
+    participation: Participation, *, disqualified: bool, reason: str, origin: Origin
+) -> None:
     """Withdraw or disqualify all entries of a team, whose row is locked."""
-    for entry in Entry.objects.filter(participation=participation, state=_State.ENTERED).select_related("phase"):
+    for entry in Entry.objects.filter(
+        participation=participation, state=_State.ENTERED
+    ).select_related("phase"):
         locked_phase(entry.phase)
         entry.refresh_from_db(fields=["priority", "state"])
         _end(entry, _State.DISQUALIFIED if disqualified else _State.WITHDRAWN, reason, origin)
@@ -116,7 +134,13 @@ def order_priorities(
             Entry.objects.filter(pk=by_tag[tag].pk).update(priority=-place)
         ordered(found, participation).update(priority=-F("priority"))
         target = by_tag[tags[0]]
-        record(origin, _Action.ENTRY_CHANGED, target, before={"order": before}, after={"order": list(tags)})
+        record(
+            origin,
+            _Action.ENTRY_CHANGED,
+            target,
+            before={"order": before},
+            after={"order": list(tags)},
+        )
 
 
 def change_entry(*, entry: Entry, changes: Mapping[str, Any], origin: Origin = SYSTEM) -> None:
@@ -136,7 +160,11 @@ def change_entry(*, entry: Entry, changes: Mapping[str, Any], origin: Origin = S
         if wanted.get("chosen") and not found.chosen:
             _check_choice(found)
         before, after = changed(found, wanted)
-        if {"answers", "run_type"} & set(after) and found.participation and found.role == _Role.COMPETING:
+        if (
+            {"answers", "run_type"} & set(after)
+            and found.participation
+            and found.role == _Role.COMPETING
+        ):
             check_tag_named(
                 found.phase,
                 found.run.tag,
@@ -158,7 +186,9 @@ def publish_entry(*, entry: Entry, user: User, origin: Origin = SYSTEM) -> None:
     """
     with transaction.atomic():
         found = locked_entry(entry)
-        own = CampaignMember.objects.filter(participation=found.participation_id, user=user, left_at=None)
+        own = CampaignMember.objects.filter(
+            participation=found.participation_id, user=user, left_at=None
+        )
         if found.participation_id is None or not own.exists():
             raise NotAllowed("only members of its team can publish an entry")
         if found.phase.kind != Phase.Kind.AFTERWARDS:
@@ -168,7 +198,13 @@ def publish_entry(*, entry: Entry, user: User, origin: Origin = SYSTEM) -> None:
             raise Conflict(f"entry {found.number} is {found.state}", code="conflict")
         if not found.published:
             Entry.objects.filter(pk=found.pk).update(published=True)
-            record(origin, _Action.ENTRY_CHANGED, found, before={"published": False}, after={"published": True})
+            record(
+                origin,
+                _Action.ENTRY_CHANGED,
+                found,
+                before={"published": False},
+                after={"published": True},
+            )
 
 
 def _check_choice(entry: Entry) -> None:
@@ -177,7 +213,12 @@ def _check_choice(entry: Entry) -> None:
     if phase.selection != Phase.Selection.CHOSEN or entry.role != _Role.COMPETING:
         message = f"the official leaderboard of phase {phase.slug} takes entries by the rule {phase.selection}"
         raise Conflict(message, code="nothing_to_choose", pointer="/chosen")
-    own = {"phase": phase, "participation": entry.participation_id, "state": _State.ENTERED, "chosen": True}
+    own = {
+        "phase": phase,
+        "participation": entry.participation_id,
+        "state": _State.ENTERED,
+        "chosen": True,
+    }
     if Entry.objects.filter(**own).count() >= phase.chosen_max:
         message = f"the team has chosen {phase.chosen_max:,} already; take the choice of another entry back first"
         raise Conflict(message, code="too_many_chosen", pointer="/chosen")
@@ -186,7 +227,9 @@ def _check_choice(entry: Entry) -> None:
 def check_may_change(entry: Entry, user: Any) -> None:
     """Raise NotAllowed unless the entry is of the user's team, or an organiser's own. Organisers, who see values,
     neither choose among the runs of a team nor answer for it."""
-    own = CampaignMember.objects.filter(participation=entry.participation_id, user=user, left_at=None)
+    own = CampaignMember.objects.filter(
+        participation=entry.participation_id, user=user, left_at=None
+    )
     if entry.participation is None:
         check_organiser(entry.phase.campaign, user)
     elif not own.exists():
@@ -197,7 +240,9 @@ def check_may_withdraw(entry: Entry, user: User, now: datetime) -> None:
     """Raise NotAllowed unless the user may withdraw the entry now."""
     if is_organiser(entry.phase.campaign, user):
         return
-    own = CampaignMember.objects.filter(participation=entry.participation_id, user=user, left_at=None)
+    own = CampaignMember.objects.filter(
+        participation=entry.participation_id, user=user, left_at=None
+    )
     if entry.participation is None or not own.exists():
         raise NotAllowed("only members of its team can withdraw an entry")
     if results_stay(entry.phase):
@@ -205,13 +250,18 @@ def check_may_withdraw(entry: Entry, user: User, now: datetime) -> None:
     if phase_state(entry.phase, entry.participation, now) == PhaseState.CLOSED:
         owner = {"team": entry.participation.team_id, "user": user, "role": Membership.Role.OWNER}
         if not Membership.objects.filter(**owner).exists():
-            raise NotAllowed("the phase is closed: only owners of the team can withdraw its entries now")
+            raise NotAllowed(
+                "the phase is closed: only owners of the team can withdraw its entries now"
+            )
 
 
 def results_stay(phase: Phase) -> bool:
     """Return whether participants see the results of an evaluation. Teams withdraw nothing then: nobody could choose
     by the results what stays on the leaderboard."""
-    return phase.kind == Phase.Kind.EVALUATION and phase.collection.disclosure >= Disclosure.PARTICIPANTS
+    return (
+        phase.kind == Phase.Kind.EVALUATION
+        and phase.collection.disclosure >= Disclosure.PARTICIPANTS
+    )
 
 
 def check_open(phase: Phase, participation: Participation | None, now: datetime) -> None:
@@ -247,7 +297,9 @@ def _end(entry: Entry, state: Entry.State, reason: str, origin: Origin) -> None:
         # By way of numbers below zero, so that no two have the same in between.
         later = ordered(entry.phase, entry.participation).filter(priority__gt=freed)
         later.update(priority=1 - F("priority"))
-        ordered(entry.phase, entry.participation).filter(priority__lt=0).update(priority=-F("priority"))
+        ordered(entry.phase, entry.participation).filter(priority__lt=0).update(
+            priority=-F("priority")
+        )
     action = _Action.ENTRY_WITHDRAWN if state == _State.WITHDRAWN else _Action.ENTRY_DISQUALIFIED
     told = {"reason": reason} if reason else {}
     record(origin, action, entry, before={"priority": freed}, after=told)

@@ -38,9 +38,15 @@ def exclude_topics(
         if not Collection.objects.managed_by(user).filter(pk=collection.pk).exists():
             raise NotAllowed(f"only organisers of collection {collection} can exclude its topics")
         if found.campaign.state == Campaign.State.ARCHIVED:
-            raise Conflict(f"campaign {found.campaign} is archived; it stays as it is", code="campaign_archived")
+            raise Conflict(
+                f"campaign {found.campaign} is archived; it stays as it is",
+                code="campaign_archived",
+            )
         wanted = list(dict.fromkeys(topics))
-        fields: dict[str, Any] = {"excluded_topics": wanted or None, "excluded_reason": reason if wanted else ""}
+        fields: dict[str, Any] = {
+            "excluded_topics": wanted or None,
+            "excluded_reason": reason if wanted else "",
+        }
         before, after = changed(found, fields)
         if not after:
             return
@@ -48,14 +54,26 @@ def exclude_topics(
             message = f"results on {collection} are disclosed; upload judgements without the topic as a new version"
             raise Conflict(message, code="already_released", pointer="/excluded_topics")
         if wanted and not reason:
-            raise InvalidInput("say why topics are excluded", code="required", pointer="/excluded_reason")
+            raise InvalidInput(
+                "say why topics are excluded", code="required", pointer="/excluded_reason"
+            )
         active = collection.active_qrels
-        known = {*collection.topics.values_list("topic_id", flat=True), *(active.topic_ids if active else ())}
+        known = {
+            *collection.topics.values_list("topic_id", flat=True),
+            *(active.topic_ids if active else ()),
+        }
         if active and active.reduced_from:
             known |= set(active.reduced_from.topic_ids)
         if unknown := [topic for topic in wanted if topic not in known]:
             message = f"collection {collection} has no topic {unknown[0][:60]!r}"
             raise InvalidInput(message, code="unknown_topic", pointer="/excluded_topics")
         Phase.objects.filter(pk=found.pk).update(**fields)
-        record(origin, AuditEvent.Action.PHASE_CHANGED, found, collection=collection, before=before, after=after)
+        record(
+            origin,
+            AuditEvent.Action.PHASE_CHANGED,
+            found,
+            collection=collection,
+            before=before,
+            after=after,
+        )
         activate_again(collection=collection, enqueue=enqueue, origin=origin)

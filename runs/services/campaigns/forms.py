@@ -24,23 +24,43 @@ def read_form(given: Any) -> list[dict[str, Any]]:
     for place, one in enumerate(_list(given, "/form", MAX_FIELDS)):
         where = f"/form/{place}"
         if not isinstance(one, dict) or set(one) - _PARTS:
-            raise InvalidInput(f"a field of the form has {', '.join(sorted(_PARTS))}", pointer=where)
+            raise InvalidInput(
+                f"a field of the form has {', '.join(sorted(_PARTS))}", pointer=where
+            )
         key, label = _key(one, where, read), _label(one, where)
         kind = one.get("type", "text")
         if kind not in TYPES:
-            raise InvalidInput(f"field {key}: the type is one of {', '.join(TYPES)}", pointer=f"{where}/type")
+            raise InvalidInput(
+                f"field {key}: the type is one of {', '.join(TYPES)}", pointer=f"{where}/type"
+            )
         choices = one.get("choices", [])
         wanted = kind in ("choice", "choices")
-        fitting = isinstance(choices, list) and all(isinstance(c, str) and 0 < len(c) <= 200 for c in choices)
-        if not fitting or bool(choices) != wanted or len(set(choices)) != len(choices) or len(choices) > MAX_CHOICES:
+        fitting = isinstance(choices, list) and all(
+            isinstance(c, str) and 0 < len(c) <= 200 for c in choices
+        )
+        if (
+            not fitting
+            or bool(choices) != wanted
+            or len(set(choices)) != len(choices)
+            or len(choices) > MAX_CHOICES
+        ):
             say = f"field {key}: {'1 to 50 different texts' if wanted else 'no choices, unless its type is choice(s)'}"
             raise InvalidInput(say, pointer=f"{where}/choices")
         length = one.get("max_length", MAX_LENGTH)
         if type(length) is not int or not 1 <= length <= MAX_LENGTH:
-            raise InvalidInput(f"field {key}: max_length is 1 to {MAX_LENGTH}", pointer=f"{where}/max_length")
-        flags = {name: one.get(name, default) for name, default in (("required", False), ("public", True))}
-        if any(type(flag) is not bool for flag in flags.values()) or not isinstance(one.get("help", ""), str):
-            raise InvalidInput(f"field {key}: required and public are true or false, help is a text", pointer=where)
+            raise InvalidInput(
+                f"field {key}: max_length is 1 to {MAX_LENGTH}", pointer=f"{where}/max_length"
+            )
+        flags = {
+            name: one.get(name, default)
+            for name, default in (("required", False), ("public", True))
+        }
+        if any(type(flag) is not bool for flag in flags.values()) or not isinstance(
+            one.get("help", ""), str
+        ):
+            raise InvalidInput(
+                f"field {key}: required and public are true or false, help is a text", pointer=where
+            )
         extra = {"help": one.get("help", "")[:1_000], "choices": choices, "max_length": length}
         read.append({"key": key, "type": kind, "label": label, **extra, **flags})
     return read
@@ -61,7 +81,10 @@ def read_answers(form: Sequence[Mapping[str, Any]], given: Mapping[str, Any]) ->
     """Return the answers to a form. Raise Unprocessable for an unknown field, a missing one and a wrong answer."""
     fields = {field["key"]: field for field in form}
     if unknown := [key for key in given if key not in fields]:
-        raise _bad(unknown[0], f"the form has no field {unknown[0][:40]!r}; it has {', '.join(fields) or 'none'}")
+        raise _bad(
+            unknown[0],
+            f"the form has no field {unknown[0][:40]!r}; it has {', '.join(fields) or 'none'}",
+        )
     answers = {key: value for key, value in given.items() if value is not None and value != ""}
     for key, field in fields.items():
         if key in answers:
@@ -101,7 +124,9 @@ def _answer(field: Mapping[str, Any], value: Any) -> Any:
         except ValidationError as error:
             raise _bad(field["key"], say + error.messages[0]) from error
         if len(value) > field["max_length"]:
-            raise _bad(field["key"], f"{say}at most {field['max_length']} characters, not {len(value):,}")
+            raise _bad(
+                field["key"], f"{say}at most {field['max_length']} characters, not {len(value):,}"
+            )
         if kind == "text" or _is_address(value):
             return value
     meant = {

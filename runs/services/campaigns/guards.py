@@ -21,26 +21,43 @@ def check_outside(run: Run) -> None:
     phases = _evaluations(run.collection)
     for phase in phases:
         theirs = Q(team=run.team_id) | Q(members__user=run.submitted_by_id, members__left_at=None)
-        team = Participation.objects.filter(theirs, campaign=phase.campaign_id, state=_ACCEPTED).first()
-        if team and phase_state(phase, team, clock.database_now()) in (PhaseState.OPEN, PhaseState.PAUSED):
+        team = Participation.objects.filter(
+            theirs, campaign=phase.campaign_id, state=_ACCEPTED
+        ).first()
+        if team and phase_state(phase, team, clock.database_now()) in (
+            PhaseState.OPEN,
+            PhaseState.PAUSED,
+        ):
             message = f"team {team.team} takes part in {phase.campaign}: enter the run into its phase {phase.slug}"
             raise Conflict(message, code="enter_through_phase")
 
 
 def check_not_entered(run: Run) -> None:
     """Raise Conflict for a run that is entered in a phase, or was disqualified there: that stays on record."""
-    entries = Entry.objects.filter(run=run).exclude(state=Entry.State.WITHDRAWN).select_related("phase__campaign")
+    entries = (
+        Entry.objects.filter(run=run)
+        .exclude(state=Entry.State.WITHDRAWN)
+        .select_related("phase__campaign")
+    )
     entry = entries.order_by("-state").first()
     if entry:
         entered = entry.state == _ENTERED
-        do = "withdraw the entry first" if entered else "it was disqualified, which stays on record with its run"
-        raise Conflict(f"run {run.tag} is entry {entry.number} of {entry.phase}; {do}", code="entered_in_phase")
+        do = (
+            "withdraw the entry first"
+            if entered
+            else "it was disqualified, which stays on record with its run"
+        )
+        raise Conflict(
+            f"run {run.tag} is entry {entry.number} of {entry.phase}; {do}", code="entered_in_phase"
+        )
 
 
 def check_file_released(run: Run, user: Any) -> None:
     """Raise NotAllowed for the file of another team's run that takes part in a phase, unless a release of the phase
     gave the files of runs to the user."""
-    phases = Phase.objects.filter(entries__run=run).exclude(entries__run=run, entries__state=Entry.State.WITHDRAWN)
+    phases = Phase.objects.filter(entries__run=run).exclude(
+        entries__run=run, entries__state=Entry.State.WITHDRAWN
+    )
     entered = list(phases.select_related("campaign", "collection").distinct())
     if not entered or Run.objects.owned_by(user).filter(pk=run.pk).exists():
         return
@@ -65,5 +82,11 @@ def check_phases_over(collection: Collection) -> None:
 
 
 def _evaluations(collection: Collection) -> list[Phase]:
-    of = {"collection": collection, "kind": Phase.Kind.EVALUATION, "campaign__state": Campaign.State.PUBLISHED}
-    return list(Phase.objects.filter(**of).select_related("campaign").prefetch_related("extensions"))
+    of = {
+        "collection": collection,
+        "kind": Phase.Kind.EVALUATION,
+        "campaign__state": Campaign.State.PUBLISHED,
+    }
+    return list(
+        Phase.objects.filter(**of).select_related("campaign").prefetch_related("extensions")
+    )

@@ -10,7 +10,16 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 
 from runs.errors import Conflict, NotAllowed
-from runs.models import Agreement, AuditEvent, Campaign, CampaignNotice, Collection, Disclosure, Team, User
+from runs.models import (
+    Agreement,
+    AuditEvent,
+    Campaign,
+    CampaignNotice,
+    Collection,
+    Disclosure,
+    Team,
+    User,
+)
 from runs.models.prepared import PreparedRows
 from runs.models.readers import reader_of
 from runs.services.audit import SYSTEM, Origin, changed, record
@@ -21,7 +30,9 @@ from runs.services.campaigns.telling import tell_posted
 # Of a team, and of a campaign.
 MAX_CAMPAIGNS, MAX_AGREEMENTS, MAX_NOTICES = 200, 20, 500
 _Action, _State = AuditEvent.Action, Campaign.State
-_ORGANISED = PreparedRows(lambda user, pk: Campaign.objects.organised_by(user).filter(pk=pk).order_by().only("pk"))
+_ORGANISED = PreparedRows(
+    lambda user, pk: Campaign.objects.organised_by(user).filter(pk=pk).order_by().only("pk")
+)
 
 
 def is_organiser(campaign: Campaign, user: Any) -> bool:
@@ -32,10 +43,14 @@ def is_organiser(campaign: Campaign, user: Any) -> bool:
 def check_organiser(campaign: Campaign, user: Any) -> None:
     """Raise NotAllowed unless the user is an organiser of the campaign."""
     if not is_organiser(campaign, user):
-        raise NotAllowed(f"only owners of team {campaign.team} can do this with campaign {campaign}")
+        raise NotAllowed(
+            f"only owners of team {campaign.team} can do this with campaign {campaign}"
+        )
 
 
-def create_campaign(*, team: Team, user: User, fields: Mapping[str, Any], origin: Origin = SYSTEM) -> Campaign:
+def create_campaign(
+    *, team: Team, user: User, fields: Mapping[str, Any], origin: Origin = SYSTEM
+) -> Campaign:
     """Return a new campaign, which is a draft that only its organisers see.
 
     Raise Conflict if its short name is taken or the team has too many.
@@ -46,7 +61,12 @@ def create_campaign(*, team: Team, user: User, fields: Mapping[str, Any], origin
                 message = f"team {team} has {MAX_CAMPAIGNS} campaigns; delete a draft first"
                 raise Conflict(message, code="too_many_campaigns")
             made = Campaign.objects.create(team=team, created_by=user, **fields)
-            record(origin, _Action.CAMPAIGN_CREATED, made, after={"team": team.slug, **_told(_set_in(made))})
+            record(
+                origin,
+                _Action.CAMPAIGN_CREATED,
+                made,
+                after={"team": team.slug, **_told(_set_in(made))},
+            )
     except IntegrityError as error:
         if not Campaign.objects.filter(slug=fields["slug"]).exists():
             raise
@@ -55,7 +75,9 @@ def create_campaign(*, team: Team, user: User, fields: Mapping[str, Any], origin
     return made
 
 
-def change_campaign(*, campaign: Campaign, changes: Mapping[str, Any], origin: Origin = SYSTEM) -> None:
+def change_campaign(
+    *, campaign: Campaign, changes: Mapping[str, Any], origin: Origin = SYSTEM
+) -> None:
     """Change what a campaign says and how teams register. The audit trail keeps every version of its guidelines.
 
     Raise Conflict for an archived one.
@@ -63,14 +85,18 @@ def change_campaign(*, campaign: Campaign, changes: Mapping[str, Any], origin: O
     with transaction.atomic():
         found = locked(campaign)
         if found.state == _State.ARCHIVED:
-            raise Conflict(f"campaign {found} is archived; it stays as it is", code="campaign_archived")
+            raise Conflict(
+                f"campaign {found} is archived; it stays as it is", code="campaign_archived"
+            )
         before, after = changed(found, changes)
         _check_names(found, after)
         Campaign.objects.filter(pk=found.pk).update(**after)
         if "anonymous_until" in after:
             veil_again(found)
         if after:
-            record(origin, _Action.CAMPAIGN_CHANGED, found, before=_told(before), after=_told(after))
+            record(
+                origin, _Action.CAMPAIGN_CHANGED, found, before=_told(before), after=_told(after)
+            )
 
 
 def _check_names(campaign: Campaign, after: Mapping[str, Any]) -> None:
@@ -80,10 +106,16 @@ def _check_names(campaign: Campaign, after: Mapping[str, Any]) -> None:
         return
     later = after.get("anonymous_until") and (until is None or after["anonymous_until"] > until)
     results = Collection.objects.filter(phases__campaign=campaign)
-    shown = results.filter(Q(blind=True, shown_to=Disclosure.PARTICIPANTS) | Q(released_at__isnull=False)).exists()
-    if (later or after.get("names") == Campaign.Names.HIDDEN_UNTIL_RELEASE) and (shown or (until and until <= now)):
+    shown = results.filter(
+        Q(blind=True, shown_to=Disclosure.PARTICIPANTS) | Q(released_at__isnull=False)
+    ).exists()
+    if (later or after.get("names") == Campaign.Names.HIDDEN_UNTIL_RELEASE) and (
+        shown or (until and until <= now)
+    ):
         name = "anonymous_until" if later else "names"
-        message = "names of teams have been shown, or results are disclosed; they are not hidden longer"
+        message = (
+            "names of teams have been shown, or results are disclosed; they are not hidden longer"
+        )
         raise Conflict(message, code="anonymity_only_ends_earlier", pointer=f"/{name}")
 
 
@@ -103,7 +135,10 @@ def archive_campaign(*, campaign: Campaign, origin: Origin = SYSTEM) -> None:
     with transaction.atomic():
         found = locked(campaign)
         if found.state != _State.PUBLISHED:
-            raise Conflict(f"campaign {found} is {found.state}; only a published one is archived", code="not_published")
+            raise Conflict(
+                f"campaign {found} is {found.state}; only a published one is archived",
+                code="not_published",
+            )
         _move(found, _State.ARCHIVED, _Action.CAMPAIGN_ARCHIVED, origin)
 
 
@@ -112,24 +147,37 @@ def delete_draft(*, campaign: Campaign, origin: Origin = SYSTEM) -> None:
     with transaction.atomic():
         found = locked(campaign)
         if found.state != _State.DRAFT:
-            raise Conflict(f"campaign {found} is {found.state}; only a draft can be deleted", code="not_a_draft")
+            raise Conflict(
+                f"campaign {found} is {found.state}; only a draft can be deleted",
+                code="not_a_draft",
+            )
         record(origin, _Action.CAMPAIGN_DELETED, found, before={"name": found.name})
         found.delete()
 
 
-def add_agreement(*, campaign: Campaign, title: str, text: str, required_of: str, origin: Origin = SYSTEM) -> Agreement:
+def add_agreement(
+    *, campaign: Campaign, title: str, text: str, required_of: str, origin: Origin = SYSTEM
+) -> Agreement:
     """Return a new agreement, which participants sign before they enter runs. Raise Conflict if the same text is one
     already, or the campaign has too many."""
     sha256 = hashlib.sha256(f"{title}\n\n{text}".encode()).hexdigest()
     with transaction.atomic():
         found = locked(campaign)
         if found.state == _State.ARCHIVED:
-            raise Conflict(f"campaign {found} is archived; it stays as it is", code="campaign_archived")
+            raise Conflict(
+                f"campaign {found} is archived; it stays as it is", code="campaign_archived"
+            )
         if found.agreements.filter(sha256=sha256).exists():
-            raise Conflict(f"campaign {found} has this agreement already", code="conflict", pointer="/text")
+            raise Conflict(
+                f"campaign {found} has this agreement already", code="conflict", pointer="/text"
+            )
         if found.agreements.count() >= MAX_AGREEMENTS:
-            raise Conflict(f"campaign {found} has {MAX_AGREEMENTS} agreements", code="too_many_agreements")
-        made = Agreement.objects.create(campaign=found, title=title, text=text, sha256=sha256, required_of=required_of)
+            raise Conflict(
+                f"campaign {found} has {MAX_AGREEMENTS} agreements", code="too_many_agreements"
+            )
+        made = Agreement.objects.create(
+            campaign=found, title=title, text=text, sha256=sha256, required_of=required_of
+        )
         after = {"sha256": sha256, "required_of": required_of}
         record(origin, _Action.AGREEMENT_MADE, made, after=after)
     return made
@@ -154,13 +202,20 @@ def post_notice(
 
 def locked(campaign: Campaign) -> Campaign:
     """Return the campaign as it is now, which nobody else changes until the transaction ends."""
-    found = Campaign.objects.select_for_update(of=("self",)).select_related("team").filter(pk=campaign.pk).first()
+    found = (
+        Campaign.objects.select_for_update(of=("self",))
+        .select_related("team")
+        .filter(pk=campaign.pk)
+        .first()
+    )
     if found is None:
         raise Conflict(f"campaign {campaign} was deleted meanwhile", code="conflict")
     return found
 
 
-def _move(campaign: Campaign, state: Campaign.State, action: AuditEvent.Action, origin: Origin) -> None:
+def _move(
+    campaign: Campaign, state: Campaign.State, action: AuditEvent.Action, origin: Origin
+) -> None:
     before = {"state": str(campaign.state)}
     Campaign.objects.filter(pk=campaign.pk).update(state=state)
     record(origin, action, campaign, before=before, after={"state": str(state)})

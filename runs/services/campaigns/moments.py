@@ -31,7 +31,9 @@ def note_moments() -> int:
     the same time tell it once: the row of a moment is unique, and is written with what is told."""
     now, noted = clock.database_now(), 0
     lately = Q(closes_at__gt=now - OLD_NEWS) | Q(extensions__new__gt=now - OLD_NEWS)
-    running = Phase.objects.filter(lately, campaign__state=Campaign.State.PUBLISHED, opens_at__lte=now).distinct()
+    running = Phase.objects.filter(
+        lately, campaign__state=Campaign.State.PUBLISHED, opens_at__lte=now
+    ).distinct()
     for phase in running.select_related("campaign", "collection").prefetch_related("extensions"):
         known = set(phase.moments.values_list("kind", "of"))
         for kind, of, at, teams in _due(phase, now):
@@ -59,32 +61,51 @@ def note_digests() -> int:
     ends = datetime.combine(now.astimezone(UTC).date(), time(tzinfo=UTC))
     starts = ends - timedelta(days=1)
     arrived = Q(arrived_at__gte=starts, arrived_at__lt=ends)
-    changed = Q(state_changed_at__gte=starts, state_changed_at__lt=ends) & ~Q(state=Entry.State.ENTERED)
-    published = Entry.objects.filter(arrived | changed, phase__campaign__state=Campaign.State.PUBLISHED)
+    changed = Q(state_changed_at__gte=starts, state_changed_at__lt=ends) & ~Q(
+        state=Entry.State.ENTERED
+    )
+    published = Entry.objects.filter(
+        arrived | changed, phase__campaign__state=Campaign.State.PUBLISHED
+    )
     for campaign in Campaign.objects.filter(pk__in=published.order_by().values("phase__campaign")):
         first = campaign.phases.order_by("pk").first()
         told = {"phase": first, "kind": _Kind.DIGEST, "of": ends}
         if not PhaseMoment.objects.filter(**told).exists():
-            rows = published.filter(phase__campaign=campaign).select_related("phase", "run", "participation")
-            noted += _once(told, partial(tell_digest, campaign, starts, list(rows.order_by("phase", "number"))))
+            rows = published.filter(phase__campaign=campaign).select_related(
+                "phase", "run", "participation"
+            )
+            noted += _once(
+                told, partial(tell_digest, campaign, starts, list(rows.order_by("phase", "number")))
+            )
     return noted
 
 
-def _due(phase: Phase, now: datetime) -> Iterator[tuple[str, datetime, datetime, list[Participation]]]:
+def _due(
+    phase: Phase, now: datetime
+) -> Iterator[tuple[str, datetime, datetime, list[Participation]]]:
     """Yield the moments that have come: the kind, the instant that it belongs to, the closing, and the teams."""
     by_end: dict[datetime, list[Participation]] = defaultdict(list)
     for team in accepted(phase.campaign):
         by_end[closing_time(phase, team)].append(team)
     by_end = by_end or {closing_time(phase, None): []}
     if phase.opens_at <= now < min(phase.opens_at + OLD_NEWS, *by_end):
-        yield _Kind.OPENED, phase.opens_at, phase.closes_at, [team for teams in by_end.values() for team in teams]
+        yield (
+            _Kind.OPENED,
+            phase.opens_at,
+            phase.closes_at,
+            [team for teams in by_end.values() for team in teams],
+        )
     for end, teams in by_end.items():
         if end <= now < end + OLD_NEWS:
             yield _Kind.CLOSED, end, end, teams
         for kind, hours in _HOURS:
             starts, nearer = end - timedelta(hours=hours), _next(end, hours)
             # A phase of two days does not begin with a reminder of three.
-            if phase.paused_at is None and max(starts, phase.opens_at) == starts and starts <= now < nearer:
+            if (
+                phase.paused_at is None
+                and max(starts, phase.opens_at) == starts
+                and starts <= now < nearer
+            ):
                 yield kind, end, end, [team for team in teams if _may_enter_more(phase, team)]
 
 

@@ -43,8 +43,17 @@ def shown_at_latest(campaign: Campaign) -> datetime | None:
     is public. None as long as none is. It is read once for each object."""
     known: dict[str, datetime | None] = campaign.__dict__
     if "_shown_at_latest" not in known:
-        of = {"phases__campaign": campaign, "phases__kind": Phase.Kind.EVALUATION, "released_at__isnull": False}
-        first = Collection.objects.filter(**of).order_by("released_at").values_list("released_at", flat=True).first()
+        of = {
+            "phases__campaign": campaign,
+            "phases__kind": Phase.Kind.EVALUATION,
+            "released_at__isnull": False,
+        }
+        first = (
+            Collection.objects.filter(**of)
+            .order_by("released_at")
+            .values_list("released_at", flat=True)
+            .first()
+        )
         known["_shown_at_latest"] = first + LONGEST if first else None
     return known["_shown_at_latest"]
 
@@ -62,7 +71,9 @@ def is_hidden(participation: Participation, disclosure: Disclosure, now: datetim
     return hides(participation.campaign, participation.anonymous_until, disclosure, now)
 
 
-def hides(campaign: Campaign, own_until: datetime | None, disclosure: Disclosure, now: datetime) -> bool:
+def hides(
+    campaign: Campaign, own_until: datetime | None, disclosure: Disclosure, now: datetime
+) -> bool:
     """Return whether a campaign hides the name of a team with this instant of its own."""
     until = own_until or campaign.anonymous_until
     if until is not None and now < until:
@@ -80,7 +91,11 @@ def pseudonym(participation: Participation) -> ShownName:
 
 
 def shown_names(
-    phase: Phase, participations: Iterable[Participation], own: Participation | None, organiser: bool, now: datetime
+    phase: Phase,
+    participations: Iterable[Participation],
+    own: Participation | None,
+    organiser: bool,
+    now: datetime,
 ) -> dict[int, ShownName]:
     """Return what a reader sees in place of each team, by its key."""
     return names_at(phase.collection.disclosure, participations, own, organiser, now)
@@ -102,7 +117,9 @@ def names_at(
             # One object for each campaign, which remembers what was read.
             one.campaign = campaigns.setdefault(one.campaign_id, one.campaign)
             hidden = is_hidden(one, disclosure, now)
-        found[one.pk] = pseudonym(one) if hidden else ShownName(one.team.slug, one.shown_name, hidden=False)
+        found[one.pk] = (
+            pseudonym(one) if hidden else ShownName(one.team.slug, one.shown_name, hidden=False)
+        )
     return found
 
 
@@ -119,7 +136,11 @@ def veil(collection: Collection) -> datetime | None:
     Leaderboards of phases have pseudonyms; the general addresses know nothing of campaigns.
     """
     ends, campaigns = list[datetime](), dict[int, Campaign]()
-    teams = Participation.objects.filter(entries__phase__collection=collection).select_related("campaign").distinct()
+    teams = (
+        Participation.objects.filter(entries__phase__collection=collection)
+        .select_related("campaign")
+        .distinct()
+    )
     for team in teams:
         # One object for each campaign, which remembers what was read.
         team.campaign = campaigns.setdefault(team.campaign_id, team.campaign)
@@ -132,6 +153,8 @@ def veil_again(campaign: Campaign) -> None:
     """After a change of when names are shown, do so for the collections of a campaign whose results were disclosed."""
     shown = Collection.objects.filter(phases__campaign=campaign).distinct()
     for collection in shown:
-        disclosed = collection.released_at or (collection.blind and collection.shown_to == Disclosure.PARTICIPANTS)
+        disclosed = collection.released_at or (
+            collection.blind and collection.shown_to == Disclosure.PARTICIPANTS
+        )
         if disclosed:
             Collection.objects.filter(pk=collection.pk).update(veiled_until=veil(collection))

@@ -38,14 +38,26 @@ def check_naming(phase: Phase) -> None:
 
 
 def check_tag_named(
-    phase: Phase, tag: str, *, team: str, run_type: str, priority: int | None, answers: Mapping[str, Any]
+    phase: Phase,
+    tag: str,
+    *,
+    team: str,
+    run_type: str,
+    priority: int | None,
+    answers: Mapping[str, Any],
 ) -> None:
     """Raise Unprocessable (`wrong_tag`) for a tag that the pattern of the phase does not make of these fields; upper
     and lower case are the same. Without a `priority` any number fits: priorities close up when one is withdrawn, and
     the tag that has the next free one may be taken."""
     if not phase.naming:
         return
-    given: dict[str, Any] = {**answers, "team": team, "run_type": run_type, "priority": priority, "name": ""}
+    given: dict[str, Any] = {
+        **answers,
+        "team": team,
+        "run_type": run_type,
+        "priority": priority,
+        "name": "",
+    }
     choices, pattern, expected = _choices(phase), "", ""
     for part in _PART.finditer(phase.naming):
         name, said = part[1], str(given.get(part[1]) or "")
@@ -61,7 +73,15 @@ def check_tag_named(
 
 def _choices(phase: Phase) -> dict[str, list[str]]:
     """Return the fields of an entry that are one of some texts, all of which can stand in a tag."""
-    fields = {one["key"]: list(one["choices"]) for one in phase.form if one["type"] == "choice" and one.get("required")}
+    fields = {
+        one["key"]: list(one["choices"])
+        for one in phase.form
+        if one["type"] == "choice" and one.get("required")
+    }
     if phase.run_types:
         fields["run_type"] = [one["key"] for one in phase.run_types]
-    return {key: texts for key, texts in fields.items() if all(_TAG_TEXT.fullmatch(text) for text in texts)}
+    return {
+        key: texts
+        for key, texts in fields.items()
+        if all(_TAG_TEXT.fullmatch(text) for text in texts)
+    }

@@ -13,7 +13,16 @@ from django.db.models import Q
 from django.utils.dateparse import parse_datetime
 
 from runs.errors import Conflict, InvalidInput, NotAllowed
-from runs.models import AuditEvent, Campaign, Collection, Disclosure, Extension, Participation, Phase, User
+from runs.models import (
+    AuditEvent,
+    Campaign,
+    Collection,
+    Disclosure,
+    Extension,
+    Participation,
+    Phase,
+    User,
+)
 from runs.models.collections import check_measures
 from runs.models.disclosure import leaks_to
 from runs.services.audit import SYSTEM, Origin, changed, record
@@ -40,7 +49,9 @@ _SET = tuple(
 _FIXED = ("collection", "kind", "selection")
 
 
-def create_phase(*, campaign: Campaign, user: User, fields: Mapping[str, Any], origin: Origin = SYSTEM) -> Phase:
+def create_phase(
+    *, campaign: Campaign, user: User, fields: Mapping[str, Any], origin: Origin = SYSTEM
+) -> Phase:
     """Return a new phase. Raise Conflict if its short name is taken, if the campaign is archived, or if it is an
     evaluation and results on its collection are disclosed; InvalidInput for times, a form or measures that do not fit;
     NotAllowed for a collection of which the user is no organiser."""
@@ -49,7 +60,9 @@ def create_phase(*, campaign: Campaign, user: User, fields: Mapping[str, Any], o
         with transaction.atomic():
             found = locked(campaign)
             if found.state == Campaign.State.ARCHIVED:
-                raise Conflict(f"campaign {found} is archived; it stays as it is", code="campaign_archived")
+                raise Conflict(
+                    f"campaign {found} is archived; it stays as it is", code="campaign_archived"
+                )
             if found.phases.count() >= MAX_PHASES:
                 raise Conflict(f"campaign {found} has {MAX_PHASES} phases", code="too_many_phases")
             phase = Phase(campaign=found, **{**fields, **_read(fields)})
@@ -68,18 +81,25 @@ def create_phase(*, campaign: Campaign, user: User, fields: Mapping[str, Any], o
     return phase
 
 
-def change_phase(*, phase: Phase, user: User, changes: Mapping[str, Any], origin: Origin = SYSTEM) -> None:
+def change_phase(
+    *, phase: Phase, user: User, changes: Mapping[str, Any], origin: Origin = SYSTEM
+) -> None:
     """Change a phase. Of a draft everything may change; of a published campaign no time moves earlier, and an end moves
     later by `extend_phase` alone. Raise the errors of `create_phase`."""
     with transaction.atomic():
         found = locked_phase(phase)
         before, after = changed(found, {**changes, **_read(changes)})
         if found.campaign.state == Campaign.State.ARCHIVED and after:
-            raise Conflict(f"campaign {found.campaign} is archived; it stays as it is", code="campaign_archived")
+            raise Conflict(
+                f"campaign {found.campaign} is archived; it stays as it is",
+                code="campaign_archived",
+            )
         if found.campaign.state != Campaign.State.DRAFT:
             _check_published(found, after)
         if set(_OF_ENTRIES) & set(after) and found.entries.exists():
-            raise Conflict(f"phase {found.slug} has entries, which answered its form", code="phase_has_entries")
+            raise Conflict(
+                f"phase {found.slug} has entries, which answered its form", code="phase_has_entries"
+            )
         for name, value in after.items():
             setattr(found, name, value)
         _check(found, user)
@@ -112,7 +132,9 @@ def extend_phase(
             message = f"campaign {found.campaign} is a draft: change closes_at of the phase instead"
             raise Conflict(message, code="not_published")
         if found.campaign.state == Campaign.State.ARCHIVED or state == PhaseState.CLOSED:
-            raise Conflict(f"phase {found.slug} is closed and cannot be extended", code="phase_closed")
+            raise Conflict(
+                f"phase {found.slug} is closed and cannot be extended", code="phase_closed"
+            )
         if found.kind == Phase.Kind.EVALUATION and collection.disclosure != Disclosure.ORGANISERS:
             raise Conflict(f"results on {collection} are disclosed", code="evaluation_needs_blind")
         if until <= old:
@@ -126,7 +148,14 @@ def extend_phase(
             Phase.objects.filter(pk=found.pk).update(closes_at=until, late_closes_at=late)
         team = {"team": participation.team.slug} if participation else {}
         after = {"closes_at": until, "reason": reason, **team}
-        record(origin, _Action.PHASE_EXTENDED, found, collection=collection, before={"closes_at": old}, after=after)
+        record(
+            origin,
+            _Action.PHASE_EXTENDED,
+            found,
+            collection=collection,
+            before={"closes_at": old},
+            after=after,
+        )
         tell_extended(made, found, notice_given(made))
     return made
 
@@ -161,17 +190,32 @@ def notice_between(announced: datetime, end: datetime) -> str:
     if announced >= end:
         return "announced after the end"
     left = end - announced
-    return f"announced {int(left / timedelta(hours=1))} hours before the end" if left < SHORT_NOTICE else ""
+    return (
+        f"announced {int(left / timedelta(hours=1))} hours before the end"
+        if left < SHORT_NOTICE
+        else ""
+    )
 
 
 def pause_phase(*, phase: Phase, reason: str, origin: Origin = SYSTEM) -> None:
     """Take no entries until the phase is resumed; its times stay as they are. Raise Conflict unless it is open."""
     with transaction.atomic():
         found, now = locked_phase(phase), clock.database_now()
-        if found.campaign.state != Campaign.State.PUBLISHED or phase_state(found, None, now) != PhaseState.OPEN:
-            raise Conflict(f"phase {found.slug} is not open, so it cannot be paused", code="phase_not_open")
+        if (
+            found.campaign.state != Campaign.State.PUBLISHED
+            or phase_state(found, None, now) != PhaseState.OPEN
+        ):
+            raise Conflict(
+                f"phase {found.slug} is not open, so it cannot be paused", code="phase_not_open"
+            )
         Phase.objects.filter(pk=found.pk).update(paused_at=now, paused_reason=reason)
-        record(origin, _Action.PHASE_PAUSED, found, collection=found.collection, after={"reason": reason})
+        record(
+            origin,
+            _Action.PHASE_PAUSED,
+            found,
+            collection=found.collection,
+            after={"reason": reason},
+        )
         tell_paused(found, reason)
 
 
@@ -184,7 +228,14 @@ def resume_phase(*, phase: Phase, origin: Origin = SYSTEM) -> None:
         before = {"paused_at": found.paused_at, "reason": found.paused_reason}
         Phase.objects.filter(pk=found.pk).update(paused_at=None, paused_reason="")
         after = {"resumed_at": now}
-        record(origin, _Action.PHASE_RESUMED, found, collection=found.collection, before=before, after=after)
+        record(
+            origin,
+            _Action.PHASE_RESUMED,
+            found,
+            collection=found.collection,
+            before=before,
+            after=after,
+        )
         tell_resumed(found)
 
 
@@ -199,7 +250,9 @@ class Pause:
 
 def pauses_of(phase: Phase) -> list[Pause]:
     """Return the pauses of a phase, which are in the audit trail, in their order."""
-    events = AuditEvent.objects.filter(object_type="phase", object_id=str(phase), action=_Action.PHASE_RESUMED)
+    events = AuditEvent.objects.filter(
+        object_type="phase", object_id=str(phase), action=_Action.PHASE_RESUMED
+    )
     found = []
     for event in events.order_by("pk"):
         since = parse_datetime(event.before["paused_at"]) or event.time
@@ -212,7 +265,9 @@ def pauses_of(phase: Phase) -> list[Pause]:
 
 def locked_phase(phase: Phase) -> Phase:
     """Return a phase as it is now, with its campaign; nobody else changes it until the transaction ends."""
-    rows = Phase.objects.select_for_update(of=("self",)).select_related("campaign__team", "collection")
+    rows = Phase.objects.select_for_update(of=("self",)).select_related(
+        "campaign__team", "collection"
+    )
     found = rows.filter(pk=phase.pk).first()
     if found is None:
         raise Conflict(f"phase {phase.slug} was deleted meanwhile", code="conflict")
@@ -251,14 +306,21 @@ def _check_feedback(phase: Phase) -> None:
     none = Phase.Feedback.NONE
     if phase.freeze_board_at and phase.feedback != Phase.Feedback.BOARD:
         raise InvalidInput(
-            "only a phase that shows teams its leaderboard as feedback can freeze it", pointer="/freeze_board_at"
+            "only a phase that shows teams its leaderboard as feedback can freeze it",
+            pointer="/freeze_board_at",
         )
     if phase.kind == Phase.Kind.EVALUATION:
         if phase.feedback != none:
             raise InvalidInput("an evaluation gives no feedback: write none", pointer="/feedback")
-        others = Phase.objects.exclude(feedback=none).exclude(pk=phase.pk).select_related("campaign", "collection")
+        others = (
+            Phase.objects.exclude(feedback=none)
+            .exclude(pk=phase.pk)
+            .select_related("campaign", "collection")
+        )
         same = phase.collection.qrels.order_by().values("sha256")
-        leaking = others.filter(Q(collection=phase.collection) | Q(collection__qrels__sha256__in=same)).first()
+        leaking = others.filter(
+            Q(collection=phase.collection) | Q(collection__qrels__sha256__in=same)
+        ).first()
         if leaking:
             message = f"phase {leaking} gives feedback on the judgements of {phase.collection}, which would leak them"
             raise Conflict(message, code="feedback_would_leak", pointer="/collection")
@@ -288,10 +350,18 @@ def _check_published(phase: Phase, after: Mapping[str, Any]) -> None:
             message = f"{name} was published as {said(old)} and does not move earlier; pause the phase instead"
             raise Conflict(message, code="deadline_only_moves_later", pointer=f"/{name}")
         if name == "closes_at":
-            raise InvalidInput("extend the phase with extend/, which takes a reason", pointer="/closes_at")
+            raise InvalidInput(
+                "extend the phase with extend/, which takes a reason", pointer="/closes_at"
+            )
         if name == "opens_at" and phase.opens_at <= clock.database_now():
-            raise Conflict(f"phase {phase.slug} has opened", code="phase_has_opened", pointer="/opens_at")
+            raise Conflict(
+                f"phase {phase.slug} has opened", code="phase_has_opened", pointer="/opens_at"
+            )
 
 
 def _told(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: str(value) if name == "collection" else value for name, value in fields.items() if value is not None}
+    return {
+        name: str(value) if name == "collection" else value
+        for name, value in fields.items()
+        if value is not None
+    }

@@ -22,28 +22,42 @@ def note_values_read(collection: Collection, origin: Origin) -> None:
     phase that has entries of teams. It is written after the open snapshot, and before the values are sent."""
     if origin.actor is None or collection.disclosure != Disclosure.ORGANISERS:
         return
-    entered = Entry.objects.filter(phase__collection=collection, participation__isnull=False).order_by()
-    phases = list(Phase.objects.filter(pk__in=entered.values("phase")).select_related("campaign").order_by("pk"))
+    entered = Entry.objects.filter(
+        phase__collection=collection, participation__isnull=False
+    ).order_by()
+    phases = list(
+        Phase.objects.filter(pk__in=entered.values("phase"))
+        .select_related("campaign")
+        .order_by("pk")
+    )
     if phases and (new := _not_noted(phases, origin)):
         after_snapshot(lambda: _note(new, collection, origin))
 
 
 def values_seen_since(phase: Phase) -> datetime | None:
     """Return when an organiser first read values of a phase while nobody else saw them; None if none did."""
-    rows = AuditEvent.objects.filter(object_id=str(phase), action=_READ).values_list("after", flat=True)
+    rows = AuditEvent.objects.filter(object_id=str(phase), action=_READ).values_list(
+        "after", flat=True
+    )
     times = [at for after in rows if (at := parse_datetime(after["at"]))]
     return min(times, default=None)
 
 
 def _not_noted(phases: Sequence[Phase], origin: Origin) -> list[Phase]:
     rows = AuditEvent.objects.filter(object_id__in=[str(one) for one in phases], action=_READ)
-    noted = set(rows.filter(actor_key=origin.actor.pk if origin.actor else None).values_list("object_id", flat=True))
+    noted = set(
+        rows.filter(actor_key=origin.actor.pk if origin.actor else None).values_list(
+            "object_id", flat=True
+        )
+    )
     return [one for one in phases if str(one) not in noted]
 
 
 def _note(phases: Sequence[Phase], collection: Collection, origin: Origin) -> None:
     with transaction.atomic():
         # Of two requests at a time the second one finds what the first one wrote.
-        held = Phase.objects.select_for_update(of=("self",)).filter(pk__in=[one.pk for one in phases])
+        held = Phase.objects.select_for_update(of=("self",)).filter(
+            pk__in=[one.pk for one in phases]
+        )
         for phase in _not_noted(list(held.select_related("campaign").order_by("pk")), origin):
             record(origin, _READ, phase, collection=collection, after={"at": clock.database_now()})

@@ -38,7 +38,9 @@ def plan_release(
         found, now = locked_phase(phase), clock.database_now()
         check_releaser(found, user)
         if found.campaign.state != Campaign.State.PUBLISHED:
-            message = f"campaign {found.campaign} is {found.campaign.state}; a published one has releases"
+            message = (
+                f"campaign {found.campaign} is {found.campaign.state}; a published one has releases"
+            )
             raise Conflict(message, code="not_published")
         version = None
         if qrels is not None:
@@ -51,10 +53,17 @@ def plan_release(
             raise Conflict(message, code="release_in_the_past", pointer="/at")
         over = clock.last_closing_time(found)
         if at is not None and at < over and found.kind == Phase.Kind.EVALUATION:
-            message = f"phase {found.slug} closes at {said(over)}; its results are released then or later"
+            message = (
+                f"phase {found.slug} closes at {said(over)}; its results are released then or later"
+            )
             raise Conflict(message, code="phase_not_over", pointer="/at")
         _check_new(found, audience, version or found.collection.active_qrels)
-        fields = {"planned_at": at, "qrels": version, "with_run_files": with_run_files, "note": note}
+        fields = {
+            "planned_at": at,
+            "qrels": version,
+            "with_run_files": with_run_files,
+            "note": note,
+        }
         made = Release.objects.create(phase=found, audience=audience, planned_by=user, **fields)
         after = {"planned_at": at, "qrels": qrels, "with_run_files": with_run_files}
         told = {name: value for name, value in after.items() if value is not None}
@@ -77,13 +86,18 @@ def check_releaser(phase: Phase, user: User) -> None:
     campaigns = Campaign.objects.organised_by(user).filter(pk=phase.campaign_id)
     collections = Collection.objects.managed_by(user).filter(pk=phase.collection_id)
     if not (campaigns.exists() and collections.exists()):
-        raise NotAllowed(f"only organisers of campaign {phase.campaign} and its collection can release results")
+        raise NotAllowed(
+            f"only organisers of campaign {phase.campaign} and its collection can release results"
+        )
 
 
 def check_planned(release: Release) -> None:
     """Raise Conflict for a release that is done or cancelled."""
     if release.done_at:
-        raise Conflict(f"the {release} was done at {said(release.done_at)}, permanently", code="already_released")
+        raise Conflict(
+            f"the {release} was done at {said(release.done_at)}, permanently",
+            code="already_released",
+        )
     if release.cancelled_at:
         raise Conflict(f"the {release} was cancelled; plan another one", code="release_cancelled")
 
@@ -91,7 +105,9 @@ def check_planned(release: Release) -> None:
 def locked_release(release: Release) -> Release:
     """Return a release as it is now, with its phase; it does not change until the transaction ends."""
     rows = Release.objects.select_for_update(of=("self",))
-    return rows.select_related("phase__campaign__team", "phase__collection", "planned_by").get(pk=release.pk)
+    return rows.select_related("phase__campaign__team", "phase__collection", "planned_by").get(
+        pk=release.pk
+    )
 
 
 def due_releases(now: datetime) -> QuerySet[Release]:
@@ -102,16 +118,21 @@ def due_releases(now: datetime) -> QuerySet[Release]:
 
 def _check_new(phase: Phase, audience: int, qrels: Qrels | None) -> None:
     """Raise Conflict if a phase, whose row is locked, needs no release by these judgements to these people."""
-    last = Release.objects.filter(phase=phase).exclude(done_at=None).order_by("-audience", "-done_at").first()
+    last = (
+        Release.objects.filter(phase=phase)
+        .exclude(done_at=None)
+        .order_by("-audience", "-done_at")
+        .first()
+    )
     if last and last.audience >= audience:
         message = f"the results of phase {phase.slug} are released to {last.get_audience_display()} already"
         if last.audience > audience:
             raise Conflict(message, code="already_released", pointer="/audience")
         if qrels is None or last.qrels_id == qrels.pk:
-            message += (
-                "; they can be released again by other judgements: activate these, or name their version in qrels"
-            )
+            message += "; they can be released again by other judgements: activate these, or name their version in qrels"
             raise Conflict(message, code="already_released")
-    if Release.objects.filter(phase=phase, cancelled_at=None, done_at=None, audience=audience).exists():
+    if Release.objects.filter(
+        phase=phase, cancelled_at=None, done_at=None, audience=audience
+    ).exists():
         message = f"a release of phase {phase.slug} to {Release.Audience(audience).label} is planned; cancel it first"
         raise Conflict(message, code="already_planned", pointer="/audience")

@@ -49,7 +49,11 @@ def seen_while_frozen(phase: Phase, own: Participation | None, now: datetime) ->
     """Return the condition of the entries of a phase that a team, or somebody without one, sees on its leaderboard:
     once this is frozen, those of others that arrived before, until results are released."""
     frozen = phase.freeze_board_at
-    if frozen is None or now < frozen or Release.objects.filter(phase=phase, done_at__isnull=False).exists():
+    if (
+        frozen is None
+        or now < frozen
+        or Release.objects.filter(phase=phase, done_at__isnull=False).exists()
+    ):
         return Q()
     before = Q(arrived_at__lt=frozen)
     return before | Q(participation=own) if own else before
@@ -57,7 +61,9 @@ def seen_while_frozen(phase: Phase, own: Participation | None, now: datetime) ->
 
 def eligible(phase: Phase) -> list[Eligible]:
     """Return the entries that compete in a phase, on time and entered."""
-    rows = Entry.objects.filter(phase=phase, state=Entry.State.ENTERED, role=Entry.Role.COMPETING, late=False)
+    rows = Entry.objects.filter(
+        phase=phase, state=Entry.State.ENTERED, role=Entry.Role.COMPETING, late=False
+    )
     found = rows.order_by("participation", "number").values_list(*Eligible._fields)
     return [Eligible(*row) for row in found]
 

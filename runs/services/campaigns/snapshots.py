@@ -42,7 +42,9 @@ def keep_snapshot(
             return same, False
         others = Snapshot.objects.filter(campaign=found)
         if others.count() >= MAX_SNAPSHOTS:
-            raise Conflict(f"campaign {found} has {MAX_SNAPSHOTS} snapshots", code="too_many_snapshots")
+            raise Conflict(
+                f"campaign {found} has {MAX_SNAPSHOTS} snapshots", code="too_many_snapshots"
+            )
         length = CODE
         while Snapshot.objects.filter(code=sha256[:length]).exists():
             length += 1
@@ -64,7 +66,13 @@ def keep_snapshot(
         made.archive_sha256 = hashlib.sha256(made.archive).hexdigest()
         made.save(force_insert=True)
         after = {"sha256": sha256, "label": label, "phase": phase.slug if phase else None}
-        record(origin, _Action.SNAPSHOT_MADE, made, collection=phase.collection if phase else None, after=after)
+        record(
+            origin,
+            _Action.SNAPSHOT_MADE,
+            made,
+            collection=phase.collection if phase else None,
+            after=after,
+        )
     return made, True
 
 
@@ -74,7 +82,9 @@ def withdraw_snapshot(*, snapshot: Snapshot, reason: str, origin: Origin = SYSTE
     with transaction.atomic():
         rows = Snapshot.objects.filter(pk=snapshot.pk, withdrawn_at=None)
         if not rows.update(withdrawn_at=clock.database_now(), withdrawn_reason=reason):
-            raise Conflict(f"snapshot {snapshot.code} is withdrawn already", code="already_withdrawn")
+            raise Conflict(
+                f"snapshot {snapshot.code} is withdrawn already", code="already_withdrawn"
+            )
         record(origin, _Action.SNAPSHOT_WITHDRAWN, snapshot, after={"reason": reason})
     return Snapshot.objects.get(pk=snapshot.pk)
 
@@ -86,7 +96,9 @@ def give_doi(*, snapshot: Snapshot, doi: str, origin: Origin = SYSTEM) -> Snapsh
         if found.withdrawn_at:
             raise Conflict(f"snapshot {found.code} is withdrawn", code="already_withdrawn")
         if found.doi and found.doi != doi:
-            message = f"snapshot {found.code} has the DOI {found.doi}, which papers may cite already"
+            message = (
+                f"snapshot {found.code} has the DOI {found.doi}, which papers may cite already"
+            )
             raise Conflict(message, code="doi_given", pointer="/doi")
         if not found.doi:
             Snapshot.objects.filter(pk=found.pk).update(doi=doi)

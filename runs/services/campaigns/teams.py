@@ -64,7 +64,9 @@ def register_team(
     """
     signed = find_agreements(campaign, agreements)
     if signed and not typed_name:
-        raise InvalidInput("type your name to sign the agreements", code="required", pointer="/typed_name")
+        raise InvalidInput(
+            "type your name to sign the agreements", code="required", pointer="/typed_name"
+        )
     with transaction.atomic():
         found, now = locked(campaign), clock.database_now()
         if refusal := why_no_registrations(found, now):
@@ -72,7 +74,9 @@ def register_team(
         if not Team.objects.led_by(user).filter(pk=team.pk).exists():
             raise NotAllowed(f"only owners of team {team} can register it")
         if found.participations.filter(team=team).exists():
-            raise Conflict(f"team {team} is registered already", code="already_registered", pointer="/team")
+            raise Conflict(
+                f"team {team} is registered already", code="already_registered", pointer="/team"
+            )
         accepted = found.registration == Campaign.Registration.OPEN
         made = Participation.objects.create(
             campaign=found,
@@ -84,7 +88,12 @@ def register_team(
             name=name or team.name,
             affiliation=affiliation,
         )
-        record(origin, _Action.PARTICIPATION_REQUESTED, made, after={"state": str(made.state), "name": made.name})
+        record(
+            origin,
+            _Action.PARTICIPATION_REQUESTED,
+            made,
+            after={"state": str(made.state), "name": made.name},
+        )
         join(participation=made, user=user, origin=origin)
         for agreement in signed:
             sign(agreement=agreement, user=user, typed_name=typed_name, origin=origin)
@@ -96,7 +105,10 @@ def why_no_registrations(campaign: Campaign, now: datetime) -> str:
     """Return why no team can register now, or an empty text: a team that could enter nothing any more would only see
     the results of the others when they are released to participants."""
     closes = campaign.registration_closes_at
-    if campaign.state != Campaign.State.PUBLISHED or campaign.registration == Campaign.Registration.CLOSED:
+    if (
+        campaign.state != Campaign.State.PUBLISHED
+        or campaign.registration == Campaign.Registration.CLOSED
+    ):
         return f"campaign {campaign} takes no registrations"
     if closes and now >= closes:
         return f"registration closed at {closes:%Y-%m-%d %H:%M:%S} UTC"
@@ -108,11 +120,20 @@ def why_no_registrations(campaign: Campaign, now: datetime) -> str:
     # Runs that come afterwards compete with nobody's, but their teams are participants.
     afterwards = Q(kind=Phase.Kind.AFTERWARDS)
     taking = campaign.phases.filter(~afterwards | Q(collection__blind=False), closes_at__gt=now)
-    return "" if taking.exists() else f"no phase of campaign {campaign} takes runs of new teams any more"
+    return (
+        ""
+        if taking.exists()
+        else f"no phase of campaign {campaign} takes runs of new teams any more"
+    )
 
 
 def change_state(
-    *, participation: Participation, state: str, user: User, reason: str = "", origin: Origin = SYSTEM
+    *,
+    participation: Participation,
+    state: str,
+    user: User,
+    reason: str = "",
+    origin: Origin = SYSTEM,
 ) -> None:
     """Accept, decline or remove a team (organisers), or withdraw it or ask again (its owners).
 
@@ -122,8 +143,16 @@ def change_state(
     with transaction.atomic():
         found, wanted = locked_participation(participation), _State(state)
         rules = _BY_ORGANISERS if wanted in _BY_ORGANISERS else _BY_OWNERS
-        who = "organisers of the campaign" if rules is _BY_ORGANISERS else f"owners of team {found.team}"
-        allowed = is_organiser(found.campaign, user) if rules is _BY_ORGANISERS else _leads(user, found.team)
+        who = (
+            "organisers of the campaign"
+            if rules is _BY_ORGANISERS
+            else f"owners of team {found.team}"
+        )
+        allowed = (
+            is_organiser(found.campaign, user)
+            if rules is _BY_ORGANISERS
+            else _leads(user, found.team)
+        )
         if not allowed:
             raise NotAllowed(f"only {who} can set the state {wanted}")
         if found.state not in rules[wanted]:
@@ -135,23 +164,43 @@ def change_state(
         now = clock.database_now()
         after: dict[str, Any] = {"state": wanted}
         if wanted == _State.ACCEPTED:
-            after |= {"accepted_at": now, "pseudonym": found.pseudonym or draw_pseudonym(found.campaign)}
+            after |= {
+                "accepted_at": now,
+                "pseudonym": found.pseudonym or draw_pseudonym(found.campaign),
+            }
         Participation.objects.filter(pk=found.pk).update(**after)
         told = {"state": str(wanted), **({"reason": reason} if reason else {})}
-        record(origin, _Action.PARTICIPATION_CHANGED, found, before={"state": str(found.state)}, after=told)
+        record(
+            origin,
+            _Action.PARTICIPATION_CHANGED,
+            found,
+            before={"state": str(found.state)},
+            after=told,
+        )
         tell_team(found, wanted, reason)
         if wanted in (_State.WITHDRAWN, _State.REMOVED):
-            end_entries(found, disqualified=wanted == _State.REMOVED, reason=reason or f"team {wanted}", origin=origin)
+            end_entries(
+                found,
+                disqualified=wanted == _State.REMOVED,
+                reason=reason or f"team {wanted}",
+                origin=origin,
+            )
 
 
 def _shown_to_others(participation: Participation) -> Phase | None:
     """Return a phase in which the team has entries that stay, whatever its results are."""
     entries = Entry.objects.filter(participation=participation, state=Entry.State.ENTERED)
-    phases = Phase.objects.filter(entries__in=entries).select_related("campaign", "collection").distinct()
+    phases = (
+        Phase.objects.filter(entries__in=entries)
+        .select_related("campaign", "collection")
+        .distinct()
+    )
     return next((phase for phase in phases if results_stay(phase)), None)
 
 
-def rename(*, participation: Participation, changes: Mapping[str, str], user: User, origin: Origin = SYSTEM) -> None:
+def rename(
+    *, participation: Participation, changes: Mapping[str, str], user: User, origin: Origin = SYSTEM
+) -> None:
     """Change the shown name or affiliation of a team. Once results are disclosed to teams, a new name has the one that
     it had then beside it. Raise NotAllowed for anybody but its owners and organisers."""
     with transaction.atomic():
@@ -176,7 +225,9 @@ def _read_by_teams(campaign: Campaign) -> bool:
     return held.exists()
 
 
-def move_anonymity(*, participation: Participation, until: datetime, user: User, origin: Origin = SYSTEM) -> None:
+def move_anonymity(
+    *, participation: Participation, until: datetime, user: User, origin: Origin = SYSTEM
+) -> None:
     """Change until when the name of a team is hidden. Raise the errors of `_check_move`."""
     with transaction.atomic():
         found = locked_participation(participation)
@@ -185,7 +236,13 @@ def move_anonymity(*, participation: Participation, until: datetime, user: User,
         before = {"anonymous_until": hidden_until(found)}
         Participation.objects.filter(pk=found.pk).update(**fields)
         veil_again(found.campaign)
-        record(origin, _Action.PARTICIPATION_CHANGED, found, before=before, after={"anonymous_until": until})
+        record(
+            origin,
+            _Action.PARTICIPATION_CHANGED,
+            found,
+            before=before,
+            after={"anonymous_until": until},
+        )
 
 
 def _check_move(participation: Participation, until: datetime, user: User, now: datetime) -> bool:
@@ -226,16 +283,26 @@ def join(*, participation: Participation, user: User, origin: Origin = SYSTEM) -
         found = locked_participation(participation)
         campaign = found.campaign
         if not Membership.objects.filter(team=found.team, user=user).exists():
-            raise NotAllowed(f"only members of team {found.team} can join it in a campaign; ask its owners first")
+            raise NotAllowed(
+                f"only members of team {found.team} can join it in a campaign; ask its owners first"
+            )
         there = CampaignMember.objects.filter(campaign=campaign, user=user).first()
         if there and (there.participation_id != found.pk or there.left_at is None):
             where = "this team" if there.participation_id == found.pk else "a team"
-            raise Conflict(f"you are in {where} of campaign {campaign} already", code="already_in_campaign")
+            raise Conflict(
+                f"you are in {where} of campaign {campaign} already", code="already_in_campaign"
+            )
         check_may_join(found, user)
         try:
             with transaction.atomic():
-                fields = {"participation": found, "joined_at": clock.database_now(), "left_at": None}
-                member, _ = CampaignMember.objects.update_or_create(campaign=campaign, user=user, defaults=fields)
+                fields = {
+                    "participation": found,
+                    "joined_at": clock.database_now(),
+                    "left_at": None,
+                }
+                member, _ = CampaignMember.objects.update_or_create(
+                    campaign=campaign, user=user, defaults=fields
+                )
         except IntegrityError as error:
             message = f"you are in a team of campaign {campaign} already"
             raise Conflict(message, code="already_in_campaign") from error
@@ -249,19 +316,28 @@ def check_may_join(participation: Participation, user: User) -> None:
     It says nothing of the other team that the user may be in: only the user is told.
     """
     campaign = participation.campaign
-    if Membership.objects.filter(team=campaign.team, user=user, role=Membership.Role.OWNER).exists():
-        raise Conflict("organisers of a campaign cannot take part in it", code="organiser_takes_part")
+    if Membership.objects.filter(
+        team=campaign.team, user=user, role=Membership.Role.OWNER
+    ).exists():
+        raise Conflict(
+            "organisers of a campaign cannot take part in it", code="organiser_takes_part"
+        )
     _check_roster(campaign)
     size = participation.members.filter(left_at=None).count()
     if campaign.max_team_size and size >= campaign.max_team_size:
-        raise Conflict(f"team {participation.team} has {size} members, the most that a team has", code="team_is_full")
+        raise Conflict(
+            f"team {participation.team} has {size} members, the most that a team has",
+            code="team_is_full",
+        )
 
 
 def check_may_organise(team: Team, user: User) -> None:
     """Raise Conflict for whoever takes part in a campaign of this team, which is not archived: owners of the team
     would organise it."""
     there = CampaignMember.objects.filter(user=user, campaign__team=team, left_at=None)
-    member = there.exclude(campaign__state=Campaign.State.ARCHIVED).select_related("campaign", "participation__team")
+    member = there.exclude(campaign__state=Campaign.State.ARCHIVED).select_related(
+        "campaign", "participation__team"
+    )
     if found := member.first():
         message = (
             f"{user} takes part in campaign {found.campaign} with team {found.participation.team}, and owners of team "
@@ -289,27 +365,50 @@ def leave(*, member: CampaignMember, user: User, reason: str = "", origin: Origi
             there.update(left_at=clock.database_now())
         else:
             if entered and not reason:
-                message = f"say why {member.user} may join another team: team {found.team} has entries"
+                message = (
+                    f"say why {member.user} may join another team: team {found.team} has entries"
+                )
                 raise InvalidInput(message, code="required", pointer="reason")
             there.delete()
         why = {"reason": reason} if reason else {}
-        record(origin, _Action.PARTICIPANT_LEFT, found, before={"user": member.user.username}, after=why)
+        record(
+            origin,
+            _Action.PARTICIPANT_LEFT,
+            found,
+            before={"user": member.user.username},
+            after=why,
+        )
 
 
-def sign(*, agreement: Agreement, user: User, typed_name: str, origin: Origin = SYSTEM) -> Signature:
+def sign(
+    *, agreement: Agreement, user: User, typed_name: str, origin: Origin = SYSTEM
+) -> Signature:
     """Sign an agreement. Return the signature, or the one that the person gave before.
 
     Raise NotAllowed for whoever is in no team of the campaign.
     """
     with transaction.atomic():
-        member = CampaignMember.objects.filter(campaign=agreement.campaign_id, user=user, left_at=None).first()
+        member = CampaignMember.objects.filter(
+            campaign=agreement.campaign_id, user=user, left_at=None
+        ).first()
         if member is None:
-            raise NotAllowed("only members of participating teams sign; register or join a team first")
+            raise NotAllowed(
+                "only members of participating teams sign; register or join a team first"
+            )
         locked_participation(member.participation)
-        fields = {"participation": member.participation, "typed_name": typed_name, "signed_at": clock.database_now()}
+        fields = {
+            "participation": member.participation,
+            "typed_name": typed_name,
+            "signed_at": clock.database_now(),
+        }
         made, new = Signature.objects.get_or_create(agreement=agreement, user=user, defaults=fields)
         if new:
-            record(origin, _Action.AGREEMENT_SIGNED, agreement, after={"user": user.username, "name": typed_name})
+            record(
+                origin,
+                _Action.AGREEMENT_SIGNED,
+                agreement,
+                after={"user": user.username, "name": typed_name},
+            )
     return made
 
 
@@ -333,7 +432,9 @@ def roster_closes_at(campaign: Campaign) -> datetime | None:
     if campaign.roster_closes_at:
         return campaign.roster_closes_at
     closes = (
-        campaign.phases.filter(kind=Phase.Kind.EVALUATION).order_by("closes_at").values_list("closes_at", flat=True)
+        campaign.phases.filter(kind=Phase.Kind.EVALUATION)
+        .order_by("closes_at")
+        .values_list("closes_at", flat=True)
     )
     return closes.first()
 
@@ -342,7 +443,9 @@ def _disclosed(campaign: Campaign) -> Collection | None:
     """Return a collection of the campaign's phases whose results its teams see, and not everybody: whoever joins a team
     then would see them."""
     shown = (Disclosure.TEAMS, Disclosure.PARTICIPANTS)
-    return Collection.objects.filter(phases__campaign=campaign, blind=True, shown_to__in=shown).first()
+    return Collection.objects.filter(
+        phases__campaign=campaign, blind=True, shown_to__in=shown
+    ).first()
 
 
 def _check_roster(campaign: Campaign) -> None:
@@ -358,7 +461,11 @@ def _check_roster(campaign: Campaign) -> None:
 
 
 def _all_public(campaign: Campaign) -> bool:
-    evaluations = list(campaign.phases.filter(kind=Phase.Kind.EVALUATION).values_list("collection__blind", flat=True))
+    evaluations = list(
+        campaign.phases.filter(kind=Phase.Kind.EVALUATION).values_list(
+            "collection__blind", flat=True
+        )
+    )
     return bool(evaluations) and not any(evaluations)
 
 
@@ -368,5 +475,7 @@ def _leads(user: User, team: Team) -> bool:
 
 def locked_participation(participation: Participation) -> Participation:
     """Return a participation as it is now; nobody else changes it, or enters for it, until the transaction ends."""
-    rows = Participation.objects.select_for_update(of=("self",)).select_related("campaign__team", "team")
+    rows = Participation.objects.select_for_update(of=("self",)).select_related(
+        "campaign__team", "team"
+    )
     return rows.get(pk=participation.pk)

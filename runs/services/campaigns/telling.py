@@ -69,7 +69,11 @@ def tell(
     why = f"You get this because you take part in the campaign {campaign.name}, or organise it."
     body = "\n\n".join(part for part in (text, link, f"-- \n{why}") if part)
     write_mails(
-        campaign=campaign, event=event, recipients=recipients, subject=f"[{campaign.name}] {subject}", text=body
+        campaign=campaign,
+        event=event,
+        recipients=recipients,
+        subject=f"[{campaign.name}] {subject}",
+        text=body,
     )
     hooked = Team.objects.filter(Q(participations__in=teams) | Q(pk=campaign.team_id)).values("pk")
     announce_of_campaign(event, teams=hooked, path=path, about={"campaign": campaign.slug, **about})
@@ -80,7 +84,11 @@ def tell_received(entry: Entry, left: Any) -> None:
     phase, run, team = entry.phase, entry.run, entry.participation
     if team is None:
         return
-    kept = (("slots", left.slots_left), ("attempts today", left.attempts_left_today), ("attempts", left.attempts_left))
+    kept = (
+        ("slots", left.slots_left),
+        ("attempts today", left.attempts_left_today),
+        ("attempts", left.attempts_left),
+    )
     lines = [
         f"The run {run.tag} of team {team.name} was entered into phase {phase.name} of {phase.campaign.name}.",
         "",
@@ -102,7 +110,12 @@ def tell_ended(entry: Entry, state: Entry.State, reason: str) -> None:
     event = Event.ENTRY_WITHDRAWN if state == Entry.State.WITHDRAWN else Event.ENTRY_DISQUALIFIED
     text = f"Entry {entry.number}, {entry.run.tag}, of phase {entry.phase.name} was {state}."
     more = f" The reason: {reason}" if reason else ""
-    _of_entry(event, entry, f"{entry.phase.name}: entry {entry.number}, {entry.run.tag}, is {state}", text + more)
+    _of_entry(
+        event,
+        entry,
+        f"{entry.phase.name}: entry {entry.number}, {entry.run.tag}, is {state}",
+        text + more,
+    )
 
 
 def tell_evaluated(run: UUID, *, failed: bool, our_fault: bool = False) -> None:
@@ -125,7 +138,16 @@ def tell_evaluated(run: UUID, *, failed: bool, our_fault: bool = False) -> None:
         about = _about(entry, "failed" if failed else "evaluated")
         text = f"Entry {entry.number}, {entry.run.tag}, of phase {entry.phase.name} {happened}.{counts}"
         path, campaign = f"entries/{entry.pk}/", entry.phase.campaign
-        tell(event, campaign, teams, organisers=failed, subject=subject, text=text, path=path, about=about)
+        tell(
+            event,
+            campaign,
+            teams,
+            organisers=failed,
+            subject=subject,
+            text=text,
+            path=path,
+            about=about,
+        )
 
 
 def tell_extended(extension: Extension, phase: Phase, notice: str) -> None:
@@ -136,7 +158,13 @@ def tell_extended(extension: Extension, phase: Phase, notice: str) -> None:
         f"{' for your team' if extension.participation else ''}. The reason: {extension.reason}"
         f"{f' ({notice})' if notice else ''}"
     )
-    _of_phase(Event.PHASE_EXTENDED, phase, teams, f"{phase.name} closes later: {said(extension.new)}", text)
+    _of_phase(
+        Event.PHASE_EXTENDED,
+        phase,
+        teams,
+        f"{phase.name} closes later: {said(extension.new)}",
+        text,
+    )
 
 
 def tell_paused(phase: Phase, reason: str) -> None:
@@ -155,7 +183,11 @@ def tell_moment(phase: Phase, kind: str, at: datetime, teams: Sequence[Participa
         text = f"Phase {phase.name} takes entries. It closes at {said(at)}."
         _of_phase(Event.PHASE_OPENED, phase, teams, f"{phase.name} is open", text)
     elif kind == PhaseMoment.Kind.CLOSED:
-        late = f" Late entries are taken until {said(phase.late_closes_at)}." if phase.late_closes_at else ""
+        late = (
+            f" Late entries are taken until {said(phase.late_closes_at)}."
+            if phase.late_closes_at
+            else ""
+        )
         _of_phase(
             Event.PHASE_CLOSED,
             phase,
@@ -169,7 +201,13 @@ def tell_moment(phase: Phase, kind: str, at: datetime, teams: Sequence[Participa
             f"Phase {phase.name} closes at {said(at)}. The last byte of an entry has to arrive before that instant; "
             "the instant itself is late.\n\nYou get this because your team has no entry yet, or slots left."
         )
-        _of_phase(Event.PHASE_CLOSING, phase, teams, f"{phase.name} closes in less than {hours} hours", text)
+        _of_phase(
+            Event.PHASE_CLOSING,
+            phase,
+            teams,
+            f"{phase.name} closes in less than {hours} hours",
+            text,
+        )
 
 
 def tell_team(participation: Participation, state: str, reason: str = "") -> None:
@@ -186,11 +224,21 @@ def tell_team(participation: Participation, state: str, reason: str = "") -> Non
     campaign, asks = participation.campaign, event == Event.TEAM_REQUESTED
     happened = "asks to take part" if asks else f"was {state}"
     text = f"Team {participation.name} {happened} in {campaign.name}.{f' The reason: {reason}' if reason else ''}"
-    path, about = f"campaigns/{campaign.slug}/teams/{participation.team.slug}/", {"team": participation.team.slug}
+    path, about = (
+        f"campaigns/{campaign.slug}/teams/{participation.team.slug}/",
+        {"team": participation.team.slug},
+    )
     teams = [] if asks else [participation]
     subject = f"team {participation.name} {happened}"
     tell(
-        event, campaign, teams, organisers=asks, subject=subject, text=text, path=path, about={**about, "state": state}
+        event,
+        campaign,
+        teams,
+        organisers=asks,
+        subject=subject,
+        text=text,
+        path=path,
+        about={**about, "state": state},
     )
 
 
@@ -201,7 +249,9 @@ def tell_invited(invitation: Invitation) -> None:
     if participation is None:
         return
     campaign = participation.campaign
-    recent = Mail.objects.filter(campaign=campaign, event=_INVITED, created_at__gt=timezone.now() - timedelta(days=1))
+    recent = Mail.objects.filter(
+        campaign=campaign, event=_INVITED, created_at__gt=timezone.now() - timedelta(days=1)
+    )
     if recent.filter(recipient=user).count() >= MAX_INVITED:
         return
     by = f"{invitation.invited_by} invites you" if invitation.invited_by else "You are invited"
@@ -214,7 +264,13 @@ def tell_invited(invitation: Invitation) -> None:
         f"-- \nYou get this because an owner of the team invited your user name, {user}.",
     )
     subject = f"[{campaign.name}] you are invited to team {team.slug}"
-    write_mails(campaign=campaign, event=_INVITED, recipients=[user], subject=subject, text="\n\n".join(parts))
+    write_mails(
+        campaign=campaign,
+        event=_INVITED,
+        recipients=[user],
+        subject=subject,
+        text="\n\n".join(parts),
+    )
 
 
 def tell_released(release: Release) -> None:
@@ -222,23 +278,40 @@ def tell_released(release: Release) -> None:
     it."""
     phase, campaign = release.phase, release.phase.campaign
     audience = release.get_audience_display()
-    before = Release.objects.filter(phase=phase, audience__gte=release.audience).exclude(done_at=None)
+    before = Release.objects.filter(phase=phase, audience__gte=release.audience).exclude(
+        done_at=None
+    )
     how = " again, by newer judgements" if before.exclude(pk=release.pk).exists() else ""
     text = (
         f"The results of phase {phase.name} of {campaign.name} are released to {audience}{how}. Your team's packet:\n\n"
         f"evh campaign packet {campaign.slug} {phase.slug}"
     )
     subject = f"{phase.name}: results are released to {audience}{how}"
-    path, about = f"releases/{release.pk}/", {"phase": phase.slug, "release": str(release.pk), "audience": audience}
+    path, about = (
+        f"releases/{release.pk}/",
+        {"phase": phase.slug, "release": str(release.pk), "audience": audience},
+    )
     teams = accepted(campaign)
-    tell(Event.RELEASE_DONE, campaign, teams, organisers=True, subject=subject, text=text, path=path, about=about)
+    tell(
+        Event.RELEASE_DONE,
+        campaign,
+        teams,
+        organisers=True,
+        subject=subject,
+        text=text,
+        path=path,
+        about=about,
+    )
 
 
 def tell_superseded(qrels: Qrels) -> None:
     """Tell the teams of phases whose results were released by other judgements that these count now. No value is in
     it."""
     done = Release.objects.filter(phase__collection=qrels.collection_id).exclude(done_at=None)
-    latest = {one.phase_id: one for one in done.select_related("phase__campaign", "qrels").order_by("done_at")}
+    latest = {
+        one.phase_id: one
+        for one in done.select_related("phase__campaign", "qrels").order_by("done_at")
+    }
     for release in latest.values():
         if release.qrels is None or release.qrels_id == qrels.pk:
             continue
@@ -248,10 +321,20 @@ def tell_superseded(qrels: Qrels) -> None:
             f"the judgements. Version {qrels.version} is active now: every run is evaluated again, and leaderboards "
             "follow. Packets and snapshots stay as they were made until the organisers release again."
         )
-        subject, path = f"{phase.name}: newer judgements", f"campaigns/{campaign.slug}/phases/{phase.slug}/"
+        subject, path = (
+            f"{phase.name}: newer judgements",
+            f"campaigns/{campaign.slug}/phases/{phase.slug}/",
+        )
         about, teams = {"phase": phase.slug, "qrels": qrels.version}, accepted(campaign)
         tell(
-            Event.QRELS_SUPERSEDED, campaign, teams, organisers=True, subject=subject, text=text, path=path, about=about
+            Event.QRELS_SUPERSEDED,
+            campaign,
+            teams,
+            organisers=True,
+            subject=subject,
+            text=text,
+            path=path,
+            about=about,
         )
 
 
@@ -261,7 +344,16 @@ def tell_waiting(release: Release) -> None:
     text = f"The {release} was due at {said(cast(datetime, release.planned_at))} and waits. Its address says for what."
     path, about = f"releases/{release.pk}/", {"phase": phase.slug, "release": str(release.pk)}
     subject = f"{phase.name}: a release waits"
-    tell(Event.RELEASE_WAITING, campaign, [], organisers=True, subject=subject, text=text, path=path, about=about)
+    tell(
+        Event.RELEASE_WAITING,
+        campaign,
+        [],
+        organisers=True,
+        subject=subject,
+        text=text,
+        path=path,
+        about=about,
+    )
 
 
 def tell_digest(campaign: Campaign, day: datetime, entries: Sequence[Entry]) -> None:
@@ -269,8 +361,12 @@ def tell_digest(campaign: Campaign, day: datetime, entries: Sequence[Entry]) -> 
     lines = []
     for entry in entries[:_OF_DIGEST]:
         whose = entry.participation.name if entry.participation else "organisers"
-        arrived = f"arrived at {said(entry.arrived_at)}{', late' if entry.late else ''}; {entry.state}"
-        lines.append(f"{entry.phase.name}, entry {entry.number}: {entry.run.tag} of {whose}, {arrived}")
+        arrived = (
+            f"arrived at {said(entry.arrived_at)}{', late' if entry.late else ''}; {entry.state}"
+        )
+        lines.append(
+            f"{entry.phase.name}, entry {entry.number}: {entry.run.tag} of {whose}, {arrived}"
+        )
     if more := len(entries) - len(lines):
         lines.append(f"and {more:,} more")
     link = f"{settings.EVALHUB_URL}/campaigns/{campaign.slug}/desk/" if settings.EVALHUB_URL else ""
@@ -289,7 +385,11 @@ def tell_posted(notice: CampaignNotice) -> None:
     """Tell all teams of a notice."""
     campaign = notice.campaign
     path = f"campaigns/{campaign.slug}/notices/"
-    told: dict[str, Any] = {"subject": notice.title, "text": notice.text, "about": {"notice": str(notice.pk)}}
+    told: dict[str, Any] = {
+        "subject": notice.title,
+        "text": notice.text,
+        "about": {"notice": str(notice.pk)},
+    }
     tell(Event.NOTICE_POSTED, campaign, accepted(campaign), organisers=True, path=path, **told)
 
 
@@ -303,7 +403,13 @@ def said(at: datetime) -> str:
 
 def _about(entry: Entry, state: str) -> dict[str, Any]:
     team = {"team": entry.participation.team.slug} if entry.participation else {}
-    return {"phase": entry.phase.slug, "entry": str(entry.pk), "run": str(entry.run_id), **team, "state": state}
+    return {
+        "phase": entry.phase.slug,
+        "entry": str(entry.pk),
+        "run": str(entry.run_id),
+        **team,
+        "state": state,
+    }
 
 
 def _of_entry(event: Webhook.Event, entry: Entry, subject: str, text: str) -> None:
@@ -312,11 +418,22 @@ def _of_entry(event: Webhook.Event, entry: Entry, subject: str, text: str) -> No
     state = event.removeprefix("entry.")
     path, campaign = f"entries/{entry.pk}/", entry.phase.campaign
     about, teams = _about(entry, state), [entry.participation]
-    tell(event, campaign, teams, organisers=False, subject=subject, text=text, path=path, about=about)
+    tell(
+        event, campaign, teams, organisers=False, subject=subject, text=text, path=path, about=about
+    )
 
 
 def _of_phase(
     event: Webhook.Event, phase: Phase, teams: Sequence[Participation], subject: str, text: str
 ) -> None:  # fmt: skip
     path, about = f"campaigns/{phase.campaign.slug}/phases/{phase.slug}/", {"phase": phase.slug}
-    tell(event, phase.campaign, teams, organisers=False, subject=subject, text=text, path=path, about=about)
+    tell(
+        event,
+        phase.campaign,
+        teams,
+        organisers=False,
+        subject=subject,
+        text=text,
+        path=path,
+        about=about,
+    )

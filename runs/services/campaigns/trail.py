@@ -32,11 +32,21 @@ def subjects_of(campaign: Campaign) -> dict[tuple[str, str], Subject]:
     for phase in campaign.phases.all():
         found["phase", f"{campaign}/{phase.slug}"] = Subject(f"phase {phase.slug}", phase.slug)
     for team in campaign.participations.select_related("team"):
-        found["participation", f"{team.team} in {campaign}"] = Subject(f"team {team.team}", None, str(team.team))
+        found["participation", f"{team.team} in {campaign}"] = Subject(
+            f"team {team.team}", None, str(team.team)
+        )
     for agreement in campaign.agreements.all():
-        found["agreement", f"{agreement.title} of {campaign}"[:200]] = Subject(f"agreement {agreement.title}")
+        found["agreement", f"{agreement.title} of {campaign}"[:200]] = Subject(
+            f"agreement {agreement.title}"
+        )
     entries = campaign.phases.order_by().exclude(entries=None)
-    columns = ("entries__pk", "entries__number", "entries__run__tag", "slug", "entries__participation__team__slug")
+    columns = (
+        "entries__pk",
+        "entries__number",
+        "entries__run__tag",
+        "slug",
+        "entries__participation__team__slug",
+    )
     for pk, number, tag, phase, team in entries.values_list(*columns):
         found["entry", str(pk)] = Subject(f"entry {number} of {phase}, {tag}", phase, team)
     for release in Release.objects.filter(phase__campaign=campaign).select_related("phase"):
@@ -57,9 +67,17 @@ def events_of(
 
     An earlier draft of the same slug, which was deleted, is another campaign.
     """
-    kept = [(kind, key) for (kind, key), one in subjects.items() if phase in ("", one.phase) and team in ("", one.team)]
+    kept = [
+        (kind, key)
+        for (kind, key), one in subjects.items()
+        if phase in ("", one.phase) and team in ("", one.team)
+    ]
     of_kinds = Q(pk__in=())
     for kind in {kind for kind, _ in kept}:
         of_kinds |= Q(object_type=kind, object_id__in=[key for of, key in kept if of == kind])
-    made = AuditEvent.objects.filter(object_id=str(campaign), action=_ACTION.CAMPAIGN_CREATED).order_by("-pk").first()
+    made = (
+        AuditEvent.objects.filter(object_id=str(campaign), action=_ACTION.CAMPAIGN_CREATED)
+        .order_by("-pk")
+        .first()
+    )
     return AuditEvent.objects.filter(of_kinds, action__in=ACTIONS, pk__gte=made.pk if made else 0)

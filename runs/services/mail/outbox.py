@@ -43,11 +43,15 @@ def write_mails(
 ) -> list[Mail]:  # fmt: skip
     """Write a mail for each person, in the transaction of its event. Return them."""
     if not transaction.get_connection().in_atomic_block:
-        raise transaction.TransactionManagementError(f"{event} is told outside the transaction of its cause")
+        raise transaction.TransactionManagementError(
+            f"{event} is told outside the transaction of its cause"
+        )
     # A header has one line, whatever the names in it are.
     line = " ".join(subject.split())[:MAX_SUBJECT]
     common = {"campaign": campaign, "event": event, "subject": line, "text": text}
-    return Mail.objects.bulk_create(Mail(**common, recipient=one, state=_first_state(one)) for one in recipients)
+    return Mail.objects.bulk_create(
+        Mail(**common, recipient=one, state=_first_state(one)) for one in recipients
+    )
 
 
 def _first_state(recipient: User) -> Mail.State:
@@ -100,7 +104,9 @@ def reap_mails() -> int:
 
 def sweep_mails() -> int:
     """Delete mails of more than 90 days that are not on their way. Return how many."""
-    old = Mail.objects.filter(created_at__lt=timezone.now() - KEPT).exclude(state__in=(_State.DUE, _State.SENDING))
+    old = Mail.objects.filter(created_at__lt=timezone.now() - KEPT).exclude(
+        state__in=(_State.DUE, _State.SENDING)
+    )
     return old.delete()[0]
 
 

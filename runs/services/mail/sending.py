@@ -14,7 +14,13 @@ from django.core.mail import EmailMessage, get_connection
 from django.db import DatabaseError, connections
 
 from runs.models import Mail
-from runs.services.mail.outbox import Claim, claim_next, settle_failed, settle_sent, settle_without_address
+from runs.services.mail.outbox import (
+    Claim,
+    claim_next,
+    settle_failed,
+    settle_sent,
+    settle_without_address,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -88,7 +94,9 @@ def message_of(mail: Mail) -> EmailMessage:
     """Return the message of a mail. Its id is the mail's, in every attempt."""
     host = urlsplit(settings.EVALHUB_URL).hostname or "evalhub.invalid"
     headers = {"Message-ID": f"<{mail.pk}@{host}>", "Auto-Submitted": "auto-generated"}
-    return EmailMessage(mail.subject, mail.text, settings.DEFAULT_FROM_EMAIL, [address_of(mail)], headers=headers)
+    return EmailMessage(
+        mail.subject, mail.text, settings.DEFAULT_FROM_EMAIL, [address_of(mail)], headers=headers
+    )
 
 
 def _send(claimed: Claim, message: EmailMessage, connection: Any) -> bool:

@@ -54,7 +54,9 @@ class Cache:
             os.link(upload, self._path(sha256))
             self._count(size)
 
-    def fetch(self, sha256: str, write: Callable[[BinaryIO], None], *, keep: bool = True) -> BinaryIO:
+    def fetch(
+        self, sha256: str, write: Callable[[BinaryIO], None], *, keep: bool = True
+    ) -> BinaryIO:
         """Return an open file with what `write` writes, and keep it as a copy if it is small enough."""
         folder = self._folder()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -100,7 +102,9 @@ class Cache:
         most = most if total <= most else int(_KEEP_SHARE * most)
         for read, size, name in sorted(found):
             is_part = name.endswith(_PART)
-            if now - read > (_PART_SECONDS if is_part else _UNREAD_SECONDS) or (total > most and not is_part):
+            if now - read > (_PART_SECONDS if is_part else _UNREAD_SECONDS) or (
+                total > most and not is_part
+            ):
                 with contextlib.suppress(OSError):
                     os.unlink(name)
                     total -= size

@@ -37,14 +37,19 @@ def parse_location(url: str, key: str, secret: str) -> Location | None:
         return None
     try:
         parts = urlsplit(url)
-        options = {name: values[-1] for name, values in parse_qs(parts.query, strict_parsing=bool(parts.query)).items()}
+        options = {
+            name: values[-1]
+            for name, values in parse_qs(parts.query, strict_parsing=bool(parts.query)).items()
+        }
     except ValueError as error:
         raise ValueError(f"it is such as {_EXAMPLE}") from error
     bucket, prefix = parts.netloc.rpartition("@")[2], parts.path.strip("/")
     if parts.scheme != "s3" or parts.fragment or not _BUCKET.fullmatch(bucket):
         raise ValueError(f"it names no bucket; it is such as {_EXAMPLE}")
     if not _PREFIX.fullmatch(prefix) or "//" in prefix or ".." in prefix:
-        raise ValueError("a prefix has letters, digits and - _ . ! * ' ( ) alone, between single slashes")
+        raise ValueError(
+            "a prefix has letters, digits and - _ . ! * ' ( ) alone, between single slashes"
+        )
     if unknown := options.keys() - {"endpoint", "region", "style"}:
         raise ValueError(f"it has endpoint, region and style after its ?, and not {min(unknown)}")
     endpoint = options.get("endpoint")
@@ -55,6 +60,10 @@ def parse_location(url: str, key: str, secret: str) -> Location | None:
         raise ValueError(f"its style is {' or '.join(_STYLES)}")
     key, secret = unquote(parts.username or "") or key, unquote(parts.password or "") or secret
     if not (key and secret):
-        raise ValueError("set EVALHUB_FILES_KEY and EVALHUB_FILES_SECRET, or write s3://KEY:SECRET@bucket")
+        raise ValueError(
+            "set EVALHUB_FILES_KEY and EVALHUB_FILES_SECRET, or write s3://KEY:SECRET@bucket"
+        )
     prefix = f"{prefix}/" if prefix else ""
-    return Location(bucket, prefix, endpoint, options.get("region", "us-east-1"), style, key, secret)
+    return Location(
+        bucket, prefix, endpoint, options.get("region", "us-east-1"), style, key, secret
+    )

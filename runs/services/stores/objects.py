@@ -55,7 +55,9 @@ class ObjectStore:
     def open(self, sha256: str, *, anew: bool = False) -> BinaryIO:
         if not anew and (copy := self._cache.open(sha256)):
             return copy
-        return self._cache.fetch(sha256, lambda file: self._bucket.get(_key(sha256), file), keep=not anew)
+        return self._cache.fetch(
+            sha256, lambda file: self._bucket.get(_key(sha256), file), keep=not anew
+        )
 
     def forget_copy(self, sha256: str) -> bool:
         self._cache.forget(sha256)
@@ -112,7 +114,11 @@ class ObjectStore:
 
     def lock(self, *, shared: bool) -> AbstractContextManager[None]:
         # SQLite is of one machine, and so are its processes.
-        return database_lock(shared=shared) if connection.vendor == "postgresql" else file_lock(shared=shared)
+        return (
+            database_lock(shared=shared)
+            if connection.vendor == "postgresql"
+            else file_lock(shared=shared)
+        )
 
     def read_marker(self, *, remembered: bool = False) -> str | None:
         if remembered and self._marker and time.monotonic() < self._marker[0] + _REMEMBERED_SECONDS:

@@ -98,7 +98,9 @@ class Bucket:
         """Write an object whole. The store compares it with its MD5."""
         condition = {"IfNoneMatch": "*"} if only_new else {}
         with contextlib.ExitStack() as stack:
-            body: Any = content if isinstance(content, bytes) else stack.enter_context(content.open("rb"))
+            body: Any = (
+                content if isinstance(content, bytes) else stack.enter_context(content.open("rb"))
+            )
             digest = hashlib.md5(usedforsecurity=False)
             if isinstance(content, bytes):
                 digest.update(content)
@@ -118,12 +120,19 @@ class Bucket:
         accept it more than `SIGNED_SECONDS` from now."""
         with self._translated(f"DELETE {key}"):
             named, seconds = self._named(key), _DELETION_SECONDS
-            url = self._client().generate_presigned_url("delete_object", Params=named, ExpiresIn=seconds)
+            url = self._client().generate_presigned_url(
+                "delete_object", Params=named, ExpiresIn=seconds
+            )
 
         def send() -> None:
-            requests, sessions = import_module("botocore.awsrequest"), import_module("botocore.httpsession")
+            requests, sessions = (
+                import_module("botocore.awsrequest"),
+                import_module("botocore.httpsession"),
+            )
             with self._translated(f"DELETE {key}"):
-                session = sessions.URLLib3Session(timeout=(_CONNECT_SECONDS, _SILENT_SECONDS), proxies={})
+                session = sessions.URLLib3Session(
+                    timeout=(_CONNECT_SECONDS, _SILENT_SECONDS), proxies={}
+                )
                 with contextlib.closing(session):
                     answer = session.send(requests.AWSRequest("DELETE", url).prepare())
             if answer.status_code not in (200, 204, 404):

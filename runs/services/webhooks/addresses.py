@@ -85,7 +85,9 @@ def permitted_addresses(target: Target, resolve: Resolve) -> list[str]:
     except (OSError, UnicodeError) as error:
         raise NotAllowedAddress from error
     addresses = [_address(text) for text in found]
-    if not addresses or not all(address is not None and is_permitted(address) for address in addresses):
+    if not addresses or not all(
+        address is not None and is_permitted(address) for address in addresses
+    ):
         raise NotAllowedAddress
     return [str(address) for address in addresses]
 

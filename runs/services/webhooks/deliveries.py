@@ -71,7 +71,11 @@ def claim(pk: uuid.UUID, owner: str = "") -> Claim | None:
     try:
         with transaction.atomic():
             due = Delivery.objects.filter(pk=pk, state=_State.DUE)
-            return claimed if due.update(state=_State.SENDING, attempts=F("attempts") + 1, **lease) else None
+            return (
+                claimed
+                if due.update(state=_State.SENDING, attempts=F("attempts") + 1, **lease)
+                else None
+            )
     except IntegrityError:
         return None
 
@@ -83,7 +87,11 @@ def settle(claimed: Claim, reply: Reply) -> bool:
     and so do five days without a success.
     """
     with transaction.atomic():
-        delivery = Delivery.objects.filter(pk=claimed.pk).select_related("webhook__team", "webhook__collection").first()
+        delivery = (
+            Delivery.objects.filter(pk=claimed.pk)
+            .select_related("webhook__team", "webhook__collection")
+            .first()
+        )
         if delivery is None:
             return False
         webhook = Webhook.objects.filter(pk=delivery.webhook_id)
@@ -117,7 +125,9 @@ def put_back(claimed: Claim) -> bool:
 def disable(webhook: Webhook, reason: Webhook.Reason) -> bool:
     """Disable a webhook for a reason of the service's, and record it. Return whether it was enabled."""
     with transaction.atomic():
-        changed = Webhook.objects.filter(pk=webhook.pk, enabled=True).update(enabled=False, disabled_reason=reason)
+        changed = Webhook.objects.filter(pk=webhook.pk, enabled=True).update(
+            enabled=False, disabled_reason=reason
+        )
         if changed:
             action, after = AuditEvent.Action.WEBHOOK_DISABLED, {"reason": str(reason)}
             record(SYSTEM, action, webhook, collection=webhook.collection, after=after)
@@ -150,7 +160,9 @@ def send_again(delivery: Delivery) -> None:
 
 def sweep_deliveries() -> int:
     """Delete deliveries of more than 30 days, whatever became of them. Return how many."""
-    old = Delivery.objects.filter(created_at__lt=timezone.now() - KEPT).exclude(state=_State.SENDING)
+    old = Delivery.objects.filter(created_at__lt=timezone.now() - KEPT).exclude(
+        state=_State.SENDING
+    )
     return old.delete()[0]
 
 

@@ -46,7 +46,12 @@ def announce(
 
 
 def announce_of_campaign(
-    event: Webhook.Event, *, teams: QuerySet[Any], path: str, about: Mapping[str, Any], request_id: str = ""
+    event: Webhook.Event,
+    *,
+    teams: QuerySet[Any],
+    path: str,
+    about: Mapping[str, Any],
+    request_id: str = "",
 ) -> None:
     """Write a delivery of an event of a campaign for each webhook of these teams: its organisers' and participants'.
     Call this inside the transaction of the event."""
@@ -59,7 +64,9 @@ def _write(
 ) -> None:  # fmt: skip
     """Write a delivery for each of these webhooks that wants the event."""
     if not transaction.get_connection().in_atomic_block:
-        raise transaction.TransactionManagementError(f"{event} is announced outside the transaction of its cause")
+        raise transaction.TransactionManagementError(
+            f"{event} is announced outside the transaction of its cause"
+        )
     wanting = [webhook for webhook in told if event in (webhook.events or ())]
     now = timezone.now()
     body = compose(event, now, path, about)
@@ -91,7 +98,9 @@ def compose(event: str, moment: datetime, path: str, about: Mapping[str, Any]) -
     """Return the body of an event as JSON."""
     stamp = moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     data = {**about, "url": f"{settings.EVALHUB_URL}/api/v1/{path}"}
-    return json.dumps({"type": event, "timestamp": stamp, "data": data}, ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(
+        {"type": event, "timestamp": stamp, "data": data}, ensure_ascii=False, separators=(",", ":")
+    )
 
 
 def as_text(body: str) -> str:
@@ -130,10 +139,16 @@ def _identity(made: Run | SessionSet) -> dict[str, Any]:
 
 
 def _of_submission(
-    event: Webhook.Event, made: Run | SessionSet, path: str, about: Mapping[str, Any], request_id: str = ""
+    event: Webhook.Event,
+    made: Run | SessionSet,
+    path: str,
+    about: Mapping[str, Any],
+    request_id: str = "",
 ) -> None:
     team = Team.objects.filter(pk=made.team_id).values("pk")
-    announce(event, collection=made.collection, teams=team, path=path, about=about, request_id=request_id)
+    announce(
+        event, collection=made.collection, teams=team, path=path, about=about, request_id=request_id
+    )
 
 
 def qrels_activated(qrels: Qrels, request_id: str = "") -> None:
@@ -157,18 +172,33 @@ def _of_qrels(event: Webhook.Event, qrels: Qrels, request_id: str = "") -> None:
     path = f"collections/{collection.slug}/"
     if event != Event.COLLECTION_RELEASED:
         path += f"qrels/{qrels.version}/"
-    announce(event, collection=collection, teams=_submitters(collection), path=path, about=about, request_id=request_id)
+    announce(
+        event,
+        collection=collection,
+        teams=_submitters(collection),
+        path=path,
+        about=about,
+        request_id=request_id,
+    )
 
 
 def comparison_compared(pk: UUID, collection: Collection, teams: QuerySet[Any]) -> None:
     """Announce a comparison that a worker finished; `teams` are the keys of those whose runs it compares."""
     about = {"comparison": str(pk), "collection": collection.slug, "state": "compared"}
-    announce(Event.COMPARISON_COMPARED, collection=collection, teams=teams, path=f"comparisons/{pk}/", about=about)
+    announce(
+        Event.COMPARISON_COMPARED,
+        collection=collection,
+        teams=teams,
+        path=f"comparisons/{pk}/",
+        about=about,
+    )
 
 
 def _submitters(collection: Collection) -> QuerySet[Any]:
     """Return the keys of the teams that have a run or session set in a collection."""
     kinds = (Run, SessionSet)
-    runs, sets = (kind.objects.filter(collection=collection, deleted_at=None).values("team") for kind in kinds)
+    runs, sets = (
+        kind.objects.filter(collection=collection, deleted_at=None).values("team") for kind in kinds
+    )
     teams: QuerySet[Any] = Team.objects.filter(Q(pk__in=runs) | Q(pk__in=sets)).values("pk")
     return teams

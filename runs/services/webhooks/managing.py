@@ -53,7 +53,9 @@ def create_webhook(
     check_on()
     parse_url(url)
     of = {"team": owner} if isinstance(owner, Team) else {"collection": owner}
-    webhook = Webhook(id=uuid.uuid4(), url=url, events=list(events), format=format, created_by=user, **of)
+    webhook = Webhook(
+        id=uuid.uuid4(), url=url, events=list(events), format=format, created_by=user, **of
+    )
     secret = b"" if webhook.format == Webhook.Format.SLACK else new_secret()
     webhook.secret_sealed = seal(secret, webhook.pk) if secret else ""
     with transaction.atomic():
@@ -63,7 +65,9 @@ def create_webhook(
             message = f"{owner} has {MAX_WEBHOOKS} webhooks already; delete one first"
             raise Conflict(message, code="too_many_webhooks")
         webhook.save(force_insert=True)
-        _record(origin, _Action.WEBHOOK_CREATED, webhook, after={"of": str(owner), **_told(webhook)})
+        _record(
+            origin, _Action.WEBHOOK_CREATED, webhook, after={"of": str(owner), **_told(webhook)}
+        )
     return webhook, shown(secret) if secret else ""
 
 
@@ -108,10 +112,18 @@ def change_secret(*, webhook: Webhook, origin: Origin = SYSTEM) -> str:
         locked = Webhook.objects.select_for_update().get(pk=webhook.pk)
         sealed: dict[str, Any] = {"previous_secret_sealed": "", "previous_until": None}
         if _opens(locked):
-            sealed = {"previous_secret_sealed": locked.secret_sealed, "previous_until": timezone.now() + BOTH_SIGN}
+            sealed = {
+                "previous_secret_sealed": locked.secret_sealed,
+                "previous_until": timezone.now() + BOTH_SIGN,
+            }
         sealed["secret_sealed"] = seal(secret, webhook.pk)
         Webhook.objects.filter(pk=webhook.pk).update(**sealed)
-        _record(origin, _Action.WEBHOOK_SECRET_CHANGED, webhook, after={"previous_until": sealed["previous_until"]})
+        _record(
+            origin,
+            _Action.WEBHOOK_SECRET_CHANGED,
+            webhook,
+            after={"previous_until": sealed["previous_until"]},
+        )
     for name, value in sealed.items():
         setattr(webhook, name, value)
     return shown(secret)
@@ -124,7 +136,9 @@ def try_webhook(*, webhook: Webhook, post: Post = post) -> Reply:
     """
     check_on()
     _check_secret(webhook)
-    text = compose(TEST_EVENT, timezone.now(), f"webhooks/{webhook.pk}/", {"webhook": str(webhook.pk)})
+    text = compose(
+        TEST_EVENT, timezone.now(), f"webhooks/{webhook.pk}/", {"webhook": str(webhook.pk)}
+    )
     body = (text if webhook.format == Webhook.Format.STANDARD else as_text(text)).encode()
     return post(webhook.url, body, headers_of(webhook, str(uuid.uuid4()), body, int(time.time())))
 
@@ -165,7 +179,12 @@ def _check_secret(webhook: Webhook) -> None:
 
 def _told(webhook: Webhook) -> dict[str, Any]:
     """Return what the audit trail tells of a webhook: of its address only the host, because others are secrets."""
-    return {"host": webhook.host, "events": webhook.events, "format": webhook.format, "enabled": webhook.enabled}
+    return {
+        "host": webhook.host,
+        "events": webhook.events,
+        "format": webhook.format,
+        "enabled": webhook.enabled,
+    }
 
 
 def _record(origin: Origin, action: AuditEvent.Action, webhook: Webhook, **told: Any) -> None:

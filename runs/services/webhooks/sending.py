@@ -53,7 +53,9 @@ class Sender:
         with self._lock:
             if self._under_way.total() >= AT_ONCE:
                 return None
-            crowded = {owner for owner, count in self._under_way.items() if count >= AT_ONCE_PER_OWNER}
+            crowded = {
+                owner for owner, count in self._under_way.items() if count >= AT_ONCE_PER_OWNER
+            }
         claimed = claim_next(crowded)
         if claimed:
             with self._lock:
@@ -76,18 +78,26 @@ class Sender:
 
 def send(claimed: Claim, post: Post = post, clock: Callable[[], float] = time.time) -> None:
     """Send one delivery and record what became of it."""
-    delivery = Delivery.objects.select_related("webhook__team", "webhook__collection").filter(pk=claimed.pk).first()
+    delivery = (
+        Delivery.objects.select_related("webhook__team", "webhook__collection")
+        .filter(pk=claimed.pk)
+        .first()
+    )
     if delivery is None:
         return
     if not delivery.webhook.enabled:
         put_back(claimed)
         return
     try:
-        headers = headers_of(delivery.webhook, str(delivery.pk), delivery.body.encode(), int(clock()))
+        headers = headers_of(
+            delivery.webhook, str(delivery.pk), delivery.body.encode(), int(clock())
+        )
     except Unreadable:
         put_back(claimed)
         disable(delivery.webhook, Webhook.Reason.SECRET_UNREADABLE)
-        logger.error("%s is disabled: its secret was sealed with another secret key", delivery.webhook)
+        logger.error(
+            "%s is disabled: its secret was sealed with another secret key", delivery.webhook
+        )
         return
     _let_go()
     reply = post(delivery.webhook.url, delivery.body.encode(), headers)
@@ -109,7 +119,16 @@ def headers_of(webhook: Webhook, message_id: str, body: bytes, now: int) -> dict
     if webhook.format == Webhook.Format.SLACK:
         return headers
     secrets = [unseal(webhook.secret_sealed, webhook.pk)]
-    if webhook.previous_secret_sealed and webhook.previous_until and webhook.previous_until > timezone.now():
+    if (
+        webhook.previous_secret_sealed
+        and webhook.previous_until
+        and webhook.previous_until > timezone.now()
+    ):
         secrets.append(unseal(webhook.previous_secret_sealed, webhook.pk))
     signed = signatures(secrets, message_id, now, body)
-    return {**headers, "webhook-id": message_id, "webhook-timestamp": str(now), "webhook-signature": signed}
+    return {
+        **headers,
+        "webhook-id": message_id,
+        "webhook-timestamp": str(now),
+        "webhook-signature": signed,
+    }

@@ -78,4 +78,6 @@ def _seal_of(content: bytes, webhook: UUID) -> bytes:
 
 
 def _key(use: str) -> bytes:
-    return hmac.digest(settings.SECRET_KEY.encode(), f"evalhub webhooks: {use}".encode(), hashlib.sha256)
+    return hmac.digest(
+        settings.SECRET_KEY.encode(), f"evalhub webhooks: {use}".encode(), hashlib.sha256
+    )

@@ -21,7 +21,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from runs.errors import InvalidInput
-from runs.services.webhooks.addresses import NotAllowedAddress, Resolve, Target, parse_url, permitted_addresses, resolve
+from runs.services.webhooks.addresses import (
+    NotAllowedAddress,
+    Resolve,
+    Target,
+    parse_url,
+    permitted_addresses,
+    resolve,
+)
 
 SECONDS = 15.0
 # Of an answer, which nobody is shown.
@@ -89,12 +96,19 @@ def post(
     return Reply(status, error, wait, time.monotonic() - began)
 
 
-def _exchange(target: Target, stream: _Stream, body: bytes, headers: Mapping[str, str]) -> tuple[int, float]:
+def _exchange(
+    target: Target, stream: _Stream, body: bytes, headers: Mapping[str, str]
+) -> tuple[int, float]:
     """Send the request, and return the status of the answer and its Retry-After in seconds."""
     connection = http.client.HTTPConnection(target.authority)
     connection.sock = stream
     connection.putrequest("POST", target.path, skip_host=True, skip_accept_encoding=True)
-    sent = {"Host": target.authority, "Content-Length": str(len(body)), "Connection": "close", **headers}
+    sent = {
+        "Host": target.authority,
+        "Content-Length": str(len(body)),
+        "Connection": "close",
+        **headers,
+    }
     for name, value in sent.items():
         connection.putheader(name, value)
     connection.endheaders(body)
@@ -160,7 +174,9 @@ class _Stream(io.RawIOBase):
         self._sock.sendall(content)
 
 
-def _connected(target: Target, addresses: list[str], deadline: float, context: ssl.SSLContext) -> _Stream:
+def _connected(
+    target: Target, addresses: list[str], deadline: float, context: ssl.SSLContext
+) -> _Stream:
     """Connect to the first address that answers; the certificate must be that of the name."""
     for last, address in enumerate(addresses, 1):
         try:

@@ -197,7 +197,9 @@ def _rounded(number: Any, power: Any, negative: Any) -> Any:
         mantissa >>= np.uint64(1 - exponent)
         mantissa = (mantissa + (mantissa & ONE)) >> ONE
         return as_float(sign | mantissa)
-    halfway = low <= ONE and -4 <= power <= 23 and mantissa & THREE == ONE and mantissa << shift == high
+    halfway = (
+        low <= ONE and -4 <= power <= 23 and mantissa & THREE == ONE and mantissa << shift == high
+    )
     mantissa = (mantissa + (mantissa & ONE & ~np.uint64(halfway))) >> ONE
     # Where rounding has given one bit more, adding it to the exponent is what doubles it.
     bits = (np.uint64(exponent - 1) << _MANTISSA_BITS) + mantissa

@@ -43,7 +43,11 @@ def fill(starts: Any, hashes: Any, table: Any, places: Any, once: Any) -> Any:
             slot = hashes[row] & mask
             entry = table[begin + slot]
             while entry != NONE:
-                if once and (entry ^ hashes[row]) <= _LOW and hashes[(entry & _LOW) - ONE] == hashes[row]:
+                if (
+                    once
+                    and (entry ^ hashes[row]) <= _LOW
+                    and hashes[(entry & _LOW) - ONE] == hashes[row]
+                ):
                     return NONE
                 slot = (slot + ONE) & mask
                 entry = table[begin + slot]
@@ -62,7 +66,9 @@ def _find(
     while entry != NONE:
         if (entry ^ key) <= _LOW:
             at = (entry & _LOW) - ONE
-            if same_span(data, start, end, other, np.uint64(other_starts[at]), np.uint64(other_ends[at])):
+            if same_span(
+                data, start, end, other, np.uint64(other_starts[at]), np.uint64(other_ends[at])
+            ):
                 return np.int64(at)
         slot = (slot + ONE) & mask
         entry = table[begin + slot]
@@ -91,7 +97,12 @@ def _read_topic(
         if strict:
             end = stop - np.uint64(data[stop - ONE] == CR)
             rank, note = usual_number(data, c + ONE, d)
-            if note or rank < 0 or rank >= LARGEST_RANK or not same_bytes(data, tag, tag_end, e + ONE, end):
+            if (
+                note
+                or rank < 0
+                or rank >= LARGEST_RANK
+                or not same_bytes(data, tag, tag_end, e + ONE, end)
+            ):
                 return NONE, topic_end, position
             if a - position > id_length or c - b - ONE > id_length or stop - position > line_length:
                 return NONE, topic_end, position
@@ -145,11 +156,17 @@ def _rank_group(
         own, above = np.uint64(rank[index]), np.uint64(0)
         if members > ONE:
             for other in range(group, end):
-                above += np.uint64(is_greater(data, starts[other], ends[other], starts[own], ends[own]))
+                above += np.uint64(
+                    is_greater(data, starts[other], ends[other], starts[own], ends[own])
+                )
         place, row, value = np.uint64(index), judgement[index], score[index]
         at = np.int64(group + above + ONE)
         while place > first_found and rank[place - ONE] > at:
-            rank[place], judgement[place], score[place] = rank[place - ONE], judgement[place - ONE], score[place - ONE]
+            rank[place], judgement[place], score[place] = (
+                rank[place - ONE],
+                judgement[place - ONE],
+                score[place - ONE],
+            )
             place -= ONE
         rank[place], judgement[place], score[place] = at, row, value
         first[index], size[index] = group + ONE, members
@@ -175,13 +192,33 @@ def _judge_topic(
             if own > before:
                 return False, found
             if found > group_found and not _rank_group(
-                data, starts, ends, group, row, group_found, found, rank, judgement, score, first, size
+                data,
+                starts,
+                ends,
+                group,
+                row,
+                group_found,
+                found,
+                rank,
+                judgement,
+                score,
+                first,
+                size,
             ):
                 return False, found
             group, group_found, before = np.uint64(row), found, own
         if known >= 0:
             at = _find(
-                data, starts[row], ends[row], hashes[row], table, base, mask, judged_data, judged_starts, judged_ends
+                data,
+                starts[row],
+                ends[row],
+                hashes[row],
+                table,
+                base,
+                mask,
+                judged_data,
+                judged_starts,
+                judged_ends,
             )
             if at >= 0:
                 rank[found], judgement[found], score[found] = row, at, value

@@ -28,7 +28,12 @@ from metrics.engine.kernels.words import (
     same_span,
     trailing_zeros,
 )
-from runs.formats.scanning.kernels.decimal_numbers import UNREAD, read_any_number, read_number, read_wide
+from runs.formats.scanning.kernels.decimal_numbers import (
+    UNREAD,
+    read_any_number,
+    read_number,
+    read_wide,
+)
 from runs.formats.scanning.notes import (
     ABSENT,
     BAD_NUMBER,
@@ -65,7 +70,12 @@ def _split(data: Any, position: Any, starts: Any, ends: Any, wanted: Any) -> tup
             while data[position] > SPACE:
                 position += ONE
             byte = data[position]
-            if byte == SPACE or byte == TAB or byte == LF or (byte == CR and data[position + ONE] == LF):
+            if (
+                byte == SPACE
+                or byte == TAB
+                or byte == LF
+                or (byte == CR and data[position + ONE] == LF)
+            ):
                 break
             note = CONTROL
             position += ONE
@@ -75,7 +85,14 @@ def _split(data: Any, position: Any, starts: Any, ends: Any, wanted: Any) -> tup
 
 @inlined
 def _split_usual(
-    data: Any, blanks: Any, block: Any, left: Any, position: Any, starts: Any, ends: Any, columns: Any
+    data: Any,
+    blanks: Any,
+    block: Any,
+    left: Any,
+    position: Any,
+    starts: Any,
+    ends: Any,
+    columns: Any,
 ) -> tuple[bool, Any, Any, Any]:
     """Return the columns of a line that has as many as wanted, one space or tab between them: False for any other line.
 
@@ -105,7 +122,9 @@ def _split_usual(
 
 
 @compiled
-def _split_any(data: Any, position: Any, starts: Any, ends: Any, columns: Any) -> tuple[Any, int, Any]:
+def _split_any(
+    data: Any, position: Any, starts: Any, ends: Any, columns: Any
+) -> tuple[Any, int, Any]:
     """Any line's columns, what is odd about them, where it ends; columns that it lacks are empty ones at its end."""
     count, note, stop = _split(data, position, starts, ends, columns)
     if count > columns:
@@ -131,7 +150,10 @@ def _has_delete(data: Any, position: Any, end: Any) -> bool:
 @inlined
 def _put_spans(spans: Any, row: Any, starts: Any, ends: Any, places: Any) -> None:
     for index in range(4):
-        spans[row, 2 * index], spans[row, 2 * index + 1] = starts[places[index]], ends[places[index]]
+        spans[row, 2 * index], spans[row, 2 * index + 1] = (
+            starts[places[index]],
+            ends[places[index]],
+        )
 
 
 @compiled
@@ -140,13 +162,21 @@ def scan(
     id_length: Any, line_length: Any, starts: Any, ends: Any,
     line: Any, notes: Any, spans: Any, hashes: Any, numbers: Any, ranks: Any,
 ) -> Any:  # fmt: skip
-    topic, document, number, label, rank_column = places[0], places[1], places[2], places[3], places[4]
+    topic, document, number, label, rank_column = (
+        places[0],
+        places[1],
+        places[2],
+        places[3],
+        places[4],
+    )
     topic_start, topic_end, label_start, label_end = NONE, NONE, NONE, NONE
     position, row, current, block = begin, NONE, first_line, begin >> SIX
     left = blanks[block] & (ALL << (begin & SIXTY_THREE))
     while position < end:
         count, note = columns, 0
-        usual, block, left, stop = _split_usual(data, blanks, block, left, position, starts, ends, columns)
+        usual, block, left, stop = _split_usual(
+            data, blanks, block, left, position, starts, ends, columns
+        )
         if not usual:
             count, note, stop = _split_any(data, position, starts, ends, columns)
             block = stop >> SIX
@@ -160,7 +190,10 @@ def scan(
                 note |= LONG_LINE
             line[row] = current
             _put_spans(spans, row, starts, ends, places)
-            if ends[topic] - starts[topic] > id_length or ends[document] - starts[document] > id_length:
+            if (
+                ends[topic] - starts[topic] > id_length
+                or ends[document] - starts[document] > id_length
+            ):
                 note |= LONG_ID
             hashes[row] = hash_of(data, starts[document], ends[document], seed)
             value, how = read_number(data, starts[number], ends[number])
@@ -179,10 +212,14 @@ def scan(
                     note |= NO_RANK
                 else:
                     ranks[row] = np.int64(value)
-            if row == NONE or not same_bytes(data, starts[topic], ends[topic], topic_start, topic_end):
+            if row == NONE or not same_bytes(
+                data, starts[topic], ends[topic], topic_start, topic_end
+            ):
                 note |= NEW_TOPIC
                 topic_start, topic_end = starts[topic], ends[topic]
-            if row == NONE or not same_bytes(data, starts[label], ends[label], label_start, label_end):
+            if row == NONE or not same_bytes(
+                data, starts[label], ends[label], label_start, label_end
+            ):
                 note |= NEW_LABEL
                 label_start, label_end = starts[label], ends[label]
             notes[row] = note
@@ -216,7 +253,9 @@ def last_topic(data: Any, end: Any) -> Any:
 
 
 @compiled
-def duplicates(data: Any, spans: Any, hashes: Any, starts: Any, table: Any, first: Any, second: Any) -> Any:
+def duplicates(
+    data: Any, spans: Any, hashes: Any, starts: Any, table: Any, first: Any, second: Any
+) -> Any:
     """How many rows repeat a document of their topic, each put beside its first row; -1 where two documents share a
     hash. `table` is one of 2^n places that hold -1."""
     mask = np.uint64(len(table) - 1)

@@ -22,7 +22,12 @@ from metrics.engine.kernels.words import (
     spaces_at,
     trailing_zeros,
 )
-from runs.formats.scanning.kernels.decimal_numbers import UNREAD, read_any_number, read_number, read_wide
+from runs.formats.scanning.kernels.decimal_numbers import (
+    UNREAD,
+    read_any_number,
+    read_number,
+    read_wide,
+)
 
 
 @compiled
