@@ -67,10 +67,10 @@ def beside(
     known = {topic: _value(value) for topic, value in theirs.by_topic.items()}
     common = [topic for topic in known if topic in ours]
     apart = [
-        abs(known[topic] - ours[topic])
+        abs(known[topic] - ours[topic])  # type: ignore[operator]
         for topic in common
         if None not in (known[topic], ours[topic])
-    ]  # type: ignore[operator]
+    ]
     differing = [topic for topic in common if not agree(known[topic], ours[topic])]
     reasons = _of_topics(known, values, measure, differing, explain)
     if not (differing and _digits(known, ours)):

@@ -152,9 +152,8 @@ class Sessions:
 
     def _found(self, name: str) -> Steps[SessionSet]:
         if found := run_id_in(name):
-            return self._hub.set_class(
-                self._hub, (yield from self._hub._json(f"session-sets/{found}/"))
-            )  # type: ignore[no-any-return]
+            raw = yield from self._hub._json(f"session-sets/{found}/")
+            return self._hub.set_class(self._hub, raw)  # type: ignore[no-any-return]
         team, _, tag = name.rpartition("/")
         everything = yield from self._listed({"team": team} if team else {})
         for made in everything:

@@ -116,9 +116,9 @@ class PhaseBoardView(APIView):
         results = [
             PhaseRow(
                 **row,
-                **_of_entry(found, shown.run.pk),
+                **_of_entry(found, shown.run.pk),  # type: ignore[typeddict-item]
                 judged_depth=depths.get(shown.evaluation.pk),
-            )  # type: ignore[typeddict-item]
+            )
             for row, shown in zip(board["results"], found.board.rows, strict=True)
         ]
         of = {
