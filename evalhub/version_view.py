@@ -38,7 +38,7 @@ class VersionView(APIView):
     """The versions of this EvalHub, its engine, its statistics and its API."""
 
     @extend_schema(responses=shape(Version))
-    @unchanged(of_version)
+    @unchanged(of_version, stored=False)
     def get(self, request: Request) -> Response:
         versions = Version(
             version=VERSION,

@@ -121,7 +121,7 @@ class CollectionChart(APIView):
             *CHART_PARAMETERS,
         ],
     )
-    @unchanged(_of_collection, snapshot=True)
+    @unchanged(_of_collection)
     def get(self, request: Request, collection: str, chart: str, form: str) -> HttpResponse:
         found = scored_collection(request, collection)
         check_chart(request, COLLECTION_CHART_READS, chart, form)

@@ -63,7 +63,7 @@ class MeasureList(generics.GenericAPIView[Any]):
             parameter("of", "measures of these only; default: all", choices=tuple(OF)),
         ],
     )
-    @unchanged(of_measures)
+    @unchanged(of_measures, stored=False)
     def get(self, request: Request) -> Response:
         query = query_of(request)
         found = search_measures(
@@ -76,7 +76,7 @@ class MeasureDetail(APIView):
     """One measure of runs or of sessions, by any of its names: nDCG, ndcg_cut_10, P(rel=2)@5, sDCG."""
 
     @extend_schema(responses=shape(Measure))
-    @unchanged(of_measures)
+    @unchanged(of_measures, stored=False)
     def get(self, request: Request, measure: str) -> Response:
         return Response(_measure(find_measure(measure)))
 

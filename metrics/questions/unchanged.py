@@ -11,9 +11,11 @@ An answer that took long is kept for all processes as well (metrics/services/kep
 its reader (metrics/questions/left_out.py): with `standing`, one for all readers of whom it shows the same, and
 otherwise one for each reader.
 
-With `snapshot`, the fingerprint and the answer are read as of one moment. No body is then cached under the tag of
-another state, which may come back when a run is withdrawn and restored. Use it only for views that write nothing: the
-view of a comparison may queue it.
+Fingerprint and answer are read as of one moment. Otherwise the body of one state could be cached under the tag of
+another one, which comes back when a run is withdrawn and restored, or when earlier judgements are activated again.
+
+A view therefore writes nothing while it reads: it leaves writes to `runs.services.reading.after_snapshot`. If its answer
+depends on what it writes, as that of a comparison which it queues, it returns a function that writes and answers.
 """
 
 from __future__ import annotations
@@ -57,7 +59,13 @@ from metrics.services.boards.fingerprints import (
 )
 from metrics.services.boards.groups import RunGroups
 from metrics.services.snapshots import read_in_snapshot
-from runs.api.access import scored_collection, scored_run, sees_scores, visible_collection
+from runs.api.access import (
+    find_again,
+    scored_collection,
+    scored_run,
+    sees_scores,
+    visible_collection,
+)
 from runs.api.parameters import text_of
 from runs.models import Collection, Membership, Run, Team, can_see_scores
 
@@ -191,19 +199,20 @@ MEMORY = Memory()
 
 
 def unchanged(
-    read: Reader, *, snapshot: bool = False
+    read: Reader, *, stored: bool = True
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorate the `get` of a view of the API, whose answer is the same for every permitted reader."""
+    """Decorate the `get` of a view of the API, whose answer is the same for every permitted reader. One that depends on
+    nothing `stored` is given without the database."""
 
     def decorate(get: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(get)
         def answer(self: Any, request: Request, **names: Any) -> Any:
-            def make() -> Any:
+            def compute() -> Any:
                 return _answer(
                     request, read(request, **names), False, lambda: get(self, request, **names)
                 )
 
-            return read_in_snapshot(make) if snapshot else make()
+            return _as_of_one_moment(request, compute) if stored else compute()
 
         # For the description: it may be answered 304.
         answer.unchanged = True  # type: ignore[attr-defined]
@@ -213,23 +222,38 @@ def unchanged(
 
 
 def unchanged_page(
-    read: Reader, *, snapshot: bool = False, standing: Standing | None = None
+    read: Reader, *, stored: bool = True, standing: Standing | None = None
 ) -> Callable[[Callable[..., HttpResponse]], Callable[..., HttpResponse]]:
     """Decorate a page, which also shows who reads it; `standing` returns what else of the reader it depends on."""
 
     def decorate(page: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
         @wraps(page)
         def answer(request: HttpRequest, **names: Any) -> Any:
-            def make() -> Any:
+            def compute() -> Any:
                 fingerprint = read(request, **names)
                 stands = standing(request, **names) if standing and fingerprint else None
                 return _answer(request, fingerprint, True, lambda: page(request, **names), stands)
 
-            return read_in_snapshot(make) if snapshot else make()
+            return _as_of_one_moment(request, compute) if stored else compute()
 
+        answer.unchanged = True  # type: ignore[attr-defined]
         return answer
 
     return decorate
+
+
+def _as_of_one_moment(request: HttpRequest | Request, compute: Callable[[], Any]) -> Any:
+    """Return the answer that `compute` reads as of one moment. If it is a function, call it afterwards: it may write."""
+    # Who reads is settled before: a session that has become invalid is deleted, and a snapshot refuses that.
+    bool(request.user.is_authenticated)
+
+    def read() -> Any:
+        # Damaged values are read again at a later moment, and so is everything else.
+        find_again(request)
+        return compute()
+
+    response = read_in_snapshot(read)
+    return response() if callable(response) else response
 
 
 def same_for_all(request: HttpRequest, slug: str) -> Fingerprint | None:
@@ -369,6 +393,8 @@ def _answer(
             response["Age"] = str(math.ceil(age))
         return _labelled(response, tag)
     response = make()
+    if callable(response):
+        return response
 
     def keep(rendered: Any) -> None:
         if rendered.status_code != HTTPStatus.OK:

@@ -116,6 +116,13 @@ def once(
     return cast("Found | None", known[whole])
 
 
+def find_again(request: HttpRequest | Request) -> None:
+    """Let a request find everything as of a later moment, and record again what it reads."""
+    state = (request._request if isinstance(request, Request) else request).__dict__
+    state.pop("found_once", None)
+    state.pop("readings_noted", None)
+
+
 def sees_scores(request: HttpRequest | Request, collection: Collection) -> bool:
     """Return whether the user may see everything that depends on the collection's judgements, and is about to. While
     organisers alone may, it is recorded that they read values (`runs.services.campaigns.reads`)."""

@@ -1,9 +1,10 @@
-"""A database in a file and a second connection to it, which writes while an answer is made."""
+"""A database that others write to while an answer is made."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -32,3 +33,18 @@ def in_a_file(path: Path) -> Iterator[Write]:
         finally:
             file.close()
             connections["default"] = memory
+
+
+def through_another_connection(write: Callable[[], object]) -> None:
+    """Call `write` in a thread whose connection to the same database is its own."""
+    here: Any = connections["default"]
+
+    def work() -> None:
+        connections["default"] = connection = here.__class__({**here.settings_dict}, "default")
+        try:
+            write()
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(work).result()

@@ -72,7 +72,7 @@ class FrontierView(APIView):
     which may be beaten. Runs on different hardware are compared with `across` alone."""
 
     @extend_schema(operation_id="frontier_read", responses=shape(Frontier), parameters=[*FRONTIER])
-    @unchanged(of_explained, snapshot=True)
+    @unchanged(of_explained)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
         query = frontier_query(query_of(request, found), found, request.user)

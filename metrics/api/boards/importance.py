@@ -104,7 +104,7 @@ class ImportanceView(APIView):
     @extend_schema(
         operation_id="importance_read", responses=shape(Importance), parameters=[*IMPORTANCE]
     )
-    @unchanged(of_explained, snapshot=True)
+    @unchanged(of_explained)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
         query = importance_query(query_of(request, found), found, request.user)

@@ -76,7 +76,7 @@ class ParameterList(APIView):
             OpenApiParameter("offset", int, description="keys to pass over"),
         ],
     )
-    @unchanged(_fingerprint, snapshot=True)
+    @unchanged(_fingerprint)
     def get(self, request: Request, collection: str) -> Response:
         found = visible_collection(request, collection)
         asked = text_of(request.query_params)

@@ -45,7 +45,7 @@ class LeaderboardView(APIView):
     leaderboard."""
 
     @extend_schema(responses=shape(Leaderboard), parameters=[*BOARD, VIEW])
-    @unchanged(of_board, snapshot=True)
+    @unchanged(of_board)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
         parameters = board_parameters(request, found)

@@ -67,7 +67,7 @@ class WhatIfView(APIView):
         responses=shape(WhatIf),
         parameters=[*WHAT_IF],
     )
-    @unchanged(of_collection, snapshot=True)
+    @unchanged(of_collection)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
         query = what_if_query(query_of(request, found), found)

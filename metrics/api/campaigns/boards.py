@@ -105,7 +105,7 @@ class PhaseBoardView(APIView):
         responses=shape(PhaseLeaderboard),
         parameters=[MEASURE_NAMES, SORT, ORDER, *PAGE, *_ROWS, *_OF_RUNS, SCORES, *STATISTICS],
     )
-    @unchanged(of_phase_board, snapshot=True)
+    @unchanged(of_phase_board)
     def get(self, request: Request, campaign: str, phase: str) -> Response:
         asked = phase_board_in(request, campaign, phase)
         query = phase_query(query_of(request), asked.phase, request.user)

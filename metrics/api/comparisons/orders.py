@@ -70,7 +70,7 @@ class OrdersView(APIView):
     """
 
     @extend_schema(responses=shape(Orders), parameters=[*ORDERS])
-    @unchanged(of_collection, snapshot=True)
+    @unchanged(of_collection)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
         query = orders_query(query_of(request, found), found)

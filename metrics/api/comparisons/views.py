@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from uuid import UUID
 
 from django.http import StreamingHttpResponse
@@ -28,8 +29,10 @@ from metrics.questions.unchanged import of_collection, unchanged
 from metrics.services.comparisons.shown_pairs import PairSelection
 from metrics.services.comparisons.stored import (
     Answer,
+    Outlook,
     answer_comparison,
     check_not_failed,
+    look_up_comparison,
     queue_comparison,
     read_stored_comparison,
 )
@@ -68,14 +71,19 @@ class ComparisonView(APIView):
         parameters=[*COMPARISON, *PAIRS],
     )
     @unchanged(of_collection)
-    def get(self, request: Request, collection: str) -> Response:
+    def get(self, request: Request, collection: str) -> Response | Callable[[], Response]:
         found = scored_collection(request, collection)
         parameters = query_of(request, found)
         query = comparison_query(parameters, found)
         selection = pair_selection(parameters, query)
-        answer = answer_comparison(collection=found, query=query)
+
+        answer = look_up_comparison(collection=found, query=query)
+        if isinstance(answer, Outlook):
+            return lambda: _accepted(request, queue_comparison(collection=found, query=query))
         if isinstance(answer, Comparison):
+            check_not_failed(answer)
             return _accepted(request, answer)
+
         begin_results(answer.entrants.pairs.number, selection.limit, answer.query)
         told = _status(request, answer.stored) if answer.stored else None
         return Response(

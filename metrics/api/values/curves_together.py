@@ -87,7 +87,7 @@ class CollectionCurvesView(APIView):
         responses=shape(CollectionCurves),
         parameters=[*CURVE_MEASURES, DEPTH, RANKS, CONFIDENCE, READINGS, *CHOSEN_RUNS],
     )
-    @unchanged(of_chosen_runs, snapshot=True)
+    @unchanged(of_chosen_runs)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
         text = query_of(request, found)
@@ -122,7 +122,7 @@ class CollectionPrecisionRecallView(APIView):
     """Interpolated precision of several runs at even points of recall: one curve each, or one for every level."""
 
     @extend_schema(responses=shape(CollectionPrecisionRecall), parameters=[*RECALL, *CHOSEN_RUNS])
-    @unchanged(of_chosen_runs, snapshot=True)
+    @unchanged(of_chosen_runs)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
         text = query_of(request, found)

@@ -51,7 +51,7 @@ class CollectionValuesView(APIView):
     """The values of every evaluated run by topic, under the active judgements, in one request."""
 
     @extend_schema(responses=shape(CollectionValues), parameters=[MEASURE_NAMES, RUNS, SCORES])
-    @unchanged(of_collection, snapshot=True)
+    @unchanged(of_collection)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
         matrix = read_matrix(collection=found, query=matrix_query(query_of(request, found), found))

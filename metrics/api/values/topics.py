@@ -115,7 +115,7 @@ class DifficultyView(APIView):
     runs are in the other order than on the leaderboard."""
 
     @extend_schema(responses=shape(TopicDifficulty), parameters=[*TOPICS])
-    @unchanged(_fingerprint, snapshot=True)
+    @unchanged(_fingerprint)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
         query = topics_query(query_of(request), found)
@@ -149,7 +149,7 @@ class TopicView(APIView):
     """One topic: its text, its judgements by level, and what every evaluated run reaches on it, best first."""
 
     @extend_schema(responses=shape(TopicRuns), parameters=[*ONE_TOPIC])
-    @unchanged(_fingerprint, snapshot=True)
+    @unchanged(_fingerprint)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
         parameters = query_of(request)

@@ -49,7 +49,7 @@ class PricedLine:
 
 @page
 @reads(*names_of(FRONTIER))
-@unchanged_page(of_explained_page, snapshot=True, standing=same_for_all)
+@unchanged_page(of_explained_page, standing=same_for_all)
 def frontier_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show effectiveness against cost, and which runs no other one beats at no higher cost."""
     collection = visible_collection(request, slug)

@@ -68,7 +68,7 @@ class AssociatedLine:
 
 @page
 @reads(*names_of(IMPORTANCE))
-@unchanged_page(of_explained_page, snapshot=True, standing=same_for_all)
+@unchanged_page(of_explained_page, standing=same_for_all)
 def importance_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show which parameters go with a measure, and what changing one of them changed."""
     collection = visible_collection(request, slug)

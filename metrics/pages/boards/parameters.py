@@ -88,7 +88,7 @@ def _fingerprint(request: HttpRequest, slug: str) -> Fingerprint | None:
 
 @page
 @reads("filter", "q", "offset", "x", "by", "measure")
-@unchanged_page(_fingerprint, snapshot=True, standing=same_for_organisers)
+@unchanged_page(_fingerprint, standing=same_for_organisers)
 def parameters_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the parameters and costs of the runs that the reader sees."""
     collection = visible_collection(request, slug)

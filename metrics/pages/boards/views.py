@@ -84,7 +84,7 @@ def _fingerprint(request: HttpRequest, slug: str) -> Fingerprint | None:
 
 @page
 @reads(*_READS)
-@unchanged_page(_fingerprint, snapshot=True)
+@unchanged_page(_fingerprint)
 def collection_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show a collection with its leaderboard. Columns to `add` and what a `view` keeps become part of its address, and
     `compare` and `group` redirect."""
@@ -127,7 +127,7 @@ def collection_page(request: HttpRequest, slug: str) -> HttpResponse:
 
 @page
 @reads(*_READS)
-@unchanged_page(_fingerprint, snapshot=True, standing=same_for_strangers)
+@unchanged_page(_fingerprint, standing=same_for_strangers)
 def board_piece(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the leaderboard alone, with all of its statistics; its page requests this to refresh itself."""
     collection = visible_collection(request, slug)

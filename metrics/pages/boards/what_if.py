@@ -84,7 +84,7 @@ class Controls:
 # Sorting a thousand runs again takes a third of a second, and readers come back to an address or share it.
 @page
 @reads("family", "dis", "b", "depth", "p", numbered="g")
-@unchanged_page(of_visible_collection, snapshot=True, standing=same_for_all)
+@unchanged_page(of_visible_collection, standing=same_for_all)
 def what_if_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the leaderboard of a collection by a measure defined with sliders, beside the official one."""
     collection = visible_collection(request, slug)

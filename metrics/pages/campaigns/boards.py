@@ -83,7 +83,7 @@ def _standing(request: HttpRequest, campaign: str, phase: str) -> Fingerprint:
 
 @page
 @reads("measures", "sort", "order", "offset", "view", "run_type", "role", "filter")
-@unchanged_page(_fingerprint, snapshot=True, standing=_standing)
+@unchanged_page(_fingerprint, standing=_standing)
 def phase_board_page(request: HttpRequest, campaign: str, phase: str) -> HttpResponse:
     """Show a page of the leaderboard of a phase to those who see it in the API."""
     asked, query = phase_board_in(request, campaign, phase), text_of(request.GET)

@@ -23,7 +23,7 @@ from runs.views import page, reads
 
 @page
 @reads(*names_of(DESIGN))
-@unchanged_page(of_visible_collection, snapshot=True, standing=same_for_all)
+@unchanged_page(of_visible_collection, standing=same_for_all)
 def design_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show which differences the topics can detect, and how many topics would be needed."""
     collection = visible_collection(request, slug)

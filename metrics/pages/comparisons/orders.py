@@ -40,7 +40,7 @@ class PairLine:
 
 @page
 @reads(*names_of(ORDERS))
-@unchanged_page(of_visible_collection, snapshot=True, standing=same_for_all)
+@unchanged_page(of_visible_collection, standing=same_for_all)
 def orders_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the agreement of the orders of the runs."""
     collection = visible_collection(request, slug)

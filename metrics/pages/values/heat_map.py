@@ -27,7 +27,7 @@ _OFFERED = 300
 
 @page
 @reads(*names_of(HEAT_MAP))
-@unchanged_page(of_visible_collection, snapshot=True, standing=same_for_all)
+@unchanged_page(of_visible_collection, standing=same_for_all)
 def heat_map_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the values of runs and topics, or their differences from a baseline."""
     collection = visible_collection(request, slug)

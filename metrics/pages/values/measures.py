@@ -70,7 +70,7 @@ class MeasureLine:
 
 @page
 @reads("search", "of")
-@unchanged_page(of_measures)
+@unchanged_page(of_measures, stored=False)
 def measures_page(request: HttpRequest) -> HttpResponse:
     """Show every measure, of runs or of sessions by `of`, or those that a search finds."""
     query = query_of(request)
@@ -81,7 +81,7 @@ def measures_page(request: HttpRequest) -> HttpResponse:
 
 
 @page
-@unchanged_page(of_measures)
+@unchanged_page(of_measures, stored=False)
 def measure_page(request: HttpRequest, measure: str) -> HttpResponse:
     """Show one measure, by any of its names: its definition, and its values for a small ranking."""
     try:

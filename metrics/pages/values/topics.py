@@ -51,7 +51,7 @@ def _fingerprint(request: HttpRequest, slug: str, topic: str = "") -> Fingerprin
 
 @page
 @reads("measure", "sort", "order", "offset", "scores", "topic")
-@unchanged_page(_fingerprint, snapshot=True)
+@unchanged_page(_fingerprint)
 def topics_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the topics of a collection by difficulty; with `topic`, that topic, whatever its id consists of."""
     collection = visible_collection(request, slug)
@@ -72,7 +72,7 @@ def topics_page(request: HttpRequest, slug: str) -> HttpResponse:
 
 @page
 @reads("measure", "offset", "scores")
-@unchanged_page(_fingerprint, snapshot=True)
+@unchanged_page(_fingerprint)
 def topic_page(request: HttpRequest, slug: str, topic: str) -> HttpResponse:
     """Show one topic."""
     return _one_topic(request, visible_collection(request, slug), query_of(request), topic)

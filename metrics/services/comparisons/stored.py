@@ -130,17 +130,12 @@ def answer_comparison(*, collection: Collection, query: ComparisonQuery) -> Answ
 
     Raise StatisticsError if it has no result, Conflict if it failed, LimitReached if too many are queued.
     """
-    entrants = choose_entrants(collection=collection, query=query)
-    check_workload(entrants, query)
-    if fits_a_request(entrants, query):
-        return _made_at_once(entrants, query).of(query.shown)
-    stored = _find_or_queue(entrants, query)
-    check_not_failed(stored)
-    return (
-        read_stored_comparison(stored).of(query.shown)
-        if stored.state == Comparison.State.COMPARED
-        else stored
-    )
+    found = look_up_comparison(collection=collection, query=query)
+    if isinstance(found, Outlook):
+        found = queue_comparison(collection=collection, query=query)
+    if isinstance(found, Comparison):
+        check_not_failed(found)
+    return found
 
 
 def _made_at_once(entrants: Entrants, query: ComparisonQuery) -> Answer:
