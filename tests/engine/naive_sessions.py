@@ -87,14 +87,15 @@ def repeated_ideal(session: Session, choice: Choice) -> list[list[float]]:
 
 
 def once_ideal(session: Session, choice: Choice) -> list[list[float]]:
-    """Each gain in one slot, the best in the slot that counts most."""
+    """Each gain in one slot, the best in the slot that counts most; of equal ones, which rounding must not tell apart,
+    in the first."""
     rows = [[0.0] * slot_count(query, choice) for query in session]
     weight = {
         (number, place): 1 / choice.rank_discount(place + 1) / choice.query_discount(number + 1)
         for number, row in enumerate(rows)
         for place in range(len(row))
     }
-    places = sorted(weight, key=lambda at: (-weight[at], at))
+    places = sorted(weight, key=lambda at: (-round(weight[at], 12), at))
     for (number, place), gain in zip(places, ideal_order(session[0], choice), strict=False):
         rows[number][place] = gain
     return rows

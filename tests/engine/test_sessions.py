@@ -117,6 +117,22 @@ def test_the_ideal_may_have_each_document_once() -> None:
     )
 
 
+def test_of_places_with_equal_weights_the_first_has_the_better_document() -> None:
+    """With bq = 1.5 rank 10 of query 2 and rank 1 of query 6 both weigh 1 / log_1.5(9), and with b = 10 no two others of
+    the best places weigh the same."""
+    setting = replace(THREE, depth=10, b=10.0, bq=1.5)
+    view = judged_sessions([session(*[["x"]] * 6)], {"t": {f"d{n}": 1 for n in range(60)}})
+    weights = np.diff(ideal_vectors(view, setting, "once").of(0), prepend=0)
+    second, sixth = 10 + 9, 50
+    assert weights[second] == pytest.approx(weights[sixth], rel=1e-14)
+
+    above = int((weights > weights[second] * (1 + 1e-9)).sum())
+    levels = {f"d{n}": 2 if n <= above else 1 for n in range(60)}
+    view = judged_sessions([session(*[["x"]] * 6)], {"t": levels})
+    gains = np.diff(ideal_vectors(view, setting, "once").of(0), prepend=0) / weights
+    assert gains[[second, sixth]] == pytest.approx([2, 1])
+
+
 def test_as_many_slots_of_the_ideal_as_the_list_takes() -> None:
     view = judged_sessions([session(["b"], [])], QRELS)
     assert ideal_vectors(view, replace(THREE, short="asis")).of(0).tolist() == [3]

@@ -21,6 +21,8 @@ from metrics.engine.sessions.slots import gains_of, slots_of
 Matrix = npt.NDArray[np.float64]
 # Components that are held at once.
 _HELD = 1 << 18
+# Weights that are equal to so many digits are equal: they are products of rounded logarithms.
+_DIGITS = 12
 
 
 @dataclass(frozen=True)
@@ -141,12 +143,13 @@ def _repeated(view: JudgedSessions, setting: Setting) -> Floats:
 
 
 def _once(view: JudgedSessions, setting: Setting) -> Floats:
-    """Return the same of the ideal session that has each document once."""
+    """Return the same of the ideal session that has each document once. Of places with equal weights the first one has
+    the better document."""
     if (view.session_topic == -2).any():
         message = "ideal='once' needs one set of judgements for a session: by topic or by session, not by query"
         raise MeasureError(message, code="bad_parameter")
     slots, weights = slots_of(view, setting), _weights(view, setting)
-    order = np.lexsort((-weights, slots.session))
+    order = np.lexsort((-np.round(weights, _DIGITS), slots.session))
     values = np.empty(len(weights))
     topic = view.session_topic[slots.session]
     values[order] = _ideal_gain(view, setting, topic, place(slots.session)) * weights[order]
