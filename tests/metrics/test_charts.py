@@ -17,6 +17,7 @@ from rest_framework.test import APIClient
 from metrics.charts import bundle
 from metrics.charts.boards.charts import COLLECTION_CHARTS
 from metrics.charts.look import PALETTES, SIZES, Look
+from metrics.charts.rendering import render
 from metrics.charts.values.charts import RUN_CHARTS, Asked
 from metrics.charts.values.curves import curve_figure
 from metrics.charts.values.distribution import distribution_figure
@@ -162,6 +163,32 @@ def test_a_distribution_counts_every_topic_once() -> None:
     assert figure.rows[-1] == ["0.95 to 1.00", "1"]
     assert "5 topics: mean 0.3180, median 0.0500" in figure.caption
     assert "1 is 0" in figure.caption
+
+
+def test_a_value_on_an_edge_is_in_the_bin_that_it_begins() -> None:
+    """Values of P@20, each k / 20 on k + 1 topics, and others that are off them by rounding."""
+    exact = np.repeat(np.arange(21) / 20, np.arange(1, 22))
+    # All of the last edge are in the last bin.
+    expected = [*range(1, 20), 20 + 21]
+    for values in (exact, np.nextafter(exact, 0), np.nextafter(exact, 1).clip(max=1)):
+        figure = distribution_figure(values, measure="P@20", run="r")
+        assert [int(count) for _, count in figure.rows] == expected
+
+        bars = json.loads(render(figure, Look(), "json"))["layer"][0]["data"]["values"]
+        assert [bar["topics"] for bar in bars] == expected
+        assert [bar["from"] for bar in bars] == [k / 20 for k in range(20)]
+        drawn = re.findall(r"topics: (\d+)", render(figure, Look(), "svg").decode())
+        assert [int(count) for count in drawn] == expected
+        table = render(figure, Look(), "csv").decode().splitlines()[1:]
+        assert [line.rsplit(",", 1)[1] for line in table] == [str(count) for count in expected]
+
+
+@pytest.mark.parametrize(("low", "high"), [(-3.0, -3.0), (-2.0, 0.5), (0.0, 40.0)])
+def test_a_distribution_covers_values_beyond_0_and_1(low: float, high: float) -> None:
+    figure = distribution_figure(np.array([low, high]), measure="Utility", run="r")
+    assert sum(int(count) for _, count in figure.rows) == 2
+    assert figure.rows[0][0].startswith(f"{min(0.0, low):.2f} to ")
+    assert figure.rows[-1][0].endswith(f" to {max(0.0, high):.2f}")
 
 
 def test_a_distribution_of_nothing_is_no_error() -> None:

@@ -20,16 +20,22 @@ from metrics.charts.vega import alt
 from metrics.engine.ranking import Floats
 
 _BINS = 20
+# A value that is off the edge of a bin by rounding alone lies on it.
+_ROUNDING = 1e-9
 
 
 def distribution_figure(values: Floats, *, measure: str, run: str) -> Figure:
     """Draw a histogram of the values of all topics that have one, with their mean and median; NaN where none has."""
     known = values[np.isfinite(values)]
-    # Even bins: from 0 to 1 if all values lie there.
-    top = 1.0 if not len(known) or (known.min() >= 0 and known.max() <= 1) else float(known.max())
-    bottom = min(0.0, float(known.min(initial=0.0)))
-    histogram = np.histogram(known, bins=_BINS, range=(bottom, top))
-    counts, edges = histogram[0].tolist(), histogram[1].tolist()
+
+    # Even bins: from 0 to 1 if all values lie there. A value on an edge is in the bin that it begins, and the largest
+    # in the last one.
+    bottom, highest = float(known.min(initial=0.0)), float(known.max(initial=0.0))
+    top = highest if bottom < 0 or highest > 1 else 1.0
+    edges = (bottom + (top - bottom) * np.arange(_BINS + 1) / _BINS).tolist()
+    bins = np.floor((known - bottom) / (top - bottom) * _BINS + _ROUNDING)
+    counts = np.bincount(np.clip(bins, 0, _BINS - 1).astype(int), minlength=_BINS).tolist()
+
     low, median, high = np.quantile(known, [0.25, 0.5, 0.75]) if len(known) else (np.nan,) * 3
     mean = float(known.mean()) if len(known) else np.nan
     zeros = int((known == 0).sum())
