@@ -31,7 +31,9 @@ GENERIC = frozenset(
 # Files of ranx; of these only the second is read with it.
 _RANX = (".json", ".lz4", ".parquet")
 _ENDINGS = (".gz", ".zst", ".run", ".res", ".txt", ".trec", *_RANX)
-_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+_GZIP = b"\x1f\x8b"
+# A frame of content, or a skippable one, with which pzstd begins.
+_ZSTD = (b"\x28\xb5\x2f\xfd", *(bytes((first,)) + b"\x2a\x4d\x18" for first in range(0x50, 0x60)))
 _COMPRESSED_FROM = 64 * 1024
 _IN_MEMORY = 16 * 1024 * 1024
 _PIECE = 1024 * 1024
@@ -195,7 +197,7 @@ def _of_bytes(file: IO[bytes], name: str, tag: str | None) -> Source:
     start = file.read(_COMPRESSED_FROM)
     if not start:
         raise BadSource(f"{name} is empty")
-    packed = start.startswith((_GZIP, _ZSTD))
+    packed = start.startswith((_GZIP, *_ZSTD))
     shrink = not packed and len(start) == _COMPRESSED_FROM
     digest = hashlib.sha256()
     # It lives as long as its source.

@@ -26,6 +26,8 @@ _RUN_COLUMNS, _QRELS_COLUMNS = 6, 4
 _GZIP, _BOM, _UTF16 = b"\x1f\x8b", b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")
 _OTHERS = {
     b"\x28\xb5\x2f\xfd": "Zstandard",
+    # Skippable frames, with which pzstd begins.
+    **{bytes((first,)) + b"\x2a\x4d\x18": "Zstandard" for first in range(0x50, 0x60)},
     b"PK\x03\x04": "zip",
     b"\xfd7zXZ": "xz",
     b"BZh": "bzip2",

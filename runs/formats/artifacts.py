@@ -6,6 +6,7 @@ import codecs
 import re
 
 from runs.errors import UnsupportedFile
+from runs.formats.compression import ZSTANDARD
 
 # Enough of a file to tell what it is.
 START = 8192
@@ -18,7 +19,7 @@ TYPES: dict[str, tuple[bytes, ...]] = {
     "png": (b"\x89PNG\r\n\x1a\n",),
     "jpg": (b"\xff\xd8\xff",),
     "gz": (b"\x1f\x8b",),
-    "zst": (b"\x28\xb5\x2f\xfd",),
+    "zst": ZSTANDARD,
     "zip": (b"PK\x03\x04", b"PK\x05\x06"),
 }
 # Colours and progress bars of logs.

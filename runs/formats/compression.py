@@ -14,7 +14,12 @@ from runs.formats.limits import Limits
 if TYPE_CHECKING:
     from pathlib import Path
 
-_GZIP, _ZSTANDARD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+_GZIP = b"\x1f\x8b"
+# A frame of content, or a skippable one, with which pzstd begins (RFC 8878, sections 3.1.1 and 3.1.2).
+ZSTANDARD = (
+    b"\x28\xb5\x2f\xfd",
+    *(bytes((first,)) + b"\x2a\x4d\x18" for first in range(0x50, 0x60)),
+)
 # Enough of a file's start to recognise its format, and the formats that are refused by it.
 _START = 512
 _STEP = 1024 * 1024
@@ -155,7 +160,7 @@ def encoding_of(start: bytes) -> str:
     """'gzip', 'zstd' or 'plain', from a file's first bytes."""
     if start.startswith(_GZIP):
         return "gzip"
-    return "zstd" if start.startswith(_ZSTANDARD) else "plain"
+    return "zstd" if start.startswith(ZSTANDARD) else "plain"
 
 
 def content_size(raw: BinaryIO) -> int:
@@ -173,7 +178,8 @@ def content_size(raw: BinaryIO) -> int:
             told: int = zstandard.frame_content_size(start)
         except zstandard.ZstdError:
             told = -1
-        return told if told >= 0 else size * _USUAL_RATIO
+        # A skippable frame has a size of 0, and the frames after it have their own.
+        return told if told > 0 else size * _USUAL_RATIO
     return size
 
 

@@ -370,6 +370,7 @@ def test_a_dictionary_that_cannot_be_read_is_refused_by_its_place(
         (b"1 Q0 a\0 1 2 t\n", "run:1: a control character"),
         (gzip.compress(b"1 Q0 a 1 2 t\n", mtime=0)[:-3], "run: the gzip data is truncated"),
         (b"\x28\xb5\x2f\xfd....", "run: this is a Zstandard file; plain text and gzip are read"),
+        (b"\x5a\x2a\x4d\x18....", "run: this is a Zstandard file; plain text and gzip are read"),
         ("1 Q0 a 1 2 t".encode("utf-16"), "run: the file is UTF-16"),
     ],
 )

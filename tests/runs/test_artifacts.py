@@ -70,6 +70,7 @@ def refusal(answer: Any) -> tuple[int, str]:
 SENT = {
     "config.yaml": b"k1: 0.9\n", "empty.log": b"", "train.log": b"\x1b[32mepoch 1\x1b[0m\r", "model.png": PNG,
     "log.gz": gzip.compress(b"a" * 200_000), "a b (1).zip": zipped(), "log.zst": zstandard.compress(b"b" * 200_000),
+    "pzstd.zst": b"\x50\x2a\x4d\x18\x04\0\0\0skip" + zstandard.compress(b"b" * 200_000),
     "as=sent+@.json": b'{"a": 1}', "UPPER.TXT": "ü".encode(),
 }  # fmt: skip
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import hashlib
 import io
 import lzma
 import tarfile
@@ -16,10 +17,12 @@ import pytest
 import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
+from rest_framework.test import APIClient
 
 from runs.errors import FileTooLarge, InvalidFile, UnsupportedFile
 from runs.formats.compression import content_size, in_memory, open_file
 from runs.formats.limits import Limits
+from tests.conftest import GOOD, upload
 from tests.readers import of_a_reader
 
 LIMITS = Limits()
@@ -29,6 +32,7 @@ RUN = b"".join(
 )
 GZIP = gzip.compress(RUN, mtime=0)
 ZSTANDARD = zstandard.ZstdCompressor(write_checksum=True).compress(RUN)
+SKIPPABLE = b"\x50\x2a\x4d\x18\x04\0\0\0skip"
 UNCHECKED = zstandard.ZstdCompressor(write_checksum=False, write_content_size=False).compress(RUN)
 
 
@@ -67,7 +71,10 @@ def test_plain_gzip_and_zstandard_are_read(content: bytes, step: int) -> None:
         (GZIP + b"\0" * 1024, RUN),
         (ZSTANDARD + UNCHECKED + ZSTANDARD, RUN * 3),
         (zstandard.compress(b"") + ZSTANDARD, RUN),
-        (ZSTANDARD + b"\x50\x2a\x4d\x18\x04\0\0\0skip", RUN),
+        (ZSTANDARD + SKIPPABLE, RUN),
+        (SKIPPABLE + ZSTANDARD + UNCHECKED, RUN + RUN),
+        (b"\x5f" + SKIPPABLE[1:] + ZSTANDARD, RUN),
+        (SKIPPABLE, b""),
         (gzip.compress(b"", mtime=0), b""),
         (zstandard.compress(b""), b""),
         (b"", b""),
@@ -75,6 +82,13 @@ def test_plain_gzip_and_zstandard_are_read(content: bytes, step: int) -> None:
 )
 def test_members_and_frames_follow_each_other(content: bytes, expected: bytes) -> None:
     assert content_of(content) == expected
+
+
+def test_a_run_that_pzstd_compressed_is_submitted(api: APIClient, collection: str) -> None:
+    content = SKIPPABLE + zstandard.compress(GOOD.encode())
+    answer = upload(api, f"collections/{collection}/runs/", content)
+    assert answer.status_code == 202, answer.content
+    assert answer.json()["sha256"] == hashlib.sha256(GOOD.encode()).hexdigest()
 
 
 @pytest.mark.parametrize("length", [2, 3, 9, 10, 11, 100, -100, -9, -8, -5, -4, -1])
@@ -281,6 +295,7 @@ def test_a_file_tells_the_size_of_its_content(packed: bytes) -> None:
 def test_the_size_of_a_frame_that_names_none_is_guessed() -> None:
     assert content_size(io.BytesIO(UNCHECKED)) == 5 * len(UNCHECKED)
     assert content_size(io.BytesIO(ZSTANDARD[:4])) == 20
+    assert content_size(io.BytesIO(SKIPPABLE + ZSTANDARD)) == 5 * len(SKIPPABLE + ZSTANDARD)
 
 
 def test_a_gzip_header_that_is_too_long_is_refused() -> None:
