@@ -93,7 +93,7 @@ def _add_trec_eval(to: argparse.ArgumentParser) -> None:
         help="print no values over all topics",
     )
     add("-J", "--Judged_docs_only", action="store_true", dest="judged_only",
-        help="leave unjudged documents out before ranking")  # fmt: skip
+        help="leave documents that are unjudged, or judged at a level below 0, out before ranking")  # fmt: skip
     add("-M", "--Max_retrieved_per_topic", type=_number(1, 10**9), metavar="N", dest="depth",
         help="use the first N documents of each topic")  # fmt: skip
     add("-N", "--Number_docs_in_coll", type=_number(0, 10**12), default=0, metavar="N", dest="documents",

@@ -180,10 +180,8 @@ class JudgedRun:
 
     @cached_property
     def condensed(self) -> Self:
-        """Return the condensed list: unjudged documents removed, the rest moved up (trec_eval -J, judged_only=True).
-
-        A level below 0 means unjudged here, as in trec_eval.
-        """
+        """Return the condensed list, without documents that are unjudged or judged at a level below 0; the rest moves
+        up (trec_eval -J, judged_only=True)."""
         kept = self.level >= 0
         topic = self.topic[kept]
         num_ret = np.bincount(topic, minlength=self.n_topics)

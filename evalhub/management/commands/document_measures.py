@@ -16,7 +16,7 @@ Made from the docstrings by `evalhub document_measures > docs/measures.md`.
 A name is `Name(parameter=value,...)@cutoff`, as in ir_measures; parameters at their default are left out. trec_eval's
 names are understood as well (`ndcg_cut_10`, `P_5`, `map`), and ndeval's (`alpha-nDCG@10`, `strec@5`), and answered in
 this form. `rel` is the lowest level that counts as relevant, `level` in its place the only one; `judged_only=True`
-leaves unjudged documents out before ranking (the condensed list, trec_eval -J).
+leaves unjudged documents and those of a level below 0 out before ranking (the condensed list, trec_eval -J).
 
 Measures of sessions of several queries (`sDCG`, `nsDCG` and others) are in [sessions.md](sessions.md#measures).
 

@@ -291,7 +291,10 @@ UTILITY = tuple(
     )
 )
 JUDGED_ONLY = Parameter(
-    "judged_only", False, read_flag, "leave unjudged documents out before ranking"
+    "judged_only",
+    False,
+    read_flag,
+    "leave documents that are unjudged, or judged at a level below 0, out before ranking",
 )
 MAX_DOCUMENTS = 10**12
 _SIZE = "documents in the collection; left out: the number that the collection has"
