@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from django.db import transaction
 
+from metrics.engine.errors import EvalHubError
 from runs.errors import StoredValueCorrupt
 from runs.services.reading import WRITES
 
@@ -51,14 +52,23 @@ def one_snapshot() -> Iterator[None]:
 
 def read_in_snapshot(read: Callable[[], T]) -> T:
     """Return the result of `read`, as of one moment. If it meets damaged values, read again at a later moment, after
-    they were removed. Raise StoredValueCorrupt if it repeatedly meets others."""
+    they were removed. Raise StoredValueCorrupt if it repeatedly meets others, or has no result without them."""
     if WRITES.get() is not None:
         return read()
-    for _ in range(_TRIES - 1):
-        with suppress(StoredValueCorrupt), one_snapshot():
-            return read()
-    with one_snapshot():
-        return read()
+
+    tries, damage = 0, None
+    while True:
+        try:
+            with one_snapshot():
+                return read()
+        except StoredValueCorrupt as error:
+            tries, damage = tries + 1, error
+            if tries == _TRIES:
+                raise
+        except EvalHubError as error:
+            if damage is None:
+                raise
+            raise damage from error
 
 
 def once_in_snapshot(key: Hashable, read: Callable[[], T]) -> T:
