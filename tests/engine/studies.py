@@ -12,8 +12,11 @@ from metrics.engine.explanation.explaining import ALPHA, Explanation, explain
 from metrics.engine.explanation.matched import changes_of
 from metrics.engine.explanation.settings import Setting, encode
 from metrics.engine.significance.pairs import Matrix
+from tests.engine.calibration import rate_of
 
 RUNS, TOPICS, PARAMETERS, NOISE = 40, 50, 8, 0.1
+# Of a study of real runs, to which the values of parameters are dealt at random.
+DEALT_RUNS = 24
 # A grid of the values of two parameters, as a study of BM25 has it.
 K1, B = (0.6, 0.9, 1.2, 1.5), (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 
@@ -36,19 +39,57 @@ def grid_study(rng: np.random.Generator, gain: float) -> tuple[Matrix, list[Sett
     return values, [encode("k1", [k1 for k1, _ in pairs]), encode("b", [b for _, b in pairs])]
 
 
-def null_findings(sets: int, permutations: int = PERMUTATIONS) -> tuple[int, int]:
-    """Return in how many studies without an effect any parameter goes with the measure, and any change is found.
+def dealt_study(
+    scores: Matrix, rng: np.random.Generator, parameters: int, gain: float = 0.0
+) -> tuple[Matrix, list[Setting]]:
+    """Real runs drawn at random, and parameters of two values, each dealt to half of them.
 
-    The second is of runs that do not differ on the average of all topics: that two given runs differ is no error.
+    Values mean nothing, but for the second one of the first parameter, to which `gain` is added.
     """
+    values = scores[rng.choice(len(scores), DEALT_RUNS, replace=False)]
+    codes = [rng.permutation(np.arange(DEALT_RUNS) % 2) for _ in range(parameters)]
+    values = values + gain * codes[0][:, None]
+    return values, [encode(f"p{place}", dealt.tolist()) for place, dealt in enumerate(codes)]
+
+
+def has_change(values: Matrix, settings: list[Setting]) -> bool:
+    return any(change.p_adjusted < ALPHA for change in changes_of(values, settings, []))
+
+
+def null_findings(sets: int, permutations: int = PERMUTATIONS) -> tuple[int, int]:
+    """Return in how many studies without an effect any parameter goes with the measure, and any change is found."""
     associated = changed = 0
     for number in range(sets):
         values, settings = null_study(np.random.default_rng((7, number)))
         found = explain(values, settings, permutations=permutations, resamples=1, seed=number)
         associated += found.associations is not None
-        values, settings = null_study(np.random.default_rng((9, number)), skill=0.0)
-        changed += any(change.p_adjusted < ALPHA for change in changes_of(values, settings[:3], []))
+        changed += has_change(values, settings[:3])
     return associated, changed
+
+
+def print_dealt(say: Callable[[str], None], tracks: dict[str, Matrix], sets: int) -> None:
+    """Say in how many studies of real runs a change is significant that is none, and one that is there."""
+    say(f"\n{sets} studies of {DEALT_RUNS} real runs, to which parameters are dealt at random\n")
+    say("| runs | 1 parameter | 3 parameters | 1 parameter, better by .05 | by .1 |")
+    say("| --- | --- | --- | --- | --- |")
+    for name, scores in tracks.items():
+        rates = [
+            rate_of(
+                np.array(
+                    [
+                        [
+                            has_change(
+                                *dealt_study(scores, np.random.default_rng((12, number)), *design)
+                            )
+                        ]
+                        for number in range(sets)
+                    ]
+                )
+            )
+            for design in ((1,), (3,), (1, 0.05), (1, 0.1))
+        ]
+        figures = (f"{100 * rate.value:.1f} ± {100 * rate.error:.1f} %" for rate in rates)
+        say(f"| {name} | {' | '.join(figures)} |")
 
 
 def found_changes(found: Explanation) -> list[tuple[str, float]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,19 @@ from scipy import stats
 
 from metrics.engine.explanation.association import associate
 from metrics.engine.explanation.explaining import explain
-from metrics.engine.explanation.matched import changes_of
+from metrics.engine.explanation.matched import changes_of, untested
 from metrics.engine.explanation.settings import Range, cramers_v, encode, levels_of, together
+from metrics.engine.significance import crossed
 from metrics.engine.significance.pairs import Matrix
-from tests.engine.studies import found_changes, grid_study, null_findings, null_study
+from tests.engine.studies import (
+    dealt_study,
+    found_changes,
+    grid_study,
+    has_change,
+    null_findings,
+    null_study,
+)
+from tests.engine.test_real_scores import matrix
 
 
 @pytest.fixture
@@ -116,14 +126,36 @@ def naive_changes(
     ]
 
 
-def test_changes_against_enumerated_pairs_and_scipy(rng: np.random.Generator) -> None:
+def naive_spread(
+    values: Matrix, columns: dict[str, list[Any]], name: str, before: Any, after: Any
+) -> tuple[float, int]:
+    """V1 and its degrees of freedom by least squares: run mean = block + value, for runs that have a partner."""
+    others = list(zip(*(column for other, column in columns.items() if other != name), strict=True))
+    places = {
+        value: np.flatnonzero([one == value for one in columns[name]]) for value in (before, after)
+    }
+    pairs = [(i, j) for i in places[before] for j in places[after] if others[i] == others[j]]
+    runs = sorted({int(place) for pair in pairs for place in pair})
+    blocks = sorted({others[run] for run in runs})
+    design = [
+        [others[run] == block for block in blocks] + [columns[name][run] == after] for run in runs
+    ]
+    means = values[runs].mean(axis=1)
+    fitted = np.array(design, float) @ np.linalg.lstsq(np.array(design, float), means)[0]
+    weights = [sum(run in pair for pair in pairs) / len(pairs) for run in runs]
+    freedom = len(runs) - len(blocks) - 1
+    return float(np.square(means - fitted).sum() / freedom * np.square(weights).sum()), freedom
+
+
+def test_changes_against_enumerated_pairs_and_least_squares(rng: np.random.Generator) -> None:
     columns: dict[str, list[Any]] = {
         "k1": rng.choice([0.9, 1.2, 2.0], 40).tolist(),
         "model": rng.choice(["x", "y", "z"], 40, p=[0.6, 0.25, 0.15]).tolist(),
         "stem": [bool(value) for value in rng.integers(2, size=40)],
     }
-    values = rng.normal(0.4, 0.1, (40, 30))
-    found = changes_of(values, [encode(name, column) for name, column in columns.items()], [])
+    values = rng.normal(0.4, 0.1, (40, 30)) + rng.normal(0, 0.02, (40, 1))
+    settings = [encode(name, column) for name, column in columns.items()]
+    changes = changes_of(values, settings, [])
     # Numbers with their neighbours, other values with the most frequent one.
     usual = max((True, False), key=columns["stem"].count)
     expected = [
@@ -133,30 +165,69 @@ def test_changes_against_enumerated_pairs_and_scipy(rng: np.random.Generator) ->
         ("model", "x", "z"),
         ("stem", usual, not usual),
     ]
-    settings = [encode(name, column) for name, column in columns.items()]
     named = [
         (
-            settings[one.setting].name,
-            settings[one.setting].values[one.before][0],
-            settings[one.setting].values[one.after][0],
+            settings[change.setting].name,
+            settings[change.setting].values[change.before][0],
+            settings[change.setting].values[change.after][0],
         )
-        for one in found
+        for change in changes
     ]
     assert named == expected
     p_values = []
-    for one, change in zip(found, expected, strict=True):
-        pairs = naive_changes(values, columns, *change)
-        test = stats.ttest_1samp(np.mean(pairs, axis=0), 0)
-        assert one.pairs == len(pairs) > 1
-        assert (one.difference, one.p_value) == pytest.approx((np.mean(pairs), test.pvalue))
-        assert (one.low, one.high) == pytest.approx(tuple(test.confidence_interval()))
-        p_values.append(test.pvalue)
+    for change, names in zip(changes, expected, strict=True):
+        pairs = naive_changes(values, columns, *names)
+        by_topics = stats.sem(np.mean(pairs, axis=0)) ** 2
+        by_runs, runs_freedom = naive_spread(values, columns, *names)
+        error = by_runs + by_topics
+        freedom = error**2 / (by_runs**2 / runs_freedom + by_topics**2 / 29)
+        t = stats.t(freedom, np.mean(pairs), error**0.5)
+        assert change.pairs == len(pairs) > 1
+        p_value = 2 * min(t.cdf(0), t.sf(0))
+        assert (change.difference, change.p_value) == pytest.approx((np.mean(pairs), p_value))
+        assert (change.low, change.high) == pytest.approx(t.interval(0.95))
+        p_values.append(p_value)
     order = np.argsort(p_values)
     holm, running = np.ones(5), 0.0
     for rank, place in enumerate(order):
         running = max(running, min(1.0, (5 - rank) * p_values[place]))
         holm[place] = running
-    assert [one.p_adjusted for one in found] == pytest.approx(holm.tolist())
+    assert [change.p_adjusted for change in changes] == pytest.approx(holm.tolist())
+
+
+def test_a_change_is_tested_as_sessions_are(rng: np.random.Generator) -> None:
+    """min F' of the crossed analysis: blocks as searchers who used both values, or runs as searchers of one each."""
+    block, value, topic = (part.ravel() for part in np.indices((5, 2, 12)))
+    values = rng.normal(0, 1, (10, 12)) + rng.normal(0, 1, (10, 1))
+    settings = [encode("k", [0, 1] * 5), encode("b", np.repeat(range(5), 2).tolist())]
+    change = changes_of(values, settings, [])[0]
+    oracle = crossed.contrast(values.ravel(), 1 - value, topic, block, 0.95)
+    assert change.p_value == pytest.approx(oracle.analysis.p_value)
+    assert (change.low, change.high) == pytest.approx((oracle.low, oracle.high))
+    # Where nothing else differs, min F' is the same; the runs have one spread here and one for each value there.
+    (change,) = changes_of(values, settings[:1], [])
+    oracle = crossed.contrast(values.ravel(), 1 - value, topic, 2 * block + value, 0.95)
+    assert change.difference == pytest.approx(oracle.difference)
+    reach = (change.high - change.difference) ** 2
+    by_runs, by_topics = (
+        change.difference**2 / source.statistic for source in oracle.analysis.sources[1:]
+    )
+    freedom = (by_runs + by_topics) ** 2 / (by_runs**2 / 8 + by_topics**2 / 11)
+    assert reach == pytest.approx(stats.t.isf(0.025, freedom) ** 2 * (by_runs + by_topics))
+
+
+def test_a_single_pair_has_a_difference_and_no_verdict(rng: np.random.Generator) -> None:
+    values = rng.normal(0, 1, (12, 10))
+    settings = [encode("k", [1, 2] * 6), encode("n", [0, 0, *range(1, 11)])]
+    (change,) = changes_of(values, settings[:1], settings[1:])
+    assert (change.pairs, change.difference) == (1, pytest.approx(np.mean(values[1] - values[0])))
+    assert np.isnan([change.low, change.high, change.p_value, change.p_adjusted]).all()
+    assert [caution.code for caution in untested([change])] == ["single_pair"]
+    # A difference of 0 is not said to be chance either.
+    (equal,) = changes_of(
+        np.vstack([values[:1], values[:1], values[2:]]), settings[:1], settings[1:]
+    )
+    assert (equal.difference, np.isnan(equal.p_value)) == (0.0, True)
 
 
 def test_a_value_that_is_not_set_is_changed_like_others() -> None:
@@ -179,7 +250,7 @@ def test_equal_columns_make_one_row(rng: np.random.Generator) -> None:
     assert together([k1]).values == k1.values
     # Still by their neighbours.
     assert [change.pairs for change in found.changes] == [6, 6, 6, 4, 4, 4, 4, 4]
-    assert found.changes[1].p_adjusted < 0.001
+    assert found.changes[1].p_adjusted < 0.01
 
 
 def test_columns_that_often_change_together_are_told(rng: np.random.Generator) -> None:
@@ -214,8 +285,24 @@ def test_what_means_nothing_is_found_by_chance_alone() -> None:
     associated, changed = null_findings(sets, permutations=199)
     low, high = stats.binom.ppf([0.0001, 0.9999], sets, 9 / 200)
     assert low <= associated <= high
-    # Holm's correction is over few changes with few pairs here.
+    # Runs differ in skill here, as those of other seeds do. min F' and Holm find 5 % at most.
     assert changed <= stats.binom.ppf(0.9999, sets, 0.05)
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("parameters", [1, 3])
+def test_what_is_dealt_to_real_runs_changes_nothing(real_data: Path, parameters: int) -> None:
+    """Tested over topics alone, 71 and 96 per cent of such studies had a change. More than the bound is found in 1 of
+    10,000 trials at the 5 per cent that are allowed; a gain of .2, 2.5 deviations of the means, is found nearly always."""
+    _, scores = matrix(real_data, "adhoc7_ap.csv")
+    studies = 60
+
+    def significant(gain: float) -> int:
+        rngs = (np.random.default_rng((3, number)) for number in range(studies))
+        return sum(has_change(*dealt_study(scores, rng, parameters, gain)) for rng in rngs)
+
+    assert significant(0.0) <= stats.binom.ppf(0.9999, studies, 0.05)
+    assert significant(0.2) >= 0.9 * studies
 
 
 def test_the_answer_depends_on_the_seed_alone(rng: np.random.Generator) -> None:

@@ -44,11 +44,12 @@ MatchedChange = TypedDict(
         "difference": Annotated[float, "of means, averaged over the pairs"],
         "low": Annotated[
             float | None,
-            "of the 95% interval; null where the difference is the same on every topic",
+            "of the 95% interval, for other topics and other runs; null for a single pair, and where "
+            "the difference is the same on every topic and in every pair",
         ],
         "high": float | None,
-        "p": float | None,
-        "p_adjusted": Annotated[float | None, "by Holm, over all rows"],
+        "p": Annotated[float | None, "null where `low` is"],
+        "p_adjusted": Annotated[float | None, "by Holm, over all rows with a p"],
     },
 )
 

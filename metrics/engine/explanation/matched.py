@@ -1,4 +1,4 @@
-"""Pairs of runs that differ in one setting and in nothing else: what changing it changed."""
+"""Pairs of runs that differ in one setting and in nothing else: by how much they differ, for other runs and topics."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from itertools import pairwise
 import numpy as np
 
 from metrics.engine.explanation.settings import LEAST_RUNS, Setting
-from metrics.engine.ranking import Ints
+from metrics.engine.ranking import Flags, Floats, Ints
 from metrics.engine.significance import paired_t
 from metrics.engine.significance.corrections import holm
-from metrics.engine.significance.pairs import Caution, Matrix, Options
+from metrics.engine.significance.pairs import DEFAULTS, ROUNDING, Caution, Matrix
 from metrics.engine.significance.verdicts import adjust
 
 
 @dataclass(frozen=True)
 class Change:
-    """A setting, given by its place, changed from one value to another, by their places, in some pairs of runs.
+    """A setting changed from one value to another, each by its place, in some pairs of runs.
 
-    `difference` is that of means, after minus before, with its interval over the topics; p is NaN where the difference
-    is the same on every topic. `p_adjusted` counts for all changes.
+    `difference` is that of means, after minus before. The interval and p allow for other topics and for other runs;
+    `p_adjusted` corrects for all changes that have a p. All four are NaN for a single pair and without any spread.
     """
 
     setting: int
@@ -40,41 +40,81 @@ def changes_of(
 ) -> list[Change]:
     """Every change of a value for which there are pairs of runs that are equal in every other setting.
 
-    Formula: each topic has the difference averaged over the pairs; `paired_t` over the topics, Holm over all changes
+    Formula: d, the difference averaged over the pairs; t = d / sqrt(V1 + V2), so that t^2 = min F' of runs and topics,
+    with (V1 + V2)^2 / (V1^2 / n1 + V2^2 / n2) degrees of freedom; Holm over all changes with a p. V2 is the squared
+    standard error of d over the topics, with n2 = topics - 1. V1 = s^2 sum(w^2), w the weight of each run in d and s^2
+    the mean square, with n1 degrees of freedom, of what the value and the other settings leave of the run means
+    Assumes: runs of equal settings, such as those of other seeds, spread alike
+    Source: Clark, Journal of Verbal Learning and Verbal Behavior 12, 1973
     Groups: numbers are compared with their neighbours, other values with the most frequent one; values of fewer than
     three runs are left out
     Shapes: `values` (runs, topics), two topics or more; `others` are settings that must be equal, too, and are not
     examined themselves
+    Note: A single pair leaves nothing of its run means, so it has no interval and no p.
     """
-    planned, before, after = [], [], []
+    changes, weights, spreads = [], [], []
+    means = values.mean(axis=1)
     for place, setting in enumerate(settings):
-        rest = [one.codes for one in (*settings[:place], *settings[place + 1 :], *others)]
+        rest = [other.codes for other in (*settings[:place], *settings[place + 1 :], *others)]
         blocks = _blocks(rest, len(values))
         counts = np.zeros((int(blocks.max()) + 1, len(setting.values)))
         np.add.at(counts, (blocks, setting.codes), 1)
-        for old, new in _steps(setting):
-            pairs = float(counts[:, old] @ counts[:, new])
+
+        for before, after in _steps(setting):
+            pairs = int(counts[:, before] @ counts[:, after])
             if pairs:
-                planned.append((place, old, new, int(pairs)))
-                before.append(np.where(setting.codes == old, counts[blocks, new], 0.0) / pairs)
-                after.append(np.where(setting.codes == new, counts[blocks, old], 0.0) / pairs)
-    if not planned:
+                is_before, is_after = setting.codes == before, setting.codes == after
+                weight = counts[blocks, before] * is_after - counts[blocks, after] * is_before
+                changes.append((place, before, after, pairs))
+                weights.append(weight / pairs)
+                paired = weight != 0
+                spreads.append(_spread(means[paired], blocks[paired], is_after[paired]))
+    if not changes:
         return []
-    # Two rows for each change: the mean of what the values were changed to, and of what they were.
-    rows = np.vstack([*after, *before]) @ values
-    first = np.arange(len(planned))
-    found = paired_t.compare(rows, first, first + len(planned), Options())
-    adjusted = adjust(found.p_value, holm)
-    columns = (found.difference, found.low, found.high, found.p_value, adjusted)
-    numbers = zip(*(column.tolist() for column in columns), strict=True)
-    return [Change(*plan, *each) for plan, each in zip(planned, numbers, strict=True)]
+
+    weight = np.array(weights)
+    variance, runs_freedom = np.array(spreads).T
+    # Two rows for each change: the mean of the runs it was changed to, and of those it was changed from.
+    rows = np.vstack([np.maximum(weight, 0), np.maximum(-weight, 0)]) @ values
+    first = np.arange(len(changes))
+    difference, by_topics = paired_t.mean_and_error(rows, first, first + len(changes))
+
+    by_runs = np.sqrt(variance * np.square(weight).sum(axis=1))
+    error = np.hypot(by_runs, by_topics)
+    share = np.divide(by_runs, error, out=np.zeros_like(error), where=error > 0) ** 2
+    freedom = 1 / (share**2 / runs_freedom + (1 - share) ** 2 / (values.shape[1] - 1))
+    _, p_value = paired_t.t_test(difference, error, freedom)
+    p_value[np.isnan(variance)] = np.nan
+    margin = paired_t.margin_of(difference, error, freedom, DEFAULTS.confidence)
+    adjusted = np.full(len(changes), np.nan)
+    tested = ~np.isnan(p_value)
+    adjusted[tested] = adjust(p_value[tested], holm)
+    ends = difference - margin, difference + margin
+    columns = (column.tolist() for column in (difference, *ends, p_value, adjusted))
+    return [
+        Change(*change, *numbers)
+        for change, numbers in zip(changes, zip(*columns, strict=True), strict=True)
+    ]
 
 
 def untested(changes: Sequence[Change]) -> list[Caution]:
-    """Return a caution if a difference is the same on every topic, so that there is no p."""
-    many = sum(np.isnan(change.p_value) for change in changes)
-    message = f"{many} changes have the same difference on every topic, so there is no p"
-    return [Caution("no_spread", message)] if many else []
+    """Return the cautions of changes without p."""
+    without = [change.pairs for change in changes if np.isnan(change.p_value)]
+    single = without.count(1)
+    cautions = []
+    if single:
+        message = (
+            f"{single} of {len(changes)} changes without p: each has a single pair of runs, and only more pairs show "
+            "how much runs differ by chance"
+        )
+        cautions.append(Caution("single_pair", message))
+    if len(without) > single:
+        message = (
+            f"{len(without) - single} of {len(changes)} changes without p: the difference is the same on every topic "
+            "and in every pair"
+        )
+        cautions.append(Caution("no_spread", message))
+    return cautions
 
 
 def _blocks(codes: Sequence[Ints], runs: int) -> Ints:
@@ -84,6 +124,28 @@ def _blocks(codes: Sequence[Ints], runs: int) -> Ints:
     known: dict[bytes, int] = {}
     rows = np.column_stack(codes).astype(np.int32)
     return np.array([known.setdefault(row.tobytes(), len(known)) for row in rows], np.int64)
+
+
+def _spread(means: Floats, blocks: Ints, is_after: Flags) -> tuple[float, int]:
+    """Return the mean square of what blocks and value leave of the run means, and its degrees of freedom.
+
+    NaN, and 1, where nothing is left. Every block has runs of both values.
+    """
+    _, block, runs = np.unique(blocks, return_inverse=True, return_counts=True)
+    freedom = len(means) - len(runs) - 1
+    if not freedom:
+        return float("nan"), 1
+
+    def within(numbers: Floats) -> Floats:
+        centred: Floats = numbers - (np.bincount(block, numbers) / runs)[block]
+        return centred
+
+    scale = float(np.abs(means).max()) or 1.0
+    value, rest = within(is_after.astype(np.float64)), within(means / scale)
+    rest = rest - value * (value @ rest) / (value @ value)
+    squares = float(rest @ rest)
+    noise = len(means) * ROUNDING**2
+    return (squares / freedom * scale**2 if squares > noise else 0.0), freedom
 
 
 def _steps(setting: Setting) -> Iterator[tuple[int, int]]:

@@ -120,8 +120,8 @@ def _paper_of_changes(collection: Collection, found: Importance) -> MeanTable:
         lines.append(MeanLine(name, False, after=shown))
     caption = [
         _source(collection, found),
-        "Each row: pairs of runs that differ in nothing else; the mean difference over them, its 95% interval over the "
-        "topics, and the p of a paired t test, corrected by Holm over all rows.",
+        "Each row: pairs of runs that differ in nothing else; the mean difference over them, with its 95% interval and p "
+        "for other topics and other runs (min F'); p is corrected by Holm over all rows that have one.",
     ]
     columns = ("From", "To", "Pairs", "Difference", "Low", "High", "p")
     return MeanTable([], lines, caption, with_baseline=False, after=columns, subject="Parameter")

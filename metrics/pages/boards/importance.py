@@ -12,7 +12,7 @@ from django.shortcuts import render
 from metrics.charts.boards.importance import importance_figure
 from metrics.engine.explanation.explaining import ALPHA
 from metrics.engine.explanation.matched import Change
-from metrics.engine.significance.verdicts import MIN_TOPICS
+from metrics.engine.significance.verdicts import MIN_TOPICS, VERDICTS
 from metrics.exports.boards.explanations import FILE_NAMES
 from metrics.pages.parts import Query, ShownFigure, fill, query_of
 from metrics.questions.declared import IMPORTANCE, names_of
@@ -49,6 +49,7 @@ class ChangeLine:
     interval: str
     p_value: str
     verdict: str
+    significant: bool
     drawn: dict[str, str]
 
 
@@ -115,6 +116,7 @@ def _change_lines(found: Importance) -> list[ChangeLine]:
         drawn = {name: f"{(value - low) * scale:.1f}" for name, value in places.items()}
         setting = found.explanation.settings[change.setting]
         without = math.isnan(change.low)
+        verdict = _verdict(found, change)
         lines.append(
             ChangeLine(
                 setting.name,
@@ -124,7 +126,8 @@ def _change_lines(found: Importance) -> list[ChangeLine]:
                 signed(change.difference),
                 NOTHING if without else f"{signed(change.low)} to {signed(change.high)}",
                 probability(change.p_adjusted),
-                _verdict(found, change),
+                verdict,
+                verdict in VERDICTS,
                 {} if without else drawn,
             )
         )
@@ -132,14 +135,13 @@ def _change_lines(found: Importance) -> list[ChangeLine]:
 
 
 def _verdict(found: Importance, change: Change) -> str:
-    """Return better or worse for a significant change, seen from its second value; an empty text for others."""
-    if math.isnan(change.p_adjusted) or change.p_adjusted >= ALPHA or found.topics < MIN_TOPICS:
-        return ""
-    return (
-        "better"
-        if (change.difference > 0) != found.query.measure.definition.lower_is_better
-        else "worse"
-    )
+    """Return better or worse for a significant change, seen from its second value; no for others that are tested."""
+    if math.isnan(change.p_adjusted) or found.topics < MIN_TOPICS:
+        return NOTHING
+    if change.p_adjusted >= ALPHA:
+        return "no"
+    higher = change.difference > 0
+    return VERDICTS[higher == found.query.measure.definition.lower_is_better]
 
 
 def _associated_line(one: Associated) -> AssociatedLine:
