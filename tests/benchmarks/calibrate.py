@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.engine.calibration import print_table
-from tests.engine.crossed import print_crossed
+from tests.engine.crossed import print_crossed, print_mean_coverage
 from tests.engine.margins import print_margins
 from tests.engine.order_intervals import print_order_intervals
 from tests.engine.real_runs import print_real_baselines, print_real_intervals, print_real_tests
@@ -37,6 +37,7 @@ if __name__ == "__main__":
     print_table(print, collections, resamples)
     print_explanations(print, STUDIES)
     print_crossed(print, min(collections, 2 * STUDIES))
+    print_mean_coverage(print, min(collections, 2 * STUDIES))
     folder = os.environ.get("EVALHUB_REAL_DATA", "")
     paths = sorted(Path(folder, "score-matrices-urbano2019").glob("*.csv")) if folder else []
     tracks, real_collections = {path.stem: _read(path) for path in paths}, min(collections, 400)

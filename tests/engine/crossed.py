@@ -96,5 +96,45 @@ def print_crossed(say: Callable[[str], None], studies: int) -> None:
             )
 
 
+def mean_coverage(
+    searchers: int, topics: int, spread: float, studies: int, student: bool = False
+) -> float:
+    """Return how often the interval of a mean has the true one, 0: every searcher has searched every topic once.
+
+    `spread` is the deviation of searchers and of topics, that of sessions is 1.
+    """
+    searcher, topic = (part.ravel() for part in np.indices((searchers, topics)))
+    each = np.arange(searchers * topics)
+    hold = 0
+    for number in range(studies):
+        rng = np.random.default_rng((13, number))
+        values = rng.normal(0, spread, searchers)[searcher] + rng.normal(0, spread, topics)[topic]
+        values += rng.normal(0, 1, len(values))
+        units = (each, each) if student else (topic, searcher)
+        low, high = crossed.mean_interval(values, *units, 0.95)
+        hold += low <= 0 <= high
+    return hold / studies
+
+
+def print_mean_coverage(say: Callable[[str], None], studies: int) -> None:
+    """How often intervals of means have the true mean, where searchers and topics differ more and more."""
+    say(
+        f"\n{studies:,} systems: 95% intervals of the mean, and Student's, that hold the true one\n"
+    )
+    say(
+        "| searchers x topics | searchers and topics differ by | V1 + V2 | sessions as independent |"
+    )
+    say("| --- | --- | --- | --- |")
+    for searchers, topics in ((8, 6), (24, 4), (10, 10)):
+        for spread in (0.0, 0.3, 0.5, 1.0):
+            rates = [
+                mean_coverage(searchers, topics, spread, studies, student)
+                for student in (False, True)
+            ]
+            errors = [(rate * (1 - rate) / studies) ** 0.5 for rate in rates]
+            shown = (_figure(Rate(*each)) for each in zip(rates, errors, strict=True))
+            say(f"| {searchers} x {topics} | {spread:g} | {' | '.join(shown)} |")
+
+
 def _figure(rate: Rate) -> str:
     return f"{100 * rate.value:.1f} ± {100 * rate.error:.1f} %"

@@ -18,7 +18,7 @@ from metrics.engine.sessions.blocks import Session
 from metrics.engine.sessions.designs import Factors, crossing_of, crossings_of
 from metrics.engine.significance import crossed
 from tests.engine.calibration import ALPHA, rate_of
-from tests.engine.crossed import SEARCHERS, TOPICS, found_differences, study
+from tests.engine.crossed import SEARCHERS, TOPICS, found_differences, mean_coverage, study
 
 # The simulated times of eight subjects for four words after a short and four other words after a long interval of
 # Raaijmakers, Schrijnemakers and Gremmen, Journal of Memory and Language 41, 1999: every number as in the data set
@@ -322,3 +322,45 @@ def test_min_f_keeps_its_level_where_the_paired_test_does_not() -> None:
     )
     assert plain.value > ALPHA + 3 * plain.error
     assert whole.value < ALPHA + 3 * whole.error
+
+
+def test_the_interval_of_a_mean_is_that_of_a_difference_from_nothing() -> None:
+    """A second system of zeros, with searchers and topics of its own, adds no spread."""
+    rng = np.random.default_rng(3)
+    searcher, topic = rng.integers(5, size=30), rng.integers(7, size=30)
+    values = rng.normal(0, 1, 5)[searcher] + rng.normal(0, 1, 7)[topic] + rng.normal(4, 1, 30)
+    zeros = np.zeros(9, np.int64)
+    oracle = crossed.contrast(
+        np.concatenate([values, zeros]),
+        np.repeat([0, 1], [30, 9]),
+        np.concatenate([topic, 7 + np.arange(9) // 3]),
+        np.concatenate([searcher, 5 + np.arange(9) % 3]),
+        0.9,
+    )
+    ends = crossed.mean_interval(values, topic, searcher, 0.9)
+    assert ends == pytest.approx((oracle.low, oracle.high))
+    # Sessions without a value take no part, and those of unknown searchers are of one each.
+    more = np.append(values, np.nan), np.append(topic, 0), np.append(searcher, 0)
+    assert crossed.mean_interval(*more, 0.9) == ends
+    unknown = crossed.mean_interval(values, np.arange(30), np.full(30, -1), 0.9)
+    student = stats.t.interval(0.9, 29, values.mean(), stats.sem(values))
+    assert unknown == pytest.approx(student)
+
+
+def test_what_all_sessions_share_takes_no_part_in_the_interval_of_a_mean() -> None:
+    values = np.random.default_rng(4).normal(0, 1, 12)
+    searcher, same = np.arange(12) // 3, np.zeros(12, np.int64)
+    means = values.reshape(4, 3).mean(axis=1)
+    ends = stats.t.interval(0.95, 3, values.mean(), stats.sem(means))
+    assert crossed.mean_interval(values, same, searcher, 0.95) == pytest.approx(ends)
+    assert np.isnan(crossed.mean_interval(values[:1], same[:1], same[:1], 0.95)).all()
+    assert crossed.mean_interval(same + 0.5, same, searcher, 0.95) == (0.5, 0.5)
+
+
+@pytest.mark.parametrize(("searchers", "topics"), [(8, 6), (24, 4), (10, 10)])
+def test_the_interval_of_a_mean_holds(searchers: int, topics: int) -> None:
+    """Searchers and topics differ as much as sessions: Student's interval holds 59, 44 and 53 per cent. The bounds leave
+    out 1 in 10,000 on either side of 93 and 97 per cent; in 2,000 studies it is 96.2, 93.2 and 95.7."""
+    studies = 400
+    hold = round(mean_coverage(searchers, topics, 1.0, studies) * studies)
+    assert stats.binom.ppf(0.0001, studies, 0.93) <= hold <= stats.binom.ppf(0.9999, studies, 0.97)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from rest_framework.test import APIClient
 from scipy import stats
@@ -36,6 +37,16 @@ UNPAIRED = [(f"t{t % 8}", f"u{t}", "AAABBCCC"[t % 8]) for t in range(25)]
 
 def samples_of(answer: dict[str, Any]) -> dict[str, Any]:
     return {name: part.to_numpy() for name, part in frame(answer).groupby("system").value}
+
+
+def ends_of(table: pd.DataFrame) -> tuple[float, float]:
+    """The interval of a system's mean, where all searchers have as many sessions, and all topics."""
+    parts = [table.groupby(unit).value.mean() for unit in ("searcher", "topic_id")]
+    spreads = [(stats.sem(means) ** 2, len(means) - 1) for means in parts]
+    both = sum(spread for spread, _ in spreads)
+    freedom = both**2 / sum(spread**2 / n for spread, n in spreads)
+    low, high = stats.t.interval(0.95, freedom, table.value.mean(), both**0.5)
+    return low, high
 
 
 def test_unpaired_systems_are_compared_by_the_u_test(compare: Compare) -> None:
@@ -88,9 +99,16 @@ def test_paired_systems_have_the_effect_sizes_of_runs(compare: Compare) -> None:
     )
     assert pair["cliff_delta"] is None
     for system in answer["systems"]:
-        values = samples_of(answer)[system["system"]]
-        ends = stats.t.interval(0.95, len(values) - 1, values.mean(), stats.sem(values))
+        ends = ends_of(frame(answer).query("system == @system['system']"))
         assert (system["low"], system["high"]) == pytest.approx(ends)
+
+
+def test_a_board_of_a_single_topic_says_so(compare: Compare, api: APIClient) -> None:
+    compare([("t0", f"u{n // 2}", "AB"[n % 2]) for n in range(12)])
+    answer = api.get(BOARD, {"measures": MEASURE, "statistics": "intervals"}).json()
+    assert [caution["code"] for caution in answer["statistics"]["cautions"]] == [
+        "single_topic_or_searcher"
+    ]
 
 
 def test_a_board_has_intervals_tiers_and_a_baseline(compare: Compare, api: APIClient) -> None:
@@ -107,12 +125,10 @@ def test_a_board_has_intervals_tiers_and_a_baseline(compare: Compare, api: APICl
     assert {caution["code"] for caution in told["cautions"]} >= {
         "few_cells",
         "dependent_cells",
-        "dependent_sessions",
     }
     systems = {system["name"]: system for system in compared["systems"]}
     for row in found["results"]:
-        values = samples_of(answer)[row["system"]]
-        ends = stats.t.interval(0.95, len(values) - 1, values.mean(), stats.sem(values))
+        ends = ends_of(frame(answer).query("system == @row['system']"))
         assert (row["values"][MEASURE]["low"], row["values"][MEASURE]["high"]) == pytest.approx(
             ends
         )

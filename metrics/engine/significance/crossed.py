@@ -167,6 +167,48 @@ def contrast(
     return Model.of(system, topic, searcher).compare(values, confidence)
 
 
+def mean_interval(
+    values: Floats, topic: Ints, searcher: Ints, confidence: float
+) -> tuple[float, float]:
+    """Return the interval of the mean of one system's sessions, for other searchers and other topics.
+
+    Formula: mean +- t sqrt(V1 + V2), V1 of the means of searchers and V2 of those of topics, with the degrees of freedom
+    of min F'. A factor takes part if its levels recur, unless all sessions have the same one; without such a factor it
+    is Student's interval of the sessions
+    Source: as `analyse`, of the mean of all sessions in place of a difference
+    Shapes: one entry per session in each; NaN where there is no value, and -1 where topic or searcher are unknown, each
+    of which is one of its own. Both ends are NaN with fewer than two values.
+    """
+    defined = ~np.isnan(values)
+    sessions = int(defined.sum())
+    if sessions < 2:
+        return float("nan"), float("nan")
+    mean, (centred, scale) = float(values[defined].mean()), scaled(values[defined])
+
+    each = np.arange(sessions)
+    factors = []
+    for factor in (searcher[defined], topic[defined]):
+        _, unit = np.unique(np.where(factor < 0, -1 - each, factor), return_inverse=True)
+        if 0 < unit.max() < sessions - 1:
+            factors.append(unit)
+
+    variances = []
+    for unit in factors or [each]:
+        # Trace and squares of the products of the units' sums, less what the mean takes from them.
+        sizes = np.bincount(unit).astype(np.float64)
+        share = np.square(sizes).sum() / sessions
+        trace = sessions - share
+        squares = share * sessions - 2 * (sizes**3).sum() / sessions + share**2
+        variance = float(np.square(np.bincount(unit, centred)).sum() / trace / sessions)
+        variances.append((variance, trace**2 / squares))
+    both = sum(variance for variance, _ in variances)
+    if both <= ROUNDING**2:
+        return mean, mean
+    freedom = both**2 / sum(variance**2 / n for variance, n in variances)
+    margin = float(special.stdtrit(freedom, (1 + confidence) / 2)) * both**0.5 * scale
+    return mean - margin, mean + margin
+
+
 def _strata(
     directions: Matrix, unit: Ints, stratum: Ints, whole: Span, name: str
 ) -> list[_Stratum]:

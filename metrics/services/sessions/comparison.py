@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from metrics.engine.errors import StatisticsError
-from metrics.engine.intervals import row_intervals
 from metrics.engine.numerics import special
 from metrics.engine.ranking import Floats, Ints
 from metrics.engine.sessions.cautions import dependent_cells, left_out, of_sessions
@@ -30,6 +29,7 @@ from metrics.engine.significance import (
     latin_square,
 )
 from metrics.engine.significance.cautions import untested
+from metrics.engine.significance.crossed import mean_interval
 from metrics.engine.significance.effect_sizes import (
     EffectSizes,
     Estimate,
@@ -288,14 +288,17 @@ def _cells(sample: Sample, design: Design) -> tuple[int, Ints, Ints]:
 
 
 def _systems(sample: Sample, confidence: float) -> list[Compared]:
-    counts = np.bincount(sample.factors.system, minlength=len(sample.names)).tolist()
     systems = []
-    for name, count, values in zip(
-        sample.names, counts, samples(sample.values, sample.factors), strict=True
-    ):
-        mean = float(np.mean(values)) if len(values) else None
-        low, high = (float(end[0]) for end in row_intervals(values[None, :], confidence))
-        systems.append(Compared(name, *sample.entrants[name], count, len(values), mean, low, high))
+    for place, name in enumerate(sample.names):
+        sessions = np.flatnonzero(sample.factors.system == place)
+        values = sample.values[sessions]
+        defined = values[~np.isnan(values)]
+        mean = float(defined.mean()) if len(defined) else None
+        topic, searcher = sample.factors.topic[sessions], sample.factors.searcher[sessions]
+        ends = mean_interval(values, topic, searcher, confidence)
+        systems.append(
+            Compared(name, *sample.entrants[name], len(sessions), len(defined), mean, *ends)
+        )
     return systems
 
 

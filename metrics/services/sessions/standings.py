@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from metrics.engine.cautions import Caution
 from metrics.engine.errors import StatisticsError
 from metrics.engine.grammar import Measure
-from metrics.engine.intervals import row_intervals
-from metrics.engine.sessions.designs import Design
+from metrics.engine.sessions.designs import Design, Factors
+from metrics.engine.significance.crossed import mean_interval
 from metrics.engine.significance.families import USUAL_RULE, Rule, check_known
 from metrics.engine.significance.pairs import DEFAULTS, Options
 from metrics.engine.significance.tiers import letters_of
@@ -158,28 +160,33 @@ def _compared(
 
 
 def _add_intervals(found: SessionStandings, board: SessionBoard, confidence: float) -> None:
-    """Add Student's interval of every mean on the page, from the sessions with a value; stale rows have none."""
+    """Add the interval of every mean on the page, from the sessions with a value; stale rows have none."""
     measures = list(dict.fromkeys([*board.query.measures, board.query.sort]))
     evaluations = list(
         {row.evaluation.pk: row.evaluation for row in board.rows if not row.stale}.values()
     )
     queries = sum(evaluation.session_set.queries for evaluation in evaluations)
     begin_sessions(work_of(queries, measures), "statistics", read=queries)
-    dependent = False
+    single = False
     for evaluation, judged in load_sets(evaluations):
+        factors = Factors.of(judged.sessions)
+        systems = [np.flatnonzero(judged.system == place) for place in range(len(judged.systems))]
         for name, values in values_of(judged, measures).items():
-            for system, part in zip(judged.systems, judged.by_system(values), strict=True):
-                low, high = row_intervals(part[None, :], confidence)
-                found.intervals[evaluation.pk, system.decode(), name] = (
-                    float(low[0]),
-                    float(high[0]),
+            for system, sessions in zip(judged.systems, systems, strict=True):
+                found.intervals[evaluation.pk, system.decode(), name] = mean_interval(
+                    values[sessions],
+                    factors.topic[sessions],
+                    factors.searcher[sessions],
+                    confidence,
                 )
-        topics = [(one.system, one.topic_id) for one in judged.sessions]
-        searchers = [(one.system, one.searcher) for one in judged.sessions if one.searcher]
-        dependent |= len(set(topics)) < len(topics) or len(set(searchers)) < len(searchers)
-    if dependent:
-        message = (
-            "intervals treat sessions as independent, but some systems have several sessions of one topic or searcher: "
-            "the intervals can be too narrow"
+        single |= any(
+            len(sessions) > 1 and factor[sessions[0]] >= 0 and np.ptp(factor[sessions]) == 0
+            for sessions in systems
+            for factor in (factors.topic, factors.searcher)
         )
-        found.cautions.append(Caution("dependent_sessions", message))
+    if single:
+        message = (
+            "some systems have sessions of a single topic or searcher: the intervals of their means say nothing about "
+            "others"
+        )
+        found.cautions.append(Caution("single_topic_or_searcher", message))
