@@ -238,6 +238,8 @@ def test_charts_say_how_many_runs_they_are_of(anonymous: APIClient, study: Colle
     assert "2 of 2 parameters, 24 runs on 50 topics" in figure.caption
     assert "board, qrels v1, 24 of 26 runs, " in figure.full_caption
     assert [row[0] for row in figure.rows] == ["bm25.k1", "bm25.b"]
+    # A share of 2,000 permutations is never 0.
+    assert figure.rows[0][-1] == "0.0005"
     frontier = COLLECTION_CHARTS["frontier"](study, {"x": "ms"}, AnonymousUser())
     assert "25 of 26 runs on 50 topics" in frontier.full_caption
     for one in (figure, frontier):

@@ -10,7 +10,7 @@ from metrics.charts.vega import alt
 from metrics.engine.errors import StatisticsError
 from metrics.engine.explanation.explaining import ALPHA
 from metrics.services.boards.importance import Importance
-from metrics.tables import with_minus
+from metrics.tables import probability, with_minus
 
 MOST_PARAMETERS = 20
 # What a row and everything around the rows takes, in pixels, and the size of its letters.
@@ -41,7 +41,8 @@ def importance_figure(importance: Importance) -> Figure:
     texts = [
         [
             row["parameter"],
-            *(with_minus(f"{row[key]:.3f}") for key in ("effect", "low", "high", "p")),
+            *(with_minus(f"{row[key]:.3f}") for key in ("effect", "low", "high")),
+            probability(row["p"]),
         ]
         for row in rows
     ]
@@ -70,7 +71,8 @@ def _draw(rows: list[dict[str, Any]], title: str, subtitle: str, look: Look) -> 
     x = alt.X("low:Q", title="epsilon squared", scale=scale, axis=alt.Axis(tickCount=5))
     told = [
         "parameter:N",
-        *(alt.Tooltip(f"{key}:Q", format=".3f") for key in ("effect", "low", "high", "p")),
+        *(alt.Tooltip(f"{key}:Q", format=".3f") for key in ("effect", "low", "high")),
+        alt.Tooltip("p:Q", format=".4f"),
     ]
     base = marks(points)
     fill = alt.condition("datum.certain", alt.value(palette.run), alt.value("transparent"))
