@@ -205,7 +205,6 @@ class QuestionLine:
     statistic: str
     p_value: str
     p_adjusted: str
-    interval: str
     significant: bool
     said: str
 
@@ -220,7 +219,6 @@ def question_lines(pair: ShownPair) -> list[QuestionLine]:
             NOTHING if math.isnan(verdict.statistic) else statistic(verdict.statistic),
             probability(verdict.p_value) + (" (exact)" if verdict.exact else ""),
             probability(verdict.p_adjusted),
-            ends(verdict),
             verdict.significant,
             verdict_text(verdict.significant, verdict.withheld),
         )
