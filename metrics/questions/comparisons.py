@@ -35,7 +35,7 @@ from metrics.services.comparisons.design import DesignQuery
 from metrics.services.comparisons.orders import OrdersQuery
 from metrics.services.comparisons.shown_pairs import PAIR_ORDERS, PairSelection
 from metrics.services.values.difference import DifferenceQuery
-from metrics.services.values.selection import tested_measures
+from metrics.services.values.selection import effectiveness_measures, tested_measures
 from runs.api.parameters import MAX_OFFSET, integer_in
 from runs.errors import InvalidInput, StoredValueCorrupt
 from runs.models import Collection
@@ -143,7 +143,7 @@ def design_query(parameters: Mapping[str, str], collection: Collection) -> Desig
     differences = several_in(parameters, "differences", lambda text: _positive("differences", text))
     return DesignQuery(
         measures=measures_in(
-            parameters, "measures", tested_measures(collection), collection.documents
+            parameters, "measures", effectiveness_measures(collection), collection.documents
         ),
         runs=run_ids_in(parameters),
         test=parameters.get("test") or "paired_t",

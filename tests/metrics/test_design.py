@@ -12,6 +12,8 @@ from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 from scipy import stats
 
+from metrics.charts.comparisons.charts import COMPARED_CHARTS
+from metrics.charts.look import Look
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.pairs import Matrix, Options, all_pairs
 from metrics.services.comparisons import design
@@ -297,3 +299,16 @@ def test_a_power_that_cannot_be_computed_is_null(
     answer = anonymous.get(DESIGN, {"differences": "0.002"})
     assert answer.status_code == 200
     assert answer.json()["measures"][0]["topic_set_size"]["detections"][0]["power_anova"] is None
+
+
+def test_more_measures_than_colours_have_dashes_and_judged_is_left_out(alice: User) -> None:
+    """The dashes begin where the colours begin again."""
+    names = [f"P@{cutoff}" for cutoff in range(1, 11)]
+    columns = dict.fromkeys([*names, "Judged@10"], simulated(3, 20))
+    collection = make_board(alice.personal_team, columns)
+    figure = COMPARED_CHARTS["power"](collection, {})
+    curves = figure.draw(Look()).to_dict()["layer"][1]["encoding"]
+    assert curves["color"]["scale"]["domain"] == names
+    colours, dashes = (curves[channel]["scale"]["range"] for channel in ("color", "strokeDash"))
+    looks = [(colour, *dash) for colour, dash in zip(colours, dashes, strict=True)]
+    assert len(set(looks)) == len(names) > len(set(colours))

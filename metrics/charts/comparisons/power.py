@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from metrics.charts.figure import Figure
-from metrics.charts.look import Look, dressed, marks, named_colours, with_legend
+from metrics.charts.look import Look, dressed, marks, named_colours, named_dashes, with_legend
 from metrics.charts.vega import alt
 from metrics.exports.comparisons.words import TEST_NAMES
 from metrics.services.comparisons.design import Design
@@ -60,6 +60,9 @@ def _draw(design: Design, pairs: int, look: Look) -> Any:
     colours = named_colours(
         names, [palette[place % len(palette)] for place in range(len(names))], look
     )
+    # The colours come again with dashes, then with dots.
+    size = len(palette)
+    dashes = named_dashes(names, names[size : 2 * size], look, dotted=names[2 * size :])
     x = alt.X(
         "pair:Q", title="pairs of runs, by descending p", axis=alt.Axis(format="d", tickMinStep=1)
     )
@@ -71,7 +74,11 @@ def _draw(design: Design, pairs: int, look: Look) -> Any:
     layers = [
         level.encode(y="p:Q"),
         curves.encode(
-            x=x, y=y, color=colours, tooltip=["line:N", "pair:Q", alt.Tooltip("p:Q", format=".4f")]
+            x=x,
+            y=y,
+            color=colours,
+            strokeDash=dashes,
+            tooltip=["line:N", "pair:Q", alt.Tooltip("p:Q", format=".4f")],
         ),
     ]
     subtitle = f"pairs below the dashed line have p under {design.query.alpha:g}"

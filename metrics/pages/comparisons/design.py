@@ -14,7 +14,7 @@ from metrics.questions.comparisons import design_query
 from metrics.questions.declared import DESIGN, names_of
 from metrics.questions.unchanged import of_visible_collection, same_for_all, unchanged_page
 from metrics.services.comparisons.design import Detection, MeasureDesign, Smallness, read_design
-from metrics.services.values.selection import tested_measures
+from metrics.services.values.selection import effectiveness_measures
 from metrics.tables import NOTHING
 from runs.api.access import check_scores, visible_collection
 from runs.models import Collection
@@ -31,7 +31,7 @@ def design_page(request: HttpRequest, slug: str) -> HttpResponse:
     context: dict[str, Any] = {
         "collection": collection,
         "query": query,
-        "measures": query.get("measures") or ", ".join(tested_measures(collection)),
+        "measures": query.get("measures") or ", ".join(effectiveness_measures(collection)),
         "differences": query.get("differences") or "0.05, 0.1",
     }
     status = fill(context, "answer", _answer, request, collection, query)

@@ -71,6 +71,13 @@ def tested_measures(collection: Collection) -> list[str]:
     return tested or list(collection.measures)
 
 
+def effectiveness_measures(collection: Collection) -> list[str]:
+    """Return the tested measures but for Judged, which says how much is judged and not how good a run is."""
+    tested = tested_measures(collection)
+    names = [name for name in tested if parse_measure(name).definition.name != "Judged"]
+    return names or tested
+
+
 def too_many_runs(most: int) -> StatisticsError:
     return StatisticsError(
         f"at most {most:,} runs at once: name some with runs=", code="too_many_runs", pointer="runs"
