@@ -33,8 +33,12 @@ def test_a_chart_of_a_selection_says_what_was_chosen(send: Send) -> None:
     one = SESSION_CHARTS["session"](AskedOfSet(evaluation, {"session": "s2", "measure": "sDCG"}))
     whose = " ".join(one.draw(Look()).to_dict()["title"]["subtitle"])
     assert whose.startswith(
-        "topic 1, searcher u1, system B; sDCG(b=2,bq=4)@10: cumulated discounted gain"
+        "topic 1, searcher u1, system B; sDCG(b=2,bq=4)@10: discounted cumulated gain"
     )
+    # nsDCG is the measure of the table; the curve is not normalised.
+    line = SESSION_CHARTS["session"](AskedOfSet(evaluation, {"session": "s2"})).draw(Look())
+    titles = [layer["encoding"].get("y", {}).get("title") for layer in line.to_dict()["layer"]]
+    assert "discounted cumulated gain" in titles
 
 
 def test_a_system_has_one_colour_whatever_is_chosen(send: Send) -> None:

@@ -184,7 +184,8 @@ def _draw_session(shown: ShownSession, length: int, measure: Measure, look: Look
         .mark_line(point=length == 1)
         .encode(
             x=across,
-            y=upward(drawn, measure.definition.name),
+            # Not normalised, whatever the measure is.
+            y=upward(drawn, "discounted cumulated gain"),
             color=named_colours(names, [palette.run, palette.ideal], look),
             strokeDash=named_dashes(names, ["ideal"], look),
         )
@@ -200,7 +201,7 @@ def _draw_session(shown: ShownSession, length: int, measure: Measure, look: Look
         ("system", session.system),
     )
     whose = ", ".join(f"{what} {name.decode()}" for what, name in named if name)
-    subtitle = f"{whose}; {measure.name}: cumulated discounted gain over {setting.depth:,} positions of each query"
+    subtitle = f"{whose}; {measure.name}: discounted cumulated gain over {setting.depth:,} positions of each query"
     return dressed(layers, look, f"Session {session.session_id.decode()}", subtitle)
 
 
