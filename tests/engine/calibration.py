@@ -96,6 +96,26 @@ def omnibus_rate(name: str, collections: int) -> Rate:
     return rate_of(np.array(found))
 
 
+def uneven_null(rng: np.random.Generator, runs: int, topics: int) -> Matrix:
+    """Runs of one mean, their deviations from 0.2 to 2."""
+    spread = np.geomspace(0.2, 2, runs)[:, None]
+    return rng.normal(0, 1, (runs, topics)) * spread + rng.normal(0, 1, topics)
+
+
+def epsilon_rates(
+    runs: int, topics: int, collections: int, draw: Callable[..., Matrix]
+) -> list[Rate]:
+    """How often the analysis of variance of equal runs rejects: with Greenhouse and Geisser's epsilon, with Huynh and
+    Feldt's, and without one."""
+    rows = []
+    for number in range(collections):
+        analysis = OMNIBUS["anova"](draw(np.random.default_rng((21, number)), runs, topics))
+        sphericity = analysis.sphericity
+        assert sphericity
+        rows.append([analysis.p_value, sphericity.p_huynh_feldt, sphericity.p_uncorrected])
+    return [rate_of(column[:, None] < ALPHA) for column in np.array(rows).T]
+
+
 def effect_coverage(collections: int) -> dict[str, Rate]:
     """How often the intervals of effect sizes hold the true one."""
     truth = {
@@ -133,6 +153,14 @@ def print_table(say: Statement, collections: int, resamples: int) -> None:
         say(f"| `{name}` | {' | '.join(_figure(rate) for rate in figures)} |")
     for name in OMNIBUS:
         say(f"| `{name}` | | {_figure(omnibus_rate(name, collections))} | |")
+    say(
+        "\n| equal runs, runs x topics | Greenhouse and Geisser | Huynh and Feldt | without epsilon |"
+    )
+    say("| --- | --- | --- | --- |")
+    for name, draw in (("of one spread", paired_null), ("of different spread", uneven_null)):
+        for runs, topics in ((5, 10), (20, 10), (20, 25), (20, 50)):
+            rates = epsilon_rates(runs, topics, min(collections, 2_000), draw)
+            say(f"| {name}, {runs} x {topics} | {' | '.join(_figure(rate) for rate in rates)} |")
     say("\n| correction of `paired_t` | any pair |\n| --- | --- |")
     results = simulate("paired_t", collections, resamples)
     for name in CORRECTIONS:
