@@ -40,9 +40,7 @@ def check_moments(values: Matrix) -> None:
     high, low = differences.max(axis=1), differences.min(axis=1)
     found = moments_of(values, first, second)
     noise = 4 * np.finfo(np.float64).eps
-    np.testing.assert_array_equal(
-        found.mean, np.where(np.maximum(high, -low) <= noise, 0, mean) * scale
-    )
+    np.testing.assert_array_equal(found.mean, np.where(np.abs(mean) <= 1e-12, 0, mean) * scale)
     np.testing.assert_array_equal(found.error, np.where(high - low <= noise, 0, error) * scale)
     spread = centred.std(axis=1)
     known = spread > 1e-12

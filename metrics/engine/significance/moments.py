@@ -31,8 +31,8 @@ _CLEAR = 256 * _EPSILON
 
 @dataclass(frozen=True)
 class Moments:
-    """One entry per pair: the mean of its differences, its standard error (0 where the differences agree but for
-    rounding), and Fisher's skewness (0 without spread)."""
+    """One entry per pair: the mean of its differences (0 where it is only rounding), its standard error (0 where the
+    differences agree but for rounding), and Fisher's skewness (0 without spread)."""
 
     mean: Floats
     error: Floats
@@ -52,13 +52,14 @@ def moments_of(values: Matrix, first: Ints, second: Ints) -> Moments:
     doubtful = np.flatnonzero(squares <= topics * _CLEAR**2)
     if len(doubtful):
         differences = (values[first[doubtful]] - values[second[doubtful]]) / scale[doubtful, None]
-        high, low = differences.max(axis=1), differences.min(axis=1)
-        mean[doubtful] = np.where(np.maximum(high, -low) <= _NOISE, 0.0, mean[doubtful])
-        error[doubtful] = np.where(high - low <= _NOISE, 0.0, error[doubtful])
+        spread = differences.max(axis=1) - differences.min(axis=1)
+        error[doubtful] = np.where(spread <= _NOISE, 0.0, error[doubtful])
+    # Sums of the same values in another order: nobody is ahead by their last bits.
+    mean[np.abs(mean) <= ROUNDING] = 0.0
     second_moment, third = squares / topics, cubes / topics
-    spread = second_moment > _EPSILON**2
+    varies = second_moment > _EPSILON**2
     skewness = np.divide(
-        third, second_moment * np.sqrt(second_moment), out=np.zeros_like(third), where=spread
+        third, second_moment * np.sqrt(second_moment), out=np.zeros_like(third), where=varies
     )
     return Moments(mean * scale, error * scale, skewness)
 

@@ -74,8 +74,8 @@ def margin_of(
 
 
 def mean_and_error(values: Matrix, first: Ints, second: Ints) -> tuple[Floats, Floats]:
-    """Return the mean difference of each pair and its standard error, 0 where the differences agree but for
-    rounding."""
+    """Return the mean difference of each pair, 0 where it is only rounding, and its standard error, 0 where the
+    differences agree but for rounding."""
     found = moments_of(values, first, second)
     return found.mean, found.error
 
