@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from metrics.engine.grammar import Measure
 from metrics.engine.measures.definition import Aggregate
 from metrics.services.boards.leaderboard import Row
@@ -95,6 +97,16 @@ def figure(measure: Measure, value: float | None) -> str:
     if value is None or math.isnan(value):
         return NOTHING
     return f"{value:,.0f}" if measure.definition.aggregate is Aggregate.SUM else f"{value:.4f}"
+
+
+def amount(measure: Measure, difference: float) -> str:
+    """A difference without its sign, to two digits where `figure` would round it to zero."""
+    text = figure(measure, abs(difference))
+    if difference == 0 or text.strip("0."):
+        return text
+    return np.format_float_positional(
+        abs(difference), precision=2, unique=False, fractional=False, trim="-"
+    )
 
 
 def mean_cell(measure: Measure, mean: Mean, judged: int, best: Mean | None = None) -> Cell:

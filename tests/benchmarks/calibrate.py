@@ -18,6 +18,7 @@ import numpy as np
 
 from tests.engine.calibration import print_table
 from tests.engine.crossed import print_crossed, print_mean_coverage
+from tests.engine.detectable import print_detectable
 from tests.engine.margins import print_margins
 from tests.engine.order_intervals import print_order_intervals
 from tests.engine.real_runs import print_real_baselines, print_real_intervals, print_real_tests
@@ -48,3 +49,4 @@ if __name__ == "__main__":
         print_real_baselines(print, tracks, real_collections, resamples)
         print_real_intervals(print, tracks, real_collections)
         print_order_intervals(print, tracks, min(collections, 200))
+        print_detectable(print, tracks, real_collections)

@@ -58,8 +58,30 @@ def test_topics_that_favour_the_winner_are_left_out_until_p_is_no_longer_small(
     )
 
 
-def test_what_every_topic_says_is_lost_with_too_few_of_them_only() -> None:
+@given(
+    arrays.arrays(np.int64, st.tuples(st.just(2), st.integers(5, 12)), elements=st.integers(0, 8))
+)
+def test_significance_is_lost_where_the_topics_that_remain_do_not_show_it(
+    eighths: np.ndarray,
+) -> None:
+    differences = eighths[0] - eighths[1]
+    if len(set(differences.tolist())) == 1:
+        return
+    p_value = float(stats.ttest_rel(*eighths).pvalue)
+    for_winner = sorted((differences * np.sign(differences.sum())).tolist(), reverse=True)
+    expected = -1
+    for many in range(len(for_winner) - 4 if p_value < 0.05 else 0):
+        remaining = for_winner[many:]
+        varies = len(set(remaining)) > 1
+        if sum(remaining) <= 0 or (varies and stats.ttest_1samp(remaining, 0).pvalue >= 0.05):
+            expected = many
+            break
+    found = fragility(eighths / 8, ONE, OTHER, np.array([p_value]), 0.05)
+    assert found.significance[0] == expected
+
+
+def test_what_every_topic_shows_no_number_of_them_carries() -> None:
     values = np.array([np.linspace(0.5, 0.6, 20), np.linspace(0.1, 0.15, 20)])
     p_value = np.array([stats.ttest_rel(*values).pvalue])
     found = fragility(values, ONE, OTHER, p_value, 0.05)
-    assert (found.sign[0], found.significance[0]) == (-1, 16)
+    assert (found.sign[0], found.significance[0]) == (-1, -1)

@@ -78,7 +78,8 @@ class Fragility(TypedDict):
     significance: Annotated[
         int | None,
         "topics whose removal, those that favour the leading run most first, ends the significance by the first test; "
-        "other topics may need fewer. null where it is not significant, or of ranks",
+        "other topics may need fewer. null where it is not significant or of ranks, and where it still is with 5 topics "
+        "left",
     ]
     topics: Annotated[list[str], "the topics of significance, else of sign: the first 10"]
 
@@ -100,7 +101,8 @@ class Pair(SplitPair):
     ]
     detectable: Annotated[
         float,
-        "true difference of which the paired interval leaves out 0 in 8 of 10 samples of so many topics",
+        "true difference of which the paired interval leaves out 0 in 8 of 10 samples of so many topics; in 7 to 8 of "
+        "fewer than 25 topics",
     ]
     fragility: Fragility
     equivalence: Annotated[Equivalence | None, "by tost; null if not requested"]

@@ -32,7 +32,8 @@ def importance_figure(importance: Importance) -> Figure:
         }
         for one in importance.associated[:MOST_PARAMETERS]
     ]
-    shown = f"{len(rows)} of {len(importance.associated)} parameters"
+    total = len(importance.associated)
+    shown = f"{len(rows)} of {total} parameter{'s' * (total != 1)}"
     caption = (
         f"Share of the variance of mean {measure} that goes with each parameter (epsilon squared): {shown}, {runs} "
         f"runs on {importance.topics} topics, 95% intervals over the topics. "

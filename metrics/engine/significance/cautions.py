@@ -16,7 +16,9 @@ _SURE = 0.01
 _SMALL = 0.001
 
 # What few topics mean for a test, and why another has no p.
-FEW_FOR_SPREAD = "the variance estimate is poor, and only large differences are found"
+FEW_FOR_SPREAD = (
+    "where values are skewed, intervals are too short and verdicts less certain than their level"
+)
 FEW_FOR_RANKS = "the distribution of rank sums is only a rough approximation"
 CONSTANT = "the difference is the same on every topic"
 

@@ -9,6 +9,7 @@ import numpy as np
 from metrics.engine.numerics import cubic_spline, special
 from metrics.engine.ranking import Floats, Ints
 from metrics.engine.significance.anova import two_way
+from metrics.engine.significance.cautions import FEW_TOPICS
 from metrics.engine.significance.paired_t import mean_and_error
 from metrics.engine.significance.pairs import (
     DEFAULTS,
@@ -109,11 +110,20 @@ def detectable_difference(error: Floats, freedom: int | Floats, confidence: floa
 
     Formula: (t(1 - alpha) + t(.8)) sd(d) / sqrt(n), alpha = (1 - confidence) / 2, Student's t with n - 1 degrees of
     freedom; to leave out a margin m instead of it, n (detectable / m)^2 topics are needed
+    Note: sd(d) is an estimate: with fewer than 25 topics the difference is found in 7 to 8 samples of 10.
     Source: Julious, Sample Sizes for Clinical Trials, 2010, chapter 6 (non-inferiority)
     """
     both = special.stdtrit(freedom, (1 + confidence) / 2) + special.stdtrit(freedom, POWER)
     found: Floats = both * error
     return found
+
+
+def power_in_words(topics: int) -> str:
+    """Return in how many samples of so many topics the `detectable_difference` is found.
+
+    With few topics its standard deviation is a poor estimate: of pairs of TREC runs, 69 % with 6 topics, 76 % with 20.
+    """
+    return "8 of 10" if topics >= FEW_TOPICS else "7 to 8 of 10"
 
 
 def detectable_by_half(values: Matrix, first: Ints, second: Ints, confidence: float) -> float:

@@ -17,8 +17,8 @@ class Fragility:
     """One entry per pair: how many topics to leave out until the winner's lead, or its significance, is gone.
 
     `sign` is 0 where there is no lead, and -1 where every topic favours the winner. `significance` is -1 where the pair
-    is not significant at first. `order` has all topics by how much they favour the winner, most first; shape (pairs,
-    topics).
+    is not significant at first, and where it still is with five topics left. `order` has all topics by how much they
+    favour the winner, most first; shape (pairs, topics).
     """
 
     sign: Ints
@@ -33,9 +33,9 @@ def fragility(
 
     Formula: with d in descending order, the winner's as positive: the smallest k with mean(d[k:]) <= 0, which is the
     smallest number of any topics; and the smallest k at which p of the t test of d[k:], times p adjusted / p of all
-    topics, is alpha or more, or fewer than 5 topics remain
+    topics, is alpha or more, as long as 5 topics remain
     Note: With other topics than these, fewer could be enough for the second. The factor by which the family corrects p
-    is that of all topics.
+    is that of all topics. Differences that are all the same count as significant.
     Source: the fragility index of Walsh et al., Journal of Clinical Epidemiology 67(6), 2014, with topics for patients
     """
     differences = values[first] - values[second]
@@ -50,7 +50,6 @@ def fragility(
     gone = mean <= noise_of(values, first, second)[:, None]
     carried = np.where(gone.any(axis=1), gone.argmax(axis=1), -1)
     squares = np.cumsum(np.square(ordered[:, ::-1]), axis=1)[:, ::-1] - left * np.square(mean)
-    enough = left >= MIN_TOPICS
     with np.errstate(divide="ignore", invalid="ignore"):
         error = np.sqrt(np.maximum(squares, 0) / np.maximum(left - 1, 1) / left)
         p_value = 2 * special.stdtr(np.maximum(left - 1, 1), -np.abs(mean / error))
@@ -58,7 +57,8 @@ def fragility(
             p_value[:, :1] > 0, p_adjusted[:, None] / p_value[:, :1], 1.0
         )
     # Without spread there is no p: what remains says the same on every topic.
-    lost = (corrected >= alpha) | gone | ~enough
-    lost[:, 0] = ~(p_adjusted < alpha)
-    significance = np.where(lost[:, 0], -1, lost.argmax(axis=1))
+    lost = ((corrected >= alpha) | gone) & (left >= MIN_TOPICS)
+    lost[:, 0] = False
+    fragile = (p_adjusted < alpha) & lost.any(axis=1)
+    significance = np.where(fragile, lost.argmax(axis=1), -1)
     return Fragility(carried.astype(np.int64), significance.astype(np.int64), order)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from metrics.engine.grammar import Measure
+from metrics.engine.significance.effect_sizes import power_in_words
 from metrics.services.boards.standing_parts import Outlook, Received
-from metrics.tables import figure
+from metrics.tables import amount, figure
 
 
 def percent(share: float) -> str:
@@ -25,13 +26,14 @@ def outlook_sentence(found: Outlook, confidence: float, runs: int, measure: Meas
     )
 
 
-def missed_sentence(detectable: float, topics: int, measure: Measure) -> str:
+def missed_sentence(detectable: float, topics: int, measure: Measure, significant: int) -> str:
     """Return what the pairs that are not significant could have shown, so that nobody reads "no difference"."""
     if not detectable > 0:
         return ""
+    other = "other " if significant else ""
     return (
-        "Not significant does not mean equal: half of the other pairs, each tested alone, would show a true difference "
-        f"of {figure(measure, detectable)} in 8 of 10 samples of {topics:,} topics."
+        f"Not significant does not mean equal: half of the {other}pairs, each tested alone, would show a true "
+        f"difference of {amount(measure, detectable)} in {power_in_words(topics)} samples of {topics:,} topics."
     )
 
 
@@ -40,6 +42,6 @@ def received_sentence(found: Received) -> str:
     runs = f"{found.runs:,} run{'s' * (found.runs != 1)} of {found.teams:,} team{'s' * (found.teams != 1)}"
     withdrawn = f", {found.withdrawn:,} of them withdrawn" if found.withdrawn else ""
     return (
-        f"{runs} came since {found.since:%Y-%m-%d}{withdrawn}. All are tested anew with each new one, which "
-        "may follow what was shown before: p accounts for the pairs of today, not for the looks."
+        f"{runs} came since {found.since:%Y-%m-%d}{withdrawn}. Teams may have seen these scores: p values do "
+        "not correct for repeated submissions."
     )

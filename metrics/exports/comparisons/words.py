@@ -140,8 +140,9 @@ def equivalence_sentence(answer: Answer, compared: Compared) -> str:
         return ""
     there = visible_pairs(answer, compared)
     counted, pairs = int(np.count_nonzero(found.both.holds & there)), int(np.count_nonzero(there))
+    differ = "pair differs" if pairs == 1 else "pairs differs" if counted == 1 else "pairs differ"
     return (
-        f"{counted:,} of {pairs:,} pairs differ by less than {found.margin:g} {compared.measure.name} "
+        f"{counted:,} of {pairs:,} {differ} by less than {found.margin:g} {compared.measure.name} "
         f"({PRACTICAL_NAMES['tost']}, {corrected_over(found.correction, found.size)}, alpha = "
         f"{answer.query.rule.alpha:g})."
     )

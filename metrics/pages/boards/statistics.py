@@ -87,7 +87,7 @@ class BoardStatistics:
         """Return what the pairs that do not differ significantly could have shown."""
         topics = self.standings.topics
         return (
-            missed_sentence(part.detectable, topics, self.standings.measure)
+            missed_sentence(part.detectable, topics, self.standings.measure, part.significant)
             if part and topics
             else ""
         )

@@ -19,6 +19,7 @@ from metrics.engine.significance.verdicts import MIN_TOPICS
 from metrics.exports.comparisons.differences import two_kinds
 from metrics.exports.comparisons.words import (
     PRACTICAL_NAMES,
+    TEST_NAMES,
     equivalence_sentence,
     named_family,
     too_few,
@@ -126,14 +127,22 @@ def common_parts(shown: Shown) -> dict[str, Any]:
     cautions = [*unsuited, *compared.cautions, *split_omnibus(compared, answer.query.rule)]
     messages = [caution.message for caution in cautions]
     among = f"among {named_family(answer, shown.family.test)}: " if answer.narrowed else ""
+    tests_of: dict[str, list[str]] = {}
     for family in compared.families:
         messages += [
             caution.message
             for caution in not_corrected_again(family.test, answer.query.rule.correction)
         ]
-        messages += [f"{among}{caution.message}" for caution in family.result.cautions]
+        for caution in dict.fromkeys(family.result.cautions):
+            tests_of.setdefault(caution.message, []).append(TEST_NAMES[family.test])
     if compared.equivalence:
-        messages += [f"{among}{caution.message}" for caution in compared.equivalence.cautions]
+        for caution in compared.equivalence.cautions:
+            tests_of.setdefault(caution.message, []).append(PRACTICAL_NAMES["tost"])
+    tests = len(compared.families) + (compared.equivalence is not None)
+    for message, names in tests_of.items():
+        # A caution that some of the tests have names them.
+        named = "" if len(names) == tests else f"{', '.join(names)}: "
+        messages.append(f"{among}{named}{message}")
     baseline = compared.pairs.baseline
     return {
         "shown": shown,

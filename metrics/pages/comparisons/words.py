@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from metrics.engine.significance import TESTS
-from metrics.engine.significance.effect_sizes import detectable_by_half
+from metrics.engine.significance.effect_sizes import detectable_by_half, power_in_words
 from metrics.engine.significance.families import Family
 from metrics.engine.significance.verdicts import (
     MIN_TOPICS,
@@ -32,7 +32,7 @@ from metrics.exports.comparisons.words import (
 from metrics.services.comparisons.comparison import Compared
 from metrics.services.comparisons.shown_pairs import ShownPair, Verdict, names_of, rows_of, run_of
 from metrics.services.comparisons.stored import Answer
-from metrics.tables import figure, probability, signed, statistic
+from metrics.tables import amount, figure, probability, signed, statistic
 from runs.models import Run
 
 ASKS = {
@@ -89,7 +89,7 @@ def headline(pair: ShownPair, compared: Compared, answer: Answer) -> Headline:
         pair.difference >= 0
     ) != compared.measure.definition.lower_is_better or pair.difference == 0
     ahead, behind = (pair.a, pair.b) if a_is_ahead else (pair.b, pair.a)
-    size = figure(compared.measure, abs(pair.difference))
+    size = amount(compared.measure, pair.difference)
     if pair.difference == 0:
         lead = f"{names[ahead]} and {names[behind]} have the same mean {name}"
     elif verdict.significant:
@@ -118,10 +118,10 @@ def _not_excluded(pair: ShownPair, verdict: Verdict, compared: Compared, answer:
     if verdict.significant or verdict.withheld or not pair.detectable > 0:
         return ""
     alone = "" if answer.entrants.pairs.number == 1 else ", if this pair were tested alone"
-    size = figure(compared.measure, pair.detectable)
+    size = amount(compared.measure, pair.detectable)
     return (
-        f" Not significant does not mean equal: a true difference of {size} would be found in 8 of 10 samples of "
-        f"{_topics(compared.topics)}{alone}."
+        f" Not significant does not mean equal: a true difference of {size} would be found in "
+        f"{power_in_words(compared.topics)} samples of {_topics(compared.topics)}{alone}."
     )
 
 
@@ -130,13 +130,16 @@ def not_excluded_by_many(answer: Answer, compared: Compared, family: Family) -> 
     others = family.verdicts.not_significant
     if not len(others):
         return ""
+
     first, second = (side[others] for side in compared.pairs.indices())
-    found = detectable_by_half(compared.values, first, second, answer.query.options.confidence)
-    half = f"half of the other {len(others):,} pairs" if len(others) > 1 else "the other pair"
+    detectable = detectable_by_half(compared.values, first, second, answer.query.options.confidence)
+    other = "other " if len(others) < compared.pairs.number else ""
+    half = f"half of the {other}{len(others):,} pairs" if len(others) > 1 else f"the {other}pair"
     alone = "each tested alone" if len(others) > 1 else "tested alone"
     return (
         f"Not significant does not mean equal: {half}, {alone}, would show a true difference of "
-        f"{figure(compared.measure, found)} in 8 of 10 samples of {_topics(compared.topics)}."
+        f"{amount(compared.measure, detectable)} in {power_in_words(compared.topics)} samples of "
+        f"{_topics(compared.topics)}."
     )
 
 
@@ -168,14 +171,19 @@ def _why_withheld(
 
 def carried_by(pair: ShownPair, topics: list[str]) -> str:
     """Return how many topics carry the verdict, or the lead without one, and which."""
-    found = pair.fragility
-    named = [topics[place] for place in found.topics]
-    if found.significance is not None:
-        many, lost = found.significance, "it would no longer be significant"
-    elif found.sign:
-        many, lost = found.sign, "the lead would be gone"
+    fragility, verdict = pair.fragility, pair.verdicts[0]
+    named = [topics[place] for place in fragility.topics]
+    if fragility.significance is not None:
+        many, lost = fragility.significance, "it would no longer be significant"
+    elif verdict.significant and not TESTS[verdict.test].ranks and len(topics) > MIN_TOPICS:
+        return (
+            f"It remains significant on the {MIN_TOPICS} topics that favour the better run least."
+        )
+    elif fragility.sign:
+        many, lost = fragility.sign, "the lead would be gone"
     else:
         return ""
+
     which = ", ".join(named) + (f" and {many - len(named):,} more" if many > len(named) else "")
     return f"Without {_topics(many)} ({which}) {lost}."
 
@@ -287,7 +295,9 @@ def _outcome(answer: Answer, compared: Compared, family: Family, pair: ShownPair
     if compared.topics < MIN_TOPICS and pair is None:
         return too_few(compared.topics)
     if pair is None:
-        counted = f"{int(family.significant.sum()):,} of {compared.pairs.number:,} differences are significant."
+        significant = int(family.significant.sum())
+        are = "is" if significant == 1 else "are"
+        counted = f"{significant:,} of {compared.pairs.number:,} differences {are} significant."
         counts = np.bincount(family.verdicts.withheld, minlength=len(REASONS)).tolist()
         told = [counted, *withheld_pairs(dict(zip(REASONS, counts, strict=True)))]
         return " ".join([*told, not_excluded_by_many(answer, compared, family)]).rstrip()

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 
 from metrics.engine.sessions.cautions import UNITS
+from metrics.engine.significance.effect_sizes import power_in_words
 from metrics.engine.significance.omnibus import OmnibusResult
 from metrics.engine.significance.verdicts import NO_SPREAD, OTHER_DIRECTION, TOO_FEW_TOPICS
 from metrics.exports.comparisons.words import TEST_NAMES, corrected_over, without_correction
 from metrics.exports.sessions.tables import DESIGN_NAMES
 from metrics.services.sessions.comparison import SessionComparison
-from metrics.tables import figure, probability, signed, statistic
+from metrics.tables import amount, probability, signed, statistic
 
 # Why the one that is ahead is not said to be better.
 _WITHHELD = {
@@ -71,7 +72,7 @@ def headline(compared: SessionComparison) -> str:
     better, worse = (
         (first, second) if (difference > 0) != measure.lower_is_better else (second, first)
     )
-    by = f"by {figure(measure, abs(difference))} {measure.name}"
+    by = f"by {amount(measure, difference)} {measure.name}"
     if compared.better(0):
         return f"{better} is better than {worse} {by}."
     return f"{better} is ahead of {worse} {by}{_WITHHELD[compared.withheld(0)]}."
@@ -97,8 +98,14 @@ def _not_excluded(compared: SessionComparison) -> str:
     detectable = float(compared.effects.detectable[0])
     if compared.better(0) or compared.withheld(0) or not detectable > 0:
         return ""
-    size = figure(compared.query.measure, detectable)
-    return f" Not significant does not mean equal: a true difference of {size} would be found in 8 of 10 such studies."
+    size = amount(compared.query.measure, detectable)
+    fewest = min(compared.cells, *(system.with_value for system in compared.systems))
+    if compared.crossed:
+        fewest = math.floor(compared.crossed[0].freedom[1]) + 1
+    return (
+        f" Not significant does not mean equal: a true difference of {size} would be found in "
+        f"{power_in_words(fewest)} such studies."
+    )
 
 
 def report(found: OmnibusResult) -> str:

@@ -113,7 +113,8 @@ class PairChances:
 
 @dataclass(frozen=True)
 class Fragile:
-    """How many topics carry the lead, and the significance by the first test; None where no number of them does.
+    """How many topics carry the lead, and the significance by the first test; None where no number of them does, as it
+    is still significant with five topics left.
 
     `topics` are these topics, at most MOST_CARRYING, most in favour of the winner first: their places among the topics
     of the comparison.
