@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
+from io import BytesIO
+from zipfile import ZipFile
 
 import pytest
 from rest_framework.test import APIClient
@@ -20,7 +23,7 @@ from tests.campaigns.worlds import (
     make_campaign,
     register,
 )
-from tests.conftest import QRELS, upload
+from tests.conftest import QRELS, evaluate_all, upload
 
 pytestmark = pytest.mark.sqlite
 Clients = dict[str, APIClient]
@@ -121,7 +124,7 @@ def test_each_rule_takes_its_entries(people: Clients, clock: Clock) -> None:
     means = {entry.run_id: {"a1": 0.5, "a2": 0.7, "a3": 0.7, "late": 1.0}.get(entry.run.tag) for entry in
              Entry.objects.select_related("run")}  # fmt: skip
     placed = {run: mean for run, mean in means.items() if mean is not None}
-    expected = {"all": "a1 a2 a3 b1 b2", "latest": "a3 b2", "chosen": "a1 a2 b2", "best": "a2"}
+    expected = {"all": "a1 a2 a3 b1 b2", "latest": "a3 b2", "chosen": "a1 a2 b2", "best": "a2 b2"}
     phase = Phase.objects.get()
     for rule, tags in expected.items():
         phase.selection = rule
@@ -147,3 +150,48 @@ def test_only_a_phase_that_lets_teams_choose_has_something_to_choose(
         409,
         "campaign_published",
     )
+
+
+def test_the_best_of_a_team_that_cannot_be_ranked_is_its_latest_entry(
+    people: Clients, clock: Clock
+) -> None:
+    olga = people["olga"]
+    make_campaign(olga, selection="best", slots=2, measures=["SearchLength", "RR"])
+    for name, team in (("ann", "apples"), ("ben", "berries")):
+        register(people[name], team)
+    clock.now = OPENS
+    # A search length is defined where something relevant is found: on one topic of three, and on none.
+    found, nothing = "2 Q0 x 1 1.0 some\n", "1 Q0 q 1 1.0 none\n"
+    for name, tag, content in (
+        ("ann", "whole", None),
+        ("ben", "some", found),
+        ("ben", "none", nothing),
+    ):
+        clock.now += timedelta(hours=1)
+        entered = enter(people[name], tag, content)
+        assert entered.status_code == 201, entered.content
+    evaluate_all()
+
+    def board() -> list[tuple[str, int | None, str]]:
+        rows = olga.get(f"{PHASE}board/").json()["results"]
+        return [(row["run"]["tag"], row["rank"], row["reason"]) for row in rows]
+
+    assert board() == [("whole", 1, ""), ("none", None, "no topic has a value")]
+    assert people["ben"].post(f"{entered.json()['url']}withdraw/").status_code == 200
+    expected = [("whole", 1, ""), ("some", None, "mean of 1 of 3 topics")]
+    assert board() == expected
+    # As with the rule latest.
+    Phase.objects.update(selection="latest")
+    assert board() == expected
+    Phase.objects.update(selection="best")
+    clock.now = CLOSES + timedelta(days=8)
+    made = olga.post(f"{PHASE}releases/", {"audience": "participants"}, format="json").json()
+    assert olga.post(f"{made['url']}now/", {}, format="json").status_code == 200
+    assert board() == expected
+    results = people["ben"].get(f"{PHASE}results/").json()
+    assert [entry["tag"] for entry in results["entries"]] == ["some"]
+    packet = people["ben"].get(f"{PHASE}packet/")
+    with ZipFile(BytesIO(packet.content)) as files:
+        overview = files.read("overview.md").decode()
+    lines = re.findall(r"^\| +(\S+) +\| \S+: (\w+)", overview, re.MULTILINE)
+    assert lines == [("1", "whole"), ("–", "some")]

@@ -61,7 +61,7 @@ def overview_table(edition: Edition, read: EntryValues, reader: Participation) -
         f"{phase.campaign.name}, {phase.name}: means of {ranked} official runs on {read.qrels.topics} topics (qrels "
         f"version {edition.qrels.version}).",
         f"Ranked by {primary.name}, {'lowest' if primary.lower_is_better else 'highest'} first; equal means share one.",
-        "Baselines and runs out of competition have no rank.",
+        "Baselines, runs out of competition and runs whose mean covers fewer topics have no rank.",
         "The best of each column is bold.",
     ]
     if tiers:

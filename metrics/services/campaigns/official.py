@@ -6,10 +6,11 @@ from uuid import UUID
 
 import numpy as np
 
-from metrics.engine.agreement.standings import standings
 from metrics.engine.significance.families import USUAL_RULE, Pairs, compare_family
+from metrics.services.boards.fair_order import fair_order
 from metrics.services.campaigns.reference import EntryValues
 from metrics.services.campaigns.tested import TEST
+from metrics.services.values.judged_views import covered_topics
 from runs.models import Entry
 from runs.services.campaigns.selection import official
 
@@ -22,21 +23,17 @@ def placed_entries(
 ) -> list[tuple[int, int | None]]:
     """Return the places among the entries of the official ones and those that organisers entered, best mean of the
     primary measure first, with ranks 1, 2, 2, 4; baselines and runs out of competition stand at their places with
-    None. `stood` names the official ones where a release has fixed them."""
-    measure = read.measures[0]
-    of_run = {entry.run_id: row for row, entry in enumerate(read.entries)}
+    None. Official ones that the leaderboard does not rank, as their means cover fewer topics, follow with None. `stood`
+    names the official ones where a release has fixed them."""
+    row_of = {entry.run_id: row for row, entry in enumerate(read.entries)}
 
-    def known(runs: list[UUID]) -> dict[UUID, float]:
-        return {
-            run: read.primary(of_run[run])
-            for run in runs
-            if run in of_run and np.isfinite(read.primary(of_run[run]))
-        }
+    def means(runs: list[UUID]) -> dict[UUID, float]:
+        rows = [row_of[run] for run in runs if run in row_of]
+        return {read.entries[row].run_id: read.primary(row) for row in _ranks(read, rows)}
 
     if stood is None:
-        competing = [
-            of_run[entry.run_id] for entry in official(read.phase, known) if entry.run_id in of_run
-        ]
+        entries = official(read.phase, means)
+        competing = [row_of[entry.run_id] for entry in entries if entry.run_id in row_of]
     else:
         competing = [row for row, entry in enumerate(read.entries) if str(entry.pk) in stood]
     beside = [
@@ -44,15 +41,26 @@ def placed_entries(
         for row, entry in enumerate(read.entries)
         if entry.role != Entry.Role.COMPETING and not entry.late
     ]
-    rows = [*competing, *beside]
-    means = [read.means[measure.name][read.evaluations[row]][0] for row in competing]
-    values = np.array([[np.nan if mean is None else mean for mean in means]])
-    ranks = standings(values, np.array([measure.lower_is_better]))[0].tolist() if competing else []
-    ranked = dict(zip(competing, ranks, strict=True))
-    ordered = sorted(
-        rows, key=lambda row: (-read.primary(row), ranked.get(row, 0), read.entries[row].number)
+    ranks = _ranks(read, competing)
+
+    def place(row: int) -> tuple[float, int, int]:
+        return -read.primary(row), ranks.get(row, 0), read.entries[row].number
+
+    below = sorted((row for row in competing if row not in ranks), key=place)
+    ordered = sorted([*ranks, *beside], key=place)
+    return [(row, ranks.get(row)) for row in [*ordered, *below]]
+
+
+def _ranks(read: EntryValues, rows: list[int]) -> dict[int, int]:
+    """Return the rank by the primary measure of each of these rows that can be ranked among them."""
+    measure, row_of = read.measures[0], {read.evaluations[row]: row for row in rows}
+    order = fair_order(
+        {key: read.means[measure.name][key] for key in row_of},
+        read.qrels.topics,
+        lambda keys: covered_topics(keys, measure),
+        lower_first=measure.lower_is_better,
     )
-    return [(row, ranked.get(row)) for row in ordered]
+    return {row_of[key]: rank for key, rank in order.rank_of.items()}
 
 
 def tiers_of(read: EntryValues, places: list[tuple[int, int | None]]) -> dict[int, int]:

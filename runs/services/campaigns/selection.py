@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from itertools import groupby
 from typing import NamedTuple, Protocol, TypeVar
@@ -13,7 +13,7 @@ from django.db.models import Q
 from runs.models import Entry, Participation, Phase, Release
 
 Means = Callable[[list[UUID]], Mapping[UUID, float]]
-"""means(runs) -> the mean of the primary measure of each run that has one, the greater the better"""
+"""means(runs) -> the mean of the primary measure of each run that can be ranked, the greater the better"""
 
 
 class Candidate(Protocol):
@@ -78,26 +78,24 @@ def selected(phase: Phase, rows: list[C], means: Means) -> list[C]:
     that it chose (the latest if it chose none), or the best under the judgements that `means` reads.
 
     Of entries that arrived at the same instant the one with the greater number is the latest; of equal means the one
-    that arrived first is the best. A team none of whose entries has a mean has no best one.
+    that arrived first is the best. Where no entry of a team can be ranked, its latest one is official, without a rank.
     """
     rule = phase.selection
     if rule == Phase.Selection.ALL:
         return rows
-    known = means([entry.run_id for entry in rows]) if rule == Phase.Selection.BEST else {}
-    found: list[C] = []
+    mean_of = means([entry.run_id for entry in rows]) if rule == Phase.Selection.BEST else {}
+
+    def place(entry: C) -> tuple[float, datetime, int]:
+        return -mean_of[entry.run_id], entry.arrived_at, entry.number
+
+    entries: list[C] = []
     by_team = sorted(rows, key=lambda entry: (entry.participation_id or 0, entry.number))
     for _, group in groupby(by_team, key=lambda entry: entry.participation_id):
-        own = list(group)
-        chosen = [entry for entry in own if entry.chosen] if rule == Phase.Selection.CHOSEN else []
-        if rule == Phase.Selection.BEST:
-            found += _best(own, known)
-        else:
-            found += chosen or [max(own, key=lambda entry: (entry.arrived_at, entry.number))]
-    return found
+        own, preferred = list(group), list[C]()
+        if rule == Phase.Selection.CHOSEN:
+            preferred = [entry for entry in own if entry.chosen]
+        elif rule == Phase.Selection.BEST:
+            preferred = sorted((entry for entry in own if entry.run_id in mean_of), key=place)[:1]
+        entries += preferred or [max(own, key=lambda entry: (entry.arrived_at, entry.number))]
 
-
-def _best(entries: Iterable[C], means: Mapping[UUID, float]) -> list[C]:
-    placed = [entry for entry in entries if entry.run_id in means]
-    if not placed:
-        return []
-    return [min(placed, key=lambda entry: (-means[entry.run_id], entry.arrived_at, entry.number))]
+    return entries
