@@ -22,6 +22,7 @@ from runs.models.readers import is_staff, reader_of
 
 if TYPE_CHECKING:
     from runs.models.campaigns import Phase
+    from runs.models.collections import Collection, Qrels
 
 _ACCEPTED = "accepted"
 Condition = TypeVar("Condition", bound=Callable[..., Q])
@@ -168,20 +169,48 @@ def gives_feedback(phase: Phase, *kinds: str) -> bool:
 
 def leaks_to(phase: Phase) -> Phase | None:
     """Return an evaluation phase whose results nobody sees yet, and whose judgements are those of this phase: it is on
-    the same collection, or both collections have the same file of judgements. Values of this phase would tell them: one
-    run with values by topic reveals a dozen judgements of each."""
+    the same collection, or its active judgements are a file of this phase's collection. Values of this phase would tell
+    them: one run with values by topic reveals a dozen judgements of each.
+
+    Every version of this phase's collection counts, as teams may have seen values under it.
+    """
     phases, qrels = apps.get_model("runs", "Phase").objects, apps.get_model("runs", "Qrels").objects
-    same = qrels.filter(collection=phase.collection_id).order_by().values("sha256")
-    shared = Q(collection=phase.collection_id) | Q(collection__qrels__sha256__in=same)
-    hidden = {
-        "collection__blind": True,
-        "collection__shown_to": Disclosure.ORGANISERS,
-        "kind": "evaluation",
-    }
-    found: Phase | None = (
-        phases.filter(shared, **hidden).exclude(pk=phase.pk).select_related("campaign").first()
+    files = qrels.filter(collection=phase.collection_id).order_by().values("sha256")
+    active = Q(collection__qrels__active=True) & (
+        Q(collection__qrels__sha256__in=files)
+        | Q(collection__qrels__reduced_from__sha256__in=files)
     )
-    return found
+    evaluation: Phase | None = (
+        phases.filter(
+            Q(collection=phase.collection_id) | active,
+            kind="evaluation",
+            collection__blind=True,
+            collection__shown_to=Disclosure.ORGANISERS,
+        )
+        .exclude(pk=phase.pk)
+        .select_related("campaign")
+        .first()
+    )
+    return evaluation
+
+
+def files_of(qrels: Qrels | None) -> set[str]:
+    """Return the SHA-256 of judgements, and of those that they are without excluded topics."""
+    if qrels is None:
+        return set()
+    return {version.sha256 for version in (qrels, qrels.reduced_from) if version}
+
+
+def feedback_on(files: set[str], collection: Collection) -> Phase | None:
+    """Return a phase that gives feedback on another collection, one of whose versions is one of these files."""
+    phases = apps.get_model("runs", "Phase").objects.exclude(feedback="none")
+    phase: Phase | None = (
+        phases.filter(collection__qrels__sha256__in=files)
+        .exclude(collection=collection)
+        .select_related("campaign", "collection")
+        .first()
+    )
+    return phase
 
 
 def is_participant(user: Any, phase: Phase) -> bool:

@@ -16,7 +16,8 @@ from runs.formats.limits import DEFAULT_LIMITS, Limits
 from runs.formats.scanning.pieces import WHOLE_FILE, Opener
 from runs.formats.sessions.qrels import read_session_qrels
 from runs.formats.trec_qrels import QrelsSummary, read_qrels
-from runs.models import AuditEvent, Collection, Qrels, User
+from runs.models import AuditEvent, Collection, Disclosure, Phase, Qrels, User
+from runs.models.disclosure import feedback_on, files_of
 from runs.services.audit import SYSTEM, Origin, record
 from runs.services.campaigns.telling import tell_superseded
 from runs.services.files import (
@@ -169,6 +170,8 @@ def _activate(qrels: Qrels, enqueue: Callable[[Qrels], object], origin: Origin) 
     replaced = active.version if active else None
     excluded = excluded_topics_of(collection) & set(qrels.topic_ids)
     counting = _reduced(qrels, excluded, origin) if excluded else qrels
+    files = files_of(qrels) | files_of(counting)
+    _check_feedback(collection, counting, files - files_of(active))
     Qrels.objects.filter(collection=collection, active=True).exclude(pk=counting.pk).update(
         active=False
     )
@@ -186,6 +189,21 @@ def _activate(qrels: Qrels, enqueue: Callable[[Qrels], object], origin: Origin) 
         tell_superseded(counting)
     enqueue(counting)
     return replaced
+
+
+def _check_feedback(collection: Collection, qrels: Qrels, files: set[str]) -> None:
+    """Raise Conflict where files that are to decide an evaluation are those of another phase with feedback."""
+    evaluations = collection.phases.filter(kind=Phase.Kind.EVALUATION)
+    if not files or collection.disclosure > Disclosure.ORGANISERS or not evaluations.exists():
+        return
+    phase = feedback_on(files, collection)
+    if phase:
+        message = (
+            f"phase {phase} gives feedback on collection {phase.collection}, which has the file of version "
+            f"{qrels.version}, and would leak the judgements of an evaluation. Activate another version; to upload one "
+            "for later, write activate=false"
+        )
+        raise Conflict(message, code="feedback_would_leak")
 
 
 def _reduced(qrels: Qrels, topics: set[str], origin: Origin) -> Qrels:

@@ -92,6 +92,45 @@ def test_feedback_never_tells_what_decides_an_evaluation(people: Clients, clock:
     assert not sees_board(ann, phases["ours"])
 
 
+def test_a_version_that_is_not_active_leaks_nothing_until_it_is_activated(
+    people: Clients, clock: Clock
+) -> None:
+    olga, leak = people["olga"], (409, "feedback_would_leak")
+    make_campaign(olga)
+    register(people["ann"], "apples")
+    wrong, right = "1 0 a 1\n", "1 0 a 1\n2 0 x 1\n3 0 z 1\n"
+    add_collection(olga, "dev", wrong)
+    add_collection(olga, "final", wrong)
+    assert add_phase(olga, "mine", "dev", feedback="own").status_code == 201
+    refused = add_phase(olga, "last", "final", kind="evaluation")
+    assert code_of(refused) == leak
+    assert "active judgements of final (version 1)" in refused.json()["detail"]
+
+    versions = "collections/final/qrels/"
+    assert upload(olga, versions, right, activate="true").status_code == 201
+    assert add_phase(olga, "last", "final", kind="evaluation").status_code == 201
+    mine = Phase.objects.select_related("collection", "campaign").get(slug="mine")
+    ann = User.objects.get(username="ann")
+    assert sees_own_results(ann, mine)
+
+    assert code_of(olga.post(f"/api/v1/{versions}1/activate/")) == leak
+    assert code_of(upload(olga, versions, wrong, activate="true")) == leak
+    assert Collection.objects.get(slug="final").active_qrels.version == 2
+    assert sees_own_results(ann, mine)
+
+    # The active version may be one without topics that a phase excludes. Without these it is a file of its own; the
+    # whole file leaks it as well.
+    def exclude(*topics: str) -> tuple[int, str]:
+        fields = {"excluded_topics": topics, "excluded_reason": "broken"}
+        return code_of(olga.patch(f"{CAMPAIGN}phases/last/", fields, format="json"))
+
+    assert exclude("2", "3") == leak
+    assert exclude("2")[0] == 200
+    assert Collection.objects.get(slug="final").active_qrels.reduced_from
+    add_collection(olga, "whole", right)
+    assert code_of(add_phase(olga, "theirs", "whole", feedback="own")) == leak
+
+
 def test_each_rule_takes_its_entries(people: Clients, clock: Clock) -> None:
     make_campaign(people["olga"], selection="chosen", chosen_max=2)
     for name, team in (("ann", "apples"), ("ben", "berries")):

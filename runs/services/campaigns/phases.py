@@ -9,7 +9,6 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
-from django.db.models import Q
 from django.utils.dateparse import parse_datetime
 
 from runs.errors import Conflict, InvalidInput, NotAllowed
@@ -24,7 +23,7 @@ from runs.models import (
     User,
 )
 from runs.models.collections import check_measures
-from runs.models.disclosure import leaks_to
+from runs.models.disclosure import feedback_on, files_of, leaks_to
 from runs.services.audit import SYSTEM, Origin, changed, record
 from runs.services.campaigns import clock
 from runs.services.campaigns.clock import PhaseState, closing_time, phase_state
@@ -312,17 +311,19 @@ def _check_feedback(phase: Phase) -> None:
     if phase.kind == Phase.Kind.EVALUATION:
         if phase.feedback != none:
             raise InvalidInput("an evaluation gives no feedback: write none", pointer="/feedback")
-        others = (
-            Phase.objects.exclude(feedback=none)
-            .exclude(pk=phase.pk)
-            .select_related("campaign", "collection")
-        )
-        same = phase.collection.qrels.order_by().values("sha256")
-        leaking = others.filter(
-            Q(collection=phase.collection) | Q(collection__qrels__sha256__in=same)
-        ).first()
-        if leaking:
-            message = f"phase {leaking} gives feedback on the judgements of {phase.collection}, which would leak them"
+        others = Phase.objects.exclude(feedback=none).exclude(pk=phase.pk)
+        on_same = others.filter(collection=phase.collection).select_related("campaign").first()
+        if on_same:
+            message = f"phase {on_same} gives feedback on {phase.collection}, which would leak its judgements"
+            raise Conflict(message, code="feedback_would_leak", pointer="/collection")
+        active = phase.collection.active_qrels
+        leaking = feedback_on(files_of(active), phase.collection)
+        if active and leaking:
+            message = (
+                f"phase {leaking} gives feedback on collection {leaking.collection}, which has the file of the active "
+                f"judgements of {phase.collection} (version {active.version}) and would leak them. Activate other "
+                "judgements, or use another collection"
+            )
             raise Conflict(message, code="feedback_would_leak", pointer="/collection")
     elif phase.feedback != none and (decided := leaks_to(phase)):
         message = (
