@@ -8,7 +8,7 @@ import uuid
 from typing import Any
 
 from .answers import Check
-from .errors import Conflict, QuotaExceeded
+from .errors import Conflict, NotAllowed, NotFound, QuotaExceeded
 from .sending import Call, Pause, Steps
 from .sources import Source, read_file, read_source
 
@@ -36,7 +36,7 @@ def submitted(
 ) -> Steps[Any]:
     """Submit a run to a collection; return it as it was received, or a Check. Parameters as of Collection.submit."""
     source = read_source(given, tag, drop_identical=drop_identical)
-    fields = _with_identical(fields, source)
+    fields = yield from _with_identical(collection, fields, source)
     files = {"file": source}
     if known is not None:
         files["known"] = read_file(known)
@@ -111,9 +111,13 @@ def _submission(
     return Call("POST", path, fields=sent, files=files, key=key)
 
 
-def _with_identical(fields: dict[str, Any], source: Source) -> dict[str, Any]:
-    """Return fields that say how many documents of their topic's own id were left out; warn of those that were not."""
+def _with_identical(
+    collection: Any, fields: dict[str, Any], source: Source
+) -> Steps[dict[str, Any]]:
+    """Return fields that say how many documents of their topic's own id were left out; warn of those that were not, and
+    of relevant ones that were."""
     if source.dropped:
+        yield from _warn_of_dropped(collection, source.identical)
         return {
             **fields,
             "metadata": {
@@ -122,10 +126,42 @@ def _with_identical(fields: dict[str, Any], source: Source) -> dict[str, Any]:
             },
         }
     if source.identical:
+        number = len(source.identical)
         _log.warning(
-            "%d topics retrieve the document of their own id, such as %s: BEIR leaves these documents out of its "
+            "%d %s the document of %s own id, such as %s: BEIR leaves these documents out of its "
             "values, and so does submit(..., drop_identical=True)",
-            len(source.identical),
+            number,
+            "topic retrieves" if number == 1 else "topics retrieve",
+            "its" if number == 1 else "their",
             source.identical[0],
         )
     return fields
+
+
+def _warn_of_dropped(collection: Any, topics: tuple[str, ...]) -> Steps[None]:
+    """Warn of documents that were left out and are relevant, where the judgements may be read."""
+    if not topics:
+        return
+    version = (yield from collection._hub._json(collection.path)).get("active_qrels")
+    if version is None:
+        return
+
+    try:
+        judgements = yield from collection._hub._bytes(f"{collection.path}qrels/{version}/file/")
+    except (NotAllowed, NotFound):
+        return
+    dropped = set(topics)
+    columns = (line.split() for line in judgements.decode().splitlines())
+    relevant = {
+        topic
+        for topic, _, document, level, *_ in filter(None, columns)
+        if topic == document and topic in dropped and int(level) > 0
+    }
+    if relevant:
+        _log.warning(
+            "drop_identical left out %d relevant %s, such as that of topic %s: without them each value is lower than "
+            "what was retrieved deserves",
+            len(relevant),
+            "document" if len(relevant) == 1 else "documents",
+            min(relevant),
+        )

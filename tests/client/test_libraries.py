@@ -41,16 +41,38 @@ def test_documents_of_the_topics_own_id_are_left_out_where_that_is_asked_for() -
         read_source(b"1 Q0 1 1 1.0 x\n", drop_identical=True)
 
 
+@pytest.mark.parametrize("blind", [False, True])
+def test_who_drops_a_relevant_document_is_warned(
+    hub_of: Callable[..., Hub], caplog: pytest.LogCaptureFixture, blind: bool
+) -> None:
+    def server(request: httpx.Request) -> httpx.Response:
+        if request.url.path.endswith("/file/"):
+            if blind:
+                return problem(403, "blind")
+            return httpx.Response(200, text="1 0 1 2\n2 0 2 1\n\n3 0 3 0\n")
+        if request.method == "GET":
+            return httpx.Response(200, json={"active_qrels": 1})
+        return httpx.Response(202, json=raw_run("x"))
+
+    hub_of(server).collection("c").submit(RESULTS, tag="x", drop_identical=True)
+    warning = "drop_identical left out 1 relevant document, such as that of topic 1"
+    assert (warning in caplog.text) is not blind
+
+
 def test_who_keeps_them_is_warned_and_who_drops_them_says_how_many(
     hub_of: Callable[..., Hub], caplog: pytest.LogCaptureFixture
 ) -> None:
     sent: list[bytes] = []
 
     def server(request: httpx.Request) -> httpx.Response:
-        sent.append(request.content)
+        if request.method == "POST":
+            sent.append(request.content)
         return httpx.Response(202, json=raw_run("x"))
 
     collection = hub_of(server).collection("c")
+    collection.submit({"1": RESULTS["1"]}, tag="x")
+    assert "1 topic retrieves the document of its own id, such as 1" in caplog.text
+    sent.clear()
     collection.submit(RESULTS, tag="x")
     assert "2 topics retrieve the document of their own id, such as 1" in caplog.text
     assert b"dropped_identical" not in sent[0]
