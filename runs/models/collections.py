@@ -282,6 +282,10 @@ class Topic(models.Model):
         return self.topic_id
 
 
+# The warning of judgements about topics, or queries of sessions, without a relevant document.
+NOTHING_RELEVANT = "nothing_relevant"
+
+
 class Qrels(models.Model):
     """One immutable version of a collection's judgements; the file is named by its SHA-256."""
 
@@ -347,6 +351,11 @@ class Qrels(models.Model):
         if self._state.adding or kwargs.get("force_insert"):
             self.topic_ids_digest = self.digest_of_topic_ids(self.__dict__["topic_ids"])
         super().save(*args, **kwargs)
+
+    @property
+    def nothing_relevant(self) -> int:
+        """The number of topics, or queries, without a relevant document, as counted at the upload."""
+        return int(self.warnings.get("counts", {}).get(NOTHING_RELEVANT, 0))
 
     @property
     def has_subtopics(self) -> bool:

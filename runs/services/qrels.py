@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from threading import Lock
 
+import numpy as np
 from django.db import transaction
 from django.db.models import Max, QuerySet
 
@@ -17,6 +18,7 @@ from runs.formats.scanning.pieces import WHOLE_FILE, Opener
 from runs.formats.sessions.qrels import read_session_qrels
 from runs.formats.trec_qrels import QrelsSummary, read_qrels
 from runs.models import AuditEvent, Collection, Disclosure, Phase, Qrels, User
+from runs.models.collections import NOTHING_RELEVANT
 from runs.models.disclosure import feedback_on, files_of
 from runs.services.audit import SYSTEM, Origin, record
 from runs.services.campaigns.telling import tell_superseded
@@ -71,10 +73,23 @@ def _read(
     open_qrels: Opener, keyed_by: str, iteration: str | None, had_subtopics: bool, limits: Limits
 ) -> QrelsSummary:
     if keyed_by == Qrels.KeyedBy.QUERY:
-        return read_session_qrels(open_qrels, limits=limits, seed=HASH_SEED)
-    return read_qrels(
-        open_qrels, iteration=iteration, had_subtopics=had_subtopics, limits=limits, seed=HASH_SEED
-    )
+        summary = read_session_qrels(open_qrels, limits=limits, seed=HASH_SEED)
+    else:
+        summary = read_qrels(
+            open_qrels,
+            iteration=iteration,
+            had_subtopics=had_subtopics,
+            limits=limits,
+            seed=HASH_SEED,
+        )
+
+    base = summary.judgements.recall_base
+    number = int(np.count_nonzero(base.sum_where(base.level > 0) == 0))
+    if number:
+        units = "queries" if keyed_by == Qrels.KeyedBy.QUERY else "topics"
+        message = f"{units} with nothing relevant: measures are 0 there for every run, or undefined"
+        summary.report.warning(0, NOTHING_RELEVANT, message, number)
+    return summary
 
 
 def import_qrels(

@@ -6,6 +6,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from tests.conftest import QRELS, upload
+from tests.web.test_pages import text_of
 
 pytestmark = pytest.mark.words
 JUDGEMENTS = "/api/v1/collections/small/judgements/"
@@ -65,3 +66,30 @@ def test_judgements_of_queries_are_not_of_topics(api: APIClient, collection: str
     upload(api, "collections/small/qrels/", "s1 1 a 1\n", keyed_by="query", activate=False)
     answer = api.get(JUDGEMENTS, {"qrels": "2"})
     assert (answer.status_code, answer.json()["code"]) == (400, "unknown_qrels")
+
+
+def test_topics_with_nothing_relevant_are_counted_and_cautioned_about(
+    api: APIClient, collection: str
+) -> None:
+    text = QRELS + "4 0 k 0\n5 0 l 0\n"
+    answer = upload(api, "collections/small/qrels/", text, dry_run="true").json()
+    assert answer["counts"] == {"nothing_relevant": 2}
+    answer = upload(api, "collections/small/qrels/", text).json()
+    assert answer["warnings"]["counts"] == {"nothing_relevant": 2}
+    assert "5 (2 with nothing relevant)" in text_of(api.get("/collections/small/").content.decode())
+
+    # What is not 0 there, or has no value, needs no caution.
+    measures = "AP,nDCG@10,SearchLength,Judged@10"
+    board = api.get("/api/v1/collections/small/leaderboard/", {"measures": measures}).json()
+    message = "2 topics have nothing relevant: AP, nDCG@10 are 0 there for every run"
+    assert board["cautions"] == [{"code": "nothing_relevant", "message": message}]
+
+
+def test_queries_of_sessions_with_nothing_relevant_are_counted(
+    api: APIClient, collection: str
+) -> None:
+    text = "s1 1 a 1\ns1 2 b 0\ns2 1 a 1\n"
+    answer = upload(api, "collections/small/qrels/", text, keyed_by="query", activate="false")
+    (warning,) = answer.json()["warnings"]["warnings"]
+    assert (warning["code"], warning["count"]) == ("nothing_relevant", 1)
+    assert warning["message"].startswith("queries with nothing relevant")

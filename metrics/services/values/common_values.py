@@ -16,8 +16,10 @@ from metrics.engine.ranking import Flags
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.families import check_known
 from metrics.engine.significance.pairs import Caution, Matrix
+from metrics.services.values.examples import zero_without_relevant
 from metrics.services.values.judged_views import matrices_of
 from runs.models import Qrels
+from runs.models.collections import NOTHING_RELEVANT
 
 
 @dataclass(frozen=True)
@@ -51,8 +53,8 @@ def common_values(values: Matrix) -> CommonValues:
 
 
 def qrels_cautions(measures: Iterable[Measure], qrels: Qrels) -> list[Caution]:
-    """Return a caution for each measure that does not suit these judgements: gains without some of their levels, or
-    missing subtopics."""
+    """Return a caution for each measure that does not suit these judgements: gains without some of their levels,
+    missing subtopics, or a value of 0 for every run where nothing is relevant."""
     named, levels = list(measures), [int(level) for level in qrels.levels]
     cautions = [caution for measure in named for caution in measure.cautions(levels)]
     of_subtopics = ", ".join(
@@ -61,6 +63,14 @@ def qrels_cautions(measures: Iterable[Measure], qrels: Qrels) -> list[Caution]:
     if of_subtopics and not qrels.has_subtopics:
         message = f"{of_subtopics}: qrels v{qrels.version} have no subtopics, so each topic counts as one subtopic"
         cautions.append(Caution("no_subtopics", message))
+    number = qrels.nothing_relevant
+    zero = [measure.name for measure in named if number and zero_without_relevant(measure)]
+    if zero:
+        one, several = ("query", "queries") if qrels.keyed_by == "query" else ("topic", "topics")
+        have = f"1 {one} has" if number == 1 else f"{number:,} {several} have"
+        are = "is" if len(zero) == 1 else "are"
+        message = f"{have} nothing relevant: {', '.join(zero)} {are} 0 there for every run"
+        cautions.append(Caution(NOTHING_RELEVANT, message))
     return cautions
 
 

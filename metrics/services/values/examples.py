@@ -117,6 +117,24 @@ def _judged_session() -> JudgedSessions:
     )[1]
 
 
+@cache
+def zero_without_relevant(measure: Measure) -> bool:
+    """Return whether a topic, or a session, without a relevant document has the value 0, whatever is retrieved."""
+    judgements = read_qrels(lambda: io.BytesIO(b"1 0 d1 0\n1 0 d2 0\n")).judgements
+    if of_what(measure.definition) == "sessions":
+        queries = [{"documents": ["d1", "d3"]}]
+        log = json.dumps({"session_id": "s", "topic_id": "1", "queries": queries}) + "\n"
+        session = use_sessions(
+            lambda: io.BytesIO(log.encode()), lambda blocks: judge_sessions(blocks, judgements)
+        )[1]
+        values = measure.compute(session)
+    else:
+        text = b"1 Q0 d1 1 2.0 r\n1 Q0 d3 2 1.0 r\n"
+        run = use_run(lambda: io.BytesIO(text), lambda blocks: judge(blocks, judgements))[1]
+        values = measure.compute(run)
+    return bool((values == 0).all())
+
+
 def _judgements(levels: list[tuple[str, int | None]], *, own_subtopics: bool = False) -> Judgements:
     """Return judgements in which all documents belong to one subtopic, or each document to its own."""
     missed = [(f"m{number}", level) for number, level in enumerate(EXAMPLE_MISSED, 1)]
