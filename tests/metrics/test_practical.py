@@ -256,7 +256,8 @@ def test_files_have_it(api: APIClient, values: Matrix) -> None:
         answer = api.get(f"/api/v1/collections/scored/comparison/export/{kind}/", given)
         text = b"".join(answer.streaming_content).decode()
         counted = measure["equivalence"]["equivalent"]
-        assert f"{counted} of 15 pairs differ by less than 0.08 AP" in text
+        differ = "differs" if counted == 1 else "differ"
+        assert f"{counted} of 15 pairs {differ} by less than 0.08 AP" in text
     plain = b"".join(
         api.get("/api/v1/collections/scored/comparison/export/csv/").streaming_content
     ).decode()
