@@ -127,7 +127,8 @@ def zero_without_relevant(measure: Measure) -> bool:
         session = use_sessions(
             lambda: io.BytesIO(log.encode()), lambda blocks: judge_sessions(blocks, judgements)
         )[1]
-        values = measure.compute(session)
+        compute = measure.definition.compute
+        values = compute(session, cutoff=measure.cutoff, **measure.parameters)
     else:
         text = b"1 Q0 d1 1 2.0 r\n1 Q0 d3 2 1.0 r\n"
         run = use_run(lambda: io.BytesIO(text), lambda blocks: judge(blocks, judgements))[1]
