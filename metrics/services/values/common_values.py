@@ -19,7 +19,6 @@ from metrics.engine.significance.pairs import Caution, Matrix
 from metrics.services.values.examples import zero_without_relevant
 from metrics.services.values.judged_views import matrices_of
 from runs.models import Qrels
-from runs.models.collections import NOTHING_RELEVANT
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,7 @@ def qrels_cautions(measures: Iterable[Measure], qrels: Qrels) -> list[Caution]:
         have = f"1 {one} has" if number == 1 else f"{number:,} {several} have"
         are = "is" if len(zero) == 1 else "are"
         message = f"{have} nothing relevant: {', '.join(zero)} {are} 0 there for every run"
-        cautions.append(Caution(NOTHING_RELEVANT, message))
+        cautions.append(Caution("nothing_relevant", message))
     return cautions
 
 
