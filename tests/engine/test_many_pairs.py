@@ -14,7 +14,7 @@ from metrics.engine.agreement.standings import standings
 from metrics.engine.ranking import Floats
 from metrics.engine.significance.corrections import holm
 from metrics.engine.significance.families import Pairs, Rule, compare_family, separate
-from metrics.engine.significance.moments import moments_of, ties_of
+from metrics.engine.significance.moments import means_and_errors, moments_of, ties_of
 from metrics.engine.significance.pairs import Matrix, Options, all_pairs, noise_of
 from metrics.engine.significance.resampling import Plan, draw_weights, resampled_sums
 from metrics.engine.significance.step_down import holm_of, significant_by_holm
@@ -65,10 +65,34 @@ def test_moments_of_many_topics_are_those_of_numpy(topics: int) -> None:
     check_moments(np.vstack([values, same, values[1] + 0.25, 1e200 * values[2]]))
 
 
+@pytest.mark.parametrize("topics", [5, 50, 1000])
+def test_errors_by_a_product_of_matrices_are_those_of_the_differences(topics: int) -> None:
+    """Runs that are alike, equal in the mean, huge, tiny or far from zero keep the digits of a pass over differences."""
+    rng = np.random.default_rng(topics)
+    values = rng.random((20, topics))
+    values[1] = values[0] + 1e-7 * rng.random(topics)
+    values[2] = values[0][::-1]
+    values[3] = 0.25 + values[0]
+    values[4] = values[0]
+    values[5] = 1e6 + 1e-3 * values[5]
+    values[6] = 1e6 + 1e-3 * values[6]
+    for rows in (values, values * 1e-200, np.vstack([values, 1e200 * values[7:9]])):
+        first, second = all_pairs(len(rows))
+        exact = moments_of(rows, first, second)
+        mean, error = means_and_errors(rows, first, second)
+        np.testing.assert_allclose(error, exact.error, rtol=1e-12)
+        assert (np.abs(mean - exact.mean) <= 1e-12 * exact.error).all()
+
+
 def check_separated(values: Matrix, alpha: float) -> None:
     """Verdicts, tiers and cautions are those of the family with a p for each pair."""
-    family = compare_family(values, Pairs(len(values)), "paired_t", Rule(alpha=alpha))
-    found = separate(values, "paired_t", Rule(alpha=alpha))
+    for test in ("paired_t", "t_and_tukey"):
+        _check_separated(values, test, alpha)
+
+
+def _check_separated(values: Matrix, test: str, alpha: float) -> None:
+    family = compare_family(values, Pairs(len(values)), test, Rule(alpha=alpha))
+    found = separate(values, test, Rule(alpha=alpha))
     np.testing.assert_array_equal(found.verdicts.higher, family.verdicts.higher)
     np.testing.assert_array_equal(found.verdicts.withheld, family.verdicts.withheld)
     assert (found.size, found.cautions) == (family.size, family.result.cautions)

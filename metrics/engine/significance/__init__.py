@@ -15,6 +15,7 @@ from metrics.engine.significance import (
     randomisation,
     randomised_tukey_hsd,
     sign,
+    t_and_tukey,
     tukey_hsd,
     welch_t,
     wilcoxon,
@@ -31,13 +32,27 @@ from metrics.engine.significance.omnibus import OmnibusTest
 from metrics.engine.significance.pairs import Correction, SignificanceTest
 
 TESTS: dict[str, SignificanceTest] = {
-    "paired_t": SignificanceTest(paired_t.compare, statistics=paired_t.statistics),
+    "paired_t": SignificanceTest(paired_t.compare, normal=True, separate=paired_t.separate),
+    "t_and_tukey": SignificanceTest(
+        t_and_tukey.compare,
+        simultaneous=True,
+        of_given_pairs=True,
+        joint_intervals=True,
+        normal=True,
+        omnibus="anova",
+        separate=t_and_tukey.separate,
+    ),
     "wilcoxon": SignificanceTest(wilcoxon.compare, ranks=True),
     "sign": SignificanceTest(sign.compare, ranks=True),
     "randomisation": SignificanceTest(randomisation.compare, draws=True),
     "bootstrap": SignificanceTest(bootstrap.compare, draws=True),
     "max_t": SignificanceTest(
-        max_t.compare, simultaneous=True, of_given_pairs=True, joint_intervals=True, draws=True
+        max_t.compare,
+        simultaneous=True,
+        of_given_pairs=True,
+        joint_intervals=True,
+        draws=True,
+        normal=True,
     ),
     "tukey_hsd": SignificanceTest(
         tukey_hsd.compare, simultaneous=True, joint_intervals=True, omnibus="anova"

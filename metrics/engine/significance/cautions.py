@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from metrics.engine.numerics import special
-from metrics.engine.ranking import Floats
+from metrics.engine.ranking import Flags, Floats, Ints
 from metrics.engine.significance.pairs import Caution, Matrix, Options
 
 FEW_TOPICS = 25
@@ -59,26 +59,49 @@ def untested(p_value: Floats, why: str) -> list[Caution]:
     ]
 
 
-def skewed(asymmetry: Floats, topics: int, consequence: str) -> list[Caution]:
-    """Source: the rule n > 25 times the squared skewness of Cochran, Sampling Techniques, 1977, section 2.15."""
-    many = int(np.count_nonzero(25 * np.square(asymmetry) >= topics))
-    if not many:
+def are_skewed(skewness: Floats, topics: int) -> Flags:
+    """Return which pairs have differences too skewed for their mean to be nearly normal.
+
+    Source: the rule n > 25 times the squared skewness of Cochran, Sampling Techniques, 1977, section 2.15
+    """
+    skewed: Flags = 25 * np.square(skewness) >= topics
+    return skewed
+
+
+def are_tied(ties: Ints, topics: int) -> Flags:
+    """Return which pairs differ on some topics, but on fewer than half; `ties` counts the topics without a
+    difference."""
+    tied: Flags = (ties > _MANY_TIES * topics) & (ties < topics)
+    return tied
+
+
+def skewed_differences(skewed: Flags, topics: int, what: str = "significant") -> list[Caution]:
+    """Return the caution of the pairs that are significant, or `what`; `skewed` has an entry for each of these."""
+    pairs = _some_of(skewed, what, ("has", "have"))
+    if not pairs:
         return []
-    message = (
-        f"the differences of {pairs_in_words(many)} are skewed for {topics} topics: {consequence}"
-    )
+    message = f"{pairs} skewed differences for {topics} topics: p is approximate"
     return [Caution("skewed_differences", message)]
 
 
-def heavy_ties(tied: Floats) -> list[Caution]:
-    """`tied` is each pair's share of topics without a difference."""
-    many = int(np.count_nonzero((tied > _MANY_TIES) & (tied < 1)))
-    if not many:
+def heavy_ties(tied: Flags) -> list[Caution]:
+    """Return the caution of significant pairs; `tied` has an entry for each of these."""
+    pairs = _some_of(tied, "significant", ("ties", "tie"))
+    if not pairs:
         return []
-    tie = f"{pairs_in_words(many)} {'ties' if many == 1 else 'tie'}"
-    return [
-        Caution("heavy_ties", f"{tie} on more than half of the topics: only a few topics decide")
-    ]
+    message = f"{pairs} on more than half of the topics: only a few topics decide"
+    return [Caution("heavy_ties", message)]
+
+
+def _some_of(concerned: Flags, what: str, verbs: tuple[str, str]) -> str:
+    """Return how many of some pairs are concerned, with the verb that follows, or an empty text for none."""
+    many, pairs = int(np.count_nonzero(concerned)), len(concerned)
+    if not many:
+        return ""
+    singular, plural = verbs
+    if pairs == 1:
+        return f"the {what} pair {singular}"
+    return f"{many:,} of the {pairs:,} {what} pairs {singular if many == 1 else plural}"
 
 
 def ties_lost_to_rounding(many: int) -> list[Caution]:
@@ -117,7 +140,7 @@ def uneven_spread(residuals: Matrix) -> list[Caution]:
         return []
     message = (
         "the runs have unequal variances (Brown and Forsythe, p < 0.01), and the test assumes one: some p are too "
-        "small; max_t assumes none"
+        "small; t_and_tukey holds each pair to its own variance, too"
     )
     return [Caution("uneven_spread", message)]
 

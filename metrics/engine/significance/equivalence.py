@@ -14,8 +14,9 @@ from metrics.engine.significance import CORRECTIONS
 from metrics.engine.significance.cautions import (
     CONSTANT,
     FEW_FOR_SPREAD,
+    are_skewed,
     few_topics,
-    skewed,
+    skewed_differences,
     untested,
 )
 from metrics.engine.significance.effect_sizes import POWER
@@ -31,7 +32,6 @@ from metrics.engine.significance.verdicts import (
 )
 
 MAX_TOPICS = 1_000_000
-_SKEWED = "the t tests are approximate"
 # The needed shift is found for these numbers of topics, and read from a curve between them.
 _KNOTS: Floats = np.unique(
     np.concatenate([np.arange(2.0, 33.0), np.geomspace(33, MAX_TOPICS, 24).round()])
@@ -133,14 +133,15 @@ def tost(
         return Claim(p_value, adjusted, (adjusted < rule.alpha) & (withheld == 0))
 
     a, b = (below, above) if lower_is_better else (above, below)
+    claims = claim(a), claim(b), claim(np.maximum(a, b))
+    holds = claims[0].holds | claims[1].holds
     cautions = (
         *few_topics(topics, FEW_FOR_SPREAD),
         *untested(above, CONSTANT),
-        *skewed(found.skewness, topics, _SKEWED),
+        *skewed_differences(are_skewed(found.skewness[holds], topics), topics, "non-inferior"),
     )
     return Equivalence(
-        margin, difference - reach, difference + reach, claim(a), claim(b), claim(np.maximum(a, b)), withheld,
-        len(first), rule.correction, cautions,
+        margin, difference - reach, difference + reach, *claims, withheld, len(first), rule.correction, cautions
     )  # fmt: skip
 
 

@@ -11,9 +11,14 @@ import numpy as np
 from metrics.engine.errors import StatisticsError
 from metrics.engine.ranking import Flags, Floats, Ints
 from metrics.engine.significance import CORRECTIONS, OMNIBUS, TESTS
-from metrics.engine.significance.cautions import heavy_ties
+from metrics.engine.significance.cautions import (
+    are_skewed,
+    are_tied,
+    heavy_ties,
+    skewed_differences,
+)
 from metrics.engine.significance.corrections import holm
-from metrics.engine.significance.moments import ties_of
+from metrics.engine.significance.moments import moments_of, ties_of
 from metrics.engine.significance.pairs import (
     DEFAULTS,
     Caution,
@@ -24,9 +29,9 @@ from metrics.engine.significance.pairs import (
     baseline_pairs,
 )
 from metrics.engine.significance.practical import PRACTICAL
-from metrics.engine.significance.step_down import significant_by_holm
 from metrics.engine.significance.tiers import Tiers, tiers
 from metrics.engine.significance.verdicts import (
+    MIN_TIERED_TOPICS,
     MIN_TOPICS,
     NO_SPREAD,
     OTHER_DIRECTION,
@@ -125,12 +130,14 @@ def compare_family(
     correction = None if entry.simultaneous else rule.correction
     adjusted = adjust(result.p_value, CORRECTIONS[correction]) if correction else result.p_value
     verdicts = decide(result, adjusted, rule.alpha, topics)
-    cautions = [
+    cautions = (
         *result.cautions,
-        *_of_ties(values, pairs, test, result.cautions),
         *_of_assumption(values, test, rule),
-    ]
-    result = replace(result, cautions=(*cautions, *cautions_of_verdicts(verdicts, topics)))
+        *_of_findings(values, pairs, test, verdicts),
+        *cautions_of_verdicts(verdicts, topics),
+        *_without_tiers(pairs, topics),
+    )
+    result = replace(result, cautions=cautions)
     separated = _tiers(values, pairs, verdicts, lower_is_better=lower_is_better)
     size = family_size(test, pairs)
     return Family(test, size, correction, result, adjusted, verdicts, separated)
@@ -154,32 +161,35 @@ def separate(
     *,
     lower_is_better: bool = False,
 ) -> Separated:
-    """Return what `compare_family` finds of all pairs. Under Student's test and Holm's correction no p is computed.
+    """Return what `compare_family` finds of all pairs. Where the test has a critical value no p is computed.
 
     Raises StatisticsError for fewer than 2 topics.
     """
     entry, topics, pairs = TESTS[test], values.shape[1], Pairs(len(values))
-    if entry.statistics is None or CORRECTIONS[rule.correction] is not holm:
+    by_holm = entry.simultaneous or CORRECTIONS[rule.correction] is holm
+    if entry.separate is None or not by_holm:
         family = compare_family(values, pairs, test, rule, options, lower_is_better=lower_is_better)
         return Separated(family.size, family.result.cautions, family.verdicts, family.tiers)
-    found = entry.statistics(values, *pairs.indices())
-    below = significant_by_holm(found.statistic, topics - 1, rule.alpha)
-    means = np.sign(found.difference)
-    verdicts = verdicts_of(below, np.isnan(found.statistic), means, means, topics)
-    cautions = [*found.cautions, *_of_ties(values, pairs, test, found.cautions)]
-    return Separated(
-        pairs.number,
-        (*cautions, *cautions_of_verdicts(verdicts, topics)),
-        verdicts,
-        _tiers(values, pairs, verdicts, lower_is_better=lower_is_better),
+
+    separation = entry.separate(values, *pairs.indices(), rule.alpha)
+    means = np.sign(separation.difference)
+    verdicts = verdicts_of(separation.significant, separation.untested, means, means, topics)
+    cautions = (
+        *separation.cautions,
+        *_of_findings(values, pairs, test, verdicts),
+        *cautions_of_verdicts(verdicts, topics),
+        *_without_tiers(pairs, topics),
     )
+    separated = _tiers(values, pairs, verdicts, lower_is_better=lower_is_better)
+    return Separated(pairs.number, cautions, verdicts, separated)
 
 
 def _tiers(
     values: Matrix, pairs: Pairs, verdicts: Verdicts, *, lower_is_better: bool
 ) -> Tiers | None:
     """Return the tiers of all pairs; None where only some pairs are given, or none of them can have a verdict."""
-    if pairs.baseline is not None or values.shape[1] < MIN_TOPICS or verdicts.have(NO_SPREAD).all():
+    too_few = values.shape[1] < (MIN_TOPICS if pairs.number == 1 else MIN_TIERED_TOPICS)
+    if pairs.baseline is not None or too_few or verdicts.have(NO_SPREAD).all():
         return None
     means = values.mean(axis=1)
     return tiers(means, *pairs.indices(), verdicts.significant, lower_is_better=lower_is_better)
@@ -194,11 +204,30 @@ def family_size(test: str, pairs: Pairs) -> int:
     )
 
 
-def _of_ties(values: Matrix, pairs: Pairs, test: str, cautions: Iterable[Caution]) -> list[Caution]:
-    """Pairs that few topics decide, for tests that do not count ties themselves."""
-    if not TESTS[test].paired or any(caution.code == "heavy_ties" for caution in cautions):
+def _of_findings(values: Matrix, pairs: Pairs, test: str, verdicts: Verdicts) -> list[Caution]:
+    """Return the cautions of significant pairs: skewed differences that p does not allow for, and many ties."""
+    entry, topics = TESTS[test], values.shape[1]
+    first, second = (side[verdicts.significant] for side in pairs.indices())
+    cautions = []
+    if entry.normal:
+        skewness = moments_of(values, first, second).skewness
+        cautions += skewed_differences(are_skewed(skewness, topics), topics)
+    if entry.paired:
+        cautions += heavy_ties(are_tied(ties_of(values, first, second), topics))
+    return cautions
+
+
+def _without_tiers(pairs: Pairs, topics: int) -> list[Caution]:
+    """Return why pairs that can have a verdict make no tiers."""
+    if pairs.baseline is not None or pairs.number == 1:
         return []
-    return heavy_ties(ties_of(values, *pairs.indices()) / values.shape[1])
+    if not MIN_TOPICS <= topics < MIN_TIERED_TOPICS:
+        return []
+    message = (
+        f"no tiers, letters or set of the best: {topics} topics are too few to tell all pairs of {pairs.runs} runs "
+        f"apart; {MIN_TIERED_TOPICS} are needed"
+    )
+    return [Caution("no_tiers", message)]
 
 
 def _of_assumption(values: Matrix, test: str, rule: Rule) -> list[Caution]:

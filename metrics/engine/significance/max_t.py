@@ -13,7 +13,6 @@ from metrics.engine.significance.cautions import (
     CONSTANT,
     few_resamples,
     few_topics,
-    skewed,
     smallest_p,
     untested,
 )
@@ -32,7 +31,6 @@ from metrics.engine.significance.pairs import (
 from metrics.engine.significance.randomisation import flips
 from metrics.engine.significance.resampling import BLOCK, Plan, in_threads
 
-_SKEWED = "the test finds too many of them; compare paired_t with Holm's correction"
 # Pairs from which on it is cheaper to find out first which of them to look at.
 _MANY = 100_000
 
@@ -83,7 +81,6 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     cautions = (
         *few_topics(topics, smallest_p(2.0 ** (1 - topics))),
         *untested(p_value, CONSTANT),
-        *skewed(moments.skewness, topics, _SKEWED),
         *few_resamples(options, 1, not exact),
     )
     marks = np.full(len(first), exact)

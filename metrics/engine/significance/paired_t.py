@@ -6,24 +6,18 @@ import numpy as np
 
 from metrics.engine.numerics import special
 from metrics.engine.ranking import Floats, Ints
-from metrics.engine.significance.cautions import (
-    CONSTANT,
-    FEW_FOR_SPREAD,
-    few_topics,
-    skewed,
-    untested,
-)
-from metrics.engine.significance.moments import moments_of
+from metrics.engine.significance.cautions import CONSTANT, FEW_FOR_SPREAD, few_topics, untested
+from metrics.engine.significance.moments import means_and_errors, moments_of
 from metrics.engine.significance.pairs import (
     DEFAULTS,
     Matrix,
     Options,
     PairedResult,
+    Separation,
     Statistics,
     check,
 )
-
-_SKEWED = "the t test is approximate; among many pairs it finds too many of them"
+from metrics.engine.significance.step_down import significant_by_holm
 
 
 def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAULTS) -> PairedResult:
@@ -36,7 +30,8 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     """
     found = statistics(values, first, second)
     difference, error, freedom = found.difference, found.error, values.shape[1] - 1
-    p_value = 2 * special.stdtr(freedom, -np.abs(found.statistic))
+    p_value = special.stdtr(freedom, -np.abs(found.statistic))
+    p_value *= 2
     margin = margin_of(difference, error, freedom, options.confidence)
     exact = np.zeros(len(first), np.bool_)
     low, high = difference - margin, difference + margin
@@ -46,14 +41,19 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
 def statistics(values: Matrix, first: Ints, second: Ints) -> Statistics:
     """Return Student's t of each pair, without p. Raise StatisticsError for fewer than 2 topics."""
     check(values, "a paired t test")
-    topics, found = values.shape[1], moments_of(values, first, second)
-    statistic = statistic_of(found.mean, found.error)
-    cautions = (
-        *few_topics(topics, FEW_FOR_SPREAD),
-        *untested(statistic, CONSTANT),
-        *skewed(found.skewness, topics, _SKEWED),
+    mean, error = means_and_errors(values, first, second)
+    statistic = statistic_of(mean, error)
+    cautions = (*few_topics(values.shape[1], FEW_FOR_SPREAD), *untested(statistic, CONSTANT))
+    return Statistics(mean, error, statistic, cautions)
+
+
+def separate(values: Matrix, first: Ints, second: Ints, alpha: float) -> Separation:
+    """Return which pairs Holm's correction finds at the level, without a p of each."""
+    student = statistics(values, first, second)
+    significant = significant_by_holm(student.statistic, values.shape[1] - 1, alpha)
+    return Separation(
+        student.difference, significant, np.isnan(student.statistic), student.cautions
     )
-    return Statistics(found.mean, found.error, statistic, cautions)
 
 
 def mean_interval(
@@ -70,7 +70,8 @@ def margin_of(
 ) -> Floats:
     """Half the width of each t interval; NaN for a difference without spread, of which nothing is known."""
     margin: Floats = special.stdtrit(freedom, (1 + confidence) / 2) * error
-    return np.where((error == 0) & (difference != 0), np.nan, margin)
+    margin[(error == 0) & (difference != 0)] = np.nan
+    return margin
 
 
 def mean_and_error(values: Matrix, first: Ints, second: Ints) -> tuple[Floats, Floats]:
@@ -90,6 +91,8 @@ def t_test(difference: Floats, error: Floats, freedom: int | Floats) -> tuple[Fl
 def statistic_of(difference: Floats, error: Floats) -> Floats:
     """Student's t of each pair; without spread 0 for no difference, else NaN."""
     spread = error > 0
+    if spread.all():
+        return difference / error
     statistic = np.full(len(difference), np.nan)
     np.divide(difference, error, out=statistic, where=spread)
     statistic[~spread & (difference == 0)] = 0.0

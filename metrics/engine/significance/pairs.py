@@ -107,11 +107,21 @@ class Statistics:
     cautions: tuple[Caution, ...] = ()
 
 
+@dataclass(frozen=True)
+class Separation:
+    """The mean difference of each pair, whether it is significant over all pairs, and whether it cannot be tested."""
+
+    difference: Floats
+    significant: Flags
+    untested: Flags
+    cautions: tuple[Caution, ...] = ()
+
+
 PairedTest = Callable[[Matrix, Ints, Ints, Options], PairedResult]
 """test(values (runs, topics), first run of each pair, second run of each pair, options) -> PairedResult"""
 
-StudentsTest = Callable[[Matrix, Ints, Ints], Statistics]
-"""statistics(values (runs, topics), first run of each pair, second run of each pair) -> Statistics, without p"""
+QuickTest = Callable[[Matrix, Ints, Ints, float], Separation]
+"""separate(values (runs, topics), first run of each pair, second run of each pair, alpha) -> Separation, without p"""
 
 SamplesTest = Callable[[list[Floats], Ints, Ints, Options], PairedResult]
 """test(values of each sample, first sample of each pair, second sample of each pair, options) -> PairedResult"""
@@ -127,10 +137,12 @@ class SignificanceTest:
     `simultaneous` marks tests whose p values already count for all pairs of the runs given: no correction belongs on
     top; `of_given_pairs` those of them that count for the pairs that are compared and no others; `joint_intervals`
     those whose intervals hold for all these pairs as well. `draws` marks those that read
-    `resamples` and `seed`, `ranks` those that ask about ranks or signs and not about means; `omnibus` names the test of
+    `resamples` and `seed`, `ranks` those that ask about ranks or signs and not about means, and `normal` those that
+    skewed differences of a pair mislead; `omnibus` names the test of
     all runs at once that a post-hoc test goes with, and `assumes_omnibus` marks one that assumes its finding.
-    `compare_samples` is the same test of samples of unequal sizes; None for a test of pairs of values. `statistics`
-    are those of a test whose p is Student's, two-sided with n - 1 degrees of freedom; None for any other.
+    `compare_samples` is the same test of samples of unequal sizes; None for a test of pairs of values. `separate`
+    finds the significant pairs by a critical value, under Holm's correction where p does not count for all pairs; None
+    for a test that needs the p of each.
     """
 
     compare: PairedTest
@@ -140,10 +152,11 @@ class SignificanceTest:
     joint_intervals: bool = False
     draws: bool = False
     ranks: bool = False
+    normal: bool = False
     omnibus: str | None = None
     assumes_omnibus: bool = False
     compare_samples: SamplesTest | None = None
-    statistics: StudentsTest | None = None
+    separate: QuickTest | None = None
 
     @property
     def intervals(self) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 
 from metrics.engine.numerics import special
 from metrics.engine.ranking import Floats, Ints
-from metrics.engine.significance.cautions import few_topics, heavy_ties, smallest_p
+from metrics.engine.significance.cautions import few_topics, smallest_p
 from metrics.engine.significance.paired_t import mean_interval
 from metrics.engine.significance.pairs import (
     DEFAULTS,
@@ -39,14 +39,9 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
         2 * special.bdtr(np.minimum(wins, losses), trials.astype(np.int64), 0.5), 1.0
     )
     interval = mean_interval(values, first, second, options.confidence)
-    tied = 1 - trials / values.shape[1]
-    cautions = (
-        *few_topics(values.shape[1], smallest_p(2.0 ** (1 - values.shape[1]))),
-        *heavy_ties(tied),
-    )
-    return PairedResult(
-        *interval, wins, p_value, np.ones(len(first), np.bool_), cautions, wins - losses
-    )
+    cautions = few_topics(values.shape[1], smallest_p(2.0 ** (1 - values.shape[1])))
+    exact = np.ones(len(first), np.bool_)
+    return PairedResult(*interval, wins, p_value, exact, tuple(cautions), wins - losses)
 
 
 def _count(values: Matrix, first: Ints, second: Ints, least: float) -> tuple[Floats, Floats]:

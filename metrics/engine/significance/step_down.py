@@ -40,6 +40,16 @@ def significant_by_holm(statistic: Floats, freedom: int, alpha: float) -> Flags:
     return significant
 
 
+def critical_by_holm(significant: Flags, freedom: int, alpha: float) -> float:
+    """Return the |t| that the pairs found by `significant_by_holm` exceed and no other pair does.
+
+    Formula: the two-sided critical value of alpha / (m - r) after r findings among m pairs, at which Holm's procedure
+    ends
+    """
+    left = len(significant) - int(np.count_nonzero(significant))
+    return _critical(alpha / max(left, 1), freedom)
+
+
 def holm_of(statistic: Floats, chosen: Ints, tail: Callable[[Floats], Floats]) -> Floats:
     """Return the p that `holm` gives some of the pairs of a family; `tail` is p, which falls with the statistic.
 

@@ -17,6 +17,8 @@ from metrics.engine.significance.pairs import Caution, Correction, PairedResult
 
 # With fewer topics an exact test of two runs cannot reach 0.05, and the others know nothing of the spread.
 MIN_TOPICS = 5
+# With fewer topics runs are compared pair by pair only: there are no tiers, letters or set of the best.
+MIN_TIERED_TOPICS = 10
 # What a verdict says of the first run of a pair.
 VERDICTS = ("better", "worse")
 TOO_FEW_TOPICS, NO_SPREAD, OTHER_DIRECTION = "too_few_topics", "no_spread", "other_direction"

@@ -8,12 +8,7 @@ import numpy as np
 
 from metrics.engine.numerics import special
 from metrics.engine.ranking import Flags, Floats, Ints
-from metrics.engine.significance.cautions import (
-    few_topics,
-    heavy_ties,
-    smallest_p,
-    ties_lost_to_rounding,
-)
+from metrics.engine.significance.cautions import few_topics, smallest_p, ties_lost_to_rounding
 from metrics.engine.significance.midranks import midranks
 from metrics.engine.significance.paired_t import mean_interval
 from metrics.engine.significance.pairs import (
@@ -47,19 +42,19 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     """
     check(values, "Wilcoxon's test")
     parts = [_compare(values, *chunk, options) for chunk in chunks(first, second, values.shape[1])]
-    statistic, leaning, p_value, exact, zero, lost = (
+    statistic, leaning, p_value, exact, lost = (
         np.concatenate(part) for part in zip(*parts, strict=True)
     )
     interval = mean_interval(values, first, second, options.confidence)
     few = few_topics(values.shape[1], smallest_p(2.0 ** (1 - values.shape[1])))
-    cautions = (*few, *heavy_ties(zero), *ties_lost_to_rounding(int(lost.sum())))
+    cautions = (*few, *ties_lost_to_rounding(int(lost.sum())))
     return PairedResult(*interval, statistic, p_value, exact.astype(np.bool_), cautions, leaning)
 
 
 def _compare(
     values: Matrix, first: Ints, second: Ints, options: Options
-) -> tuple[Floats, Floats, Floats, Flags, Floats, Flags]:
-    """Return the statistic, which way it points, p, whether that is exact, the share of zeros, and lost ties.
+) -> tuple[Floats, Floats, Floats, Flags, Flags]:
+    """Return the statistic, which way it points, p, whether that is exact, and lost ties.
 
     A tie is lost where rounding has undone it.
     """
@@ -89,7 +84,7 @@ def _compare(
     rest = ~clean & (left <= _EVERY_SIGN)
     if rest.any():
         p_value[rest] = _every_sign(ranks[rest, -_EVERY_SIGN:], statistic[rest])
-    return statistic, whole - 2 * below, p_value, clean | rest, zeros / topics, lost
+    return statistic, whole - 2 * below, p_value, clean | rest, lost
 
 
 def _sorted(differences: Matrix) -> tuple[Matrix, Matrix]:
