@@ -10,6 +10,9 @@ from metrics.engine.ranking import Floats
 from metrics.engine.steps import Matrix, Steps
 
 Band = tuple[Floats, Floats]
+# The bounds of values that have none.
+UNBOUNDED = (-np.inf, np.inf)
+_FURTHEST = 700.0
 # What a difference of sums of squares leaves below this share of them is rounding, not spread.
 _ROUNDING = 1e-12
 
@@ -24,10 +27,16 @@ def column_band(values: Matrix, confidence: float) -> Band | None:
     )
 
 
-def row_intervals(values: Matrix, confidence: float) -> Band:
-    """Student's t interval of every row's mean over the columns where it has a value; NaN with fewer than two of them.
+def row_intervals(
+    values: Matrix, confidence: float, bounds: tuple[float, float] = UNBOUNDED
+) -> Band:
+    """The t interval of every row's mean over the columns where it has a value; NaN with fewer than two of them.
 
+    Formula: m +- t(n - 1) e, e the standard error of the mean m. For values between finite bounds on the scale of the
+    logit, log((m - low) / (high - m)) +- t(n - 1) e (high - low) / ((m - low) (high - m)), and taken back
     Shapes: `values` (runs, topics), NaN where there is no value; both ends (runs,).
+    Source: Student (1908); for shares of the bounds the delta method, as for a proportion: Agresti, Categorical Data
+    Analysis, 2013, section 3.1
     """
     defined = np.isfinite(values)
     n = defined.sum(axis=1)
@@ -41,7 +50,21 @@ def row_intervals(values: Matrix, confidence: float) -> Band:
     margin = special.stdtrit(freedom, (1 + confidence) / 2) * np.sqrt(
         squares / freedom / np.maximum(n, 1)
     )
-    return (mean - margin) * largest, (mean + margin) * largest
+    mean, margin = mean * largest, margin * largest
+
+    low, high = bounds
+    below, above = mean - low, high - mean
+    # Every value of a mean at a bound is that bound: the interval has no width.
+    inside = np.isfinite(below) & np.isfinite(above) & (below > 0) & (above > 0)
+    if not inside.any():
+        return mean - margin, mean + margin
+    reach = np.divide(margin * (high - low), below * above, out=np.zeros_like(mean), where=inside)
+    # Beyond such a reach nothing is left between the end and the bound.
+    odds = np.exp(np.minimum(reach, _FURTHEST))
+    return (
+        np.where(inside, low + (high - low) * below / (below + above * odds), mean - margin),
+        np.where(inside, low + (high - low) * below * odds / (below * odds + above), mean + margin),
+    )
 
 
 def within(band: Band, bounds: tuple[float, float]) -> Band:

@@ -178,7 +178,7 @@ def intervals(true: Matrix, drawn: Matrix, delta: Matrix, options: Options) -> d
     """
     first, second = all_pairs(RUNS)
     means, differences = true.mean(axis=1), (true[first] - true[second]).mean(axis=1)
-    found: dict[str, Floats] = {"a mean": _holds(means, *row_intervals(drawn, 0.95))}
+    found: dict[str, Floats] = {"a mean": _holds(means, *row_intervals(drawn, 0.95, (0.0, 1.0)))}
     for name in ("paired_t", "bootstrap"):
         one = TESTS[name].compare(drawn, first, second, options)
         found[f"a difference, `{name}`"] = _holds(differences, one.low, one.high)

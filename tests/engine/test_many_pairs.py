@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-from scipy import special
+from scipy import special, stats
 
 from metrics.engine.agreement.intervals import rank_intervals
 from metrics.engine.agreement.standings import standings
@@ -164,10 +164,16 @@ def test_rank_intervals_are_percentiles_of_the_standings(
     found = rank_intervals(values, Options(confidence, resamples, seed=3), lower_is_better=lower)
     sums = resampled_sums(values, Plan(draw_weights, resamples, 3))
     ranks = standings(sums.T, np.full(resamples, lower))
-    levels = [(1 - confidence) / 2, (1 + confidence) / 2]
-    low, high = np.quantile(ranks, levels, axis=0, method="inverted_cdf")
-    np.testing.assert_array_equal((found.low, found.high), (low, high))
     np.testing.assert_array_equal(found.share_first, (ranks == 1).mean(axis=0))
+
+    topics, level = values.shape[1], (1 + confidence) / 2
+    stretch = (
+        stats.t.ppf(level, topics - 1) / stats.norm.ppf(level) * (topics / (topics - 1)) ** 0.5
+    )
+    total = values.sum(axis=1, keepdims=True)
+    ranks = standings((total + stretch * (sums - total)).T, np.full(resamples, lower))
+    low, high = np.quantile(ranks, [1 - level, level], axis=0, method="inverted_cdf")
+    np.testing.assert_array_equal((found.low, found.high), (low, high))
 
 
 @given(st.integers(0, 2**32), st.integers(1, 60), st.integers(1, 2000), st.floats(0, 8), st.data())

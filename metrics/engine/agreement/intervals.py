@@ -10,8 +10,9 @@ import numpy as np
 
 from metrics.engine.agreement.kendall import tau
 from metrics.engine.agreement.rbo import rbo
-from metrics.engine.agreement.standings import add_ranks, standings
+from metrics.engine.agreement.standings import add_ranks, count_first, standings
 from metrics.engine.agreement.tau_ap import tau_ap
+from metrics.engine.numerics import special
 from metrics.engine.ranking import Flags, Floats, Ints
 from metrics.engine.significance.pairs import Matrix, Options, check
 from metrics.engine.significance.resampling import Plan, draw_weights, resampled_sums
@@ -44,15 +45,21 @@ def rank_intervals(
 ) -> RankIntervals:
     """The percentile interval of each run's rank over bootstrap samples of the topics.
 
+    Formula: percentiles of the ranks by m + s (m* - m), m* the means of a resample, s = t(n - 1) / z sqrt(n / (n - 1)),
+    both quantiles at (1 + confidence) / 2: means of a resample spread less than those of new topics do, and with few
+    topics less than Student's t allows for. The share of first places is of m* itself
     Source: Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13; for league tables Goldstein and
-    Spiegelhalter, Journal of the Royal Statistical Society A 159, 1996
+    Spiegelhalter, Journal of the Royal Statistical Society A 159, 1996; s: Hesterberg, The American Statistician 69(4),
+    2015, on expanded percentiles
     """
     check(values, "a rank interval")
     plan, runs = Plan(draw_weights, options.resamples, options.seed), len(values)
-    counts = np.zeros((runs, runs), np.int64)
+    total, stretch = values.sum(axis=1), stretch_of(values.shape[1], options.confidence)
+    counts, first = np.zeros((runs, runs), np.int64), np.zeros(runs, np.int64)
     for block in range(plan.blocks):
         sums = plan.sums(block, values).transpose(0, 2, 1).reshape(-1, runs)[: plan.left(block)]
-        add_ranks(sums, counts, lower_is_better=lower_is_better)
+        first += count_first(sums, lower_is_better=lower_is_better)
+        add_ranks(total + stretch * (sums - total), counts, lower_is_better=lower_is_better)
     below = np.cumsum(counts, axis=1)
     # As `_percentiles` finds them among the ranks of all resamples.
     low, high = (
@@ -60,7 +67,14 @@ def rank_intervals(
         for level in _levels(options.confidence)
     )
     observed = standings(values.mean(axis=1)[None, :], np.array([lower_is_better]))[0]
-    return RankIntervals(observed, low, high, counts[:, 0] / options.resamples)
+    return RankIntervals(observed, low, high, first / options.resamples)
+
+
+def stretch_of(topics: int, confidence: float) -> float:
+    """Return how much further than in resamples means lie from the true ones, at the ends of an interval."""
+    level = (1 + confidence) / 2
+    student = float(special.stdtrit(topics - 1, level) / special.ndtri(level))
+    return student * float(np.sqrt(topics / (topics - 1)))
 
 
 @dataclass(frozen=True)

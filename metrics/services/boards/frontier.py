@@ -12,7 +12,7 @@ import numpy as np
 
 from metrics.engine import frontier as engine
 from metrics.engine.grammar import Measure
-from metrics.engine.intervals import row_intervals, within
+from metrics.engine.intervals import row_intervals
 from metrics.engine.significance.cautions import few_topics
 from metrics.engine.significance.pairs import Caution, Matrix
 from metrics.engine.significance.verdicts import MIN_TOPICS
@@ -149,7 +149,7 @@ def _priced(
         np.array([cost[part] for cost in costs], np.float64) for part in ("value", "low", "high")
     )
     found = engine.frontier(values, engine.Costs(*parts), groups, lower_is_better=lower)
-    ends = within(row_intervals(values, CONFIDENCE), query.measure.definition.bounds)
+    ends = row_intervals(values, CONFIDENCE, query.measure.definition.bounds)
     columns = (
         values.mean(axis=1).tolist(),
         costs,

@@ -44,7 +44,8 @@ def intervals_of(
     found: dict[tuple[int, str], Ends] = {}
     for measure in measures:
         values = np.vstack([vectors[pk, measure.name].values for pk in ids])
-        ends = zip(*(end.tolist() for end in row_intervals(values, confidence)), strict=True)
+        band = row_intervals(values, confidence, measure.definition.bounds)
+        ends = zip(*(end.tolist() for end in band), strict=True)
         found.update(
             {(pk, measure.name): (low, high) for pk, (low, high) in zip(ids, ends, strict=True)}
         )

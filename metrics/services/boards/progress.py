@@ -100,7 +100,7 @@ def read_progress_of(
             return None
         raise
     values, lower = common.values, measure.definition.lower_is_better
-    low, high = row_intervals(values, CONFIDENCE)
+    low, high = row_intervals(values, CONFIDENCE, measure.definition.bounds)
     means = values.mean(axis=1)
     best = best_so_far(means, lower_is_better=lower)
     reach = reach_of_equals(values, lower_is_better=lower)
