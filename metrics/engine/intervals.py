@@ -35,8 +35,8 @@ def row_intervals(
     Formula: m +- t(n - 1) e, e the standard error of the mean m. For values between finite bounds on the scale of the
     logit, log((m - low) / (high - m)) +- t(n - 1) e (high - low) / ((m - low) (high - m)), and taken back
     Shapes: `values` (runs, topics), NaN where there is no value; both ends (runs,).
-    Source: Student (1908); for shares of the bounds the delta method, as for a proportion: Agresti, Categorical Data
-    Analysis, 2013, section 3.1
+    Source: Student (1908); on the scale of the logit by the delta method, Cramér, Mathematical Methods of Statistics,
+    1946, section 28.4
     """
     defined = np.isfinite(values)
     n = defined.sum(axis=1)

@@ -15,6 +15,7 @@ from metrics.engine.measures.definition import (
     read_choice,
     read_integer,
 )
+from metrics.engine.significance.families import USUAL_TEST
 from metrics.engine.what_if import (
     FAMILIES,
     MAX_COMBINATIONS,
@@ -103,7 +104,7 @@ def standings_query(parameters: Mapping[str, str]) -> StandingsQuery | None:
     wanted = {*parts, "baseline"} if baseline else set(parts)
     if "all" in parts:
         wanted |= {"intervals", "tiers", "ranks", "expected"}
-    test = parameters.get("test") or "paired_t"
+    test = parameters.get("test") or USUAL_TEST
     usual = BOARD_RESAMPLES.get(test, 100_000)
     return StandingsQuery(
         parts=tuple(part for part in PARTS if part in wanted),

@@ -10,7 +10,7 @@ from django.http import Http404, HttpRequest
 from rest_framework.request import Request
 
 from metrics.engine.errors import MeasureError
-from metrics.engine.significance.families import Rule
+from metrics.engine.significance.families import USUAL_TEST, USUAL_TEST_OF_A_PAIR, Rule
 from metrics.engine.significance.pairs import DEFAULTS, MAX_RESAMPLES, TIES, ZEROS, Options
 from metrics.engine.significance.practical import PRACTICAL, USUAL_ROPE, Practical
 from metrics.models import Comparison
@@ -55,7 +55,7 @@ def comparison_query(parameters: Mapping[str, str], collection: Collection) -> C
     if len(measures) > MAX_COMPARED_MEASURES:
         message = f"{len(measures)} measures; a comparison takes at most {MAX_COMPARED_MEASURES}"
         raise MeasureError(message, code="too_many_measures", pointer=named)
-    tests = parameters.get(one_of(parameters, "tests", "test")) or "paired_t"
+    tests = parameters.get(one_of(parameters, "tests", "test")) or ""
     options = Options(
         confidence=share_in(parameters, "confidence", 0.95),
         resamples=integer_in(parameters, "resamples", DEFAULTS.resamples, 1, MAX_RESAMPLES),
@@ -72,13 +72,21 @@ def comparison_query(parameters: Mapping[str, str], collection: Collection) -> C
         measures=list(dict.fromkeys(measures)),
         runs=runs,
         baseline=run_id_in(parameters, "baseline"),
-        tests=[test for test in named_tests if test not in PRACTICAL] or ["paired_t"],
+        tests=[test for test in named_tests if test not in PRACTICAL] or [usual_test(parameters)],
         rule=Rule(parameters.get("correction") or "holm", share_in(parameters, "alpha", 0.05)),
         options=options,
         scores=scores_in(parameters),
         family=family_in(parameters, runs),
         practical=practical_in(parameters, named_tests),
     )
+
+
+def usual_test(parameters: Mapping[str, str]) -> str:
+    """Return the test of a comparison that names none: of two named runs, or of a family."""
+    runs = run_ids_in(parameters)
+    tested = {*runs, run_id_in(parameters, "baseline")} - {None}
+    alone = len(tested) == 2 and family_in(parameters, runs) is None
+    return USUAL_TEST_OF_A_PAIR if alone and len(runs) > 0 else USUAL_TEST
 
 
 def practical_in(parameters: Mapping[str, str], tests: Sequence[str]) -> Practical:

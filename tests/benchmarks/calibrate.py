@@ -21,7 +21,12 @@ from tests.engine.crossed import print_crossed, print_mean_coverage
 from tests.engine.detectable import print_detectable
 from tests.engine.margins import print_margins
 from tests.engine.order_intervals import print_order_intervals
-from tests.engine.real_runs import print_real_baselines, print_real_intervals, print_real_tests
+from tests.engine.real_runs import (
+    print_levels,
+    print_real_baselines,
+    print_real_intervals,
+    print_real_tests,
+)
 from tests.engine.studies import print_dealt, print_explanations
 
 STUDIES = 1_000
@@ -44,6 +49,7 @@ if __name__ == "__main__":
     tracks, real_collections = {path.stem: _read(path) for path in paths}, min(collections, 400)
     print_margins(print, collections, tracks, real_collections)
     if tracks:
+        print_levels(print, tracks, real_collections)
         print_dealt(print, tracks, 200)
         print_real_tests(print, tracks, real_collections, resamples)
         print_real_baselines(print, tracks, real_collections, resamples)

@@ -6,6 +6,8 @@ where they are, the true values are those of the whole matrix.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
+
 import numpy as np
 
 from metrics.engine.agreement.intervals import rank_intervals
@@ -14,17 +16,20 @@ from metrics.engine.intervals import row_intervals
 from metrics.engine.ranking import Flags, Floats
 from metrics.engine.significance import CORRECTIONS, OMNIBUS, TESTS
 from metrics.engine.significance.effect_sizes import effect_sizes
-from metrics.engine.significance.families import Pairs, Rule, separate
+from metrics.engine.significance.families import Pairs, Rule, compare_family, separate
 from metrics.engine.significance.pairs import Matrix, Options, all_pairs
 from metrics.engine.significance.rank_sets import rank_sets
 from metrics.engine.significance.verdicts import adjust
 from tests.engine.calibration import ALPHA, FAMILY, Rate, Statement, rate_of, span
 
-RUNS, TOPICS, SIZES = 20, 50, (25, 50)
+RUNS, TOPICS, SIZES = 20, 50, (5, 10, 25, 50)
+# Whether boards keep their level is looked at where they have tiers.
+LEVELS, LEVEL_TESTS = (10, 25, 50), ("paired_t", "tukey_hsd", "t_and_tukey")
 HOLM = Rule(FAMILY, ALPHA)
-EVERY_PAIR = Pairs(RUNS)
+EVERY_PAIR, AGAINST_FIRST = Pairs(RUNS), Pairs(RUNS, 0)
 AGAINST_BASELINE = (
     "paired_t",
+    "t_and_tukey",
     "randomisation",
     "bootstrap",
     "max_t",
@@ -34,13 +39,87 @@ AGAINST_BASELINE = (
 Tracks = dict[str, Matrix]
 
 
-def null(rng: np.random.Generator, values: Matrix, *, paired: bool = True) -> Matrix:
+def null(
+    rng: np.random.Generator, values: Matrix, *, paired: bool = True, size: int = TOPICS
+) -> Matrix:
     """Some runs moved to one mean, on topics of their own unless they are paired."""
     some = values[rng.choice(len(values), RUNS, replace=False)]
-    topics = rng.integers(0, values.shape[1], (1 if paired else RUNS, TOPICS))
+    topics = rng.integers(0, values.shape[1], (1 if paired else RUNS, size))
     return np.take_along_axis(
-        some - some.mean(axis=1, keepdims=True), np.broadcast_to(topics, (RUNS, TOPICS)), axis=1
+        some - some.mean(axis=1, keepdims=True), np.broadcast_to(topics, (RUNS, size)), axis=1
     )
+
+
+def exchangeable(rng: np.random.Generator, values: Matrix, size: int) -> Matrix:
+    """Some runs whose labels are dealt anew on every topic."""
+    some = values[rng.choice(len(values), RUNS, replace=False)]
+    return rng.permuted(some[:, rng.integers(0, values.shape[1], size)], axis=0)
+
+
+def level(name: str, draws: Iterable[Matrix], pairs: Pairs = EVERY_PAIR) -> Rate:
+    """The share of collections without a difference in which any pair is significant."""
+    wrong = [compare_family(drawn, pairs, name, HOLM).significant.any() for drawn in draws]
+    return rate_of(np.array(wrong)[:, None])
+
+
+def print_levels(say: Statement, tracks: Tracks, collections: int) -> None:
+    """The tables of docs/statistics.md about the default test."""
+    say(
+        f"\nAny wrong pair of {RUNS} runs, {collections:,} collections of each of {len(tracks)} matrices; mean, lowest "
+        "and highest matrix\n"
+    )
+    say(f"| runs, test | {' | '.join(f'{size} topics' for size in LEVELS)} |")
+    say(f"| --- |{' --- |' * len(LEVELS)}")
+    for title, draw, pairs in (
+        ("equal means", null_of_size, EVERY_PAIR),
+        ("labels dealt anew", exchangeable, EVERY_PAIR),
+        ("equal means, a baseline", null_of_size, AGAINST_FIRST),
+    ):
+        for name in LEVEL_TESTS:
+            cells = [
+                span(
+                    level(name, _drawn(draw, values, number, size, collections), pairs)
+                    for number, values in enumerate(tracks.values())
+                )
+                for size in LEVELS
+            ]
+            say(f"| {title}, `{name}` | {' | '.join(cells)} |")
+    for title, pairs in (("all pairs", EVERY_PAIR), ("a baseline", AGAINST_FIRST)):
+        for name in LEVEL_TESTS[1:]:
+            shares = [_relative_findings(name, tracks, collections, size, pairs) for size in LEVELS]
+            say(f"| real pairs found, {title}, `{name}` | {' | '.join(shares)} |")
+
+
+def _drawn(
+    draw: Callable[[np.random.Generator, Matrix, int], Matrix],
+    values: Matrix,
+    number: int,
+    size: int,
+    collections: int,
+) -> Iterator[Matrix]:
+    for at in range(collections):
+        yield draw(np.random.default_rng((7, number, size, at)), values, size)
+
+
+def null_of_size(rng: np.random.Generator, values: Matrix, size: int) -> Matrix:
+    return null(rng, values, size=size)
+
+
+def _relative_findings(name: str, tracks: Tracks, collections: int, size: int, pairs: Pairs) -> str:
+    """How many pairs of runs as they are the test finds for each that `paired_t` finds; by all, and of each matrix."""
+    counts = np.zeros((len(tracks), 2))
+    for number, values in enumerate(tracks.values()):
+        for at in range(collections):
+            rng = np.random.default_rng((8, number, size, at))
+            some = values[rng.choice(len(values), RUNS, replace=False)]
+            drawn = some[:, rng.integers(0, values.shape[1], size)]
+            counts[number] += [
+                compare_family(drawn, pairs, test, HOLM).significant.sum()
+                for test in (name, "paired_t")
+            ]
+    ours, students = counts.sum(axis=0)
+    each = counts[:, 0] / np.maximum(counts[:, 1], 1)
+    return f"{ours / students:.2f} ({each.min():.2f} to {each.max():.2f})"
 
 
 def print_real_tests(say: Statement, tracks: Tracks, collections: int, resamples: int) -> None:
@@ -81,7 +160,7 @@ def print_real_baselines(say: Statement, tracks: Tracks, collections: int, resam
     say("| --- | --- | --- |")
     for name in AGAINST_BASELINE:
         each = [
-            _on_matrix(name, one, number, collections, resamples, Pairs(RUNS, 0))
+            _on_matrix(name, one, number, collections, resamples, AGAINST_FIRST)
             for number, one in enumerate(tracks.values())
         ]
         _, wrong, held = (span(rates) for rates in zip(*each, strict=True))
@@ -178,7 +257,10 @@ def intervals(true: Matrix, drawn: Matrix, delta: Matrix, options: Options) -> d
     """
     first, second = all_pairs(RUNS)
     means, differences = true.mean(axis=1), (true[first] - true[second]).mean(axis=1)
-    found: dict[str, Floats] = {"a mean": _holds(means, *row_intervals(drawn, 0.95, (0.0, 1.0)))}
+    found: dict[str, Floats] = {
+        "a mean": _holds(means, *row_intervals(drawn, 0.95, (0.0, 1.0))),
+        "a mean, by Student's t": _holds(means, *row_intervals(drawn, 0.95)),
+    }
     for name in ("paired_t", "bootstrap"):
         one = TESTS[name].compare(drawn, first, second, options)
         found[f"a difference, `{name}`"] = _holds(differences, one.low, one.high)
@@ -192,7 +274,11 @@ def intervals(true: Matrix, drawn: Matrix, delta: Matrix, options: Options) -> d
     ranks = rank_intervals(drawn, options)
     found["a rank, by samples of the topics"] = _holds(places, ranks.low, ranks.high)
     found["all of these ranks at once"] = _holds(places, ranks.low, ranks.high).min()
-    for name in ("paired_t", "max_t"):
+    joint = TESTS["t_and_tukey"].compare(drawn, first, second, options)
+    found["all differences at once, `t_and_tukey`"] = np.nanmin(
+        _holds(differences, joint.low, joint.high)
+    )
+    for name in ("paired_t", "t_and_tukey"):
         verdicts = separate(drawn, name, HOLM, options).verdicts
         sets = rank_sets(RUNS, first, second, verdicts.better(False))
         found[f"all rank sets at once, `{name}`"] = _holds(places, sets.low, sets.high).min()

@@ -104,6 +104,10 @@ class Pair(SplitPair):
         "true difference of which the paired interval leaves out 0 in 8 of 10 samples of so many topics; in 7 to 8 of "
         "fewer than 25 topics",
     ]
+    cautions: Annotated[
+        list[Annotated[str, OneOf(shown_pairs.PAIR_CAUTIONS)]],
+        "of the differences over topics: too skewed for p of a t test, or equal on more than half of the topics",
+    ]
     fragility: Fragility
     equivalence: Annotated[Equivalence | None, "by tost; null if not requested"]
     chances: Annotated[dict[str, Chances], "by each posterior that is requested; they sum to one"]
@@ -148,6 +152,7 @@ def pair_answer(pair: ShownPair, topics: list[str]) -> Pair:
         probability_better=_bounded(pair.probability_better),
         deviation=pair.deviation,
         detectable=pair.detectable,
+        cautions=pair.cautions,
         fragility=Fragility(
             sign=pair.fragility.sign,
             significance=pair.fragility.significance,

@@ -87,7 +87,8 @@ def add_ranks(means: Matrix, counts: Ints, *, lower_is_better: bool) -> None:
 def count_first(means: Matrix, *, lower_is_better: bool) -> Ints:
     """Return in how many combinations each system has the first rank of the `standings`; `means` as for `add_ranks`."""
     cost = means if lower_is_better else -means
-    return np.count_nonzero(cost <= _end_of_tie(cost.min(axis=1, keepdims=True)), axis=0)
+    first: Ints = np.count_nonzero(cost <= _end_of_tie(cost.min(axis=1, keepdims=True)), axis=0)
+    return first
 
 
 def _end_of_tie(first: Matrix) -> Matrix:

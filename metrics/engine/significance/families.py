@@ -73,6 +73,8 @@ class Rule:
 
 
 USUAL_RULE = Rule()
+# The test of families, and of a single pair, for which it is Student's.
+USUAL_TEST, USUAL_TEST_OF_A_PAIR = "t_and_tukey", "paired_t"
 
 
 @dataclass(frozen=True)

@@ -94,12 +94,17 @@ def means_and_errors(values: Matrix, first: Ints, second: Ints) -> tuple[Floats,
         spread += squares[first]
         spread += squares[second]
         bound = np.sqrt(topics) * _LOST * squares + topics * np.square(_FLAT * largest)
-        clear = spread > bound[first] + bound[second]
+        clear = spread > 2 * bound.max()
 
     mean = means[first]
     mean -= means[second]
     clear &= np.abs(mean) > ROUNDING * largest.max()
     doubtful = np.flatnonzero(~clear)
+    with np.errstate(invalid="ignore"):
+        own_bound = bound[first[doubtful]] + bound[second[doubtful]]
+        clear = spread[doubtful] > own_bound
+    clear &= np.abs(mean[doubtful]) > ROUNDING * largest.max()
+    doubtful = doubtful[~clear]
     spread[doubtful] = 0.0
     spread /= (topics - 1) * topics
     error = np.sqrt(spread, out=spread)

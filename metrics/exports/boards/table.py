@@ -7,9 +7,9 @@ from metrics.engine.significance.verdicts import MIN_TOPICS
 from metrics.exports.comparisons.table import MeanCell, MeanLine, MeanTable
 from metrics.exports.comparisons.words import (
     CORRECTION_NAMES,
-    TEST_NAMES,
     best_sentence,
     corrected_over,
+    test_name,
     too_few,
     withheld_pairs,
 )
@@ -156,4 +156,9 @@ def _test(standings: Standings) -> str:
         corrected = f"{CORRECTION_NAMES[query.correction]} over {families}"
     drawn = f", B = {query.resamples:,}, seed {query.seed}" if TESTS[query.test].draws else ""
     used = f" on {standings.topics} topics" if standings.topics is not None else ""
-    return f"Test: {TEST_NAMES[query.test]}{used}, {corrected}, alpha = {query.alpha:g}{drawn}."
+    names = dict.fromkeys(
+        test_name(query.test, baseline=part is standings.baseline)
+        for part in parts.values()
+        if part
+    )
+    return f"Test: {'; '.join(names)}{used}, {corrected}, alpha = {query.alpha:g}{drawn}."

@@ -103,6 +103,7 @@ def _pair(compared: Compared, pair: ShownPair, verdict: Verdict) -> dict[str, An
         "wins": pair.wins,
         "topics_tied": pair.ties,
         "losses": pair.losses,
+        "cautions": " ".join(pair.cautions),
         **_equivalence(pair),
         **{
             f"{name}_{side}": getattr(found, side)

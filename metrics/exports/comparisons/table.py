@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from metrics.engine.measures.definition import Aggregate
 from metrics.engine.significance.families import Family
 from metrics.engine.significance.tiers import letters_of
-from metrics.engine.significance.verdicts import MIN_TOPICS, REASONS
+from metrics.engine.significance.verdicts import MIN_TIERED_TOPICS, MIN_TOPICS, REASONS
 from metrics.exports.comparisons.words import (
     equivalence_sentence,
     how_tested,
@@ -169,8 +169,11 @@ def _marks(answer: Answer, names: dict[Run, str]) -> str:
         return (
             f"Marked are runs that are significantly better (up) or worse (down) than {baseline}."
         )
-    tiers = [family.tiers for compared in answer.results for family in compared.families]
-    if all(letters_of(found) for found in tiers if found):
+    families = [family for compared in answer.results for family in compared.families]
+    tiers = [family.tiers for family in families if family.tiers]
+    if not tiers:
+        return f"No letters: with fewer than {MIN_TIERED_TOPICS} topics runs are compared pair by pair only."
+    if all(letters_of(found) for found in tiers):
         return "Runs that share a letter are not significantly different."
     return (
         "Superscripts are tiers: runs in a tier do not differ significantly from its best run; runs in "

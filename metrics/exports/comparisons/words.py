@@ -23,6 +23,7 @@ from metrics.tables import probability
 
 TEST_NAMES = {
     "paired_t": "paired t test",
+    "t_and_tukey": "paired t with Holm's correction and Tukey's HSD, both",
     "wilcoxon": "Wilcoxon's signed rank test",
     "sign": "sign test",
     "randomisation": "randomisation test",
@@ -36,6 +37,10 @@ TEST_NAMES = {
     "mann_whitney": "Mann-Whitney U test, unpaired",
     "latin_square": "analysis of variance of a Latin square",
     "min_f": "min F' by searchers and topics",
+}
+# Tests that take another form where every run is compared with a baseline only.
+BASELINE_NAMES = {
+    "t_and_tukey": "paired t and t with the runs' common variance, both with Holm's correction",
 }
 PRACTICAL_NAMES = {
     "tost": "two one-sided t tests (TOST)",
@@ -56,6 +61,7 @@ CORRECTION_NAMES = {
     "none": "no correction",
 }
 
+PAIR_CAUTION_NAMES = {"skewed_differences": "skewed", "heavy_ties": "many ties"}
 WITHHELD = {
     TOO_FEW_TOPICS: "too few topics",
     NO_SPREAD: "cannot be tested",
@@ -116,7 +122,13 @@ def how_tested(answer: Answer, family: Family | None = None) -> str:
         if TESTS[family.test].draws
         else ""
     )
-    return f"{TEST_NAMES[family.test]}, {corrected(family)}, alpha = {query.rule.alpha:g}{drawn}"
+    name = test_name(family.test, baseline=answer.entrants.baseline is not None)
+    return f"{name}, {corrected(family)}, alpha = {query.rule.alpha:g}{drawn}"
+
+
+def test_name(test: str, *, baseline: bool) -> str:
+    """Return the name of a test of all pairs, or of the pairs with a baseline."""
+    return BASELINE_NAMES.get(test, TEST_NAMES[test]) if baseline else TEST_NAMES[test]
 
 
 def corrected(family: Family) -> str:

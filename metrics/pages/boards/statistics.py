@@ -12,7 +12,7 @@ from metrics.engine.errors import StatisticsError
 from metrics.engine.significance.pairs import Caution
 from metrics.engine.significance.verdicts import MIN_TOPICS
 from metrics.exports.boards.words import missed_sentence, outlook_sentence, received_sentence
-from metrics.exports.comparisons.words import TEST_NAMES, best_sentence, corrected_over
+from metrics.exports.comparisons.words import best_sentence, corrected_over, test_name
 from metrics.pages.parts import Query
 from metrics.questions.boards import standings_query
 from metrics.services.boards.leaderboard import Leaderboard
@@ -96,7 +96,8 @@ class BoardStatistics:
         query = self.standings.query
         if part is None:
             return ""
-        return f"{TEST_NAMES[query.test]}, {corrected_over(query.corrected_by, part.family)}, alpha = {query.alpha:g}"
+        name = test_name(query.test, baseline=isinstance(part, Contrast))
+        return f"{name}, {corrected_over(query.corrected_by, part.family)}, alpha = {query.alpha:g}"
 
     @property
     def too_few(self) -> bool:

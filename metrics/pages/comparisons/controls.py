@@ -17,6 +17,7 @@ from metrics.models import Evaluation
 from metrics.pages.comparisons.words import ASKS, PRACTICAL_ASKS
 from metrics.pages.parts import RunField
 from metrics.questions.addresses import USUAL
+from metrics.questions.comparisons import usual_test
 from metrics.questions.run_ids import run_id_in, run_ids_in
 from metrics.services.boards.asked import active_qrels
 from metrics.services.values.selection import tested_measures
@@ -121,9 +122,8 @@ class Controls:
 def make_controls(collection: Collection, text: Text) -> Controls:
     """Return the form. Raise NotFound without judgements."""
     qrels = active_qrels(collection)
-    tests = [
-        part.strip() for part in (text.get("tests") or text.get("test") or "paired_t").split(",")
-    ]
+    named = text.get("tests") or text.get("test") or usual_test(text)
+    tests = [part.strip() for part in named.split(",")]
     correction = text.get("correction") or "holm"
     return Controls(
         text.get("measures") or text.get("measure") or tested_measures(collection)[0],

@@ -13,7 +13,13 @@ from metrics.engine.significance import TESTS
 from metrics.engine.significance.families import Family
 from metrics.engine.significance.tiers import letters_of
 from metrics.engine.significance.verdicts import REASONS
-from metrics.exports.comparisons.words import TEST_NAMES, WITHHELD, corrected, verdict_text
+from metrics.exports.comparisons.words import (
+    PAIR_CAUTION_NAMES,
+    TEST_NAMES,
+    WITHHELD,
+    corrected,
+    verdict_text,
+)
 from metrics.pages.comparisons.words import ASKS
 from metrics.services.comparisons.comparison import Compared
 from metrics.services.comparisons.shown_pairs import (
@@ -122,6 +128,7 @@ class PairLine:
     effect: str
     drawn: dict[str, str]
     said: str
+    cautions: str
     within: str
     chances: list[ChancesCell]
 
@@ -154,6 +161,7 @@ def pair_lines(answer: Answer, compared: Compared, pairs: list[ShownPair]) -> li
                 bounded(pair.hedges_g)[0],
                 {} if math.isnan(verdict.low) else drawn,
                 verdict_text(verdict.significant, verdict.withheld),
+                ", ".join(PAIR_CAUTION_NAMES[code] for code in pair.cautions),
                 equivalence_text(pair),
                 [chances_cell(found) for found in pair.chances.values()],
             )

@@ -48,12 +48,14 @@ _READ_AT_ONCE = 50_000_000
 def two_runs_parts(shown: Shown) -> tuple[dict[str, Any], int]:
     """Return the context of the page, and its status."""
     (pair,) = shown_pairs(shown.answer, shown.compared, np.array([0]))
-    alpha, names = shown.answer.query.rule.alpha, names_of([pair.a, pair.b])
+    names = names_of([pair.a, pair.b])
     context = common_parts(shown) | {
         "pair": pair,
         "names": (names[pair.a], names[pair.b]),
         "headline": headline(pair, shown.compared, shown.answer),
-        "agreement": agreement(pair, alpha),
+        "agreement": agreement(
+            pair, shown.answer.query.rule.alpha, baseline=shown.answer.entrants.baseline is not None
+        ),
         "found_among": named_family(shown.answer, shown.family.test)
         if shown.answer.narrowed
         else "",

@@ -21,11 +21,11 @@ from metrics.engine.significance.verdicts import (
 from metrics.exports.comparisons.words import (
     CORRECTION_NAMES,
     PRACTICAL_NAMES,
-    TEST_NAMES,
     WITHHELD,
     corrected_over,
     how_tested,
     named_family,
+    test_name,
     too_few,
     withheld_pairs,
 )
@@ -33,10 +33,10 @@ from metrics.services.comparisons.comparison import Compared
 from metrics.services.comparisons.shown_pairs import ShownPair, Verdict, names_of, rows_of, run_of
 from metrics.services.comparisons.stored import Answer
 from metrics.tables import amount, figure, probability, signed, statistic
-from runs.models import Run
 
 ASKS = {
     "paired_t": "Is the mean difference zero, if differences are roughly normal?",
+    "t_and_tukey": "Which means differ by the pair's own variance and by that of all runs, considering all pairs?",
     "wilcoxon": "Are the ranked differences symmetric around zero?",
     "sign": "Does one run win on more topics than the other, whatever the margin?",
     "randomisation": "Is the mean difference zero, if the runs are exchangeable on every topic?",
@@ -97,16 +97,16 @@ def headline(pair: ShownPair, compared: Compared, answer: Answer) -> Headline:
     else:
         plain = "" if verdict.withheld else ", but not significantly"
         lead = f"{names[ahead]} is ahead of {names[behind]} by {size} {name}{plain}"
-    lead += _why_withheld(pair, verdict, compared, names)
+    lead += _why_withheld(pair, verdict, compared, answer)
     wins, losses = (pair.wins, pair.losses) if a_is_ahead else (pair.losses, pair.wins)
     # As in the tables below, whichever run is better and whether lower is better or not.
     difference = f"{names[pair.a]} minus {names[pair.b]}{_lower(compared)}"
     interval = f"{_percent(answer)} interval {signed(verdict.low)} to {signed(verdict.high)}; "
-    said = _p(verdict, answer, f" by {_the(verdict.test)}")
+    said = _p(verdict, answer, f" by {_the(verdict.test, _with_baseline(answer))}")
     # The exact p of another test if the requested one has none.
     other = next((one for one in pair.verdicts if one.exact and one.p_value == one.p_value), None)
     if other is not None and math.isnan(verdict.p_value):
-        said += f", {_p(other, answer, f' by {_the(other.test)} (exact)')}"
+        said += f", {_p(other, answer, f' by {_the(other.test, _with_baseline(answer))} (exact)')}"
     said = said if math.isnan(verdict.low) else f"{interval}{said}"
     counts = f"better on {_topics(wins)}, worse on {losses:,}{f', equal on {pair.ties:,}' if pair.ties else ''}"
     detail = f"{difference}: {said}; {counts}.{_not_excluded(pair, verdict, compared, answer)}"
@@ -155,17 +155,16 @@ def _equivalent(pair: ShownPair, compared: Compared) -> str:
     )
 
 
-def _why_withheld(
-    pair: ShownPair, verdict: Verdict, compared: Compared, names: dict[Run, str]
-) -> str:
+def _why_withheld(pair: ShownPair, verdict: Verdict, compared: Compared, answer: Answer) -> str:
     """Return why the difference of means has no verdict."""
     if verdict.withheld == TOO_FEW_TOPICS:
         return f"; {_topics(compared.topics)} are too few to tell this from chance"
     if verdict.withheld == NO_SPREAD:
-        return f"; {_the(verdict.test)} cannot be computed, as the differences do not vary"
+        return f"; {_the(verdict.test, _with_baseline(answer))} cannot be computed, as the differences do not vary"
     if verdict.withheld == OTHER_DIRECTION:
         favoured = pair.a if verdict.leaning > 0 else pair.b
-        return f", but {_the(verdict.test)}, which does not test means, favours {names[favoured]}"
+        favoured_name = names_of([pair.a, pair.b])[favoured]
+        return f", but {_the(verdict.test, _with_baseline(answer))}, which does not test means, favours {favoured_name}"
     return ""
 
 
@@ -211,9 +210,13 @@ def _percent(answer: Answer) -> str:
     return f"{100 * answer.query.options.confidence:g}%"
 
 
-def _the(test: str) -> str:
+def _with_baseline(answer: Answer) -> bool:
+    return answer.entrants.baseline is not None
+
+
+def _the(test: str, baseline: bool) -> str:
     """Return the name of the test with an article, if it needs one."""
-    name = TEST_NAMES[test]
+    name = test_name(test, baseline=baseline)
     return name if "'s " in name and not name.endswith("unpaired") else f"the {name}"
 
 
@@ -221,7 +224,7 @@ def _topics(number: int) -> str:
     return f"{number:,} topic{'s' if number != 1 else ''}"
 
 
-def agreement(pair: ShownPair, alpha: float) -> str:
+def agreement(pair: ShownPair, alpha: float, *, baseline: bool = False) -> str:
     """Return whether all tests have the same verdict, and if not, which ones differ."""
     said = {
         reason: [one.test for one in pair.verdicts if one.withheld == reason] for reason in REASONS
@@ -240,16 +243,16 @@ def agreement(pair: ShownPair, alpha: float) -> str:
         )
     elif found and missed:
         sentences.append(
-            f"The tests do not agree at {alpha:g}: the difference is significant by {_listed(found)}, "
-            f"not by {_listed(missed)}. {_why(found, missed, tested, alpha)}"
+            f"The tests do not agree at {alpha:g}: the difference is significant by {_listed(found, baseline)}, "
+            f"not by {_listed(missed, baseline)}. {_why(found, missed, tested, alpha)}"
         )
     if said[NO_SPREAD]:
         sentences.insert(
             0,
-            f"{_begun(_listed(said[NO_SPREAD]))} cannot be computed: the differences do not vary.",
+            f"{_begun(_listed(said[NO_SPREAD], baseline))} cannot be computed: the differences do not vary.",
         )
     if said[OTHER_DIRECTION]:
-        tests = _begun(_listed(said[OTHER_DIRECTION]))
+        tests = _begun(_listed(said[OTHER_DIRECTION], baseline))
         do_not = "does not" if len(said[OTHER_DIRECTION]) == 1 else "do not"
         sentences.append(f"{tests}, which {do_not} test means, found the opposite direction.")
     return " ".join(sentences)
@@ -259,8 +262,8 @@ def _begun(text: str) -> str:
     return text[0].upper() + text[1:]
 
 
-def _listed(tests: list[str]) -> str:
-    names = [_the(test) for test in tests]
+def _listed(tests: list[str], baseline: bool) -> str:
+    names = [_the(test, baseline) for test in tests]
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 

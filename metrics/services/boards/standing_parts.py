@@ -7,6 +7,7 @@ from datetime import datetime
 
 from metrics.engine.grammar import Measure
 from metrics.engine.significance import TESTS
+from metrics.engine.significance.families import USUAL_TEST
 from metrics.engine.significance.pairs import Caution
 from metrics.services.boards.mean_intervals import Ends
 
@@ -22,7 +23,7 @@ class StandingsQuery:
 
     parts: tuple[str, ...]
     baseline: str | None = None
-    test: str = "paired_t"
+    test: str = USUAL_TEST
     correction: str = "holm"
     alpha: float = 0.05
     confidence: float = 0.95

@@ -14,6 +14,7 @@ from metrics.engine.significance import OMNIBUS, TESTS
 from metrics.engine.significance.equivalence import Equivalence, tost
 from metrics.engine.significance.families import (
     USUAL_RULE,
+    USUAL_TEST,
     Family,
     Pairs,
     Rule,
@@ -54,7 +55,7 @@ class ComparisonQuery:
     measures: list[Measure]
     runs: list[str] = field(default_factory=list)
     baseline: str | None = None
-    tests: list[str] = field(default_factory=lambda: ["paired_t"])
+    tests: list[str] = field(default_factory=lambda: [USUAL_TEST])
     rule: Rule = USUAL_RULE
     options: Options = DEFAULTS
     scores: str | None = None

@@ -31,7 +31,7 @@ from metrics.services.comparisons.comparison import (
 _OPTIONS = ("confidence", "resamples", "seed", "min_difference", "zeros", "ties")
 _ARRAYS = ("difference", "low", "high", "statistic", "p_value", "exact", "direction")
 # Increased when tests, verdicts or the stored content change: results of another version are not shown.
-STATISTICS_VERSION = 3
+STATISTICS_VERSION = 4
 _HEADER = "header"
 
 

@@ -11,10 +11,12 @@ import numpy as np
 
 from metrics.engine.ranking import Flags, Floats, Ints
 from metrics.engine.significance import TESTS
+from metrics.engine.significance.cautions import are_skewed, are_tied
 from metrics.engine.significance.effect_sizes import READINGS, effect_sizes
 from metrics.engine.significance.equivalence import topics_for_tost
 from metrics.engine.significance.families import Family
 from metrics.engine.significance.fragility import fragility
+from metrics.engine.significance.moments import moments_of, ties_of
 from metrics.engine.significance.posterior import POSTERIORS
 from metrics.engine.significance.verdicts import REASONS
 from metrics.services.comparisons.comparison import Compared, ComparisonQuery
@@ -23,6 +25,7 @@ from runs.models import Qrels, Run
 
 # By the means of the runs, by the first test's p, or by the size of the difference.
 PAIR_ORDERS = ("means", "p_value", "difference")
+PAIR_CAUTIONS = ("skewed_differences", "heavy_ties")
 # Effect sizes are computed for this many pairs at a time.
 _AT_ONCE = 500
 # Of the topics that carry a verdict, so many are named.
@@ -127,7 +130,10 @@ class Fragile:
 
 @dataclass(frozen=True)
 class ShownPair:
-    """Two runs and their means. Every difference is `a` minus `b`; wins are topics on which `a` is better."""
+    """Two runs and their means. Every difference is `a` minus `b`; wins are topics on which `a` is better.
+
+    `cautions` are those of PAIR_CAUTIONS that concern their differences, whether they are significant or not.
+    """
 
     a: Run
     b: Run
@@ -150,6 +156,7 @@ class ShownPair:
     verdicts: list[Verdict]
     equivalence: PairEquivalence | None
     chances: dict[str, PairChances]
+    cautions: list[str]
 
 
 def run_of(answer: Answer, compared: Compared, row: int) -> Run:
@@ -244,7 +251,17 @@ def shown_pairs(answer: Answer, compared: Compared, chosen: Ints) -> Iterator[Sh
             ),
             _equivalences(compared, some, sizes.deviation, answer.query.rule.alpha),
             _chances(compared, first, second, answer.query),
+            _cautions(compared, first, second),
         )
+
+
+def _cautions(compared: Compared, first: Ints, second: Ints) -> Iterator[list[str]]:
+    """Return the codes of each pair's cautions, in the order of PAIR_CAUTIONS."""
+    values, topics = compared.values, compared.topics
+    skewed = are_skewed(moments_of(values, first, second).skewness, topics)
+    tied = are_tied(ties_of(values, first, second), topics)
+    for concerned in zip(skewed.tolist(), tied.tolist(), strict=True):
+        yield [code for code, concerns in zip(PAIR_CAUTIONS, concerned, strict=True) if concerns]
 
 
 def _fragile(
