@@ -149,15 +149,15 @@ def test_the_omnibus_tests_against_scipy_and_by_hand(api: APIClient, values: Mat
 
 def test_tiers_and_letters_follow_from_the_verdicts(api: APIClient, values: Matrix) -> None:
     (measure,) = ask(api)["measures"]
-    significant = np.array(column(measure, "paired_t", "significant"))
+    significant = np.array(column(measure, "t_and_tukey", "significant"))
     expected = tiers(values.mean(axis=1), *all_pairs(RUNS), significant)
-    groups = measure["tests"]["paired_t"]["groups"]
+    groups = measure["tests"]["t_and_tukey"]["groups"]
     assert [entry["run"] for entry in groups] == [entry["run"] for entry in measure["means"]]
     assert [entry["tier"] for entry in groups] == expected.tier.tolist()
     letters = {entry["run"]: set(entry["letters"]) for entry in groups}
     for pair in measure["pairs"]:
         apart = not letters[pair["a"]] & letters[pair["b"]]
-        assert apart == pair["tests"]["paired_t"]["significant"]
+        assert apart == pair["tests"]["t_and_tukey"]["significant"]
     assert 1 < significant.sum() < 15
 
 
@@ -235,8 +235,8 @@ def test_topics_without_a_value_of_every_run_are_left_out_and_counted(
     }  # fmt: skip
     assert [caution["code"] for caution in measure["cautions"]] == ["topics_left_out"]
     common = sorted_values(np.delete(values, [4, 9], axis=1))
-    expected = TESTS["paired_t"].compare(common, *all_pairs(3), Options()).p_value
-    assert column(measure, "paired_t", "p_value") == expected.tolist()
+    expected = TESTS["t_and_tukey"].compare(common, *all_pairs(3), Options()).p_value
+    assert column(measure, "t_and_tukey", "p_value") == expected.tolist()
 
 
 def test_fewer_than_two_common_topics_are_refused(api: APIClient, team: Team) -> None:
@@ -324,7 +324,7 @@ def test_pairs_come_in_pages_sorted_and_of_one_run(api: APIClient, values: Matri
         url = answer["next"]
     assert pages == whole
     by_p = ask(api, sort="p_value")["measures"][0]["pairs"]
-    p_values = [pair["tests"]["paired_t"]["p_value"] for pair in by_p]
+    p_values = [pair["tests"]["t_and_tukey"]["p_value"] for pair in by_p]
     assert p_values == sorted(p_values)
     by_size = [
         abs(pair["difference"])
@@ -335,7 +335,7 @@ def test_pairs_come_in_pages_sorted_and_of_one_run(api: APIClient, values: Matri
     (measure,) = ask(api, run=run)["measures"]
     assert measure["pairs"] == [pair for pair in whole if run in (pair["a"], pair["b"])]
     # A page shows fewer pairs, and corrects over all of them.
-    assert measure["tests"]["paired_t"]["family"] == 15
+    assert measure["tests"]["t_and_tukey"]["family"] == 15
 
 
 def test_identical_runs_have_p_one(api: APIClient, submit: Callable[..., Run]) -> None:

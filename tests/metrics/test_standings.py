@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from rest_framework.test import APIClient
-from scipy import stats
+from scipy import special, stats
 
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.pairs import Matrix
@@ -63,7 +63,10 @@ def test_intervals_of_means_against_scipy(
         rows = rows_of(anonymous, statistics="intervals", confidence=confidence)
         for index, of_run in enumerate(values):
             shown = rows[f"r{index}"]["values"]["AP"]
-            expected = stats.t.interval(confidence, TOPICS - 1, of_run.mean(), stats.sem(of_run))
+            margin = stats.t.ppf((1 + confidence) / 2, TOPICS - 1) * stats.sem(of_run)
+            mean = of_run.mean()
+            reach = margin / (mean * (1 - mean)) * np.array([-1, 1])
+            expected = tuple(special.expit(special.logit(mean) + reach))
             assert (shown["low"], shown["high"]) == pytest.approx(expected, abs=1e-12)
             assert set(rows[f"r{index}"]["values"]["P@10"]) == {"mean", "topics", "low", "high"}
 
@@ -97,7 +100,7 @@ def test_tiers_and_groups_against_scipy(
 ) -> None:
     apart = separated_by_scipy(values)
     assert 5 < len(apart) < 30
-    body = anonymous.get(BOARD, {"statistics": "tiers"}).json()
+    body = anonymous.get(BOARD, {"statistics": "tiers", "test": "paired_t"}).json()
     order = [int(row["run"]["tag"][1:]) for row in body["results"]]
     tier, best, expected = 1, order[0], []
     for run in order:
@@ -134,25 +137,79 @@ def test_tiers_and_groups_against_scipy(
     assert stated == ["AP", RUNS, TOPICS, "paired_t", "holm", 0.05, None]
 
 
+def test_the_usual_test_is_both_t_and_tukey(
+    anonymous: APIClient, board: Collection, values: Matrix
+) -> None:
+    """A tier, a letter and a mark need both: the larger p of SciPy's tests, over all pairs and with a baseline."""
+    body = anonymous.get(BOARD, {"statistics": "tiers", "baseline": id_of("r0")}).json()
+    summary = body["statistics"]
+    assert (summary["test"], summary["correction"]) == ("t_and_tukey", None)
+    pairs = list(combinations(range(RUNS), 2))
+    centred = values - values.mean(axis=1, keepdims=True) - values.mean(axis=0) + values.mean()
+    freedom = (RUNS - 1) * (TOPICS - 1)
+    error = np.sqrt((centred**2).sum() / freedom / TOPICS)
+    q = [abs((values[i] - values[j]).mean()) / error for i, j in pairs]
+    tukey = stats.studentized_range.sf(q, RUNS, freedom)
+    by_t = separated_by_scipy(values)
+    apart = {
+        frozenset(pair)
+        for pair, p in zip(pairs, tukey, strict=True)
+        if p < 0.05 and frozenset(pair) in by_t
+    }
+    assert 0 < len(apart) < len(by_t)
+    assert summary["tiers"]["significant"] == len(apart)
+    groups = {
+        int(row["run"]["tag"][1:]): set(row["statistics"]["groups"]) for row in body["results"]
+    }
+    assert all(bool(groups[i] & groups[j]) == (frozenset((i, j)) not in apart) for i, j in pairs)
+    assert "not_corrected_again" not in str(body)
+
+
+def test_below_ten_topics_there_are_ranks_and_p_and_no_tiers(
+    anonymous: APIClient, alice: User
+) -> None:
+    make_board(alice.personal_team, {"AP": simulated(RUNS, 9)})
+    body = anonymous.get(BOARD, {"statistics": "all", "baseline": id_of("r0")}).json()
+    summary = body["statistics"]
+    assert summary["tiers"] is None
+    assert {"no_tiers", "few_topics_interval"} <= {
+        caution["code"] for caution in summary["cautions"]
+    }
+    row = next(row for row in body["results"] if row["run"]["tag"] == "r1")["statistics"]
+    assert row["tier"] is row["groups"] is row["rank_set"] is None
+    assert row["rank"]["low"] <= row["rank"]["high"]
+    assert row["baseline"]["p_adjusted"] is not None
+
+
 def naive_rank_intervals(values: Matrix, resamples: int, seed: int) -> list[tuple[int, int, float]]:
     """Rank by rank: the same draws of topics, everything else counted one by one."""
     blocks = [draw_weights(seed, block, values.shape[1]) for block in range(-(-resamples // 1024))]
     drawn = [tile[:, at] for block in blocks for tile in block for at in range(tile.shape[1])][
         :resamples
     ]
+    topics = values.shape[1]
+    stretch = (
+        stats.t.ppf(0.975, topics - 1) / stats.norm.ppf(0.975) * (topics / (topics - 1)) ** 0.5
+    )
     ranks: list[list[int]] = [[] for _ in values]
+    first = [0 for _ in values]
     for weights in drawn:
         assert weights.sum() == values.shape[1]
         sums = [
             float(sum(w * v for w, v in zip(weights, of_run, strict=True))) for of_run in values
         ]
-        for run, total in enumerate(sums):
-            ranks[run].append(1 + sum(other > total for other in sums))
+        wide = [
+            (1 - stretch) * of_run.sum() + stretch * total
+            for of_run, total in zip(values, sums, strict=True)
+        ]
+        for run, total in enumerate(wide):
+            ranks[run].append(1 + sum(other > total for other in wide))
+            first[run] += sums[run] == max(sums)
     found = []
-    for of_run in ranks:
+    for of_run, wins in zip(ranks, first, strict=True):
         ordered = sorted(of_run)
         low, high = (ordered[math.ceil(share * resamples - 1e-9) - 1] for share in (0.025, 0.975))
-        found.append((low, high, of_run.count(1) / resamples))
+        found.append((low, high, wins / resamples))
     return found
 
 
@@ -169,7 +226,8 @@ def test_the_baseline_against_scipy(
     anonymous: APIClient, board: Collection, values: Matrix
 ) -> None:
     middle = int(np.argsort(values.mean(axis=1))[RUNS // 2])
-    body = anonymous.get(BOARD, {"baseline": id_of(f"r{middle}"), "limit": 200}).json()
+    query = {"baseline": id_of(f"r{middle}"), "limit": 200, "test": "paired_t"}
+    body = anonymous.get(BOARD, query).json()
     rows = {int(row["run"]["tag"][1:]): row["statistics"]["baseline"] for row in body["results"]}
     others = [index for index in range(RUNS) if index != middle]
     tests = [stats.ttest_rel(values[index], values[middle]) for index in others]
@@ -222,7 +280,7 @@ def test_every_test_makes_tiers_and_holds_runs_against_a_baseline(
     noted = any(
         caution["code"] == "not_corrected_again" for caution in summary["tiers"]["cautions"]
     )
-    assert noted is TESTS[test].simultaneous
+    assert noted is (TESTS[test].simultaneous and test != "t_and_tukey")
     for row in body["results"]:
         against = row["statistics"]["baseline"]
         assert row["statistics"]["tier"] >= 1
@@ -302,7 +360,8 @@ def test_topics_without_a_value_of_any_run_are_left_out_and_runs_on_fewer(
 ) -> None:
     values[:, 3] = values[2, 7] = np.nan
     make_board(alice.personal_team, {"AP": values})
-    body = anonymous.get(BOARD, {"statistics": "tiers", "baseline": id_of("r0")}).json()
+    query = {"statistics": "tiers", "baseline": id_of("r0"), "test": "paired_t"}
+    body = anonymous.get(BOARD, query).json()
     assert (body["statistics"]["topics"], body["statistics"]["runs"]) == (TOPICS - 1, RUNS - 1)
     assert [caution["code"] for caution in body["statistics"]["cautions"]] == ["topics_left_out"]
     common = np.delete(values, 3, axis=1)

@@ -14,7 +14,7 @@ from metrics.engine.measures.definition import Aggregate
 from metrics.engine.measures.subtopics import OF_SUBTOPICS
 from metrics.engine.ranking import Flags
 from metrics.engine.significance import TESTS
-from metrics.engine.significance.families import check_known
+from metrics.engine.significance.families import USUAL_TEST, check_known
 from metrics.engine.significance.pairs import Caution, Matrix
 from metrics.services.values.examples import zero_without_relevant
 from metrics.services.values.judged_views import matrices_of
@@ -119,7 +119,9 @@ def check_names(test: str, correction: str = "none") -> None:
 
 
 def not_corrected_again(test: str, correction: str) -> list[Caution]:
-    if not TESTS[test].simultaneous or correction == "none":
+    # `t_and_tukey` has Holm's correction in it.
+    applied = ("none", "holm") if test == USUAL_TEST else ("none",)
+    if not TESTS[test].simultaneous or correction in applied:
         return []
     return [
         Caution(
