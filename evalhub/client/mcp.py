@@ -93,7 +93,8 @@ class Tools:
         correction: str = "",
     ) -> dict[str, Any]:
         """Compare runs (tags, `team/tag` or ids) with a significance test: mean differences, intervals, p corrected
-        over all pairs, effect sizes. Tests: paired_t (default), wilcoxon, sign, randomisation, bootstrap, and others.
+        over all pairs, effect sizes. Tests: paired_t (default of two
+        runs), t_and_tukey (of more), wilcoxon, sign, randomisation, bootstrap, and others.
         `verdict` says better or worse where there is a verdict, `withheld` why there is none."""
         asked = {
             "measures": measures,

@@ -10,7 +10,7 @@ from django.http import Http404, HttpRequest
 from rest_framework.request import Request
 
 from metrics.engine.errors import MeasureError
-from metrics.engine.significance.families import USUAL_TEST, USUAL_TEST_OF_A_PAIR, Rule
+from metrics.engine.significance.families import Rule
 from metrics.engine.significance.pairs import DEFAULTS, MAX_RESAMPLES, TIES, ZEROS, Options
 from metrics.engine.significance.practical import PRACTICAL, USUAL_ROPE, Practical
 from metrics.models import Comparison
@@ -72,21 +72,13 @@ def comparison_query(parameters: Mapping[str, str], collection: Collection) -> C
         measures=list(dict.fromkeys(measures)),
         runs=runs,
         baseline=run_id_in(parameters, "baseline"),
-        tests=[test for test in named_tests if test not in PRACTICAL] or [usual_test(parameters)],
+        tests=[test for test in named_tests if test not in PRACTICAL],
         rule=Rule(parameters.get("correction") or "holm", share_in(parameters, "alpha", 0.05)),
         options=options,
         scores=scores_in(parameters),
         family=family_in(parameters, runs),
         practical=practical_in(parameters, named_tests),
     )
-
-
-def usual_test(parameters: Mapping[str, str]) -> str:
-    """Return the test of a comparison that names none: of two named runs, or of a family."""
-    runs = run_ids_in(parameters)
-    tested = {*runs, run_id_in(parameters, "baseline")} - {None}
-    alone = len(tested) == 2 and family_in(parameters, runs) is None
-    return USUAL_TEST_OF_A_PAIR if alone and len(runs) > 0 else USUAL_TEST
 
 
 def practical_in(parameters: Mapping[str, str], tests: Sequence[str]) -> Practical:
@@ -102,7 +94,7 @@ def practical_in(parameters: Mapping[str, str], tests: Sequence[str]) -> Practic
 def pair_selection(parameters: Mapping[str, str], query: ComparisonQuery) -> PairSelection:
     """Return the selection of pairs to show."""
     limit = integer_in(parameters, "limit", 200, 1, MAX_PAIRS)
-    shown = limit * len(query.measures) * len(query.tests)
+    shown = limit * len(query.measures) * max(len(query.tests), 1)
     if limit > 1 and shown > MAX_VERDICTS:
         message = (
             f"{shown:,} results requested; the limit is {MAX_VERDICTS:,}: use a smaller limit="

@@ -10,6 +10,7 @@ from drf_spectacular.utils import OpenApiParameter
 
 from metrics.engine.curves import CURVES
 from metrics.engine.significance import CORRECTIONS, TESTS
+from metrics.engine.significance.families import USUAL_TEST, USUAL_TEST_OF_A_PAIR
 from metrics.engine.significance.pairs import TIES, ZEROS
 from metrics.engine.significance.practical import PRACTICAL, USUAL_ROPE
 from metrics.engine.what_if import FAMILIES, MAX_COMBINATIONS, PRESETS
@@ -56,7 +57,7 @@ VERSIONS = parameter(
 CONFIDENCE = parameter("confidence", "of the intervals, default: 0.95", OpenApiTypes.NUMBER)
 PER_TOPIC = parameter("per_topic", "true: every topic's curve as well", OpenApiTypes.BOOL)
 RUNS = parameter("runs", "run ids separated by commas; default: all evaluated runs")
-TEST = parameter("test", ", ".join(TESTS))
+TEST = parameter("test", f"{', '.join(TESTS)}; default: {USUAL_TEST}")
 CORRECTION = parameter("correction", ", ".join(CORRECTIONS))
 ALPHA = parameter("alpha", "significance level, default: 0.05", OpenApiTypes.NUMBER)
 RESAMPLES = parameter("resamples", "B of a test that draws, default: 100,000", OpenApiTypes.INT)
@@ -139,7 +140,11 @@ COMPARISON = (
         "run ids, or all: the runs that `runs` were found among, whose pairs are corrected together",
     ),
     parameter("baseline", "a run id: compare every other run with this one only"),
-    parameter("tests", f"one or several of {', '.join([*TESTS, *PRACTICAL])}"),
+    parameter(
+        "tests",
+        f"one or several of {', '.join([*TESTS, *PRACTICAL])}; default: {USUAL_TEST_OF_A_PAIR} of two runs, "
+        f"{USUAL_TEST} of more",
+    ),
     parameter("test", "the same as tests, of which one is given"),
     parameter("correction", ", ".join(CORRECTIONS)),
     ALPHA,

@@ -209,7 +209,7 @@ def _board_text(board: dict[str, Any]) -> str:
             f"{row['rank']:>4}  {row['run']['tag']:<14}{values} {interval:>17}  {row['statistics']['tier']:>4}"
         )
     lines.append(
-        f"By a paired t test (Holm) runs in a tier do not differ significantly from its best run by {board['sort']}."
+        f"By paired t (Holm) and Tukey's HSD runs in a tier do not differ significantly from its best run by {board['sort']}."
     )
     return "\n".join(lines)
 
@@ -219,11 +219,11 @@ def _comparison_text(comparison: dict[str, Any]) -> str:
     beaten: dict[str, list[str]] = {tag: [] for tag in tags.values()}
     (compared,) = comparison["measures"]
     for pair in compared["pairs"]:
-        if pair["tests"]["paired_t"]["significant"]:
+        if pair["tests"]["t_and_tukey"]["significant"]:
             beaten[tags[pair["a"]]].append(tags[pair["b"]])
     lines = [
-        f"Significantly better in {compared['measure']} (paired t, Holm over {comparison['family']['pairs']} pairs, "
-        f"p < {comparison['alpha']}, {compared['topics']['used']} topics):"
+        f"Significantly better in {compared['measure']} (paired t with Holm and Tukey's HSD, "
+        f"{comparison['family']['pairs']} pairs, p < {comparison['alpha']}, {compared['topics']['used']} topics):"
     ]
     order = [tags[entry["run"]] for entry in compared["means"]]
     lines += [f"  {tag:<14} > {', '.join(beaten[tag]) or 'none'}" for tag in order]

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from metrics.engine.significance import CORRECTIONS, TESTS
+from metrics.engine.significance.families import USUAL_TEST, USUAL_TEST_OF_A_PAIR
 from metrics.engine.significance.pairs import DEFAULTS, TIES, ZEROS
 from metrics.engine.significance.practical import PRACTICAL, USUAL_ROPE
 from metrics.exports.comparisons.words import CORRECTION_NAMES, PRACTICAL_NAMES, TEST_NAMES
@@ -17,7 +18,6 @@ from metrics.models import Evaluation
 from metrics.pages.comparisons.words import ASKS, PRACTICAL_ASKS
 from metrics.pages.parts import RunField
 from metrics.questions.addresses import USUAL
-from metrics.questions.comparisons import usual_test
 from metrics.questions.run_ids import run_id_in, run_ids_in
 from metrics.services.boards.asked import active_qrels
 from metrics.services.values.selection import tested_measures
@@ -122,12 +122,16 @@ class Controls:
 def make_controls(collection: Collection, text: Text) -> Controls:
     """Return the form. Raise NotFound without judgements."""
     qrels = active_qrels(collection)
-    named = text.get("tests") or text.get("test") or usual_test(text)
-    tests = [part.strip() for part in named.split(",")]
+    runs = _runs(collection, qrels, text)
+    tests = [part.strip() for part in (text.get("tests") or text.get("test") or "").split(",")]
+    if not any(tests):
+        named = {run for run in [*text.get("runs", "").split(","), text.get("baseline")] if run}
+        of_a_pair = len(named or runs) == 2 and not text.get("family")
+        tests = [USUAL_TEST_OF_A_PAIR if of_a_pair else USUAL_TEST]
     correction = text.get("correction") or "holm"
     return Controls(
         text.get("measures") or text.get("measure") or tested_measures(collection)[0],
-        _runs(collection, qrels, text),
+        runs,
         text.get("baseline") or "",
         [Choice(name, TEST_NAMES[name], name in tests, ASKS[name]) for name in TESTS],
         [

@@ -12,6 +12,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from rest_framework.request import Request
 
+from metrics.engine.significance.families import USUAL_TEST
 from metrics.models import Comparison
 from metrics.pages.comparisons.answers import Shown, show
 from metrics.pages.comparisons.controls import Controls, Text, address, make_controls
@@ -139,7 +140,9 @@ def _query(collection: Collection, text: Text, controls: Controls) -> Comparison
     named = {*query.runs, *([query.baseline] if query.runs and query.baseline else [])}
     if len(named or controls.runs) != 2:
         return query
-    wider = replace(query, tests=list(dict.fromkeys([*query.tests, *PAIRWISE])))
+    # A pair that is tested alone has its usual test among these.
+    usual = [] if query.family is None else [USUAL_TEST]
+    wider = replace(query, tests=list(dict.fromkeys([*(query.tests or usual), *PAIRWISE])))
     if query.family is None:
         return wider
     return (

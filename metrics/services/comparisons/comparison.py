@@ -15,6 +15,7 @@ from metrics.engine.significance.equivalence import Equivalence, tost
 from metrics.engine.significance.families import (
     USUAL_RULE,
     USUAL_TEST,
+    USUAL_TEST_OF_A_PAIR,
     Family,
     Pairs,
     Rule,
@@ -45,7 +46,7 @@ NOTHING_PRACTICAL = Practical()
 
 @dataclass(frozen=True)
 class ComparisonQuery:
-    """The parameters of a comparison; no runs means all, no baseline means all pairs.
+    """The parameters of a comparison; no runs means all, no baseline means all pairs, no tests the usual one.
 
     `family` names the runs from which `runs` were selected, an empty list meaning all: their pairs are tested and
     corrected together, and those of `runs` are shown. None means that `runs` are the family. `practical` is asked
@@ -55,7 +56,7 @@ class ComparisonQuery:
     measures: list[Measure]
     runs: list[str] = field(default_factory=list)
     baseline: str | None = None
-    tests: list[str] = field(default_factory=lambda: [USUAL_TEST])
+    tests: list[str] = field(default_factory=list)
     rule: Rule = USUAL_RULE
     options: Options = DEFAULTS
     scores: str | None = None
@@ -162,6 +163,14 @@ def choose_entrants(*, collection: Collection, query: ComparisonQuery) -> Entran
     return Entrants(
         qrels, scores, evaluations, ids.index(query.baseline) if query.baseline else None
     )
+
+
+def with_usual_test(query: ComparisonQuery, entrants: Entrants) -> ComparisonQuery:
+    """Return the query with a test: the usual one of so many pairs, unless it names some."""
+    if query.tests:
+        return query
+    usual = USUAL_TEST_OF_A_PAIR if entrants.pairs.number == 1 else USUAL_TEST
+    return replace(query, tests=[usual])
 
 
 def one_of_many(entrants: Entrants, query: ComparisonQuery) -> Caution | None:

@@ -24,6 +24,7 @@ from metrics.services.comparisons.comparison import (
     Entrants,
     choose_entrants,
     compare_entrants,
+    with_usual_test,
 )
 from metrics.services.comparisons.content import (
     STATISTICS_VERSION,
@@ -164,6 +165,7 @@ def look_up_comparison(
     Raise StatisticsError if it has no result.
     """
     entrants = choose_entrants(collection=collection, query=query)
+    query = with_usual_test(query, entrants)
     check_workload(entrants, query)
     if fits_a_request(entrants, query):
         return _made_at_once(entrants, query).of(query.shown)
@@ -180,6 +182,7 @@ def look_up_comparison(
 def queue_comparison(*, collection: Collection, query: ComparisonQuery) -> Comparison:
     """Return the stored comparison of these inputs, queued if there is none yet or it failed."""
     entrants = choose_entrants(collection=collection, query=query)
+    query = with_usual_test(query, entrants)
     check_workload(entrants, query)
     stored = _find_or_queue(entrants, query)
     if try_failed_again(Comparison.objects.filter(pk=stored.pk)):
