@@ -118,7 +118,7 @@ def test_the_heat_map_says_what_the_comparison_says(anonymous: APIClient, board:
     assert "&family=all&" in address["calculate"]
     assert address["calculate"].endswith('&runs=" + datum.pair')
     for found in answer["measures"][0]["pairs"]:
-        a, b, p = tags[found["a"]], tags[found["b"]], found["tests"]["paired_t"]["p_adjusted"]
+        a, b, p = tags[found["a"]], tags[found["b"]], found["tests"]["t_and_tukey"]["p_adjusted"]
         bound = next((bound for bound in (0.002, 0.02, 0.1) if p < bound), None)
         for row, column, better in (
             (a, b, found["difference"] > 0),

@@ -68,7 +68,7 @@ def test_a_test_of_all_pairs_counts_alike_on_board_and_comparison(
     assert board["baseline"]["intervals"] == family["intervals"] == TESTS[test].intervals
     assert family["intervals"] == ("each_pair" if test == "nemenyi" else "simultaneous")
     assert board["baseline"]["significant"] == family["significant"]
-    plain = ask(anonymous, BOARD, baseline=baseline)["statistics"]
+    plain = ask(anonymous, BOARD, baseline=baseline, test="paired_t")["statistics"]
     assert (plain["correction"], plain["baseline"]["family"]) == ("holm", 11)
 
 
@@ -91,7 +91,9 @@ def test_tiers_follow_the_means_that_are_tested(anonymous: APIClient, alice: Use
     assert "other_order" in codes(board["statistics"])
     (compared,) = ask(anonymous, COMPARISON, measures="AP")["measures"]
     tags = {str(run.pk): run.tag for run in Run.objects.all()}
-    tiers = {tags[group["run"]]: group["tier"] for group in compared["tests"]["paired_t"]["groups"]}
+    tiers = {
+        tags[group["run"]]: group["tier"] for group in compared["tests"]["t_and_tukey"]["groups"]
+    }
     assert {tag: statistics["tier"] for tag, statistics in rows.items()} == tiers
     assert tiers["r0"] == max(tiers.values()) > 1
     assert rows["r0"]["rank"]["high"] == 3
