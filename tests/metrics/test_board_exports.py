@@ -81,13 +81,13 @@ def test_a_markdown_table(anonymous: APIClient, board: Collection) -> None:
 LATEX = r"""% needs \usepackage{booktabs,textcomp} and, below LuaLaTeX and XeLaTeX, which letters beyond Latin need, \usepackage[T1]{fontenc}
 \begin{table}
   \centering
-  \caption{Values of 3 runs of Collection scored (qrels version 1) on 10 topics. NumRelRet: sums. Ranked by AP, highest first. The best of each column is bold. Marked by AP are runs that are significantly better ($\uparrow$) or worse ($\downarrow$) than r0. The best of 3 is 1 run: each of the others is significantly worse than another run. Runs in a tier do not differ significantly from its best run; those in different tiers may not either. Test: paired t test on 10 topics, Holm\textquotesingle{}s correction over 3 pairs for the tiers and 2 pairs for the marks, $\alpha$ = 0.05.}
+  \caption{Values of 3 runs of Collection scored (qrels version 1) on 10 topics. NumRelRet: sums. Ranked by AP, highest first. The best of each column is bold. Marked by AP are runs that are significantly better ($\uparrow$) or worse ($\downarrow$) than r0. With 95\% confidence r1 is the best of 3 runs, marked $\bullet$. Runs in a tier do not differ significantly from its best run. Of 3 pairs in different tiers 0 do not differ significantly. Test: paired t test on 10 topics, Holm\textquotesingle{}s correction over 3 pairs for the tiers and 2 pairs for the marks, $\alpha$ = 0.05.}
   \label{tab:scored}
   \begin{tabular}{rlllr}
     \toprule
     Rank & Run & AP & NumRelRet & Tier \\
     \midrule
-    1 & r1 & \textbf{0.7500}$^{\uparrow}$ & 1 & 1 \\
+    $\bullet$ 1 & r1 & \textbf{0.7500}$^{\uparrow}$ & 1 & 1 \\
     2 & \textit{r0} & 0.5000\phantom{$^{\uparrow}$} & \textbf{3} & 2 \\
     3 & r2 & 0.2500$^{\downarrow}$ & 2 & 3 \\
     \bottomrule
@@ -99,7 +99,9 @@ LATEX = r"""% needs \usepackage{booktabs,textcomp} and, below LuaLaTeX and XeLaT
 def test_a_latex_table_with_tiers_and_marks(anonymous: APIClient, board: Collection) -> None:
     latex = export(anonymous, "tex", statistics="tiers", baseline=id_of("r0"), test="paired_t")
     assert latex == LATEX
-    assert structure_of(latex)[1][0] == ["1", "r1", r"\textbf{0.7500}$^{\uparrow}$", "1", "1"]
+    assert structure_of(latex)[1][0] == [
+        r"$\bullet$ 1", "r1", r"\textbf{0.7500}$^{\uparrow}$", "1", "1"
+    ]  # fmt: skip
 
 
 def test_a_table_says_what_was_drawn(anonymous: APIClient, board: Collection) -> None:
@@ -163,6 +165,7 @@ def test_csv_has_every_row_and_figure_of_the_board(anonymous: APIClient, board: 
             values["AP"]["low"],
             values["AP"]["high"],
         )
+        assert row["in_best_set"] == str(standing["in_best_set"]).lower()
         assert (row["tier"], row["groups"]) == (str(standing["tier"]), " ".join(standing["groups"]))
         assert [int(row["rank_low"]), int(row["rank_high"])] == [
             standing["rank"]["low"],
@@ -203,6 +206,21 @@ def test_csv_has_every_row_and_figure_of_the_board(anonymous: APIClient, board: 
         "resamples",
     )
     assert {rows[3][name] for name in empty} == {""}
+
+
+def test_a_table_marks_the_runs_that_can_be_the_best(anonymous: APIClient, alice: User) -> None:
+    make_scored("scored", Team.objects.get(personal_of=alice), simulated(12, 20))
+    rows = anonymous.get(BOARD, {"statistics": "tiers"}).json()["results"]
+    best = [row["statistics"]["in_best_set"] for row in rows]
+    assert 1 < sum(best) < 12
+    table = export(anonymous, "md", statistics="tiers")
+    assert [line.startswith("| ● ") for line in table.splitlines()[2:14]] == best
+    assert (
+        f"With 95% confidence the best of 12 runs is one of these {sum(best)}, marked ●." in table
+    )
+    # Of these tests nothing follows for the best.
+    for question in ({"test": "nemenyi"}, {"correction": "none"}):
+        assert "●" not in export(anonymous, "md", statistics="tiers", **question)
 
 
 def test_a_plain_csv_has_no_columns_of_statistics(anonymous: APIClient, board: Collection) -> None:

@@ -125,9 +125,18 @@ def test_tiers_and_groups_against_scipy(
     ]
     sets = {int(row["run"]["tag"][1:]): row["statistics"]["rank_set"] for row in body["results"]}
     assert sets == {run: [1 + above[run], RUNS - below[run]] for run in range(RUNS)}
+    marked = {
+        int(row["run"]["tag"][1:]): row["statistics"]["in_best_set"] for row in body["results"]
+    }
+    assert marked == {run: above[run] == 0 for run in range(RUNS)}
     missed = [pair for pair in combinations(range(RUNS), 2) if frozenset(pair) not in apart]
+    tiers = dict(zip(order, expected, strict=True))
+    across = [
+        frozenset(pair) for pair in combinations(range(RUNS), 2) if tiers[pair[0]] != tiers[pair[1]]
+    ]
     assert summary["tiers"] == {
         "count": tier, "best": above.count(0), "family": 36, "significant": len(apart),
+        "across": len(across), "undecided_across": sum(pair not in apart for pair in across),
         "detectable": pytest.approx(shown_by_half(values, missed)), "cautions": [],
     }  # fmt: skip
     stated = [
@@ -307,6 +316,9 @@ def test_the_worst_first_has_the_ranks_of_that_order(
     for rows in (best, worst):
         tiers = [row["statistics"]["tier"] for row in rows]
         assert (tiers[0], tiers) == (1, sorted(tiers))
+        # The set of the best is that of the best in either order.
+        marked = {row["run"]["id"] for row in rows if row["statistics"]["in_best_set"]}
+        assert marked == {row["run"]["id"] for row in best if row["statistics"]["rank_set"][0] == 1}
         for row in rows:
             assert (
                 row["statistics"]["rank"]["low"] <= row["rank"] <= row["statistics"]["rank"]["high"]
@@ -419,7 +431,16 @@ def test_a_board_of_one_run_has_no_statistics_and_says_so(
         body["statistics"]["topics"],
     ) == (None,) * 3
     row = body["results"][0]
-    parts = ("tier", "groups", "rank_set", "rank", "expected", "chance_best", "baseline")
+    parts = (
+        "tier",
+        "groups",
+        "rank_set",
+        "in_best_set",
+        "rank",
+        "expected",
+        "chance_best",
+        "baseline",
+    )
     assert row["statistics"] == dict.fromkeys(parts)
     assert row["values"]["AP"]["low"] is not None
     submit(POOR)
@@ -472,10 +493,13 @@ def test_chances_to_be_the_best_on_other_topics(anonymous: APIClient, alice: Use
     make_board(alice.personal_team, {"AP": values, "SearchLength": 1 - values})
     for measure, order in (("AP", "desc"), ("AP", "asc"), ("SearchLength", "asc")):
         body = anonymous.get(
-            BOARD, {"statistics": "expected", "sort": measure, "order": order, "confidence": 0.9}
+            BOARD, {"statistics": "expected", "sort": measure, "order": order}
         ).json()
         chances = {row["run"]["tag"]: row["statistics"]["chance_best"] for row in body["results"]}
         assert sum(chances.values()) == pytest.approx(1)
         assert max(chances, key=lambda tag: chances[tag]) == f"r{values.mean(axis=1).argmax()}"
-        held = np.sort([*chances.values()])[::-1].cumsum()
-        assert body["statistics"]["expected"]["holding"] == int((held < 0.9).sum()) + 1
+        first = f"r{values.mean(axis=1).argmax()}"
+        row = next(row for row in body["results"] if row["run"]["tag"] == first)
+        excess = abs(row["values"][measure]["mean"] - row["statistics"]["expected"])
+        assert body["statistics"]["expected"]["excess"] == pytest.approx(excess)
+        assert excess > 0

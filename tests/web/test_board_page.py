@@ -36,7 +36,7 @@ __all__ = ["board", "browser"]
 
 
 def test_each_row_says_how_sure_its_place_is(browser: Client, board: Collection) -> None:
-    found, html = statistics_of(browser), page(browser, BOARD)
+    found, html = statistics_of(browser), page(browser, BOARD, statistics="all")
     for row, cells in zip(found["results"], rows_of(html), strict=True):
         ranks, value = row["statistics"]["rank"], row["values"]["AP"]
         spread = (
@@ -44,11 +44,41 @@ def test_each_row_says_how_sure_its_place_is(browser: Client, board: Collection)
             if ranks["low"] != ranks["high"]
             else str(ranks["low"])
         )
-        assert cells[0] == f"{row['rank']} ({spread})"
+        best = " ●" if row["statistics"]["in_best_set"] else ""
+        assert cells[0] == f"{row['rank']}{best}"
         assert cells[3].startswith(f"{value['mean']:.4f}")
         assert f"95% interval {value['low']:.4f} to {value['high']:.4f}" in cells[3]
-        assert cells[5] == str(row["statistics"]["tier"])
+        assert cells[5:7] == [str(row["statistics"]["tier"]), spread]
     assert "2,000 bootstrap samples of 20 topics" in text_of(html)
+
+
+def test_the_page_marks_the_set_of_the_best_and_shows_no_other_answer(
+    browser: Client, board: Collection
+) -> None:
+    answer, html = statistics_of(browser), page(browser, BOARD)
+    marked = [row["statistics"]["in_best_set"] for row in answer["results"]]
+    assert 1 < sum(marked) < len(marked)
+    text = text_of(html)
+    sentence = f"With 95% confidence the best of 12 runs is one of these {sum(marked)}, marked ●."
+    assert text.index(sentence) < text.index("Ranked by")
+    assert ["●" in cells[0] for cells in rows_of(html)] == marked
+    assert html.count('aria-label="can be the best"') == sum(marked)
+    head = html.split("<thead>")[1].split("</thead>")[0]
+    assert "Tier" not in head
+    assert "rank interval" not in head
+    # Both are one link away, and back.
+    (detailed,) = links_of(html, "Show tiers and rank intervals")
+    (back,) = links_of(
+        page(browser, BOARD + detailed.partition("#")[0]), "Hide tiers and rank intervals"
+    )
+    assert "statistics" not in back
+
+
+def test_where_all_can_be_the_best_none_is_marked(browser: Client, alice: User) -> None:
+    make_board(alice.personal_team, {"AP": np.random.default_rng(3).random((4, 20))})
+    html = page(browser, BOARD)
+    assert "Any of the 4 runs can be the best: no difference is significant." in text_of(html)
+    assert "●" not in html.split('aria-label="Leaderboard"')[1].split("</table>")[0]
 
 
 def test_bars_share_one_scale(browser: Client, board: Collection) -> None:
@@ -70,16 +100,19 @@ def test_a_tier_begins_with_a_line(browser: Client, board: Collection) -> None:
     tiers = [row["statistics"]["tier"] for row in statistics_of(browser)["results"]]
     opened = [
         "opens" in classes
-        for classes in re.findall(r'<tr class="(ranked[^"]*)"', page(browser, BOARD))
+        for classes in re.findall(
+            r'<tr class="(ranked[^"]*)"', page(browser, BOARD, statistics="tiers")
+        )
     ]
     assert opened == [False, *(tier != above for above, tier in pairwise(tiers))]
     assert any(opened)
+    assert 'class="ranked opens"' not in page(browser, BOARD)
 
 
 def test_a_board_without_statistics(browser: Client, board: Collection) -> None:
     html = page(browser, BOARD, statistics="none")
     assert "interval" not in html.split('aria-label="Leaderboard"')[1].split("</table>")[0]
-    (back,) = links_of(html, "Show intervals, tiers and ranks")
+    (back,) = links_of(html, "Show statistics")
     assert (
         "interval"
         in page(browser, BOARD + back.partition("#")[0]).split('aria-label="Leaderboard"')[1]
@@ -169,20 +202,20 @@ def test_what_takes_long_comes_after_the_page(
     assert re.search(
         rf'hx-get="{re.escape(PIECE)}\?measures=AP&amp;limit=5"\s+hx-trigger="load"', html
     )
-    assert rows_of(html)[0][0] == "1 (…)"
+    assert rows_of(html)[0][0] == "1"
     assert "95% interval" in rows_of(html)[0][3]
-    assert "Tiers" not in text_of(html).split("How reliable")[1].split("Judged@10")[0]
+    assert "confidence the best of" not in text_of(html)
     piece = page(browser, PIECE, measures="AP", limit="5")
     assert "<html" not in piece
     assert "hx-trigger" not in piece
-    assert re.match(r"1 \(\d", rows_of(piece)[0][0])
-    assert "Tiers" in piece
+    assert rows_of(piece)[0][0] == "1 ●"
+    assert "confidence the best of" in text_of(piece)
     # Without scripts a link asks for the same.
     assert any(
         "statistics=all" in part
         for part in re.findall(r"<noscript>(.*?)</noscript>", html, re.DOTALL)
     )
-    assert re.match(r"1 \(\d", rows_of(page(browser, BOARD, statistics="all"))[0][0])
+    assert rows_of(page(browser, BOARD, statistics="all"))[0][0] == "1 ●"
 
 
 def test_a_board_of_too_many_runs_keeps_its_intervals(
@@ -253,11 +286,11 @@ def test_few_judged_documents_are_named(browser: Client, submit: Submit) -> None
     submit(GOOD)
     submit("1 Q0 a 1 9 far\n" + "".join(f"1 Q0 u{n} {n} {-n} far\n" for n in range(2, 11)))
     html = page(browser, SMALL, measures="AP")
-    assert [cells[-1] for cells in rows_of(html)] == ["1.00", "3% judged"]
+    assert [cells[-1] for cells in rows_of(html)] == ["100%", "3% ⚠"]
     assert "97% of the top ten documents are unjudged and count as not relevant" in html
     # Where Judged@10 is one of the measures, the share stands there.
     shown = page(browser, SMALL, measures="AP,Judged@10")
-    assert [cells[4].split()[-1] for cells in rows_of(shown)] == ["1.0000", "judged"]
+    assert [cells[4].split()[-1] for cells in rows_of(shown)] == ["1.0000", "⚠"]
 
 
 def test_one_run_has_nothing_to_be_compared_with(browser: Client, submit: Submit) -> None:

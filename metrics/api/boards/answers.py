@@ -43,6 +43,8 @@ class Tiering(TypedDict):
     ]
     family: Annotated[int, "pairs that p counts for: all of the ranked runs"]
     significant: Annotated[int, "pairs with a verdict"]
+    across: Annotated[int, "pairs in different tiers"]
+    undecided_across: Annotated[int, "of these, pairs that do not differ significantly"]
     detectable: Annotated[float | None, _DETECTABLE]
     cautions: list[Caution]
 
@@ -52,13 +54,11 @@ class Ranks(TypedDict):
 
 
 class Outlook(TypedDict):
-    holding: Annotated[
-        int, "runs, those of the greatest chances, that hold the best with the confidence"
+    excess: Annotated[
+        float,
+        "how much worse on other topics the run of the best mean is expected to be: the best of many runs looks "
+        "better than it is",
     ]
-    kept: Annotated[
-        float, "share of a run's distance from the mean of all runs that is expected to remain"
-    ]
-    luck: Annotated[float, "how much better than it is the best of so many equal runs would look"]
     cautions: list[Caution]
 
 
@@ -138,9 +138,10 @@ class Standing(TypedDict):
         "the lowest and the highest rank that no significant pair excludes; the sets of all runs hold at "
         "once. From 1 on: in the set of the best",
     ]
+    in_best_set: Annotated[bool | None, "in the set of the best; null where there is none"]
     rank: RankInterval | None
     expected: Annotated[float | None, "the mean that is expected on other topics"]
-    chance_best: Annotated[float | None, "to be the best of these runs on other topics"]
+    chance_best: Annotated[float | None, "estimated, to be the best of these runs on other topics"]
     baseline: AgainstBaseline | None
 
 
@@ -327,6 +328,7 @@ def _standing(standing: standing_parts.Standing) -> Standing:
         tier=standing.tier,
         groups=standing.groups,
         rank_set=standing.rank_set and list(standing.rank_set),
+        in_best_set=standing.in_best_set,
         rank=rank,
         expected=standing.expected,
         chance_best=standing.chance_best,
@@ -347,15 +349,17 @@ def _board_statistics(found: standing_parts.Standings) -> BoardStatistics:
         cautions = cautions_of(tiers.cautions)
         tiering = Tiering(
             count=max(tiers.tier),
-            best=tiers.best,
+            best=None if tiers.best is None else sum(tiers.best),
             family=tiers.family,
             significant=tiers.significant,
+            across=tiers.across,
+            undecided_across=tiers.undecided_across,
             detectable=number(tiers.detectable),
             cautions=cautions,
         )
     if found.expected:
-        seen, said = found.expected, cautions_of(found.expected.cautions)
-        outlook = Outlook(holding=seen.holding, kept=seen.kept, luck=seen.luck, cautions=said)
+        cautions = cautions_of(found.expected.cautions)
+        outlook = Outlook(excess=found.expected.excess, cautions=cautions)
     if found.baseline and query.baseline:
         baseline = Contrast(
             run=query.baseline,

@@ -118,6 +118,7 @@ def _standing(row: Row, standings: Standings | None) -> dict[str, Any]:
         }
         low, high = (standing and standing.rank_set) or (None, None)
         found |= {"rank_set_low": low, "rank_set_high": high}
+        found["in_best_set"] = _plain(standing and standing.in_best_set)
     if standings.ranks:
         for name in ("rank_low", "rank_high", "share_first"):
             found[name] = standing and getattr(standing, name)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.verdicts import MIN_TOPICS
+from metrics.exports.boards.words import across_sentence, best_sentence
 from metrics.exports.comparisons.table import MeanCell, MeanLine, MeanTable
 from metrics.exports.comparisons.words import (
     CORRECTION_NAMES,
-    best_sentence,
     corrected_over,
     test_name,
     too_few,
@@ -60,7 +60,8 @@ def _line(
     after += tuple(shown_value(row.cells[column.name]) or NOTHING for column in board.columns)
     if standings is not None and standings.tiers is not None:
         after += (str(standing.tier) if standing else NOTHING,)
-    return MeanLine(name, baseline, cells, before=(before,), after=after)
+    marked = standings is not None and standings.is_marked(row.evaluation.pk)
+    return MeanLine(name, baseline, cells, before=(before,), after=after, marked=marked)
 
 
 def _caption(
@@ -113,6 +114,16 @@ def _fewer_topics(board: Leaderboard, ranked: list[Row]) -> list[str]:
     return sentences
 
 
+def best_of(board: Leaderboard, standings: Standings | None) -> str:
+    """Return which runs can be the best, the first statement about a leaderboard; empty without statistics."""
+    if standings is None:
+        return ""
+    names = names_of([row.run for row in board.rows if row.current])
+    return best_sentence(
+        standings, {row.evaluation.pk: names[row.run] for row in board.rows if row.current}
+    )
+
+
 def _statistics(board: Leaderboard, standings: Standings, names: dict[Run, str]) -> list[str]:
     sentences = []
     if standings.topics is not None and standings.topics < MIN_TOPICS:
@@ -128,18 +139,18 @@ def _statistics(board: Leaderboard, standings: Standings, names: dict[Run, str])
             f"Marked by {board.sort.name} are runs that are significantly better (up) or worse (down) than {baseline}."
         )
     if standings.tiers:
-        if standings.tiers.best is not None:
-            sentences.append(best_sentence(standings.tiers.best, len(standings.places)))
-        sentences.append(
-            "Runs in a tier do not differ significantly from its best run; those in different tiers may not either."
-        )
+        sentences += [
+            best_of(board, standings),
+            "Runs in a tier do not differ significantly from its best run.",
+            across_sentence(standings.tiers),
+        ]
     if standings.baseline or standings.tiers:
         sentences.append(_test(standings))
     if standings.baseline:
         sentences += withheld_pairs(
             row.withheld for row in standings.baseline.rows if row is not None
         )
-    return sentences
+    return [sentence for sentence in sentences if sentence]
 
 
 def _test(standings: Standings) -> str:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from metrics.engine.grammar import Measure
 from metrics.engine.significance.effect_sizes import power_in_words
-from metrics.services.boards.standing_parts import Outlook, Received
+from metrics.exports.comparisons.table import BEST_MARK
+from metrics.services.boards.standing_parts import Outlook, Received, Standings, Tiering
 from metrics.tables import amount, figure
 
 
@@ -15,33 +18,71 @@ def percent(share: float) -> str:
     return "more than 99%" if 0.99 < share < 1 else f"{100 * share:.0f}%"
 
 
-def outlook_sentence(found: Outlook, confidence: float, runs: int, measure: Measure) -> str:
-    """Return what the means of so many runs are worth on other topics."""
-    among = "It is" if found.holding == 1 else f"One of {found.holding:,} runs is"
+def best_sentence(standings: Standings, names: Mapping[int, str]) -> str:
+    """Return which runs can be the best, the first statement of a leaderboard; empty without a set of the best.
+
+    `names` are those of evaluations; that of the only run in the set may be missing, as one of another page.
+    """
+    tiers, runs = standings.tiers, len(standings.places)
+    if tiers is None or tiers.best is None:
+        return ""
+    if not tiers.marks_best:
+        return f"Any of the {runs:,} runs can be the best: no difference is significant."
+    level = f"With {100 * (1 - standings.query.alpha):g}% confidence"
+    best = [pk for pk, place in standings.places.items() if tiers.best[place]]
+    if len(best) > 1:
+        return (
+            f"{level} the best of {runs:,} runs is one of these {len(best):,}, marked {BEST_MARK}."
+        )
+    name = names.get(best[0])
+    if name is None:
+        return f"{level} the best of {runs:,} runs is the one marked {BEST_MARK}."
+    return f"{level} {name} is the best of {runs:,} runs, marked {BEST_MARK}."
+
+
+def across_sentence(tiers: Tiering) -> str:
+    """Return how many pairs of runs in different tiers do not differ, so that nobody reads tiers as differences."""
+    if not tiers.across:
+        return ""
+    pairs = "1 pair" if tiers.across == 1 else f"{tiers.across:,} pairs"
+    return f"Of {pairs} in different tiers {tiers.undecided_across:,} do not differ significantly."
+
+
+def outlook_sentence(outlook: Outlook, measure: Measure) -> str:
+    """Return how the run of the best mean is expected to do on other topics."""
+    excess = figure(measure, outlook.excess)
+    change = (
+        "keep its mean there"
+        if excess == figure(measure, 0.0)
+        else f"be {excess} worse there, as the best of many runs looks better than it is"
+    )
     return (
-        f"{100 * found.kept:.0f}% of the differences between the means are expected to remain. The run that is "
-        f"most likely the best there has a chance of {percent(max(found.chances))}. {among} the best with "
-        f"{100 * confidence:g}%. "
-        f"Among {runs:,} equal runs the best would look {figure(measure, found.luck)} better than it is."
+        f"The run with the best mean is expected to {change}. Its estimated chance to be the best there is "
+        f"{percent(max(outlook.chances))}."
     )
 
 
-def missed_sentence(detectable: float, topics: int, measure: Measure, significant: int) -> str:
-    """Return what the pairs that are not significant could have shown, so that nobody reads "no difference"."""
+def missed_sentence(pairs: int, detectable: float, topics: int, measure: Measure) -> str:
+    """Return what so many pairs that are not significant could have shown, so that nobody reads "no difference"."""
     if not detectable > 0:
         return ""
-    other = "other " if significant else ""
+    which = (
+        "the 1 pair, tested alone,"
+        if pairs == 1
+        else f"half of the {pairs:,} pairs, each tested alone,"
+    )
     return (
-        f"Not significant does not mean equal: half of the {other}pairs, each tested alone, would show a true "
-        f"difference of {amount(measure, detectable)} in {power_in_words(topics)} samples of {topics:,} topics."
+        f"Not significant does not mean equal: {which} would show a true difference of "
+        f"{amount(measure, detectable)} in {power_in_words(topics)} samples of {topics:,} topics."
     )
 
 
-def received_sentence(found: Received) -> str:
+def received_sentence(received: Received) -> str:
     """Return how many runs of how many teams were tested, and that no p accounts for them."""
-    runs = f"{found.runs:,} run{'s' * (found.runs != 1)} of {found.teams:,} team{'s' * (found.teams != 1)}"
-    withdrawn = f", {found.withdrawn:,} of them withdrawn" if found.withdrawn else ""
+    runs = f"{received.runs:,} run{'s' * (received.runs != 1)}"
+    teams = f"{received.teams:,} team{'s' * (received.teams != 1)}"
+    withdrawn = f", {received.withdrawn:,} of them withdrawn" if received.withdrawn else ""
     return (
-        f"{runs} came since {found.since:%Y-%m-%d}{withdrawn}. Teams may have seen these scores: p values do "
-        "not correct for repeated submissions."
+        f"{runs} of {teams} since {received.since:%Y-%m-%d}{withdrawn}. Teams have seen these scores. p values do not "
+        "correct for repeated submissions."
     )

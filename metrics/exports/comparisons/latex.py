@@ -19,6 +19,7 @@ _SPECIAL = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
     "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}",
     "|": r"\textbar{}", '"': r"\textquotedbl{}", "-": "{-}", "`": r"\textasciigrave{}", "'": r"\textquotesingle{}",
+    "\N{BLACK CIRCLE}": r"$\bullet$",
 }  # fmt: skip
 _MARKS = {BETTER: r"$^{\uparrow}$", WORSE: r"$^{\downarrow}$"}
 # A longer table has no room on one page.
@@ -125,7 +126,7 @@ def _line(table: MeanTable, place: int) -> str:
     name = rf"\textit{{{escaped(line.name)}}}" if line.baseline else escaped(line.name)
     columns = zip(table.measures, line.cells, strict=True)
     cells = (_cell(cell, table.has_room_for_marks(measure)) for measure, cell in columns)
-    return f"    {_row(*line.before, name, *cells, *map(escaped, line.after))}"
+    return f"    {_row(*map(escaped, line.start), name, *cells, *map(escaped, line.after))}"
 
 
 def _row(*cells: str) -> str:

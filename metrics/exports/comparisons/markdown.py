@@ -40,7 +40,7 @@ def written(table: MeanTable) -> str:
     lines = []
     for line in table.lines:
         name = escaped(line.name) + (" (baseline)" if line.baseline else "")
-        lines.append(_row(*line.before, name, *map(_cell, line.cells), *map(escaped, line.after)))
+        lines.append(_row(*line.start, name, *map(_cell, line.cells), *map(escaped, line.after)))
     return "\n".join([*head, *lines, "", " ".join(map(escaped, table.caption)), ""])
 
 

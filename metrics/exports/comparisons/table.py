@@ -21,6 +21,8 @@ from runs.errors import InvalidInput
 from runs.models import Collection, Run
 
 BETTER, WORSE = "better", "worse"
+# Of a run that can be the best.
+BEST_MARK = "\N{BLACK CIRCLE}"
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class MeanCell:
 class MeanLine:
     """One run; `name` holds its team where another run of the table has the same tag.
 
-    `before` and `after` are texts beside the name and beside the means.
+    `before` and `after` are texts beside the name and beside the means; `marked` is a run that can be the best.
     """
 
     name: str
@@ -44,6 +46,14 @@ class MeanLine:
     cells: list[MeanCell] = field(default_factory=list)
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
+    marked: bool = False
+
+    @property
+    def start(self) -> tuple[str, ...]:
+        """Return `before` with the mark, for tables of text."""
+        if not self.marked:
+            return self.before
+        return f"{BEST_MARK} {self.before[0]}", *self.before[1:]
 
 
 @dataclass(frozen=True)

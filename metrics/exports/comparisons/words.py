@@ -74,14 +74,6 @@ def too_few(topics: int) -> str:
     return f"No verdicts: {topics} topics are too few to tell a difference from chance; {MIN_TOPICS} are needed."
 
 
-def best_sentence(best: int, runs: int) -> str:
-    """Return how many runs can be the best, as a sentence."""
-    if best == runs:
-        return f"Any of the {runs:,} runs can be the best: no difference is significant."
-    can = "1 run" if best == 1 else f"one of {best:,} runs"
-    return f"The best of {runs:,} is {can}: each of the others is significantly worse than another run."
-
-
 def verdict_text(significant: bool, withheld: str) -> str:
     """Return whether a difference is significant, as yes or no, or why there is no verdict."""
     return WITHHELD.get(withheld) or ("yes" if significant else "no")

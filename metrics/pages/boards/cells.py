@@ -50,8 +50,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class BoardCell:
-    """A mean on the leaderboard: `bar` if it ranks the runs, `unjudged` and the share `judged` if few documents are
-    judged.
+    """A mean on the leaderboard: `bar` if it ranks the runs, `unjudged` if few documents are judged.
 
     `indented` cells are in a column where others have a bar, aligned with their means; `ranking` cells are those of the
     measure that ranks the runs.
@@ -64,7 +63,6 @@ class BoardCell:
     note: str = ""
     bar: Bar | None = None
     unjudged: str = ""
-    judged: str = ""
     indented: bool = False
     ranking: bool = False
 
@@ -119,7 +117,7 @@ def unjudged_note(judged: float | None) -> str:
 
 
 def judged_share(judged: float) -> str:
-    return f"{100 * judged:.0f}% judged"
+    return f"{100 * judged:.0f}%"
 
 
 def against_baseline(against: AgainstBaseline) -> Against:

@@ -11,7 +11,7 @@ from django.http import Http404, HttpResponse
 from metrics.charts.boards.charts import COLLECTION_CHART_READS, COLLECTION_CHARTS
 from metrics.charts.figure import Figure
 from metrics.exports.boards import EXPORTS
-from metrics.exports.boards.table import table_of
+from metrics.exports.boards.table import best_of, table_of
 from metrics.pages.boards.statistics import asked_statistics, read_statistics
 from metrics.pages.parts import Query, fill
 from metrics.questions.boards import board_query
@@ -47,7 +47,9 @@ def page(link: ShareLink, given: Mapping[str, str]) -> tuple[dict[str, Any], int
     }
     status = fill(context, "sure", read_statistics, board, query, True)
     sure = context.get("sure")
-    context["table"] = table_of(link.collection, board, sure.standings if sure else None)
+    standings = sure.standings if sure else None
+    context["table"] = table_of(link.collection, board, standings)
+    context["best"] = best_of(board, standings)
     fill(context, "figure", chart, link, "means")
     context["figures"] = [context["figure"]] if "figure" in context else []
     return context, status

@@ -1,7 +1,8 @@
 """The statistics that are part of the leaderboard's page, and those that follow it.
 
-Intervals of the shown means take almost no time. Tiers and rank intervals compare every run of the leaderboard: if that
-takes longer than the page itself, the page comes without them and requests the leaderboard again, with them.
+Intervals of the shown means take almost no time. The set of the best compares every run of the leaderboard: if that
+takes longer than the page itself, the page comes without it and requests the leaderboard again, with it. Tiers and rank
+intervals are shown on request.
 """
 
 from __future__ import annotations
@@ -11,8 +12,13 @@ from dataclasses import dataclass, replace
 from metrics.engine.errors import StatisticsError
 from metrics.engine.significance.pairs import Caution
 from metrics.engine.significance.verdicts import MIN_TOPICS
-from metrics.exports.boards.words import missed_sentence, outlook_sentence, received_sentence
-from metrics.exports.comparisons.words import best_sentence, corrected_over, test_name
+from metrics.exports.boards.words import (
+    across_sentence,
+    missed_sentence,
+    outlook_sentence,
+    received_sentence,
+)
+from metrics.exports.comparisons.words import corrected_over, test_name
 from metrics.pages.parts import Query
 from metrics.questions.boards import standings_query
 from metrics.services.boards.leaderboard import Leaderboard
@@ -26,7 +32,7 @@ from metrics.services.boards.standing_parts import (
 )
 from metrics.services.boards.standings import MAX_RUNS, read_standings
 from metrics.services.boards.versions import BEST
-from metrics.services.values.effort import seconds_of_ranks, seconds_of_test
+from metrics.services.values.effort import seconds_of_test
 
 NONE = "none"
 _COMPARED = ("tiers", "ranks", "expected")
@@ -36,7 +42,7 @@ _MOST_SECONDS = 0.02
 
 @dataclass(frozen=True)
 class BoardStatistics:
-    """The statistics of a page; `later` says that tiers and rank intervals are still to be requested."""
+    """The statistics of a page; `later` says that those of all pairs are still to be requested."""
 
     standings: Standings
     later: bool = False
@@ -46,24 +52,19 @@ class BoardStatistics:
         return self._tested(self.standings.tiers)
 
     @property
-    def best(self) -> str:
-        """Return how many runs can be the best, the first statement of a leaderboard."""
-        tiers = self.standings.tiers
-        return (
-            ""
-            if tiers is None or tiers.best is None
-            else best_sentence(tiers.best, len(self.standings.places))
-        )
+    def level(self) -> str:
+        """Return the confidence of the set of the best, which is that of the family."""
+        return f"{100 * (1 - self.standings.query.alpha):g}"
+
+    @property
+    def across(self) -> str:
+        return across_sentence(self.standings.tiers) if self.standings.tiers else ""
 
     @property
     def expected(self) -> str:
-        """Return what the means are worth on other topics."""
-        found, runs = self.standings.expected, len(self.standings.places)
-        return (
-            outlook_sentence(found, self.standings.query.confidence, runs, self.standings.measure)
-            if found
-            else ""
-        )
+        """Return how the first run is expected to do on other topics."""
+        outlook = self.standings.expected
+        return outlook_sentence(outlook, self.standings.measure) if outlook else ""
 
     @property
     def received(self) -> str:
@@ -77,20 +78,21 @@ class BoardStatistics:
 
     @property
     def tiers_missed(self) -> str:
-        return self._missed(self.standings.tiers)
+        """Return what the pairs that do not differ significantly could have shown."""
+        tiers = self.standings.tiers
+        return self._missed(tiers, tiers.family - tiers.significant) if tiers else ""
 
     @property
     def baseline_missed(self) -> str:
-        return self._missed(self.standings.baseline)
+        """Return the same of the pairs with the baseline."""
+        contrast = self.standings.baseline
+        if contrast is None:
+            return ""
+        return self._missed(contrast, sum(bool(row and not row.mark) for row in contrast.rows))
 
-    def _missed(self, part: Tiering | Contrast | None) -> str:
-        """Return what the pairs that do not differ significantly could have shown."""
-        topics = self.standings.topics
-        return (
-            missed_sentence(part.detectable, topics, self.standings.measure, part.significant)
-            if part and topics
-            else ""
-        )
+    def _missed(self, part: Tiering | Contrast, pairs: int) -> str:
+        topics = self.standings.topics or 0
+        return missed_sentence(pairs, part.detectable, topics, self.standings.measure)
 
     def _tested(self, part: Tiering | Contrast | None) -> str:
         query = self.standings.query
@@ -125,8 +127,7 @@ class BoardStatistics:
 
 
 def asked_statistics(query: Query) -> StandingsQuery | None:
-    """Return intervals, tiers and ranks unless the address names other parts, or `none`; a baseline adds its own
-    part."""
+    """Return all parts unless the address names some, or `none`; a baseline adds its own part."""
     named = query.get("statistics") or ",".join(_QUIET)
     return standings_query({**query, "statistics": "" if named == NONE else named})
 
@@ -140,6 +141,8 @@ def read_statistics(board: Leaderboard, query: Query, at_once: bool) -> BoardSta
     asked = asked_statistics(query)
     if asked is None or not (board.ranked or query.get("statistics") or asked.baseline):
         return None
+    if not query.get("statistics"):
+        asked = _without(asked, ("ranks",))
     # The run that is held in sight has an interval, too.
     rows = [*board.rows, board.held] if board.held else board.rows
     board = replace(board, measures=[board.sort], rows=rows)
@@ -162,8 +165,7 @@ def read_statistics(board: Leaderboard, query: Query, at_once: bool) -> BoardSta
 def _seconds(board: Leaderboard, asked: StandingsQuery) -> float:
     runs, topics = len(board.order), board.qrels.topics
     pairs = runs * (runs - 1) // 2
-    tiers = seconds_of_test(asked.test, runs, topics, pairs, asked.resamples)
-    return tiers + seconds_of_ranks(runs, topics, asked.rank_resamples)
+    return seconds_of_test(asked.test, runs, topics, pairs, asked.resamples)
 
 
 def _without(asked: StandingsQuery, parts: tuple[str, ...]) -> StandingsQuery:

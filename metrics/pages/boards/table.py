@@ -8,7 +8,9 @@ from functools import cached_property
 from uuid import UUID
 
 from metrics.engine.grammar import Measure
+from metrics.exports.boards.table import best_of
 from metrics.exports.boards.words import percent
+from metrics.exports.comparisons.table import BEST_MARK
 from metrics.pages.boards.cells import (
     Against,
     Bar,
@@ -46,7 +48,8 @@ from runs.services.runs import contradicted_ranks
 class BoardLine:
     """One run on the leaderboard; parts that were not requested or have no result are None.
 
-    `mine` is a run of the reader's, `pinned` the baseline, and `opens_tier` the first of a tier below another one.
+    `mine` is a run of the reader's, `pinned` the baseline, `marked` one that can be the best, and `opens_tier` the first
+    of a tier below another one.
     `contradicted` says how the run's rank column contradicts its scores; empty if it does not. `short` names the run in
     the address of a selection.
     """
@@ -59,6 +62,7 @@ class BoardLine:
     against: Against | None
     mine: bool
     pinned: bool
+    marked: bool
     opens_tier: bool
     contradicted: str
     short: str
@@ -74,11 +78,8 @@ class BoardLine:
 
     @property
     def judged(self) -> str:
-        """Return the share of judged documents, in words if it is low: a number alone could be read as the share of
-        unjudged ones."""
-        if self.row.judged is None:
-            return ""
-        return judged_share(self.row.judged) if self.unjudged else f"{self.row.judged:.2f}"
+        """Return the share of judged documents."""
+        return "" if self.row.judged is None else judged_share(self.row.judged)
 
     @property
     def since(self) -> str:
@@ -102,11 +103,13 @@ class BoardLine:
         share = self.standing.share_first if self.standing else None
         if share is None:
             return ""
-        said = f"ranked first, tied or alone, in {100 * share:.0f}% of the resamples"
+        resamples = f"ranked first, tied or alone, in {100 * share:.0f}% of the resamples"
         chance = self.standing.chance_best if self.standing else None
         if chance is None:
-            return f"{said}; not its chance to be the best"
-        return f"{said}; its chance to be the best on other topics is {percent(chance)}"
+            return f"{resamples}; not its chance to be the best"
+        return (
+            f"{resamples}; its estimated chance to be the best on other topics is {percent(chance)}"
+        )
 
     @property
     def tier_note(self) -> str:
@@ -144,7 +147,6 @@ class BoardTable:
         self.board = board
         self._shorts = shorts
         self.standings = sure.standings if sure else None
-        self._later = bool(sure and sure.later)
         self._own_teams = own_teams
         self._query = query
 
@@ -230,13 +232,25 @@ class BoardTable:
         """Return whether labels stand beside the names of runs: they may have a column."""
         return all(column.space != LABEL for column in self.board.columns)
 
+    @cached_property
+    def best(self) -> str:
+        """Return which runs can be the best, the first statement of the page."""
+        return best_of(self.board, self.standings)
+
+    @property
+    def best_mark(self) -> str:
+        """Return the mark of the runs that can be the best; empty if none is marked."""
+        tiers = self.standings.tiers if self.standings else None
+        return BEST_MARK if tiers and tiers.marks_best else ""
+
     @property
     def with_tiers(self) -> bool:
-        return self._later or bool(self.standings and self.standings.tiers)
+        """Return whether tiers have a column: at first they would be read as differences."""
+        return bool(self._query.get("statistics") and self.standings and self.standings.tiers)
 
     @property
     def with_ranks(self) -> bool:
-        return self._later or bool(self.standings and self.standings.ranks)
+        return bool(self.standings and self.standings.ranks)
 
     @property
     def confidence(self) -> str:
@@ -325,8 +339,10 @@ class BoardTable:
             against_baseline(standing.baseline) if standing and standing.baseline else None,
             row.run.team.pk in self._own_teams,
             str(row.run.pk) == self._query.get("baseline"),
+            bool(self.standings and self.standings.is_marked(row.evaluation.pk)),
             # Elsewhere than in the order of ranks a tier begins anywhere.
-            not self.board.arrange
+            self.with_tiers
+            and not self.board.arrange
             and bool(
                 standing and above and above.standing and standing.tier != above.standing.tier
             ),
@@ -343,14 +359,12 @@ class BoardTable:
         bar = self._bar(row) if measure == self.board.sort else None
         unjudged = unjudged_note(row.judged) if measure == JUDGED else ""
         indented = measure == self.board.sort and self.scale is not None and bar is None
-        judged = judged_share(row.judged) if unjudged and row.judged is not None else ""
         return BoardCell(
             cell.text,
             cell.best,
             cell.note,
             bar,
             unjudged,
-            judged,
             indented,
             ranking=measure == self.board.sort,
         )

@@ -41,24 +41,28 @@ class StandingsQuery:
 class Tiering:
     """The tier, the group letters and the rank set of each run, in the order of the leaderboard.
 
-    `groups` is None for too many runs. `rank_sets` holds the lowest and the highest rank of each; it is None where the
-    family does not limit the chance of any wrong finding about means. `family` is the number of pairs that p accounts
-    for. `detectable` is the true difference that half of the pairs without a significant one would show in 8 of 10
-    samples of topics; NaN if there are none.
+    `groups` is None for too many runs. `rank_sets` holds the lowest and the highest rank of each, and `best` whether it
+    is in the set of the best; both are None where the family does not limit the chance of any wrong finding about
+    means. `family` is the number of pairs that p accounts for; of these `across` are in different tiers, and
+    `undecided_across` of them do not differ significantly. `detectable` is the true difference that half of the pairs
+    without a significant one would show in 8 of 10 samples of topics; NaN if there are none.
     """
 
     tier: list[int]
     groups: list[list[str]] | None
     rank_sets: list[tuple[int, int]] | None
+    best: list[bool] | None
     family: int
     significant: int
+    across: int
+    undecided_across: int
     detectable: float
     cautions: list[Caution]
 
     @property
-    def best(self) -> int | None:
-        """Return how many runs are in the set of the best."""
-        return None if self.rank_sets is None else sum(low == 1 for low, _ in self.rank_sets)
+    def marks_best(self) -> bool:
+        """Return whether the set of the best is marked: where all runs are in it, a mark says nothing."""
+        return self.best is not None and not all(self.best)
 
 
 @dataclass(frozen=True)
@@ -72,19 +76,12 @@ class RankSpread:
 
 @dataclass(frozen=True)
 class Outlook:
-    """The mean that each run is expected to have on other topics, and its chance to be the best there, in the order of
-    the leaderboard.
-
-    `kept` is the share of its distance from the mean of all runs that is expected to remain, and `luck` how much the
-    best of so many equal runs would be ahead of them by chance. `holding` is how many runs, those of the greatest
-    chances, hold the best with the confidence of the query.
-    """
+    """The mean that each run is expected to have on other topics, and its estimated chance to be the best there, in the
+    order of the leaderboard. `excess` is how much worse than here the run of the best mean is expected to be."""
 
     means: list[float]
     chances: list[float]
-    holding: int
-    kept: float
-    luck: float
+    excess: float
     cautions: list[Caution]
 
 
@@ -130,6 +127,7 @@ class Standing:
     tier: int | None
     groups: list[str] | None
     rank_set: tuple[int, int] | None
+    in_best_set: bool | None
     rank_low: int | None
     rank_high: int | None
     share_first: float | None
@@ -167,17 +165,24 @@ class Standings:
     intervals: dict[tuple[int, str], Ends] = field(default_factory=dict)
     cautions: list[Caution] = field(default_factory=list)
 
+    def is_marked(self, evaluation_id: int) -> bool:
+        """Return whether a row is marked as one that can be the best."""
+        best = self.tiers.best if self.tiers and self.tiers.marks_best else None
+        place = self.places.get(evaluation_id)
+        return best is not None and place is not None and best[place]
+
     def of(self, evaluation_id: int) -> Standing | None:
         """Return the statistics of one row, or None for a stale run or one without a mean."""
         at = self.places.get(evaluation_id)
         if at is None:
             return None
         ranks, groups = self.ranks, self.tiers.groups if self.tiers else None
-        sets = self.tiers.rank_sets if self.tiers else None
+        sets, best = (self.tiers.rank_sets, self.tiers.best) if self.tiers else (None, None)
         return Standing(
             self.tiers.tier[at] if self.tiers else None,
             groups[at] if groups else None,
             sets[at] if sets else None,
+            best[at] if best else None,
             ranks.low[at] if ranks else None,
             ranks.high[at] if ranks else None,
             ranks.share_first[at] if ranks else None,

@@ -28,7 +28,7 @@ from metrics.engine.significance.effect_sizes import detectable_by_half, relativ
 from metrics.engine.significance.families import Pairs, Rule, compare_family, separate
 from metrics.engine.significance.pairs import ROUNDING, Caution, Options
 from metrics.engine.significance.rank_sets import holds_for_ranks, rank_sets
-from metrics.engine.significance.shrinkage import MIN_RUNS, expected_means, hold_the_best
+from metrics.engine.significance.shrinkage import MIN_RUNS, expected_means
 from metrics.engine.significance.tiers import letters_of
 from metrics.engine.significance.verdicts import MIN_TIERED_TOPICS, MIN_TOPICS, REASONS
 from metrics.models import Evaluation
@@ -91,7 +91,7 @@ def read_standings(*, board: Leaderboard, query: StandingsQuery) -> Standings:
         kept = tuple(part for part in query.parts if part not in ("intervals", "ranks", "expected"))
         found = _read_standings(board, replace(query, parts=kept))
         # The ranks of all versions, not those of the systems.
-        tiers = found.tiers and replace(found.tiers, rank_sets=None)
+        tiers = found.tiers and replace(found.tiers, rank_sets=None, best=None)
         cautions = [*found.cautions, BEST_CAUTION]
         return replace(found, tiers=tiers, baseline=_without_intervals(found), cautions=cautions)
     return _read_standings(board, query)
@@ -241,7 +241,7 @@ def _compare(
     if enough and "tiers" in query.parts:
         seconds = seconds_of_pairs(runs * (runs - 1) // 2)
         tiers, untiered = entrants.remembered(
-            "tiers", tested, lambda common: _tiers(common, query, options, lower), seconds
+            "tiers", tested, lambda common: _tiers(common, query, options, measure, lower), seconds
         )
         cautions += untiered
     if enough and "ranks" in query.parts:
@@ -260,8 +260,10 @@ def _compare(
             cautions.append(Caution("few_topics_interval", message))
     if enough and "expected" in query.parts and runs >= MIN_RUNS:
         # The best is best whatever the order of the leaderboard.
-        asked = (query.confidence, measure.definition.lower_is_better)
-        outlook = entrants.remembered("expected", asked, lambda common: _outlook(common, *asked))
+        lowest = measure.definition.lower_is_better
+        outlook = entrants.remembered(
+            "expected", (lowest,), lambda common: _outlook(common, lowest)
+        )
     if against is not None:
         contrast = entrants.remembered(
             "baseline", (*tested, against), lambda common: _contrast(common, query, options, measure, against),
@@ -281,7 +283,11 @@ def _topics(common: CommonValues, lower_is_better: bool) -> tuple[int, int, bool
 
 
 def _tiers(
-    common: CommonValues, query: StandingsQuery, options: Options, lower_is_better: bool
+    common: CommonValues,
+    query: StandingsQuery,
+    options: Options,
+    measure: Measure,
+    lower_is_better: bool,
 ) -> tuple[Tiering | None, list[Caution]]:
     """Return the tiers, or None and the cautions that say why no pair can be tested."""
     runs = len(common.values)
@@ -298,15 +304,31 @@ def _tiers(
         )
         cautions.append(Caution("groups_left_out", message))
     groups = None if letters is None else [list(text) for text in letters]
-    sets = None
+    sets = best = None
     if holds_for_ranks(query.test, query.correction):
         ranks = rank_sets(runs, *Pairs(runs).indices(), found.verdicts.better(lower_is_better))
         sets = list(zip(ranks.low.tolist(), ranks.high.tolist(), strict=True))
+        # A leaderboard that begins with the worst has the best at its end.
+        worst_first = lower_is_better != measure.definition.lower_is_better
+        best = (ranks.high == runs if worst_first else ranks.best).tolist()
     significant = int(found.verdicts.significant.sum())
-    first, second = (side[found.verdicts.not_significant] for side in Pairs(runs).indices())
-    detectable = detectable_by_half(common.values, first, second, query.confidence)
+    first, second = Pairs(runs).indices()
+    undecided = found.verdicts.not_significant
+    across = found.tiers.tier[first] != found.tiers.tier[second]
+    detectable = detectable_by_half(
+        common.values, first[undecided], second[undecided], query.confidence
+    )
     return Tiering(
-        found.tiers.tier.tolist(), groups, sets, found.size, significant, detectable, cautions
+        tier=found.tiers.tier.tolist(),
+        groups=groups,
+        rank_sets=sets,
+        best=best,
+        family=found.size,
+        significant=significant,
+        across=int(across.sum()),
+        undecided_across=int((across & ~found.verdicts.significant).sum()),
+        detectable=detectable,
+        cautions=cautions,
     ), []
 
 
@@ -315,17 +337,12 @@ def _rank_spread(common: CommonValues, options: Options, lower_is_better: bool) 
     return RankSpread(found.low.tolist(), found.high.tolist(), found.share_first.tolist())
 
 
-def _outlook(common: CommonValues, confidence: float, lower_is_better: bool) -> Outlook:
-    found = expected_means(common.values, lower_is_better=lower_is_better)
-    holding = hold_the_best(found.chances, confidence)
-    return Outlook(
-        found.means.tolist(),
-        found.chances.tolist(),
-        holding,
-        found.kept,
-        found.luck,
-        [*found.cautions],
-    )
+def _outlook(common: CommonValues, lower_is_better: bool) -> Outlook:
+    estimate = expected_means(common.values, lower_is_better=lower_is_better)
+    means = common.values.mean(axis=1)
+    best = means.argmin() if lower_is_better else means.argmax()
+    excess = abs(float(means[best] - estimate.means[best]))
+    return Outlook(estimate.means.tolist(), estimate.chances.tolist(), excess, [*estimate.cautions])
 
 
 def _contrast(
