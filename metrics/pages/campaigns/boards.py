@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -10,12 +10,16 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import urlencode
 
+from metrics.engine.errors import StatisticsError
 from metrics.exports.boards import EXPORTS
+from metrics.exports.boards.words import best_sentence
+from metrics.pages.boards.cells import judged_share, unjudged_note
 from metrics.pages.parts import changed, fill
 from metrics.questions.phase_boards import AskedBoard, of_phase_board, phase_board_in, phase_query
 from metrics.questions.unchanged import unchanged_page
 from metrics.services.boards.fingerprints import Fingerprint
 from metrics.services.boards.leaderboard import Leaderboard, Row
+from metrics.services.boards.standing_parts import StandingsQuery
 from metrics.services.campaigns.boards import (
     AFTERWARDS,
     ALL,
@@ -54,6 +58,8 @@ class ShownEntry:
     kind: str
     means: list[tuple[str, Cell]]
     judged: str
+    low_judged: str
+    marked: bool
     depth: str
     entry_page: str
     run_page: str
@@ -119,14 +125,21 @@ def _board(request: HttpRequest, asked: AskedBoard, query: dict[str, str]) -> di
     """Return the columns and rows of the table. Raise the errors of leaderboards."""
     phase = asked.phase
     board_query = phase_query({**query, "limit": str(_LIMIT)}, phase, request.user)
-    found = read_phase_board(phase=phase, query=board_query, reader=asked.reader)
-    board = found.board
+    try:
+        query_of_best = replace(board_query, standings=StandingsQuery(("tiers",)))
+        found = read_phase_board(phase=phase, query=query_of_best, reader=asked.reader)
+    except StatisticsError:
+        # Too many runs to compare, or too long for a page: it comes without the set of the best.
+        found = read_phase_board(phase=phase, query=board_query, reader=asked.reader)
+    board, standings = found.board, found.standings
+    tags = {row.evaluation.pk: row.run.tag for row in board.rows}
     depths = depths_of([row.evaluation.pk for row in board.rows if row.current])
     scored = can_see_scores(request.user, phase.collection)
     kinds = {one["key"]: one["label"] for one in phase.run_types}
     columns: list[Column] = columns_of(board.measures, board.sort, board.descending)
     return {
         "board": board,
+        "best": best_sentence(standings, tags) if standings else "",
         "view": board_query.view,
         "columns": columns,
         "with_kinds": bool(kinds),
@@ -174,7 +187,9 @@ def _row(
         else entry.label or entry.role.replace("_", " "),
         kind=kinds.get(entry.run_type, entry.run_type),
         means=means,
-        judged=NOTHING if row.judged is None else f"{row.judged:.4f}",
+        judged=NOTHING if row.judged is None else judged_share(row.judged),
+        low_judged=unjudged_note(row.judged),
+        marked=found.standings is not None and found.standings.is_marked(row.evaluation.pk),
         depth=NOTHING if depth is None else str(depth),
         entry_page=reverse("campaign-entry-page", args=[campaign, entry.pk])
         if own or reader.organiser
