@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
 
+from runs.models import User
 from tests.campaigns.worlds import CAMPAIGN, CLOSES, OPENS, PHASE, Clock, make_team, register
 from tests.conftest import evaluate_all, upload
 
@@ -138,6 +140,20 @@ def test_the_results_of_round_1_are_the_published_ones(real_data: Path, clock: C
     tiers = {cells[1].partition(": ")[2].replace("\\_", "_"): cells[-1] for cells in lines[2:]}
     assert tiers == {one["tag"]: str(one["tier"]) for one in frozen["entries"]}
     assert len(set(tiers.values())) > 1
+    # And its mark of the runs that can be the best, as the page has.
+    marked = {one["tag"] for one in frozen["entries"] if one["in_best_set"]}
+    best = {
+        cells[1].partition(": ")[2].replace("\\_", "_") for cells in lines[2:] if "●" in cells[0]
+    }
+    assert best == marked
+    assert 1 < len(marked) < 40
+    sentence = f"With 95% confidence the best of 40 runs is one of these {len(marked)}, marked ●."
+    assert sentence in overview.replace("\\", "")
+    web = Client()
+    web.force_login(User.objects.get(username="olga"))
+    html = web.get(f"/s/{made['code']}/").content.decode()
+    assert sentence in html
+    assert html.count('aria-label="can be the best"') == len(marked)
     assert frozen["releases"][0]["audience"] == "participants"
     np.testing.assert_allclose(figures["q1"], np.quantile(values, 0.25, axis=0), rtol=1e-12)
     assert np.count_nonzero(figures["median"] != figures["median_upper"]) == 26

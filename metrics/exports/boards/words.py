@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from metrics.engine.grammar import Measure
 from metrics.engine.significance.effect_sizes import power_in_words
@@ -12,10 +12,10 @@ from metrics.tables import amount, figure
 
 
 def percent(share: float) -> str:
-    """Return a share in whole per cent, never one that is not quite reached as 0 or 100."""
-    if 0 < share < 0.01:
+    """Return an estimated chance in whole per cent, never as 0 or 100."""
+    if share < 0.01:
         return "less than 1%"
-    return "more than 99%" if 0.99 < share < 1 else f"{100 * share:.0f}%"
+    return "more than 99%" if share > 0.99 else f"{100 * share:.0f}%"
 
 
 def best_sentence(standings: Standings, names: Mapping[int, str]) -> str:
@@ -23,21 +23,25 @@ def best_sentence(standings: Standings, names: Mapping[int, str]) -> str:
 
     `names` are those of evaluations; that of the only run in the set may be missing, as one of another page.
     """
-    tiers, runs = standings.tiers, len(standings.places)
-    if tiers is None or tiers.best is None:
+    flags = standings.tiers.best if standings.tiers else None
+    if flags is None:
         return ""
-    if not tiers.marks_best:
+    best = [names.get(pk) for pk, place in standings.places.items() if flags[place]]
+    return best_of_runs(best, len(standings.places), standings.query.alpha)
+
+
+def best_of_runs(best: Sequence[str | None], runs: int, alpha: float) -> str:
+    """Return the same from the names of the runs in the set of the best, None for one that is not shown."""
+    if len(best) == runs:
         return f"Any of the {runs:,} runs can be the best: no difference is significant."
-    level = f"With {100 * (1 - standings.query.alpha):g}% confidence"
-    best = [pk for pk, place in standings.places.items() if tiers.best[place]]
+    level = f"With {100 * (1 - alpha):g}% confidence"
     if len(best) > 1:
         return (
             f"{level} the best of {runs:,} runs is one of these {len(best):,}, marked {BEST_MARK}."
         )
-    name = names.get(best[0])
-    if name is None:
+    if best[0] is None:
         return f"{level} the best of {runs:,} runs is the one marked {BEST_MARK}."
-    return f"{level} {name} is the best of {runs:,} runs, marked {BEST_MARK}."
+    return f"{level} {best[0]} is the best of {runs:,} runs, marked {BEST_MARK}."
 
 
 def across_sentence(tiers: Tiering) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from metrics.engine.significance.families import USUAL_RULE
+from metrics.exports.boards.words import best_of_runs
 from metrics.exports.comparisons.table import MeanCell, MeanLine, MeanTable
 from metrics.exports.comparisons.words import CORRECTION_NAMES, TEST_NAMES
 from metrics.services.campaigns.editions import Edition
@@ -26,6 +27,7 @@ def overview_table(edition: Edition, read: EntryValues, reader: Participation) -
     names_of = shown_names(phase, teams, reader, False, edition.at)
     places = placed_entries(read, edition.official)
     tiers = tiers_of(read, places)
+    can_be_best = {row for row, tested in tiers.items() if tested.in_best_set}
     best = {
         measure.name: next(
             iter(sorted(_means(read, measure.name, places), reverse=not measure.lower_is_better)),
@@ -33,7 +35,7 @@ def overview_table(edition: Edition, read: EntryValues, reader: Participation) -
         )
         for measure in read.measures
     }
-    lines = []
+    lines, best_names = [], []
     for row, rank in places:
         entry, cells = read.entries[row], []
         for measure in read.measures:
@@ -50,11 +52,13 @@ def overview_table(edition: Edition, read: EntryValues, reader: Participation) -
         team = name.name if name else _ROLES.get(Entry.Role(entry.role), "")
         tag = hidden_tag(entry) if name and name.hidden else entry.run.tag
         types = (entry.run_type,) if phase.run_types else ()
-        tier = (str(tiers[row]) if row in tiers else NOTHING,) if tiers else ()
+        tier = (str(tiers[row].tier) if row in tiers else NOTHING,) if tiers else ()
         place = str(rank) if rank else NOTHING
-        lines.append(
-            MeanLine(f"{team}: {tag}", False, cells, before=(place,), after=(*types, *tier))
-        )
+        marked = row in can_be_best and len(can_be_best) < len(tiers)
+        line = MeanLine(f"{team}: {tag}", False, cells, (place,), (*types, *tier), marked)
+        lines.append(line)
+        if row in can_be_best:
+            best_names.append(line.name)
     primary = read.measures[0]
     ranked = sum(rank is not None for _, rank in places)
     caption = [
@@ -64,6 +68,8 @@ def overview_table(edition: Edition, read: EntryValues, reader: Participation) -
         "Baselines, runs out of competition and runs whose mean covers fewer topics have no rank.",
         "The best of each column is bold.",
     ]
+    if best_names:
+        caption.append(best_of_runs(best_names, len(tiers), USUAL_RULE.alpha))
     if tiers:
         caption.append(
             f"Runs of a tier do not differ significantly from its best one by {primary.name}; those of different tiers "

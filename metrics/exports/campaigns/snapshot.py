@@ -88,7 +88,7 @@ def _tar(files: Mapping[str, bytes], at: datetime) -> bytes:
 
 def _board(frozen: FrozenPhase) -> str:
     names = [measure.name for measure in frozen.read.measures]
-    columns = ["rank", "tier", "number", "team", "tag", "role", "run_type", "late", "judged@10", "judged_depth",
+    columns = ["rank", "tier", "in_best_set", "number", "team", "tag", "role", "run_type", "late", "judged@10", "judged_depth",
                *(f"{name}{end}" for name in names for end in ("", " low", " high", " topics"))]  # fmt: skip
     described = {one.row: one for one in frozen.described}
     placed = [row for row, _ in frozen.places]
@@ -98,7 +98,8 @@ def _board(frozen: FrozenPhase) -> str:
     for row in [*placed, *(row for row in described if row not in ranks)]:
         one, entry = described[row], frozen.read.entries[row]
         team = entry.participation.name if entry.participation else ""
-        cells: list[Any] = [ranks.get(row), frozen.tiers.get(row), entry.number, team, entry.run.tag, entry.role,
+        tier, best = frozen.tiers.get(row, (None, None))
+        cells: list[Any] = [ranks.get(row), tier, best, entry.number, team, entry.run.tag, entry.role,
                             entry.run_type, entry.late, one.judged, one.depth]  # fmt: skip
         for name in names:
             mean, topics = one.means[name]

@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
 
+from metrics.exports.boards.words import best_of_runs
 from metrics.exports.campaigns.citations import FORMS
 from metrics.exports.campaigns.cited import cited_of
 from metrics.questions.snapshots import (
@@ -61,7 +62,7 @@ class ShownEntry:
     """A row of a table: an entry, and its means as texts with the names of their measures."""
 
     rank: str
-    tier: str
+    marked: bool
     team: str
     tag: str
     note: str
@@ -70,11 +71,12 @@ class ShownEntry:
 
 @dataclass(frozen=True)
 class ShownPhase:
-    """A phase of a snapshot as its page shows it; `more` rows have no room, `times` says how it was extended and
-    paused."""
+    """A phase of a snapshot as its page shows it; `best` says which entries can be the best, `more` rows have no room,
+    `times` says how it was extended and paused."""
 
     content: Mapping[str, Any]
     rows: list[ShownEntry]
+    best: str
     more: int
     times: list[str]
 
@@ -97,7 +99,9 @@ def snapshot_page(request: HttpRequest, snapshot: str) -> HttpResponse:
             "bibtex": FORMS["bib"][0](cited_of(found, site)),
             "counts": counts_of(manifest),
             "manifest": manifest,
-            "phases": [_shown(phase) for phase in manifest["phases"]],
+            "phases": [
+                _shown(phase, manifest["statistics"]["alpha"]) for phase in manifest["phases"]
+            ],
             "forms": list(FORMS),
         }
         answer = render(request, "metrics/snapshot.html", context)
@@ -119,7 +123,7 @@ def _file(request: HttpRequest, found: Snapshot, form: str) -> HttpResponse:
     return answer
 
 
-def _shown(phase: Mapping[str, Any]) -> ShownPhase:
+def _shown(phase: Mapping[str, Any], alpha: float) -> ShownPhase:
     evaluated = [entry for entry in phase["entries"] if "means" in entry]
     primary = phase["measures"][0]
     ranked = [entry for entry in evaluated if entry["rank"] is not None]
@@ -128,8 +132,12 @@ def _shown(phase: Mapping[str, Any]) -> ShownPhase:
     means = [(entry["means"][primary]["mean"], entry["number"], entry) for entry in others]
     below = [entry for *_, entry in sorted(means, key=lambda one: (-(one[0] or 0), one[1]))]
     rows = [*best, *below]
-    shown = [_row(entry, phase["measures"]) for entry in rows[:_SHOWN]]
-    return ShownPhase(phase, shown, max(0, len(rows) - _SHOWN), list(_times(phase)))
+    # Snapshots of earlier versions do not have it.
+    best_names = [entry["tag"] for entry in best if entry.get("in_best_set")]
+    marks = 0 < len(best_names) < len(ranked)
+    shown = [_row(entry, phase["measures"], marks) for entry in rows[:_SHOWN]]
+    sentence = best_of_runs(best_names, len(ranked), alpha) if best_names else ""
+    return ShownPhase(phase, shown, sentence, max(0, len(rows) - _SHOWN), list(_times(phase)))
 
 
 def _times(phase: Mapping[str, Any]) -> Iterator[str]:
@@ -152,13 +160,13 @@ def _times(phase: Mapping[str, Any]) -> Iterator[str]:
         yield f"Paused from {said(datetime.fromisoformat(one['from']))}{until}: {one['reason']}"
 
 
-def _row(entry: Mapping[str, Any], measures: list[str]) -> ShownEntry:
+def _row(entry: Mapping[str, Any], measures: list[str], marks: bool) -> ShownEntry:
     role = "" if entry["role"] == "competing" else entry["label"] or entry["role"].replace("_", " ")
     note = ", ".join(part for part in (role, "late" if entry["late"] else "") if part)
     means = [(name, entry["means"][name]["mean"]) for name in measures]
     return ShownEntry(
         str(entry["rank"] or "–"),
-        str(entry["tier"] or "–"),
+        marks and bool(entry.get("in_best_set")),
         entry["team"]["name"] if entry["team"] else "",
         entry["tag"],
         note,

@@ -15,7 +15,7 @@ from typing import Any
 
 from metrics.engine import ENGINE_VERSION
 from metrics.engine.significance.families import USUAL_RULE
-from metrics.services.campaigns.official import placed_entries, tiers_of
+from metrics.services.campaigns.official import TestedPlace, placed_entries, tiers_of
 from metrics.services.campaigns.reference import (
     ALL,
     EntryValues,
@@ -43,7 +43,9 @@ TIE_RULE = "score descending, then document id descending by bytes"
 INCLUDED, NOT_RELEASED, TOO_LARGE = "included", "not_released", "too_large"
 MAX_BYTES = 64 * 1024**2
 # What an evaluated entry has beside the facts of how it was entered.
-_OF_VALUES = ("rank", "tier", "in_reference", "judged_at_10", "judged_depth", "means")
+_OF_VALUES = (
+    "rank", "tier", "in_best_set", "in_reference", "judged_at_10", "judged_depth", "means",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class FrozenPhase:
     read: EntryValues
     described: list[OwnEntry]
     places: list[tuple[int, int | None]]
-    tiers: dict[int, int]
+    tiers: dict[int, TestedPlace]
     sets: list[ReferenceSet]
     run_files: str
     names: dict[int, ShownName]
@@ -258,14 +260,15 @@ def _entries(frozen: FrozenPhase) -> list[dict[str, Any]]:
     return found
 
 
-def _values(one: OwnEntry, rank: int | None, tier: int | None) -> dict[str, Any]:
+def _values(one: OwnEntry, rank: int | None, tested: TestedPlace | None) -> dict[str, Any]:
     means: dict[str, Mapping[str, Any]] = {}
     for name, (mean, topics) in one.means.items():
         low, high = one.intervals.get(name, (None, None))
         means[name] = {"mean": mean, "topics": topics, "low": low, "high": high}
     return {
         "rank": rank,
-        "tier": tier,
+        "tier": tested.tier if tested else None,
+        "in_best_set": tested.in_best_set if tested else None,
         "in_reference": one.counts,
         "judged_at_10": one.judged,
         "judged_depth": one.depth,

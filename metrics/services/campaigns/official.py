@@ -1,12 +1,14 @@
-"""The official order of a phase's entries, and their tiers."""
+"""The official order of a phase's entries, their tiers and which of them can be the best."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
 from uuid import UUID
 
 import numpy as np
 
 from metrics.engine.significance.families import USUAL_RULE, Pairs, compare_family
+from metrics.engine.significance.rank_sets import holds_for_ranks, rank_sets
 from metrics.services.boards.fair_order import fair_order
 from metrics.services.campaigns.reference import EntryValues
 from metrics.services.campaigns.tested import TEST
@@ -16,6 +18,13 @@ from runs.services.campaigns.selection import official
 
 # All pairs of more runs are not tested; their tiers are left out.
 MAX_TESTED = 500
+
+
+class TestedPlace(NamedTuple):
+    """The tier of an entry, and whether it is in the set of the best; None where the test does not give one."""
+
+    tier: int
+    in_best_set: bool | None
 
 
 def placed_entries(
@@ -63,8 +72,9 @@ def _ranks(read: EntryValues, rows: list[int]) -> dict[int, int]:
     return {row_of[key]: rank for key, rank in order.rank_of.items()}
 
 
-def tiers_of(read: EntryValues, places: list[tuple[int, int | None]]) -> dict[int, int]:
-    """Return the tier of each ranked row by the primary measure, if there are enough topics and not too many runs."""
+def tiers_of(read: EntryValues, places: list[tuple[int, int | None]]) -> dict[int, TestedPlace]:
+    """Return the tier of each ranked row by the primary measure, and whether it can be the best, if there are enough
+    topics and not too many runs."""
     rows, measure = [row for row, rank in places if rank], read.measures[0]
     if measure.name not in read.values or not 2 <= len(rows) <= MAX_TESTED:
         return {}
@@ -73,7 +83,12 @@ def tiers_of(read: EntryValues, places: list[tuple[int, int | None]]) -> dict[in
     if np.count_nonzero(common) < 2:
         return {}
     lower = measure.lower_is_better
-    family = compare_family(
-        values[:, common], Pairs(len(rows)), TEST, USUAL_RULE, lower_is_better=lower
-    )
-    return dict(zip(rows, family.tiers.tier.tolist(), strict=True)) if family.tiers else {}
+    pairs = Pairs(len(rows))
+    family = compare_family(values[:, common], pairs, TEST, USUAL_RULE, lower_is_better=lower)
+    if family.tiers is None:
+        return {}
+    best: list[bool | None] = [None] * len(rows)
+    if holds_for_ranks(TEST, USUAL_RULE.correction):
+        better = family.verdicts.better(lower)
+        best = rank_sets(len(rows), *pairs.indices(), better).best.tolist()
+    return dict(zip(rows, map(TestedPlace, family.tiers.tier.tolist(), best), strict=True))
