@@ -151,9 +151,10 @@ def test_the_results_of_round_1_are_the_published_ones(real_data: Path, clock: C
     assert sentence in overview.replace("\\", "")
     web = Client()
     web.force_login(User.objects.get(username="olga"))
-    html = web.get(f"/s/{made['code']}/").content.decode()
-    assert sentence in html
-    assert html.count('aria-label="can be the best"') == len(marked)
+    for address in (f"/s/{made['code']}/", "/campaigns/cup/phases/task/"):
+        html = web.get(address).content.decode()
+        assert sentence in html
+        assert html.count('aria-label="can be the best"') == len(marked)
     assert frozen["releases"][0]["audience"] == "participants"
     np.testing.assert_allclose(figures["q1"], np.quantile(values, 0.25, axis=0), rtol=1e-12)
     assert np.count_nonzero(figures["median"] != figures["median_upper"]) == 26
