@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from metrics.engine.significance.families import USUAL_RULE
+from metrics.engine.significance.families import USUAL_RULE, USUAL_TEST
 from metrics.exports.boards.words import best_of_runs
 from metrics.exports.comparisons.table import MeanCell, MeanLine, MeanTable
-from metrics.exports.comparisons.words import CORRECTION_NAMES, TEST_NAMES
+from metrics.exports.comparisons.words import TEST_NAMES
 from metrics.services.campaigns.editions import Edition
 from metrics.services.campaigns.official import placed_entries, tiers_of
 from metrics.services.campaigns.reference import EntryValues
-from metrics.services.campaigns.tested import TEST
 from metrics.tables import NOTHING, mean_cell
 from runs.models import Entry, Participation
 from runs.services.campaigns.names import hidden_tag, shown_names
@@ -73,8 +72,7 @@ def overview_table(edition: Edition, read: EntryValues, reader: Participation) -
     if tiers:
         caption.append(
             f"Runs of a tier do not differ significantly from its best one by {primary.name}; those of different tiers "
-            f"may not either ({TEST_NAMES[TEST]}, {CORRECTION_NAMES[USUAL_RULE.correction]}, alpha = "
-            f"{USUAL_RULE.alpha:g})."
+            f"may not either ({TEST_NAMES[USUAL_TEST]}, alpha = {USUAL_RULE.alpha:g})."
         )
     names = [measure.name for measure in read.measures]
     after = (*(("Type",) if phase.run_types else ()), *(("Tier",) if tiers else ()))

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from metrics.engine import ENGINE_VERSION
-from metrics.engine.significance.families import USUAL_RULE
+from metrics.engine.significance.families import USUAL_RULE, USUAL_TEST
 from metrics.services.campaigns.official import TestedPlace, placed_entries, tiers_of
 from metrics.services.campaigns.reference import (
     ALL,
@@ -30,7 +30,6 @@ from metrics.services.campaigns.results import (
     described_entries,
     phase_measures,
 )
-from metrics.services.campaigns.tested import TEST
 from runs.models import Campaign, Disclosure, Phase, Qrels, Snapshot
 from runs.services.campaigns import clock
 from runs.services.campaigns.names import ShownName, hidden_tag, shown_names
@@ -105,7 +104,7 @@ def manifest_of(
         "engine_version": ENGINE_VERSION,
         "tie_rule": TIE_RULE,
         "statistics": {
-            "intervals": "Student's t over topics", "confidence": CONFIDENCE, "tiers": TEST,
+            "intervals": "Student's t over topics", "confidence": CONFIDENCE, "tiers": USUAL_TEST,
             "correction": USUAL_RULE.correction, "alpha": USUAL_RULE.alpha,
         },
         "phases": [_phase(one) for one in frozen],

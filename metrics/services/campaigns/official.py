@@ -7,11 +7,10 @@ from uuid import UUID
 
 import numpy as np
 
-from metrics.engine.significance.families import USUAL_RULE, Pairs, compare_family
+from metrics.engine.significance.families import USUAL_RULE, USUAL_TEST, Pairs, compare_family
 from metrics.engine.significance.rank_sets import holds_for_ranks, rank_sets
 from metrics.services.boards.fair_order import fair_order
 from metrics.services.campaigns.reference import EntryValues
-from metrics.services.campaigns.tested import TEST
 from metrics.services.values.judged_views import covered_topics
 from runs.models import Entry
 from runs.services.campaigns.selection import official
@@ -84,11 +83,11 @@ def tiers_of(read: EntryValues, places: list[tuple[int, int | None]]) -> dict[in
         return {}
     lower = measure.lower_is_better
     pairs = Pairs(len(rows))
-    family = compare_family(values[:, common], pairs, TEST, USUAL_RULE, lower_is_better=lower)
+    family = compare_family(values[:, common], pairs, USUAL_TEST, USUAL_RULE, lower_is_better=lower)
     if family.tiers is None:
         return {}
     best: list[bool | None] = [None] * len(rows)
-    if holds_for_ranks(TEST, USUAL_RULE.correction):
+    if holds_for_ranks(USUAL_TEST, USUAL_RULE.correction):
         better = family.verdicts.better(lower)
         best = rank_sets(len(rows), *pairs.indices(), better).best.tolist()
     return dict(zip(rows, map(TestedPlace, family.tiers.tier.tolist(), best), strict=True))
