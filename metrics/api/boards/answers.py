@@ -111,6 +111,16 @@ class RankInterval(TypedDict):
     share_first: Annotated[float, "samples of topics in which the run is first, tied or alone"]
 
 
+class DifferenceOnJudged(TypedDict):
+    """The run minus the baseline on judged documents alone: unjudged ones removed, the rest moved up."""
+
+    difference: float
+    low: float | None
+    high: float | None
+    p_value: float | None
+    p_adjusted: Annotated[float | None, "corrected over the same family"]
+
+
 class AgainstBaseline(TypedDict):
     difference: Annotated[float, "mean of the run minus mean of the baseline"]
     low: float | None
@@ -124,6 +134,10 @@ class AgainstBaseline(TypedDict):
     wins: Annotated[int, "topics on which the run is better"]
     ties: int
     losses: int
+    on_judged: Annotated[
+        DifferenceOnJudged | None,
+        "where the two are judged unevenly; null elsewhere, and where there are no such values",
+    ]
 
 
 class Standing(TypedDict):
@@ -323,6 +337,7 @@ def _standing(standing: standing_parts.Standing) -> Standing:
             wins=against.wins,
             ties=against.ties,
             losses=against.losses,
+            on_judged=_on_judged(against),
         )
     return Standing(
         tier=standing.tier,
@@ -333,6 +348,18 @@ def _standing(standing: standing_parts.Standing) -> Standing:
         expected=standing.expected,
         chance_best=standing.chance_best,
         baseline=baseline,
+    )
+
+
+def _on_judged(against: standing_parts.AgainstBaseline) -> DifferenceOnJudged | None:
+    if against.on_judged is None:
+        return None
+    return DifferenceOnJudged(
+        difference=against.on_judged.difference,
+        low=number(against.on_judged.low),
+        high=number(against.on_judged.high),
+        p_value=number(against.on_judged.p_value),
+        p_adjusted=number(against.on_judged.p_adjusted),
     )
 
 

@@ -27,12 +27,14 @@ from metrics.services.comparisons.comparison import (
 from metrics.services.comparisons.shown_pairs import (
     PairSelection,
     choose_pairs,
+    coverage_cautions,
     rows_of,
     run_of,
     visible_pairs,
 )
 from metrics.services.comparisons.stored import Answer
 from metrics.services.values.common_values import not_corrected_again, qrels_cautions
+from metrics.services.values.coverage import judged_only
 from runs.api.shapes import Id, OneOf, Url
 from runs.models import Collection
 
@@ -126,9 +128,18 @@ class TopicsUsed(TypedDict):
     reasons: Annotated[list[LeftOut], "the first 50"]
 
 
+class RunCoverage(TypedDict):
+    answered: Annotated[float | None, "share of the judged topics that the run answered"]
+    judged: Annotated[
+        float | None, "share of the first k documents that are judged, the mean over these topics"
+    ]
+    k: Annotated[int, "the cutoff of the measure, else 10"]
+
+
 class ComparedMean(TypedDict):
     run: UUID
     mean: float
+    coverage: RunCoverage
 
 
 class Disagreements(TypedDict):
@@ -138,6 +149,7 @@ class Disagreements(TypedDict):
 
 class ComparedMeasure(TypedDict):
     measure: str
+    judged_only: Annotated[str | None, "the measure of `on_judged`, where it has a name of its own"]
     lower_is_better: bool
     topics: TopicsUsed
     cautions: list[Caution]
@@ -275,6 +287,7 @@ def _measure(answer: Answer, compared: Compared, selection: PairSelection) -> Co
     left_out = list(compared.left_out.items())
     unsuited = qrels_cautions([compared.measure], answer.entrants.qrels)
     means = compared.values.mean(axis=1).tolist()
+    covered, condensed = compared.coverage, judged_only(compared.measure)
     split = None
     if len({TESTS[family.test].ranks for family in compared.families}) == 2:
         found = families.disagreements(compared.families)
@@ -283,6 +296,7 @@ def _measure(answer: Answer, compared: Compared, selection: PairSelection) -> Co
         split = Disagreements(count=len(found), pairs=[split_pair(pair) for pair in pairs])
     return ComparedMeasure(
         measure=compared.measure.name,
+        judged_only=condensed.name if condensed else None,
         lower_is_better=compared.measure.definition.lower_is_better,
         topics=TopicsUsed(
             used=compared.topics,
@@ -293,10 +307,23 @@ def _measure(answer: Answer, compared: Compared, selection: PairSelection) -> Co
             ],
         ),
         cautions=cautions_of(
-            [*unsuited, *compared.cautions, *split_omnibus(compared, answer.query.rule)]
+            [
+                *unsuited,
+                *compared.cautions,
+                *coverage_cautions(answer, compared),
+                *split_omnibus(compared, answer.query.rule),
+            ]
         ),
         means=[
-            ComparedMean(run=run_of(answer, compared, row).pk, mean=means[row])
+            ComparedMean(
+                run=run_of(answer, compared, row).pk,
+                mean=means[row],
+                coverage=RunCoverage(
+                    answered=number(float(covered.answered[row])),
+                    judged=number(float(covered.judged[row])),
+                    k=covered.k,
+                ),
+            )
             for row in rows_of(answer, compared)
         ],
         omnibus={name: omnibus_answer(result) for name, result in compared.omnibus.items()},

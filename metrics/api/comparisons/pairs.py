@@ -34,6 +34,24 @@ class Verdict(TypedDict):
     withheld: Withheld
 
 
+class VerdictOnJudged(TypedDict):
+    low: float | None
+    high: float | None
+    p_value: float | None
+    p_adjusted: Annotated[float | None, "corrected over the same family"]
+    verdict: Way
+    withheld: Withheld
+
+
+class OnJudged(TypedDict):
+    """A pair on judged documents alone: unjudged ones removed, the rest moved up."""
+
+    mean_a: float
+    mean_b: float
+    difference: Annotated[float, "mean of a minus mean of b"]
+    tests: dict[str, VerdictOnJudged]
+
+
 class Claim(TypedDict):
     p_value: Annotated[float | None, "one-sided; null without spread"]
     p_adjusted: Annotated[float | None, "corrected over the family"]
@@ -111,6 +129,10 @@ class Pair(SplitPair):
     fragility: Fragility
     equivalence: Annotated[Equivalence | None, "by tost; null if not requested"]
     chances: Annotated[dict[str, Chances], "by each posterior that is requested; they sum to one"]
+    on_judged: Annotated[
+        OnJudged | None,
+        "where the runs are judged unevenly; null elsewhere, and where there are no such values",
+    ]
 
 
 def split_pair(pair: ShownPair) -> SplitPair:
@@ -164,6 +186,28 @@ def pair_answer(pair: ShownPair, topics: list[str]) -> Pair:
                 better=number(found.better), equal=number(found.equal), worse=number(found.worse)
             )
             for name, found in pair.chances.items()
+        },
+        on_judged=_on_judged(pair),
+    )
+
+
+def _on_judged(pair: ShownPair) -> OnJudged | None:
+    if pair.on_judged is None:
+        return None
+    return OnJudged(
+        mean_a=pair.on_judged.mean_a,
+        mean_b=pair.on_judged.mean_b,
+        difference=pair.on_judged.difference,
+        tests={
+            verdict.test: VerdictOnJudged(
+                low=number(verdict.low),
+                high=number(verdict.high),
+                p_value=number(verdict.p_value),
+                p_adjusted=number(verdict.p_adjusted),
+                verdict=way_of(verdict.better),
+                withheld=verdict.withheld or None,
+            )
+            for verdict in pair.on_judged.verdicts
         },
     )
 

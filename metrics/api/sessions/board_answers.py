@@ -14,7 +14,7 @@ from metrics.engine import ENGINE_VERSION
 from metrics.engine.significance.effect_sizes import Estimate
 from metrics.engine.significance.omnibus import OmnibusResult
 from metrics.engine.significance.tiers import letters_of
-from metrics.engine.significance.verdicts import REASONS
+from metrics.engine.significance.verdicts import OF_VALUES
 from metrics.services.sessions import board, comparison
 from metrics.services.sessions.standings import SessionStandings
 from runs.api.shapes import OneOf
@@ -47,7 +47,7 @@ class PairFigures(TypedDict):
     p_adjusted: float | None
     significant: bool
     verdict: Way
-    withheld: Annotated[str | None, OneOf(REASONS[1:]), "why there is no verdict"]
+    withheld: Annotated[str | None, OneOf(OF_VALUES), "why there is no verdict"]
     detectable: Annotated[
         float | None,
         "the true difference of which the interval leaves out 0 in 8 of 10 such studies; null without one",

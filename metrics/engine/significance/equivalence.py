@@ -87,6 +87,21 @@ class Equivalence:
             withheld=self.withheld[pairs],
         )
 
+    def withhold(self, pairs: Flags, reason: str) -> Equivalence:
+        """Return the same without a claim that holds of these pairs, for one reason of REASONS."""
+
+        def without(claim: Claim) -> Claim:
+            return replace(claim, holds=claim.holds & ~pairs)
+
+        withheld = np.where(pairs, REASONS.index(reason), self.withheld)
+        return replace(
+            self,
+            a=without(self.a),
+            b=without(self.b),
+            both=without(self.both),
+            withheld=withheld,
+        )
+
 
 def tost(
     values: Matrix,

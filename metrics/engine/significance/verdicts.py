@@ -22,7 +22,15 @@ MIN_TIERED_TOPICS = 10
 # What a verdict says of the first run of a pair.
 VERDICTS = ("better", "worse")
 TOO_FEW_TOPICS, NO_SPREAD, OTHER_DIRECTION = "too_few_topics", "no_spread", "other_direction"
-REASONS = ("", TOO_FEW_TOPICS, NO_SPREAD, OTHER_DIRECTION)
+# Why there is none whatever the values are: of what they are values of.
+FEW_TOPICS_ANSWERED, NOTHING_JUDGED, DEPENDS_ON_JUDGING = (
+    "few_topics_answered",
+    "nothing_judged",
+    "depends_on_judging",
+)
+OF_VALUES = (TOO_FEW_TOPICS, NO_SPREAD, OTHER_DIRECTION)
+OF_COVERAGE = (FEW_TOPICS_ANSWERED, NOTHING_JUDGED, DEPENDS_ON_JUDGING)
+REASONS = ("", *OF_VALUES, *OF_COVERAGE)
 
 
 @dataclass(frozen=True)
@@ -54,6 +62,13 @@ class Verdicts:
     def of(self, pairs: Ints) -> Verdicts:
         """Return those of some of the pairs, by their places."""
         return Verdicts(self.higher[pairs], self.withheld[pairs])
+
+    def withhold(self, pairs: Flags, reason: str) -> Verdicts:
+        """Return the same without a verdict of these pairs, for one reason of REASONS."""
+        return Verdicts(
+            np.where(pairs, 0, self.higher),
+            np.where(pairs, REASONS.index(reason), self.withheld),
+        )
 
     def have(self, reason: str) -> Flags:
         """Return the pairs without a verdict for this reason."""

@@ -18,6 +18,7 @@ _AGAINST = (
     "difference", "low", "high", "relative", "statistic", "p_value", "p_adjusted", "mark", "withheld", "wins",
     "ties", "losses",
 )  # fmt: skip
+_ON_JUDGED = ("difference", "low", "high", "p_value", "p_adjusted")
 
 
 def render(
@@ -130,6 +131,8 @@ def _standing(row: Row, standings: Standings | None) -> dict[str, Any]:
     if standings.baseline:
         against = asdict(standing.baseline) if standing and standing.baseline else {}
         found |= {f"baseline_{name}": against.get(name) for name in _AGAINST}
+        on_judged = against.get("on_judged") or {}
+        found |= {f"baseline_on_judged_{name}": on_judged.get(name) for name in _ON_JUDGED}
     return found
 
 

@@ -16,6 +16,8 @@ from metrics.services.comparisons.shown_pairs import (
     ShownPair,
     Verdict,
     choose_pairs,
+    rows_of,
+    run_of,
     shown_pairs,
 )
 from metrics.services.comparisons.stored import Answer
@@ -59,15 +61,23 @@ def _rows(
     }
     for compared, chosen in tables:
         families = {family.test: family for family in compared.families}
+        places = {run_of(answer, compared, row): row for row in rows_of(answer, compared)}
         for pair in shown_pairs(answer, compared, chosen):
-            for verdict in pair.verdicts:
+            covered = _coverage(compared, places[pair.a], places[pair.b])
+            for place, verdict in enumerate(pair.verdicts):
                 family = families[verdict.test]
                 corrected = {
                     "correction": family.correction or "by the test",
                     "family": family.size,
                     "intervals": TESTS[family.test].intervals,
                 }
-                yield {**_pair(compared, pair, verdict), **corrected, **inputs}
+                yield {
+                    **_pair(compared, pair, verdict),
+                    **covered,
+                    **_on_judged(pair, place),
+                    **corrected,
+                    **inputs,
+                }
 
 
 def _pair(compared: Compared, pair: ShownPair, verdict: Verdict) -> dict[str, Any]:
@@ -110,6 +120,32 @@ def _pair(compared: Compared, pair: ShownPair, verdict: Verdict) -> dict[str, An
             for name, found in pair.chances.items()
             for side in ("better", "equal", "worse")
         },
+    }
+
+
+def _coverage(compared: Compared, a: int, b: int) -> dict[str, Any]:
+    """Return how much was measured of the runs in two rows."""
+    coverage = compared.coverage
+    return {
+        "answered_a": coverage.answered[a],
+        "judged_a": coverage.judged[a],
+        "answered_b": coverage.answered[b],
+        "judged_b": coverage.judged[b],
+        "judged_depth": coverage.k,
+    }
+
+
+def _on_judged(pair: ShownPair, place: int) -> dict[str, Any]:
+    """Return the columns of judged documents alone, empty where the runs are judged alike; `place` is that of the
+    test."""
+    found = pair.on_judged
+    verdict = found and found.verdicts[place]
+    return {
+        "on_judged_difference": found and found.difference,
+        "on_judged_low": verdict and verdict.low,
+        "on_judged_high": verdict and verdict.high,
+        "on_judged_p_value": verdict and verdict.p_value,
+        "on_judged_p_adjusted": verdict and verdict.p_adjusted,
     }
 
 

@@ -10,7 +10,13 @@ from metrics.engine.measures.definition import Aggregate
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.families import Family
 from metrics.engine.significance.verdicts import MIN_TOPICS, REASONS
-from metrics.exports.comparisons.words import OMNIBUS_NAMES, how_tested, too_few, withheld_pairs
+from metrics.exports.comparisons.words import (
+    OMNIBUS_NAMES,
+    coverage_of_results,
+    how_tested,
+    too_few,
+    withheld_pairs,
+)
 from metrics.services.comparisons.comparison import Compared, ComparisonQuery
 from metrics.services.comparisons.shown_pairs import names_of, rows_of, run_of
 from metrics.services.comparisons.stored import Answer
@@ -172,7 +178,7 @@ def _caption(collection: Collection, answer: Answer, names: dict[Run, str]) -> l
             caution.message for caution in cautions if caution.code == "omnibus_not_significant"
         ]
         said += [f"{compared.measure.name}: {message}." for message in found]
-    return said
+    return [*said, *coverage_of_results(answer)]
 
 
 def _ranks(family: Family) -> bool:

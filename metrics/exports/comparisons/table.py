@@ -9,6 +9,7 @@ from metrics.engine.significance.families import Family
 from metrics.engine.significance.tiers import letters_of
 from metrics.engine.significance.verdicts import MIN_TIERED_TOPICS, MIN_TOPICS, REASONS
 from metrics.exports.comparisons.words import (
+    coverage_of_results,
     equivalence_sentence,
     how_tested,
     too_few,
@@ -145,6 +146,7 @@ def _caption(collection: Collection, answer: Answer, names: dict[Run, str]) -> l
         f"Test: {how_tested(answer)}.",
         *_few(answer),
         *withheld_pairs(_withheld(answer)),
+        *coverage_of_results(answer),
         *filter(None, (equivalence_sentence(answer, compared) for compared in answer.results)),
     ]
 

@@ -130,6 +130,9 @@ def against_baseline(against: AgainstBaseline) -> Against:
     note = f"{interval}, {p_value}; {topics}"
     if against.withheld:
         note += f"; no verdict: {WITHHELD[against.withheld]}"
+    if against.on_judged:
+        p_value = probability(against.on_judged.p_adjusted)
+        note += f"; on judged documents alone {signed(against.on_judged.difference)}, corrected p {p_value}"
     return Against(
         signed(against.difference), probability(against.p_adjusted), against.mark or "", note
     )

@@ -20,6 +20,7 @@ from metrics.exports.comparisons.differences import two_kinds
 from metrics.exports.comparisons.words import (
     PRACTICAL_NAMES,
     TEST_NAMES,
+    coverage_sentences,
     equivalence_sentence,
     named_family,
     too_few,
@@ -33,9 +34,15 @@ from metrics.questions.parameters import measure_in
 from metrics.questions.run_ids import run_ids_in
 from metrics.questions.values import curve_query, recall_query
 from metrics.services.comparisons.comparison import Compared, split_omnibus
-from metrics.services.comparisons.shown_pairs import names_of, rows_of, run_of
+from metrics.services.comparisons.shown_pairs import (
+    coverage_cautions,
+    names_of,
+    rows_of,
+    run_of,
+)
 from metrics.services.comparisons.stored import Answer
 from metrics.services.values.common_values import not_corrected_again, qrels_cautions
+from metrics.services.values.coverage import UNEVEN_JUDGING
 from metrics.services.values.curves_together import (
     MAX_TOGETHER,
     read_curves_together,
@@ -124,7 +131,16 @@ def common_parts(shown: Shown) -> dict[str, Any]:
     """Return the parts of the context that the pages of two and of many runs share."""
     answer, compared = shown.answer, shown.compared
     unsuited = qrels_cautions([compared.measure], answer.entrants.qrels)
-    cautions = [*unsuited, *compared.cautions, *split_omnibus(compared, answer.query.rule)]
+    covered = coverage_cautions(answer, compared)
+    if shown.pair:
+        # Under the verdict there is a sentence of both shares.
+        covered = [caution for caution in covered if caution.code != UNEVEN_JUDGING]
+    cautions = [
+        *unsuited,
+        *compared.cautions,
+        *covered,
+        *split_omnibus(compared, answer.query.rule),
+    ]
     messages = [caution.message for caution in cautions]
     among = f"among {named_family(answer, shown.family.test)}: " if answer.narrowed else ""
     tests_of: dict[str, list[str]] = {}
@@ -151,6 +167,7 @@ def common_parts(shown: Shown) -> dict[str, Any]:
         "measure": compared.measure.name,
         "sorting": "ascending" if compared.measure.definition.lower_is_better else "descending",
         "lower": compared.measure.definition.lower_is_better,
+        "coverage": coverage_sentences(answer, compared),
         "cautions": list(dict.fromkeys(messages)),
         "baseline": run_of(answer, compared, baseline)
         if baseline is not None and baseline in shown.rows

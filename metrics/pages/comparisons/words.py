@@ -12,8 +12,10 @@ from metrics.engine.significance import TESTS
 from metrics.engine.significance.effect_sizes import detectable_by_half, power_in_words
 from metrics.engine.significance.families import Family
 from metrics.engine.significance.verdicts import (
+    DEPENDS_ON_JUDGING,
     MIN_TOPICS,
     NO_SPREAD,
+    OF_COVERAGE,
     OTHER_DIRECTION,
     REASONS,
     TOO_FEW_TOPICS,
@@ -63,12 +65,16 @@ _NEAR = 3
 
 @dataclass(frozen=True)
 class Headline:
-    """Two runs: which is better, by how much, how reliably, and on how many topics."""
+    """Two runs: which is better, by how much, how reliably, and on how many topics.
+
+    `unmeasured` says that there is no verdict because of what was not measured.
+    """
 
     lead: str
     detail: str
     significant: bool
     label: str
+    unmeasured: bool = False
 
 
 def headline(pair: ShownPair, compared: Compared, answer: Answer) -> Headline:
@@ -78,12 +84,16 @@ def headline(pair: ShownPair, compared: Compared, answer: Answer) -> Headline:
     label = f"{'significant' if verdict.significant else 'not significant'} at {answer.query.rule.alpha:g}"
     if verdict.withheld:
         label = f"no verdict: {WITHHELD[verdict.withheld]}"
+    if verdict.withheld == DEPENDS_ON_JUDGING:
+        label = WITHHELD[DEPENDS_ON_JUDGING]
+    unmeasured = verdict.withheld in OF_COVERAGE
     if pair.wins == pair.losses == 0:
         return Headline(
             f"{names[pair.a]} and {names[pair.b]} have the same {name} on every topic.",
             "",
             False,
             label,
+            unmeasured,
         )
     a_is_ahead = (
         pair.difference >= 0
@@ -110,7 +120,7 @@ def headline(pair: ShownPair, compared: Compared, answer: Answer) -> Headline:
     said = said if math.isnan(verdict.low) else f"{interval}{said}"
     counts = f"better on {_topics(wins)}, worse on {losses:,}{f', equal on {pair.ties:,}' if pair.ties else ''}"
     detail = f"{difference}: {said}; {counts}.{_not_excluded(pair, verdict, compared, answer)}"
-    return Headline(f"{lead}.", detail, verdict.significant, label)
+    return Headline(f"{lead}.", detail, verdict.significant, label, unmeasured)
 
 
 def _not_excluded(pair: ShownPair, verdict: Verdict, compared: Compared, answer: Answer) -> str:

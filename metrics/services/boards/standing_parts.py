@@ -86,10 +86,22 @@ class Outlook:
 
 
 @dataclass(frozen=True)
+class DifferenceOnJudged:
+    """One run minus the baseline on judged documents alone."""
+
+    difference: float
+    low: float
+    high: float
+    p_value: float
+    p_adjusted: float
+
+
+@dataclass(frozen=True)
 class AgainstBaseline:
     """One run minus the baseline; a win is a topic on which the run is better.
 
-    `mark` is None without a verdict, and `withheld`, one of REASONS, says why there is none whatever p is.
+    `mark` is None without a verdict, and `withheld`, one of REASONS, says why there is none whatever p is. `on_judged`
+    is None unless the two are judged unevenly.
     """
 
     difference: float
@@ -104,6 +116,7 @@ class AgainstBaseline:
     wins: int
     ties: int
     losses: int
+    on_judged: DifferenceOnJudged | None = None
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,8 @@ from metrics.engine.grammar import Measure
 from metrics.engine.ranking import Floats
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.effect_sizes import detectable_by_half, relative_difference
-from metrics.engine.significance.families import Pairs, Rule, compare_family, separate
-from metrics.engine.significance.pairs import ROUNDING, Caution, Options
+from metrics.engine.significance.families import Family, Pairs, Rule, compare_family, separate
+from metrics.engine.significance.pairs import ROUNDING, Caution, Matrix, Options
 from metrics.engine.significance.rank_sets import holds_for_ranks, rank_sets
 from metrics.engine.significance.shrinkage import MIN_RUNS, expected_means
 from metrics.engine.significance.tiers import letters_of
@@ -39,6 +39,7 @@ from metrics.services.boards.mean_intervals import mean_intervals, without_inter
 from metrics.services.boards.standing_parts import (
     AgainstBaseline,
     Contrast,
+    DifferenceOnJudged,
     Outlook,
     RankSpread,
     Received,
@@ -55,6 +56,7 @@ from metrics.services.values.common_values import (
     pooled_words,
     read_common_values,
 )
+from metrics.services.values.coverage import Coverage, read_coverage, with_judged
 from metrics.services.values.effort import check_values, seconds_of_ranks, seconds_of_test
 from metrics.services.work import begin
 from runs.models import Qrels, Run
@@ -101,8 +103,13 @@ def _without_intervals(standings: Standings) -> Contrast | None:
     found = standings.baseline
     if found is None:
         return None
-    rows = [row and replace(row, low=math.nan, high=math.nan) for row in found.rows]
+    rows = [row and _without_interval(row) for row in found.rows]
     return replace(found, rows=rows)
+
+
+def _without_interval(row: AgainstBaseline) -> AgainstBaseline:
+    on_judged = row.on_judged and replace(row.on_judged, low=math.nan, high=math.nan)
+    return replace(row, low=math.nan, high=math.nan, on_judged=on_judged)
 
 
 def _read_standings(board: Leaderboard, query: StandingsQuery) -> Standings:
@@ -266,7 +273,7 @@ def _compare(
         )
     if against is not None:
         contrast = entrants.remembered(
-            "baseline", (*tested, against), lambda common: _contrast(common, query, options, measure, against),
+            "baseline", (*tested, against), lambda common: _contrast(entrants, common, query, options, against),
             seconds_of_pairs(runs - 1),
         )  # fmt: skip
     return Standings(
@@ -346,12 +353,26 @@ def _outlook(common: CommonValues, lower_is_better: bool) -> Outlook:
 
 
 def _contrast(
-    common: CommonValues, query: StandingsQuery, options: Options, measure: Measure, against: int
+    entrants: _Entrants, common: CommonValues, query: StandingsQuery, options: Options, against: int
 ) -> Contrast:
-    rule = Rule(query.correction, query.alpha)
-    family = compare_family(
-        common.values, Pairs(len(common.values), against), query.test, rule, options
+    rule, pairs = Rule(query.correction, query.alpha), Pairs(len(common.values), against)
+    measure = entrants.measure
+    lower_is_better = measure.definition.lower_is_better
+
+    def compare(values: Matrix) -> list[Family]:
+        return [compare_family(values, pairs, query.test, rule, options)]
+
+    families = compare(common.values)
+    coverage = with_judged(
+        read_coverage(entrants.ids, measure, entrants.qrels),
+        entrants.ids,
+        measure,
+        common.values,
+        common.common,
+        pairs,
+        compare,
     )
+    (family,) = coverage.apply(families, common.values, pairs, lower_is_better=lower_is_better)
     result, base = family.result, common.values[against]
     others = np.delete(common.values, against, axis=0)
     relative = relative_difference(result.difference, np.full(len(others), base.mean()))
@@ -364,29 +385,57 @@ def _contrast(
         result.p_value,
         family.adjusted,
     )
-    lower_is_better = measure.definition.lower_is_better
     verdicts = zip(
         family.verdicts.better(lower_is_better).tolist(),
         family.verdicts.withheld.tolist(),
         strict=True,
     )
     rows: list[AgainstBaseline | None] = []
-    for values, figures, (better, reason) in zip(
-        others, np.array(columns).T.tolist(), verdicts, strict=True
+    for values, figures, (better, reason), on_judged in zip(
+        others, np.array(columns).T.tolist(), verdicts, _on_judged(coverage, pairs), strict=True
     ):
         d, low, high, share, t, p, p_adjusted = figures
         mark, withheld = _MARKS[better], REASONS[reason] or None
         n = differences(values, base, lower_is_better=lower_is_better)
         rows.append(
             AgainstBaseline(
-                d, low, high, share, t, p, p_adjusted, mark, withheld, n.wins, n.ties, n.losses
+                d,
+                low,
+                high,
+                share,
+                t,
+                p,
+                p_adjusted,
+                mark,
+                withheld,
+                n.wins,
+                n.ties,
+                n.losses,
+                on_judged,
             )
         )
     rows.insert(against, None)
-    cautions = [*not_corrected_again(query.test, query.correction), *result.cautions]
-    first, second = (
-        side[family.verdicts.not_significant]
-        for side in Pairs(len(common.values), against).indices()
-    )
+    cautions = [
+        *not_corrected_again(query.test, query.correction),
+        # A board counts runs: their names may not be shown to its reader.
+        *coverage.cautions(pairs, family.verdicts),
+        *result.cautions,
+    ]
+    first, second = (side[family.verdicts.not_significant] for side in pairs.indices())
     detectable = detectable_by_half(common.values, first, second, query.confidence)
     return Contrast(rows, family.size, int(family.significant.sum()), detectable, cautions)
+
+
+def _on_judged(coverage: Coverage, pairs: Pairs) -> list[DifferenceOnJudged | None]:
+    """Return the differences of the pairs that are judged unevenly on judged documents alone."""
+    if coverage.on_judged is None:
+        return [None] * pairs.number
+    (family,) = coverage.on_judged.families
+    result = family.result
+    columns = (result.difference, result.low, result.high, result.p_value, family.adjusted)
+    return [
+        DifferenceOnJudged(*figures) if uneven else None
+        for uneven, figures in zip(
+            coverage.uneven(pairs).tolist(), np.array(columns).T.tolist(), strict=True
+        )
+    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -30,6 +31,7 @@ from metrics.models import Evaluation
 from metrics.services.boards.asked import active_qrels
 from metrics.services.values.common_values import cautions_of as cautions_of_values
 from metrics.services.values.common_values import refuse_pooled
+from metrics.services.values.coverage import Coverage, read_coverage, with_judged
 from metrics.services.values.judged_views import matrix_of
 from metrics.services.values.selection import select_evaluations
 from runs.attention import keep_going
@@ -98,7 +100,8 @@ class Compared:
 
     `order` gives for each row of `values` (runs, topics) the place of its entrant, best first. The topics are those on
     which all runs have a value, and `left_out` has for every other topic the number of runs without one. The baseline
-    of `pairs` is a row. `equivalence` is None unless it was asked for.
+    of `pairs` is a row. Verdicts of `families` hold for what was measured by `coverage`. `equivalence` is None unless it
+    was asked for.
     """
 
     measure: Measure
@@ -109,6 +112,7 @@ class Compared:
     pairs: Pairs
     families: list[Family]
     omnibus: dict[str, OmnibusResult]
+    coverage: Coverage
     equivalence: Equivalence | None = None
 
     @property
@@ -135,6 +139,7 @@ class Compared:
             families=[family.of(rows, pairs) for family in self.families],
             # The omnibus tests are about all runs.
             omnibus={},
+            coverage=self.coverage.of(rows, pairs),
             equivalence=self.equivalence and self.equivalence.of(pairs),
         )
 
@@ -223,23 +228,49 @@ def compare_entrants(
             else int(np.flatnonzero(order == entrants.baseline)[0])
         )
         pairs = Pairs(len(values), baseline)
-        families = []
-        for test in query.tests:
-            if told:
-                told(measure, test)
-            families.append(
-                compare_family(
-                    values, pairs, test, query.rule, query.options, lower_is_better=lower
-                )
-            )
+        compare = partial(_families, measure=measure, pairs=pairs, query=query, told=told)
+        families = compare(values)
+        ids = [entrants.evaluations[place].pk for place in order.tolist()]
+        coverage = with_judged(
+            read_coverage(ids, measure, entrants.qrels),
+            ids,
+            measure,
+            values,
+            without == 0,
+            pairs,
+            compare,
+        )
         # Tests of all runs at once: those that belong to a requested test, and the usual two for many runs.
         wanted = {TESTS[test].omnibus for test in query.tests}
         wanted |= {"anova", "friedman"} if len(values) >= _MANY else set()
         omnibus = {name: test_all(values) for name, test_all in OMNIBUS.items() if name in wanted}
         compared = Compared(
-            measure, order.tolist(), values, topics, left_out, pairs, families, omnibus
+            measure,
+            order.tolist(),
+            values,
+            topics,
+            left_out,
+            pairs,
+            coverage.apply(families, values, pairs, lower_is_better=lower),
+            omnibus,
+            coverage,
         )
         yield with_equivalence(compared, query)
+
+
+def _families(
+    values: Matrix, *, measure: Measure, pairs: Pairs, query: ComparisonQuery, told: Told | None
+) -> list[Family]:
+    """Compare the pairs under each test."""
+    families = []
+    for test in query.tests:
+        if told:
+            told(measure, test)
+        lower = measure.definition.lower_is_better
+        families.append(
+            compare_family(values, pairs, test, query.rule, query.options, lower_is_better=lower)
+        )
+    return families
 
 
 def with_equivalence(compared: Compared, query: ComparisonQuery) -> Compared:
@@ -251,9 +282,10 @@ def with_equivalence(compared: Compared, query: ComparisonQuery) -> Compared:
     if "tost" not in query.practical.tests or margin is None:
         return compared
     lower = compared.measure.definition.lower_is_better
-    found = tost(
-        compared.values, *compared.pairs.indices(), margin, query.rule, lower_is_better=lower
-    )
+    first, second = compared.pairs.indices()
+    found = tost(compared.values, first, second, margin, query.rule, lower_is_better=lower)
+    for lacking, reason in compared.coverage.lacking:
+        found = found.withhold(lacking[first] | lacking[second], reason)
     return replace(compared, equivalence=found)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -26,6 +27,7 @@ from metrics.services.comparisons.comparison import (
     Entrants,
     with_equivalence,
 )
+from metrics.services.values.coverage import Coverage, OnJudged
 
 # The options on which the result depends; the number of threads does not change it.
 _OPTIONS = ("confidence", "resamples", "seed", "min_difference", "zeros", "ties")
@@ -85,38 +87,58 @@ def encode(results: list[Compared]) -> bytes:
     heads: list[dict[str, Any]] = []
     arrays: dict[str, Any] = {}
     for number, compared in enumerate(results):
+        coverage = compared.coverage
         arrays[f"{number}"] = compared.values
-        families = []
-        for family in compared.families:
-            arrays[f"{number}.{family.test}.adjusted"] = family.adjusted
-            kept = replace(family.result, direction=family.result.leaning)
-            arrays.update(
-                {f"{number}.{family.test}.{name}": getattr(kept, name) for name in _ARRAYS}
-            )
-            tiers = family.tiers
-            families.append(
-                {
-                    "test": family.test,
-                    "size": family.size,
-                    "correction": family.correction,
-                    "cautions": [asdict(caution) for caution in family.result.cautions],
-                    "tiers": tiers and {"tier": tiers.tier.tolist(), "groups": tiers.groups},
-                }
-            )
+        arrays[f"{number}.answered"] = coverage.answered
+        arrays[f"{number}.judged"] = coverage.judged
+        on_judged = None
+        if coverage.on_judged:
+            at = f"{number}.on_judged"
+            arrays[f"{at}.means"] = coverage.on_judged.means
+            arrays[f"{at}.changed"] = coverage.on_judged.changed
+            on_judged = {
+                "topics": coverage.on_judged.topics,
+                "families": _families_head(coverage.on_judged.families, at, arrays),
+            }
         heads.append(
             {
                 "measure": compared.measure.name,
                 "order": compared.order,
                 "left_out": compared.left_out,
                 "pairs": asdict(compared.pairs),
-                "families": families,
+                "families": _families_head(compared.families, f"{number}", arrays),
                 "omnibus": {name: asdict(result) for name, result in compared.omnibus.items()},
+                "k": coverage.k,
+                "judging_counts": coverage.judging_counts,
+                "on_judged": on_judged,
             }
         )
     arrays[_HEADER] = np.frombuffer(json.dumps(heads).encode(), np.uint8)
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)
     return zstandard.compress(buffer.getbuffer())
+
+
+def _families_head(
+    families: Sequence[Family], at: str, arrays: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """Return what the header has of each family, and add its numbers to the arrays under names that begin with `at`."""
+    heads = []
+    for family in families:
+        arrays[f"{at}.{family.test}.adjusted"] = family.adjusted
+        kept = replace(family.result, direction=family.result.leaning)
+        arrays.update({f"{at}.{family.test}.{name}": getattr(kept, name) for name in _ARRAYS})
+        tiers = family.tiers
+        heads.append(
+            {
+                "test": family.test,
+                "size": family.size,
+                "correction": family.correction,
+                "cautions": [asdict(caution) for caution in family.result.cautions],
+                "tiers": tiers and {"tier": tiers.tier.tolist(), "groups": tiers.groups},
+            }
+        )
+    return heads
 
 
 def decode(content: bytes, query: ComparisonQuery) -> list[Compared]:
@@ -132,20 +154,25 @@ def decode(content: bytes, query: ComparisonQuery) -> list[Compared]:
 
 def _compared(head: dict[str, Any], at: str, arrays: Any, alpha: float) -> Compared:
     """Return the result of one measure from its header and the arrays whose names begin with `at`."""
-    values = arrays[at]
-    families = []
-    for kept in head["families"]:
-        test, tiers = kept["test"], kept["tiers"]
-        found = {name: arrays[f"{at}.{test}.{name}"] for name in _ARRAYS}
-        result = PairedResult(**found, cautions=_cautions(kept))
-        adjusted = arrays[f"{at}.{test}.adjusted"]
-        groups = tiers and Tiers(
-            np.array(tiers["tier"]), tuple(tuple(group) for group in tiers["groups"])
+    values, pairs = arrays[at], Pairs(**head["pairs"])
+    coverage = Coverage(
+        arrays[f"{at}.answered"], arrays[f"{at}.judged"], head["k"], head["judging_counts"]
+    )
+    if kept := head["on_judged"]:
+        at_judged, topics = f"{at}.on_judged", kept["topics"]
+        on_judged = OnJudged(
+            arrays[f"{at_judged}.means"],
+            arrays[f"{at_judged}.changed"],
+            topics,
+            _families(kept["families"], at_judged, arrays, alpha, topics),
         )
-        verdicts = decide(result, adjusted, alpha, values.shape[1])
-        families.append(
-            Family(test, kept["size"], kept["correction"], result, adjusted, verdicts, groups)
-        )
+        coverage = replace(coverage, on_judged=on_judged)
+    families = _families(head["families"], at, arrays, alpha, values.shape[1])
+    decided = coverage.decide(families, pairs)
+    families = [
+        replace(family, verdicts=verdicts)
+        for family, verdicts in zip(families, decided, strict=True)
+    ]
     omnibus = {}
     for name, kept in head["omnibus"].items():
         sources = tuple(Source(**source) for source in kept["sources"])
@@ -160,10 +187,37 @@ def _compared(head: dict[str, Any], at: str, arrays: Any, alpha: float) -> Compa
             _cautions(kept),
             spread,
         )
-    measure, pairs = parse_measure(head["measure"]), Pairs(**head["pairs"])
     return Compared(
-        measure, head["order"], values, values.shape[1], head["left_out"], pairs, families, omnibus
+        parse_measure(head["measure"]),
+        head["order"],
+        values,
+        values.shape[1],
+        head["left_out"],
+        pairs,
+        families,
+        omnibus,
+        coverage,
     )
+
+
+def _families(
+    heads: list[dict[str, Any]], at: str, arrays: Any, alpha: float, topics: int
+) -> list[Family]:
+    """Return families from their headers and the arrays whose names begin with `at`."""
+    families = []
+    for kept in heads:
+        test, tiers = kept["test"], kept["tiers"]
+        numbers = {name: arrays[f"{at}.{test}.{name}"] for name in _ARRAYS}
+        result = PairedResult(**numbers, cautions=_cautions(kept))
+        adjusted = arrays[f"{at}.{test}.adjusted"]
+        groups = tiers and Tiers(
+            np.array(tiers["tier"]), tuple(tuple(group) for group in tiers["groups"])
+        )
+        verdicts = decide(result, adjusted, alpha, topics)
+        families.append(
+            Family(test, kept["size"], kept["correction"], result, adjusted, verdicts, groups)
+        )
+    return families
 
 
 def _cautions(kept: dict[str, Any]) -> tuple[Caution, ...]:

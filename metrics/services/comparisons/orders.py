@@ -229,4 +229,6 @@ def _values(
     stacked = common_values(np.vstack(orders))
     everywhere = len({topic for qrels in versions for topic in qrels.topic_ids})
     left_out = everywhere - stacked.topics
-    return np.split(stacked.values, len(orders)), CommonValues(stacked.values, left_out)
+    return np.split(stacked.values, len(orders)), CommonValues(
+        stacked.values, left_out, stacked.common
+    )

@@ -17,6 +17,7 @@ from metrics.engine.significance.equivalence import topics_for_tost
 from metrics.engine.significance.families import Family
 from metrics.engine.significance.fragility import fragility
 from metrics.engine.significance.moments import moments_of, ties_of
+from metrics.engine.significance.pairs import Caution
 from metrics.engine.significance.posterior import POSTERIORS
 from metrics.engine.significance.verdicts import REASONS
 from metrics.services.comparisons.comparison import Compared, ComparisonQuery
@@ -129,10 +130,21 @@ class Fragile:
 
 
 @dataclass(frozen=True)
+class PairOnJudged:
+    """The means of two runs on judged documents alone, and the verdict of each test of their difference."""
+
+    mean_a: float
+    mean_b: float
+    difference: float
+    verdicts: list[Verdict]
+
+
+@dataclass(frozen=True)
 class ShownPair:
     """Two runs and their means. Every difference is `a` minus `b`; wins are topics on which `a` is better.
 
     `cautions` are those of PAIR_CAUTIONS that concern their differences, whether they are significant or not.
+    `on_judged` is None unless the runs are judged unevenly.
     """
 
     a: Run
@@ -157,6 +169,7 @@ class ShownPair:
     equivalence: PairEquivalence | None
     chances: dict[str, PairChances]
     cautions: list[str]
+    on_judged: PairOnJudged | None
 
 
 def run_of(answer: Answer, compared: Compared, row: int) -> Run:
@@ -176,6 +189,17 @@ def names_of(runs: list[Run]) -> dict[Run, str]:
     """Return the tags of runs, preceded by the team where another of these runs has the same tag."""
     counts = Counter(run.tag for run in runs)
     return {run: run.tag if counts[run.tag] == 1 else f"{run.team.slug}/{run.tag}" for run in runs}
+
+
+def coverage_cautions(answer: Answer, compared: Compared) -> list[Caution]:
+    """Return what was not measured of the runs that are shown, and what follows for the verdicts of the first test."""
+    runs = {row: run_of(answer, compared, row) for row in rows_of(answer, compared)}
+    names = names_of(list(runs.values()))
+    return compared.coverage.cautions(
+        compared.pairs,
+        compared.families[0].verdicts,
+        {row: names[run] for row, run in runs.items()},
+    )
 
 
 def rows_of(answer: Answer, compared: Compared) -> list[int]:
@@ -252,6 +276,7 @@ def shown_pairs(answer: Answer, compared: Compared, chosen: Ints) -> Iterator[Sh
             _equivalences(compared, some, sizes.deviation, answer.query.rule.alpha),
             _chances(compared, first, second, answer.query),
             _cautions(compared, first, second),
+            _on_judged(compared, first, second, some, lower),
         )
 
 
@@ -262,6 +287,23 @@ def _cautions(compared: Compared, first: Ints, second: Ints) -> Iterator[list[st
     tied = are_tied(ties_of(values, first, second), topics)
     for concerned in zip(skewed.tolist(), tied.tolist(), strict=True):
         yield [code for code, concerns in zip(PAIR_CAUTIONS, concerned, strict=True) if concerns]
+
+
+def _on_judged(
+    compared: Compared, first: Ints, second: Ints, chosen: Ints, lower_is_better: bool
+) -> Iterator[PairOnJudged | None]:
+    """Return the pairs that are judged unevenly on judged documents alone, None for others."""
+    found = compared.coverage.on_judged
+    if found is None:
+        yield from [None] * len(chosen)
+        return
+    uneven = compared.coverage.uneven(compared.pairs)[chosen].tolist()
+    verdicts = zip(
+        *(_verdicts(family, chosen, lower_is_better) for family in found.families), strict=True
+    )
+    means = zip(found.means[first].tolist(), found.means[second].tolist(), strict=True)
+    for apart, (a, b), of_tests in zip(uneven, means, verdicts, strict=True):
+        yield PairOnJudged(a, b, a - b, list(of_tests)) if apart else None
 
 
 def _fragile(

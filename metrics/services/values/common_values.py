@@ -23,10 +23,12 @@ from runs.models import Qrels
 
 @dataclass(frozen=True)
 class CommonValues:
-    """Values of shape (runs, topics); `left_out` counts the topics on which a run has no value."""
+    """Values of shape (runs, topics); `left_out` counts the topics on which a run has no value, and `common` says of
+    each topic of the judgements whether every run has one."""
 
     values: Matrix
     left_out: int
+    common: Flags
 
     @property
     def topics(self) -> int:
@@ -48,7 +50,7 @@ def common_values(values: Matrix) -> CommonValues:
     if topics < 2:
         message = f"needs at least 2 topics on which every run has a value; found {topics}"
         raise StatisticsError(message, code="too_few_topics")
-    return CommonValues(values[:, common], len(common) - topics)
+    return CommonValues(values[:, common], len(common) - topics, common)
 
 
 def qrels_cautions(measures: Iterable[Measure], qrels: Qrels) -> list[Caution]:

@@ -143,6 +143,16 @@ def matrices_of(
     ]
 
 
+def condensed_matrix(evaluation_ids: list[int], measure: Measure) -> Matrix:
+    """Return one measure's values of evaluations on judged documents alone, shape (evaluations, topics).
+
+    They are those of `judged_only=True`, also of measures without this parameter. Nothing is stored.
+    """
+    begin_values({pk: [measure] for pk in evaluation_ids})
+    values = {pk: measure.compute(view.condensed) for pk, _, view in views_of(evaluation_ids)}
+    return np.vstack([values[pk] for pk in evaluation_ids])
+
+
 def replace_vectors(rows: list[MetricVector]) -> None:
     """Replace damaged values, unless a worker has done so meanwhile."""
 

@@ -1,0 +1,283 @@
+"""How much of runs was measured: the topics that they answered, and the documents that are judged.
+
+A topic without an answer counts 0, and a document without a judgement counts as not relevant. Where little of a run was
+measured, or one run is judged more deeply than another, a difference says more about that than about the runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from metrics.engine.grammar import Measure, parse_measure
+from metrics.engine.ranking import Flags, Floats, Ints
+from metrics.engine.significance.families import Family, Pairs
+from metrics.engine.significance.pairs import Caution, Matrix
+from metrics.engine.significance.tiers import tiers
+from metrics.engine.significance.verdicts import (
+    DEPENDS_ON_JUDGING,
+    FEW_TOPICS_ANSWERED,
+    NOTHING_JUDGED,
+    TOO_FEW_TOPICS,
+    Verdicts,
+)
+from metrics.models import Evaluation
+from metrics.services.values.evaluate import JUDGED
+from metrics.services.values.judged_views import condensed_matrix, means_of
+from runs.models import Qrels
+
+# Chosen from real collections (docs/decisions/0059-nothing-measured.md).
+LEAST_ANSWERED = 0.9
+MOST_UNEVEN = 0.1
+# The ranks looked at for a measure without a cutoff.
+USUAL_DEPTH = 10
+UNEVEN_JUDGING = "uneven_judging"
+# Runs that a caution names.
+_NAMED = 3
+# Measures of what was judged or listed, which no judgement would change.
+_OF_COVERAGE = frozenset(("Judged", "unj", "NumQ", "NumRel", "NumRet", "IdealDCG"))
+
+
+@dataclass(frozen=True)
+class OnJudged:
+    """The same pairs on judged documents alone: the mean of each run, whether any of its values is another one there,
+    the number of topics, and a family for each test, without tiers."""
+
+    means: Floats
+    changed: Flags
+    topics: int
+    families: Sequence[Family]
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """What was measured of each run, in the order of the compared values; shape (runs,).
+
+    `answered` is the share of the judged topics that the run answered, `judged` the share of the first `k` documents
+    that are judged, the mean over these topics; NaN where it is not known. `judging_counts` is False for a measure that
+    does not ask how documents are judged. `on_judged` is None where no pair is judged unevenly, or values on judged
+    documents do not exist.
+    """
+
+    answered: Floats
+    judged: Floats
+    k: int
+    judging_counts: bool = True
+    on_judged: OnJudged | None = None
+
+    def of(self, rows: Ints, pairs: Ints) -> Coverage:
+        """Return some of the runs and pairs, by their places; verdicts stay those of the whole family."""
+        on_judged = self.on_judged and OnJudged(
+            self.on_judged.means[rows],
+            self.on_judged.changed[rows],
+            self.on_judged.topics,
+            [family.of(rows, pairs) for family in self.on_judged.families],
+        )
+        return replace(
+            self, answered=self.answered[rows], judged=self.judged[rows], on_judged=on_judged
+        )
+
+    @property
+    def few_answered(self) -> Flags:
+        """Return the runs that answered fewer topics than a verdict needs."""
+        few: Flags = self.answered < LEAST_ANSWERED
+        return few
+
+    @property
+    def nothing_judged(self) -> Flags:
+        """Return the runs without a judged document in the first ranks of any topic."""
+        nothing: Flags = (self.judged == 0) & self.judging_counts
+        return nothing
+
+    def uneven(self, pairs: Pairs) -> Flags:
+        """Return the pairs whose runs are not judged alike, unless no value would be another one on judged documents
+        alone."""
+        first, second = pairs.indices()
+        # Shares are rounded, so that 0.8 and 0.7 differ by no more than 0.1.
+        apart = np.abs(self.judged[first] - self.judged[second]).round(9) > MOST_UNEVEN
+        if self.on_judged is not None:
+            apart &= self.on_judged.changed[first] | self.on_judged.changed[second]
+        uneven: Flags = apart & self.judging_counts
+        return uneven
+
+    @property
+    def lacking(self) -> list[tuple[Flags, str]]:
+        """Return the runs of which too little was measured for any verdict, by the reason; the last one is said."""
+        return [
+            (self.nothing_judged, NOTHING_JUDGED),
+            (self.few_answered, FEW_TOPICS_ANSWERED),
+        ]
+
+    def decide(self, families: Sequence[Family], pairs: Pairs) -> list[Verdicts]:
+        """Return the verdicts of the families without those that rest on what was not measured.
+
+        A pair that is judged unevenly has a verdict if the same test, corrected over the same pairs, has the same one
+        on judged documents alone.
+        """
+        first, second = pairs.indices()
+        uneven, decided = self.uneven(pairs), []
+        for place, family in enumerate(families):
+            verdicts = family.verdicts
+            enough = ~verdicts.have(TOO_FEW_TOPICS)
+            depends = uneven & (verdicts.withheld == 0)
+            if self.on_judged is not None:
+                depends &= verdicts.higher != self.on_judged.families[place].verdicts.higher
+            verdicts = verdicts.withhold(depends, DEPENDS_ON_JUDGING)
+            for runs, reason in self.lacking:
+                verdicts = verdicts.withhold((runs[first] | runs[second]) & enough, reason)
+            decided.append(verdicts)
+        return decided
+
+    def apply(
+        self, families: Sequence[Family], values: Matrix, pairs: Pairs, *, lower_is_better: bool
+    ) -> list[Family]:
+        """Return the families with the verdicts that are left, and the tiers and groups that follow from them;
+        `values` has shape (runs, topics)."""
+        applied = []
+        for family, verdicts in zip(families, self.decide(families, pairs), strict=True):
+            separated = family.tiers
+            if separated and (verdicts.higher != family.verdicts.higher).any():
+                separated = tiers(
+                    values.mean(axis=1),
+                    *pairs.indices(),
+                    verdicts.significant,
+                    lower_is_better=lower_is_better,
+                )
+            applied.append(replace(family, verdicts=verdicts, tiers=separated))
+        return applied
+
+    def cautions(
+        self, pairs: Pairs, verdicts: Verdicts, names: Mapping[int, str] | None = None
+    ) -> list[Caution]:
+        """Return what a reader must know before trusting differences; `verdicts` are those of the first test.
+
+        `names` has the runs that may be named, by their rows; others are left out. Without it all are counted.
+        """
+        cautions = []
+        shown = np.zeros(pairs.runs, np.bool_)
+        shown[list(range(pairs.runs) if names is None else names)] = True
+        few = np.flatnonzero(self.few_answered & shown)
+        if len(few):
+            answered = self.answered[few]
+            if names is None or len(few) > _NAMED:
+                who = f"{_runs(few)} answered {percent(answered.min())} to {percent(answered.max())} of the topics"
+            else:
+                who = ", ".join(
+                    f"{names[row]} answered {percent(share)} of the topics"
+                    for row, share in zip(few.tolist(), answered.tolist(), strict=True)
+                )
+            message = f"{who}: an unanswered topic counts 0, and below {percent(LEAST_ANSWERED)} there is no verdict"
+            cautions.append(Caution(FEW_TOPICS_ANSWERED, message))
+        nothing = np.flatnonzero(self.nothing_judged & shown)
+        if len(nothing):
+            who = (
+                _runs(nothing)
+                if names is None or len(nothing) > _NAMED
+                else ", ".join(names[row] for row in nothing.tolist())
+            )
+            message = f"{who}: none of the first {self.k} documents of any topic is judged, so there is no verdict"
+            cautions.append(Caution(NOTHING_JUDGED, message))
+        first, second = pairs.indices()
+        seen = shown[first] & shown[second]
+        uneven = int(np.count_nonzero(self.uneven(pairs) & seen))
+        if uneven:
+            depend = int(np.count_nonzero(verdicts.have(DEPENDS_ON_JUDGING) & seen))
+            if names is not None and len(names) == 2:
+                end = ", and the verdict depends on judging" if depend else ""
+                message = f"{self.judged_sentence(names)}{end}"
+            else:
+                total = int(np.count_nonzero(seen))
+                message = (
+                    f"the shares of the first {self.k} documents that are judged differ by more than "
+                    f"{percent(MOST_UNEVEN)[:-1]} points in {uneven:,} of {total:,} pairs, and {depend:,} verdicts "
+                    "depend on judging"
+                )
+            cautions.append(Caution(UNEVEN_JUDGING, message))
+        return cautions
+
+    def judged_sentence(self, names: Mapping[int, str]) -> str:
+        """Return how much of the first documents of each of a few runs is judged."""
+        shares = [
+            (name, "an unknown share" if np.isnan(self.judged[row]) else percent(self.judged[row]))
+            for row, name in names.items()
+        ]
+        (name, share), *others = shares
+        following = "".join(f"; {other}: {share_of_other}" for other, share_of_other in others)
+        return f"{name}: {share} of the first {self.k} documents are judged{following}"
+
+
+def percent(share: float) -> str:
+    """Return a share in per cent: of 0 and of 1 only what is exactly so."""
+    rounded = round(100 * share)
+    if share > 0 and not rounded:
+        return "less than 1%"
+    return f"{min(rounded, 99) if share < 1 else rounded}%"
+
+
+def _runs(rows: Ints) -> str:
+    return f"{len(rows):,} run{'s' if len(rows) > 1 else ''}"
+
+
+def depth_of(measure: Measure) -> int:
+    """Return the ranks at which documents are looked for that are judged: the cutoff, or the usual ten."""
+    return measure.cutoff if isinstance(measure.cutoff, int) else USUAL_DEPTH
+
+
+def judged_only(measure: Measure) -> Measure | None:
+    """Return the measure of judged documents alone, or None if it has no such parameter."""
+    if "judged_only" not in measure.parameters:
+        return None
+    values = {**measure.parameters, "judged_only": True}
+    return replace(measure, values=tuple(values.items()))
+
+
+def read_coverage(evaluation_ids: list[int], measure: Measure, qrels: Qrels) -> Coverage:
+    """Return the shares of evaluated runs under these judgements, in the order of the ids; two queries for all runs,
+    unless Judged@k of another k than 10 is not stored."""
+    k = depth_of(measure)
+    judged = JUDGED if k == USUAL_DEPTH else parse_measure(f"Judged@{k}")
+    means = means_of(evaluation_ids, [judged], {JUDGED.name}, qrels.pk)
+    answers = dict(
+        Evaluation.objects.filter(pk__in=evaluation_ids).values_list("pk", "topics_answered")
+    )
+    unknown = float("nan")
+    answered = np.array([unknown if answers[pk] is None else answers[pk] for pk in evaluation_ids])
+    shares = [means[pk, judged.name][0] for pk in evaluation_ids]
+    share = np.array([unknown if share is None else share for share in shares], np.float64)
+    # Judged@k is 0 for a topic without an answer, which says nothing of judgements.
+    share = np.where(answered > 0, share * qrels.topics / np.maximum(answered, 1), share)
+    return Coverage(
+        answered / max(qrels.topics, 1), share, k, measure.definition.name not in _OF_COVERAGE
+    )
+
+
+def with_judged(
+    coverage: Coverage,
+    evaluation_ids: list[int],
+    measure: Measure,
+    values: Matrix,
+    common: Flags,
+    pairs: Pairs,
+    compare: Callable[[Matrix], Sequence[Family]],
+) -> Coverage:
+    """Return the coverage with the comparison on judged documents alone, if any pair is judged unevenly.
+
+    `values` has a row for each evaluation and a column for each topic that is `common` among those of the judgements;
+    `compare` makes the families of other values of the same runs. A measure without the parameter judged_only is
+    computed from the condensed list as well.
+
+    Source: Sakai, SIGIR 2007, "Alternatives to Bpref": unjudged documents removed, the rest moved up
+    """
+    if not coverage.uneven(pairs).any():
+        return coverage
+    condensed = condensed_matrix(evaluation_ids, measure)[:, common]
+    changed = (condensed != values).any(axis=1)
+    condensed = condensed[:, ~np.isnan(condensed).any(axis=0)]
+    topics = condensed.shape[1]
+    if topics < 2:
+        return coverage
+    families = [replace(family, tiers=None) for family in compare(condensed)]
+    on_judged = OnJudged(condensed.mean(axis=1), changed, topics, families)
+    return replace(coverage, on_judged=on_judged)
