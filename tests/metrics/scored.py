@@ -7,8 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from metrics.engine.grammar import parse_measure
 from metrics.engine.steps import Matrix
 from metrics.models import Evaluation, MetricVector
+from metrics.services.values.coverage import depth_of
 from metrics.services.values.evaluate import JUDGED
 from runs.models import Collection, Qrels, Run, Team
 
@@ -46,15 +48,14 @@ def _evaluated(
         "topics_answered": qrels.topics,
     }
     evaluations = Evaluation.objects.bulk_create(Evaluation(run=run, **done) for run in rows)
-    # There is no judged view to compute what every board shows.
-    if JUDGED.name not in measures:
-        unknown = np.full(qrels.topics, np.nan).astype("<f8").tobytes()
-        MetricVector.objects.bulk_create(
-            MetricVector(
-                evaluation=evaluation, measure=JUDGED.name, mean=None, topics=0, content=unknown
-            )
-            for evaluation in evaluations
-        )
+    # There is no judged view to compute what every board and every comparison shows.
+    shares = {JUDGED.name, *(f"Judged@{depth_of(parse_measure(name))}" for name in measures)}
+    unknown = np.full(qrels.topics, np.nan).astype("<f8").tobytes()
+    MetricVector.objects.bulk_create(
+        MetricVector(evaluation=evaluation, measure=name, mean=None, topics=0, content=unknown)
+        for evaluation in evaluations
+        for name in shares - set(measures)
+    )
     MetricVector.objects.bulk_create(
         (
             MetricVector(evaluation=evaluation, measure=measure, mean=float(np.nanmean(row)),

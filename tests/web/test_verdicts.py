@@ -36,18 +36,19 @@ Ranks = Mapping[str, Sequence[int]]
 
 
 def make_collection(api: APIClient, slug: str, ranks: Ranks) -> dict[str, str]:
-    """Runs that find each topic's one relevant document at these ranks; their ids by tag, in the order given."""
+    """Runs that find each topic's one relevant document at these ranks, after others that are judged as well; their ids
+    by tag, in the order given."""
     assert (
         api.post(f"{API}collections/", {"slug": slug, "name": slug, "measures": ["RR"]}).status_code
         == 201
     )
     topics = range(1, 1 + len(next(iter(ranks.values()))))
-    assert (
-        upload(
-            api, f"collections/{slug}/qrels/", "".join(f"{t} 0 d 1\n" for t in topics)
-        ).status_code
-        == 201
+    others = range(1, max(max(found) for found in ranks.values()))
+    judged = "".join(
+        f"{topic} 0 d 1\n" + "".join(f"{topic} 0 x{place} 0\n" for place in others)
+        for topic in topics
     )
+    assert upload(api, f"collections/{slug}/qrels/", judged).status_code == 201
     for tag, found in ranks.items():
         lines = [
             f"{topic} Q0 {'d' if place == rank else f'x{place}'} {place} {100 - place} {tag}\n"

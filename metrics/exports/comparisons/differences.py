@@ -10,9 +10,9 @@ from metrics.engine.measures.definition import Aggregate
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.families import Family
 from metrics.engine.significance.verdicts import MIN_TOPICS, REASONS
+from metrics.exports.comparisons.coverage import coverage_of_results
 from metrics.exports.comparisons.words import (
     OMNIBUS_NAMES,
-    coverage_of_results,
     how_tested,
     too_few,
     withheld_pairs,

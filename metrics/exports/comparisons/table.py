@@ -8,8 +8,8 @@ from metrics.engine.measures.definition import Aggregate
 from metrics.engine.significance.families import Family
 from metrics.engine.significance.tiers import letters_of
 from metrics.engine.significance.verdicts import MIN_TIERED_TOPICS, MIN_TOPICS, REASONS
+from metrics.exports.comparisons.coverage import coverage_of_results
 from metrics.exports.comparisons.words import (
-    coverage_of_results,
     equivalence_sentence,
     how_tested,
     too_few,

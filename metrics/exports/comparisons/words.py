@@ -20,10 +20,9 @@ from metrics.engine.significance.verdicts import (
     TOO_FEW_TOPICS,
 )
 from metrics.services.comparisons.comparison import Compared
-from metrics.services.comparisons.shown_pairs import names_of, rows_of, run_of, visible_pairs
+from metrics.services.comparisons.shown_pairs import visible_pairs
 from metrics.services.comparisons.stored import Answer
-from metrics.services.values.coverage import percent
-from metrics.tables import probability, signed
+from metrics.tables import probability
 
 TEST_NAMES = {
     "paired_t": "paired t test",
@@ -74,48 +73,6 @@ WITHHELD = {
     NOTHING_JUDGED: "nothing judged",
     DEPENDS_ON_JUDGING: "depends on judging",
 }
-
-
-def coverage_sentences(answer: Answer, compared: Compared) -> list[str]:
-    """Return of two runs how much was measured, and the difference on judged documents alone where they are judged
-    unevenly; nothing of more runs, which are too many to name."""
-    coverage, rows = compared.coverage, rows_of(answer, compared)
-    if len(rows) != 2 or compared.pairs.runs != 2 or np.isnan(coverage.judged).all():
-        return []
-    runs = [run_of(answer, compared, row) for row in rows]
-    names = dict(zip(rows, names_of(runs).values(), strict=True))
-    sentences = [f"{coverage.judged_sentence(names)}."]
-    if (coverage.answered < 1).any():
-        shares = [f"{name} {percent(coverage.answered[row])}" for row, name in names.items()]
-        sentences.insert(0, f"Topics answered: {', '.join(shares)}.")
-    found = coverage.on_judged
-    if found is None or not coverage.uneven(compared.pairs).any():
-        return sentences
-    result, family = found.families[0].result, found.families[0]
-    p_value, low, high = family.adjusted[0], result.low[0], result.high[0]
-    said = [signed(float(result.difference[0]))]
-    if not np.isnan(low):
-        said.append(
-            f"{100 * answer.query.options.confidence:g}% interval {signed(float(low))} to {signed(float(high))}"
-        )
-    if not np.isnan(p_value):
-        text = probability(float(p_value))
-        corrected_p = "" if family.size == 1 else "corrected "
-        said.append(
-            f"{corrected_p}p {text}" if text.startswith("<") else f"{corrected_p}p = {text}"
-        )
-    verdict = "significant" if family.significant[0] else "not significant"
-    return [*sentences, f"On judged documents alone: {', '.join(said)}, {verdict}."]
-
-
-def coverage_of_results(answer: Answer) -> list[str]:
-    """Return the same of all measures, with their names where there are several."""
-    named = len(answer.results) > 1
-    return [
-        f"{compared.measure.name}: {sentence}" if named else sentence
-        for compared in answer.results
-        for sentence in coverage_sentences(answer, compared)
-    ]
 
 
 def too_few(topics: int) -> str:

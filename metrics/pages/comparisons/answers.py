@@ -16,11 +16,11 @@ from metrics.engine.curves import MAX_DEPTH
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.families import Family
 from metrics.engine.significance.verdicts import MIN_TOPICS
+from metrics.exports.comparisons.coverage import coverage_sentences
 from metrics.exports.comparisons.differences import two_kinds
 from metrics.exports.comparisons.words import (
     PRACTICAL_NAMES,
     TEST_NAMES,
-    coverage_sentences,
     equivalence_sentence,
     named_family,
     too_few,
@@ -42,7 +42,6 @@ from metrics.services.comparisons.shown_pairs import (
 )
 from metrics.services.comparisons.stored import Answer
 from metrics.services.values.common_values import not_corrected_again, qrels_cautions
-from metrics.services.values.coverage import UNEVEN_JUDGING
 from metrics.services.values.curves_together import (
     MAX_TOGETHER,
     read_curves_together,
@@ -134,7 +133,7 @@ def common_parts(shown: Shown) -> dict[str, Any]:
     covered = coverage_cautions(answer, compared)
     if shown.pair:
         # Under the verdict there is a sentence of both shares.
-        covered = [caution for caution in covered if caution.code != UNEVEN_JUDGING]
+        covered = [caution for caution in covered if caution.code != "uneven_judging"]
     cautions = [
         *unsuited,
         *compared.cautions,

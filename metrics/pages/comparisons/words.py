@@ -83,9 +83,8 @@ def headline(pair: ShownPair, compared: Compared, answer: Answer) -> Headline:
     names = names_of([pair.a, pair.b])
     label = f"{'significant' if verdict.significant else 'not significant'} at {answer.query.rule.alpha:g}"
     if verdict.withheld:
-        label = f"no verdict: {WITHHELD[verdict.withheld]}"
-    if verdict.withheld == DEPENDS_ON_JUDGING:
-        label = WITHHELD[DEPENDS_ON_JUDGING]
+        reason = WITHHELD[verdict.withheld]
+        label = reason if verdict.withheld == DEPENDS_ON_JUDGING else f"no verdict: {reason}"
     unmeasured = verdict.withheld in OF_COVERAGE
     if pair.wins == pair.losses == 0:
         return Headline(

@@ -363,8 +363,12 @@ def _contrast(
         return [compare_family(values, pairs, query.test, rule, options)]
 
     families = compare(common.values)
+    topics = dict(
+        Evaluation.objects.filter(pk__in=entrants.ids).values_list("pk", "topics_answered")
+    )
+    answered = {pk: topics[pk] for pk in entrants.ids}
     coverage = with_judged(
-        read_coverage(entrants.ids, measure, entrants.qrels),
+        read_coverage(answered, measure, entrants.qrels),
         entrants.ids,
         measure,
         common.values,

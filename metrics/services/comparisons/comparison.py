@@ -230,10 +230,11 @@ def compare_entrants(
         pairs = Pairs(len(values), baseline)
         compare = partial(_families, measure=measure, pairs=pairs, query=query, told=told)
         families = compare(values)
-        ids = [entrants.evaluations[place].pk for place in order.tolist()]
+        ordered = [entrants.evaluations[place] for place in order.tolist()]
+        answered = {evaluation.pk: evaluation.topics_answered for evaluation in ordered}
         coverage = with_judged(
-            read_coverage(ids, measure, entrants.qrels),
-            ids,
+            read_coverage(answered, measure, entrants.qrels),
+            list(answered),
             measure,
             values,
             without == 0,

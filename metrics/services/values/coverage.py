@@ -23,7 +23,6 @@ from metrics.engine.significance.verdicts import (
     TOO_FEW_TOPICS,
     Verdicts,
 )
-from metrics.models import Evaluation
 from metrics.services.values.evaluate import JUDGED
 from metrics.services.values.judged_views import condensed_matrix, means_of
 from runs.models import Qrels
@@ -33,7 +32,6 @@ LEAST_ANSWERED = 0.9
 MOST_UNEVEN = 0.1
 # The ranks looked at for a measure without a cutoff.
 USUAL_DEPTH = 10
-UNEVEN_JUDGING = "uneven_judging"
 # Runs that a caution names.
 _NAMED = 3
 # Measures of what was judged or listed, which no judgement would change.
@@ -169,7 +167,7 @@ class Coverage:
                     for row, share in zip(few.tolist(), answered.tolist(), strict=True)
                 )
             message = f"{who}: an unanswered topic counts 0, and below {percent(LEAST_ANSWERED)} there is no verdict"
-            cautions.append(Caution(FEW_TOPICS_ANSWERED, message))
+            cautions.append(Caution("few_topics_answered", message))
         nothing = np.flatnonzero(self.nothing_judged & shown)
         if len(nothing):
             who = (
@@ -178,7 +176,7 @@ class Coverage:
                 else ", ".join(names[row] for row in nothing.tolist())
             )
             message = f"{who}: none of the first {self.k} documents of any topic is judged, so there is no verdict"
-            cautions.append(Caution(NOTHING_JUDGED, message))
+            cautions.append(Caution("nothing_judged", message))
         first, second = pairs.indices()
         seen = shown[first] & shown[second]
         uneven = int(np.count_nonzero(self.uneven(pairs) & seen))
@@ -194,7 +192,7 @@ class Coverage:
                     f"{percent(MOST_UNEVEN)[:-1]} points in {uneven:,} of {total:,} pairs, and {depend:,} verdicts "
                     "depend on judging"
                 )
-            cautions.append(Caution(UNEVEN_JUDGING, message))
+            cautions.append(Caution("uneven_judging", message))
         return cautions
 
     def judged_sentence(self, names: Mapping[int, str]) -> str:
@@ -233,24 +231,20 @@ def judged_only(measure: Measure) -> Measure | None:
     return replace(measure, values=tuple(values.items()))
 
 
-def read_coverage(evaluation_ids: list[int], measure: Measure, qrels: Qrels) -> Coverage:
-    """Return the shares of evaluated runs under these judgements, in the order of the ids; two queries for all runs,
-    unless Judged@k of another k than 10 is not stored."""
+def read_coverage(answered: Mapping[int, int | None], measure: Measure, qrels: Qrels) -> Coverage:
+    """Return the shares of evaluated runs under these judgements, from the number of topics that each answered, in
+    this order. Means of Judged@k that are not stored are computed, and cached."""
     k = depth_of(measure)
     judged = JUDGED if k == USUAL_DEPTH else parse_measure(f"Judged@{k}")
-    means = means_of(evaluation_ids, [judged], {JUDGED.name}, qrels.pk)
-    answers = dict(
-        Evaluation.objects.filter(pk__in=evaluation_ids).values_list("pk", "topics_answered")
+    means = means_of(list(answered), [judged], {JUDGED.name}, qrels.pk)
+    topics = np.array(
+        [np.nan if number is None else number for number in answered.values()], np.float64
     )
-    unknown = float("nan")
-    answered = np.array([unknown if answers[pk] is None else answers[pk] for pk in evaluation_ids])
-    shares = [means[pk, judged.name][0] for pk in evaluation_ids]
-    share = np.array([unknown if share is None else share for share in shares], np.float64)
+    shares = [means[pk, judged.name][0] for pk in answered]
+    share = np.array([np.nan if share is None else share for share in shares], np.float64)
     # Judged@k is 0 for a topic without an answer, which says nothing of judgements.
-    share = np.where(answered > 0, share * qrels.topics / np.maximum(answered, 1), share)
-    return Coverage(
-        answered / max(qrels.topics, 1), share, k, measure.definition.name not in _OF_COVERAGE
-    )
+    share = np.where(topics > 0, share * qrels.topics / np.maximum(topics, 1), share)
+    return Coverage(topics / qrels.topics, share, k, measure.definition.name not in _OF_COVERAGE)
 
 
 def with_judged(
