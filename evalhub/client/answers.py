@@ -183,12 +183,20 @@ class Coverage(Answer):
         return rows
 
     def __str__(self) -> str:
-        return "\n".join(
-            f"{self.tag}: BEIR would print {row['measure']} {text_of(row['mean_of_answered'])} "
-            f"({row['answered']} topic{'s' * (row['answered'] != 1)}), EvalHub {text_of(row['mean'])} ({row['judged']})"
-            for row in self.rows()
-            if row["answered"] < row["judged"]
-        )
+        lines = []
+        for row in self.rows():
+            if row["answered"] >= row["judged"]:
+                continue
+            topics = f"{row['answered']} topic{'s' * (row['answered'] != 1)}"
+            mean = row["mean_of_answered"]
+            beir = (
+                f"BEIR has no mean of {row['measure']}"
+                if mean is None
+                else f"BEIR would print {row['measure']} {text_of(mean)}"
+            )
+            ours = "no mean" if row["mean"] is None else text_of(row["mean"])
+            lines.append(f"{self.tag}: {beir} ({topics}), EvalHub {ours} ({row['judged']})")
+        return "\n".join(lines)
 
 
 class Board(Drawn):
@@ -246,6 +254,7 @@ class Comparison(Drawn):
         names = {run["id"]: run["tag"] for run in self.raw["runs"]}
         rows = []
         for measure in self.raw["measures"]:
+            coverage = {mean["run"]: mean.get("coverage") for mean in measure["means"]}
             for pair in measure["pairs"]:
                 a, b = (names.get(pair[one], pair[one]) for one in ("a", "b"))
                 first = {
@@ -255,10 +264,23 @@ class Comparison(Drawn):
                     "difference": pair["difference"],
                 }
                 last = {name: pair[name] for name in ("wins", "ties", "losses")}
+                for end in ("a", "b"):
+                    # A server of before has neither.
+                    covered = coverage.get(pair[end]) or {}
+                    last |= {f"{name}_{end}": covered.get(name) for name in ("answered", "judged")}
+                on_judged = pair.get("on_judged") or {}
                 for test, verdict in pair["tests"].items():
                     shown = ("low", "high", "p_value", "p_adjusted", "verdict", "withheld")
+                    alone = on_judged.get("tests", {}).get(test, {})
                     rows.append(
-                        {**first, "test": test, **{name: verdict[name] for name in shown}, **last}
+                        {
+                            **first,
+                            "test": test,
+                            **{name: verdict[name] for name in shown},
+                            **last,
+                            "on_judged": on_judged.get("difference"),
+                            "on_judged_p_adjusted": alone.get("p_adjusted"),
+                        }
                     )
         return rows
 

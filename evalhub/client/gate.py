@@ -32,6 +32,7 @@ from .verdicts import Verdict
 
 TESTS = ("paired_t", "bootstrap", "randomisation")
 PREVIOUS = "previous"
+_JUDGED = "Judged@10"
 _WORST = 5
 _TOPICS_READ = 1000
 # How often numbers are read again because the judgements or the engine changed meanwhile.
@@ -179,11 +180,16 @@ def _results(
         if rule.kind == AT_LEAST:
             known = yield from collection._hub._json(f"measures/{quote(rule.measure, safe='')}/")
             body = yield from collection._hub._json(
-                f"runs/{candidate.id}/values/", {"measures": rule.measure}
+                f"runs/{candidate.id}/values/", {"measures": f"{rule.measure},{_JUDGED}"}
             )
-            (mean,) = body["means"].values()
+            # A rule about Judged@10 itself has one mean.
+            mean, judged = next(iter(body["means"].values())), body["means"][_JUDGED]["mean"]
+            answered, topics = body["coverage"]["answered"], body["coverage"]["judged"]
+            coverage = {"answered": answered / topics if topics else None, "k": 10}
+            if len(body["means"]) > 1:
+                coverage["judged"] = judged
             results.append(
-                decide_least(rule, mean["mean"], mean["topics"], known["lower_is_better"])
+                decide_least(rule, mean["mean"], mean["topics"], known["lower_is_better"], coverage)
             )
         elif baseline is None:
             results.append(Result(rule, FINE, "there is nothing to be worse than yet"))

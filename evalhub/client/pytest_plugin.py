@@ -28,7 +28,7 @@ _LONGEST = 56
 
 
 class GateUndecided(UserWarning):
-    """There are too few topics to tell whether a run is worse."""
+    """Too little was measured to tell whether a run is worse."""
 
 
 class EvalHub:

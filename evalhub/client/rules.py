@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .errors import BadRule, EvalHubError
@@ -27,6 +27,10 @@ NO_WORSE, NO_SIGNIFICANT_DROP, NO_DROP, AT_LEAST = (
     "at-least",
 )
 FINE, WORSE, UNDECIDED = "fine", "worse", "undecided"
+# Cautions of a server about a run of which so little was measured that there is no verdict.
+UNMEASURED = ("few_topics_answered", "nothing_judged")
+# As the server has it: a run that answered a smaller share of the topics gives no verdict.
+LEAST_ANSWERED = 0.9
 # With fewer topics neither an interval nor a p says anything.
 LEAST_TOPICS = 10
 # Means are equal that differ by the rounding of sums.
@@ -88,7 +92,11 @@ def parse_rule(text: str | Rule) -> Rule:
 
 @dataclass
 class Result:
-    """What a rule says of a run. Every difference is turned so that below 0 is worse; None where there is none."""
+    """What a rule says of a run. Every difference is turned so that below 0 is worse; None where there is none.
+
+    `unmeasured` says why nothing can be decided, whatever the numbers are. `on_judged` has the numbers of judged
+    documents alone, where the runs are judged unevenly.
+    """
 
     rule: Rule
     verdict: str = UNDECIDED
@@ -108,13 +116,19 @@ class Result:
     topics_left_out: list[str] = field(default_factory=list)
     cautions: list[dict[str, str]] = field(default_factory=list)
     lower_is_better: bool = False
+    unmeasured: str = ""
+    coverage: dict[str, dict[str, Any]] = field(default_factory=dict)
+    on_judged: Result | None = None
 
     def raw(self) -> dict[str, Any]:
         told = {
             name: value
             for name, value in vars(self).items()
-            if name not in ("rule", "lower_is_better")
+            if name not in ("rule", "lower_is_better", "unmeasured", "on_judged")
         }
+        alone = self.on_judged
+        shown = ("verdict", "d", "low", "high", "n", "p_value", "p_adjusted")
+        told["on_judged"] = alone and {name: getattr(alone, name) for name in shown}
         return {
             "rule": str(self.rule),
             "measure": self.rule.measure,
@@ -133,21 +147,18 @@ def read_pair(rule: Rule, compared: dict[str, Any], candidate: str, test: str) -
             "this server is too old for a gate: its version/ does not have the feature gate"
         )
     (pair,) = compared["pairs"]
-    told = pair["tests"][test]
-    # The server subtracts in the order of the means.
-    turn = (1 if pair["a"] == candidate else -1) * (-1 if compared["lower_is_better"] else 1)
-    ends = [None if told[end] is None else turn * told[end] for end in ("low", "high")]
-    low, high = ends if turn > 0 else reversed(ends)
     means = {mean["run"]: mean["mean"] for mean in compared["means"]}
-    result = Result(
-        rule, d=turn * pair["difference"], low=low, high=high, n=compared["topics"]["used"]
-    )
-    result.p_value, result.detectable = told["p_value"], pair["detectable"]
-    result.lower_is_better = compared["lower_is_better"]
+    coverage = {mean["run"]: mean.get("coverage") or {} for mean in compared["means"]}
+    result = _numbers(rule, compared, candidate, pair, pair["tests"][test], pair["difference"])
+    result.detectable = pair["detectable"]
     result.candidate_mean = means.pop(candidate)
-    (result.baseline_mean,) = means.values()
+    ((baseline, result.baseline_mean),) = means.items()
+    result.coverage = {"candidate": coverage[candidate], "baseline": coverage[baseline]}
     result.topics_left_out = [topic["topic_id"] for topic in compared["topics"]["reasons"]]
     result.cautions = [*compared["cautions"], *compared["tests"][test]["cautions"]]
+    result.unmeasured = "; ".join(
+        caution["message"] for caution in compared["cautions"] if caution["code"] in UNMEASURED
+    )
     if rule.number is not None:
         result.margin = rule.number * abs(result.baseline_mean) if rule.relative else rule.number
     if result.margin and rule.kind == NO_WORSE:
@@ -163,11 +174,54 @@ def read_pair(rule: Rule, compared: dict[str, Any], candidate: str, test: str) -
         result.caution(
             "constant_difference", "the difference is the same on every topic; it alone decides"
         )
+    if alone := pair.get("on_judged"):
+        told = alone["tests"][test]
+        result.on_judged = _numbers(rule, compared, candidate, pair, told, alone["difference"])
+        result.on_judged.margin = result.margin
+        if told["withheld"] == "no_spread":
+            result.on_judged.low = result.on_judged.high = result.on_judged.d
+    return result
+
+
+def _numbers(
+    rule: Rule,
+    compared: dict[str, Any],
+    candidate: str,
+    pair: dict[str, Any],
+    told: dict[str, Any],
+    difference: float,
+) -> Result:
+    """Return a difference of the pair with its interval and p, turned so that below 0 is worse."""
+    # The server subtracts in the order of the means.
+    turn = (1 if pair["a"] == candidate else -1) * (-1 if compared["lower_is_better"] else 1)
+    ends = [None if told[end] is None else turn * told[end] for end in ("low", "high")]
+    low, high = ends if turn > 0 else reversed(ends)
+    result = Result(rule, d=turn * difference, low=low, high=high, n=compared["topics"]["used"])
+    result.p_value, result.lower_is_better = told["p_value"], compared["lower_is_better"]
     return result
 
 
 def decide(results: list[Result], alpha: float) -> None:
-    """Give each result its verdict. p of the rules about significance are corrected over all of them, by Holm."""
+    """Give each result its verdict. p of the rules about significance are corrected over all of them, by Holm.
+
+    Where too little was measured, and where judged documents alone give another verdict, a result is undecided.
+    """
+    _decide(results, alpha)
+    # Holm's correction is over all rules: those without other numbers count with their own.
+    _decide([result.on_judged or replace(result, cautions=[]) for result in results], alpha)
+    for result in results:
+        alone = result.on_judged
+        if result.unmeasured:
+            _say(result, UNDECIDED, result.unmeasured)
+        elif alone and alone.verdict != result.verdict:
+            reason = (
+                f"depends on judging: {result.verdict} with {result.d:+.4f}, {alone.verdict} with {alone.d:+.4f} on "
+                "judged documents alone"
+            )
+            _say(result, UNDECIDED, reason)
+
+
+def _decide(results: list[Result], alpha: float) -> None:
     about_p = [
         result
         for result in results
@@ -252,11 +306,27 @@ def _decide_significance(result: Result, alpha: float) -> None:
         result.caution("blind_to_margin", message)
 
 
-def decide_least(rule: Rule, mean: float | None, topics: int, lower_is_better: bool) -> Result:
-    """Return what at-least says of a mean; where lower values are better, it is at most X."""
+def decide_least(
+    rule: Rule,
+    mean: float | None,
+    topics: int,
+    lower_is_better: bool,
+    coverage: dict[str, Any] | None = None,
+) -> Result:
+    """Return what at-least says of a mean; where lower values are better, it is at most X.
+
+    `coverage` has the shares `answered` and `judged` of the run, None where they are not known.
+    """
     result = Result(rule, n=topics, candidate_mean=mean, margin=None)
-    least = rule.number or 0.0
-    if mean is None:
+    result.coverage = {"candidate": coverage} if coverage else {}
+    least, covered = rule.number or 0.0, coverage or {}
+    answered, judged = covered.get("answered"), covered.get("judged")
+    if answered is not None and answered < LEAST_ANSWERED:
+        _say(result, UNDECIDED, f"the run answered {100 * answered:.0f}% of the topics")
+    elif judged == 0:
+        reason = f"none of the run's first {covered['k']} documents of any topic is judged"
+        _say(result, UNDECIDED, reason)
+    elif mean is None:
         _say(result, UNDECIDED, "the run has no mean of this measure")
     else:
         worse = mean > least + ROUNDING if lower_is_better else mean < least - ROUNDING
