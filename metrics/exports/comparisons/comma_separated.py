@@ -127,10 +127,10 @@ def _coverage(compared: Compared, a: int, b: int) -> dict[str, Any]:
     """Return how much was measured of the runs in two rows."""
     coverage = compared.coverage
     return {
-        "answered_a": coverage.answered[a],
-        "judged_a": coverage.judged[a],
-        "answered_b": coverage.answered[b],
-        "judged_b": coverage.judged[b],
+        "answered_a": float(coverage.answered[a]),
+        "judged_a": float(coverage.judged[a]),
+        "answered_b": float(coverage.answered[b]),
+        "judged_b": float(coverage.judged[b]),
         "judged_depth": coverage.k,
     }
 

@@ -160,13 +160,16 @@ class Coverage:
         if len(few):
             answered = self.answered[few]
             if names is None or len(few) > _NAMED:
-                who = f"{_runs(few)} answered {percent(answered.min())} to {percent(answered.max())} of the topics"
+                who = f"{_runs(few)}, {percent(answered.min())} to {percent(answered.max())} of them"
             else:
                 who = ", ".join(
-                    f"{names[row]} answered {percent(share)} of the topics"
+                    f"{names[row]} {percent(share)}"
                     for row, share in zip(few.tolist(), answered.tolist(), strict=True)
                 )
-            message = f"{who}: an unanswered topic counts 0, and below {percent(LEAST_ANSWERED)} there is no verdict"
+            message = (
+                f"few topics answered ({who}): an unanswered topic counts 0, and below {percent(LEAST_ANSWERED)} there "
+                "is no verdict"
+            )
             cautions.append(Caution("few_topics_answered", message))
         nothing = np.flatnonzero(self.nothing_judged & shown)
         if len(nothing):
@@ -175,7 +178,9 @@ class Coverage:
                 if names is None or len(nothing) > _NAMED
                 else ", ".join(names[row] for row in nothing.tolist())
             )
-            message = f"{who}: none of the first {self.k} documents of any topic is judged, so there is no verdict"
+            message = (
+                f"nothing judged ({who}): none of the first {self.k} documents of any topic is, so there is no verdict"
+            )
             cautions.append(Caution("nothing_judged", message))
         first, second = pairs.indices()
         seen = shown[first] & shown[second]

@@ -48,6 +48,20 @@ class TwoRankings:
             & {one.document.doc_id for one in self.b.documents}
         )
 
+    @property
+    def shown_ranks(self) -> int:
+        """Return how many ranks are looked at on each side: the longer of both lists."""
+        return max(len(self.a.documents), len(self.b.documents))
+
+    @property
+    def further_down(self) -> tuple[int, int]:
+        """Return how many documents of each side the other has, but below its first ones."""
+        first, second = (
+            sum(placed.elsewhere is not None for placed in side.documents) - self.common
+            for side in (self.a, self.b)
+        )
+        return first, second
+
 
 def read_two_rankings(
     *, a: Evaluation, b: Evaluation, topic_id: str, ranks: int = SHOWN_RANKS
