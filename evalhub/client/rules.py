@@ -8,6 +8,9 @@ lower values are better, so that d < 0 is worse:
     no-drop                   worse: d < 0
     at-least X                worse: the candidate's mean is below X
 
+Undecided whatever the numbers are: a run answered few topics or has nothing judged, or judged documents alone give another
+verdict.
+
 Source: no-worse-than is one-sided non-inferiority, read from the interval of confidence 1 - 2 alpha (Schuirmann, 1987).
 """
 

@@ -268,7 +268,7 @@ def test_a_gate_is_undecided_where_nothing_was_measured(
         verdict = board.gate(run, baseline, rule)
         assert verdict.undecided, verdict.lines()
         assert reason in verdict.rules[0]["reason"]
-        assert reason.split(":")[0] in "\n".join(verdict.lines())
+        assert reason.split(":", maxsplit=1)[0] in "\n".join(verdict.lines())
         assert json.dumps(verdict.raw)
 
 
@@ -294,7 +294,7 @@ def test_the_gate_of_unjudged_runs_ends_as_undecided(
         "--rule",
         "nDCG@10 no-worse-than 0.01",
     ]
-    assert cli.main([*asked, "--undecided", "fail"]) == 11
+    assert cli.run([*asked, "--undecided", "fail"]) == 11
     assert "nothing_judged" in capsys.readouterr().out
 
 

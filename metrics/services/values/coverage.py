@@ -160,7 +160,9 @@ class Coverage:
         if len(few):
             answered = self.answered[few]
             if names is None or len(few) > _NAMED:
-                who = f"{_runs(few)}, {percent(answered.min())} to {percent(answered.max())} of them"
+                who = (
+                    f"{_runs(few)}, {percent(answered.min())} to {percent(answered.max())} of them"
+                )
             else:
                 who = ", ".join(
                     f"{names[row]} {percent(share)}"
@@ -178,9 +180,7 @@ class Coverage:
                 if names is None or len(nothing) > _NAMED
                 else ", ".join(names[row] for row in nothing.tolist())
             )
-            message = (
-                f"nothing judged ({who}): none of the first {self.k} documents of any topic is, so there is no verdict"
-            )
+            message = f"nothing judged ({who}): none of the first {self.k} documents of any topic is, so there is no verdict"
             cautions.append(Caution("nothing_judged", message))
         first, second = pairs.indices()
         seen = shown[first] & shown[second]
