@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from metrics.engine.significance.verdicts import DEPENDS_ON_JUDGING
+from metrics.exports.comparisons.words import TEST_NAMES
 from metrics.services.comparisons.comparison import Compared
 from metrics.services.comparisons.shown_pairs import names_of, rows_of, run_of
 from metrics.services.comparisons.stored import Answer
@@ -34,13 +36,24 @@ def coverage_sentences(answer: Answer, compared: Compared) -> list[str]:
             f"{100 * answer.query.options.confidence:g}% interval {signed(float(low))} to {signed(float(high))}"
         )
     if not np.isnan(p_value):
-        text = probability(float(p_value))
-        corrected_p = "" if family.size == 1 else "corrected "
-        said.append(
-            f"{corrected_p}p {text}" if text.startswith("<") else f"{corrected_p}p = {text}"
-        )
+        said.append(_p(float(result.p_value[0])))
+        if family.size > 1:
+            said[-1] += f" uncorrected, {probability(float(p_value))} corrected"
     verdict = "significant" if family.significant[0] else "not significant"
-    return [*sentences, f"On judged documents alone: {', '.join(said)}, {verdict}."]
+    sentences.append(f"On judged documents alone: {', '.join(said)}, {verdict}.")
+    depend = [
+        TEST_NAMES[family.test]
+        for family in compared.families
+        if family.verdicts.have(DEPENDS_ON_JUDGING)[0]
+    ]
+    if len(compared.families) > 1 and depend:
+        sentences.append(f"Tests with a verdict that depends on judging: {', '.join(depend)}.")
+    return sentences
+
+
+def _p(value: float) -> str:
+    text = probability(value)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
 def coverage_of_results(answer: Answer) -> list[str]:
