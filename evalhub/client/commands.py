@@ -403,6 +403,9 @@ def compare(args: argparse.Namespace) -> int:
         show(args, found.rows(), hub)
         for caution in found.cautions:
             say(f"{caution['code']}: {caution['message']}")
+        for measure in found.measures:
+            for caution in measure["cautions"]:
+                say(f"{measure['measure']}: {caution['code']}: {caution['message']}")
     return DONE
 
 

@@ -118,6 +118,8 @@ def test_the_mean_of_other_programs_is_over_the_answered_topics() -> None:
     ]
     assert str(found) == "bm25: BEIR would print AP 0.2500 (3 topics), EvalHub 0.1875 (4)"
     assert str(Coverage(values_of({"1": 0.5}, judged=1), "bm25")) == ""
+    none = Coverage(values_of({}, judged=1), "bm25")
+    assert str(none) == "bm25: BEIR has no mean of AP (0 topics), EvalHub 0.0000 (1)"
     assert (
         Coverage(values_of({"1": 0.5}, judged=2, aggregate="geometric mean"), "bm25").rows() == []
     )

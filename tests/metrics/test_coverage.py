@@ -298,6 +298,19 @@ def test_the_gate_of_unjudged_runs_ends_as_undecided(
     assert "nothing_judged" in capsys.readouterr().out
 
 
+def test_evh_compare_says_what_was_measured(
+    alice: User, pool: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.setattr(commands, "hub_of", lambda _: hub_inside(alice))
+    assert cli.run(["compare", "pool", "deep", "shallow", "-m", "nDCG@10"]) == 0
+    out, err = capsys.readouterr()
+    assert "depends_on_judging" in out
+    assert (
+        "nDCG@10: uneven_judging: deep: 100% of the first 10 documents are judged; shallow: 50%"
+        in err
+    )
+
+
 def test_the_client_shows_shares_and_judged_documents(alice: User, pool: dict[str, str]) -> None:
     (row,) = (
         hub_inside(alice).collection("pool").compare("deep", "shallow", measures=["nDCG@10"]).rows()
