@@ -37,6 +37,7 @@ from runs import models as stored
 from runs.formats.compression import open_stream
 from runs.services.files import STORED, HashingReader, keep_file, storing, upload_folder
 from runs.services.parameters import rebuild_parameters
+from runs.services.stores.chosen import the_store
 from runs.services.webhooks.managing import settle_restored
 
 _STEP = 1024 * 1024
@@ -185,9 +186,13 @@ def install(backup: Backup, lost: Collection[str] = ()) -> int:
     not empty or has another schema; then nothing is changed.
     """
     _check_fit(backup)
-    with storing():
+    with the_store().lock(shared=True):
         for sha256 in (name for name in backup.files if name not in lost):
-            with tempfile.NamedTemporaryFile(dir=upload_folder(), suffix=".upload") as file:
+            # One by one: a name is locked by an open file, and an install has many.
+            with (
+                storing(),
+                tempfile.NamedTemporaryFile(dir=upload_folder(), suffix=".upload") as file,
+            ):
                 backup.copy(sha256, file)
                 os.utime(file.name)
                 keep_file(Path(file.name), sha256)

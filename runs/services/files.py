@@ -9,11 +9,14 @@ import os
 import secrets
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Literal, TypeVar
 
 from django.conf import settings
+from django.db import DatabaseError, InterfaceError, OperationalError
+from django.db.models import Q
 
 from metrics.engine.errors import EvalHubError
 from runs.attention import check_client
@@ -21,6 +24,7 @@ from runs.errors import LeftOff, StorageUnavailable, StoredFileCorrupt, StoredFi
 from runs.formats.compression import BoundedReader, Reader, open_stream
 from runs.formats.limits import Limits
 from runs.formats.scanning.pieces import Opener
+from runs.models import Artifact, Qrels, Run, SessionSet
 from runs.services.marker import check_store
 from runs.services.stores.chosen import the_store
 
@@ -31,6 +35,17 @@ HASH_SEED = secrets.randbits(63)
 _STEP = 1024 * 1024
 # Of stored files, which were checked before they were stored.
 STORED = Limits(archives=True)
+
+
+@dataclass(frozen=True)
+class _LockedNames:
+    """The names of the files that a request stores, and their locks."""
+
+    names: set[str] = field(default_factory=set)
+    locks: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
+
+
+_LOCKED_NAMES: ContextVar[_LockedNames | None] = ContextVar("locked_names", default=None)
 
 
 def upload_limits() -> Limits:
@@ -132,10 +147,52 @@ class _OpenedSource(FileSource):
 
 @contextlib.contextmanager
 def storing() -> Iterator[None]:
-    """Keep the sweeper away from a file between `keep_file` and the commit of the row that names it."""
-    check_store()
-    with the_store().lock(shared=True):
+    """Keep the sweeper away from files between `keep_file` and the commit of the rows that name them.
+
+    The files of a refused request are deleted again, unless a row names them or another request stores the same ones.
+    Where the database failed, which may have committed the row, they are left to the sweeper.
+    """
+    if _LOCKED_NAMES.get() is not None:
+        # What is stored here belongs to a transaction that began earlier.
         yield
+        return
+
+    check_store()
+    locked = _LockedNames()
+    token = _LOCKED_NAMES.set(locked)
+    try:
+        with the_store().lock(shared=True):
+            try:
+                with locked.locks:
+                    yield
+            except (OperationalError, InterfaceError):
+                raise
+            except Exception:
+                for sha256 in locked.names:
+                    _delete_unnamed(sha256)
+                raise
+    finally:
+        _LOCKED_NAMES.reset(token)
+
+
+def _delete_unnamed(sha256: str) -> None:
+    """Delete a stored file that no row names; whatever is in the way is left to the sweeper."""
+    with (
+        contextlib.suppress(OSError, DatabaseError, InterfaceError, StorageUnavailable),
+        the_store().lock(shared=False, sha256=sha256),
+    ):
+        if not has_row(sha256):
+            the_store().delete(sha256)
+
+
+def has_row(sha256: str) -> bool:
+    """Return whether a row names a stored file, be it of something that was withdrawn."""
+    return (
+        Run.objects.filter(Q(sha256=sha256) | Q(known_sha256=sha256)).exists()
+        or SessionSet.objects.filter(sha256=sha256).exists()
+        or Artifact.objects.filter(sha256=sha256).exists()
+        or Qrels.objects.filter(sha256=sha256).exists()
+    )
 
 
 @contextlib.contextmanager
@@ -152,7 +209,13 @@ def keep_file(upload: Path, sha256: str) -> None:
     An existing file that differs from its name or cannot be read is replaced. Call this inside `storing`, which lasts
     until the row is committed.
     """
-    store = the_store()
+    store, locked = the_store(), _LOCKED_NAMES.get()
+    if locked is None:
+        raise RuntimeError("keep_file is called outside storing")
+    if sha256 not in locked.names:
+        locked.locks.enter_context(store.lock(shared=True, sha256=sha256))
+        locked.names.add(sha256)
+
     if not store.add(upload, sha256) and examine_stored(sha256).state != "sound":
         store.replace(upload, sha256)
 

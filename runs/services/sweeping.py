@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from runs.models import Artifact, Qrels, RememberedAnswer, Run, SessionSet
 from runs.services.artifacts import still_needed
-from runs.services.files import sweeping
+from runs.services.files import has_row, sweeping
 from runs.services.marker import check_store
 from runs.services.stores.chosen import the_store
 from runs.services.stores.interface import Entry
@@ -83,19 +83,11 @@ def orphans() -> Iterator[str]:
 def young_strangers() -> Iterator[str]:
     """Yield the SHA-256 of stored files of the last 24 hours that no row names, not even a withdrawn one: submissions
     that were interrupted, or whose rows were lost."""
-    for entry in the_store().entries():
-        sha256 = entry.sha256
-        runs = Run.objects.filter(Q(sha256=sha256) | Q(known_sha256=sha256))
-        sets = SessionSet.objects.filter(sha256=sha256)
-        artifacts = Artifact.objects.filter(sha256=sha256)
-        if not (
-            _is_old(entry)
-            or is_named(sha256)
-            or runs.exists()
-            or sets.exists()
-            or artifacts.exists()
-        ):
-            yield sha256
+    return (
+        entry.sha256
+        for entry in the_store().entries()
+        if not _is_old(entry) and not has_row(entry.sha256)
+    )
 
 
 def left_behind() -> Iterator[Path]:

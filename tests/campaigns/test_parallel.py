@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from rest_framework.test import APIClient
 
 from runs.models import Entry, Run
+from runs.services.sweeping import young_strangers
 from tests.campaigns.worlds import OPENS, PHASE, Clock, enter, make_campaign, make_team, register
 
 SLOTS, TRIES = 3, 200
@@ -49,6 +50,7 @@ def test_of_many_entries_at_once_exactly_the_slots_are_stored(
     assert Counter(codes) == {(201, None): SLOTS, (409, "no_slot_left"): TRIES - SLOTS}
     assert sorted(Entry.objects.values_list("priority", flat=True)) == [1, 2, 3]
     assert Run.objects.count() == SLOTS
+    assert list(young_strangers()) == []
 
 
 class Model:

@@ -45,3 +45,4 @@ def test_parallel_entries_get_exactly_the_slots(server: Server) -> None:
         assert codes == {(201, None): SLOTS, (409, "no_slot_left"): ENTRIES - SLOTS}
         rows = team.get("campaigns/cup/phases/task/entries/").json()["results"]
         assert sorted(row["priority"] for row in rows) == [1, 2, 3]
+    assert "young_orphan" not in server.manage("fsck")

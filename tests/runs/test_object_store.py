@@ -217,7 +217,7 @@ def test_no_request_is_made_where_files_are_in_the_folder(
 def test_a_row_is_not_acknowledged_where_its_lock_was_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     lost = SimpleNamespace(in_atomic_block=False, connection=object())
     monkeypatch.setattr("runs.services.stores.locks.connection", lost)
-    monkeypatch.setattr("runs.services.stores.locks._ask", lambda function: True)
+    monkeypatch.setattr("runs.services.stores.locks._ask", lambda function, number: True)
     with database_lock(shared=True):
         pass
     with (

@@ -19,13 +19,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
-from django.db import connection
+from django.db import OperationalError, connection, connections
 from rest_framework.test import APIClient
 
 from metrics.services.upkeep.integrity import find_faults
-from runs.errors import StorageUnavailable, StoredFileCorrupt, StoredFileMissing
-from runs.models import Run, User
+from runs.errors import (
+    ClientLeft,
+    Conflict,
+    StorageUnavailable,
+    StoredFileCorrupt,
+    StoredFileMissing,
+)
+from runs.models import Collection, Qrels, Run, User
 from runs.services import sweeping
 from runs.services.files import (
     StoredFile,
@@ -39,12 +46,13 @@ from runs.services.files import (
 from runs.services.files import sweeping as lock_for_sweeping
 from runs.services.marker import read_marker
 from runs.services.place import judge, settle
+from runs.services.qrels import import_qrels
 from runs.services.stores.chosen import the_store
 from runs.services.stores.folder import stored_path
 from runs.services.stores.location import parse_location
 from runs.services.stores.locks import database_lock
 from runs.services.sweeping import sweep
-from tests.conftest import GOOD, client_of, evaluate_all, upload
+from tests.conftest import GOOD, POOR, SESSIONS, client_of, evaluate_all, upload
 from tests.objects import objects
 from tests.reliability.backups import restore, start_anew
 from tests.reliability.rigs import WEED, own_objects
@@ -208,6 +216,172 @@ def test_the_sweeper_waits_for_nobody_and_submissions_wait_for_it(store: Any) ->
         assert not entered.wait(0.2)
     thread.join()
     assert entered.is_set()
+
+
+def stored_names(store: Any) -> set[str]:
+    return {entry.sha256 for entry in store.entries()}
+
+
+def test_a_refused_file_is_not_kept(
+    store: Any, api: APIClient, collection: str, settings: Any
+) -> None:
+    api.patch(f"/api/v1/collections/{collection}/", {"daily_submissions": 1}, format="json")
+    first = upload(api, f"collections/{collection}/runs/", GOOD)
+    assert first.status_code == 202
+    stored = stored_names(store)
+    for number in range(200):
+        run = GOOD.replace("good", f"run-{number}")
+        assert upload(api, f"collections/{collection}/runs/", run).status_code == 429
+    sessions = upload(api, f"collections/{collection}/sessions/", SESSIONS, tag="s")
+    assert sessions.json()["code"] == "quota_exceeded"
+    form = {"file": ("run", POOR), "known": ("known", "1 a\n")}
+    both = {name: SimpleUploadedFile(file, text.encode()) for name, (file, text) in form.items()}
+    refused = api.post(f"/api/v1/collections/{collection}/runs/", both, format="multipart")
+    assert refused.status_code == 429
+
+    settings.EVALHUB_RUN_ARTIFACTS = 0
+    artifact = {"file": SimpleUploadedFile("a.txt", b"text")}
+    attached = api.post(
+        f"/api/v1/runs/{first.json()['id']}/artifacts/", artifact, format="multipart"
+    )
+    assert attached.json()["code"] == "artifact_quota"
+
+    def refuse(qrels: Qrels, new: bool) -> None:
+        raise Conflict("the key of the request is taken")
+
+    with pytest.raises(Conflict):
+        import_qrels(
+            collection=Collection.objects.get(slug=collection),
+            user=None,
+            upload=uploaded(b"1 0 a 1\n"),
+            activate=False,
+            enqueue=bool,
+            accept=refuse,
+        )
+    assert stored_names(store) == stored
+    assert not list(upload_folder().glob("*.lock"))
+
+
+def store_in_vain(
+    content: bytes, error: Exception | None = None, meanwhile: Callable[[], object] = bool
+) -> None:
+    """Store a file in a request that then fails, by default because it is refused."""
+    with storing():
+        keep_file(uploaded(content), name_of(content))
+        meanwhile()
+        raise error or Conflict("refused")
+
+
+@pytest.mark.parametrize("error", [ClientLeft(), OSError(28, "No space left on device")])
+def test_a_file_goes_with_a_request_that_ends_early(db: None, store: Any, error: Exception) -> None:
+    with pytest.raises(type(error)):
+        store_in_vain(b"unfinished", error)
+    assert stored_names(store) == set()
+
+
+def test_a_file_stays_where_the_database_may_have_committed_its_row(db: None, store: Any) -> None:
+    with pytest.raises(OperationalError):
+        store_in_vain(b"unsure", OperationalError("the connection was lost"))
+    assert stored_names(store) == {name_of(b"unsure")}
+
+
+def refuse_in_another_request(content: bytes) -> None:
+    def refuse() -> None:
+        with pytest.raises(Conflict):
+            store_in_vain(content)
+        connections.close_all()
+
+    thread = threading.Thread(target=refuse)
+    thread.start()
+    thread.join()
+
+
+def test_a_refusal_leaves_the_files_of_rows(
+    store: Any, api: APIClient, collection: str, submit: Callable[..., Run]
+) -> None:
+    run = submit(GOOD)
+    api.patch(f"/api/v1/collections/{collection}/", {"daily_submissions": 1}, format="json")
+    query = {"tag": "another"}
+    assert upload(api, f"collections/{collection}/runs/", GOOD, **query).status_code == 429
+    assert store.has(run.sha256)
+    api.delete(f"/api/v1/runs/{run.pk}/")
+    assert upload(api, f"collections/{collection}/runs/", GOOD, **query).status_code == 429
+    assert store.has(run.sha256)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_refusal_leaves_a_file_that_another_request_is_storing(
+    store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other request is accepted, or refused as the last one; each thread has a connection of its own."""
+    monkeypatch.setattr("runs.services.files.has_row", lambda sha256: False)
+    content, other = b"same bytes", b"other bytes"
+    with storing():
+        keep_file(uploaded(content), name_of(content))
+        refuse_in_another_request(content)
+        refuse_in_another_request(other)
+        assert stored_names(store) == {name_of(content)}
+    assert stored_names(store) == {name_of(content)}
+    with pytest.raises(Conflict):
+        store_in_vain(content, meanwhile=lambda: refuse_in_another_request(content))
+    assert stored_names(store) == set()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_submission_waits_for_the_deletion_of_its_file(
+    store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise it would find a file that a refused request is about to delete."""
+    sha256, stored = name_of(b"same bytes"), threading.Event()
+
+    def store_meanwhile() -> None:
+        with storing():
+            keep_file(uploaded(b"same bytes"), sha256)
+            stored.set()
+        connections.close_all()
+
+    thread = threading.Thread(target=store_meanwhile)
+
+    def delete_slowly(name: str) -> bool:
+        thread.start()
+        assert not stored.wait(0.3)
+        return False
+
+    monkeypatch.setattr("runs.services.files.has_row", delete_slowly)
+    with pytest.raises(Conflict):
+        store_in_vain(b"same bytes")
+    thread.join()
+    assert (stored.is_set(), examine_stored(sha256).state) == (True, "sound")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_requests_at_once_store_and_refuse_the_same_bytes(
+    store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the order, a file is there while it is stored, and gone after the last refusal."""
+    monkeypatch.setattr("runs.services.files.has_row", lambda sha256: False)
+    monkeypatch.setattr("runs.services.files.check_store", bool)
+    contents = [f"file {number}".encode() for number in range(3)]
+    missing = []
+
+    def refuse(first: int) -> None:
+        for number in range(first, first + 30):
+            content = contents[number % 3]
+
+            def look(name: str = name_of(content)) -> None:
+                if not store.has(name):
+                    missing.append(name)
+
+            with pytest.raises(Conflict):
+                store_in_vain(content, meanwhile=look)
+        connections.close_all()
+
+    threads = [threading.Thread(target=refuse, args=(first,)) for first in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (missing, stored_names(store)) == ([], set())
 
 
 @pytest.mark.django_db(transaction=True)

@@ -15,7 +15,7 @@ from typing import BinaryIO
 from django.conf import settings
 
 from runs.services.stores.interface import Entry
-from runs.services.stores.locks import file_lock
+from runs.services.stores.locks import file_lock, name_lock
 
 MARKER = "install.id"
 
@@ -85,8 +85,8 @@ class FolderStore:
     def delete(self, sha256: str) -> None:
         stored_path(sha256).unlink(missing_ok=True)
 
-    def lock(self, *, shared: bool) -> AbstractContextManager[None]:
-        return file_lock(shared=shared)
+    def lock(self, *, shared: bool, sha256: str = "") -> AbstractContextManager[None]:
+        return name_lock(sha256, shared=shared) if sha256 else file_lock(shared=shared)
 
     def read_marker(self, *, remembered: bool = False) -> str | None:
         try:

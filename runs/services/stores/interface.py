@@ -60,11 +60,12 @@ class Store(Protocol):
         """Yield every stored file."""
 
     def delete(self, sha256: str) -> None:
-        """Delete a stored file. Call this while the store is locked for the sweeper."""
+        """Delete a stored file. Call this while the store is locked for the sweeper, or the name of the file for the
+        caller."""
 
-    def lock(self, *, shared: bool) -> AbstractContextManager[None]:
-        """Hold the lock of submissions (shared) or that of the sweeper, which does not wait: BlockingIOError. Both end
-        with their process."""
+    def lock(self, *, shared: bool, sha256: str = "") -> AbstractContextManager[None]:
+        """Hold the lock of submissions (shared) or that of the sweeper, which does not wait: BlockingIOError. With a
+        `sha256` it is the lock of this name alone. All end with their process."""
 
     def read_marker(self, *, remembered: bool = False) -> str | None:
         """Return the text of the marker, or None. One that was read a moment ago will do if it may be `remembered`."""

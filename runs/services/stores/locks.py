@@ -1,11 +1,17 @@
-"""The lock that keeps the sweeper away from what is being stored: shared for submissions, exclusive for the sweeper."""
+"""The locks of stored files: shared for whoever stores a file, exclusive for whoever deletes one.
+
+The lock of the store keeps the sweeper away from all submissions, that of a single name keeps a refused submission from
+deleting a file that another one is storing.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import errno
 import fcntl
+import os
 from collections.abc import Iterator
+from pathlib import Path
 
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, OperationalError, connection
@@ -31,24 +37,55 @@ def file_lock(*, shared: bool) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def database_lock(*, shared: bool) -> Iterator[None]:
-    """Lock a number of the PostgreSQL database, for processes of several machines.
+def name_lock(sha256: str, *, shared: bool) -> Iterator[None]:
+    """Lock the name of a stored file by a file among the uploads, which goes with its last holder."""
+    path = settings.EVALHUB_DATA / "uploads" / f"{sha256}.lock"
+    with contextlib.ExitStack() as stack:
+        while True:
+            lock = stack.enter_context(path.open("w"))
+            fcntl.flock(lock, fcntl.LOCK_SH if shared else fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # The previous holder may have deleted the file since it was opened: then the lock has no effect.
+            if _is_at(path, lock.fileno()):
+                break
+            stack.close()
+
+        try:
+            yield
+        finally:
+            with contextlib.suppress(OSError):
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if _is_at(path, lock.fileno()):
+                    path.unlink()
+
+
+def _is_at(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
+
+
+@contextlib.contextmanager
+def database_lock(*, shared: bool, sha256: str = "") -> Iterator[None]:
+    """Lock a number of the PostgreSQL database, for processes of several machines: that of the store, or that of the
+    name of a file.
 
     The lock belongs to the connection that commits the row: if one is lost, so is the other. In a transaction it is
     held until that one ends.
     """
+    number = int.from_bytes(bytes.fromhex(sha256[:16]), signed=True) if sha256 else _KEY
     within = connection.in_atomic_block
     kind = "_xact" if within else ""
     if shared:
         try:
-            _ask(f"pg_advisory{kind}_lock_shared")
+            _ask(f"pg_advisory{kind}_lock_shared", number)
         except OperationalError as error:
             if "lock timeout" not in str(error):
                 raise
             # A store that does not answer holds up the sweeper, too.
             message = "the server's file store is deleting a file at present; nothing was stored, try again later"
             raise StorageUnavailable(message) from error
-    elif not _ask(f"pg_try_advisory{kind}_lock"):
+    elif not _ask(f"pg_try_advisory{kind}_lock", number):
         raise BlockingIOError(errno.EWOULDBLOCK, "files are being stored")
     if within:
         yield
@@ -60,15 +97,15 @@ def database_lock(*, shared: bool) -> Iterator[None]:
         # Another connection does not hold it, and the one that was lost does not any more.
         if connection.connection is holder:
             with contextlib.suppress(DatabaseError, InterfaceError):
-                _ask("pg_advisory_unlock" + ("_shared" if shared else ""))
+                _ask("pg_advisory_unlock" + ("_shared" if shared else ""), number)
     if connection.connection is not holder:
         # The row may be committed, but not under the lock. The same request, sent again, looks at the file again.
         message = "the database was away while a file was stored; send the request again"
         raise StorageUnavailable(message)
 
 
-def _ask(function: str) -> bool:
+def _ask(function: str, number: int) -> bool:
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT {function}(%s)", [_KEY])
+        cursor.execute(f"SELECT {function}(%s)", [number])
         (answer,) = cursor.fetchone()
     return answer is not False

@@ -23,7 +23,7 @@ from runs.services.stores.cache import Cache
 from runs.services.stores.folder import MARKER
 from runs.services.stores.interface import Entry
 from runs.services.stores.location import Location
-from runs.services.stores.locks import database_lock, file_lock
+from runs.services.stores.locks import database_lock, file_lock, name_lock
 from runs.services.stores.s3 import SIGNED_SECONDS, Bucket
 
 _NAMED = re.compile(r"files/[0-9a-f]{2}/([0-9a-f]{64})")
@@ -105,20 +105,18 @@ class ObjectStore:
 
     def _is_being_deleted(self, sha256: str) -> bool:
         """Return whether a deletion was begun that may still take effect. Call this while the store is locked for
-        submissions: then no living sweeper deletes anything."""
+        submissions: then no living process deletes a file that a row may name."""
         try:
             age = self._bucket.age(_deletion(sha256))
         except FileNotFoundError:
             return False
         return age <= SIGNED_SECONDS
 
-    def lock(self, *, shared: bool) -> AbstractContextManager[None]:
+    def lock(self, *, shared: bool, sha256: str = "") -> AbstractContextManager[None]:
+        if connection.vendor == "postgresql":
+            return database_lock(shared=shared, sha256=sha256)
         # SQLite is of one machine, and so are its processes.
-        return (
-            database_lock(shared=shared)
-            if connection.vendor == "postgresql"
-            else file_lock(shared=shared)
-        )
+        return name_lock(sha256, shared=shared) if sha256 else file_lock(shared=shared)
 
     def read_marker(self, *, remembered: bool = False) -> str | None:
         if remembered and self._marker and time.monotonic() < self._marker[0] + _REMEMBERED_SECONDS:
