@@ -16,7 +16,7 @@ FIELDS = ("request_id", "method", "path", "view", "status", "seconds", "user", "
 _SANE_ID = re.compile(r"\A[A-Za-z0-9._-]{1,64}\Z")
 _TOKEN = re.compile(r"evh_[0-9a-f]{4,}_[\w-]+")
 # The secret of a share link, if its address is logged before the middleware that takes it out.
-_SHARE = re.compile(r"(/s/[^/\s]{1,40}/)[^/\s\"']+")
+_SHARE = re.compile(r"(/s/+[^/\s]{1,40}/+)[^\s\"']+")
 # PostgreSQL quotes the whole row that it refuses.
 _ROW = re.compile(r"(DETAIL: +).*")
 # Set by each request and each task, and not reset after it: Django logs some answers when all middleware is done.

@@ -200,8 +200,8 @@ class NoTokenInAddress:
         return answer
 
 
-# A share link: its key, its secret, and what a program put behind it.
-_SHARE = re.compile(r"/s/([^/]+)/([^/]+)(?:/.*)?", re.DOTALL)
+# A share link: its key, its secret, and what a program put behind it, or slashes between them.
+_SHARE = re.compile(r"/+s/+([^/]+)/+([^/]+)(?:/.*)?", re.DOTALL)
 
 
 class SecretOfShareLink:

@@ -273,11 +273,16 @@ def test_the_secret_is_in_no_log_no_page_and_no_event(
         f"/s/{key}/{secret}/",
         f"/s/{key}/x{secret}/",
         f"/s/{key}/{secret}/more/",
+        f"/s//{key}/{secret}/",
+        f"/s///{key}//{secret}//",
     ):
         for host in ("testserver", "elsewhere"):
             answer = browser.get(path, headers={"Host": host})
             told += [str(answer.headers), answer.content.decode()]
         told.append(browser.post(path).content.decode())
+    # No share links, and their pages repeat the address; the log does not.
+    for path in (f"/s/./{key}/{secret}/", f"/x/s/{key}//{secret}/"):
+        assert browser.get(path).status_code == 404
     ShareLink.objects.update(revoked_at=timezone.now())
     told.append(Client().get(f"/s/{key}/{secret}/").content.decode())
     with override_settings(EVALHUB_ADDRESS_RATE=1):
