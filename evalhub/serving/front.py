@@ -85,6 +85,10 @@ class Connection(HTTPChannel):  # type: ignore[misc]
         self.last_moment = now
         self.served = self.lingers = False
         self.lingers_until = 0.0
+        # The client sends nothing more: it closed its half of the connection, or has left.
+        self.input_ended = False
+        # Whether the answer to the first of the requests has begun.
+        self.answering = False
         super().__init__(server, sock, addr, adj, map)
 
     @property
@@ -101,7 +105,40 @@ class Connection(HTTPChannel):  # type: ignore[misc]
             except OSError:
                 self.handle_close()
             return
-        super().handle_read()
+        try:
+            data = self.socket.recv(self.adj.recv_bytes)
+        except BlockingIOError:
+            return
+        except OSError:
+            self.handle_close()
+            return
+        if data:
+            self.received(data)
+        elif settings.EVALHUB_PROXIES:
+            # A proxy does not close one half, and its client has left.
+            self.handle_close()
+        else:
+            self._end_input()
+
+    def readable(self) -> bool:
+        return not self.input_ended and bool(super().readable())
+
+    def _end_input(self) -> None:
+        """Answer what has arrived completely, then close.
+
+        A client that closed its half of the connection looks like one that has left until something is sent to it. An
+        interim answer, which every client of HTTP/1.1 ignores, makes the system of one that has left reset the
+        connection; `check` looks for that.
+        """
+        with self.requests_lock:
+            self.input_ended = True
+            if not self.requests:
+                self.close_when_flushed = True
+                return
+            version = self.requests[0].version
+        with self.outbuf_lock, contextlib.suppress(OSError):
+            if version == "1.1" and not self.answering:
+                self.socket.send(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def received(self, data: bytes) -> bool:
         self.last_moment = time.monotonic()
@@ -142,9 +179,20 @@ class Connection(HTTPChannel):  # type: ignore[misc]
         self.served, self.lingers = True, bool(request.error)
         self.server.answered += 1
         super().service()
+        with self.requests_lock:
+            self.answering = False
+            if self.input_ended and not self.requests:
+                self.close_when_flushed = True
+                self.server.pull_trigger()
+
+    def write_soon(self, data: Any) -> int:
+        with self.outbuf_lock:
+            self.answering = True
+            written: int = super().write_soon(data)
+        return written
 
     def handle_write(self) -> None:
-        lingering = self.lingers and not self.lingers_until
+        lingering = self.lingers and not self.lingers_until and not self.input_ended
         if lingering and self.close_when_flushed and not self.will_close:
             self._flush_exception(self._flush_some)
             if not self.total_outbufs_len and not self.will_close:
@@ -175,6 +223,9 @@ class Connection(HTTPChannel):  # type: ignore[misc]
         if self.lingers_until:
             if now > self.lingers_until:
                 self.handle_close()
+            return
+        if self.input_ended and self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+            self.handle_close()
             return
         if self.total_outbufs_len:
             if self.sending is None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from http import HTTPStatus
 from typing import Any
 
 from django.conf import settings
-from waitress.parser import HTTPRequestParser
+from waitress.parser import HTTPRequestParser, ParsingError
 from waitress.task import ErrorTask, Task
 
 from evalhub.away import STORAGE_BROKEN, away
@@ -20,6 +21,9 @@ LARGE = 1024 * 1024
 LONGEST_ADDRESS = 8190
 _ALIVE = b'{"alive": true}'
 _FRESH = "max-age=0, no-cache, no-store, must-revalidate, private"
+
+# A line of a head that continues the header before it, and the names of headers.
+_FOLDED, _NAME = re.compile(rb"\n[ \t]"), re.compile(rb"\n([^:\r\n]+):")
 
 _log = logging.getLogger(__name__)
 _access = logging.getLogger("evalhub.access")
@@ -79,6 +83,17 @@ class Request(HTTPRequestParser):  # type: ignore[misc]
             # Nothing that follows is another request: the connection ends with the answer.
             self.completed, self.expect_continue, taken = True, False, len(data)
         return taken
+
+    def parse_header(self, header_plus: bytes) -> None:
+        """Refuse what two servers may read as different requests: RFC 9112, sections 5.2, 6.1 and 6.3."""
+        super().parse_header(header_plus)
+        if _FOLDED.search(header_plus):
+            raise ParsingError("a header is continued on a second line; send it on one")
+        names = {name.lower() for name in _NAME.findall(header_plus)}
+        if {b"content-length", b"transfer-encoding"} <= names:
+            raise ParsingError("Content-Length and Transfer-Encoding together; send one of them")
+        if b"transfer-encoding" in names and self.version != "1.1":
+            raise ParsingError("Transfer-Encoding needs HTTP/1.1; send Content-Length")
 
     def _wrong_head(self) -> Refusal | None:
         if self.empty:

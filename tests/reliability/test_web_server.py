@@ -9,11 +9,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import psutil
 import pytest
 
+from evalhub.serving.front import Front
+from evalhub.serving.threads import FairThreads
+from evalhub.serving.web_server import adjustments, listen
 from tests.reliability.servers import (
     FILES_URL,
     Server,
@@ -171,3 +175,76 @@ def is_alive(server: Server) -> bool:
         return httpx.get(f"{server.url}/healthz", timeout=30).status_code == 200
     except httpx.TransportError:
         return False
+
+
+REFUSED = {
+    "both lengths": b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "both lengths, one of them empty": b"Transfer-Encoding:\r\ncontent-length: 4\r\n\r\nbody",
+    "a folded header": b"X-Note: one\r\n two\r\n\r\n",
+    "a header folded by a tab": b"X-Note: one\r\n\ttwo\r\nContent-Length: 0\r\n\r\n",
+}
+ASK = b"GET /api/v1/ HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+def all_sent(server: Server, request: bytes, *, close: bool = False) -> bytes:
+    """Everything that the server sends until it ends the connection; with `close` the client ends its half first."""
+    address = ("127.0.0.1", httpx.URL(server.url).port or 0)
+    with socket.create_connection(address, timeout=30) as connection:
+        connection.sendall(request)
+        if close:
+            connection.shutdown(socket.SHUT_WR)
+        return b"".join(iter(lambda: connection.recv(65_536), b""))
+
+
+@pytest.mark.parametrize("head", REFUSED.values(), ids=REFUSED)
+def test_a_head_that_servers_read_in_two_ways_ends_the_connection(
+    embedded: Server, head: bytes
+) -> None:
+    sent = all_sent(embedded, b"POST /login/ HTTP/1.1\r\nHost: localhost\r\n" + head + ASK)
+    assert sent.startswith(b"HTTP/1.1 400 ")
+    assert (sent.count(b"HTTP/1.1 "), b'"code": "bad_request"' in sent) == (1, True)
+
+
+def test_a_chunked_body_needs_the_version_that_has_it(embedded: Server) -> None:
+    head = b"POST /login/ HTTP/1.0\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n"
+    sent = all_sent(embedded, head + b"0\r\n\r\n" + ASK)
+    assert (sent[:13], sent.count(b"Content-Length:")) == (b"HTTP/1.0 400 ", 1)
+
+
+@pytest.mark.parametrize("version", ["1.1", "1.0"])
+def test_a_client_that_closed_its_half_gets_its_answers(embedded: Server, version: str) -> None:
+    keep = "" if version == "1.1" else "Connection: keep-alive\r\n"
+    ask = f"GET /api/v1/collections/ HTTP/{version}\r\nHost: localhost\r\n{keep}\r\n".encode()
+    sent = all_sent(embedded, ask * 3, close=True)
+    assert sent.count(f"HTTP/{version} 200 OK".encode()) == 3
+    # Only an unfinished answer is announced.
+    assert sent.count(b"100 Continue") <= (version == "1.1")
+    refused = all_sent(embedded, ask.replace(b"GET", b"POST"), close=True)
+    assert f"HTTP/{version} 401 ".encode() in refused
+    # What is not complete has no answer.
+    assert all_sent(embedded, ask[:-2], close=True) == b""
+
+
+@pytest.mark.parametrize("proxies", [0, 1])
+def test_the_computation_of_a_client_that_has_left_ends(settings: Any, proxies: int) -> None:
+    settings.EVALHUB_PROXIES = proxies
+    left: list[bool] = []
+
+    def compute(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        ends = time.monotonic() + 60
+        while not (has_left := environ["waitress.client_disconnected"]()):
+            assert time.monotonic() < ends
+            time.sleep(0.02)
+        left.append(has_left)
+        start_response("200 OK", [])
+        return []
+
+    listening = listen("127.0.0.1:0")
+    front = Front(listening, compute, adjustments(listening), FairThreads("web", 1, 1))
+    serving = threading.Thread(target=front.run_until_stopped, args=(0.0,))
+    serving.start()
+    with socket.create_connection(listening.getsockname()) as connection:
+        connection.sendall(ASK)
+    until(lambda: bool(left))
+    front.stopping = True
+    serving.join()
