@@ -1,4 +1,5 @@
-"""What may be away for a while: the database, the storage, the process that answers. Asking again may help."""
+"""What may be away for a while: the database, the storage, the process that answers. Asking again may help, except
+where a question is too complex for the database."""
 
 from __future__ import annotations
 
@@ -30,13 +31,19 @@ _READ_ONLY = ("read-only transaction", "readonly database")
 _NOT_MIGRATED = ("no such table", "no such column", "has no column named")
 # What both say of a statement that took longer than EVALHUB_STATEMENT_SECONDS.
 _TOO_LONG = ("statement timeout", "interrupted")
+# What both say of a statement whose conditions are nested too deeply.
+_TOO_COMPLEX = (
+    "parser stack overflow",
+    "Expression tree is too large",
+    "stack depth limit exceeded",
+)
 # What Python says to a request that is still being answered when its process ends.
 _ENDING = "interpreter shutdown"
 
 
 @dataclass(frozen=True)
 class Away:
-    """An answer: its status, code and sentence, and after how many seconds to ask again."""
+    """An answer: its status, code and sentence, and after how many seconds to ask again, 0 if that does not help."""
 
     status: int
     code: str
@@ -70,6 +77,12 @@ _DATABASE_SILENT = Away(
 )
 _QUERY_TOO_LONG = Away(
     503, "query_too_long", "this answer takes the database too long; try a smaller one, or later"
+)
+_FILTER_TOO_COMPLEX = Away(
+    400,
+    "filter_too_complex",
+    "the filter is too complex for the database; write it with fewer conditions or brackets",
+    0,
 )
 _SHUTTING_DOWN = Away(503, "shutting_down", "the server is being restarted; try again in a moment")
 
@@ -124,4 +137,7 @@ def _of_database(error: Exception) -> Away | None:
     if isinstance(error, OperationalError) and any(text in str(error) for text in _TOO_LONG):
         _log.error("a statement took too long", exc_info=error)
         return _QUERY_TOO_LONG
+    if isinstance(error, OperationalError) and any(text in str(error) for text in _TOO_COMPLEX):
+        _log.error("a statement is too complex for the database", exc_info=error)
+        return _FILTER_TOO_COMPLEX
     return _DATABASE_SILENT if isinstance(error, OperationalError | InterfaceError) else None

@@ -26,7 +26,7 @@ CODES = {
     "bad_parameter too_many_measures no_curve pooled_measure nothing_to_draw unknown_test unknown_correction "
     "unknown_run too_few_runs too_many_runs too_few_topics no_comparison too_many_combinations "
     "too_many_figures too_many_levels too_many_values too_much_work too_few_orders too_many_orders "
-    "unknown_qrels too_many_versions too_many_results too_many_rows one_test_only bad_filter bad_columns "
+    "unknown_qrels too_many_versions too_many_results too_many_rows one_test_only bad_filter filter_too_complex bad_columns "
     "unknown_label ambiguous_label unknown_experiment unknown_agreement unknown_team unknown_zone bad_time "
     "unknown_view unknown_system unknown_session_set too_few_systems too_many_systems not_crossed "
     "format_not_installed token_in_address unknown_user not_owner bad_url port_not_permitted address_not_permitted",

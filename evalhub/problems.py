@@ -105,9 +105,8 @@ def _unavailable(error: Exception, context: dict[str, Any]) -> Response | None:
     told = away(error)
     if told is None:
         return None
-    return _response(
-        problem(told.status, told.code, told.detail), context, {"Retry-After": str(told.wait)}
-    )
+    headers = {"Retry-After": str(told.wait)} if told.wait else {}
+    return _response(problem(told.status, told.code, told.detail), context, headers)
 
 
 def _rest_framework(error: exceptions.APIException, context: dict[str, Any]) -> Response:
@@ -274,7 +273,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
     told = away(sys.exc_info()[1])
     page = _error_page(told.status, told.code, told.detail) if told else _broken
     response: HttpResponse = page(request)
-    if told:
+    if told and told.wait:
         response["Retry-After"] = str(told.wait)
     return response
 

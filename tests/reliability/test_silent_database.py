@@ -94,3 +94,17 @@ def test_a_statement_ends_when_its_time_is_over(limited: None) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT 1")
         assert cursor.fetchone() == (1,)
+
+
+@pytest.mark.django_db
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL parses it")
+def test_a_statement_that_the_database_cannot_parse_is_a_question_to_narrow(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with connection.cursor() as cursor, pytest.raises(OperationalError) as stop:
+        cursor.execute(f"SELECT {'(' * 200}1{')' * 200}")
+    answer = problem_response(stop.value, {})
+    assert answer is not None
+    assert (answer.status_code, answer.data["code"]) == (400, "filter_too_complex")
+    assert "Retry-After" not in answer
+    assert str(stop.value) in caplog.text

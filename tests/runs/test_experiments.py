@@ -148,6 +148,19 @@ def test_a_filter_names_experiments(api: APIClient, runs: list[str]) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "filter",
+    ["bx OR experiment:study", "a OR -(b (c OR -(d (e OR -experiment:study))))"],
+)
+def test_an_experiment_may_be_anywhere_in_a_filter(
+    api: APIClient, runs: list[str], filter: str
+) -> None:
+    """The parser of SQLite takes a hundred levels, of which deciding who sees an experiment needs half."""
+    make(api, runs=runs[:2])
+    for path in ("parameters/", "leaderboard/"):
+        assert api.get(f"{BOARD}{path}", {"filter": filter}).status_code == 200
+
+
 def test_who_sees_and_who_changes(api: APIClient, runs: list[str], bob: User) -> None:
     """The team; a shared one everyone who sees all of its runs, and only organisers change it."""
     member, outsider = client_of(bob), client_of(User.objects.create_user("carol"))

@@ -221,7 +221,9 @@ def _grouped(text: str, reader: Any) -> Q:
     named = Experiment.objects.visible_to(reader).filter(
         slug=slug, **({"team__slug": team} if team else {})
     )
-    return Q(pk__in=ExperimentRun.objects.filter(experiment__in=named).values("run"))
+    # Read first: who sees an experiment is a deep query, and SQLite's parser has a limit.
+    experiments = list(named.values_list("pk", flat=True))
+    return Q(pk__in=ExperimentRun.objects.filter(experiment__in=experiments).values("run"))
 
 
 def _made_from(text: str, reader: Any) -> Q:
