@@ -62,6 +62,9 @@ def main() -> None:
         gc.disable()
         # A curve or a comparison of many runs takes a dozen arrays of a megabyte, again and again.
         import_module("runs.formats.scanning.memory").keep_freed_memory()
+    if command not in _LOCAL:
+        # Digests of passwords, sessions and blind judgements are in the files of the service: nobody else reads them.
+        os.umask(0o077)
     module, _, function = _LOCAL.get(command, _SERVICE).partition(":")
     try:
         call_with_room(lambda: getattr(import_module(module), function)(sys.argv))

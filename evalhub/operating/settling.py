@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import stat
 from importlib import import_module
+from pathlib import Path
 from typing import cast
 from uuid import UUID
 
@@ -28,7 +30,29 @@ def settle_install() -> UUID:
     require_migrated()
     install = settle()
     note_needs()
+    close_data_folder()
     return install
+
+
+def close_data_folder() -> None:
+    """Take away what other users of the machine may do with the data folder, as far as it belongs to this one.
+
+    Commands create files for their own user alone; those of a folder that was made otherwise, or copied, are mended at
+    every start.
+    """
+    folder: Path = settings.EVALHUB_DATA
+    inside = (
+        folder / "files",
+        folder / "uploads",
+        folder / "secret.key",
+        *folder.glob("*.sqlite3*"),
+    )
+    for path in (folder, *inside):
+        with contextlib.suppress(OSError):
+            mode = path.stat().st_mode
+            # A folder that many users write into, such as /tmp, is theirs.
+            if mode & 0o077 and not mode & stat.S_ISVTX:
+                path.chmod(stat.S_IMODE(mode) & ~0o077)
 
 
 def note_needs() -> None:

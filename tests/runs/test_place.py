@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +15,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from rest_framework.test import APIClient
 
+from evalhub.operating.settling import settle_install
 from metrics.models import Evaluation
 from metrics.services.values.evaluate import evaluate
 from runs.models import Install, Run
@@ -22,6 +25,7 @@ from runs.services.stores.chosen import the_store
 from runs.services.stores.folder import stored_path
 from runs.services.sweeping import sweep
 from tests.conftest import GOOD, upload
+from tests.reliability.servers import ROOT, clean_environment
 from tests.runs.test_sweeping import age_all
 
 RUNS = "collections/small/runs/"
@@ -176,3 +180,39 @@ def test_a_folder_that_is_not_there_is_named(
     with pytest.raises(CommandError, match="there is no data folder"):
         call_command(command, *arguments)
     assert not settings.EVALHUB_DATA.exists()
+
+
+def modes(folder: Path) -> dict[str, str]:
+    return {path.name: oct(path.stat().st_mode & 0o777) for path in (folder, *folder.iterdir())}
+
+
+def test_a_start_closes_an_open_data_folder(db: None, own_data_folder: Path) -> None:
+    for name in ("files", "uploads"):
+        (own_data_folder / name).mkdir(exist_ok=True)
+        (own_data_folder / name).chmod(0o755)
+    for name in ("evalhub.sqlite3", "evalhub.sqlite3-wal", "secret.key"):
+        (own_data_folder / name).touch(0o644)
+        (own_data_folder / name).chmod(0o644)
+    own_data_folder.chmod(0o755)
+    settle_install()
+    assert modes(own_data_folder) == {
+        own_data_folder.name: "0o700",
+        "files": "0o700",
+        "uploads": "0o700",
+        "evalhub.sqlite3": "0o600",
+        "evalhub.sqlite3-wal": "0o600",
+        "secret.key": "0o600",
+    }
+    # What many users write into belongs to all of them.
+    own_data_folder.chmod(0o1777)
+    settle_install()
+    assert own_data_folder.stat().st_mode & 0o7777 == 0o1777
+
+
+def test_a_command_makes_a_data_folder_for_its_user_alone(tmp_path: Path) -> None:
+    data = tmp_path / "parent" / "data"
+    command = [sys.executable, "-m", "evalhub", "migrate", "--verbosity", "0"]
+    subprocess.run(command, env=clean_environment(data), cwd=ROOT, umask=0o022, check=True)
+    found = modes(data)
+    assert "evalhub.sqlite3" in found
+    assert {mode[-2:] for mode in found.values()} == {"00"}
