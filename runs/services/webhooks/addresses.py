@@ -28,6 +28,20 @@ _URL = re.compile(
 _DEFAULT_PORT = 443
 # Addresses that a gateway translates to the IPv4 address in their last 32 bits (RFC 6052).
 _TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
+# What IANA sets apart and `is_global` of this or an older Python takes for public: examples (RFC 9637), relays of 6to4
+# (RFC 7526), segment routing (RFC 9602) and the servers of AS112, which every network may run itself (RFC 7534, 7535).
+_SET_APART = tuple(
+    ipaddress.ip_network(text)
+    for text in (
+        "3fff::/20",
+        "192.88.99.0/24",
+        "5f00::/16",
+        "192.31.196.0/24",
+        "192.175.48.0/24",
+        "2001:4:112::/48",
+        "2620:4f:8000::/48",
+    )
+)
 
 
 class NotAllowedAddress(OSError):
@@ -117,7 +131,10 @@ def _meant(address: Address) -> Iterator[Address]:
 
 def _is_public(address: Address) -> bool:
     site_local = isinstance(address, ipaddress.IPv6Address) and address.is_site_local
-    return address.is_global and not (address.is_multicast or address.is_reserved or site_local)
+    set_apart = any(address in network for network in _SET_APART)
+    return address.is_global and not (
+        address.is_multicast or address.is_reserved or site_local or set_apart
+    )
 
 
 def _is_allowed(address: Address) -> bool:
