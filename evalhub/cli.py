@@ -79,8 +79,10 @@ def _sentence(error: Exception) -> str | None:
     db, text = import_module("django.db"), str(error)
     if isinstance(error, import_module("django.core.exceptions").ImproperlyConfigured):
         return f"evalhub: {text}"
-    # As SQLite says it of a file cut short or overwritten, and of one that never was a database.
-    if any(said in text for said in ("database disk image is malformed", "file is not a database")):
+    # As SQLite says it of a file cut short or overwritten, of one that never was a database, and of a damaged schema.
+    # For every other error Django has a class below DatabaseError.
+    damaged = type(error) is db.DatabaseError or import_module("runs.errors").says_damaged(error)
+    if damaged and not import_module("django.conf").settings.EVALHUB_DATABASE_URL:
         return damaged_database(text)
     if import_module("evalhub.away").is_full(error):
         return f"evalhub: no space is left on the disk ({text}). Free some, then run the command again."

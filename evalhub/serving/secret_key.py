@@ -32,6 +32,19 @@ def read_key(folder: Path) -> str:
         return ""
 
 
+def damaged_key() -> str:
+    """Return what is wrong with the key in the data folder, and what to do; empty if nothing is, or nothing reads it."""
+    path = settings.EVALHUB_DATA / _NAME
+    if settings.EVALHUB_SECRET_KEY or not path.exists():
+        return ""
+    if len(read_key(settings.EVALHUB_DATA)) >= LEAST_KEY:
+        return ""
+    return (
+        f"the secret key in {path} is damaged: it needs {LEAST_KEY} characters of text. "
+        "Copy it back from where it is kept, or delete the file: a new one is made, and everybody logs in again"
+    )
+
+
 def keep_key() -> None:
     """Keep this process's key in the data folder, or use the one kept there; a key in the environment takes precedence.
 
@@ -52,10 +65,6 @@ def keep_key() -> None:
             # A power cut must not leave an empty key.
             os.fsync(file.fileno())
             os.link(file.name, folder / _NAME)
-    key = read_key(folder)
-    if len(key) < LEAST_KEY:
-        raise ImproperlyConfigured(
-            f"the secret key in {folder / _NAME} is damaged: it needs {LEAST_KEY} characters of text. "
-            "Copy it back from where it is kept, or delete the file: a new one is made, and everybody logs in again"
-        )
-    settings.SECRET_KEY = key
+    if message := damaged_key():
+        raise ImproperlyConfigured(message)
+    settings.SECRET_KEY = read_key(folder)

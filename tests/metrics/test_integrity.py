@@ -27,6 +27,7 @@ from metrics.services.upkeep import integrity
 from metrics.services.upkeep.integrity import find_faults
 from runs.models import Collection, Membership, Qrels, RememberedAnswer, Run, Team, User
 from runs.services.files import examine_stored, upload_folder
+from runs.services.place import settle
 from runs.services.stores.folder import stored_path
 from tests.conftest import GOOD, QRELS, evaluate_all, upload
 
@@ -295,3 +296,15 @@ def test_stored_bytes_that_became_text_are_made_bytes_again(submit: Callable[...
     assert sorted((bytes(row.content), row.digest) for row in MetricVector.objects.all()) == sorted(
         right
     )
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe" * 40])
+def test_a_damaged_key_is_a_fault(db: None, settings: Any, content: bytes) -> None:
+    settle()
+    settings.EVALHUB_SECRET_KEY = ""
+    key = settings.EVALHUB_DATA / "secret.key"
+    key.write_bytes(content)
+    status, text = fsck("--repair")
+    assert (status, "wrong key_damaged: the secret key in" in text) == (1, True), text
+    settings.EVALHUB_SECRET_KEY = "k" * 50
+    assert fsck()[0] == 0

@@ -87,7 +87,7 @@ def test_a_server_clears_up_and_a_second_one_says_that_the_port_is_taken(tmp_pat
 
 
 @pytest.mark.parametrize("command", ["serve", "fsck"])
-@pytest.mark.parametrize("damage", ["cut", "other"])
+@pytest.mark.parametrize("damage", ["cut", "other", "schema"])
 def test_a_damaged_database_is_named_with_what_to_do(
     tmp_path: Path, command: str, damage: str
 ) -> None:
@@ -95,6 +95,12 @@ def test_a_damaged_database_is_named_with_what_to_do(
     if damage == "cut":
         prepare(tmp_path)
         os.truncate(path, path.stat().st_size * 6 // 10)
+    elif damage == "schema":
+        prepare(tmp_path)
+        content = path.read_bytes()
+        assert b"CREATE TABLE" in content
+        # One flipped bit of a word.
+        path.write_bytes(content.replace(b"CREATE TABLE", b"CREATE TABME"))
     else:
         path.write_bytes(b"this was a database once. " * 1000)
     arguments = ["--bind", f"127.0.0.1:{free_port()}"] if command == "serve" else []

@@ -13,6 +13,7 @@ from evalhub.management import command
 from evalhub.operating.checks import READING_CHECKS
 from evalhub.operating.settling import require_install
 from evalhub.serving.processes import abandoned_folders
+from evalhub.serving.secret_key import damaged_key
 from metrics.services.upkeep.findings import Finding
 from metrics.services.upkeep.integrity import find_faults
 
@@ -34,8 +35,13 @@ class Command(command.Command):
     def handle(self, **options: Any) -> None:
         command.placed(require_install)
         wrong, repairable, damaged = 0, [], ""
+        repair = options["repair"]
+        if message := damaged_key():
+            wrong += self._say(Finding("key_damaged", message))
+            # Without the key, nothing that is sealed with it opens: that is no reason to take it out.
+            repair = False
         for finding in find_faults(fast=options["fast"]):
-            if options["repair"] and finding.repair:
+            if repair and finding.repair:
                 repairable.append((finding, finding.repair))
             else:
                 wrong += self._say(finding)
