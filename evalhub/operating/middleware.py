@@ -197,6 +197,7 @@ class NoTokenInAddress:
             request.META[name] = "" if name == "QUERY_STRING" else request.path
         answer: HttpResponse = token_in_address(request)
         patch_cache_control(answer, private=True, no_cache=True)
+        patch_vary_headers(answer, ("Authorization", "Cookie"))
         return answer
 
 
@@ -236,8 +237,7 @@ _PASSWORDS = (
 
 
 class AddressRate:
-    """Allow EVALHUB_ADDRESS_RATE requests a minute for each address, and EVALHUB_LOGIN_RATE passwords for each address
-    and, from any address, for each account."""
+    """Allow EVALHUB_ADDRESS_RATE requests and EVALHUB_LOGIN_RATE passwords a minute for each address."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -247,9 +247,25 @@ class AddressRate:
         wait = RATES.take(f"address:{network}", settings.EVALHUB_ADDRESS_RATE)
         if request.method == "POST" and request.path_info in _PASSWORDS:
             wait = wait or RATES.take(f"password:{network}", settings.EVALHUB_LOGIN_RATE)
-            if account := _account_of(request):
-                wait = wait or RATES.take(f"account:{account}", settings.EVALHUB_LOGIN_RATE)
         return slow_down(request, wait) if wait else self.get_response(request)
+
+
+class AccountRate:
+    """Allow EVALHUB_LOGIN_RATE passwords a minute for each account, from any address. Forms that the check of CSRF
+    tokens refuses do not count: nobody is locked out by them."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_view(self, request: HttpRequest, *_: Any) -> HttpResponse | None:
+        if request.method != "POST" or request.path_info not in _PASSWORDS:
+            return None
+        account = _account_of(request)
+        wait = account and RATES.take(f"account:{account}", settings.EVALHUB_LOGIN_RATE)
+        return slow_down(request, wait) if wait else None
 
 
 def _account_of(request: HttpRequest) -> str:

@@ -399,7 +399,8 @@ class TokenList(AnswerList[ApiToken]):
             "origin": origin_of(request),
         }
         made, text = issue_token(user=cast(User, request.user), **fields)
-        return Response(NewToken(**token_answer(made), token=text), status.HTTP_201_CREATED)
+        answer = NewToken(**token_answer(made), token=text)
+        return Response(answer, status.HTTP_201_CREATED, headers={"Cache-Control": "no-store"})
 
 
 class TokenDetail(APIView):

@@ -186,9 +186,8 @@ class WebhookList(AnswerList[models.Webhook]):
         made, secret = create_webhook(
             owner=owner, user=user, origin=origin, **serializer.validated_data
         )
-        return Response(
-            NewWebhook(**webhook_answer(made), secret=secret or None), status.HTTP_201_CREATED
-        )
+        answer = NewWebhook(**webhook_answer(made), secret=secret or None)
+        return Response(answer, status.HTTP_201_CREATED, headers={"Cache-Control": "no-store"})
 
 
 class TeamWebhookList(WebhookList):
@@ -239,7 +238,8 @@ class WebhookNewSecret(APIView):
     def post(self, request: Request, webhook: UUID) -> Response:
         found = managed_webhook(request, webhook)
         secret = change_secret(webhook=found, origin=origin_of(request))
-        return Response(WebhookSecret(secret=secret, previous_until=found.previous_until))
+        answer = WebhookSecret(secret=secret, previous_until=found.previous_until)
+        return Response(answer, headers={"Cache-Control": "no-store"})
 
 
 class WebhookTestView(APIView):

@@ -207,6 +207,7 @@ def test_a_token_in_a_path_is_refused_and_not_repeated(
     assert answer.status_code == 400
     assert "sss" not in caplog.text + answer.content.decode()
     assert answer["Cache-Control"] == "private, no-cache"
+    assert {"Authorization", "Cookie"} <= set(answer["Vary"].split(", "))
     if path.startswith("/api/"):
         assert answer.json()["code"] == "token_in_address"
     assert "sss" not in str(
@@ -368,3 +369,8 @@ def test_a_token_says_whose_it_is_and_what_it_may_do(alice: User, anonymous: API
     browser.force_login(alice)
     assert browser.get("/api/v1/me/").json()["token"] is None
     assert anonymous.get("/api/v1/me/").status_code == 401
+
+
+def test_an_answer_with_a_new_token_is_not_stored(api: APIClient) -> None:
+    answer = api.post("/api/v1/tokens/", {"name": "laptop", "scopes": ["read"]}, format="json")
+    assert (answer.status_code, answer["Cache-Control"]) == (201, "no-store")

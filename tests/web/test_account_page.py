@@ -126,6 +126,23 @@ def test_guessing_the_old_password_is_slowed_down(
     assert codes == [400] * 3 + [429] * 2
 
 
+def test_forms_from_elsewhere_lock_nobody_out(
+    alice: User, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.EVALHUB_LOGIN_RATE = 3
+    monkeypatch.setattr("time.time", lambda: 6_000_000_030.0)
+    form = {"username": "alice", "password": "wrong"}
+    elsewhere = Client(enforce_csrf_checks=True)
+    for number in range(5):
+        refused = elsewhere.post("/login/", form, REMOTE_ADDR=f"192.0.2.{number}")
+        assert refused.status_code == 403
+    codes = [
+        Client().post("/login/", form, REMOTE_ADDR=f"198.51.100.{number}").status_code
+        for number in range(4)
+    ]
+    assert codes == [200, 200, 200, 429]
+
+
 def test_an_address_counts_when_it_is_confirmed(
     alice: User, browsers: tuple[Client, Client], settings: Any
 ) -> None:
