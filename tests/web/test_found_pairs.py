@@ -83,7 +83,7 @@ def closely(browser: Client, link: str) -> str:
 def test_the_smallest_p_of_a_comparison_keeps_its_correction(
     browser: Client, alike: list[str]
 ) -> None:
-    html = closely(browser, pair_links(page(browser, PATH, sort="p_value"))[0])
+    html = closely(browser, pair_links(page(browser, PATH, sort="p_value", tests="paired_t"))[0])
     table = re.search(
         r'<table class="stacked" aria-describedby="tests-caption".*?</table>', html, re.DOTALL
     )
@@ -115,7 +115,7 @@ def test_a_pair_of_a_baseline_names_the_family_of_the_baseline(
     browser: Client, alike: list[str]
 ) -> None:
     link = pair_links(page(browser, PATH, baseline=alike[3]))[0]
-    assert "over the 11 pairs of 12 runs with the baseline" in text_of(page(browser, link))
+    assert "adjusted for the 11 pairs of 12 runs with the baseline" in text_of(page(browser, link))
 
 
 def test_runs_ticked_on_a_board_are_tested_among_all_of_it(
@@ -127,7 +127,7 @@ def test_runs_ticked_on_a_board_are_tested_among_all_of_it(
         ).headers["Location"]
         for ticked in (alike[:2], alike[:3])
     )
-    assert "over the 66 pairs of 12 runs" in text_of(page(browser, two))
+    assert "for the 66 pairs of 12 runs" in text_of(page(browser, two))
     several = text_of(page(browser, three))
     assert (
         "0 of 3 differences are significant at 0.05: paired t test, Holm&#x27;s correction over 66 pairs"
@@ -142,7 +142,7 @@ def test_a_pair_without_a_family_says_that_it_was_one_of_many(
     assert "One of 66 pairs of 12 runs that could have been chosen" in text_of(html)
     link = re.search(r'<a href="([^"]+)">This pair among all runs</a>', html)
     assert link
-    assert "over the 66 pairs of 12 runs" in text_of(page(browser, PATH + markup.unescape(link[1])))
+    assert "for the 66 pairs of 12 runs" in text_of(page(browser, PATH + markup.unescape(link[1])))
 
 
 def test_a_pair_of_a_stored_comparison_stays_in_it(
