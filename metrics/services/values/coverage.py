@@ -160,9 +160,8 @@ class Coverage:
         if len(few):
             answered = self.answered[few]
             if names is None or len(few) > _NAMED:
-                who = (
-                    f"{_runs(few)}, {percent(answered.min())} to {percent(answered.max())} of them"
-                )
+                span = dict.fromkeys(percent(share) for share in (answered.min(), answered.max()))
+                who = f"{_runs(few)}, {' to '.join(span)} of them"
             else:
                 who = ", ".join(
                     f"{names[row]} {percent(share)}"
