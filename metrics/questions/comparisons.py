@@ -45,7 +45,7 @@ MAX_COMPARED_MEASURES = 20
 MAX_PAIRS, MAX_VERDICTS = 5_000, 20_000
 _MAX_SIZE, _MAX_TRIALS = 100_000, 1_000
 _LEAST_DIFFERENCE = 1e-6
-_LONG = ("qrels__topic_ids", "qrels__warnings", "content", "traceback")
+_LONG = ("qrels__topic_ids", "content", "traceback")
 
 
 def comparison_query(parameters: Mapping[str, str], collection: Collection) -> ComparisonQuery:

@@ -219,7 +219,7 @@ def test_a_table_marks_the_runs_that_can_be_the_best(anonymous: APIClient, alice
         f"With 95% confidence the best of 12 runs is one of these {sum(best)}, marked ●." in table
     )
     # Of these tests nothing follows for the best.
-    for question in ({"test": "nemenyi"}, {"correction": "none"}):
+    for question in ({"test": "nemenyi"}, {"test": "paired_t", "correction": "none"}):
         assert "●" not in export(anonymous, "md", statistics="tiers", **question)
 
 

@@ -59,7 +59,7 @@ KEPT_BYTES = 2**30
 _WAIT_SECONDS = 10.0
 _READ_AGAIN = timedelta(days=1)
 _TELL_SECONDS = 1.0
-_LONG = ("qrels__topic_ids", "qrels__warnings", "content", "traceback")
+_LONG = ("qrels__topic_ids", "content", "traceback")
 
 
 @dataclass(frozen=True)
