@@ -218,6 +218,8 @@ class Board(Drawn):
     def _row(self, row: dict[str, Any]) -> dict[str, Any]:
         flat = {"rank": row["rank"], "team": row["run"]["team"], "tag": row["run"]["tag"]}
         flat |= {measure: value["mean"] for measure, value in row["values"].items()}
+        if "entry_status" in row:
+            flat["entry_status"] = row["entry_status"]
         standing = row.get("statistics") or {}
         if standing.get("tier") is not None:
             flat["tier"] = standing["tier"]

@@ -415,6 +415,11 @@ def _add_results(add: Any) -> None:
     made.add_argument("--sort", help="the measure that ranks")
     made.add_argument("--baseline", metavar="RUN")
     made.add_argument("--statistics", help="tiers, intervals, ranks or all")
+    made.add_argument(
+        "--entries",
+        choices=("official", "all"),
+        help="of a collection with a phase; default: official",
+    )
     made.add_argument("--limit", type=int, help="rows; default: all")
     made = add("compare", commands.compare, "compare runs, with tests", measures=True)
     made.add_argument("collection")

@@ -33,7 +33,7 @@ _IN_ADDRESS = 100
 _LISTS = ("measures", "tests", "runs")
 _IF_TAKEN = ("fail", "skip", "suffix", "version")
 # What a chart of means reads of what a leaderboard was asked for, and what no chart of a comparison reads.
-_ON_BOARDS = ("measures", "sort", "order", "filter", "scores")
+_ON_BOARDS = ("measures", "sort", "order", "filter", "entries", "scores")
 _PAGING = ("run", "sort", "limit", "offset")
 
 

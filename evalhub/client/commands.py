@@ -382,11 +382,17 @@ def leaderboard(args: argparse.Namespace) -> int:
             "baseline": args.baseline,
             "statistics": args.statistics,
             "sort": args.sort,
+            "entries": args.entries,
         }
         board = hub.collection(args.collection).leaderboard(*args.measure, rows=args.limit, **asked)
         show(args, board.rows(), hub)
         if board.provisional:
             say("Some runs are still to be evaluated; ranks may change.")
+        entries = board.raw.get("entries")
+        if entries and entries["shown"] == "official" and entries["others"]:
+            say(
+                f"{entries['official']:,} official; --entries all shows {entries['others']:,} others."
+            )
     return DONE
 
 

@@ -40,6 +40,7 @@ from metrics.questions.run_ids import run_id_in, run_ids_in
 from metrics.services.boards.asked import BoardQuery
 from metrics.services.boards.columns import read_arrangement, read_columns
 from metrics.services.boards.conditions import visible_board
+from metrics.services.boards.entries import OFFICIAL, SHOWN_ENTRIES
 from metrics.services.boards.filter import with_keys
 from metrics.services.boards.filter_grammar import parse_filter
 from metrics.services.boards.standing_parts import BOARD_RESAMPLES, PARTS, StandingsQuery
@@ -86,6 +87,7 @@ def _board_query(parameters: Mapping[str, str], collection: Collection, reader: 
         columns=read_columns(asked[0], board) if asked[0] and board else (),
         arrange=read_arrangement(asked[1], board) if asked[1] and board else None,
         versions=choice_in(parameters, "versions", VERSIONS) or ALL,
+        entries=choice_in(parameters, "entries", SHOWN_ENTRIES) or OFFICIAL,
     )
 
 

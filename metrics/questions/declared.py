@@ -14,6 +14,7 @@ from metrics.engine.significance.families import USUAL_TEST, USUAL_TEST_OF_A_PAI
 from metrics.engine.significance.pairs import TIES, ZEROS
 from metrics.engine.significance.practical import PRACTICAL, USUAL_ROPE
 from metrics.engine.what_if import FAMILIES, MAX_COMBINATIONS, PRESETS
+from metrics.services.boards.entries import SHOWN_ENTRIES
 from metrics.services.boards.versions import VERSIONS as BOARD_VERSIONS
 from metrics.services.comparisons.shown_pairs import PAIR_ORDERS
 from metrics.services.sessions.comparison import DESIGNS, OWN_TESTS
@@ -53,6 +54,11 @@ VERSIONS = parameter(
     "versions",
     "all runs, or of each system the latest or the best version; default: all",
     choices=BOARD_VERSIONS,
+)
+ENTRIES = parameter(
+    "entries",
+    "on a collection with a phase: the official entries, or all runs; default: official",
+    choices=SHOWN_ENTRIES,
 )
 CONFIDENCE = parameter("confidence", "of the intervals, default: 0.95", OpenApiTypes.NUMBER)
 PER_TOPIC = parameter("per_topic", "true: every topic's curve as well", OpenApiTypes.BOOL)
@@ -129,7 +135,19 @@ VIEW = parameter(
     "view", "the code of a saved view, whose parameters are used where they are not given here"
 )
 # The parameters of a leaderboard.
-BOARD = (MEASURE_NAMES, SORT, ORDER, *PAGE, FILTER, COLUMNS, ARRANGE, VERSIONS, SCORES, *STATISTICS)
+BOARD = (
+    MEASURE_NAMES,
+    SORT,
+    ORDER,
+    *PAGE,
+    FILTER,
+    COLUMNS,
+    ARRANGE,
+    VERSIONS,
+    ENTRIES,
+    SCORES,
+    *STATISTICS,
+)
 # The parameters of a comparison.
 COMPARISON = (
     parameter("measures", "measure names separated by commas; default: the collection's first"),

@@ -17,7 +17,7 @@ from rest_framework.test import APIClient
 
 from metrics.engine.measures.undefined import REASONS
 from metrics.engine.what_if import PRESETS
-from metrics.services.values.selection import own_measures
+from metrics.services.values.own_measures import own_measures
 from runs.models import Collection, Run
 from tests.conftest import SESSIONS, evaluate_all, upload
 from tests.local import conftest as of_commands

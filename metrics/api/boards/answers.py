@@ -26,6 +26,7 @@ from metrics.engine.significance.pairs import INTERVALS
 from metrics.engine.significance.verdicts import REASONS, VERDICTS
 from metrics.services.boards import leaderboard, standing_parts
 from metrics.services.boards.asked import BoardQuery
+from metrics.services.boards.entries import SHOWN_ENTRIES, STATUSES
 from metrics.services.boards.states import BOARD_STATES
 from metrics.services.boards.versions import ALL, CAPTIONS, VERSIONS
 from runs.api.shapes import Id, Kind, OneOf, Url
@@ -178,6 +179,14 @@ class BoardVersion(TypedDict):
     ]
 
 
+class EntryCounts(TypedDict):
+    """The live runs of a collection by their entries."""
+
+    shown: Annotated[str, OneOf(SHOWN_ENTRIES), "which runs are shown and ranked"]
+    official: int
+    others: int
+
+
 class Row(TypedDict):
     rank: int | None
     state: Annotated[str, OneOf(BOARD_STATES)]
@@ -185,7 +194,7 @@ class Row(TypedDict):
     code: Annotated[
         str,
         "why a run waits or failed, as in its status, or has no rank: fewer_topics, other_topics, no_value, "
-        "not_competing",
+        "not_competing, disqualified, withdrawn",
     ]
     reason: str
     run: RunName
@@ -195,6 +204,11 @@ class Row(TypedDict):
     versions: NotRequired[
         Annotated[BoardVersion | None, "on a leaderboard of systems; null for a run without one"]
     ]
+    entry_status: NotRequired[
+        Annotated[str, OneOf(STATUSES), "of its entry, on a collection with a phase"]
+    ]
+    entry_phase: NotRequired[Annotated[str | None, "campaign/phase"]]
+    entry_number: NotRequired[Annotated[int | None, "of the entry in its phase"]]
     coverage: Coverage
     judged_at_10: Annotated[float | None, "mean of Judged@10; null for a run without values"]
     tied_documents: int
@@ -224,6 +238,9 @@ class Leaderboard(TypedDict):
         Annotated[str, OneOf(VERSIONS), "which versions of systems are shown, if not all"]
     ]
     caption: NotRequired[Annotated[str, "what these rows are"]]
+    entries: NotRequired[
+        Annotated[EntryCounts, "on a collection with an evaluation or development phase"]
+    ]
     count: Annotated[int, "rows of all pages: those that the filter shows"]
     ranked: Annotated[int, "runs that have a rank, whatever the filter shows"]
     topics: Annotated[int, "topics that the mean of every ranked run covers"]
@@ -268,6 +285,10 @@ def leaderboard_answer(
         answer["arrange"] = board.arrange.name
     if board.versions != ALL:
         answer["versions"], answer["caption"] = board.versions, CAPTIONS[board.versions]
+    if board.entries:
+        answer["entries"] = EntryCounts(
+            shown=board.entries.shown, official=board.entries.official, others=board.entries.others
+        )
     if found:
         answer["statistics"] = _board_statistics(found)
     return answer
@@ -296,6 +317,10 @@ def _row(
         engine_version=row.evaluation.engine_version,
         values=values,
     )
+    if row.entry:
+        answer["entry_status"] = row.entry.status
+        answer["entry_phase"] = row.entry.place
+        answer["entry_number"] = row.entry.number
     if row.cells:
         answer["columns"] = row.cells
     if board.versions != ALL:

@@ -26,6 +26,7 @@ from metrics.questions.declared import (
     CONFIDENCE,
     DEPTH,
     DESIGN,
+    ENTRIES,
     FILTER,
     FRONTIER,
     IMPORTANCE,
@@ -189,7 +190,18 @@ COLLECTION_CHARTS: dict[str, _Draw] = {
 }
 
 COLLECTION_CHART_READS: Reads = {
-    "means": (MEASURE_NAMES, SORT, ORDER, *PAGE, FILTER, ARRANGE, VERSIONS, CONFIDENCE, SCORES),
+    "means": (
+        MEASURE_NAMES,
+        SORT,
+        ORDER,
+        *PAGE,
+        FILTER,
+        ARRANGE,
+        VERSIONS,
+        ENTRIES,
+        CONFIDENCE,
+        SCORES,
+    ),
     "scatter": (
         parameter("x", "the measure across; default: the collection's second"),
         parameter("y", "the measure upwards; default: the collection's first"),

@@ -36,6 +36,7 @@ def render(
         {
             **_row(row),
             **row.beside,
+            **_entry(row),
             **_version(board, row),
             **_values(row, standings),
             **_cells(board, row),
@@ -63,6 +64,18 @@ def _row(row: Row) -> dict[str, Any]:
         "tied_documents": run.tied_documents,
         "qrels": evaluation.qrels.version,
         "engine_version": evaluation.engine_version,
+    }
+
+
+def _entry(row: Row) -> dict[str, Any]:
+    """Return on a collection with phases what the entry of the run is, and where it was entered."""
+    entry = row.entry
+    if entry is None:
+        return {}
+    return {
+        "entry_status": entry.status,
+        "entry_phase": entry.place,
+        "entry_number": entry.number,
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.verdicts import MIN_TOPICS
-from metrics.exports.boards.words import across_sentence, best_sentence
+from metrics.exports.boards.words import across_sentence, best_sentence, entries_sentence
 from metrics.exports.comparisons.table import MeanCell, MeanLine, MeanTable
 from metrics.exports.comparisons.words import (
     CORRECTION_NAMES,
@@ -83,6 +83,7 @@ def _caption(
     }
     sentences = [
         f"{'Values' if others else 'Means'} of {shown} runs of {source} on {board.qrels.topics} topics.",
+        *([entries_sentence(board.entries)] if board.entries else []),
         *([CAPTIONS[board.versions]] if board.versions != ALL else []),
         *(f"{name}: {kind}." for name, kind in others.items()),
         *_fewer_topics(board, ranked),

@@ -20,6 +20,7 @@ from metrics.engine.grammar import Measure, parse_measure
 from metrics.models import Evaluation
 from metrics.pages.parts import changed, fill
 from metrics.services.boards.asked import BoardQuery
+from metrics.services.boards.entries import EVERY
 from metrics.services.boards.filter import Field
 from metrics.services.boards.leaderboard import Leaderboard, Row, read_leaderboard
 from metrics.services.boards.matching import matching_runs
@@ -257,6 +258,7 @@ def _table(
             limit=_OF_A_PAGE,
             filter=Field("experiment", (str(experiment),)),
             reader=request.user,
+            entries=EVERY,
         ),
     )
     base = _mean_of(board, experiment.shown_baseline)

@@ -14,6 +14,7 @@ from metrics.engine.errors import EvalHubError
 from metrics.pages.boards.questions import kept_fields, with_shown_measures
 from metrics.pages.parts import Query, changed
 from metrics.questions.parameters import measure_in, measures_in, scores_in
+from metrics.services.boards.entries import EVERY
 from metrics.services.boards.evaluating import read_progress
 from metrics.services.boards.leaderboard import Leaderboard
 from metrics.services.comparisons.comparison import MAX_RUNS
@@ -128,6 +129,7 @@ def comparison_address(collection: Collection, query: Query, which: str) -> str 
 
     Chosen runs keep the family from which they were chosen, the whole leaderboard if it can be compared at once, and
     its baseline: the comparison has the same p values.
+    Chosen among more than the official entries they have no such family.
     Return None for fewer than two chosen runs, and for an invalid measure.
     """
     chosen = [] if which == "all" else _chosen(collection, query)
@@ -144,7 +146,7 @@ def comparison_address(collection: Collection, query: Query, which: str) -> str 
         ranked = read_progress(collection=collection, scores=scores_in(query)).evaluated
     except EvalHubError:
         return None
-    if chosen and ranked <= MAX_RUNS:
+    if chosen and ranked <= MAX_RUNS and query.get("entries") != EVERY:
         asked["family"] = "all"
     given = urlencode({name: text for name, text in asked.items() if text})
     return f"{reverse('comparison-page', args=[collection.slug])}?{given}"

@@ -65,6 +65,7 @@ _DRAWN = {
         "filter",
         "arrange",
         "versions",
+        "entries",
         "confidence",
         "scores",
     ),

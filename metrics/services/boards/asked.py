@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 from uuid import UUID
 
@@ -12,20 +12,27 @@ import numpy as np
 from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
-from metrics.engine.grammar import Measure
+from metrics.engine.grammar import Measure, parse_measure
 from metrics.engine.ranking import Floats, Ints
-from metrics.models import Evaluation, MetricVector
+from metrics.models import Evaluation, EvaluationQuerySet, MetricVector
 from metrics.services.boards.columns import Arrangement, ShownColumn
+from metrics.services.boards.entries import (
+    BARRED,
+    OFFICIAL,
+    CollectionEntries,
+    read_entries,
+)
 from metrics.services.boards.fair_order import FairOrder, order_fairly
 from metrics.services.boards.filter import Term, asks_for, filtered
+from metrics.services.boards.groups import read_groups
 from metrics.services.boards.roster import ORDERS, Roster, read_roster
 from metrics.services.boards.states import NOT_CURRENT, runs_with_states
 from metrics.services.boards.versions import ALL, BEST, LATEST, Lineup, Place, read_versions
-from metrics.services.snapshots import once_in_snapshot
+from metrics.services.snapshots import once_in_snapshot, once_until_changed
 from metrics.services.values.judged_views import covered_topics, means_of, stored_means
-from metrics.services.values.selection import own_measures
+from metrics.services.values.own_measures import own_measures
 from runs.errors import NotFound
-from runs.models import Collection, Qrels
+from runs.models import Collection, Phase, Qrels
 
 # The code and reason of a run that stands beside others without a rank.
 BESIDE = ("not_competing", "it does not compete")
@@ -35,14 +42,14 @@ _DENSE = 2
 
 @dataclass(frozen=True)
 class Among:
-    """The `runs` that a leaderboard is of, as if the collection had no others.
+    """The `runs` that a leaderboard is of, as if the collection had no others; all where they are None.
 
     Those of them that are `beside` stand at their place by value without a rank; others are ranked, and compared in
     statistics, as if they were not there, except the one that is `against`, with which others are compared. Only those
     that are `shown` have rows, which changes no rank.
     """
 
-    runs: frozenset[UUID]
+    runs: frozenset[UUID] | None = None
     beside: frozenset[UUID] = frozenset()
     shown: frozenset[UUID] | None = None
     against: UUID | None = None
@@ -76,7 +83,8 @@ class BoardQuery:
     """The parameters of a leaderboard; `reader` is the user who requests it, for a filter by own runs, and `hold` a
     ranked run whose row is read whatever page is shown.
 
-    With `among` it is of some of the collection's runs."""
+    `entries` decides whether the official entries of the collection's phases are shown and ranked alone; with `among`
+    it is of some of the collection's runs, whatever their entries are."""
 
     measures: list[Measure]
     sort: Measure
@@ -91,6 +99,7 @@ class BoardQuery:
     hold: UUID | None = None
     versions: str = ALL
     among: Among | None = None
+    entries: str = OFFICIAL
 
     @property
     def all_shown(self) -> bool:
@@ -125,10 +134,29 @@ class AskedBoard:
         return self.query.scores or self.collection.scores
 
     @cached_property
+    def entries(self) -> CollectionEntries | None:
+        """Return the entries that decide who is ranked, None where there are none or the query names the runs."""
+        return None if self.query.among else collection_entries(self.collection, self.qrels)
+
+    @cached_property
+    def among(self) -> Among | None:
+        """Return the runs of the leaderboard: those of the query, or the official ones. Of all runs those that were
+        withdrawn from a phase or disqualified are never ranked."""
+        if self.entries is None:
+            return self.query.among
+        if self.query.entries == OFFICIAL:
+            return Among(self.entries.with_status(OFFICIAL))
+        return Among(beside=self.entries.with_status(*BARRED))
+
+    @cached_property
     def roster(self) -> Roster:
         """Return the evaluations under these judgements, of the runs among which it is."""
-        found = read_roster(self.collection, self.qrels, self.scores)
-        return found.among(self.query.among.runs) if self.query.among else found
+        roster = read_roster(self.collection, self.qrels, self.scores)
+        return (
+            roster
+            if self.among is None or self.among.runs is None
+            else roster.among(self.among.runs)
+        )
 
     @property
     def runs(self) -> dict[int, UUID]:
@@ -212,7 +240,9 @@ class AskedBoard:
             if which == BEST
             else self.runs
         )
-        return Lineup(read_versions(self.collection), [(pk, self.runs[pk]) for pk in order], which)
+        beside = self.among.beside if self.among else frozenset()
+        places = [(pk, self.runs[pk]) for pk in order if self.runs[pk] not in beside]
+        return Lineup(read_versions(self.collection), places, which)
 
     @property
     def shown(self) -> QuerySet[Any]:
@@ -221,7 +251,8 @@ class AskedBoard:
         term = self.query.filter
         below = [pk for pk, _ in self.order.below] if term and asks_for(term, "status") else []
         runs = runs_with_states(self.collection, self.qrels, self.scores, below)
-        if among := self.query.among:
+        among = self.among
+        if among and (among.shown is not None or among.runs is not None):
             runs = runs.filter(pk__in=among.runs if among.shown is None else among.shown)
         if self.query.versions != ALL:
             runs = runs.filter(Q(system__isnull=True) | Q(pk__in=self.lineup.shown))
@@ -250,6 +281,7 @@ class AskedBoard:
             query.versions,
             sort,
             query.among,
+            query.entries,
         )
         return once_in_snapshot(("shown", *key), self._read_shown_names)
 
@@ -261,3 +293,35 @@ class AskedBoard:
         )
         # A database takes longer to put ten thousand of them in order.
         return sorted(names)
+
+
+def primary_means(qrels: Qrels, phase: Phase, runs: list[UUID]) -> Mapping[UUID, float]:
+    """Return the mean of the phase's primary measure of each of these runs that has one under these judgements and
+    can be ranked, the greater the better."""
+    collection = phase.collection
+    name = (phase.measures or collection.measures)[0]
+    measure = parse_measure(name, collection.documents)
+    lower = measure.definition.lower_is_better
+    query = BoardQuery(
+        measures=[measure], sort=measure, descending=not lower, among=Among(frozenset(runs))
+    )
+    board = AskedBoard(collection, qrels, query)
+    return {board.runs[pk]: -mean if lower else mean for pk, mean in board.order.ranked}
+
+
+def collection_entries(collection: Collection, qrels: Qrels) -> CollectionEntries | None:
+    """Return the entries of a collection under these judgements, None where no phase makes one official."""
+    if not read_groups(collection.pk).entries:
+        return None
+    return once_until_changed(
+        ("entries", collection.pk, qrels.pk),
+        lambda: read_entries(collection, partial(primary_means, qrels)),
+    )
+
+
+def ranked_evaluations(collection: Collection, qrels: Qrels, scores: str) -> EvaluationQuerySet:
+    """Return the evaluations that the collection's leaderboard ranks: of official entries where it has a phase that
+    makes them so, and otherwise of all runs."""
+    current = Evaluation.objects.current(qrels, scores).evaluated()
+    entries = collection_entries(collection, qrels)
+    return current if entries is None else current.filter(run__in=entries.with_status(OFFICIAL))

@@ -16,7 +16,7 @@ from metrics.models import Evaluation
 from metrics.services.boards.columns import shown_value
 from metrics.services.boards.matching import matching_runs
 from metrics.services.values.judged_views import Mean, means_of
-from metrics.services.values.selection import own_measures
+from metrics.services.values.own_measures import own_measures
 from runs.errors import InvalidInput
 from runs.formats.parameters import Value, flatten
 from runs.models import Collection, ParameterKey, Run

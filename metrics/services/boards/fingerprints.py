@@ -57,7 +57,14 @@ def of_boards(collection: Collection) -> Fingerprint:
     """Return the fingerprint of all results of the collection's evaluated runs: one query for the judgements, one for
     the runs."""
     groups = read_groups(collection.pk)
-    return _code(), _row(collection), collection.veiled, _of_active(collection), groups
+    return (
+        _code(),
+        _row(collection),
+        collection.veiled,
+        _of_active(collection),
+        groups.entries,
+        groups,
+    )
 
 
 def _of_active(collection: Collection) -> Fingerprint:

@@ -22,6 +22,8 @@ from metrics.services.boards.columns import (
     places_of,
     read_cells,
 )
+from metrics.services.boards.entries import BARRED, OFFICIAL, EntryStatus
+from metrics.services.boards.groups import read_groups
 from metrics.services.boards.roster import NOBODY, Roster
 from metrics.services.boards.states import RANKED, STALE, UNRANKED, count_states
 from metrics.services.boards.versions import ALL, BEST, Chosen, Place, Places, expected_means
@@ -30,9 +32,9 @@ from metrics.services.snapshots import read_in_snapshot
 from metrics.services.values.common_values import qrels_cautions
 from metrics.services.values.evaluate import JUDGED
 from metrics.services.values.judged_views import Mean, means_of
-from metrics.services.values.selection import own_measures
+from metrics.services.values.own_measures import own_measures
 from runs.errors import InvalidInput
-from runs.models import Collection, Qrels, Run
+from runs.models import Collection, Phase, Qrels, Run
 from runs.services.labels import labels_of
 
 # Limits of a whole leaderboard: rows, and rows times measures.
@@ -59,7 +61,8 @@ class Row:
     An unranked row has values on fewer or on other topics than the ranked runs. A stale row has values of other
     judgements or of an older engine. A queued, evaluating or failed row has no values; it has an unsaved evaluation if
     none was requested yet. `judged` is the mean of Judged@10, `cells` has the values of the columns by their names,
-    `labels` are the names of its labels, `chosen` says on a board of systems which version it is; files have `beside`.
+    `labels` are the names of its labels, `chosen` says on a board of systems which version it is, `entry` on a
+    collection with phases what its entry is; files have `beside`.
     """
 
     rank: int | None
@@ -74,6 +77,7 @@ class Row:
     labels: tuple[str, ...] = ()
     chosen: Chosen | None = None
     beside: dict[str, Any] = field(default_factory=dict)
+    entry: EntryStatus | None = None
 
     @property
     def stale(self) -> bool:
@@ -90,6 +94,17 @@ class Row:
 
 
 @dataclass(frozen=True)
+class EntryCounts:
+    """Which entries a leaderboard shows, the number of live runs that are official entries and that are not, and the
+    phases with the official leaderboards."""
+
+    shown: str
+    official: int
+    others: int
+    phases: tuple[Phase, ...]
+
+
+@dataclass(frozen=True)
 class Leaderboard:
     """One page of a leaderboard. `states` counts the live runs by the state of their evaluation.
 
@@ -98,7 +113,8 @@ class Leaderboard:
 
     `order` has every ranked evaluation with its mean, including those of other pages and those that the filter hides,
     on a leaderboard of best versions those of all versions, which statistics compare; `roster` has the run of each.
-    `held` is the row of the run that the query holds in sight, if that is on another page.
+    `held` is the row of the run that the query holds in sight, if that is on another page. `entries` counts the
+    entries of a collection with phases that make them official.
     """
 
     qrels: Qrels
@@ -117,6 +133,7 @@ class Leaderboard:
     roster: Roster = NOBODY
     held: Row | None = None
     versions: str = ALL
+    entries: EntryCounts | None = None
 
     @property
     def runs(self) -> dict[int, UUID]:
@@ -144,15 +161,9 @@ def read_leaderboard(*, collection: Collection, query: BoardQuery) -> Leaderboar
     return read_in_snapshot(lambda: _read_board(collection, query))
 
 
-def read_order(collection: Collection, qrels: Qrels, query: BoardQuery) -> list[tuple[UUID, float]]:
-    """Return the ranked runs of a leaderboard under these judgements with their means, best first."""
-    board = AskedBoard(collection, qrels, query)
-    return [(board.runs[pk], mean) for pk, mean in board.order.ranked]
-
-
 def _read_board(collection: Collection, query: BoardQuery) -> Leaderboard:
     board = AskedBoard(collection, active_qrels(collection), query)
-    order, places, among = board.order, _places(board), query.among
+    order, places, among = board.order, _places(board), board.among
     ranked = places.ranked
     held = (
         [place for place in places if place.rank and board.runs[place.pk] == query.hold]
@@ -209,13 +220,22 @@ def _read_board(collection: Collection, query: BoardQuery) -> Leaderboard:
         roster=board.roster,
         held=rows[0] if held else None,
         versions=query.versions,
+        entries=_count_entries(board),
     )
+
+
+def _count_entries(board: AskedBoard) -> EntryCounts | None:
+    if board.entries is None:
+        return None
+    official = len(board.entries.with_status(OFFICIAL))
+    live = read_groups(board.collection.pk).live
+    return EntryCounts(board.query.entries, official, live - official, board.entries.phases)
 
 
 def _states(board: AskedBoard) -> dict[str, int]:
     """Return the number of runs by state."""
-    among = board.query.among
-    if among is None:
+    among = board.among
+    if among is None or among.runs is None:
         return board.roster.states
     if len(board.runs) == len(among.runs):
         # Naming a thousand runs to the database takes longer than all else.
@@ -233,7 +253,7 @@ def _places(board: AskedBoard) -> Places:
     )
     if query.versions == BEST:
         places = Places.of(board.lineup.ranked_anew(places, board.runs))
-    return Places.of(query.among.ranked_anew(places, board.runs)) if query.among else places
+    return Places.of(board.among.ranked_anew(places, board.runs)) if board.among else places
 
 
 def _arranged(
@@ -301,6 +321,9 @@ def _rows(
         names, pk = tuple(labels.get(evaluation.run_id, ())), evaluation.run_id
         chosen = board.lineup.chosen(pk)
         chosen = replace(chosen, expected=expected[pk]) if chosen and pk in expected else chosen
+        entry = board.entries.of(pk) if board.entries else None
+        if entry and entry.status in BARRED and state == UNRANKED:
+            code, reason = entry.status, f"its entry was {entry.status}"
         return Row(
             rank,
             state,
@@ -312,6 +335,7 @@ def _rows(
             reason,
             labels=names,
             chosen=chosen,
+            entry=entry,
         )
 
     rows = [

@@ -18,7 +18,8 @@ from metrics.services.boards.asked import active_qrels
 from metrics.services.boards.fair_order import FairOrder, fair_order
 from metrics.services.values.common_values import qrels_cautions
 from metrics.services.values.judged_views import Mean, computed_means, covered_topics, means_of
-from metrics.services.values.selection import own_measures, select_evaluations
+from metrics.services.values.own_measures import own_measures
+from metrics.services.values.selection import select_evaluations
 from runs.models import Collection, Qrels, Run
 
 # The limit of runs times combinations: each is a measure computed for all topics, about half a millisecond for a large

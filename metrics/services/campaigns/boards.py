@@ -6,24 +6,30 @@ import copy
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 from uuid import UUID
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Q
 
 from metrics.engine.cautions import Caution
 from metrics.engine.errors import StatisticsError
 from metrics.models import Evaluation
-from metrics.services.boards.asked import Among, BoardQuery, active_qrels
+from metrics.services.boards.asked import Among, BoardQuery, active_qrels, primary_means
+from metrics.services.boards.entries import (
+    PhaseEntry,
+    official_of,
+    read_phase_entries,
+    runs_of,
+)
 from metrics.services.boards.leaderboard import Leaderboard, Row, read_leaderboard, read_whole_board
 from metrics.services.boards.standing_parts import Standings, StandingsQuery
 from metrics.services.boards.standings import read_standings
-from metrics.services.campaigns.releasing import primary_means
 from metrics.services.campaigns.results import JUDGED
 from metrics.services.values.judged_views import means_of
 from runs.models import Disclosure, Entry, Participation, Phase, Qrels, Release, Team
 from runs.services.campaigns.names import ShownName, hidden_tag, shown_names
-from runs.services.campaigns.selection import seen_while_frozen, selected
+from runs.services.campaigns.selection import seen_while_frozen
 
 OFFICIAL, ALL, LATE, AFTERWARDS = "official", "all", "late", "afterwards"
 VIEWS = (OFFICIAL, ALL, LATE, AFTERWARDS)
@@ -122,7 +128,7 @@ def read_phase_board(
     """
     qrels = active_qrels(phase.collection)
     entries = {entry.run_id: entry for entry in _entries(phase, query.view, reader, qrels)}
-    beside = frozenset(run for run, entry in entries.items() if not _is_ranked(entry))
+    beside = frozenset(run for run, entry in entries.items() if not entry.is_ranked)
     asked = query.standings
     baseline = UUID(asked.baseline) if asked and asked.baseline else None
     against = baseline if baseline in beside else None
@@ -152,7 +158,7 @@ def read_phase_board(
     )
 
 
-def _shown(phase: Phase, board: Leaderboard, entries: dict[UUID, _Entry]) -> dict[UUID, Entry]:
+def _shown(phase: Phase, board: Leaderboard, entries: dict[UUID, PhaseEntry]) -> dict[UUID, Entry]:
     """Return the entries of the rows of a leaderboard by their runs."""
     rows = Entry.objects.filter(
         phase__campaign=phase.campaign_id, run__in=[row.run.pk for row in board.rows]
@@ -220,31 +226,7 @@ def _attempts(phase: Phase, reader: Reader) -> dict[int, int] | None:
     return dict(rows.values_list("participation").annotate(n=Count("pk")))
 
 
-class _Entry(NamedTuple):
-    """What decides about the place of an entry; a phase may have thousands."""
-
-    run_id: UUID
-    phase_id: int
-    role: str
-    late: bool
-    run_type: str
-    state: str
-    participation_id: int | None
-    number: int
-    arrived_at: datetime
-    chosen: bool
-    afterwards: bool = False
-
-
-_FIELDS = _Entry._fields[:-1]
-
-
-def _read(entries: QuerySet[Entry], *, afterwards: bool = False) -> list[_Entry]:
-    rows = entries.order_by("phase_id", "number").values_list(*_FIELDS)
-    return [_Entry._make((*row, afterwards)) for row in rows]
-
-
-def _entries(phase: Phase, view: str, reader: Reader, qrels: Qrels) -> list[_Entry]:
+def _entries(phase: Phase, view: str, reader: Reader, qrels: Qrels) -> list[PhaseEntry]:
     """Return the entries that a view is of. On the official one stand those of the last release, or before one those
     that the phase's rule selects now."""
     seen = Q() if reader.organiser else seen_while_frozen(phase, reader.own, reader.now)
@@ -253,17 +235,18 @@ def _entries(phase: Phase, view: str, reader: Reader, qrels: Qrels) -> list[_Ent
         seen &= _published_to(reader)
     rows = Entry.objects.filter(seen, phase=phase)
     if view == LATE:
-        return _read(rows.filter(late=True, state=_ENTERED))
+        return read_phase_entries(rows.filter(late=True, state=_ENTERED))
     in_time = rows.filter(late=False).exclude(state=Entry.State.WITHDRAWN)
-    on_time = _stood(phase, _read(in_time, afterwards=afterwards))
+    on_time = _stood(phase, read_phase_entries(in_time, afterwards=afterwards))
     if view == ALL:
         return on_time
+    official = official_of(phase, on_time, partial(primary_means, qrels))
     if view == AFTERWARDS:
         later = Entry.objects.filter(state=_ENTERED, phase__kind=Phase.Kind.AFTERWARDS)
         later = later.filter(_published_to(reader), phase__collection=phase.collection_id)
         later = later.filter(phase__campaign=phase.campaign_id).exclude(phase=phase)
-        return [*_official(phase, on_time, qrels), *_read(later, afterwards=True)]
-    return _official(phase, on_time, qrels)
+        return [*official, *read_phase_entries(later, afterwards=True)]
+    return official
 
 
 def _published_to(reader: Reader) -> Q:
@@ -275,7 +258,7 @@ def _published_to(reader: Reader) -> Q:
     return shown | Q(participation=reader.own) if reader.own else shown
 
 
-def _stood(phase: Phase, entries: list[_Entry]) -> list[_Entry]:
+def _stood(phase: Phase, entries: list[PhaseEntry]) -> list[PhaseEntry]:
     """Leave out disqualified entries, but for those that stood on the official leaderboard when it was released to the
     public: who read it then finds them with the reason."""
     if all(entry.state == _ENTERED for entry in entries):
@@ -283,43 +266,13 @@ def _stood(phase: Phase, entries: list[_Entry]) -> list[_Entry]:
     public = Release.objects.filter(phase=phase, audience=Release.Audience.PUBLIC).exclude(
         done_at=None
     )
-    stood = _runs_of(
+    stood = runs_of(
         {pk for official in public.values_list("official", flat=True) for pk in official}
     )
     return [entry for entry in entries if entry.state == _ENTERED or entry.run_id in stood]
 
 
-def _official(phase: Phase, on_time: list[_Entry], qrels: Qrels) -> list[_Entry]:
-    if phase.selection == Phase.Selection.ALL:
-        return on_time
-    done = (
-        Release.objects.filter(phase=phase)
-        .exclude(done_at=None)
-        .order_by("-done_at", "-audience")
-        .first()
-    )
-    if done:
-        chosen = _runs_of(done.official)
-    else:
-        competing = [
-            entry for entry in on_time if entry.role == _COMPETING and entry.state == _ENTERED
-        ]
-        found = selected(phase, competing, lambda runs: primary_means(phase, qrels, runs))
-        chosen = {entry.run_id for entry in found}
-    return [entry for entry in on_time if entry.role != _COMPETING or entry.run_id in chosen]
-
-
-def _runs_of(entries: Iterable[str]) -> set[UUID]:
-    return set(Entry.objects.filter(pk__in=entries).order_by().values_list("run_id", flat=True))
-
-
-def _is_ranked(entry: _Entry) -> bool:
-    return entry.role == _COMPETING and not (
-        entry.late or entry.afterwards or entry.state == _DISQUALIFIED
-    )
-
-
-def _rows(entries: Iterable[_Entry], query: PhaseQuery) -> frozenset[UUID] | None:
+def _rows(entries: Iterable[PhaseEntry], query: PhaseQuery) -> frozenset[UUID] | None:
     """Return the runs whose rows are asked for, or None for all."""
     if query.run_type is None and query.role is None:
         return None

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from datetime import datetime
-from uuid import UUID
+from functools import partial
 
 from django.db import transaction
 
 from metrics.engine.errors import EvalHubError
-from metrics.engine.grammar import parse_measure
 from metrics.models import Evaluation
-from metrics.services.boards.asked import Among, BoardQuery
-from metrics.services.boards.leaderboard import read_order
+from metrics.services.boards.asked import primary_means
 from runs.errors import Conflict
 from runs.models import AuditEvent, Disclosure, Entry, Phase, Qrels, Release, User
 from runs.services.audit import Origin, record
@@ -102,7 +99,7 @@ def do_release(
         before = collection.disclosure
         if before < audience:
             disclose(collection=collection, to=audience, origin=origin)
-        entries = official(phase, lambda runs: primary_means(phase, qrels, runs))
+        entries = official(phase, partial(primary_means, qrels, phase))
         now = clock.database_now()
         fields = {"done_at": now, "qrels": qrels, "official": [str(entry.pk) for entry in entries]}
         Release.objects.filter(pk=found.pk).update(**fields)
@@ -148,16 +145,3 @@ def waits_for(release: Release, now: datetime) -> tuple[str | None, int]:
     if now < clock.last_closing_time(release.phase):
         return "phase", running
     return "evaluations" if running else None, running
-
-
-def primary_means(phase: Phase, qrels: Qrels, runs: list[UUID]) -> Mapping[UUID, float]:
-    """Return the mean of the phase's primary measure of each of these runs that has one under these judgements and
-    can be ranked, the greater the better."""
-    collection = phase.collection
-    name = (phase.measures or collection.measures)[0]
-    measure = parse_measure(name, collection.documents)
-    lower = measure.definition.lower_is_better
-    query = BoardQuery(
-        measures=[measure], sort=measure, descending=not lower, among=Among(frozenset(runs))
-    )
-    return {run: -mean if lower else mean for run, mean in read_order(collection, qrels, query)}

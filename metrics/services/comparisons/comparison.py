@@ -28,7 +28,7 @@ from metrics.engine.significance.pairs import DEFAULTS, Caution, Matrix, Options
 from metrics.engine.significance.practical import PRACTICAL, Practical
 from metrics.engine.significance.verdicts import MIN_TOPICS
 from metrics.models import Evaluation
-from metrics.services.boards.asked import active_qrels
+from metrics.services.boards.asked import active_qrels, ranked_evaluations
 from metrics.services.values.common_values import cautions_of as cautions_of_values
 from metrics.services.values.common_values import refuse_pooled
 from metrics.services.values.coverage import Coverage, read_coverage, with_judged
@@ -183,7 +183,8 @@ def one_of_many(entrants: Entrants, query: ComparisonQuery) -> Caution | None:
     from."""
     if not query.runs or len(entrants.evaluations) != 2:
         return None
-    runs = Evaluation.objects.current(entrants.qrels, entrants.scores).evaluated().count()
+    qrels = entrants.qrels
+    runs = ranked_evaluations(qrels.collection, qrels, entrants.scores).count()
     if runs <= 2:
         return None
     message = (

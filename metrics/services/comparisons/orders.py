@@ -15,7 +15,8 @@ from metrics.engine.grammar import Measure
 from metrics.engine.significance.cautions import few_topics
 from metrics.engine.significance.pairs import Caution, Matrix, Options
 from metrics.models import Evaluation
-from metrics.services.boards.asked import active_qrels
+from metrics.services.boards.asked import active_qrels, collection_entries
+from metrics.services.boards.entries import OFFICIAL
 from metrics.services.queue.damage import check_files
 from metrics.services.values.common_values import (
     CommonValues,
@@ -173,6 +174,8 @@ def _evaluated(
     done = Evaluation.objects.live().evaluated().counting(Q(qrels__in=versions), scores)
     if query.runs:
         done = done.filter(run__in=query.runs)
+    elif entries := collection_entries(collection, collection.active_qrels or versions[0]):
+        done = done.filter(run__in=entries.with_status(OFFICIAL))
     found: dict[object, dict[int, int]] = {}
     rows = list(
         done.with_files()

@@ -7,6 +7,7 @@ from contextlib import suppress
 from metrics.engine.errors import MeasureError, StatisticsError
 from metrics.engine.grammar import parse_measure
 from metrics.models import Evaluation
+from metrics.services.boards.asked import ranked_evaluations
 from metrics.services.queue.damage import check_files
 from runs.models import Collection, Qrels, Team
 
@@ -19,17 +20,21 @@ _SHOWN = ("qrels_id", "scores", "state", "engine_version", "topics_answered",
 def select_evaluations(
     *, collection: Collection, qrels: Qrels, scores: str, runs: list[str], most: int
 ) -> list[Evaluation]:
-    """Return the evaluations of these runs under these judgements in the given order, or of all in the order of
-    submission.
+    """Return the evaluations of these runs under these judgements in the given order, or of all that the collection's
+    leaderboard ranks in the order of submission.
 
     Stale and withdrawn runs are left out. Raise StatisticsError for more than `most` of them, or a run that is not
     evaluated.
     """
-    current = Evaluation.objects.current(qrels, scores).evaluated()
+    named = list(dict.fromkeys(runs))
+    current = (
+        Evaluation.objects.current(qrels, scores).evaluated()
+        if named
+        else ranked_evaluations(collection, qrels, scores)
+    )
     wanted = (
         current.with_files().select_related("run").only(*_SHOWN).order_by("run__created_at", "run")
     )
-    named = list(dict.fromkeys(runs))
     if len(named) > most:
         raise too_many_runs(most)
     if not named:
@@ -50,16 +55,6 @@ def select_evaluations(
         evaluation.qrels, evaluation.run.collection = qrels, collection
         evaluation.run.team = teams[evaluation.run.team_id]
     return evaluations
-
-
-def own_measures(collection: Collection) -> set[str]:
-    """Return the names of the collection's own measures as their values are stored: with the number of documents if
-    they need it, and as this release writes them. A measure that it cannot compute has none."""
-    names = set()
-    for name in collection.measures:
-        with suppress(MeasureError):
-            names.add(parse_measure(name, collection.documents).name)
-    return names
 
 
 def tested_measures(collection: Collection) -> list[str]:

@@ -18,7 +18,7 @@ from metrics.engine.grammar import Measure
 from metrics.engine.ranking import Flags, Floats, Ints
 from metrics.engine.steps import Matrix
 from metrics.models import Evaluation
-from metrics.services.boards.asked import active_qrels
+from metrics.services.boards.asked import active_qrels, ranked_evaluations
 from metrics.services.boards.fair_order import fair_order
 from metrics.services.queue.damage import check_files
 from metrics.services.values.common_values import pooled_words, qrels_cautions
@@ -157,7 +157,7 @@ def _over(sums: Floats, numbers: Ints) -> Floats:
 def read_topic_values(
     *, collection: Collection, measure: Measure, scores: str | None = None
 ) -> TopicValues:
-    """Return the values of every evaluated run of the collection, as of one query for each table.
+    """Return the values of every run that the collection's leaderboard ranks, as of one query for each table.
 
     Raise StatisticsError for a measure that has no values of topics, or for too many values.
     """
@@ -166,7 +166,7 @@ def read_topic_values(
     qrels = active_qrels(collection)
     scores = scores or collection.scores
     columns = ("pk", "same_files", "run_id", "run__tag", "run__team__slug", "run__created_at")
-    current = Evaluation.objects.current(qrels, scores).evaluated().with_files()
+    current = ranked_evaluations(collection, qrels, scores).with_files()
     rows = {
         row[0]: row[1:]
         for row in current.order_by("run__created_at", "run_id").values_list(*columns)

@@ -53,23 +53,26 @@ def check_not_entered(run: Run) -> None:
 
 
 def check_file_released(run: Run, user: Any) -> None:
-    """Raise NotAllowed for the file of another team's run that takes part in a phase, unless a release of the phase
-    gave the files of runs to the user."""
-    phases = Phase.objects.filter(entries__run=run).exclude(
-        entries__run=run, entries__state=Entry.State.WITHDRAWN
+    """Raise NotAllowed for the file of another team's run that was entered in a phase, unless a release of the phase
+    gave the files of runs to the user. Those of withdrawn and disqualified entries are never given."""
+    entries = list(
+        Entry.objects.filter(run=run).select_related("phase__campaign", "phase__collection")
     )
-    entered = list(phases.select_related("campaign", "collection").distinct())
-    if not entered or Run.objects.owned_by(user).filter(pk=run.pk).exists():
+    if not entries or Run.objects.owned_by(user).filter(pk=run.pk).exists():
         return
     if Collection.objects.managed_by(user).filter(pk=run.collection_id).exists():
         return
-    for phase in entered:
+    phases = [entry.phase for entry in entries if entry.state == _ENTERED]
+    for phase in phases:
         given = Release.objects.filter(phase=phase, with_run_files=True).exclude(done_at=None)
         public = given.filter(audience=Release.Audience.PUBLIC)
         participants = given.filter(audience=Release.Audience.PARTICIPANTS)
         if public.exists() or (participants.exists() and is_participant(user, phase)):
             return
-    message = f"run {run.tag} takes part in {entered[0]}; the organisers have not released the files of its runs"
+    if not phases:
+        message = f"the entry of run {run.tag} in {entries[0].phase} was {entries[0].state}, so its file is not released"
+        raise NotAllowed(message)
+    message = f"run {run.tag} takes part in {phases[0]}; the organisers have not released the files of its runs"
     raise NotAllowed(message)
 
 

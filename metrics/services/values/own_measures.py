@@ -1,0 +1,19 @@
+"""The measures of a collection, by the names under which their values are stored."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from metrics.engine.errors import MeasureError
+from metrics.engine.grammar import parse_measure
+from runs.models import Collection
+
+
+def own_measures(collection: Collection) -> set[str]:
+    """Return the names of the collection's own measures as their values are stored: with the number of documents if
+    they need it, and as this release writes them. A measure that it cannot compute has none."""
+    names = set()
+    for name in collection.measures:
+        with suppress(MeasureError):
+            names.add(parse_measure(name, collection.documents).name)
+    return names
