@@ -104,10 +104,11 @@ class Run(Submission):
         """Wait until it is evaluated, or received where that is all that is told; EvaluationFailed or TimedOut."""
         return super().wait(timeout)  # type: ignore[no-any-return]
 
-    def withdraw(self, *, drop_labels: bool = False) -> None:
+    def withdraw(self, *, drop_labels: bool = False, reason: str = "") -> None:
         """Withdraw it: it leaves the leaderboard, and its tag is free again. One with labels is refused, unless they
-        are to be deleted."""
-        return self._hub._run(self._withdrawn({"drop_labels": "true"} if drop_labels else {}))  # type: ignore[no-any-return]
+        are to be deleted. With a `reason`, organisers take a run of any team out of their collection."""
+        asked = {"drop_labels": "true"} if drop_labels else {}
+        return self._hub._run(self._withdrawn({**asked, "reason": reason} if reason else asked))  # type: ignore[no-any-return]
 
     delete = withdraw
 

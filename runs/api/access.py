@@ -220,16 +220,30 @@ def owned(request: Request, model: type[Made], pk: UUID) -> Made:
     """Return a visible one that the user may change. Raise NotAllowed if the user may only see it."""
     found = visible(request, model, pk)
     if not model.objects.owned_by(request.user).filter(pk=pk).exists():
-        raise NotAllowed(f"only members of team {found.team} may change this {model.noun()}")
+        message = f"only members of team {found.team} may change this {model.noun()}"
+        if model is Run and Collection.objects.managed_by(request.user).filter(runs=pk).exists():
+            message += "; organisers take it out of their collection by DELETE with a reason"
+        raise NotAllowed(message)
     return found
 
 
 def withdrawn(request: Request, model: type[Made], pk: UUID) -> Made:
-    """Return a withdrawn one that the user may restore, of a collection that the user sees."""
-    seen = model.objects.owned_by(request.user).filter(exists_for(request.user, "collection__"))
-    found = seen.exclude(deleted_at=None).select_related("team", "collection").filter(pk=pk).first()
-    if found is None:
+    """Return a withdrawn one that the user may restore, of a collection that the user sees: of the user's teams, or a
+    run that was taken out of a collection of which the user is an organiser. Raise NotAllowed for a run that the
+    organisers took out, if the user is none of them."""
+    user = request.user
+    gone = model.objects.exclude(deleted_at=None).filter(exists_for(user, "collection__"), pk=pk)
+    found = gone.select_related("team", "collection").first()
+    removed = isinstance(found, Run) and bool(found.removal_reason)
+    owned = model.objects.owned_by(user).filter(pk=pk).exists()
+    managed = removed and Collection.objects.managed_by(user).filter(runs=pk).exists()
+    if found is None or not (owned or managed):
         raise Http404(f"there is no withdrawn {model.noun()} {pk} of your teams")
+    if removed and not managed:
+        message = (
+            f"the organisers took it out of collection {found.collection}: {found.removal_reason}"
+        )
+        raise NotAllowed(message)
     found.check_sound()
     return found
 
@@ -244,6 +258,13 @@ def scored_run(request: HttpRequest | Request, pk: UUID, *, values: bool = True)
 
 def owned_run(request: Request, pk: UUID) -> Run:
     return owned(request, Run, pk)
+
+
+def removable_run(request: Request, pk: UUID) -> Run:
+    """Return a run of a collection of which the user is an organiser. Raise NotAllowed if the user may only see it."""
+    found = visible_run(request, pk)
+    managed_collection(request, found.collection.slug)
+    return found
 
 
 def visible_system(request: HttpRequest | Request, team: str, slug: str) -> System:

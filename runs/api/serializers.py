@@ -24,7 +24,7 @@ from runs.models import Collection, ParameterKey, Qrels, Run, Team
 from runs.models.collections import check_labels, check_measures
 from runs.models.labels import NAME_RULE, NAME_RULE_SAID
 from runs.models.runs import SYSTEM_RULE, SYSTEM_RULE_SAID
-from runs.models.text import check_text
+from runs.models.text import check_line, check_text
 from runs.services.experiments import find_experiment
 from runs.services.runs import FAIL, VERSION
 
@@ -216,6 +216,12 @@ class RunSerializer(KnownFields, serializers.ModelSerializer[Run]):
     class Meta:
         model = Run
         fields = ("description", "metadata", "costs")
+
+
+class RemovalSerializer(KnownFields, serializers.Serializer[Any]):
+    """Why organisers take a run out of their collection."""
+
+    reason = serializers.CharField(max_length=500, validators=[check_line])
 
 
 class MetadataEditSerializer(KnownFields, serializers.Serializer[Any]):

@@ -27,11 +27,23 @@ from metrics.services.queue.queueing import (
 )
 from metrics.services.queue.status import RunStatus, detailed_statuses, statuses
 from runs.api import answers, conditions, idempotency
-from runs.api.access import owned, visible, visible_collection, visible_run, withdrawn
+from runs.api.access import (
+    owned,
+    removable_run,
+    visible,
+    visible_collection,
+    visible_run,
+    withdrawn,
+)
 from runs.api.filters import RunFilter, SessionSetFilter
 from runs.api.json_bodies import JSONParser, MergePatchParser
 from runs.api.origin import origin_of
-from runs.api.serializers import RunSerializer, RunUploadSerializer, UploadSerializer
+from runs.api.serializers import (
+    RemovalSerializer,
+    RunSerializer,
+    RunUploadSerializer,
+    UploadSerializer,
+)
 from runs.api.session_serializers import SessionSetSerializer, SessionUploadSerializer
 from runs.api.shapes import shape
 from runs.api.states import tell_when
@@ -43,7 +55,7 @@ from runs.services.campaigns.guards import check_file_released
 from runs.services.edits import change_run
 from runs.services.runs import RunUpload, number_of
 from runs.services.session_sets import SessionSetUpload, change_session_set
-from runs.services.submissions import Upload, restore, submit, withdraw
+from runs.services.submissions import Upload, remove, restore, submit, withdraw
 
 Made = TypeVar("Made", Run, SessionSet)
 
@@ -121,6 +133,9 @@ RUNS = Kind(
     withdrawn_with=(
         OpenApiParameter(
             "drop_labels", OpenApiTypes.BOOL, description="true: delete the run's labels, too"
+        ),
+        OpenApiParameter(
+            "reason", description="for organisers: why they take the run out of their collection"
         ),
     ),
     with_each=("labels",),
@@ -266,7 +281,8 @@ def locked(request: Request, kind: Kind[Made], pk: UUID) -> Made:
 class RunDetail(SubmissionDetail):
     """One run with its status and, while it waits, its place in the queue.
 
-    PATCH changes its description and merges metadata and costs into its own (RFC 7396), DELETE withdraws it.
+    PATCH changes its description and merges metadata and costs into its own (RFC 7396), DELETE withdraws it. With a
+    `reason`, organisers take a run of any team out of their collection.
     """
 
     kind = RUNS
@@ -277,6 +293,23 @@ class RunDetail(SubmissionDetail):
         response = super().get(request, **key)
         response.data["number"] = number_of(key["run"])
         return response
+
+    def delete(self, request: Request, **key: UUID) -> Response:
+        if "reason" not in request.query_params:
+            return super().delete(request, **key)
+        serializer = RemovalSerializer(data={"reason": request.query_params["reason"]})
+        serializer.is_valid(raise_exception=True)
+        with transaction.atomic():
+            Run.objects.select_for_update().filter(pk=key["run"]).values_list("pk").first()
+            run = removable_run(request, key["run"])
+            conditions.check_unchanged(request, self.kind.tag(run))
+            remove(
+                run=run,
+                reason=serializer.validated_data["reason"],
+                cancel=cancel_evaluations,
+                origin=origin_of(request),
+            )
+        return Response(status=status.HTTP_204_NO_CONTENT)
 
 
 @extend_schema_view(**SESSION_SETS.detail_schema())
@@ -305,7 +338,7 @@ class SubmissionRestore(APIView):
 @extend_schema_view(post=extend_schema(request=None, responses=RUNS.shape))
 class RunRestore(SubmissionRestore):
     """Bring a withdrawn run back, with its evaluations; 409 if its file is deleted or its tag taken by now. The members
-    of its team may."""
+    of its team may, or where organisers took it out of their collection, these."""
 
     kind = RUNS
 

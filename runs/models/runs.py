@@ -97,6 +97,15 @@ class Run(Submission):
     versioned_at = models.DateTimeField(
         null=True, editable=False, help_text="when it became this version"
     )
+    removal_reason = models.CharField(
+        max_length=500,
+        blank=True,
+        default="",
+        db_default="",
+        editable=False,
+        validators=[check_line],
+        help_text="why organisers took it out of its collection",
+    )
 
     objects = RunQuerySet.as_manager()
 

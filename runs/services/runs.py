@@ -148,6 +148,7 @@ class RunUpload(Upload[Run]):
 
     def count(self, made: Run) -> None:
         check_outside(made)
+        _check_not_removed(made)
         super().count(made)
 
     def keep(self, made: Run) -> None:
@@ -168,6 +169,15 @@ class RunUpload(Upload[Run]):
                 note="with the submission",
                 origin=self.origin,
             )
+
+
+def _check_not_removed(run: Run) -> None:
+    """Raise Conflict for a file of the team that organisers took out of the collection."""
+    same = Run.objects.filter(collection=run.collection, team=run.team, sha256=run.sha256)
+    removed = same.exclude(removal_reason="").first()
+    if removed:
+        message = f"the organisers took this run out of collection {run.collection}: {removed.removal_reason}"
+        raise Conflict(message, code="run_removed")
 
 
 def contradicted_ranks(runs: Iterable[UUID]) -> dict[UUID, str]:

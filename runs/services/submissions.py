@@ -13,7 +13,7 @@ from django.utils import timezone
 from runs.errors import Conflict
 from runs.models import AuditEvent, Collection, Run, SessionSet, Team, User
 from runs.services.audit import SYSTEM, Origin, changed, record
-from runs.services.campaigns.guards import check_not_entered
+from runs.services.campaigns.guards import check_not_entered, check_removable
 from runs.services.files import keep_file, storing
 from runs.services.labels import drop_labels
 from runs.services.quotas import take_quota
@@ -176,6 +176,23 @@ def withdraw(
         cancel(made)
 
 
+def remove(
+    *, run: Run, reason: str, cancel: Callable[[Run], object], origin: Origin = SYSTEM
+) -> None:
+    """Take a run out of its collection, as its organisers: it is withdrawn with its labels, its file stays, and they
+    alone restore it. `cancel` is called in the same transaction.
+
+    Raise Conflict for a run that is entered in a phase of a campaign.
+    """
+    with transaction.atomic():
+        check_removable(run)
+        drop_labels(run=run, drop=True, user=origin.actor, origin=origin)
+        gone = {"deleted_at": timezone.now(), "removal_reason": reason}
+        if Run.objects.filter(pk=run.pk, deleted_at=None).update(**gone):
+            _record(run, "deleted", origin, before=_identity(run), after={"reason": reason})
+        cancel(run)
+
+
 def restore(*, made: Made, enqueue: Callable[[Made], object], origin: Origin = SYSTEM) -> None:
     """Restore a withdrawn run or session set; `enqueue` is called in the same transaction.
 
@@ -197,6 +214,8 @@ def restore(*, made: Made, enqueue: Callable[[Made], object], origin: Origin = S
                 ):
                     raise Conflict(f"{made} was not withdrawn")
                 made.deleted_at = None
+                if isinstance(made, Run):
+                    Run.objects.filter(pk=made.pk).update(removal_reason="")
                 _record(made, "restored", origin, after=_identity(made))
                 enqueue(made)
         except IntegrityError as error:

@@ -59,11 +59,12 @@ def takes_too_many(files: int) -> bool:
 
 def is_named(sha256: str) -> bool:
     """Return whether a row still needs the stored file: judgements, or a run or session set that is not withdrawn, or
-    was less than 24 hours ago, so that its team can restore it, or that was entered in a phase of a
-    campaign, or an artifact."""
+    was less than 24 hours ago, so that its team can restore it, or that was entered in a phase of a campaign or taken
+    out by the organisers of its collection, or an artifact."""
     kept = Q(deleted_at=None) | Q(deleted_at__gt=timezone.now() - AGE)
     runs = Run.objects.filter(
-        kept | Q(entries__isnull=False), Q(sha256=sha256) | Q(known_sha256=sha256)
+        kept | Q(entries__isnull=False) | ~Q(removal_reason=""),
+        Q(sha256=sha256) | Q(known_sha256=sha256),
     )
     sets = SessionSet.objects.filter(kept, sha256=sha256)
     artifacts = Artifact.objects.filter(still_needed(), sha256=sha256)

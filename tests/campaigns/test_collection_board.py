@@ -12,12 +12,14 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from rest_framework.test import APIClient
 
-from runs.models import Entry, Run
+from runs.models import AuditEvent, Entry, Run, User
+from runs.services.sweeping import is_named
 from tests.campaigns.worlds import (
     CLOSES,
     LATE,
     OPENS,
     PHASE,
+    TICK,
     Clock,
     code_of,
     enter,
@@ -215,3 +217,75 @@ def test_the_rule_of_the_phase_selects_official_entries(
         assert list(shown) == [tag for tag, _ in official(people["olga"])]
     other = {"a1", "a2"} - {expected}
     assert statuses(people["olga"], entries="all")[other.pop()][0] == "not_selected"
+
+
+def test_organisers_take_a_run_out_and_put_it_back(world: Clients) -> None:
+    release(world)
+    olga, eve, nobody = world["olga"], world["eve"], APIClient()
+    stray = f"/api/v1/runs/{Run.objects.get(tag='stray').pk}/"
+    assert code_of(olga.delete(stray)) == (403, "not_allowed")
+    assert code_of(olga.delete(f"{stray}?reason=")) == (400, "invalid")
+    assert code_of(world["ann"].delete(f"{stray}?reason=spam")) == (403, "not_allowed")
+    first = Run.objects.get(tag="first")
+    refused = olga.delete(f"/api/v1/runs/{first.pk}/?reason=spam")
+    assert code_of(refused) == (409, "entered_in_phase")
+
+    assert olga.delete(f"{stray}?reason=spam").status_code == 204
+    assert "stray" not in statuses(nobody, entries="all")
+    assert nobody.get(stray).status_code == 404
+    event = AuditEvent.objects.get(action="run.deleted")
+    assert (event.actor, event.after) == ("olga", {"reason": "spam"})
+    refused = eve.post(f"{stray}restore/")
+    assert code_of(refused) == (403, "not_allowed")
+    assert "spam" in refused.json()["detail"]
+    again = upload(eve, "collections/dark/runs/", run_of("stray"), tag="other")
+    assert code_of(again) == (409, "run_removed")
+
+    assert olga.post(f"{stray}restore/").status_code == 200
+    evaluate_all()
+    assert statuses(nobody, entries="all")["stray"][0] == "not_entered"
+    # A disqualified run can be taken out, too.
+    copy = Run.objects.get(tag="copy")
+    assert olga.delete(f"/api/v1/runs/{copy.pk}/?reason=copied").status_code == 204
+    assert nobody.get(BOARD).json()["entries"]["others"] == 4
+
+
+def test_the_file_of_a_removed_run_stays(world: Clients) -> None:
+    run = Run.objects.get(tag="stray")
+    assert world["olga"].delete(f"/api/v1/runs/{run.pk}/?reason=spam").status_code == 204
+    Run.objects.filter(pk=run.pk).update(deleted_at=run.created_at - timedelta(days=9))
+    assert is_named(run.sha256)
+    assert world["olga"].post(f"/api/v1/runs/{run.pk}/restore/").status_code == 200
+    Run.objects.filter(pk=run.pk).update(deleted_at=run.created_at - timedelta(days=9))
+    assert not is_named(run.sha256)
+
+
+def test_organisers_take_a_run_out_on_a_page(world: Clients) -> None:
+    desk = Client()
+    desk.force_login(User.objects.get(username="olga"))
+    stray, address = Run.objects.get(tag="stray"), "/collections/dark/manage/withdrawn/"
+    assert f"{address}?run={stray.pk}#remove" in desk.get(f"/runs/{stray.pk}/").content.decode()
+    assert str(stray.pk) in desk.get(address, {"run": str(stray.pk)}).content.decode()
+    given = {"action": "remove", "run": str(stray.pk), "reason": ""}
+    assert desk.post(address, given).status_code == 400
+    assert desk.post(address, {**given, "reason": "spam"}).status_code in (302, 303)
+    assert "spam" in desk.get(address).content.decode()
+    assert desk.post(address, {"kind": "run", "id": str(stray.pk)}).status_code in (302, 303)
+    stray.refresh_from_db()
+    assert (stray.deleted_at, stray.removal_reason) == (None, "")
+
+
+def test_strangers_cannot_fill_the_collection_of_an_open_phase(
+    people: Clients, clock: Clock
+) -> None:
+    make_campaign(people["olga"])
+    clock.now = OPENS - TICK
+    assert upload(people["eve"], OUTSIDE[8:], run_of("early"), tag="early").status_code == 202
+    for now in (OPENS, CLOSES, LATE - TICK):
+        clock.now = now
+        refused = upload(people["eve"], OUTSIDE[8:], run_of("e"), tag="e")
+        assert code_of(refused) == (409, "enter_through_phase")
+        assert "enter the run into the phase" in refused.json()["detail"]
+    assert upload(people["olga"], OUTSIDE[8:], run_of("o"), tag="o").status_code == 202
+    clock.now = LATE
+    assert upload(people["eve"], OUTSIDE[8:], run_of("e"), tag="e").status_code == 202

@@ -14,16 +14,21 @@ import numpy as np
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
+from rest_framework.test import APIClient
 
 from runs.models import User
 from tests.campaigns.worlds import CAMPAIGN, CLOSES, OPENS, PHASE, Clock, make_team, register
-from tests.conftest import evaluate_all, upload
+from tests.conftest import client_of, evaluate_all, upload
 
 pytestmark = [pytest.mark.real_data, pytest.mark.django_db, pytest.mark.sqlite]
 HALF_A_DIGIT = 0.00005 + 1e-12
 # Columns of the published leaderboard.
 MEASURES = {"nDCG@10": "ndcg@10", "P@5": "p@5", "AP": "MAP", "RBP(p=0.5)": "RBP(p=.5)"}
 Published = dict[str, dict[str, str]]
+
+
+def slug_of(team: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", f"team-{team}".lower())
 
 
 def replay(folder: Path, clock: Clock) -> tuple[Any, Published]:
@@ -54,7 +59,7 @@ def replay(folder: Path, clock: Clock) -> tuple[Any, Published]:
     ):
         teams[row["team"]].append(tag)
     for name, tags in teams.items():
-        slug = re.sub(r"[^a-z0-9]+", "-", f"team-{name}".lower())
+        slug = slug_of(name)
         owner = make_team(slug, f"of-{slug}")[f"of-{slug}"]
         assert register(owner, slug).status_code == 201
         for tag in tags:
@@ -89,6 +94,62 @@ def check_packet(olga: Any, team: str, published: Published) -> str:
             assert theirs is not None
             assert abs(float(theirs[1]) - float(own["ndcg@10"])) <= 2 * HALF_A_DIGIT
         return packet.read("overview.md").decode()
+
+
+def ranks_of(rows: list[dict[str, Any]]) -> dict[str, tuple[int, float]]:
+    """The rank and the primary mean of each ranked row, by tag."""
+    return {
+        row["run"]["tag"]: (row["rank"], row["values"]["nDCG@10"]["mean"])
+        for row in rows if row["rank"]
+    }  # fmt: skip
+
+
+def test_both_leaderboards_agree_at_every_step_of_disclosure(real_data: Path, clock: Clock) -> None:
+    olga, published = replay(real_data / "trec-covid-round1", clock)
+    entries = {
+        row["tag"]: row["id"] for row in olga.get(f"{PHASE}entries/?limit=200").json()["results"]
+    }
+    best, second = sorted(published, key=lambda tag: -float(published[tag]["ndcg@10"]))[:2]
+    for tag, act in ((best, "disqualify"), (second, "withdraw")):
+        path = f"/api/v1/entries/{entries[tag]}/{act}/"
+        assert olga.post(path, {"reason": "a copy"}, format="json").status_code == 200
+    stray = SimpleUploadedFile(
+        "run.gz", (real_data / f"trec-covid-round1/runs/{best}.gz").read_bytes()
+    )
+    sent = olga.post(
+        "/api/v1/collections/covid/runs/",
+        {"file": stray, "tag": "stray", "team": "lab"},
+        format="multipart",
+    )
+    assert sent.status_code == 202, sent.content
+    evaluate_all()
+    member = client_of(User.objects.get(username=f"of-{slug_of(published[best]['team'])}"))
+    readers = {"organisers": olga, "teams": olga, "participants": member, "public": APIClient()}
+    asked = {"measures": "nDCG@10", "sort": "nDCG@10", "limit": 200, "statistics": "tiers"}
+
+    for step, reader in readers.items():
+        if step != "organisers":
+            planned = olga.post(f"{PHASE}releases/", {"audience": step}, format="json").json()
+            assert olga.post(f"{planned['url']}now/", {}, format="json").status_code == 200
+        official = reader.get(f"{PHASE}board/", asked).json()
+        general = reader.get("/api/v1/collections/covid/leaderboard/", asked).json()
+        assert ranks_of(general["results"]) == ranks_of(official["results"])
+        assert general["entries"] == {"shown": "official", "official": 38, "others": 3}
+        tiers = [
+            {row["run"]["tag"]: row["statistics"]["tier"] for row in answer["results"]}
+            for answer in (general, official)
+        ]
+        assert tiers[0] == tiers[1]
+        every = reader.get("/api/v1/collections/covid/leaderboard/", {**asked, "entries": "all"})
+        of_others = {
+            row["run"]["tag"]: (row["entry_status"], bool(row["rank"]))
+            for row in every.json()["results"] if row["entry_status"] != "official"
+        }  # fmt: skip
+        assert of_others == {
+            best: ("disqualified", False),
+            second: ("withdrawn", False),
+            "stray": ("not_entered", True),
+        }
 
 
 def test_the_results_of_round_1_are_the_published_ones(real_data: Path, clock: Clock) -> None:

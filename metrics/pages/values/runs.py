@@ -257,6 +257,9 @@ def _about(request: HttpRequest, run: Run) -> dict[str, Any]:
         "edits": edits,
         "named": bool(edits) and may_see_actors(request.user, run),
         "may_change": Run.objects.owned_by(request.user).filter(pk=run.pk).exists(),
+        "may_remove": Collection.objects.managed_by(request.user)
+        .filter(pk=run.collection_id)
+        .exists(),
         "subject": run_subject(run.pk),
         "status": status,
         "parameters": parameter_lines(run, can_see_scores(request.user, run.collection)),

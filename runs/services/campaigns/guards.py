@@ -16,15 +16,28 @@ _ACCEPTED, _ENTERED = Participation.State.ACCEPTED, Entry.State.ENTERED
 
 
 def check_outside(run: Run) -> None:
-    """Raise Conflict (`enter_through_phase`) for a participant's run that is sent to the collection of an evaluation
-    phase while this is open, and not into the phase."""
-    phases = _evaluations(run.collection)
+    """Raise Conflict (`enter_through_phase`) for a run that is sent to the collection of an open phase, and not into the
+    phase: for a participant while an evaluation is open to the team, for anybody else but organisers until the last end
+    of an evaluation or development phase."""
+    phases = _phases(run.collection, Phase.Kind.EVALUATION, Phase.Kind.DEVELOPMENT)
+    if not phases:
+        return
+    now = clock.database_now()
+    managers = Collection.objects.managed_by(run.submitted_by)
     for phase in phases:
         theirs = Q(team=run.team_id) | Q(members__user=run.submitted_by_id, members__left_at=None)
         team = Participation.objects.filter(
             theirs, campaign=phase.campaign_id, state=_ACCEPTED
         ).first()
-        if team and phase_state(phase, team, clock.database_now()) in (
+        if team is None:
+            is_open = phase.opens_at <= now < last_closing_time(phase)
+            if is_open and not managers.filter(pk=run.collection_id).exists():
+                message = (
+                    f"phase {phase.slug} of {phase.campaign} is open: "
+                    "take part in the campaign and enter the run into the phase"
+                )
+                raise Conflict(message, code="enter_through_phase")
+        elif phase.kind == Phase.Kind.EVALUATION and phase_state(phase, team, now) in (
             PhaseState.OPEN,
             PhaseState.PAUSED,
         ):
@@ -50,6 +63,16 @@ def check_not_entered(run: Run) -> None:
         raise Conflict(
             f"run {run.tag} is entry {entry.number} of {entry.phase}; {do}", code="entered_in_phase"
         )
+
+
+def check_removable(run: Run) -> None:
+    """Raise Conflict for a run that is entered in a phase: who takes it out of the collection disqualifies it first."""
+    entry = Entry.objects.filter(run=run, state=_ENTERED).select_related("phase__campaign").first()
+    if entry:
+        message = (
+            f"run {run.tag} is entry {entry.number} of {entry.phase}; disqualify the entry first"
+        )
+        raise Conflict(message, code="entered_in_phase")
 
 
 def check_file_released(run: Run, user: Any) -> None:
@@ -78,18 +101,15 @@ def check_file_released(run: Run, user: Any) -> None:
 
 def check_phases_over(collection: Collection) -> None:
     """Raise Conflict for a collection on which an evaluation phase has not closed for every team. Its row is locked."""
-    for phase in _evaluations(collection):
+    for phase in _phases(collection, Phase.Kind.EVALUATION):
         if clock.database_now() < last_closing_time(phase):
             message = f"phase {phase} is not over; its entries would see the judgements"
             raise Conflict(message, code="phase_not_over")
 
 
-def _evaluations(collection: Collection) -> list[Phase]:
-    of = {
-        "collection": collection,
-        "kind": Phase.Kind.EVALUATION,
-        "campaign__state": Campaign.State.PUBLISHED,
-    }
-    return list(
-        Phase.objects.filter(**of).select_related("campaign").prefetch_related("extensions")
+def _phases(collection: Collection, *kinds: Phase.Kind) -> list[Phase]:
+    """Return the phases of these kinds on a collection, of published campaigns."""
+    published = Phase.objects.filter(
+        collection=collection, kind__in=kinds, campaign__state=Campaign.State.PUBLISHED
     )
+    return list(published.select_related("campaign").prefetch_related("extensions"))
