@@ -234,16 +234,13 @@ def withdrawn(request: Request, model: type[Made], pk: UUID) -> Made:
     user = request.user
     gone = model.objects.exclude(deleted_at=None).filter(exists_for(user, "collection__"), pk=pk)
     found = gone.select_related("team", "collection").first()
-    removed = isinstance(found, Run) and bool(found.removal_reason)
+    reason = found.removal_reason if isinstance(found, Run) else ""
     owned = model.objects.owned_by(user).filter(pk=pk).exists()
-    managed = removed and Collection.objects.managed_by(user).filter(runs=pk).exists()
+    managed = reason and Collection.objects.managed_by(user).filter(runs=pk).exists()
     if found is None or not (owned or managed):
         raise Http404(f"there is no withdrawn {model.noun()} {pk} of your teams")
-    if removed and not managed:
-        message = (
-            f"the organisers took it out of collection {found.collection}: {found.removal_reason}"
-        )
-        raise NotAllowed(message)
+    if reason and not managed:
+        raise NotAllowed(f"the organisers took it out of collection {found.collection}: {reason}")
     found.check_sound()
     return found
 
