@@ -45,7 +45,7 @@ CODES = {
     "anonymity_only_ends_earlier "
     "release_in_the_past release_needs_qrels evaluations_running already_planned release_cancelled "
     "feedback_would_leak nothing_to_choose too_many_chosen "
-    "phase_not_over deadline_only_moves_later evaluation_needs_blind "
+    "phase_not_over deadline_only_moves_later deadline_has_passed no_extension confirmation_needed evaluation_needs_blind "
     "enter_through_phase entered_in_phase run_removed mail_not_set_up "
     "agreement_missing no_slot_left tag_is_team_name priority_taken not_withdrawable team_not_accepted "
     "already_in_campaign already_registered organiser_takes_part registration_closed roster_closed team_is_full "

@@ -140,16 +140,29 @@ class Phase:
         return self._hub._run(self._told(Call("PATCH", self.path, json=fields)))  # type: ignore[no-any-return]
 
     def extend(
-        self, closes_at: str, reason: str, *, zone: str | None = None, team: str | None = None
+        self,
+        closes_at: str,
+        reason: str,
+        *,
+        zone: str | None = None,
+        team: str | None = None,
+        confirm: bool = False,
     ) -> PhaseInfo:
-        """Let it close later, for all or for one team, for organisers: a time with offset, or a day and its zone."""
+        """Let it close later, for all or for one team, for organisers: a time with offset, or a day and its zone. One
+        more than 90 days away needs `confirm`."""
         sent = {
             "closes_at": closes_at,
             "reason": reason,
             "team": team,
             **({"zone": zone} if zone else {}),
+            **({"confirm": True} if confirm else {}),
         }
         return self._hub._run(self._told(Call("POST", f"{self.path}extend/", json=sent)))  # type: ignore[no-any-return]
+
+    def cancel_extension(self, closes_at: str, reason: str, *, team: str | None = None) -> None:
+        """Cancel the last extension, until `closes_at`, for all or for one team, for organisers."""
+        asked = {"closes_at": closes_at, "reason": reason, **({"team": team} if team else {})}
+        self._hub._run(self._hub._ask(Call("DELETE", f"{self.path}extend/", asked)))
 
     def pause(self, reason: str) -> PhaseInfo:
         """Take no entries until it is resumed, for organisers."""

@@ -70,6 +70,7 @@ class AuditEvent(models.Model):
         PHASE_CREATED = "phase.created"
         PHASE_CHANGED = "phase.changed"
         PHASE_EXTENDED = "phase.extended"
+        PHASE_EXTENSION_CANCELLED = "phase.extension_cancelled"
         PHASE_PAUSED = "phase.paused"
         PHASE_RESUMED = "phase.resumed"
         AGREEMENT_MADE = "agreement.made"

@@ -414,7 +414,7 @@ class Signature(models.Model):
 
 
 class Extension(models.Model):
-    """A later end of a phase, for all teams or for one. Rows are only added."""
+    """A later end of a phase, for all teams or for one. A row is deleted where it is cancelled before its old end."""
 
     phase = models.ForeignKey(Phase, on_delete=models.CASCADE, related_name="extensions")
     participation = models.ForeignKey(
@@ -426,6 +426,9 @@ class Extension(models.Model):
     )
     old = models.DateTimeField()
     new = models.DateTimeField()
+    old_late = models.DateTimeField(
+        null=True, editable=False, help_text="the end of late entries, if it moved with the phase"
+    )
     reason = models.CharField(max_length=500, validators=[check_line])
     announced_at = models.DateTimeField(default=timezone.now)
     values_seen_since = models.DateTimeField(

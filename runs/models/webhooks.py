@@ -48,6 +48,7 @@ class Webhook(models.Model):
         PHASE_CLOSING = "phase.closing"
         PHASE_CLOSED = "phase.closed"
         PHASE_EXTENDED = "phase.extended"
+        PHASE_EXTENSION_CANCELLED = "phase.extension_cancelled"
         PHASE_PAUSED = "phase.paused"
         PHASE_RESUMED = "phase.resumed"
         TEAM_REQUESTED = "team.requested"

@@ -49,6 +49,7 @@ _MEANINGS = {
     Webhook.Event.PHASE_CLOSING: "a phase closes in 72, 24 or 2 hours",
     Webhook.Event.PHASE_CLOSED: "a phase has closed",
     Webhook.Event.PHASE_EXTENDED: "a phase closes later",
+    Webhook.Event.PHASE_EXTENSION_CANCELLED: "a phase closes at its old end after all",
     Webhook.Event.PHASE_PAUSED: "a phase was paused",
     Webhook.Event.PHASE_RESUMED: "a phase takes entries again",
     Webhook.Event.TEAM_REQUESTED: "a team asks to take part in a campaign",

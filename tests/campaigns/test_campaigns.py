@@ -6,10 +6,12 @@ from datetime import timedelta
 
 import pytest
 from django.db import IntegrityError, connection, transaction
+from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
-from runs.models import AuditEvent, CampaignMember, Membership, Phase, Team, User
+from metrics.services.upkeep.campaigns import find_in_campaigns
+from runs.models import AuditEvent, CampaignMember, Extension, Membership, Phase, Team, User
 from tests.campaigns.worlds import (
     CAMPAIGN,
     CLOSES,
@@ -281,3 +283,72 @@ def test_agreements_are_signed_once_by_members(people: Clients) -> None:
         == first
     )
     assert people["ben"].get(f"{CAMPAIGN}agreements/").json()["results"][0]["signed_at"] is None
+
+
+def test_a_slip_of_the_year_is_asked_about_and_cancelled(people: Clients, clock: Clock) -> None:
+    make_campaign(people["olga"])
+    olga, extend = people["olga"], f"{PHASE}extend/"
+    assert register(people["ann"], "apples").status_code == 201
+    clock.now = OPENS
+    before = olga.get(PHASE).json()
+    slip = {"closes_at": "9999-12-31T23:59:59Z", "reason": "power cut"}
+    assert code_of(olga.post(extend, slip, format="json")) == (409, "confirmation_needed")
+    assert code_of(
+        olga.patch(PHASE, {"late_closes_at": "2072-01-01T00:00:00Z"}, format="json")
+    ) == (
+        409,
+        "confirmation_needed",
+    )
+    far = olga.post(extend, {**slip, "confirm": True}, format="json")
+    assert far.status_code == 200, far.content
+    of_team = {**slip, "closes_at": "2027-05-10T00:00:00Z", "team": "apples"}
+    assert code_of(olga.post(extend, of_team, format="json")) == (409, "deadline_only_moves_later")
+
+    cancelled = f"{extend}?closes_at=9999-12-31T23:59:59Z&reason=a slip"
+    assert code_of(people["ann"].delete(cancelled)) == (403, "not_allowed")
+    assert code_of(olga.delete(f"{extend}?reason=slip")) == (400, "invalid")
+    assert olga.delete(cancelled).status_code == 204
+    # A repeated request cancels no other extension.
+    assert code_of(olga.delete(cancelled)) == (409, "no_extension")
+    assert {**olga.get(PHASE).json(), "now": before["now"]} == before
+    event = AuditEvent.objects.get(action="phase.extension_cancelled")
+    assert event.after["reason"] == "a slip"
+    assert not list(find_in_campaigns())
+
+    assert olga.post(extend, of_team, format="json").status_code == 200
+    ends = people["ann"].get(PHASE).json()["yours"]["closes_at"]
+    assert ends == "2027-05-10T00:00:00Z"
+    clock.now = CLOSES
+    late = f"{extend}?closes_at=2027-05-10T00:00:00Z&reason=slip&team=apples"
+    assert code_of(olga.delete(late)) == (409, "deadline_has_passed")
+    clock.now = CLOSES - TICK
+    assert olga.delete(late).status_code == 204
+    assert people["ann"].get(PHASE).json()["yours"]["extended"] is False
+    assert not list(find_in_campaigns())
+
+
+def test_a_slip_of_the_year_on_the_pages(people: Clients, clock: Clock) -> None:
+    make_campaign(people["olga"])
+    assert register(people["ann"], "apples").status_code == 201
+    clock.now = OPENS
+    desk = Client()
+    desk.force_login(User.objects.get(username="olga"))
+    for team in ("", "&team=apples"):
+        page = f"/campaigns/cup/acts/extend/?phase=task{team}"
+        assert "can be cancelled until the end above" in desk.get(page).content.decode()
+        given = {"closes_at_day": "2072-05-10", "zone": "UTC", "reason": "storm"}
+        asked = desk.post(page, given)
+        assert asked.status_code == 409
+        assert 'name="confirm"' in asked.content.decode()
+        assert desk.post(page, {**given, "confirm": "yes"}).status_code in (302, 303)
+        extension = Extension.objects.get()
+        link = (
+            f"cancel-extension/?phase=task{team.replace('&', '&amp;')}&amp;extension={extension.pk}"
+        )
+        where = "teams" if team else "phases/task"
+        assert link in desk.get(f"/campaigns/cup/desk/{where}/").content.decode()
+        act = f"/campaigns/cup/acts/cancel-extension/?phase=task{team}&extension={extension.pk}"
+        assert "instead of" in desk.get(act).content.decode()
+        assert desk.post(act, {"reason": "a slip"}).status_code in (302, 303)
+        assert not Extension.objects.exists()
+    assert desk.get("/campaigns/cup/acts/cancel-extension/?phase=task").status_code == 404

@@ -119,7 +119,9 @@ MATRIX: dict[str, dict[str, str]] = {
                            "POST":   "401 403 403 201 403 201 403"},
     "phase":              {"GET":    ALL,
                            "PATCH":  "401 403 403 200 403 200 403"},
-    "phase-extend":       {"POST":   "401 403 403 200 403 200 403"},
+    # Without the end that is cancelled.
+    "phase-extend":       {"POST":   "401 403 403 200 403 200 403",
+                           "DELETE": "401 403 403 400 403 400 403"},
     "phase-pause":        {"POST":   "401 403 403 200 403 200 403"},
     "phase-resume":       {"POST":   "401 403 403 409 403 409 403"},
     "entries":            {"GET":    ALL,
@@ -674,7 +676,11 @@ BODIES: dict[tuple[str, str], Callable[[], dict[str, Any]]] = {
         "closes_at": "2090-02-01",
     },
     ("phase", "PATCH"): lambda: {"name": "Renamed"},
-    ("phase-extend", "POST"): lambda: {"closes_at": "2091-01-01", "reason": "power cut"},
+    ("phase-extend", "POST"): lambda: {
+        "closes_at": "2091-01-01",
+        "reason": "power cut",
+        "confirm": True,
+    },
     ("phase-pause", "POST"): lambda: {"reason": "power cut"},
     ("phase-releases", "POST"): lambda: {"audience": "public"},
     ("entries", "POST"): lambda: file_of(GOOD.replace("good", "another")),

@@ -67,8 +67,12 @@ def _told_by_the_trail() -> Told:
         told = found[kind, key]
         if action in _MADE:
             told.clear()
-        if action == _Action.PHASE_EXTENDED:
-            told.setdefault("extensions", []).append([after.get("team"), after["closes_at"]])
+        if action in (_Action.PHASE_EXTENDED, _Action.PHASE_EXTENSION_CANCELLED):
+            extensions = told.setdefault("extensions", [])
+            if action == _Action.PHASE_EXTENDED:
+                extensions.append([after.get("team"), after["closes_at"]])
+            else:
+                extensions.remove([after.get("team"), before["closes_at"]])
             if "team" not in after:
                 told["closes_at"] = after["closes_at"]
                 # It moves with the end if it would be earlier.

@@ -35,6 +35,12 @@ def _line(length: int, **options: Any) -> serializers.CharField:
     return serializers.CharField(max_length=length, validators=[check_line], **options)
 
 
+def _confirm() -> serializers.BooleanField:
+    return serializers.BooleanField(
+        required=False, default=False, help_text="a time more than 90 days away is meant"
+    )
+
+
 def _text(length: int, **options: Any) -> serializers.CharField:
     return serializers.CharField(
         max_length=length, validators=[check_text], allow_blank=True, **options
@@ -215,6 +221,7 @@ class PhasePatchSerializer(PhaseChangeSerializer):
     excluded_reason = _line(
         500, required=False, allow_blank=True, help_text="why, for all who see results"
     )
+    confirm = _confirm()
 
 
 class PhaseSerializer(PhaseChangeSerializer):
@@ -231,6 +238,13 @@ class ExtensionSerializer(TimesSerializer):
     team = serializers.CharField(
         max_length=64, required=False, allow_null=True, default=None, help_text="null: all"
     )
+    confirm = _confirm()
+
+
+class CancelledExtensionSerializer(KnownFields, serializers.Serializer[Any]):
+    closes_at = serializers.DateTimeField()
+    reason = _line(500)
+    team = serializers.CharField(max_length=64, required=False, default="", allow_blank=True)
 
 
 class ReasonSerializer(KnownFields, serializers.Serializer[Any]):

@@ -8,7 +8,7 @@ from typing import Any, cast
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import Http404
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -25,6 +25,7 @@ from runs.api.campaigns.finding import (
     visible_phase,
 )
 from runs.api.campaigns.inputs import (
+    CancelledExtensionSerializer,
     ExtensionSerializer,
     PhasePatchSerializer,
     PhaseSerializer,
@@ -33,11 +34,12 @@ from runs.api.campaigns.inputs import (
 from runs.api.campaigns.phase_answers import SHAPE, phase_answer
 from runs.api.lists import AnswerList
 from runs.api.origin import origin_of
-from runs.models import Phase, Scope, User, boards_seen
+from runs.models import Participation, Phase, Scope, User, boards_seen
 from runs.services.campaigns import clock
 from runs.services.campaigns.exclusions import exclude_topics
 from runs.services.campaigns.managing import is_organiser
 from runs.services.campaigns.phases import (
+    cancel_extension,
     change_phase,
     create_phase,
     extend_phase,
@@ -123,6 +125,7 @@ class PhaseDetail(APIView):
             cast(User, request.user),
             origin_of(request),
         )
+        confirm = changes.pop("confirm", False)
         excluding = {
             name: changes.pop(name)
             for name in ("excluded_topics", "excluded_reason")
@@ -142,14 +145,17 @@ class PhaseDetail(APIView):
                     origin=origin,
                 )
             if changes or not excluding:
-                change_phase(phase=found, user=user, changes=changes, origin=origin)
+                change_phase(
+                    phase=found, user=user, changes=changes, confirm=confirm, origin=origin
+                )
         return _response(request, campaign, phase)
 
 
 class PhaseExtend(APIView):
-    """Let a phase close later, for all teams or for one. It never closes earlier than published."""
+    """Let a phase close later, for all teams or for one. DELETE cancels the last extension until its old end; otherwise a
+    phase never closes earlier than published."""
 
-    scopes = {"POST": Scope.MANAGE}
+    scopes = {"POST": Scope.MANAGE, "DELETE": Scope.MANAGE}
 
     @extend_schema(request=ExtensionSerializer, responses=SHAPE, parameters=[idempotency.PARAMETER])
     @idempotency.one_act(may_organise)
@@ -157,24 +163,53 @@ class PhaseExtend(APIView):
         found = organised_phase(request, campaign, phase)
         serializer = ExtensionSerializer(found, request.data)
         serializer.is_valid(raise_exception=True)
-        asked, team = serializer.validated_data, None
-        if asked["team"]:
-            team = (
-                found.campaign.participations.select_related("team")
-                .filter(team__slug=asked["team"])
-                .first()
-            )
-            if team is None:
-                raise Http404(f"no team {asked['team']!r} takes part in campaign {campaign}")
+        asked = serializer.validated_data
         extend_phase(
             phase=found,
             until=asked["closes_at"],
             reason=asked["reason"],
             user=cast(User, request.user),
-            participation=team,
+            participation=_team_of(found, asked["team"]),
+            confirm=asked["confirm"],
             origin=origin_of(request),
         )
         return _response(request, campaign, phase)
+
+    @extend_schema(
+        responses={204: None},
+        parameters=[
+            OpenApiParameter(
+                "closes_at",
+                required=True,
+                description="the end that is cancelled, as in extensions",
+            ),
+            OpenApiParameter("reason", required=True, description="those concerned read it"),
+            OpenApiParameter("team", description="of the extension for one team; default: all"),
+        ],
+    )
+    def delete(self, request: Request, campaign: str, phase: str) -> Response:
+        found = organised_phase(request, campaign, phase)
+        serializer = CancelledExtensionSerializer(data=request.query_params.dict())
+        serializer.is_valid(raise_exception=True)
+        asked = serializer.validated_data
+        cancel_extension(
+            phase=found,
+            until=asked["closes_at"],
+            reason=asked["reason"],
+            participation=_team_of(found, asked["team"]),
+            origin=origin_of(request),
+        )
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+def _team_of(phase: Phase, slug: str | None) -> Participation | None:
+    """Return the team that an extension names, None for all teams."""
+    if not slug:
+        return None
+    team = phase.campaign.participations.select_related("team").filter(team__slug=slug).first()
+    if team is None:
+        raise Http404(f"no team {slug!r} takes part in campaign {phase.campaign}")
+    return team
 
 
 class PhasePause(APIView):

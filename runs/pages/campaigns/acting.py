@@ -11,7 +11,16 @@ from rest_framework.request import Request
 
 from runs.api.campaigns.inputs import OptionalReasonSerializer, ReasonSerializer
 from runs.api.origin import origin_of
-from runs.models import Campaign, CampaignMember, Entry, Participation, Phase, Release, User
+from runs.models import (
+    Campaign,
+    CampaignMember,
+    Entry,
+    Extension,
+    Participation,
+    Phase,
+    Release,
+    User,
+)
 
 _T = TypeVar("_T")
 ACCEPTED, ENTERED = Participation.State.ACCEPTED, Entry.State.ENTERED
@@ -19,7 +28,8 @@ ACCEPTED, ENTERED = Participation.State.ACCEPTED, Entry.State.ENTERED
 
 @dataclass(frozen=True)
 class Target:
-    """What an act is about: a campaign, and of it perhaps a phase, a team, a person in it, an entry or a release."""
+    """What an act is about: a campaign, and of it perhaps a phase, an extension, a team, a person in it, an entry or a
+    release."""
 
     request: Request
     campaign: Campaign
@@ -28,6 +38,7 @@ class Target:
     entry: Entry | None = None
     release: Release | None = None
     member: CampaignMember | None = None
+    extension: Extension | None = None
 
     @property
     def user(self) -> User:
@@ -52,6 +63,10 @@ class Target:
     @property
     def of_member(self) -> CampaignMember:
         return _found(self.member, "member of a team")
+
+    @property
+    def of_extension(self) -> Extension:
+        return _found(self.extension, "extension")
 
     @property
     def of_release(self) -> Release:

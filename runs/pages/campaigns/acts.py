@@ -24,7 +24,15 @@ from runs.api.campaigns.finding import (
     visible_phase,
 )
 from runs.api.campaigns.inputs import ExtensionSerializer
-from runs.models import Campaign, CampaignMember, Entry, Participation, Release, Scope
+from runs.models import (
+    Campaign,
+    CampaignMember,
+    Entry,
+    Extension,
+    Participation,
+    Release,
+    Scope,
+)
 from runs.models.disclosure import sees_results
 from runs.pages.campaigns.acting import ENTERED, Act, Target, many, people
 from runs.pages.campaigns.inputs import ZONES, time_in, zone_shown
@@ -34,6 +42,7 @@ from runs.pages.campaigns.release_acts import RELEASE_ACTS
 from runs.pages.campaigns.shown import shown_phase, shown_time
 from runs.pages.forms import FormPage, Refusal, refusal_of, see
 from runs.services.campaigns import clock
+from runs.services.campaigns.clock import closing_time
 from runs.services.campaigns.entries import disqualify_entry, publish_entry, withdraw_entry
 from runs.services.campaigns.exclusions import exclude_topics
 from runs.services.campaigns.managing import (
@@ -43,7 +52,12 @@ from runs.services.campaigns.managing import (
     is_organiser,
     publish_campaign,
 )
-from runs.services.campaigns.phases import extend_phase, pause_phase, resume_phase
+from runs.services.campaigns.phases import (
+    cancel_extension,
+    extend_phase,
+    pause_phase,
+    resume_phase,
+)
 from runs.services.campaigns.teams import change_state, leave
 
 
@@ -109,14 +123,21 @@ def _says_extend(target: Target) -> list[str]:
         f"Phase {phase.name} closes at {_closes(target, target.team)}. {entered} entries in it.",
         f"The extension is for {whom}; {told}, with your reason and the time at which it was announced. Less than 24"
         " hours before the end, that is said, too.",
-        "A deadline moves later only.",
+        "A deadline moves later only. The extension can be cancelled until the end above."
+        if clock.database_now() < closing_time(phase, target.team)
+        else "A deadline moves later only. The end has passed, so the extension cannot be cancelled.",
     ]
 
 
 def _extend(target: Target) -> str:
     form, phase = target.request.data, target.of_phase
     zone = str(form.get("zone", "")).strip() or phase.zone
-    given = {"closes_at": time_in(form, "closes_at", zone), "zone": zone, "reason": target.reason()}
+    given = {
+        "closes_at": time_in(form, "closes_at", zone),
+        "zone": zone,
+        "reason": target.reason(),
+        "confirm": "confirm" in form,
+    }
     serializer = ExtensionSerializer(phase, data=given)
     serializer.is_valid(raise_exception=True)
     until, reason = serializer.validated_data["closes_at"], serializer.validated_data["reason"]
@@ -126,10 +147,31 @@ def _extend(target: Target) -> str:
         "participation": target.team,
         "origin": target.origin,
     }
-    extend_phase(until=until, reason=reason, **of)
+    extend_phase(until=until, reason=reason, confirm=serializer.validated_data["confirm"], **of)
     time = shown_time(until, phase.zone, ends=True)
     whom = f"team {target.team.name}" if target.team else "all teams"
     return f"Phase {phase.name} closes for {whom} at {time.meant} ({time.utc})."
+
+
+def _says_cancel_extension(target: Target) -> list[str]:
+    phase, extension = target.of_phase, target.of_extension
+    whom = f"team {target.team.name} alone" if target.team else people(target)
+    old, new = (shown_time(at, phase.zone, ends=True) for at in (extension.old, extension.new))
+    return [
+        f"Phase {phase.name} closes for {whom} at {old.meant} ({old.utc}) instead of {new.meant} ({new.utc}).",
+        "They read your reason. Once the old end has passed, the extension stays.",
+    ]
+
+
+def _cancel_extension(target: Target) -> str:
+    cancel_extension(
+        phase=target.of_phase,
+        until=target.of_extension.new,
+        reason=target.reason(),
+        participation=target.team,
+        origin=target.origin,
+    )
+    return f"Extension of phase {target.of_phase.name} cancelled."
 
 
 def _says_pause(target: Target) -> list[str]:
@@ -267,6 +309,9 @@ ACTS: dict[str, Act] = {
     "archive": Act("Archive the campaign", "Archive", _says_archive, _archive),
     "delete": Act("Delete the draft", "Delete", _says_delete, _delete, back="campaigns-page"),
     "extend": Act("Extend a phase", "Extend", _says_extend, _extend, ("closes_at", "zone", "reason")),
+    "cancel-extension": Act(
+        "Cancel an extension", "Cancel the extension", _says_cancel_extension, _cancel_extension, ("reason",),
+    ),
     "pause": Act("Pause a phase", "Pause", _says_pause, _pause, ("reason",)),
     "resume": Act("Resume a phase", "Resume", _says_resume, _resume),
     "exclude-topics": Act(
@@ -317,12 +362,13 @@ class ActPage(FormPage):
     """Confirm and do an act. The address names the phase, team or entry that it is about."""
 
     scopes = {"POST": Scope.MANAGE}
-    reads = ("phase", "team", "entry", "release", "member")
+    reads = ("phase", "team", "entry", "extension", "release", "member")
     fields = (
         "reason",
         "zone",
         "closes_at_day",
         "closes_at_time",
+        "confirm",
         "at_day",
         "at_time",
         "force",
@@ -371,8 +417,12 @@ def _target(request: Request, campaign: str, act: str) -> tuple[Act, Target]:
     release = Release.objects.select_related("phase__campaign__team", "phase__collection", "qrels")
     if "release" in query:
         check_organiser(of, request.user)
+    extension = query.get("extension", "")
     return found, Target(
         request=request,
+        extension=Extension.objects.filter(pk=int(extension), phase__campaign=of).first()
+        if extension.isdecimal() and len(extension) < 10
+        else None,
         release=release.filter(pk=_key(query["release"]), phase__campaign=of).first()
         if "release" in query
         else None,

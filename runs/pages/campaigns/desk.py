@@ -203,7 +203,9 @@ class TeamsPage(DeskPage):
             "kept": f"{urlencode({'state': asked})}&" if asked else "",
             "agreements": campaign.agreements.count(),
             "open_phases": [
-                one for one in campaign.phases.all() if campaign.state == Campaign.State.PUBLISHED
+                phase
+                for phase in campaign.phases.prefetch_related("extensions")
+                if campaign.state == Campaign.State.PUBLISHED
             ],
         }
 

@@ -43,7 +43,7 @@ from runs.pages.campaigns.markdown import rendered
 from runs.pages.campaigns.parts import ChangingDeskPage, answer
 from runs.pages.forms import FormPage, Refusal, fields_of, refusal_of, see
 from runs.services.campaigns.managing import add_agreement, change_campaign, create_campaign
-from runs.services.campaigns.phases import change_phase, create_phase
+from runs.services.campaigns.phases import change_phase, create_phase, last_extension
 
 REGISTRATIONS = {
     "open": ("Open", "a team takes part at once"),
@@ -202,6 +202,7 @@ _LIMITS = ("slots", "attempts_daily", "attempts_total", "max_documents")
 _TIMES = {"opens_at": False, "closes_at": True, "late_closes_at": True, "freeze_board_at": False}
 _PHASE_FORM = (
     "action", "slug", "place", "zone", "measures", "run_types", "must_answer_all", "chosen_max", "naming",
+    "confirm",
     *_PHASE_TEXTS, *_LIMITS,
     *(f"{name}_{part}" for name in _TIMES for part in ("day", "time")),
 )  # fmt: skip
@@ -241,6 +242,7 @@ class PhasePage(ChangingDeskPage):
             "collections": [(one, elsewhere.get(one.pk, [])) for one in collections],
             "published": campaign.state != Campaign.State.DRAFT and phase is not None,
             "entries": phase.entries.exists() if phase else False,
+            "extension": last_extension(phase, None) if phase else None,
         }
 
     def act(self, request: Request, campaign: Campaign, **found: str) -> tuple[str, str]:
@@ -264,7 +266,13 @@ class PhasePage(ChangingDeskPage):
             given.pop(name)
         changing = PhaseChangeSerializer(phase, given, partial=True, context={"request": request})
         changing.is_valid(raise_exception=True)
-        change_phase(phase=phase, user=user, changes=changing.validated_data, origin=origin)
+        change_phase(
+            phase=phase,
+            user=user,
+            changes=changing.validated_data,
+            confirm="confirm" in request.data,
+            origin=origin,
+        )
         return f"Phase {phase.name} saved.", desk
 
 

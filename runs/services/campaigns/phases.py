@@ -32,11 +32,19 @@ from runs.services.campaigns.managing import locked
 from runs.services.campaigns.names import ShownName, pseudonym
 from runs.services.campaigns.naming import check_naming
 from runs.services.campaigns.reads import values_seen_since
-from runs.services.campaigns.telling import said, tell_extended, tell_paused, tell_resumed
+from runs.services.campaigns.telling import (
+    said,
+    tell_extended,
+    tell_extension_cancelled,
+    tell_paused,
+    tell_resumed,
+)
 
 MAX_PHASES = 50
 # An extension for all that is announced later than this before the old end is said to be late.
 SHORT_NOTICE = timedelta(hours=24)
+# A time of a published phase that is further away than this is confirmed: it may be a slip of the year.
+FAR_AWAY = timedelta(days=90)
 _Action = AuditEvent.Action
 # What entries were made under.
 _OF_ENTRIES = ("run_types", "form")
@@ -81,10 +89,15 @@ def create_phase(
 
 
 def change_phase(
-    *, phase: Phase, user: User, changes: Mapping[str, Any], origin: Origin = SYSTEM
+    *,
+    phase: Phase,
+    user: User,
+    changes: Mapping[str, Any],
+    confirm: bool = False,
+    origin: Origin = SYSTEM,
 ) -> None:
     """Change a phase. Of a draft everything may change; of a published campaign no time moves earlier, and an end moves
-    later by `extend_phase` alone. Raise the errors of `create_phase`."""
+    later by `extend_phase` alone. Raise the errors of `create_phase`, and of `check_far_away`."""
     with transaction.atomic():
         found = locked_phase(phase)
         before, after = changed(found, {**changes, **_read(changes)})
@@ -95,6 +108,9 @@ def change_phase(
             )
         if found.campaign.state != Campaign.State.DRAFT:
             _check_published(found, after)
+            for name in ("opens_at", "late_closes_at"):
+                if after.get(name):
+                    check_far_away(name, after[name], confirm)
         if set(_OF_ENTRIES) & set(after) and found.entries.exists():
             raise Conflict(
                 f"phase {found.slug} has entries, which answered its form", code="phase_has_entries"
@@ -115,12 +131,14 @@ def extend_phase(
     reason: str,
     user: User | None,
     participation: Participation | None = None,
+    confirm: bool = False,
     origin: Origin = SYSTEM,
 ) -> Extension:
-    """Let a phase close later, for all teams or for one. Return the extension.
+    """Let a phase close later, for all teams or for one. Return the extension, which can be cancelled until the old end.
 
-    Raise Conflict (`deadline_only_moves_later`) unless it moves later, if the campaign is a draft, whose times are
-    simply changed, and if the phase is over: it can be extended while it is planned, open or late.
+    Raise the error of `check_far_away`. Raise Conflict (`deadline_only_moves_later`) unless it moves later, if the
+    campaign is a draft, whose times are simply changed, and if the phase is over: it can be extended while it is
+    planned, open or late.
     """
     with transaction.atomic():
         # A release of the collection locks its row, too: of both, the second one sees the first one's effect.
@@ -139,8 +157,11 @@ def extend_phase(
         if until <= old:
             message = f"phase {found.slug} closes at {said(old)}; an extension is later than that"
             raise Conflict(message, code="deadline_only_moves_later", pointer="/closes_at")
+        check_far_away("closes_at", until, confirm)
         fields = {"old": old, "new": until, "reason": reason, "announced_at": now, "actor": user}
         fields["values_seen_since"] = values_seen_since(found)
+        if participation is None:
+            fields["old_late"] = found.late_closes_at
         made = Extension.objects.create(phase=found, participation=participation, **fields)
         if participation is None:
             late = found.late_closes_at and max(found.late_closes_at, until)
@@ -157,6 +178,65 @@ def extend_phase(
         )
         tell_extended(made, found, notice_given(made))
     return made
+
+
+def check_far_away(name: str, at: datetime, confirm: bool) -> None:
+    """Raise Conflict (`confirmation_needed`) for a time more than 90 days from now that is not confirmed."""
+    away = at - clock.database_now()
+    if away > FAR_AWAY and not confirm:
+        message = (
+            f"{name} is {said(at)}, {away.days:,} days from now: send confirm if that is meant"
+        )
+        raise Conflict(message, code="confirmation_needed", pointer="/confirm")
+
+
+def last_extension(phase: Phase, participation: Participation | None) -> Extension | None:
+    """Return the last extension of a phase for all teams, or for one."""
+    return phase.extensions.filter(participation=participation).order_by("pk").last()
+
+
+def cancel_extension(
+    *,
+    phase: Phase,
+    until: datetime,
+    reason: str,
+    participation: Participation | None = None,
+    origin: Origin = SYSTEM,
+) -> None:
+    """Cancel the last extension of a phase, for all teams or for one, by which it closes at `until`: it closes at its
+    old end.
+
+    Raise Conflict (`no_extension`) if the last extension has another end, so that a repeated request cancels no other
+    one, and (`deadline_has_passed`) once the old end has passed.
+    """
+    with transaction.atomic():
+        found, now = locked_phase(phase), clock.database_now()
+        extension = last_extension(found, participation)
+        whom = f"team {participation.team}" if participation else "all teams"
+        if extension is None or extension.new != until:
+            message = (
+                f"the last extension of phase {found.slug} for {whom} is not until {said(until)}"
+            )
+            raise Conflict(message, code="no_extension")
+        if now >= extension.old:
+            message = (
+                f"the old end {said(extension.old)} has passed, so the extension for {whom} stays"
+            )
+            raise Conflict(message, code="deadline_has_passed")
+        if participation is None:
+            late = extension.old_late or found.late_closes_at
+            Phase.objects.filter(pk=found.pk).update(closes_at=extension.old, late_closes_at=late)
+        team = {"team": participation.team.slug} if participation else {}
+        record(
+            origin,
+            _Action.PHASE_EXTENSION_CANCELLED,
+            found,
+            collection=found.collection,
+            before={"closes_at": extension.new},
+            after={"closes_at": extension.old, "reason": reason, **team},
+        )
+        tell_extension_cancelled(extension, found, reason)
+        extension.delete()
 
 
 def seen_extensions(

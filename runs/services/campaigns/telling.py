@@ -167,6 +167,18 @@ def tell_extended(extension: Extension, phase: Phase, notice: str) -> None:
     )
 
 
+def tell_extension_cancelled(extension: Extension, phase: Phase, reason: str) -> None:
+    """Tell all teams, or the one that had the extension, that a phase closes at its old end after all."""
+    teams = [extension.participation] if extension.participation else accepted(phase.campaign)
+    text = (
+        f"The extension of phase {phase.name} is cancelled"
+        f"{' for your team' if extension.participation else ''}: it closes at {said(extension.old)}, "
+        f"not at {said(extension.new)}. The reason: {reason}"
+    )
+    subject = f"{phase.name} closes at {said(extension.old)} after all"
+    _of_phase(Event.PHASE_EXTENSION_CANCELLED, phase, teams, subject, text)
+
+
 def tell_paused(phase: Phase, reason: str) -> None:
     text = f"Phase {phase.name} takes no entries at present. The reason: {reason}\n\nIts end stays as it is."
     _of_phase(Event.PHASE_PAUSED, phase, accepted(phase.campaign), f"{phase.name} is paused", text)
