@@ -34,6 +34,9 @@ class SnapshotSerializer(KnownFields, serializers.Serializer[Any]):
     label = serializers.CharField(  # type: ignore[assignment]
         max_length=200, validators=[check_line], default="results"
     )
+    dry_run = serializers.BooleanField(
+        default=False, help_text="say what it would have, and make nothing"
+    )
 
 
 def visible_snapshot(request: HttpRequest | Request, code: str) -> Snapshot:

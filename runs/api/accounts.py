@@ -24,6 +24,7 @@ from runs.api.shapes import OneOf, shape
 from runs.models import ApiToken, Scope, User
 from runs.models.text import check_line
 from runs.services.addresses import ask_address, confirm_address
+from runs.services.invitation_links import revoke_link
 from runs.services.teams import (
     accept_invitation,
     change_role,
@@ -292,16 +293,20 @@ class TeamInvitationList(AnswerList[models.Invitation]):
 
 
 class TeamInvitationDetail(APIView):
-    """One invitation to a team; DELETE withdraws it."""
+    """One invitation to a team, by a user name or the key of a link; DELETE withdraws it."""
 
     scopes = {"DELETE": Scope.MANAGE}
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, team: str, invited: str) -> Response:
-        found = _invitations(team=led_team(request, team), user__username=invited).first()
-        if found is None:
-            raise Http404(f"{invited!r} is not invited to team {team}")
-        end_invitation(invitation=found, origin=origin_of(request))
+        led, origin = led_team(request, team), origin_of(request)
+        invitation = _invitations(team=led, user__username=invited).first()
+        if invitation:
+            end_invitation(invitation=invitation, origin=origin)
+        elif led.links.filter(key=invited).exists():
+            revoke_link(team=led, key=invited, origin=origin)
+        else:
+            raise Http404(f"{invited!r} is neither invited to team {team} nor the key of a link")
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 

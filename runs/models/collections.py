@@ -18,7 +18,14 @@ from runs.formats.trec_qrels import IGNORE, ROUND, SUBTOPIC
 from runs.models import disclosure
 from runs.models.accounts import Team, User
 from runs.models.checked import StoredJSON, TopicIds
-from runs.models.disclosure import Disclosure, by_reader, in_team_of, led_by, sees_everything
+from runs.models.disclosure import (
+    Disclosure,
+    by_reader,
+    in_team_of,
+    led_by,
+    sees_disclosed,
+    sees_everything,
+)
 from runs.models.prepared import PreparedRows
 from runs.models.readers import is_staff, reader_of
 from runs.models.text import check_line, check_text
@@ -115,6 +122,10 @@ class CollectionQuerySet(models.QuerySet["Collection"]):
     def scored_for(self, user: Any) -> CollectionQuerySet:
         """Collections of which the user may see everything that depends on the judgements."""
         return self.filter(sees_everything(user))
+
+    def disclosed_to(self, user: Any) -> CollectionQuerySet:
+        """Collections of which the user sees the results, though the names of teams may be hidden."""
+        return self if is_staff(user) else self.filter(sees_everything(user) | sees_disclosed(user))
 
 
 class Collection(models.Model):

@@ -91,12 +91,12 @@ def sees_everything(user: Any, of: str = "", at: datetime | None = None) -> Q:
     if is_staff(user):
         return Q()
     named = Q(**{f"{of}veiled_until": None}) | Q(**{f"{of}veiled_until__lte": at or now()})
-    disclosed = named & _disclosed_to(user, of)
+    disclosed = named & sees_disclosed(user, of)
     return disclosed | led_by(user, of) if user.is_authenticated else disclosed
 
 
 @by_reader
-def _disclosed_to(user: Any, of: str = "") -> Q:
+def sees_disclosed(user: Any, of: str = "") -> Q:
     """Return the condition of collections whose results the user sees by their disclosure, with names or without."""
     public = Q(**{f"{of}blind": False})
     if not user.is_authenticated:
@@ -133,7 +133,7 @@ def sees_board(user: Any, phase: Phase) -> bool:
     """Return whether the user sees the board of a phase: whoever sees everything, and members of accepted teams where
     its feedback is the board. Names may be hidden on it."""
     rows = apps.get_model("runs", "Collection").objects.filter(pk=phase.collection_id)
-    if rows.filter(sees_everything(user)).exists() or rows.filter(_disclosed_to(user)).exists():
+    if rows.disclosed_to(user).exists():
         return True
     return gives_feedback(phase, "board") and is_participant(user, phase)
 
@@ -152,9 +152,7 @@ def boards_seen(user: Any, phases: Iterable[Phase]) -> set[int]:
     rows = apps.get_model("runs", "Collection").objects.filter(
         pk__in={one.collection_id for one in asked}
     )
-    open_now = set(
-        rows.filter(sees_everything(user) | _disclosed_to(user)).values_list("pk", flat=True)
-    )
+    open_now = set(rows.disclosed_to(user).values_list("pk", flat=True))
     return {
         one.pk for one in asked
         if one.collection_id in open_now or (gives_feedback(one, "board") and is_participant(user, one))

@@ -311,6 +311,15 @@ def _examine(source: FileSource, sha256: str) -> Examined:
     return Examined("sound", source.size) if source.sha256 == sha256 else Examined("altered")
 
 
+def stored_bytes(sha256: str) -> int:
+    """Return how many bytes a file takes in the store, compressed as it was uploaded; 0 for a missing one."""
+    try:
+        with the_store().open(sha256) as file:
+            return file.seek(0, os.SEEK_END)
+    except FileNotFoundError:
+        return 0
+
+
 class StoredFile:
     """A stored file's decompressed content for a download. Raise StoredFileCorrupt if it differs from its name.
 

@@ -14,6 +14,7 @@ from runs.models import AuditEvent, InvitationLink, Membership, Participation, T
 from runs.models.accounts import digest_of_secret
 from runs.services.accounts import create_account
 from runs.services.audit import SYSTEM, Origin, record
+from runs.services.campaigns.teams import check_may_grow
 from runs.services.campaigns.teams import join as join_campaign
 from runs.services.teams import check_room, lock
 
@@ -25,12 +26,14 @@ def create_link(
     *, team: Team, by: User, participation: Participation | None = None, origin: Origin = SYSTEM
 ) -> tuple[InvitationLink, str]:
     """Return a new link and its code, which cannot be read again; with a participation it is for taking part in that
-    campaign, too. Raise Conflict for a personal team, and for one that
-    has too many links."""
+    campaign, too. Raise Conflict for a personal team, for one that has too many links, and for a team that nobody may
+    join in that campaign."""
     key, secret = secrets.token_hex(4), secrets.token_urlsafe(24)
     now = timezone.now()
     with transaction.atomic():
         lock(team)
+        if participation:
+            check_may_grow(participation)
         team.links.filter(expires_at__lte=now).delete()
         if team.links.count() >= MAX_LINKS:
             raise Conflict(

@@ -330,7 +330,7 @@ def test_runs_do_not_go_past_an_open_phase(cup: Clients, clock: Clock) -> None:
     dark = "collections/dark/runs/"
     assert code_of(upload(cup["ann"], dark, GOOD, team="apples")) == (409, "enter_through_phase")
     assert code_of(upload(cup["ann"], dark, GOOD, team="ann", tag="x"))[0] in (400, 409)
-    assert upload(cup["eve"], dark, GOOD, team="eves").status_code == 202
+    assert code_of(upload(cup["eve"], dark, GOOD, team="eves")) == (409, "enter_through_phase")
     assert code_of(cup["olga"].post("/api/v1/collections/dark/release/")) == (409, "phase_not_over")
     clock.now = CLOSES
     assert upload(cup["ann"], dark, GOOD, team="apples").status_code == 202
@@ -458,3 +458,14 @@ def test_a_receipt_that_is_asked_for_again_after_the_end_is_the_same(
     assert again.json() == first.json()
     checked = enter(cup["ann"], "y", dry_run="true")
     assert (checked.status_code, checked.json()["refusal"]["code"]) == (200, "phase_closed")
+
+
+def test_a_dry_run_says_that_a_tag_is_taken(cup: Clients) -> None:
+    assert enter(cup["ann"], "a1").status_code == 201
+    other = run_of("a1").replace("3.0", "2.5").replace("5.0", "4.5")
+    for who in ("ann", "ben"):
+        told = enter(cup[who], "a1", other, dry_run="true")
+        assert told.status_code == 200, told.content
+        assert told.json()["refusal"]["code"] == "tag_taken"
+        assert code_of(enter(cup[who], "a1", other)) == (409, "tag_taken")
+    assert enter(cup["ben"], "b1", dry_run="true").json()["refusal"] is None

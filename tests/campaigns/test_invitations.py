@@ -99,8 +99,40 @@ def test_a_link_is_for_one_campaign_expires_and_can_be_revoked(
         people["olga"].patch(CAMPAIGN, given, format="json").json()["roster_closes_at"]
         == "2027-04-02T12:00:00Z"
     )
+    refused = people["ann"].post(INVITATIONS, {}, format="json")
+    assert code_of(refused) == (409, "roster_closed")
+    assert "teams stay as they were" in send(ann, TEAM, 409, action="link")
     again = browser("abe").post("/join/", {"code": made["url"].partition("code=")[2]})
     assert again.status_code == 409
     assert not takes_part("abe")
     assert clock.now < CLOSES
     assert campaign().roster_closes_at == OPENS
+
+
+def test_a_link_is_revoked_over_the_api(people: Clients, clock: Clock) -> None:
+    make_campaign(people["olga"])
+    assert register(people["ann"], "apples").status_code == 201
+    made = people["ann"].post(INVITATIONS, {}, format="json").json()
+    path = f"/api/v1/teams/apples/invitations/{made['key']}/"
+    assert people["olga"].delete(path).status_code in (403, 404)
+    assert people["abe"].delete(path).status_code == 403
+    assert people["ann"].delete(path).status_code == 204
+    assert people["ann"].delete(path).status_code == 404
+    code = made["url"].partition("code=")[2]
+    assert browser("eve").post("/join/", {"code": code}).status_code == 404
+
+
+def test_nobody_joins_a_team_that_was_removed(people: Clients, clock: Clock) -> None:
+    make_campaign(people["olga"])
+    assert register(people["ann"], "apples").status_code == 201
+    made = people["ann"].post(INVITATIONS, {}, format="json").json()
+    removed = {"state": "removed", "reason": "two teams"}
+    assert (
+        people["olga"].patch(f"{CAMPAIGN}teams/apples/", removed, format="json").status_code == 200
+    )
+    code = made["url"].partition("code=")[2]
+    assert browser("eve").post("/join/", {"code": code}).status_code == 409
+    assert not takes_part("eve")
+    assert not Membership.objects.filter(user__username="eve", team__slug="apples").exists()
+    refused = people["ann"].post(INVITATIONS, {}, format="json")
+    assert code_of(refused) == (409, "team_not_accepted")

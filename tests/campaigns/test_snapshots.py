@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import hashlib
 import json
 from datetime import UTC, datetime, timedelta
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from rest_framework.test import APIClient
 
@@ -29,13 +31,13 @@ from tests.campaigns.worlds import (
     make_campaign,
     register,
 )
-from tests.conftest import GOOD, POOR, evaluate_all
+from tests.conftest import GOOD, POOR, QRELS, evaluate_all
 from tests.web.test_pages import page, text_of
 
 Clients = dict[str, APIClient]
 SNAPSHOTS = f"{CAMPAIGN}snapshots/"
 # Of the manifest of the world below, on either database. It changes with the schema, the engine and these entries.
-EXPECTED = "bc78bb124f5f155f03d96c78239112043029abe8546e3652eb091fcf5907a9ca"
+EXPECTED = "e3c27555b8f97c432af3f56596de367453d4e13078a840d05785a2354fded156"
 SECRETS = ("ann@example.org", "typed by ann", "our secret sauce", "olga")
 FORM = [
     {"key": "stage", "type": "text", "label": "First stage", "public": True},
@@ -427,23 +429,81 @@ def test_a_doi_is_given_once_and_a_withdrawn_snapshot_stays(held: Clients) -> No
 
 
 @pytest.mark.sqlite
-def test_runs_and_judgements_come_with_it_where_everybody_has_them(held: Clients) -> None:
+def test_runs_come_with_it_where_everybody_has_them_and_judgements_always(
+    held: Clients, settings: Any
+) -> None:
     olga = held["olga"]
     evaluate_all()
     for audience, wanted in (("teams", "not_released"), ("public", "included")):
         release = {"audience": audience, "with_run_files": True}
         made = olga.post(f"{PHASE}releases/", release, format="json").json()
         assert olga.post(f"{made['url']}now/", {}, format="json").status_code == 200
+        told = make(olga, dry_run=True)
+        assert (told.status_code, told.json()) == (
+            200,
+            {"phases": [{"phase": "task", "run_files": wanted}], "run_files_limit": 64 * 1024**2},
+        )
         snapshot = make(olga).json()
         files = verify_snapshot.read_archive(archive_of(snapshot["code"]))
         assert not list(verify_snapshot.problems(files, snapshot["sha256"]))
         (phase,) = json.loads(files["manifest.json"])["phases"]
         assert phase["run_files"] == wanted
-        assert ("task/qrels.txt" in files) == (wanted == "included")
+        assert files["task/qrels.txt"].decode() == QRELS
+        assert any(name.startswith("task/runs/") for name in files) == (wanted == "included")
     for entry in phase["entries"]:
         if entry["state"] == "entered":
             content = files[f"task/runs/{entry['number']}-{entry['tag']}.txt"]
             assert hashlib.sha256(content).hexdigest() == entry["run"]["sha256"]
+    assert "with the files of runs" in text_of(
+        page(browser("olga"), "/campaigns/cup/desk/snapshot/")
+    )
+    settings.EVALHUB_SNAPSHOT_RUN_BYTES = 100
+    assert make(olga, dry_run=True).json()["phases"][0]["run_files"] == "too_large"
+    assert "larger than" in text_of(page(browser("olga"), "/campaigns/cup/desk/snapshot/"))
+    assert Snapshot.objects.count() == 2
+
+
+def test_runs_are_counted_as_they_are_stored(people: Clients, clock: Clock, settings: Any) -> None:
+    make_campaign(people["olga"])
+    register(people["ann"], "apples")
+    clock.now = OPENS
+    content = "".join(f"1 Q0 d{n} 1 {9999 - n} long\n" for n in range(5000))
+    file = SimpleUploadedFile("run.gz", gzip.compress(content.encode()))
+    sent = people["ann"].post(f"{PHASE}entries/", {"file": file, "tag": "long"}, format="multipart")
+    assert sent.status_code == 201, sent.content
+    clock.now = CLOSES + timedelta(days=8)
+    evaluate_all()
+    release = {"audience": "public", "with_run_files": True}
+    planned = people["olga"].post(f"{PHASE}releases/", release, format="json").json()
+    assert people["olga"].post(f"{planned['url']}now/", {}, format="json").status_code == 200
+    settings.EVALHUB_SNAPSHOT_RUN_BYTES = len(content) // 2
+    told = make(people["olga"], dry_run=True).json()
+    assert told["phases"][0]["run_files"] == "included"
+
+
+def test_who_sees_a_board_with_pseudonyms_sees_its_snapshot(held: Clients) -> None:
+    olga, nobody = held["olga"], APIClient()
+    until = {"anonymous_until": "2028-01-01T00:00:00Z"}
+    assert olga.patch(CAMPAIGN, until, format="json").status_code == 200
+    evaluate_all()
+    made = make(olga).json()
+    readers = {"participants": (held["ann"], browser("ann")), "public": (nobody, Client())}
+    pages = (f"/s/{made['code']}/", f"/s/{made['code']}.json")
+    addresses = (made["url"], f"{made['url']}archive/")
+    for audience, (reader, visitor) in readers.items():
+        assert {visitor.get(path).status_code for path in pages} == {404}
+        assert {reader.get(path).status_code for path in addresses} == {404}
+        planned = olga.post(f"{PHASE}releases/", {"audience": audience}, format="json").json()
+        assert olga.post(f"{planned['url']}now/", {}, format="json").status_code == 200
+        assert reader.get(f"{PHASE}board/").status_code == 200
+        answers = [*map(visitor.get, pages), *map(reader.get, addresses)]
+        assert {answer.status_code for answer in answers} == {200}
+        assert reader.get(SNAPSHOTS).json()["count"] == 1
+        for answer in answers[:3]:
+            for name in ("apples", "berries", "a1", "b1"):
+                assert f'"{name}"' not in answer.content.decode()
+        # The general addresses stay closed: they have the names.
+        assert reader.get("/api/v1/collections/dark/leaderboard/").status_code == 403
 
 
 @pytest.mark.sqlite

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 from typing import Annotated, Any, TypedDict, cast
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpResponse
@@ -26,7 +28,7 @@ from metrics.questions.snapshots import (
     site_of,
     visible_snapshot,
 )
-from metrics.services.campaigns.manifest import shown_manifest
+from metrics.services.campaigns.manifest import RUN_FILES, shown_manifest
 from runs.api import idempotency
 from runs.api.campaigns.finding import organised_campaign, visible_campaign
 from runs.api.campaigns.inputs import ReasonSerializer
@@ -34,7 +36,8 @@ from runs.api.fields import JSONObject
 from runs.api.lists import AnswerList
 from runs.api.origin import origin_of
 from runs.api.parameters import KnownFields
-from runs.api.shapes import Url, shape
+from runs.api.shapes import OneOf, Url, shape
+from runs.api.views import either
 from runs.models import Campaign, Scope, Snapshot, User
 from runs.models.text import DOI_RULE, DOI_SAID
 from runs.services.campaigns.managing import check_organiser
@@ -67,6 +70,18 @@ class SnapshotContent(SnapshotAnswer):
     """A snapshot with its content; that of a withdrawn one has no values."""
 
     manifest: JSONObject
+
+
+class SnapshotPhase(TypedDict):
+    phase: str
+    run_files: Annotated[str, OneOf(RUN_FILES), "whether it would have the files of runs"]
+
+
+class SnapshotCheck(TypedDict):
+    """What a snapshot would have."""
+
+    phases: list[SnapshotPhase]
+    run_files_limit: Annotated[int, "bytes of the files of runs, as they are stored"]
 
 
 class DoiSerializer(KnownFields, serializers.Serializer[Any]):
@@ -116,7 +131,7 @@ def _organises_snapshot(request: Request, body: Any, snapshot: str) -> bool:
 
 class SnapshotList(AnswerList[Snapshot]):
     """The snapshots of a campaign that the caller sees, newest first; POST makes one of a phase or of all of them. The
-    same results are one snapshot, which is answered with 200."""
+    same results are one snapshot, which is answered with 200, and so is a `dry_run`."""
 
     serializer_class = SHAPE
     scopes = {"POST": Scope.MANAGE}
@@ -141,7 +156,7 @@ class SnapshotList(AnswerList[Snapshot]):
 
     @extend_schema(
         request=SnapshotSerializer,
-        responses={201: SHAPE, 200: SHAPE},
+        responses={201: SHAPE, 200: either("SnapshotOrCheck", SHAPE, shape(SnapshotCheck))},
         parameters=[idempotency.PARAMETER],
     )
     @idempotency.idempotent(_may_make)
@@ -149,8 +164,17 @@ class SnapshotList(AnswerList[Snapshot]):
         found = organised_campaign(request, campaign)
         serializer = SnapshotSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        user = cast(User, request.user)
-        frozen = freeze_results(campaign=found, user=user, **serializer.validated_data)
+        user, asked = cast(User, request.user), serializer.validated_data
+        frozen = freeze_results(
+            campaign=found, phase=asked["phase"], label=asked["label"], user=user
+        )
+        if asked["dry_run"]:
+            phases = [
+                SnapshotPhase(phase=phase["slug"], run_files=phase["run_files"])
+                for phase in json.loads(frozen.manifest)["phases"]
+            ]
+            limit = settings.EVALHUB_SNAPSHOT_RUN_BYTES
+            return Response(SnapshotCheck(phases=phases, run_files_limit=limit))
         with transaction.atomic():
             made, new = keep_results(
                 frozen, user=user, site=site_of(request), origin=origin_of(request)

@@ -30,17 +30,17 @@ _LEVEL = 10
 
 
 def files_of(frozen: FrozenPhase) -> dict[str, bytes]:
-    """Return the files of a phase by their names, which begin with the phase's: its tables, and where everybody may
-    have them its runs and judgements."""
+    """Return the files of a phase by their names, which begin with the phase's: its tables and judgements, and where
+    everybody may have them its runs. Who sees the results may read the judgements as well."""
     texts = {
         "board.tsv": _board(frozen),
         "topics.tsv": _topics(frozen),
         "values.tsv": _values(frozen),
     }
     files = {name: text.encode() for name, text in texts.items()}
+    # As they were sent: their digests are those of the entries and of the judgements.
+    files["qrels.txt"] = _stored(frozen.read.qrels.sha256)
     if frozen.run_files == INCLUDED:
-        # As they were sent: their digests are those of the entries and of the judgements.
-        files["qrels.txt"] = _stored(frozen.read.qrels.sha256)
         for entry in frozen.read.entries:
             files[f"runs/{entry.number}-{entry.run.tag}.txt"] = _stored(entry.run.sha256)
     return {f"{frozen.phase.slug}/{name}": content for name, content in files.items()}

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from django.conf import settings
 from django.urls import reverse
 from rest_framework.request import Request
 
 from metrics.exports.campaigns.making import freeze_results, keep_results
 from metrics.questions.snapshots import SnapshotSerializer, site_of
+from metrics.services.campaigns.manifest import (
+    INCLUDED,
+    NOT_RELEASED,
+    TOO_LARGE,
+    planned_run_files,
+)
 from metrics.services.campaigns.releasing import count_running
 from runs.api.origin import origin_of
 from runs.models import Campaign, Entry, Phase, User, can_see_scores
@@ -37,13 +44,16 @@ class MakeSnapshotPage(ChangingDeskPage):
         }
 
     def act(self, request: Request, campaign: Campaign, **found: str) -> tuple[str, str]:
-        asked = {
+        given = {
             name: value for name, value in fields_of(request, *self.fields).items() if value.strip()
         }
-        serializer = SnapshotSerializer(data=asked)
+        serializer = SnapshotSerializer(data=given)
         serializer.is_valid(raise_exception=True)
         user = cast(User, request.user)
-        frozen = freeze_results(campaign=campaign, user=user, **serializer.validated_data)
+        asked = serializer.validated_data
+        frozen = freeze_results(
+            campaign=campaign, phase=asked["phase"], label=asked["label"], user=user
+        )
         made, new = keep_results(
             frozen, user=user, site=site_of(request), origin=origin_of(request)
         )
@@ -68,4 +78,17 @@ def _says(request: Request, phase: Phase) -> list[str]:
         said.append(f"judgements of version {qrels.version}")
     else:
         said.append("no judgements yet")
-    return [*said, f"results are disclosed to {phase.collection.disclosure.label}"]
+    said.append(f"results are disclosed to {phase.collection.disclosure.label}")
+    return [*said, _FILES[planned_run_files(phase)].format(limit=_limit())]
+
+
+# What is said of the files of runs.
+_FILES = {
+    INCLUDED: "with the files of runs",
+    NOT_RELEASED: "without the files of runs, which are not released to everybody",
+    TOO_LARGE: "without the files of runs, which are larger than {limit} (EVALHUB_SNAPSHOT_RUNS_MB)",
+}
+
+
+def _limit() -> str:
+    return f"{settings.EVALHUB_SNAPSHOT_RUN_BYTES // 1024**2:,} MB"

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from django.conf import settings
+
 from metrics.engine import ENGINE_VERSION
 from metrics.engine.significance.families import USUAL_RULE, USUAL_TEST
 from metrics.services.campaigns.official import TestedPlace, placed_entries, tiers_of
@@ -30,17 +32,18 @@ from metrics.services.campaigns.results import (
     described_entries,
     phase_measures,
 )
-from runs.models import Campaign, Disclosure, Phase, Qrels, Snapshot
+from runs.models import Campaign, Disclosure, Entry, Phase, Qrels, Snapshot
 from runs.services.campaigns import clock
 from runs.services.campaigns.names import ShownName, hidden_tag, shown_names
 from runs.services.campaigns.phases import pauses_of
+from runs.services.files import stored_bytes
 from runs.services.reduced_qrels import reasons_of_exclusion
 
 SCHEMA = "evalhub-snapshot-1"
 TIE_RULE = "score descending, then document id descending by bytes"
-# Whether the files of runs and judgements are part of a snapshot, and of how many bytes they may be.
+# Whether the files of runs are part of a snapshot.
 INCLUDED, NOT_RELEASED, TOO_LARGE = "included", "not_released", "too_large"
-MAX_BYTES = 64 * 1024**2
+RUN_FILES = (INCLUDED, NOT_RELEASED, TOO_LARGE)
 # What an evaluated entry has beside the facts of how it was entered.
 _OF_VALUES = (
     "rank", "tier", "in_best_set", "in_reference", "judged_at_10", "judged_depth", "means",
@@ -50,7 +53,7 @@ _OF_VALUES = (
 @dataclass(frozen=True)
 class FrozenPhase:
     """The results of a phase at one moment: the evaluated entries with what is told of each, in the order of the rows,
-    their ranks and tiers by row, the reference sets, whether runs and judgements come with them,
+    their ranks and tiers by row, the reference sets, whether the files of runs come with them,
     and the names of teams by their keys: pseudonyms of those that are hidden then."""
 
     read: EntryValues
@@ -80,7 +83,7 @@ def freeze_phase(phase: Phase, qrels: Qrels, stood: tuple[str, ...] | None = Non
     described = described_entries(read, sets, list(range(len(read.entries))))
     places = placed_entries(read, stood)
     return FrozenPhase(
-        read, described, places, tiers_of(read, places), sets, _run_files(read, names), names
+        read, described, places, tiers_of(read, places), sets, run_files_of(phase, names), names
     )
 
 
@@ -111,18 +114,29 @@ def manifest_of(
     }  # fmt: skip
 
 
-def _run_files(read: EntryValues, names: Mapping[int, ShownName]) -> str:
-    """Return whether the files of the runs and judgements are part of a snapshot: where they were released to
-    everybody, and are not too large. Those of hidden teams have their tags inside."""
+def run_files_of(phase: Phase, names: Mapping[int, ShownName]) -> str:
+    """Return whether the files of runs are part of a snapshot: where they were released to everybody, and take no more
+    of the store than EVALHUB_SNAPSHOT_RUNS_MB. Those of hidden teams have their tags inside."""
     to_all = {"done_at__isnull": False, "audience": Disclosure.PUBLIC, "with_run_files": True}
-    public = read.phase.collection.disclosure == Disclosure.PUBLIC
-    hidden = any(
-        entry.participation_id and names[entry.participation_id].hidden for entry in read.entries
-    )
-    if hidden or not public or not read.phase.releases.filter(**to_all).exists():
+    public = phase.collection.disclosure == Disclosure.PUBLIC
+    entries = phase.entries.filter(state=Entry.State.ENTERED).order_by("number")
+    rows = list(entries.values_list("participation", "run__sha256"))
+    hidden = any(team and names[team].hidden for team, _ in rows)
+    if hidden or not public or not phase.releases.filter(**to_all).exists():
         return NOT_RELEASED
-    size = read.qrels.size + sum(entry.run.size for entry in read.entries)
-    return INCLUDED if size <= MAX_BYTES else TOO_LARGE
+
+    size = 0
+    for _, sha256 in rows:
+        size += stored_bytes(sha256)
+        if size > settings.EVALHUB_SNAPSHOT_RUN_BYTES:
+            return TOO_LARGE
+    return INCLUDED
+
+
+def planned_run_files(phase: Phase) -> str:
+    """Return the same of a snapshot that is still to be made."""
+    teams = phase.campaign.participations.select_related("team", "campaign")
+    return run_files_of(phase, shown_names(phase, teams, None, False, clock.database_now()))
 
 
 def _phase(frozen: FrozenPhase) -> dict[str, Any]:

@@ -204,9 +204,10 @@ class EntryList(AnswerList[Entry]):
             upload = EntryUpload(**of, **fields, asked=asked)
             if dry_run:
                 upload.check_answers()
-                found_run, refusal = upload.check_file(), upload.refusal_now()
+                run = upload.check_file()
+                refusal = upload.refusal_now(run)
                 why = EntryRefusal(code=refusal.code, detail=refusal.message) if refusal else None
-                return Response(CheckedEntry(**checked_run(found_run), refusal=why))
+                return Response(CheckedEntry(**checked_run(run), refusal=why))
             entry, new = enter_run(upload=upload, enqueue=accept, again=try_damaged_again)
         if receipts:
             return receipts[0]

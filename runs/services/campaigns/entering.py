@@ -95,10 +95,12 @@ class EntryUpload(RunUpload):
             read_run_type(asked.phase.run_types, asked.run_type)
             read_answers(asked.phase.form, asked.answers)
 
-    def refusal_now(self) -> Conflict | None:
-        """Return why the phase takes no such entry at this time, whatever its file and answers are."""
+    def refusal_now(self, run: Run) -> Conflict | None:
+        """Return why the phase takes no such entry at this time: of its time, or because the tag is taken."""
         try:
             _check_time(self.asked, self.asked.phase)
+            self.find_existing(run)
+            _check_tag(self.asked.phase.campaign, self.asked.participation, run)
         except Conflict as refusal:
             return refusal
         return None

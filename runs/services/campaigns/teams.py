@@ -311,7 +311,7 @@ def join(*, participation: Participation, user: User, origin: Origin = SYSTEM) -
 
 
 def check_may_join(participation: Participation, user: User) -> None:
-    """Raise Conflict for an organiser of the campaign, when the team is full, and when teams can no longer change.
+    """Raise Conflict for an organiser of the campaign, when the team is full, and the errors of `check_may_grow`.
 
     It says nothing of the other team that the user may be in: only the user is told.
     """
@@ -322,13 +322,22 @@ def check_may_join(participation: Participation, user: User) -> None:
         raise Conflict(
             "organisers of a campaign cannot take part in it", code="organiser_takes_part"
         )
-    _check_roster(campaign)
+    check_may_grow(participation)
     size = participation.members.filter(left_at=None).count()
     if campaign.max_team_size and size >= campaign.max_team_size:
         raise Conflict(
             f"team {participation.team} has {size} members, the most that a team has",
             code="team_is_full",
         )
+
+
+def check_may_grow(participation: Participation) -> None:
+    """Raise Conflict for a team that does not take part (`team_not_accepted`), and when teams can no longer change
+    (`roster_closed`)."""
+    if participation.state not in (Participation.State.REQUESTED, Participation.State.ACCEPTED):
+        message = f"team {participation.team} is {participation.state}: nobody joins it"
+        raise Conflict(message, code="team_not_accepted")
+    _check_roster(participation.campaign)
 
 
 def check_may_organise(team: Team, user: User) -> None:
