@@ -957,7 +957,7 @@ def test_a_foreign_run_in_a_comparison_is_unknown(people: People, values: dict[s
     hidden = make_hidden_run(people)
     comparison = "/api/v1/collections/one/comparison/"
     nobody = "00000000-0000-4000-8000-000000000000"
-    for query in ("runs={0},{1}", "baseline={1}"):
+    for query in ("runs={0},{1}", "runs={0}&baseline={1}"):
         answers = [
             people.api["participant"].get(f"{comparison}?{query.format(values['run'], run)}")
             for run in (hidden, nobody)
