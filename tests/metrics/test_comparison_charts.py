@@ -323,7 +323,21 @@ def verdicts(**significant: bool) -> ShownPair:
     run = Run(tag="a")
     sizes, counts = [nothing] * 5, [0] * 5
     return ShownPair(
-        run, run, 0, 0, 0, 0, "none", *sizes, *counts, Fragile(None, None, []), said, None, {}, []
+        run,
+        run,
+        0,
+        0,
+        0,
+        0,
+        "none",
+        *sizes,
+        *counts,
+        Fragile(None, None, []),
+        said,
+        None,
+        {},
+        [],
+        None,
     )
 
 
