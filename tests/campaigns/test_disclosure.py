@@ -121,7 +121,7 @@ def test_an_evaluation_needs_results_that_nobody_sees(people: Clients, clock: Cl
     clock.now = LATE
     disclose(collection=dark, to=Disclosure.TEAMS)
     phase = "/api/v1/campaigns/cup/phases/task/"
-    later = {"late_closes_at": "2028-01-01T00:00:00Z"}
+    later = {"late_closes_at": "2027-06-01T00:00:00Z"}
     assert code_of(people["olga"].patch(phase, later, format="json")) == (
         409,
         "evaluation_needs_blind",

@@ -200,7 +200,7 @@ def make_campaign(people: People, slug: str, run: str, *, alone: bool = True) ->
     }
     task = {
         "name": "Task",
-        "kind": "development",
+        "kind": "training",
         "collection": Collection.objects.get(slug=slug),
         **times,
     }

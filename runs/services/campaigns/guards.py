@@ -13,13 +13,15 @@ from runs.services.campaigns import clock
 from runs.services.campaigns.clock import PhaseState, last_closing_time, phase_state
 
 _ACCEPTED, _ENTERED = Participation.State.ACCEPTED, Entry.State.ENTERED
+# The kinds of phases that make entries official on the leaderboard of their collection.
+_DECIDING = (Phase.Kind.EVALUATION, Phase.Kind.DEVELOPMENT)
 
 
 def check_outside(run: Run) -> None:
     """Raise Conflict (`enter_through_phase`) for a run that is sent to the collection of an open phase, and not into the
     phase: for a participant while an evaluation is open to the team, for anybody else but organisers until the last end
     of an evaluation or development phase."""
-    phases = _phases(run.collection, Phase.Kind.EVALUATION, Phase.Kind.DEVELOPMENT)
+    phases = _phases(run.collection, *_DECIDING)
     if not phases:
         return
     now = clock.database_now()
@@ -77,9 +79,13 @@ def check_removable(run: Run) -> None:
 
 def check_file_released(run: Run, user: Any) -> None:
     """Raise NotAllowed for the file of another team's run that was entered in a phase, unless a release of the phase
-    gave the files of runs to the user. Those of withdrawn and disqualified entries are never given."""
+    gave the files of runs to the user. Those of entries that were withdrawn or disqualified are never given, but for
+    phases that make no entry official."""
+    deciding = Q(state=_ENTERED) | Q(phase__kind__in=_DECIDING)
     entries = list(
-        Entry.objects.filter(run=run).select_related("phase__campaign", "phase__collection")
+        Entry.objects.filter(deciding, run=run).select_related(
+            "phase__campaign", "phase__collection"
+        )
     )
     if not entries or Run.objects.owned_by(user).filter(pk=run.pk).exists():
         return
