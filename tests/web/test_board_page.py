@@ -140,7 +140,7 @@ def test_any_row_may_be_the_baseline(browser: Client, board: Collection) -> None
         p = against["p_adjusted"]
         assert cells[4] == ("< 0.0001" if p < 0.0001 else f"{p:.4f}")
     assert "Δ vs r3" in pinned
-    assert "p for all pairs" in pinned
+    assert "corrected p" in pinned
     assert links_of(pinned, "remove the baseline") == ["?measures=AP&offset=0#leaderboard"]
     # It stays in sight in the header, too, without a box.
     (held,) = re.findall(r'<tr class="[^"]*held">.*?</tr>', pinned.split("</thead>")[0], re.DOTALL)
@@ -179,9 +179,9 @@ def test_the_notes_tell_how_the_order_was_tested(browser: Client, board: Collect
     )
     for test, told, families, head in (
         ("paired_t", "paired t test, Holm's correction over {}, alpha = 0.05", ("66 pairs", "11 pairs"), "p (Holm)"),
-        ("t_and_tukey", "alpha = 0.05", ("66 pairs", "11 pairs"), "p for all pairs"),
+        ("t_and_tukey", "alpha = 0.05", ("66 pairs", "11 pairs"), "corrected p"),
         ("randomised_tukey_hsd", "randomised Tukey HSD test, accounting for all {} at once, alpha = 0.05",
-         ("66 pairs",), "p for all pairs"),
+         ("66 pairs",), "corrected p"),
     ):  # fmt: skip
         text = unescape(
             text_of(page(browser, BOARD, statistics="all", test=test, baseline=baseline))

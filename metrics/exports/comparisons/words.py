@@ -26,7 +26,7 @@ from metrics.tables import probability
 
 TEST_NAMES = {
     "paired_t": "paired t test",
-    "t_and_tukey": "paired t with Holm's correction and Tukey's HSD, both",
+    "t_and_tukey": "paired t (Holm) and Tukey's HSD",
     "wilcoxon": "Wilcoxon's signed rank test",
     "sign": "sign test",
     "randomisation": "randomisation test",
@@ -43,7 +43,7 @@ TEST_NAMES = {
 }
 # Tests that take another form where every run is compared with a baseline only.
 BASELINE_NAMES = {
-    "t_and_tukey": "paired t and t with the runs' common variance, both with Holm's correction",
+    "t_and_tukey": "paired t and common-variance t (both Holm)",
 }
 PRACTICAL_NAMES = {
     "tost": "two one-sided t tests (TOST)",

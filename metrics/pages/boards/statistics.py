@@ -112,7 +112,7 @@ class BoardStatistics:
         """Return the heading of the p values against the baseline."""
         corrected_by = self.standings.query.corrected_by
         if corrected_by is None:
-            return "p for all pairs"
+            return "corrected p"
         return "p" if corrected_by == "none" else f"p ({corrected_by.replace('_', ' ').title()})"
 
     @property
