@@ -1,8 +1,10 @@
 """Cache answers that take long to compute and seldom change, and answer 304 to clients that have the current one.
 
-The tag of an answer is a digest of everything on which it depends: the address with its query, the reader, and a
+An answer is cached under a digest of everything on which it depends: the address with its query, the reader, and a
 fingerprint of what is stored (metrics/services/boards/fingerprints.py). Every request reads the fingerprint after the
-view's own permission check. No entry expires: changed data has another tag.
+view's own permission check. No entry expires: changed data has another key.
+
+The tag of an answer is a digest of its body. A digest of the key would reveal changes of what its reader does not see.
 
 While runs arrive, the leaderboard changes every second. If it takes long to compute, the last one is returned for up to
 EVALHUB_BOARD_SECONDS, with its own tag and its age, as long as only runs have changed.
@@ -11,7 +13,7 @@ An answer that took long is kept for all processes as well (metrics/services/kep
 its reader (metrics/questions/left_out.py): with `standing`, one for all readers of whom it shows the same, and
 otherwise one for each reader.
 
-Fingerprint and answer are read as of one moment. Otherwise the body of one state could be cached under the tag of
+Fingerprint and answer are read as of one moment. Otherwise the body of one state could be cached under the key of
 another one, which comes back when a run is withdrawn and restored, or when earlier judgements are activated again.
 
 A view therefore writes nothing while it reads: it leaves writes to `runs.services.reading.after_snapshot`. If its answer
@@ -28,7 +30,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
+from functools import cached_property, wraps
 from http import HTTPStatus
 from typing import Any
 from uuid import UUID
@@ -91,6 +93,10 @@ class Body:
 
     content: bytes
     headers: dict[str, str]
+
+    @cached_property
+    def digest(self) -> str:
+        return hashlib.sha256(self.content).hexdigest()
 
     @classmethod
     def of(cls, response: Any, page: bool) -> Body:
@@ -376,42 +382,37 @@ def _answer(
     if fingerprint is None:
         return make()
     asked, since = Asked.of(request, fingerprint, page, standing), time.monotonic()
-    whole, age = asked.whole, 0.0
-    known = MEMORY.recall(asked.key) or _of_all_processes(asked.key)
-    if known is None and any(part.under_way for part in fingerprint if isinstance(part, RunGroups)):
+    age = 0.0
+    body = MEMORY.recall(asked.key) or _of_all_processes(asked.key)
+    if body is None and any(part.under_way for part in fingerprint if isinstance(part, RunGroups)):
         earlier, age = MEMORY.lately(asked.address) or ("", 0.0)
-        known = MEMORY.recall(_digest(earlier, asked.reader))
-        whole = earlier if known else whole
-    # A page with a form belongs to one browser, by its cookie.
-    browser = (request.COOKIES.get(settings.CSRF_COOKIE_NAME),) if page else ()
-    tag = f'W/"{_digest(whole, _viewer(request), browser)}"'
-    if _is_known(request, tag):
-        return _labelled(HttpResponseNotModified(), tag)
-    if known is not None:
-        response: Any = known.answer(request, page)
+        body = MEMORY.recall(_digest(earlier, asked.reader))
+    if body is not None:
+        response: Any = body.answer(request, page)
         if age:
             response["Age"] = str(math.ceil(age))
-        return _labelled(response, tag)
+        return _conditional(request, response, body, page)
     response = make()
     if callable(response):
         return response
 
-    def keep(rendered: Any) -> None:
+    def keep(rendered: Any) -> Any:
         if rendered.status_code != HTTPStatus.OK:
-            return
+            return rendered
         body = Body.of(rendered, page)
-        if page and not asked.personal and request.get_host().encode() in body.content:
-            return
-        MEMORY.keep(asked.key, body)
-        MEMORY.keep_board(asked.address, asked.whole, since)
-        if time.monotonic() - since >= _SLOW_SECONDS and not (page and asked.personal):
-            kept_answers.keep(asked.key, json.dumps(body.headers).encode() + b"\n" + body.content)
+        names_host = page and request.get_host().encode() in body.content
+        if asked.personal or not names_host:
+            MEMORY.keep(asked.key, body)
+            MEMORY.keep_board(asked.address, asked.whole, since)
+            if time.monotonic() - since >= _SLOW_SECONDS and not (page and asked.personal):
+                headers = json.dumps(body.headers).encode()
+                kept_answers.keep(asked.key, headers + b"\n" + body.content)
+        return _conditional(request, rendered, body, page)
 
     if isinstance(response, SimpleTemplateResponse):
         response.add_post_render_callback(keep)
-    else:
-        keep(response)
-    return _labelled(response, tag) if response.status_code == HTTPStatus.OK else response
+        return response
+    return keep(response)
 
 
 def _of_all_processes(key: str) -> Body | None:
@@ -433,11 +434,20 @@ def _is_known(request: HttpRequest | Request, tag: str) -> bool:
     )
 
 
-def _labelled(response: Any, tag: str) -> Any:
+def _conditional(
+    request: HttpRequest | Request, response: Any, body: Body, page: bool
+) -> HttpResponse:
+    """Return the response with its tag, or 304 with its other headers if the client has it."""
+    # A page with a form belongs to one browser, by its cookie, and names its reader, whom the body leaves out.
+    browser = (_viewer(request), request.COOKIES.get(settings.CSRF_COOKIE_NAME)) if page else ()
+    tag = f'W/"{_digest(body.digest, body.headers, browser)}"'
     response["ETag"] = tag
     patch_cache_control(response, private=True, no_cache=True)
     patch_vary_headers(response, _VARY)
-    return response
+    if not _is_known(request, tag):
+        return response
+    headers = {name: value for name, value in response.items() if name not in _KEPT_HEADERS}
+    return HttpResponseNotModified(headers=headers)
 
 
 def _viewer(request: HttpRequest | Request) -> Fingerprint:
