@@ -173,7 +173,8 @@ def picture(
     response["Content-Disposition"] = (
         f'{"attachment" if form == "csv" else "inline"}; filename="{name}"'
     )
-    patch_cache_control(response, private=True, max_age=_KEPT_SECONDS if key else 0)
+    if key:
+        patch_cache_control(response, private=True, max_age=_KEPT_SECONDS)
     return response
 
 
