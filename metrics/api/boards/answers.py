@@ -64,8 +64,9 @@ class Outlook(TypedDict):
 
 
 class Received(TypedDict):
-    """What the collection has ever received, withdrawn runs included: each was tested with all others, and may follow
-    what earlier ones showed. No p accounts for that."""
+    """What the collection has ever received, or on the leaderboard of a phase the entries that the caller sees,
+    withdrawn ones included: each was tested with all others, and may follow what earlier ones showed. No p accounts for
+    that."""
 
     runs: int
     teams: int

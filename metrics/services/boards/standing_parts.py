@@ -151,7 +151,8 @@ class Standing:
 
 @dataclass(frozen=True)
 class Received:
-    """The runs that a collection has ever received, withdrawn ones included: what its leaderboard was tested on."""
+    """The runs that a collection, or the entries that a phase of a campaign has ever received, withdrawn ones
+    included: what a leaderboard was tested on."""
 
     runs: int
     teams: int

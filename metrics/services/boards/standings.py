@@ -78,8 +78,11 @@ _NARROW = {
 _T = TypeVar("_T")
 
 
-def read_standings(*, board: Leaderboard, query: StandingsQuery) -> Standings:
-    """Return the statistics of a leaderboard that was read.
+def read_standings(
+    *, board: Leaderboard, query: StandingsQuery, received: Received | None = None
+) -> Standings:
+    """Return the statistics of a leaderboard that was read; `received` counts the runs of the whole collection by
+    default.
 
     Raise StatisticsError for an unknown test, correction or baseline, too many runs, or a request that would take too
     long. A leaderboard with fewer than two runs or topics, or sorted by a ratio of averaged vectors, has none, and a
@@ -89,14 +92,16 @@ def read_standings(*, board: Leaderboard, query: StandingsQuery) -> Standings:
     and p are those of the pairs of all versions, so that choosing afterwards makes no error more likely.
     """
     check_names(query.test, query.correction)
+    received = received or _received(board.qrels.collection_id)
     if board.versions == BEST:
         kept = tuple(part for part in query.parts if part not in ("intervals", "ranks", "expected"))
         found = _read_standings(board, replace(query, parts=kept))
         # The ranks of all versions, not those of the systems.
         tiers = found.tiers and replace(found.tiers, rank_sets=None, best=None)
         cautions = [*found.cautions, BEST_CAUTION]
-        return replace(found, tiers=tiers, baseline=_without_intervals(found), cautions=cautions)
-    return _read_standings(board, query)
+        baseline = _without_intervals(found)
+        return replace(found, tiers=tiers, baseline=baseline, received=received, cautions=cautions)
+    return replace(_read_standings(board, query), received=received)
 
 
 def _without_intervals(standings: Standings) -> Contrast | None:
@@ -144,7 +149,7 @@ def _read_standings(board: Leaderboard, query: StandingsQuery) -> Standings:
     if "intervals" in query.parts:
         standings.intervals.update(mean_intervals(board, query.confidence))
         standings.cautions.extend(without_interval(board.measures))
-    return replace(standings, received=_received(board.qrels.collection_id))
+    return standings
 
 
 def _received(collection: int) -> Received:

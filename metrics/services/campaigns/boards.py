@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Count, Q
+from django.db.models import Count, Min, Q, QuerySet
 
 from metrics.engine.cautions import Caution
 from metrics.engine.errors import StatisticsError
@@ -23,7 +23,7 @@ from metrics.services.boards.entries import (
     runs_of,
 )
 from metrics.services.boards.leaderboard import Leaderboard, Row, read_leaderboard, read_whole_board
-from metrics.services.boards.standing_parts import Standings, StandingsQuery
+from metrics.services.boards.standing_parts import Received, Standings, StandingsQuery
 from metrics.services.boards.standings import read_standings
 from metrics.services.campaigns.results import JUDGED
 from metrics.services.values.judged_views import means_of
@@ -139,7 +139,10 @@ def read_phase_board(
     board_query = replace(query.board, among=among)
     read = read_whole_board if whole else read_leaderboard
     board = read(collection=phase.collection, query=board_query)
-    standings = read_standings(board=board, query=asked) if asked else None
+    standings = None
+    if asked:
+        received = _received(phase, reader)
+        standings = read_standings(board=board, query=asked, received=received)
     found = _shown(phase, board, entries)
     teams = {entry.participation for entry in found.values() if entry.participation}
     names = shown_names(phase, teams, reader.own, reader.organiser, reader.now)
@@ -217,23 +220,37 @@ def _attempts(phase: Phase, reader: Reader) -> dict[int, int] | None:
     """Return how many entries each team has made that the reader sees, or None where nobody learns from them."""
     if phase.feedback == Phase.Feedback.NONE:
         return None
-    seen = Q() if reader.organiser else seen_while_frozen(phase, reader.own, reader.now)
-    rows = (
-        Entry.objects.filter(seen, phase=phase, role=_COMPETING)
-        .exclude(participation=None)
-        .order_by()
+    entries = _entries_seen(phase, reader).filter(role=_COMPETING).exclude(participation=None)
+    return dict(entries.values_list("participation").annotate(n=Count("pk")))
+
+
+def _received(phase: Phase, reader: Reader) -> Received:
+    """Count the entries of a phase that the reader sees, withdrawn ones included."""
+    withdrawn = Q(state=Entry.State.WITHDRAWN)
+    return Received(
+        **_entries_seen(phase, reader).aggregate(
+            runs=Count("pk"),
+            teams=Count("run__team", distinct=True),
+            withdrawn=Count("pk", filter=withdrawn),
+            since=Min("arrived_at"),
+        )
     )
-    return dict(rows.values_list("participation").annotate(n=Count("pk")))
+
+
+def _entries_seen(phase: Phase, reader: Reader) -> QuerySet[Entry]:
+    """Return the entries of a phase, without an order; for teams without the later ones of others while the leaderboard
+    is frozen."""
+    seen = Q() if reader.organiser else seen_while_frozen(phase, reader.own, reader.now)
+    return Entry.objects.filter(seen, phase=phase).order_by()
 
 
 def _entries(phase: Phase, view: str, reader: Reader, qrels: Qrels) -> list[PhaseEntry]:
     """Return the entries that a view is of. On the official one stand those of the last release, or before one those
     that the phase's rule selects now."""
-    seen = Q() if reader.organiser else seen_while_frozen(phase, reader.own, reader.now)
     afterwards = phase.kind == Phase.Kind.AFTERWARDS
+    rows = _entries_seen(phase, reader)
     if afterwards:
-        seen &= _published_to(reader)
-    rows = Entry.objects.filter(seen, phase=phase)
+        rows = rows.filter(_published_to(reader))
     if view == LATE:
         return read_phase_entries(rows.filter(late=True, state=_ENTERED))
     in_time = rows.filter(late=False).exclude(state=Entry.State.WITHDRAWN)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, TypedDict
 
+from django.db.models import Q
 from rest_framework.request import Request
 from rest_framework.reverse import reverse
 
@@ -14,6 +15,7 @@ from runs.models.disclosure import sees_results
 from runs.services.campaigns.clock import PhaseState, closing_time, phase_state
 from runs.services.campaigns.names import ShownName
 from runs.services.campaigns.phases import notice_given, seen_extensions
+from runs.services.campaigns.selection import seen_while_frozen
 
 State = Annotated[
     str, OneOf([one.value for one in PhaseState]), "by the database's clock, for the caller's team"
@@ -116,7 +118,10 @@ class Phase(TypedDict):
         "for all teams, and that of the caller's; those of other teams from the release to participants on",
     ]
     now: Annotated[datetime, "by the database's clock, which decides"]
-    entries: Annotated[int | None, "for those who see the leaderboard"]
+    entries: Annotated[
+        int | None,
+        "for those who see the leaderboard; while it is frozen, without later ones of others",
+    ]
     teams: Annotated[int | None, "accepted ones, for organisers and members"]
 
 
@@ -131,6 +136,7 @@ def phase_answer(
 ) -> Phase:
     """Return the description of a phase; `board` says whether the caller sees its leaderboard."""
     closes_at = closing_time(found, own)
+    entries = found.entries.filter(Q() if organiser else seen_while_frozen(found, own, now))
     accepted = models.Participation.objects.filter(
         campaign=found.campaign, state=models.Participation.State.ACCEPTED
     )
@@ -177,7 +183,7 @@ def phase_answer(
             _extension(one, whose) for one, whose in seen_extensions(found, own, organiser)
         ],
         now=now,
-        entries=found.entries.count() if organiser or board else None,
+        entries=entries.count() if organiser or board else None,
         teams=accepted.count() if organiser or own else None,
     )
 
