@@ -108,7 +108,7 @@ def test_another_name_of_a_team_and_each_withdrawal_are_noticed(
 
     look()
     team = alice.personal_team
-    team.name = "Another name"
+    team.slug = "another-name"
     team.save()
     look()
     first, second = Run.objects.order_by("tag")[:2]
