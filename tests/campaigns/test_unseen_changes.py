@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from metrics.models import Evaluation
 from metrics.questions import unchanged
 from metrics.questions.unchanged import MEMORY
+from metrics.services.queue.lifecycle import claim, fail
 from runs.models import Campaign, Collection, Disclosure, Participation, User
 from runs.services.collections import disclose
 from tests.campaigns.conftest import Clients
@@ -141,12 +143,18 @@ def test_later_entries_change_no_answer_of_a_frozen_leaderboard(
             assert answer.status_code == 201
             entries.append(answer.json()["url"])
 
+    def fail_first() -> None:
+        lease = claim(Evaluation.objects.filter(state="queued").earliest("pk").pk)
+        assert lease
+        assert fail(lease, code="evaluation_timeout", message="too long")
+
     def take_away(client: Any, entry: str, how: str) -> None:
         answer = client.post(f"{entry}{how}/", {"reason": "a mistake"}, format="json")
         assert answer.status_code == 200, answer.content
 
     changes: dict[str, Callable[[], object]] = {
         "entries": add,
+        "failed, others queued": fail_first,
         "evaluated": evaluate_all,
         "withdrawn": lambda: take_away(ann, entries[0], "withdraw"),
         "disqualified": lambda: take_away(olga, entries[1], "disqualify"),
@@ -158,6 +166,7 @@ def test_later_entries_change_no_answer_of_a_frozen_leaderboard(
     assert (ben.get(PHASE).json()["entries"], Participation.objects.count()) == (3, 2)
     for what, change in changes.items():
         change()
+        assert "Age" not in reader.get(BOARD), what
         for path, answer in read(reader, PATHS):
             assert answer == before[path], (what, path)
     # Organisers and the team itself see its entries.
