@@ -175,7 +175,11 @@ def test_sentence_and_table_have_one_sign(browser: Client, alike: list[str], mea
     )
     assert interval
     assert table
-    assert interval[1] in table[0]
+    low, high = (float(end.replace("−", "-")) for end in interval[1].split(" to "))
+    # The first statistic is t: of the sign of the difference, which is in the middle of its interval.
+    statistic = re.search(r'data-head="Statistic">([^<]+)<', table[0])
+    assert statistic
+    assert (float(statistic[1].replace("−", "-")) > 0) == (low + high > 0)
     assert ("(lower is better)" in text_of(html)) == (measure == "SearchLength")
 
 
