@@ -434,9 +434,7 @@ def _is_known(request: HttpRequest | Request, tag: str) -> bool:
     )
 
 
-def _conditional(
-    request: HttpRequest | Request, response: Any, body: Body, page: bool
-) -> HttpResponse:
+def _conditional(request: HttpRequest | Request, response: Any, body: Body, page: bool) -> Any:
     """Return the response with its tag, or 304 with its other headers if the client has it."""
     # A page with a form belongs to one browser, by its cookie, and names its reader, whom the body leaves out.
     browser = (_viewer(request), request.COOKIES.get(settings.CSRF_COOKIE_NAME)) if page else ()
