@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from metrics.engine.grammar import parse_measure
 from metrics.engine.significance.pairs import Matrix
 from metrics.models import Evaluation, MetricVector
+from metrics.services.values.coverage import depth_of
 from metrics.services.values.evaluate import JUDGED
 from runs.models import Collection, Qrels, Run, Team
 from runs.services.parameters import store_parameters
@@ -55,10 +57,10 @@ def add_runs(qrels: Qrels, runs: list[Run], values: Mapping[str, Matrix]) -> Non
         "topics_answered": qrels.topics,
     }
     rows = Evaluation.objects.bulk_create(Evaluation(run=run, **done) for run in runs)
-    # There is no judged view to compute what every board shows.
-    unknown = (
-        {} if JUDGED.name in values else {JUDGED.name: np.full((len(runs), qrels.topics), np.nan)}
-    )
+    # There is no judged view to compute what every board and every baseline shows.
+    shares = {JUDGED.name, *(f"Judged@{depth_of(parse_measure(name))}" for name in values)}
+    nothing = np.full((len(runs), qrels.topics), np.nan)
+    unknown = dict.fromkeys(sorted(shares - set(values)), nothing)
     MetricVector.objects.bulk_create(
         vector(row, name, matrix[index])
         for name, matrix in {**values, **unknown}.items()
