@@ -152,6 +152,29 @@ def _dcg_curve(run: JudgedRun, depth: int, gains: GainMap, dis: Discount, b: flo
     return Curve(*_raw_and_ideal(run, depth, gains, by=(dis, b)), cumulates=True)
 
 
+def _ideal_cg_curve(run: JudgedRun, depth: int, gains: GainMap, ideal: Ideal) -> Curve:
+    return _ideal_gains(run, depth, gains, ideal)
+
+
+def _ideal_dcg_curve(
+    run: JudgedRun, depth: int, gains: GainMap, dis: Discount, b: float, ideal: Ideal
+) -> Curve:
+    return _ideal_gains(run, depth, gains, ideal, (dis, b))
+
+
+def _ideal_gains(
+    run: JudgedRun,
+    depth: int,
+    gains: GainMap,
+    ideal: Ideal,
+    by: tuple[Discount, float] | None = None,
+) -> Curve:
+    """Return the curve of an ideal ranking; its own ideal is that of the recall base."""
+    _, actual = _raw_and_ideal(run, depth, gains, ideal, by)
+    _, best = _raw_and_ideal(run, depth, gains, by=by)
+    return Curve(actual, best, cumulates=True)
+
+
 def _ncg_curve(run: JudgedRun, depth: int, gains: GainMap, ideal: Ideal, norm: Norm) -> Curve:
     return _normalised_gains(run, depth, gains, ideal, norm)
 
@@ -235,6 +258,8 @@ CURVES: dict[str, Callable[..., Curve]] = {
     "DCG": _dcg_curve,
     "nCG": _ncg_curve,
     "CG": _cg_curve,
+    "IdealDCG": _ideal_dcg_curve,
+    "IdealCG": _ideal_cg_curve,
     "P": _precision_curve,
     "R": _recall_curve,
     "F": _f_curve,

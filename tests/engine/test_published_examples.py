@@ -121,6 +121,21 @@ NORMALISED = [
 ]
 
 
+def test_ideal_vectors_of_modern_information_retrieval(textbook: JudgedRun) -> None:
+    """Printed are IG1 = 3 3 2 1 1 and IG2 = 3 2 1: the best order of what the run retrieved."""
+    gains = np.array([[3, 3, 2, 1, 1, *[0] * 10], [3, 2, 1, *[0] * 12]], float)
+    cumulated = curve(textbook, parse_measure("IdealCG(ideal='retrieved')"), 15)
+    np.testing.assert_array_equal(cumulated.topics, gains.cumsum(axis=1))
+    discounted = curve(textbook, parse_measure("IdealDCG(dis='jk',ideal='retrieved')"), 15)
+    logarithms = np.maximum(np.log2(np.arange(1, 16)), 1)
+    np.testing.assert_allclose(discounted.topics, (gains / logarithms).cumsum(axis=1), rtol=1e-14)
+
+    # q1 has five more relevant documents, 3 2 2 1 1.
+    whole = parse_measure("IdealCG").compute(textbook)
+    assert whole.tolist() == [19, 6]
+    np.testing.assert_array_equal(cumulated.ideal[:, -1], whole)
+
+
 @pytest.mark.parametrize(("measure", "printed"), NORMALISED)
 def test_ratio_of_averaged_vectors_of_modern_information_retrieval(
     textbook: JudgedRun, measure: str, printed: str

@@ -96,12 +96,15 @@ _TABLE = (
         aliases=("NDCG", "MSnDCG"), trec_eval="ndcg", pooled=cumulated_gain.pooled_ndcg,
     ),
     MeasureDefinition("DCG", cumulated_gain.dcg, _OPTIONAL, (GAINS, DISCOUNT, BASE, JUDGED_ONLY), trec_eval="dcg"),
-    MeasureDefinition("IdealDCG", cumulated_gain.ideal_dcg, _OPTIONAL, (GAINS, DISCOUNT, BASE), trec_eval="ideal_dcg"),
+    MeasureDefinition(
+        "IdealDCG", cumulated_gain.ideal_dcg, _OPTIONAL, (GAINS, DISCOUNT, BASE, IDEAL), trec_eval="ideal_dcg",
+    ),
     MeasureDefinition(
         "nCG", cumulated_gain.ncg, _OPTIONAL, (GAINS, IDEAL, NORM, JUDGED_ONLY), aliases=("NCG",),
         pooled=cumulated_gain.pooled_ncg,
     ),
     MeasureDefinition("CG", cumulated_gain.cg, _OPTIONAL, (GAINS, JUDGED_ONLY)),
+    MeasureDefinition("IdealCG", cumulated_gain.ideal_cg, _OPTIONAL, (GAINS, IDEAL)),
     MeasureDefinition(
         "AP", binary.average_precision, _OPTIONAL, (REL, LEVEL, SEEN, JUDGED_ONLY), aliases=("MAP",), trec_eval="map",
     ),

@@ -36,6 +36,24 @@ def cg(run: JudgedRun, *, cutoff: int | None = None, gains: GainMap = LINEAR) ->
     return run.gains(gains).within(cutoff).sum()
 
 
+def ideal_cg(
+    run: JudgedRun,
+    *,
+    cutoff: int | None = None,
+    gains: GainMap = LINEAR,
+    ideal: Ideal = "recall_base",
+) -> Floats:
+    """Cumulated gain of the ideal ranking: what CG could be at best.
+
+    Formula: IdealCG@k = CG@k of all judged documents in descending order of gain; of the retrieved ones alone for
+    ideal='retrieved'
+    Range: 0 and above
+    Source: Järvelin and Kekäläinen, TOIS 20(4), 2002, section 2.2; Baeza-Yates and Ribeiro-Neto, Modern Information
+    Retrieval, chapter 4 (the example has ideal='retrieved')
+    """
+    return best_gains(run, gains, ideal).within(cutoff).sum()
+
+
 def dcg(
     run: JudgedRun,
     *,
@@ -63,14 +81,17 @@ def ideal_dcg(
     gains: GainMap = LINEAR,
     dis: Discount = "log2",
     b: float = 2.0,
+    ideal: Ideal = "recall_base",
 ) -> Floats:
     """Discounted cumulated gain of the ideal ranking: what DCG could be at best.
 
-    Formula: IdealDCG@k = DCG@k of all judged documents in descending order of gain
+    Formula: IdealDCG@k = DCG@k of all judged documents in descending order of gain; of the retrieved ones alone for
+    ideal='retrieved'
     Range: 0 and above
-    Source: Järvelin and Kekäläinen, TOIS 20(4), 2002, section 2.2; trec_eval 10 m_ndcg (ideal_dcg)
+    Source: Järvelin and Kekäläinen, TOIS 20(4), 2002, section 2.2; trec_eval 10 m_ndcg (ideal_dcg); Baeza-Yates and
+    Ribeiro-Neto, Modern Information Retrieval, chapter 4 (the example has ideal='retrieved')
     """
-    return _discounted(run.ideal_gains(gains), cutoff, dis, b)
+    return _discounted(best_gains(run, gains, ideal), cutoff, dis, b)
 
 
 def ncg(
