@@ -45,10 +45,11 @@ _FORMS = {
     for definition in MEASURES.values()
     for form, implied in definition.forms
 }
-_ALIASES = {
-    alias: (definition.name, "") for definition in MEASURES.values() for alias in definition.aliases
-} | _FORMS
 _TREC_EVAL = {d.trec_eval: (d.name, "") for d in MEASURES.values() if d.trec_eval} | _FORMS
+# trec_eval's names are among them, because many tools write ndcg@10 for its ndcg_cut_10.
+_ALIASES = _TREC_EVAL | {
+    alias: (definition.name, "") for definition in MEASURES.values() for alias in definition.aliases
+}
 # Other common names, for errors that suggest the name here.
 _WORDS = {
     "average precision": "AP", "mean average precision": "AP", "reciprocal rank": "RR", "hit rate": "Success",
@@ -56,7 +57,7 @@ _WORDS = {
 }  # fmt: skip
 _SPELLINGS = (
     _WORDS
-    | {name: meant for name, (meant, _) in (_TREC_EVAL | _ALIASES).items()}
+    | {name: meant for name, (meant, _) in _ALIASES.items()}
     | {definition.name: definition.name for definition in MEASURES.values()}
 )
 # Measures of sessions have a table of their own, above this module.
@@ -290,7 +291,8 @@ def _read_arguments(
 ) -> tuple[tuple[str, Any], ...]:
     known = {parameter.name: parameter for parameter in definition.parameters}
     spellings = _IR_MEASURES if "gains" in known or definition.name == "ScaledDCG" else {}
-    written = _arguments(text, spellings)
+    symbols = {parameter.symbol: parameter.name for parameter in definition.parameters}
+    written = _arguments(text, symbols, spellings)
     given: dict[str, Any] = {}
     for name, value in written:
         if name not in known:
@@ -310,7 +312,9 @@ def _read_arguments(
 
 
 def _arguments(
-    text: str, spellings: Mapping[tuple[str, str], tuple[str, str] | None]
+    text: str,
+    symbols: Mapping[str, str],
+    spellings: Mapping[tuple[str, str], tuple[str, str] | None],
 ) -> list[tuple[str, str]]:
     arguments: list[tuple[str, str]] = []
     position = 0
@@ -321,7 +325,7 @@ def _arguments(
                 f"cannot read the parameters ({text}); write them as name=value, ..."
             )
         position = match.end()
-        name, value = match[1], match[2].strip("'\"")
+        name, value = symbols.get(match[1], match[1]), match[2].strip("'\"")
         translated = spellings.get((name, value), (name, value))
         if translated and translated[0] in (earlier for earlier, _ in arguments):
             raise MeasureError(f"{translated[0]} is given twice in ({text})", code="bad_parameter")

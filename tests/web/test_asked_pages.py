@@ -224,17 +224,17 @@ def test_the_board_stays_where_its_filter_cannot_be_read(
     ("query", "told", "field"),
     [
         (
-            {"measures": "ndcg@10,AP"},
-            "unknown measure 'ndcg@10'; did you mean nDCG@10?",
+            {"measures": "nDGC@10,AP"},
+            "unknown measure 'nDGC@10'; did you mean nDCG@10?",
             "measures",
         ),
         ({"measures": "mAP"}, "unknown measure 'mAP'; did you mean AP?", "measures"),
         (
-            {"add": "recall@100", "measures": "AP"},
-            "unknown measure 'recall@100'; did you mean R@100?",
+            {"add": "recal@100", "measures": "AP"},
+            "unknown measure 'recal@100'; did you mean R@100?",
             "add",
         ),
-        ({"sort": "map@10", "measures": "AP"}, "unknown measure 'map@10'; did you mean AP@10?", ""),
+        ({"sort": "mAP@10", "measures": "AP"}, "unknown measure 'mAP@10'; did you mean AP@10?", ""),
     ],
 )
 def test_the_board_stays_where_a_measure_is_unknown(

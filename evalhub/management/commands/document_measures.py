@@ -14,9 +14,10 @@ _HEAD = """\
 Made from the docstrings by `evalhub document_measures > docs/measures.md`.
 
 A name is `Name(parameter=value,...)@cutoff`, as in ir_measures; parameters at their default are left out. trec_eval's
-names are understood as well (`ndcg_cut_10`, `P_5`, `map`), and ndeval's (`alpha-nDCG@10`, `strec@5`), and answered in
-this form. `rel` is the lowest level that counts as relevant, `level` in its place the only one; `judged_only=True`
-leaves unjudged documents and those of a level below 0 out before ranking (the condensed list, trec_eval -J).
+names are understood as well (`ndcg_cut_10` or `ndcg@10`, `P_5`, `map`), and ndeval's (`alpha-nDCG@10`, `strec@5`), and
+answered in this form. `rel` is the lowest level that counts as relevant, `level` in its place the only one;
+`judged_only=True` leaves unjudged documents and those of a level below 0 out before ranking (the condensed list,
+trec_eval -J).
 
 Measures of sessions of several queries (`sDCG`, `nsDCG` and others) are in [sessions.md](sessions.md#measures).
 
@@ -60,6 +61,7 @@ def describe(definition: MeasureDefinition) -> str:
     ]
     names = [
         *definition.aliases,
+        *(f"{form} (`{implied}`)" for form, implied in definition.forms),
         *([f"trec_eval `{definition.trec_eval}`"] if definition.trec_eval else []),
     ]
     lines += [f"- Also: {', '.join(names)}"] if names else []

@@ -113,14 +113,17 @@ _TABLE = (
     ),
     MeasureDefinition("RR", binary.reciprocal_rank, _OPTIONAL, _BINARY, aliases=("MRR",), trec_eval="recip_rank"),
     MeasureDefinition(
-        "P", binary.precision, _REQUIRED, (REL, LEVEL, RELATIVE, JUDGED_ONLY), aliases=("Precision",), trec_eval="P",
+        "P", binary.precision, _REQUIRED, (REL, LEVEL, RELATIVE, JUDGED_ONLY), aliases=("Precision", "Prec"), trec_eval="P",
         forms=(("relative_P", "relative=True"),),
     ),
     MeasureDefinition("R", binary.recall, _REQUIRED, _BINARY, aliases=("Recall",), trec_eval="recall"),
-    MeasureDefinition("Rprec", binary.r_precision, _NONE, _BINARY, aliases=("RPrec",), trec_eval="Rprec"),
+    MeasureDefinition("Rprec", binary.r_precision, _NONE, _BINARY, aliases=("RPrec", "R-precision", "R-Precision"), trec_eval="Rprec"),
     MeasureDefinition("Success", binary.success, _REQUIRED, _BINARY, trec_eval="success"),
     MeasureDefinition("Judged", counts.judged, _OPTIONAL),
-    MeasureDefinition("Bpref", bpref.bpref, _NONE, (REL, LEVEL, BPREF_NORM), aliases=("BPref",), trec_eval="bpref"),
+    MeasureDefinition(
+        "Bpref", bpref.bpref, _NONE, (REL, LEVEL, BPREF_NORM), aliases=("BPref",), trec_eval="bpref",
+        forms=(("Bpref-10", "norm='10'"), ("bpref-10", "norm='10'")),
+    ),
     MeasureDefinition("infAP", bpref.inferred_average_precision, _NONE, _BINARY, trec_eval="infAP"),
     MeasureDefinition(
         "IPrec", interpolated.interpolated_precision, Cutoff.SHARE, _INTERPOLATED, trec_eval="iprec_at_recall",
@@ -148,7 +151,8 @@ _TABLE = (
         trec_style=True, check=check_utility, needs_documents=counts_unretrieved,
     ),
     MeasureDefinition(
-        "gm_map", binary.gm_average_precision, _NONE, _BINARY, Aggregate.GEOMETRIC, trec_eval="gm_map", trec_style=True,
+        "gm_map", binary.gm_average_precision, _NONE, _BINARY, Aggregate.GEOMETRIC, aliases=("GMAP",),
+        trec_eval="gm_map", trec_style=True,
     ),
     MeasureDefinition(
         "gm_bpref", bpref.gm_bpref, _NONE, (REL, LEVEL), Aggregate.GEOMETRIC, trec_eval="gm_bpref", trec_style=True,
@@ -203,7 +207,7 @@ _TABLE = (
         "AvgPos", graded.average_position, _REQUIRED, (VECTOR, GAINS, DISCOUNT, BASE, IDEAL, NORM, JUDGED_ONLY),
         check=check_vector, pooled=graded.pooled_average_position,
     ),
-    MeasureDefinition("SlidingRatio", graded.sliding_ratio, _REQUIRED, (GAINS, JUDGED_ONLY)),
+    MeasureDefinition("SlidingRatio", graded.sliding_ratio, _REQUIRED, (GAINS, JUDGED_ONLY), aliases=("SR",)),
     MeasureDefinition("GP", graded.graded_precision, _REQUIRED, (GAINS, JUDGED_ONLY)),
     MeasureDefinition("GR", graded.graded_recall, _REQUIRED, (GAINS, JUDGED_ONLY)),
     MeasureDefinition(
@@ -220,7 +224,7 @@ _TABLE = (
     ),
     MeasureDefinition(
         "NormRecall", search_length.normalised_recall, _NONE, (REL, LEVEL, MISSING, ALL_DOCUMENTS),
-        needs_documents=always,
+        aliases=("NR",), needs_documents=always,
     ),
     MeasureDefinition("Satisfaction", user_oriented.satisfaction, _OPTIONAL, (REL, GAINS)),
     MeasureDefinition("Frustration", user_oriented.frustration, _OPTIONAL, (REL, GAINS), lower_is_better=True),

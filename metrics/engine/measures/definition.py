@@ -54,6 +54,7 @@ class Parameter:
     always_shown: bool = False
     names_measure: bool = False  # `read` is then told the collection's number of documents as well
     example: str = ""  # a parameter with one has no default: it must be given
+    symbol: str = ""  # how formulas call it, which is read as its name
 
     def show(self, value: Any) -> str:
         return f"{self.name}={show(value)}"
@@ -279,7 +280,11 @@ RECALL_ROUNDING = Parameter(
     "before), 'exact' rounded up",
 )  # fmt: skip
 SET_BETA = Parameter(
-    "beta", 1.0, read_number(0.0, MAX_WORTH), "importance of recall relative to precision"
+    "beta",
+    1.0,
+    read_number(0.0, MAX_WORTH),
+    "importance of recall relative to precision, also written b",
+    symbol="b",
 )
 UTILITY = tuple(
     Parameter(name, default, read_number(-MAX_WORTH, MAX_WORTH), f"worth of a {kind} document")
