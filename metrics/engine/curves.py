@@ -14,6 +14,7 @@ from metrics.engine.grammar import Measure, parse_measure, split_names
 from metrics.engine.intervals import Band, mean_band, ratio_band
 from metrics.engine.judged import JudgedRun
 from metrics.engine.measures.cumulated_gain import Discount, Ideal, Norm, best_gains, discount
+from metrics.engine.measures.graded import largest_gain
 from metrics.engine.measures.ratio import ratio
 from metrics.engine.ranking import Floats
 from metrics.engine.steps import Matrix, SameRows, Steps, same_rows
@@ -208,6 +209,21 @@ def _normalised(raw: Steps, ideal: Steps, rows: SameRows, norm: Norm = "topic") 
     return Curve(values, perfect, pooled=(above, below) if norm == "average" else None)
 
 
+def _graded_precision_curve(run: JudgedRun, depth: int, gains: GainMap) -> Curve:
+    ranks = np.arange(1, depth + 1, dtype=np.float64)
+    worth = 1.0 / (ranks * largest_gain(run, gains))
+    return Curve(*_raw_and_ideal(run, depth, gains), worth)
+
+
+def _graded_recall_curve(run: JudgedRun, depth: int, gains: GainMap) -> Curve:
+    total = run.ideal_gains(gains).sum()
+    shares, best = (
+        steps.with_value(steps.value / total[steps.topic])
+        for steps in _raw_and_ideal(run, depth, gains)
+    )
+    return Curve(shares, best, cumulates=True)
+
+
 def _found(run: JudgedRun, depth: int, rel: int) -> tuple[Steps, Steps]:
     """Return the number of relevant documents down to each rank, and the largest possible number: min(R, rank)."""
     relevant = run.relevant(rel)
@@ -262,6 +278,8 @@ CURVES: dict[str, Callable[..., Curve]] = {
     "IdealCG": _ideal_cg_curve,
     "P": _precision_curve,
     "R": _recall_curve,
+    "GP": _graded_precision_curve,
+    "GR": _graded_recall_curve,
     "F": _f_curve,
     "E": _e_curve,
 }

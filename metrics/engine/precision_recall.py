@@ -1,4 +1,4 @@
-"""The recall-precision graph: interpolated precision at even points of recall, one curve per level of relevance."""
+"""The recall-precision graph: interpolated precision at even points of recall, one curve per level or gain map."""
 
 from __future__ import annotations
 
@@ -7,10 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from metrics.engine.errors import MeasureError
+from metrics.engine.gains import GainMap
 from metrics.engine.intervals import Band, column_band
 from metrics.engine.judged import JudgedRun
 from metrics.engine.measures.definition import check_interpolation
-from metrics.engine.measures.interpolated import Interpolation, Rounding, precision_at_recall
+from metrics.engine.measures.interpolated import (
+    Interpolation,
+    Rounding,
+    graded_precision_at_recall,
+    precision_at_recall,
+)
 from metrics.engine.ranking import Floats
 from metrics.engine.steps import Matrix
 
@@ -19,12 +25,13 @@ MAX_POINTS = 101
 
 @dataclass(frozen=True)
 class PrecisionRecall:
-    """Documents of level `rel` and above taken for relevant, or of this level `alone`: precision of every topic,
-    shape (topics, points)."""
+    """Documents of level `rel` and above taken for relevant, or of this level `alone`, or each worth its `gains`:
+    precision of every topic, shape (topics, points)."""
 
-    rel: int
     topics: Matrix
+    rel: int = 1
     alone: bool = False
+    gains: GainMap | None = None
 
     @property
     def mean(self) -> Floats:
@@ -64,7 +71,16 @@ def precision_recall(
     values = precision_at_recall(
         judged, at, rel=lowest, interp=interp, rounding=rounding, step=step
     )
-    return PrecisionRecall(rel, values, alone)
+    return PrecisionRecall(values, rel, alone)
+
+
+def graded_precision_recall(run: JudgedRun, gains: GainMap, *, points: int = 11) -> PrecisionRecall:
+    """The curve of generalised precision over generalised recall: the highest GP at each point of GR or above it.
+
+    Source: Kekäläinen and Järvelin, JASIST 53(13), 2002
+    """
+    values = graded_precision_at_recall(run, recall_points(points), gains=gains)
+    return PrecisionRecall(values, gains=gains)
 
 
 def relevance_levels(run: JudgedRun) -> list[int]:

@@ -111,9 +111,13 @@ RECALL = (
     parameter("points", "points of recall from 0 to 1, default: 11, 2 to 101", OpenApiTypes.INT),
     parameter(
         "rel",
-        "lowest relevant levels separated by commas, or all: every level there is; default: 1, without level",
+        "lowest relevant levels separated by commas, or all: every level there is; default: 1, without level and gains",
     ),
     parameter("level", "levels of which each alone is relevant, separated by commas, or all"),
+    parameter(
+        "gains",
+        "gain maps separated by semicolons, such as linear;0-1-10-100: generalised precision over generalised recall",
+    ),
     parameter("interp", "default: ceiling", choices=("ceiling", "interval")),
     parameter(
         "rounding",

@@ -7,6 +7,7 @@ from typing import Any
 
 from metrics.engine.curves import MAX_DEPTH, curve_measures
 from metrics.engine.errors import MeasureError
+from metrics.engine.gains import GainMap
 from metrics.engine.measures.definition import (
     INTERPOLATION,
     LEVEL,
@@ -92,17 +93,24 @@ def together_query(
 
 
 def recall_query(parameters: Mapping[str, str]) -> RecallQuery:
-    """Return the query of precision-recall curves. `rel` and `level` are levels separated by commas, or all; the
-    default is rel=1."""
+    """Return the query of precision-recall curves. `rel` and `level` are levels separated by commas, or all; `gains`
+    are gain maps separated by semicolons; the default is rel=1."""
     interp, rounding = (word_in(parameters, known) for known in (INTERPOLATION, RECALL_ROUNDING))
     problem = check_interpolation({"interp": interp, "rounding": rounding})
     if problem:
         raise MeasureError(problem, code="bad_parameter", pointer="rounding")
-    rel = parameters.get("rel") or ("" if parameters.get("level") else "1")
+    gains = several_in(parameters, "gains", GainMap.parse, ";")
+    if gains and interp == "interval":
+        message = (
+            "gains has the highest generalised precision at that recall or more: leave interp out"
+        )
+        raise MeasureError(message, code="bad_parameter", pointer="interp")
+    rel = parameters.get("rel") or ("" if parameters.get("level") or gains else "1")
     return RecallQuery(
         points=integer_in(parameters, "points", 11, 2, MAX_POINTS),
         levels=_levels_in({"rel": rel}, REL),
         alone=_levels_in(parameters, LEVEL),
+        gains=gains,
         interp=interp,
         rounding=rounding,
         confidence=share_in(parameters, "confidence", 0.95),

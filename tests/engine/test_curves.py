@@ -335,6 +335,6 @@ def test_a_measure_without_a_curve_is_refused() -> None:
     view: JudgedRun = ranked(1)
     with pytest.raises(
         MeasureError,
-        match="AP has no curve over ranks; these have: nDCG, DCG, nCG, CG, IdealDCG, IdealCG, P, R",
+        match="AP has no curve over ranks; these have: nDCG, DCG, nCG, CG, IdealDCG, IdealCG, P, R, GP, GR",
     ):
         curve(view, parse_measure("AP"), 3)

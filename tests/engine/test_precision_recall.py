@@ -10,9 +10,15 @@ from scipy import stats
 
 from evalhub.operating.simulation import TEXTBOOK_QRELS, TEXTBOOK_RUN
 from metrics.engine.errors import MeasureError
+from metrics.engine.gains import GainMap
 from metrics.engine.grammar import parse_measure
 from metrics.engine.judged import JudgedRun
-from metrics.engine.precision_recall import precision_recall, recall_points, relevance_levels
+from metrics.engine.precision_recall import (
+    graded_precision_recall,
+    precision_recall,
+    recall_points,
+    relevance_levels,
+)
 from tests.engine import naive
 from tests.engine.build import judged_run, ranked
 from tests.engine.test_against_pytrec_eval import random_collection
@@ -106,6 +112,43 @@ def test_any_number_of_points_follows_the_definition(points: int, seed: int) -> 
             ]
             assert math.isclose(exact[row, column], max(above, default=0.0), abs_tol=1e-12)
             assert math.isclose(interval[row, column], max(between, default=0.0), abs_tol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("points", [2, 11, 101])
+@pytest.mark.parametrize("name", ["linear", "0-1-10-100", "0.5-1-1-0"])
+def test_generalised_precision_over_recall_follows_the_definition(
+    name: str, points: int, seed: int
+) -> None:
+    qrels, run = random_collection(seed)
+    gains = GainMap.parse(name)
+    drawn = graded_precision_recall(judged_run(qrels, run), gains, points=points).topics
+
+    def worth(level: int | None) -> float:
+        return 0.0 if level is None or level < 0 else float(gains.of(np.array([level]))[0])
+
+    topics = list(naive.topics(qrels, run))
+    largest = max(worth(level) for topic in topics for level in topic.base)
+    for row, topic in enumerate(topics):
+        total, gained, reached = sum(map(worth, topic.base)), 0.0, []
+        for rank, level in enumerate(topic.levels, 1):
+            gained += worth(level)
+            if worth(level):
+                reached.append((gained / total, gained / rank / largest))
+        for column in range(points):
+            least = column / (points - 1) - 1e-9
+            expected = max((gp for gr, gp in reached if gr >= least), default=0.0)
+            assert math.isclose(drawn[row, column], expected, abs_tol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_binary_gains_generalise_to_precision_over_recall_itself(seed: int) -> None:
+    view = judged_run(*random_collection(seed))
+    np.testing.assert_allclose(
+        graded_precision_recall(view, GainMap("binary")).topics,
+        precision_recall(view, 1, rounding="exact").topics,
+        rtol=1e-14,
+    )
 
 
 def test_the_band_is_student_s_interval() -> None:

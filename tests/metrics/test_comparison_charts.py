@@ -194,6 +194,8 @@ def test_curves_are_those_of_the_runs(anonymous: APIClient, pair: tuple[Run, Run
         {"rounding": "exact"},
         {"interp": "interval", "rel": "2"},
         {"rel": "1", "level": "2", "points": "3"},
+        {"gains": "0-1-10-100"},
+        {"rel": "1", "gains": "exp"},
     ],
 )
 def test_precision_over_recall_is_that_of_the_runs(
@@ -210,12 +212,14 @@ def test_precision_over_recall_is_that_of_the_runs(
         for curve in anonymous.get(f"/api/v1/runs/{run.pk}/precision-recall/", query).json()[
             "curves"
         ]:
-            level = (
+            name = (
                 f"level {curve['rel']} and above"
                 if "rel" in curve
                 else f"level {curve['level']} alone"
+                if "level" in curve
+                else f"gains {curve['gains']}"
             )
-            assert lines.pop(f"{run.tag}, {level}" if several else run.tag) == pytest.approx(
+            assert lines.pop(f"{run.tag}, {name}" if several else run.tag) == pytest.approx(
                 curve["mean"]
             )
     assert not lines

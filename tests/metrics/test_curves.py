@@ -125,6 +125,13 @@ def test_levels_by_themselves_stand_beside_levels_and_all_above(ask: Callable[..
     assert alone["mean"] == both[2]["mean"]
     assert "rel" not in alone
     # The highest level has nothing above it.
+    exact, generalised, steep = ask(
+        "precision-recall", rel="1", gains="binary;0-1-10-100", rounding="exact"
+    ).json()["curves"]
+    assert (generalised["gains"], steep["gains"]) == ("binary", "0-1-10-100")
+    assert generalised["mean"] == pytest.approx(exact["mean"], rel=1e-12)
+    assert steep["mean"] != exact["mean"]
+
     (highest,) = ask("precision-recall", rel="3").json()["curves"]
     assert highest["mean"] == both[3]["mean"]
     assert both[1]["mean"] != both[0]["mean"]
@@ -179,6 +186,8 @@ def test_more_levels_than_curves_at_once_are_refused(
         ("curve", {"qrels": "one"}, "invalid", "qrels"),
         ("precision-recall", {"points": "1"}, "invalid", "points"),
         ("precision-recall", {"points": "102"}, "invalid", "points"),
+        ("precision-recall", {"gains": "steep"}, "bad_parameter", "gains"),
+        ("precision-recall", {"gains": "exp", "interp": "interval"}, "bad_parameter", "interp"),
         ("precision-recall", {"rel": "1,high"}, "bad_parameter", "rel"),
         ("precision-recall", {"rel": "99999"}, "bad_parameter", "rel"),
         ("precision-recall", {"rel": ",".join(map(str, range(99)))}, "too_many_values", "rel"),

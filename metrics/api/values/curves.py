@@ -96,13 +96,16 @@ class RunCurves(ReadFrom):
 class LevelCurve(MeanCurve):
     rel: NotRequired[Annotated[int, "lowest relevant level"]]
     level: NotRequired[Annotated[int, "the only relevant level, in place of rel"]]
+    gains: NotRequired[
+        Annotated[str, "in place of rel: of generalised precision over generalised recall"]
+    ]
 
 
 class PrecisionRecall(ReadFrom):
-    """Interpolated precision at points of recall, one curve for each lowest or single relevant level."""
+    """Interpolated precision at points of recall, one curve for each lowest or single relevant level or gain map."""
 
     interp: str
-    rounding: str | None
+    rounding: Annotated[str | None, "null where no recall is made a number of documents"]
     confidence: float
     recall: Annotated[list[float], "the points"]
     curves: list[LevelCurve]
@@ -171,7 +174,7 @@ class PrecisionRecallView(APIView):
         answer = PrecisionRecall(
             **read_from(evaluation),
             interp=query.interp,
-            rounding=query.rounding if query.interp == "ceiling" else None,
+            rounding=query.rounding_of_recall,
             confidence=query.confidence,
             recall=precision_recall.recall_points(query.points).tolist(),
             curves=[],
@@ -208,9 +211,11 @@ def curve_answer(drawn: DrawnCurve, query: CurveQuery) -> Curve:
 
 
 def level_answer(drawn: precision_recall.PrecisionRecall, query: RecallQuery) -> LevelCurve:
-    """Return the curve of one level and all above it, or of the level alone."""
+    """Return the curve of one level and all above it, of the level alone, or of gains."""
     low, high = _ends(drawn.band(query.confidence))
     mean = drawn.mean.tolist()
+    if drawn.gains:
+        return LevelCurve(gains=str(drawn.gains), mean=mean, low=low, high=high)
     if drawn.alone:
         return LevelCurve(level=drawn.rel, mean=mean, low=low, high=high)
     return LevelCurve(rel=drawn.rel, mean=mean, low=low, high=high)

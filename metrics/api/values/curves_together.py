@@ -136,7 +136,7 @@ class CollectionPrecisionRecallView(APIView):
             qrels=chosen[0].qrels.version,
             scores=chosen[0].scores,
             interp=query.interp,
-            rounding=query.rounding if query.interp == "ceiling" else None,
+            rounding=query.rounding_of_recall,
             confidence=query.confidence,
             recall=recall_points(query.points).tolist(),
             runs=[

@@ -16,20 +16,15 @@ def precision_recall_figure(
 ) -> Figure:
     """Draw interpolated precision at even points of recall, averaged over topics: a curve per level."""
     recall, confidence = recall_points(len(curves[0].mean)).tolist(), query.confidence
-    names = [level_name(curve) for curve in curves]
+    names = [line_name(curve) for curve in curves]
     means = [curve.mean.tolist() for curve in curves]
     rows = [
         [f"{point:.2f}", *(f"{mean[index]:.4f}" for mean in means)]
         for index, point in enumerate(recall)
     ]
-    lowest, alone = (any(curve.alone == kind for curve in curves) for kind in (False, True))
-    kinds = ["lowest level"] * lowest + ["single level"] * alone
-    relevant = f"one curve for each {' and each '.join(kinds)} that counts as relevant"
-    if len(curves) == 1:
-        relevant = f"documents of {names[0]} count as relevant"
     caption = (
         f"Interpolated precision of {run} at {len(recall)} points of recall, the mean of {len(curves[0].topics)} "
-        f"topics: {interpolation_words(query)}; {relevant}."
+        f"topics: {interpolation_words(query)}; {counting_words(curves)}."
     )
     if len(curves) == 1 and curves[0].band(confidence):
         caption += f" The shaded area is the {100 * confidence:g}% interval of the mean, as far as it lies between 0 and 1."
@@ -43,24 +38,44 @@ def interpolation_words(query: RecallQuery) -> str:
     """Say which precision stands at a point of recall."""
     if query.interp == "interval":
         return "the highest from each point of recall to the next"
-    rounded = {"10": ", rounded as by trec_eval", "9": ", rounded as by trec_eval 9", "exact": ""}[
-        query.rounding
-    ]
-    return f"the highest at that recall or more{rounded}"
+    rounded = {"10": ", rounded as by trec_eval", "9": ", rounded as by trec_eval 9"}
+    return f"the highest at that recall or more{rounded.get(query.rounding_of_recall or '', '')}"
 
 
-def level_name(curve: PrecisionRecall) -> str:
+def counting_words(curves: list[PrecisionRecall]) -> str:
+    """Say which documents count, or how much each counts."""
+    if len(curves) == 1:
+        (curve,) = curves
+        if curve.gains:
+            return f"precision and recall are generalised by gains {curve.gains}"
+        return f"documents of {line_name(curve)} count as relevant"
+
+    by_level = {curve.alone for curve in curves if not curve.gains}
+    kinds = ["lowest level"] * (False in by_level) + ["single level"] * (True in by_level)
+    words = (
+        [f"one curve for each {' and each '.join(kinds)} that counts as relevant"] if kinds else []
+    )
+    if any(curve.gains for curve in curves):
+        words.append(
+            "one curve for each map of gains, by which precision and recall are generalised"
+        )
+    return "; ".join(words)
+
+
+def line_name(curve: PrecisionRecall) -> str:
+    if curve.gains:
+        return f"gains {curve.gains}"
     return f"level {curve.rel} alone" if curve.alone else f"level {curve.rel} and above"
 
 
 def _draw(curves: list[PrecisionRecall], run: str, query: RecallQuery, look: Look) -> Any:
     recall = recall_points(len(curves[0].mean)).tolist()
     points = [
-        {"line": level_name(curve), "recall": at, "precision": value}
+        {"line": line_name(curve), "recall": at, "precision": value}
         for curve in curves
         for at, value in zip(recall, curve.mean.tolist(), strict=True)
     ]
-    names, palette = [level_name(curve) for curve in curves], look.palette
+    names, palette = [line_name(curve) for curve in curves], look.palette
     colours = [palette.run] if len(names) == 1 else list((palette.levels * 5)[: len(names)])
     layers = [recall_lines(points, names, colours, look)]
     band = curves[0].band(query.confidence) if len(curves) == 1 else None

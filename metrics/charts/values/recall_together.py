@@ -7,7 +7,12 @@ from typing import Any
 from metrics.charts.figure import Figure
 from metrics.charts.look import Look, dressed, with_legend
 from metrics.charts.values.curves_together import drawn_together
-from metrics.charts.values.precision_recall import interpolation_words, level_name, recall_lines
+from metrics.charts.values.precision_recall import (
+    counting_words,
+    interpolation_words,
+    line_name,
+    recall_lines,
+)
 from metrics.engine.precision_recall import recall_points
 from metrics.services.comparisons.shown_pairs import names_of
 from metrics.services.values.curves_together import RecallTogether
@@ -23,13 +28,12 @@ def recall_together_figure(together: RecallTogether, runs: int | None = None) ->
     lines = {}
     for tag, curves in zip(tags, together.curves, strict=True):
         for curve in curves:
-            lines[tag if len(first) == 1 else f"{tag}, {level_name(curve)}"] = curve.mean.tolist()
+            lines[tag if len(first) == 1 else f"{tag}, {line_name(curve)}"] = curve.mean.tolist()
     recall = recall_points(together.query.points).tolist()
     topics, how = len(first[0].topics), interpolation_words(together.query)
-    level = level_name(first[0]) if len(first) == 1 else ""
-    relevant = (
-        f"Documents of {level} count as relevant" if level else "A line for each run and level"
-    )
+    level = line_name(first[0]) if len(first) == 1 else ""
+    counting = counting_words(first)
+    relevant = f"{counting[0].upper()}{counting[1:]}" if level else "A line for each run and level"
     middle = len(recall) // 2
     said = ", ".join(f"{name} {mean[middle]:.4f}" for name, mean in lines.items())
     caption = (

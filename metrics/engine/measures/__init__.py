@@ -117,7 +117,9 @@ _TABLE = (
         forms=(("relative_P", "relative=True"),),
     ),
     MeasureDefinition("R", binary.recall, _REQUIRED, _BINARY, aliases=("Recall",), trec_eval="recall"),
-    MeasureDefinition("Rprec", binary.r_precision, _NONE, _BINARY, aliases=("RPrec", "R-precision", "R-Precision"), trec_eval="Rprec"),
+    MeasureDefinition(
+        "Rprec", binary.r_precision, _NONE, _BINARY, aliases=("RPrec", "R-precision", "R-Precision"), trec_eval="Rprec",
+    ),
     MeasureDefinition("Success", binary.success, _REQUIRED, _BINARY, trec_eval="success"),
     MeasureDefinition("Judged", counts.judged, _OPTIONAL),
     MeasureDefinition(

@@ -25,8 +25,7 @@ def graded_precision(run: JudgedRun, *, cutoff: int, gains: GainMap = LINEAR) ->
     Range: 0 to 1
     Source: Kekäläinen and Järvelin, JASIST 53(13), 2002
     """
-    largest = gains.of(run.recall_base.level).max(initial=0.0)
-    return run.gains(gains).within(cutoff).sum() / (cutoff * (largest or 1.0))
+    return run.gains(gains).within(cutoff).sum() / (cutoff * largest_gain(run, gains))
 
 
 def graded_recall(run: JudgedRun, *, cutoff: int, gains: GainMap = LINEAR) -> Floats:
@@ -37,6 +36,11 @@ def graded_recall(run: JudgedRun, *, cutoff: int, gains: GainMap = LINEAR) -> Fl
     Source: Kekäläinen and Järvelin, JASIST 53(13), 2002
     """
     return ratio(run.gains(gains).within(cutoff).sum(), run.ideal_gains(gains).sum())
+
+
+def largest_gain(run: JudgedRun, gains: GainMap) -> float:
+    """Return the largest gain of any judged level, over all topics; 1 where none has a gain."""
+    return float(gains.of(run.recall_base.level).max(initial=0.0)) or 1.0
 
 
 def sliding_ratio(run: JudgedRun, *, cutoff: int, gains: GainMap = LINEAR) -> Floats:

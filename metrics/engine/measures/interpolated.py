@@ -6,8 +6,11 @@ from typing import Literal
 
 import numpy as np
 
-from metrics.engine.judged import JudgedRun, Relevant
+from metrics.engine.gains import GainMap
+from metrics.engine.judged import JudgedRun
+from metrics.engine.measures.graded import largest_gain
 from metrics.engine.ranking import Floats, Ints
+from metrics.engine.running import running_sum
 from metrics.engine.steps import Matrix
 
 Interpolation = Literal["ceiling", "interval"]
@@ -83,20 +86,44 @@ def precision_at_recall(
     else:
         first, last = _needed(num_rel, points, rounding), found
     return _highest(
-        relevant, np.maximum(first, 1).astype(np.int64), np.minimum(last, found).astype(np.int64)
+        relevant.topic,
+        relevant.found / relevant.rank,
+        np.maximum(first, 1).astype(np.int64),
+        np.minimum(last, found).astype(np.int64),
     )
 
 
-def _highest(relevant: Relevant, first: Ints, last: Ints) -> Matrix:
-    """Return the highest precision of each topic from its first-th to its last-th relevant document, 0 where there is
-    none.
+def graded_precision_at_recall(run: JudgedRun, points: Floats, *, gains: GainMap) -> Matrix:
+    """Interpolated generalised precision of every topic at every point of generalised recall; shape (topics, points).
 
-    Shapes: `first`, `last` and the result have a row per topic; both count from 1.
+    At recall r it is the highest GP@i over the ranks i with GR@i of r or more, 0 where there is none. With gains
+    'binary' it is precision at recall, rounding='exact'.
+
+    Source: Kekäläinen and Järvelin, JASIST 53(13), 2002
     """
-    start = np.searchsorted(relevant.topic, np.arange(relevant.n_topics))[:, None]
+    ranked, total = run.gains(gains), run.ideal_gains(gains).sum()
+    topic, gained = ranked.topic, running_sum(ranked.topic, ranked.gain)
+    precision = gained / (ranked.rank * largest_gain(run, gains))
+    recall = gained / total[topic]
+
+    # Recall rises within a topic, so topic and recall together are sorted.
+    topics = np.arange(run.n_topics)
+    start = np.searchsorted(topic, topics)[:, None]
+    needed = np.searchsorted(2 * topic + recall, 2 * topics[:, None] + points - _TOLERANCE)
+    count = np.broadcast_to(ranked.count()[:, None], needed.shape)
+    return _highest(topic, precision, needed - start + 1, count)
+
+
+def _highest(topic: Ints, precision: Floats, first: Ints, last: Ints) -> Matrix:
+    """Return the highest precision of each topic from its first-th to its last-th row, 0 where there is none.
+
+    Shapes: `topic` and `precision` have an entry per row; `first`, `last` and the result have a row per topic, and
+    count from 1.
+    """
+    start = np.searchsorted(topic, np.arange(len(first)))[:, None]
     some = first <= last
     ends = np.stack([start + first - 1, np.broadcast_to(start + last, first.shape)], axis=-1)[some]
-    precision = np.append(relevant.found / relevant.rank, 0.0)
+    precision = np.append(precision, 0.0)
     highest = np.zeros(first.shape)
     # reduceat takes the maximum between each index and the next one; every other stretch lies between two of ours.
     highest[some] = np.maximum.reduceat(precision, ends.ravel())[::2] if len(ends) else 0.0

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from metrics.engine.curves import CURVES
+from metrics.engine.gains import NAMED
 from metrics.engine.grammar import Measure
 from metrics.questions.values import recall_query
 from metrics.services.comparisons.shown_pairs import names_of
@@ -30,7 +31,7 @@ _READ_AT = (5, 10, 20, 50, 100, 200, 500, 1000)
 # The rank that the sentence about a table is of, where it is one of the table's.
 _USUAL_RANK = 10
 _NEVER = "never"
-RECALL_PARAMETERS = ("rel", "level", "interp", "rounding")
+RECALL_PARAMETERS = ("rel", "level", "gains", "interp", "rounding")
 
 
 def curve_choices(measure: Measure) -> list[str]:
@@ -40,11 +41,12 @@ def curve_choices(measure: Measure) -> list[str]:
 
 def recall_choices(query: Mapping[str, str], qrels: Qrels) -> dict[str, Any]:
     """Return the choices of a form of precision over recall, and `asked`, the chosen ones as parameters of a chart."""
-    alone = query.get("level") or ""
-    rel = query.get("rel") or ("" if alone else "1")
+    alone, gains = query.get("level") or "", query.get("gains") or ""
+    rel = query.get("rel") or ("" if alone or gains else "1")
     asked = {
         "rel": rel,
         "level": alone,
+        "gains": gains,
         **{name: query.get(name) or "" for name in ("interp", "rounding")},
     }
     read = recall_query(asked)
@@ -54,6 +56,8 @@ def recall_choices(query: Mapping[str, str], qrels: Qrels) -> dict[str, Any]:
         "alone": alone,
         "choices": list(dict.fromkeys([*levels, *([rel] if rel else [])])),
         "alone_choices": list(dict.fromkeys([*levels, *([alone] if alone else [])])),
+        "gains": gains,
+        "gain_choices": list(dict.fromkeys([*NAMED, *([gains] if gains else [])])),
         "interp": read.interp,
         "rounding": read.rounding,
         "interpolations": _INTERPOLATIONS,

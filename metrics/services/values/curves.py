@@ -9,10 +9,16 @@ import numpy as np
 
 from metrics.engine.curves import CHANGE_AT_EVERY_RANK, Curve, curve
 from metrics.engine.errors import MeasureError
+from metrics.engine.gains import GainMap
 from metrics.engine.grammar import Measure
 from metrics.engine.judged import JudgedRun
 from metrics.engine.measures.interpolated import Interpolation, Rounding
-from metrics.engine.precision_recall import PrecisionRecall, precision_recall, relevance_levels
+from metrics.engine.precision_recall import (
+    PrecisionRecall,
+    graded_precision_recall,
+    precision_recall,
+    relevance_levels,
+)
 from metrics.engine.ranking import Ints
 from metrics.engine.readings import Readings, readings
 from metrics.models import Evaluation
@@ -47,18 +53,26 @@ class CurveQuery:
 
 @dataclass(frozen=True)
 class RecallQuery:
-    """The parameters of a run's precision-recall curves: levels with all levels above them, and single levels.
+    """The parameters of a run's precision-recall curves: levels with all levels above them, single levels, and gains
+    of generalised precision over generalised recall.
 
-    None instead of a list means all levels that occur in the judgements.
+    None instead of a list of levels means all levels that occur in the judgements.
     """
 
     points: int = 11
     levels: list[int] | None = None
     alone: list[int] | None = field(default_factory=list)
+    gains: list[GainMap] = field(default_factory=list)
     interp: Interpolation = "ceiling"
     rounding: Rounding = "10"
     confidence: float = 0.95
     per_topic: bool = False
+
+    @property
+    def rounding_of_recall(self) -> Rounding | None:
+        """Return how recall is made a number of documents; None for intervals, and for curves of gains alone."""
+        counts = self.interp == "ceiling" and (self.levels != [] or self.alone != [])
+        return self.rounding if counts else None
 
 
 @dataclass(frozen=True)
@@ -126,24 +140,25 @@ def read_precision_recall_of(
 
 def _begin_precision_recall(evaluations: list[Evaluation], query: RecallQuery) -> None:
     points = query.points * (evaluations[0].qrels.topics if query.per_topic else 1)
-    curves = sum(
+    curves = len(query.gains) + sum(
         MAX_LEVELS if levels is None else len(levels) for levels in (query.levels, query.alone)
     )
     begin_curves([evaluation.pk for evaluation in evaluations], curves, points)
 
 
 def _precision_recall(view: JudgedRun, query: RecallQuery) -> list[PrecisionRecall]:
-    asked = [
+    levels_drawn = [
         (level, alone)
         for levels, alone in ((query.levels, False), (query.alone, True))
         for level in (relevance_levels(view) if levels is None else levels)
     ]
-    if len(asked) > MAX_LEVELS:
-        message = f"{len(asked)} curves requested; the limit is {MAX_LEVELS} at once: name some levels with rel= or level="
+    requested = len(levels_drawn) + len(query.gains)
+    if requested > MAX_LEVELS:
+        message = f"{requested} curves requested; the limit is {MAX_LEVELS} at once: name some levels with rel= or level="
         raise MeasureError(
             message, code="too_many_levels", pointer="rel" if query.levels != [] else "level"
         )
-    return [
+    by_level = [
         precision_recall(
             view,
             level,
@@ -152,5 +167,7 @@ def _precision_recall(view: JudgedRun, query: RecallQuery) -> list[PrecisionReca
             interp=query.interp,
             rounding=query.rounding,
         )
-        for level, alone in asked
+        for level, alone in levels_drawn
     ]
+    by_gain = [graded_precision_recall(view, gains, points=query.points) for gains in query.gains]
+    return by_level + by_gain
