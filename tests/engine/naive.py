@@ -130,6 +130,10 @@ def e_measure(topic: Topic) -> float:
     return 1 - (1 + 4) / (4 / (found / topic.size()) + 1 / (found / 6))
 
 
+def precision_over_cutoffs(topic: Topic) -> float:
+    return sum(sum(topic.relevant(2)[:k]) / k for k in (1, 5, 10)) / 3
+
+
 def vector_mean(topic: Topic) -> float:
     def ndcg(k: int) -> float:
         def dcg(levels: list[int]) -> float:
@@ -228,6 +232,7 @@ def ranked_half_life(topic: Topic) -> float:
 
 
 NAIVE: dict[str, Callable[[Topic], float]] = {
+    "AvgCut(of='P(rel=2)',cutoffs='1,5,10')": precision_over_cutoffs,
     "NERR8(max_rel=3)@7": nerr8,
     "NERR9(min_rel=1,max_rel=3)@7": nerr9,
     "NERR10(p=0.7,max_rel=2)": nerr10,

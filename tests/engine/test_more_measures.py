@@ -211,3 +211,23 @@ def test_other_spellings_have_one_canonical_name(written: str, canonical: str) -
 def test_parameters_that_contradict_each_other_are_refused(written: str, says: str) -> None:
     with pytest.raises(MeasureError, match=says):
         parse_measure(written)
+
+
+def test_an_average_over_cutoffs_is_that_of_the_measure_at_each() -> None:
+    view = judged_run(*random_collection(3))
+    points = ",".join(f"0.{tenth}" for tenth in range(10)) + ",1"
+    np.testing.assert_allclose(
+        parse_measure(f"AvgCut(of='IPrec',cutoffs='{points}')").compute(view),
+        parse_measure("11pt_avg").compute(view),
+        rtol=1e-14,
+    )
+    assert parse_measure("AvgCut(of='E',cutoffs='5,10')").lower_is_better
+    assert not parse_measure("AvgCut(of='P',cutoffs='5,10')").lower_is_better
+
+
+def test_an_average_over_cutoffs_is_undefined_for_the_reason_of_its_measure() -> None:
+    view = ranked(1, 0)
+    measure = parse_measure("AvgCut(of='Accuracy',cutoffs='1,2')")
+    values = measure.compute(view)
+    assert np.isnan(values).tolist() == [True]
+    assert measure.why_undefined(view, values) == ["no_pair_of_documents"]

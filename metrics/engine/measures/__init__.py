@@ -10,6 +10,7 @@ from metrics.engine.measures import (
     combined,
     counts,
     cumulated_gain,
+    cutoffs,
     experimental,
     goals,
     graded,
@@ -208,6 +209,9 @@ _TABLE = (
     MeasureDefinition(
         "AvgPos", graded.average_position, _REQUIRED, (VECTOR, GAINS, DISCOUNT, BASE, IDEAL, NORM, JUDGED_ONLY),
         check=check_vector, pooled=graded.pooled_average_position,
+    ),
+    MeasureDefinition(
+        "AvgCut", cutoffs.average_over_cutoffs, _NONE, (cutoffs.OF, cutoffs.CUTOFFS), check=cutoffs.check_cutoffs,
     ),
     MeasureDefinition("SlidingRatio", graded.sliding_ratio, _REQUIRED, (GAINS, JUDGED_ONLY), aliases=("SR",)),
     MeasureDefinition("GP", graded.graded_precision, _REQUIRED, (GAINS, JUDGED_ONLY)),

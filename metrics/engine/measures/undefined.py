@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from metrics.engine.judged import JudgedRun
+from metrics.engine.measures.cutoffs import at_each_cutoff
 from metrics.engine.ranking import Flags, Floats
 
 REASONS = {
@@ -130,7 +131,19 @@ def _against_expected(run: JudgedRun, values: _Values) -> _Found:
     return [("nothing_expected", expected == 0), ("expected_not_reached", True)]
 
 
+def _at_each_cutoff(run: JudgedRun, values: _Values) -> _Found:
+    reasons: _Found = []
+    for measure in at_each_cutoff(values["of"], values["cutoffs"]):
+        missing = np.isnan(measure.compute(run))
+        if missing.any():
+            judged, parameters = measure.as_called(run)
+            rules = _RULES[measure.definition.name](judged, parameters)
+            reasons += [(reason, holds & missing) for reason, holds in rules]
+    return reasons
+
+
 _RULES: dict[str, Callable[[JudgedRun, _Values], _Found]] = {
+    "AvgCut": _at_each_cutoff,
     "SearchLength": _search_length,
     "ASL": _search_length,
     "ESL": _search_length,
