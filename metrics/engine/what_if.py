@@ -18,14 +18,14 @@ FAMILIES = ("nDCG", "DCG", "nCG", "CG")
 # Combinations that the literature has names for, the same for any number of levels. The users are those of Järvelin
 # and Kekäläinen, TOIS 20(4), 2002, section 4, and University of Tampere RN-2002-2: one looks at the first few answers
 # and wants the best (down to rank 30, gains 0-1-10-100, base 2), one digs for marginal ones too (rank 200, gains
-# 0-1-2-3, base 10), and one who is as patient takes all that is relevant alike, as liberal binary judgements do (gains
-# 0-1-1-1).
+# 0-1-2-3, base 10), and one digs to the end and takes all that is relevant alike: precision averaged over 11 points of
+# recall.
 PRESETS = {
     "linear": "nDCG@10",
     "exponential": "nDCG(gains='exp')@10",
     "impatient": "nDCG(gains='tenfold',dis='jk',b=2)@30",
     "patient": "nDCG(dis='jk',b=10)@200",
-    "liberal": "nDCG(gains='binary',dis='jk',b=10)@200",
+    "liberal": "11pt_avg",
     "binary": "RBP(p=0.8,rel=1)@100",
 }
 USERS = ("impatient", "patient")

@@ -195,20 +195,25 @@ def test_the_two_users_of_jarvelin_and_kekalainen_2002() -> None:
     assert patient.parameters["gains"].of(np.arange(4)).tolist() == [0, 1, 2, 3]
 
 
-def test_the_patient_user_under_liberal_binary_judgements() -> None:
-    """Gains 0-1-1-1 and base 10; with more levels the highest still gain 1, and no level goes without a gain."""
+def test_the_patient_user_of_all_that_is_relevant() -> None:
+    """Section 4: precision averaged over 11 points of recall, to which levels make no difference."""
     liberal = parse_measure(PRESETS["liberal"])
-    assert liberal.parameters["gains"].of(np.arange(6)).tolist() == [0, 1, 1, 1, 1, 1]
-    given = liberal.parameters
-    assert (liberal.definition.name, given["dis"], given["b"], liberal.cutoff) == (
-        "nDCG",
-        "jk",
-        10,
-        200,
-    )
-    run = ranked(*TOIS, recall_base={f"r{i}": 1 for i in range(3)})
-    listed = parse_measure("nDCG(gains='0-1-1-1',dis='jk',b=10)@200")
-    assert liberal.compute(run)[0] == listed.compute(run)[0]
+    assert liberal.name == "11pt_avg"
+    base = {f"r{i}": 1 for i in range(3)}
+    binary = tuple(min(level, 1) for level in TOIS)
+    graded, flat = (liberal.compute(ranked(*levels, recall_base=base)) for levels in (TOIS, binary))
+    expected = precision_at_eleven_points([1, 2, 3, 6, 7, 8, 9], relevant=10)
+    assert graded[0] == flat[0] == pytest.approx(expected)
+
+
+def precision_at_eleven_points(ranks: list[int], relevant: int) -> float:
+    """The mean over recall 0, 0.1, ..., 1 of the highest precision at that recall or more."""
+    found = [(count / relevant, count / rank) for count, rank in enumerate(ranks, 1)]
+    points = [
+        max((p for recall, p in found if recall >= point / 10 - 1e-9), default=0.0)
+        for point in range(11)
+    ]
+    return sum(points) / 11
 
 
 def test_average_precision_of_the_slides() -> None:

@@ -35,7 +35,7 @@ BEST = "".join(f"{topic} Q0 {doc} 1 {score} best\n" for topic, doc, score in
                [(1, "a", 9), (1, "b", 8), (1, "c", 7), (2, "y", 9), (2, "x", 8), (3, "n", 1)])  # fmt: skip
 OTHER = "1 Q0 b 1 9 other\n1 Q0 n 1 8 other\n1 Q0 a 1 7 other\n"
 PAGE_NAMES = {"linear gains": "linear", "exponential gains": "exponential", "impatient user": "impatient",
-              "patient user": "patient", "patient user, binary gains": "liberal", "RBP, binary": "binary"}  # fmt: skip
+              "patient user": "patient", "patient user, binary": "liberal", "RBP, binary": "binary"}  # fmt: skip
 
 
 @pytest.fixture

@@ -27,12 +27,12 @@ from runs.errors import InvalidInput
 from runs.models import Collection
 from runs.views import page, reads
 
-FAMILIES = ("nDCG", "DCG", "nCG", "CG", "RBP")
+FAMILIES = ("nDCG", "DCG", "nCG", "CG", "RBP", "11pt_avg")
 DISCOUNTS = {"log2": "log2(rank + 1)", "jk": "Järvelin and Kekäläinen", "session": "1 + log(rank)"}
 # Presets by their names on the page.
 _PRESETS = {
     "linear gains": "linear", "exponential gains": "exponential", "impatient user": "impatient",
-    "patient user": "patient", "patient user, binary gains": "liberal", "RBP, binary": "binary",
+    "patient user": "patient", "patient user, binary": "liberal", "RBP, binary": "binary",
 }  # fmt: skip
 # At most this many levels have a slider.
 _MOST_LEVELS = 6
@@ -71,6 +71,8 @@ class Controls:
 
     @property
     def measure(self) -> Measure:
+        if self.family == "11pt_avg":
+            return parse_measure(self.family)
         gains = [slider.value for slider in self.gains]
         given = [_gains([int(slider.name.removeprefix("g")) for slider in self.gains], gains)]
         if self.family == "RBP":
@@ -154,7 +156,9 @@ def _settings(measure: Measure, levels: list[int]) -> dict[str, str]:
     gains = (
         np.ones(len(levels)) if given.get("rel") else given["gains"].of(np.array(levels, np.int64))
     )
-    settings = {"family": measure.definition.name, "depth": f"{measure.cutoff}"}
+    settings = {"family": measure.definition.name}
+    if measure.cutoff:
+        settings["depth"] = f"{measure.cutoff}"
     settings |= {
         f"g{level}": f"{gain:.15g}" for level, gain in zip(levels, gains.tolist(), strict=True)
     }
