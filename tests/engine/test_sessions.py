@@ -97,6 +97,62 @@ def test_the_recorded_depth_counts_where_it_is_known() -> None:
     assert np.isnan(value(nothing, "nsDCG(scan='recorded')"))
 
 
+def timed(record: Record, *times: float | None) -> Record:
+    queries = [
+        query if time is None else {**query, "time": time}
+        for query, time in zip(record["queries"], times, strict=True)
+    ]
+    return {**record, "queries": queries}
+
+
+def test_gains_count_half_after_the_half_life() -> None:
+    """The second query comes 224 s after the first one, the third 336 s after it."""
+    record = timed(SESSION, 100.0, 324.0, 436.0)
+    first, third = 3 + R3, (1 + 3 / 2) * 2**-1.5
+    assert value(record, "sDCG(bq=none,half_life=224)@3") == pytest.approx(first + third)
+    assert value(record, "sDCG(half_life=224)@3") == pytest.approx(first + third * Q3)
+    found = vector(record, replace(THREE, half_life=224.0))
+    assert found[-1] == pytest.approx(first + third * Q3)
+
+    # The ideal session has its queries at the same times; query by query the ideal has no time.
+    best = 3 + 2 / 2 + R3
+    ideal = best * (1 + 2**-1 / 1.5 + 2**-1.5 * Q3)
+    assert value(record, "nsDCG(half_life=224)@3") == pytest.approx((first + third * Q3) / ideal)
+    by_query = value(record, "nsDCG(half_life=224,norm='query')@3")
+    assert by_query == pytest.approx(third * Q3 / best)
+
+
+@pytest.mark.parametrize(
+    "name", ["sDCG(figure='mean')", "nsDCG(ideal='once')", "nsDCG(figure='avgpos')"]
+)
+def test_with_a_long_half_life_time_hardly_counts(name: str) -> None:
+    record = timed(SESSION, 0.0, 60.0, 90.0)
+    expected = value(record, f"{name}@3")
+    assert value(record, f"{name[:-1]},half_life=9e8)@3") == pytest.approx(expected, rel=1e-6)
+    assert value(record, f"{name[:-1]},half_life=60)@3") != pytest.approx(expected, rel=1e-3)
+
+
+def test_a_half_life_needs_the_time_of_every_query() -> None:
+    for record in (SESSION, timed(SESSION, 0.0, None, 90.0)):
+        with pytest.raises(MeasureError, match="half_life needs the time of every query"):
+            value(record, "sDCG(half_life=224)")
+        assert value(record, "sDCG") > 0
+
+
+def test_times_are_stored_with_the_view_and_taken_with_their_sessions() -> None:
+    records = [timed(session(["a"], ["b"], name="p"), 5.0, 9.5), session(["a"], name="q")]
+    view = judged_sessions(records, QRELS)
+    assert view.time is not None
+    assert view.time[:2].tolist() == [5, 9.5]
+    assert np.isnan(view.time[2])
+    again = JudgedSessions.from_bytes(view.to_bytes())
+    np.testing.assert_array_equal(again.time, view.time)
+    assert again.take(np.array([0])).elapsed.tolist() == [0, 4.5]
+    untimed = judged_sessions([session(["a"])], QRELS)
+    assert untimed.time is None
+    assert JudgedSessions.from_bytes(untimed.to_bytes()).time is None
+
+
 def test_the_ideal_is_repeated_in_every_query() -> None:
     """a, c, b: gains 3, 2, 1."""
     view = judged_sessions([session(["x"], ["a", "c", "b"])], QRELS)

@@ -70,7 +70,8 @@ def names(api: APIClient, submit: Callable[..., Run]) -> dict[str, str]:
     run, other = (
         str(submit(text, tag=tag).pk) for text, tag in zip(RUNS, ("one", "two"), strict=True)
     )
-    made = upload(api, "collections/small/sessions/", SESSIONS)
+    timed = SESSIONS.replace('"documents"', '"time": 4.5, "documents"')
+    made = upload(api, "collections/small/sessions/", timed)
     evaluate_all()
     return {"run": run, "other": other, "collection": "small", "set": made.json()["id"]}
 

@@ -21,8 +21,10 @@ from metrics.engine.sessions.vectors import (
     ideal_contributions,
     ideal_vectors,
     normalised_vectors,
+    query_weights,
     session_vectors,
     stretches,
+    undiscounted,
 )
 
 Which = Literal["last", "others", "best", "all"]
@@ -196,7 +198,7 @@ def mean_query_curves(
     found = gains_of(view, setting)
     rows = np.flatnonzero(chosen[found.query])
     query, rank = found.query[rows], found.rank[rows]
-    worth = found.gain[rows] * setting.rank_weight(rank) * setting.query_weight(view.number)[query]
+    worth = found.gain[rows] * setting.rank_weight(rank) * query_weights(view, setting)[query]
     cell = group[view.session[query]] * setting.depth + rank - 1
     total = np.bincount(cell, worth, groups * setting.depth).reshape(groups, setting.depth)
     count = np.bincount(group[view.session[chosen]], minlength=groups)
@@ -233,10 +235,10 @@ def reformulations(
 ) -> Reformulations:
     """Return what each reformulation changed: the gain of a query less that of the query before it.
 
-    The gain is the query's own discounted cumulated gain, or its share of the ideal's, the query's position left out:
+    The gain is the query's own discounted cumulated gain, or its share of the ideal's, the query's position and time left out:
     discounted by it, the same list found again would be a loss.
     """
-    plain = replace(setting, bq=None)
+    plain = undiscounted(setting)
     gain = contributions(view, plain)
     if normalised:
         gain = ratio(gain, ideal_contributions(view, plain))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -20,6 +19,7 @@ from metrics.engine.sessions.vectors import (
     normalised_vectors,
     session_vectors,
     stretches,
+    undiscounted,
 )
 
 Figure = Literal["final", "mean", "best", "worst", "first", "last", "avgpos"]
@@ -57,7 +57,7 @@ def normalised_figure(
         found = sum_by_topic(view.session, contributions(view, setting), view.n_sessions)
         values = ratio(found, _ideal_totals(view, setting, ideal, best))
     else:
-        below = best if norm == "session" else ideal_contributions(view, replace(setting, bq=None))
+        below = best if norm == "session" else ideal_contributions(view, undiscounted(setting))
         shares = ratio(contributions(view, setting), below)
         values = of_queries(view, shares, "last" if figure == "final" else figure)
     return np.where(np.bincount(view.session, best, view.n_sessions) > 0, values, np.nan)

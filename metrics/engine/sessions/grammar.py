@@ -78,11 +78,13 @@ def setting_of(measure: Measure) -> tuple[Setting, tuple[Ideal, Norm] | None]:
         "scan": "fixed",
         "ideal": "repeated",
         "norm": "session",
+        "half_life": None,
     }
     given |= measure.parameters
     setting = Setting(
         given["gains"], int(measure.cutoff or DEFAULT_DEPTH), given["b"], given["bq"], given["short"], given["dup"],
         given["scan"], "shifted" if name.endswith("_shifted") else "source",
+        given["half_life"],
     )  # fmt: skip
     return setting, (given["ideal"], given["norm"]) if name.startswith("n") else None
 

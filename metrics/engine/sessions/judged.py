@@ -9,10 +9,11 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
+from metrics.engine.errors import MeasureError
 from metrics.engine.gains import GainMap
 from metrics.engine.judged import RankedGains, RecallBase, best_order
 from metrics.engine.packing import pack, unpack
-from metrics.engine.ranking import Flags, Ints
+from metrics.engine.ranking import Flags, Floats, Ints
 from metrics.engine.subtopics import Subtopics
 
 _KEPT = 12
@@ -45,7 +46,8 @@ class JudgedSessions:
     `length` (rank of the last document listed, 0 where nothing was found), `scanned` (documents looked at, -1 where
     not recorded) and `topic` (the judged topic its judgements come from, -1 where there are none); one per session and
     one more in `starts`, the offsets into the queries. `recall_base` and `subtopics` are those of the judged topics.
-    `known` is None where the log names no known documents.
+    `known` is None where the log names no known documents. `time` has the seconds of each query, NaN where the log has
+    none; it is None where it has none of any query.
     """
 
     query: Ints
@@ -60,6 +62,7 @@ class JudgedSessions:
     recall_base: RecallBase
     subtopics: Subtopics | None = None
     known: KnownBefore | None = None
+    time: Floats | None = None
 
     @property
     def n_sessions(self) -> int:
@@ -83,6 +86,19 @@ class JudgedSessions:
     def number(self) -> Ints:
         """The place of each query in its session, from 1; shape (queries,)."""
         return np.arange(self.n_queries) - self.starts[:-1][self.session] + 1
+
+    @cached_property
+    def elapsed(self) -> Floats:
+        """Return the seconds from the first query of its session to each query, 0 at least; shape (queries,).
+
+        Raise MeasureError if the log does not have the time of every query.
+        """
+        if self.time is None or np.isnan(self.time).any():
+            message = (
+                "half_life needs the time of every query, which this session set does not have"
+            )
+            raise MeasureError(message, code="bad_parameter")
+        return np.maximum(self.time - self.time[self.starts[:-1][self.session]], 0.0)
 
     @cached_property
     def is_judged(self) -> Flags:
@@ -140,6 +156,7 @@ class JudgedSessions:
             **{name: getattr(self, name)[queries] for name in _QUERIES},
             starts=np.append(0, np.cumsum(sizes)),
             known=known,
+            time=None if self.time is None else self.time[queries],
         )
 
     def stretches(self) -> Iterator[Self]:
@@ -168,6 +185,8 @@ class JudgedSessions:
             arrays += [(f"subtopics_{name}", getattr(self.subtopics, name)) for name in _SUBTOPICS]
         if self.known:
             arrays += [(f"known_{name}", getattr(self.known, name)) for name in _KNOWN]
+        if self.time is not None:
+            arrays.append(("time", self.time))
         return pack({"n_topics": self.recall_base.n_topics}, arrays)
 
     @classmethod

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from metrics.engine.judging import Judgements
-from metrics.engine.ranking import Ints, RankedBlock, spans_equal
+from metrics.engine.ranking import Floats, Ints, RankedBlock, spans_equal
 from metrics.engine.sessions.blocks import SessionBlock
 from metrics.engine.sessions.judged import JudgedSessions, KnownBefore
 
 JudgedBy = Literal["topic", "session", "query"]
 
 _NOTHING = np.zeros(0, np.int64)
-# Query, rank, judgement, document; then length, scanned and topic of the queries; then how many each session has.
-_Part = tuple[Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints]
+# Query, rank, judgement, document; then length, scanned, topic and time of the queries; then how many each session has.
+_Part = tuple[Ints, Ints, Ints, Ints, Ints, Ints, Ints, Floats, Ints]
 
 
 def judge_sessions(
@@ -28,7 +28,7 @@ def judge_sessions(
     says: those who look at every result in its session judge by session or by query. `blocks` is read once, so a file
     of any length is judged in the memory of one block.
     """
-    parts: tuple[list[Ints], ...] = tuple([_NOTHING] for _ in range(8))
+    parts: tuple[list[Any], ...] = tuple([_NOTHING] for _ in range(9))
     known: list[tuple[Ints, Ints]] = []
     sessions = queries = 0
     for block in blocks:
@@ -41,7 +41,7 @@ def judge_sessions(
             session, document = _judge_known(block, block.known, judgements, by)
             known.append((session + sessions, document))
         sessions += len(block.sessions)
-    query, rank, judgement, document, length, scanned, topic, sizes = map(_joined, parts)
+    query, rank, judgement, document, length, scanned, topic, time, sizes = map(_joined, parts)
     return JudgedSessions(
         query=query,
         rank=rank,
@@ -55,10 +55,11 @@ def judge_sessions(
         recall_base=judgements.recall_base,
         subtopics=judgements.subtopics,
         known=_known_before(known, judgements) if known else None,
+        time=None if np.isnan(time).all() else time,
     )
 
 
-def _joined(parts: list[Ints]) -> Ints:
+def _joined(parts: list[Any]) -> Any:
     """Return the parts one after another. Their list is emptied, because a large log is not held twice."""
     whole = np.concatenate(parts)
     parts.clear()
@@ -102,6 +103,7 @@ def _judge_block(block: SessionBlock, judgements: Judgements, by: JudgedBy) -> _
         _lengths(block),
         block.scanned,
         topic,
+        np.array([np.nan if query.time is None else query.time for query in block.queries]),
         np.diff(block.query_starts),
     )
 

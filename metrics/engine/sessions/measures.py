@@ -23,6 +23,7 @@ from metrics.engine.sessions.parameters import (
     EXP,
     EXPONENTIAL,
     FIGURE,
+    HALF_LIFE,
     IDEAL,
     NORM,
     OF,
@@ -56,19 +57,23 @@ def sdcg(
     short: str = "pad",
     dup: Duplicates = "every",
     scan: Scan = "fixed",
+    half_life: float | None = None,
     figure: Figure = "final",
 ) -> Floats:
     """Session-based discounted cumulated gain: gain counts less the later it comes in its list, and the later its query
     comes in the session.
 
     Formula: sDCG(q)[i] = sum of G[r] / (1 + log_b r) for r = 1..i, divided by 1 + log_bq q; the session's vector puts
-    the gains of the first X documents of each query one after another and cumulates them
+    the gains of the first X documents of each query one after another and cumulates them. half_life=h multiplies the
+    gains of a query by 2^(-t / h), t being the seconds from the session's first query to this one
     Range: 0 and above
-    Source: Järvelin, Price, Delcambre and Nielsen, ECIR 2008, equation 1, section 3.3 and appendix, equation 2
+    Source: Järvelin, Price, Delcambre and Nielsen, ECIR 2008, equation 1, section 3.3 and appendix, equation 2; the
+    discount by time is that of Smucker and Clarke, SIGIR 2012, who take h = 224 and model the time of each rank
     Elsewhere: sDCG_shifted and sDCG_DD are what two scripts compute under this name; SDCG is scaled DCG in ir_measures
     Undefined: where no query of the session is judged
     """
-    return raw_figure(view, Setting(gains, cutoff, b, bq, short, dup, scan), figure)
+    setting = Setting(gains, cutoff, b, bq, short, dup, scan, half_life=half_life)
+    return raw_figure(view, setting, figure)
 
 
 def nsdcg(
@@ -81,6 +86,7 @@ def nsdcg(
     short: str = "pad",
     dup: Duplicates = "every",
     scan: Scan = "fixed",
+    half_life: float | None = None,
     ideal: Ideal = "repeated",
     norm: Norm = "session",
     figure: Figure = "final",
@@ -89,16 +95,15 @@ def nsdcg(
 
     Formula: nsDCG[i] = sDCG[i] / ideal sDCG[i] with norm='session'; the ideal session has as many queries, each with
     the ideal ranking of the topic in as many places. norm='query' divides each query's sDCG(q) by the DCG of the ideal
-    ranking, undiscounted by the query's place, so that the value of a query cannot exceed 1 / (1 + log_bq q)
+    ranking, undiscounted by the query's place and time, so that the value of a query cannot exceed 1 / (1 + log_bq q)
     Range: 0 to 1 with ideal='repeated'; with ideal='once' up to 1 for figure='final' and dup='first', else above 1
     where a document gains twice or a session is ahead of the ideal on the way
     Source: Järvelin, Price, Delcambre and Nielsen, ECIR 2008, sections 2.2 (norm='query') and 3.3
     Elsewhere: nsDCG_shifted and nsDCG_DD are what two scripts compute under this name
     Undefined: where no query of the session is judged, or its judgements have no gain
     """
-    return normalised_figure(
-        view, Setting(gains, cutoff, b, bq, short, dup, scan), figure, ideal, norm
-    )
+    setting = Setting(gains, cutoff, b, bq, short, dup, scan, half_life=half_life)
+    return normalised_figure(view, setting, figure, ideal, norm)
 
 
 def sdcg_shifted(
@@ -273,8 +278,10 @@ def _define(
 _DISCOUNTS = (GAINS, BASE, QUERY_BASE)
 _READING = (SHORT, DUP, SCAN)
 _TABLE = (
-    _define("sDCG", sdcg, *_DISCOUNTS, *_READING, FIGURE, aliases=("session-dcg",)),
-    _define("nsDCG", nsdcg, *_DISCOUNTS, *_READING, IDEAL, NORM, FIGURE, check=check_ideal),
+    _define("sDCG", sdcg, *_DISCOUNTS, *_READING, HALF_LIFE, FIGURE, aliases=("session-dcg",)),
+    _define(
+        "nsDCG", nsdcg, *_DISCOUNTS, *_READING, HALF_LIFE, IDEAL, NORM, FIGURE, check=check_ideal
+    ),
     _define("sDCG_shifted", sdcg_shifted, EXPONENTIAL, BASE, QUERY_BASE, FIGURE),
     _define("nsDCG_shifted", nsdcg_shifted, EXPONENTIAL, BASE, QUERY_BASE, FIGURE),
     _define("sDCG_DD", sdcg_dd, GAINS, BASE, DD_BASE, QUERIES, depth=5),

@@ -41,6 +41,10 @@ def _read_query_base(name: str, text: str) -> float | None:
     return None if text == "none" else read_number(1.0, 1000.0)(name, text)
 
 
+def _read_half_life(name: str, text: str) -> float | None:
+    return None if text == "none" else read_number(0.0, 1e9)(name, text)
+
+
 def _read_measure(name: str, text: str, documents: int | None) -> Measure:
     measure = parse_measure(text, documents)
     if measure.definition.name in OF_SUBTOPICS:
@@ -63,6 +67,12 @@ QUERY_BASE = Parameter(
     _read_query_base,
     "base of the logarithm that discounts by query; none: queries count alike",
     True,
+)
+HALF_LIFE = Parameter(
+    "half_life",
+    None,
+    _read_half_life,
+    "seconds from the session's first query to one whose gains count half; none: time does not count",
 )
 DD_BASE = Parameter(
     "bq", 4.0, read_number(1.0, 1000.0), "base of the logarithm that discounts by query", True

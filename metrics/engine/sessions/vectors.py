@@ -62,7 +62,7 @@ def contributions(view: JudgedSessions, setting: Setting) -> Floats:
     """Return what each query adds to its session: the last component of sDCG(q); shape (queries,)."""
     found = gains_of(view, setting)
     dcg = sum_by_topic(found.query, found.gain * setting.rank_weight(found.rank), view.n_queries)
-    return dcg * setting.query_weight(view.number)
+    return dcg * query_weights(view, setting)
 
 
 def ideal_contributions(view: JudgedSessions, setting: Setting) -> Floats:
@@ -70,7 +70,7 @@ def ideal_contributions(view: JudgedSessions, setting: Setting) -> Floats:
     best = view.ideal_gains(setting.gains)
     dcg = best.cumulated(1.0 / setting.rank_weight(best.rank))
     reached = dcg.reached(view.topic, slots_of(view, setting).count)
-    return reached * setting.query_weight(view.number)
+    return reached * query_weights(view, setting)
 
 
 def session_vectors(view: JudgedSessions, setting: Setting) -> SessionVectors:
@@ -102,7 +102,7 @@ def normalised_vectors(
     if norm == "query":
         slots = slots_of(view, setting)
         found = running_sum(slots.query, _actual(view, setting))
-        ideal_found = running_sum(slots.query, _repeated(view, replace(setting, bq=None)))
+        ideal_found = running_sum(slots.query, _repeated(view, undiscounted(setting)))
         return SessionVectors(ratio(found, ideal_found), slots.starts)
     actual, best = session_vectors(view, setting), ideal_vectors(view, setting, ideal)
     return SessionVectors(ratio(actual.values, best.values), actual.starts)
@@ -128,7 +128,7 @@ def _cumulated(view: JudgedSessions, setting: Setting, values: Floats) -> Sessio
 def _actual(view: JudgedSessions, setting: Setting) -> Floats:
     """Return the discounted gain of every slot."""
     slots, found = slots_of(view, setting), gains_of(view, setting)
-    weight = setting.rank_weight(found.rank) * setting.query_weight(view.number)[found.query]
+    weight = setting.rank_weight(found.rank) * query_weights(view, setting)[found.query]
     values = np.zeros(len(slots.query))
     values[slots.first[found.query] + found.rank - 1] = found.gain * weight
     return values
@@ -156,9 +156,22 @@ def _once(view: JudgedSessions, setting: Setting) -> Floats:
     return values
 
 
+def undiscounted(setting: Setting) -> Setting:
+    """Return the setting under which queries count alike, whatever their place and time."""
+    return replace(setting, bq=None, half_life=None)
+
+
+def query_weights(view: JudgedSessions, setting: Setting) -> Floats:
+    """Return what a gain of each query is multiplied by for its place and its time; shape (queries,)."""
+    weight = setting.query_weight(view.number)
+    if setting.half_life is None:
+        return weight
+    return weight * np.exp2(-view.elapsed / setting.half_life)
+
+
 def _weights(view: JudgedSessions, setting: Setting) -> Floats:
     slots = slots_of(view, setting)
-    return setting.rank_weight(slots.rank) * setting.query_weight(view.number)[slots.query]
+    return setting.rank_weight(slots.rank) * query_weights(view, setting)[slots.query]
 
 
 def _ideal_gain(view: JudgedSessions, setting: Setting, topic: Ints, above: Ints) -> Floats:

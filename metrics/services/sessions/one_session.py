@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from metrics.engine.sessions.vectors import (
     ideal_vectors,
     normalised_vectors,
     session_vectors,
+    undiscounted,
 )
 from metrics.models import SessionEvaluation
 from metrics.services.sessions.judged_sets import load_set
@@ -96,7 +97,7 @@ def read_session(
         message = f"{view.n_queries} queries x {documents:,} documents; at most {MAX_DOCUMENTS:,} are listed at once"
         raise InvalidInput(message, code="too_many_values", pointer="documents")
     gain = contributions(view, setting)
-    best = ideal_contributions(view, setting if kind[1] == "session" else replace(setting, bq=None))
+    best = ideal_contributions(view, setting if kind[1] == "session" else undiscounted(setting))
     change = reformulations(view, setting, normalised=normalised is not None).change
     shares = np.where(best > 0, ratio(gain, best), np.nan)
     block, index = find_session(evaluation.session_set, place)
