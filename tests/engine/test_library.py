@@ -40,15 +40,11 @@ _CUTOFFS = {Cutoff.NONE: "", Cutoff.OPTIONAL: "@3", Cutoff.REQUIRED: "@3", Cutof
 
 
 def every_measure() -> list[str]:
-    """A name of every measure of the table, with a cutoff, and a highest level, where it takes one."""
+    """A name of every measure of the table, with the cutoff and the parameters that it needs."""
     names = []
     for name, definition in MEASURES.items():
-        needed = (
-            "(max_rel=3)"
-            if "max_rel" in {parameter.name for parameter in definition.parameters}
-            else ""
-        )
-        names.append(f"{name}{needed}{_CUTOFFS[definition.cutoff]}")
+        given = [f"{one.name}={one.example}" for one in definition.parameters if one.example]
+        names.append(f"{name}({','.join(given)}){_CUTOFFS[definition.cutoff]}")
     return names
 
 

@@ -137,6 +137,15 @@ def test_dear_measures_are_estimated_to_be_dear() -> None:
         assert milliseconds <= 1000 * (base + each * 350_000) <= max(10 * milliseconds, 1.0), name
 
 
+def test_an_average_over_cutoffs_costs_as_much_as_the_measure_at_each() -> None:
+    names = ("alpha_nDCG@10", "alpha_nDCG@50", "alpha_nDCG@100")
+    alone = [seconds_of_measure(parse_measure(name)) for name in names]
+    average = seconds_of_measure(parse_measure("AvgCut(of='alpha_nDCG',cutoffs='10,50,100')"))
+    assert all(
+        total >= sum(part) for total, part in zip(average, zip(*alone, strict=True), strict=True)
+    )
+
+
 def test_an_account_has_few_dear_requests_at_once(
     api: APIClient, alice: User, bob: User, runs: list[Run], all_is_dear: None
 ) -> None:

@@ -12,6 +12,7 @@ from django.db.models.functions import Length
 from metrics.engine.errors import StatisticsError
 from metrics.engine.explanation.association import PERMUTATIONS, RESAMPLES
 from metrics.engine.grammar import Measure
+from metrics.engine.measures.cutoffs import at_each_cutoff
 from metrics.engine.measures.subtopics import OF_SUBTOPICS
 from metrics.engine.significance.bootstrap import INTERVAL_RESAMPLES
 from metrics.models import JudgedView
@@ -143,8 +144,10 @@ def seconds_of_measure(measure: Measure) -> tuple[float, float]:
         base, each = base + turns * _TURN, each + 1e-9 * (_FIRST_TURN_BYTE + turns * _TURN_BYTE)
     inner = parameters.get("of")
     if isinstance(inner, Measure):
-        more, more_each = seconds_of_measure(inner)
-        base, each = base + more, each + more_each
+        cutoffs = parameters.get("cutoffs")
+        for measured in at_each_cutoff(inner, cutoffs) if cutoffs else [inner]:
+            more, more_each = seconds_of_measure(measured)
+            base, each = base + more, each + more_each
     return base, each
 
 
