@@ -160,6 +160,15 @@ def test_every_address_answers(api: APIClient, names: dict[str, str]) -> None:
         ask(api, address.replace(".svg", ".json") if drawn > 2 else address, names)
 
 
+def test_figures_of_normalised_curves_divide_averages_by_averages() -> None:
+    """Both studies of cumulated gain divide the average vector by the averaged ideal one."""
+    cumulated_gain = TEXT.partition("## Baeza-Yates")[0]
+    addresses = re.findall(r"curves\.svg\?measure=(nD?CG\([^`]+)&", cumulated_gain)
+    assert len(addresses) == 6
+    for address in addresses:
+        assert "norm='average'" in address
+
+
 def found_at(answer: Any, path: str) -> Iterator[Any]:
     """What stands at a path of an answer; `*` goes through all there is."""
     first, _, rest = path.partition("/")
