@@ -37,11 +37,37 @@ def test_levels_and_the_recall_base_of_every_topic(anonymous: APIClient, second:
     assert version["topics"][0]["levels"] == {"0": 1, "1": 1, "2": 1, "3": 0}
 
 
+def test_shares_among_the_relevant_and_the_rest_of_the_collection(
+    api: APIClient, anonymous: APIClient, second: None
+) -> None:
+    (version,) = anonymous.get(JUDGEMENTS).json()["versions"]
+    assert [line["share_of_relevant"] for line in version["levels"]] == [None, 0.5, 0.25, 0.25]
+    assert [line["per_topic"] for line in version["levels"]] == pytest.approx(
+        [2 / 3, 2 / 3, 1 / 3, 1 / 3]
+    )
+    assert (version["documents"], version["rest"]) == (None, None)
+
+    # The answer is not the cached one, and a document relevant to two topics is one document.
+    api.patch("/api/v1/collections/small/", {"documents": 1000}, format="json")
+    (version,) = anonymous.get(JUDGEMENTS).json()["versions"]
+    documents = {line.split()[2] for line in QRELS.splitlines() if int(line.split()[3]) >= 1}
+    assert (version["documents"], version["rest"]) == (1000, 1000 - len(documents))
+    page = text_of(anonymous.get("/collections/small/judgements/").content.decode())
+    assert f"{1000 - len(documents)} of the 1,000 documents of the collection" in page
+
+    twice = QRELS + "3 0 a 1\n"
+    assert upload(api, "collections/small/qrels/", twice, activate=False).status_code == 201
+    (version,) = anonymous.get(JUDGEMENTS, {"qrels": "3"}).json()["versions"]
+    assert version["rest"] == 1000 - len(documents)
+
+
 def test_two_versions_side_by_side(anonymous: APIClient, second: None) -> None:
     answer = anonymous.get(JUDGEMENTS, {"qrels": "1,2"}).json()
     compared = answer["compared"]
     assert compared["levels"] == [0, 1, 2, 3]
     assert compared["both"] == [[1, 0, 0, 0], [0, 1, 1, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
+    assert compared["row_shares"][1:3] == [[0, 0.5, 0.5, 0], [0, 0, 1, 0]]
+    assert [row[2] for row in compared["column_shares"]] == [0, 0.5, 0.5, 0]
     assert (compared["only_first"], compared["only_second"]) == ([1, 0, 0, 0], [1, 1, 0, 0])
     assert (compared["agreement"], compared["overlap"]) == (0.8, 0.8)
     page = anonymous.get("/collections/small/judgements/?qrels=1,2").content.decode()

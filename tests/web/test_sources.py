@@ -100,14 +100,15 @@ def examples(api: APIClient, alice: User, collection: str) -> dict[str, str]:
         collection_of(api, f"of-{name.lower()}", qrels)
         found[name] = upload(api, f"collections/of-{name.lower()}/runs/", run).json()["id"]
 
-    counts = [
-        (level, number) for level, number in enumerate((857, 700, 366), 1) for _ in range(number)
+    levels_of_articles = [
+        level for level, number in enumerate((14617, 857, 700, 366)) for _ in range(number)
     ]
     collection_of(
         api,
         "articles",
-        "".join(f"1 0 d{place} {level}\n" for place, (level, _) in enumerate(counts)),
+        "".join(f"1 0 d{place} {level}\n" for place, level in enumerate(levels_of_articles)),
     )
+    api.patch("/api/v1/collections/articles/", {"documents": 53893}, format="json")
     pairs = [
         (a, b)
         for a, row in enumerate(REJUDGED)

@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from metrics.api.answers import number
+from metrics.api.answers import number, numbers
 from metrics.engine.agreement.assessments import Assessments
 from metrics.questions.comparisons import judged_versions
 from metrics.questions.declared import parameter
@@ -26,6 +26,10 @@ class LevelShare(TypedDict):
     label: str
     judgements: int
     share: float
+    share_of_relevant: Annotated[
+        float | None, "of the documents of level 1 or more; null for levels below 1"
+    ]
+    per_topic: Annotated[float, "mean number of documents of a topic"]
 
 
 class TopicJudgements(TypedDict):
@@ -39,6 +43,8 @@ class JudgementsVersion(TypedDict):
     qrels: int
     active: bool
     judgements: int
+    documents: Annotated[int | None, "documents of the collection"]
+    rest: Annotated[int | None, "documents of the collection that are relevant to no topic"]
     levels: list[LevelShare]
     topics: list[TopicJudgements]
 
@@ -51,6 +57,8 @@ class CrossTable(TypedDict):
         list[list[int]],
         "documents judged in both: rows are levels of the first, columns of the second",
     ]
+    row_shares: Annotated[list[list[float | None]], "`both` over the sums of its rows"]
+    column_shares: Annotated[list[list[float | None]], "`both` over the sums of its columns"]
     only_first: list[int]
     only_second: list[int]
     agreement: Annotated[
@@ -105,14 +113,20 @@ def _version(collection: Collection, version: JudgedVersion) -> JudgementsVersio
         qrels=version.qrels.version,
         active=version.qrels.active,
         judgements=sum(version.totals),
+        documents=collection.documents,
+        rest=version.rest,
         levels=[
             LevelShare(
                 level=level,
                 label=collection.level_labels.get(name, ""),
                 judgements=count,
                 share=count / total,
+                share_of_relevant=share_of_relevant,
+                per_topic=count / len(version.counts),
             )
-            for level, name, count in zip(version.levels, names, version.totals, strict=True)
+            for level, name, count, share_of_relevant in zip(
+                version.levels, names, version.totals, version.shares_of_relevant, strict=True
+            )
         ],
         topics=[
             TopicJudgements(
@@ -130,6 +144,8 @@ def _compared(found: Assessments) -> CrossTable:
     return CrossTable(
         levels=found.levels.tolist(),
         both=found.both.tolist(),
+        row_shares=[numbers(row) for row in found.row_shares.tolist()],
+        column_shares=[numbers(row) for row in found.column_shares.tolist()],
         only_first=found.only_first.tolist(),
         only_second=found.only_second.tolist(),
         agreement=number(found.agreement),

@@ -34,6 +34,16 @@ class Assessments:
     only_second: Ints
 
     @property
+    def row_shares(self) -> Floats:
+        """Return `both` over the sums of its rows: shape (levels, levels), NaN in a row of nothing."""
+        return self._over(self.both.sum(axis=1, keepdims=True))
+
+    @property
+    def column_shares(self) -> Floats:
+        """Return `both` over the sums of its columns: shape (levels, levels), NaN in a column of nothing."""
+        return self._over(self.both.sum(axis=0, keepdims=True))
+
+    @property
     def agreement(self) -> float:
         total = int(self.both.sum())
         return int(np.trace(self.both)) / total if total else math.nan
@@ -61,6 +71,11 @@ class Assessments:
         product = gains @ self.both @ gains
         lengths = (gains**2 @ self.both.sum(axis=1)) * (gains**2 @ self.both.sum(axis=0))
         return float(product / math.sqrt(lengths)) if lengths else math.nan
+
+    def _over(self, sums: Ints) -> Floats:
+        shares: Floats = np.full(self.both.shape, np.nan)
+        np.divide(self.both, sums, out=shares, where=sums > 0)
+        return shares
 
     def _kappa(self, weights: Floats) -> float:
         """1 minus the disagreement found over the disagreement expected of two independent judges."""

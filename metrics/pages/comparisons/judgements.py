@@ -48,13 +48,16 @@ _FIGURES = (
 
 @dataclass(frozen=True)
 class LevelLine:
-    """A level of a version: its documents and their share of all judgements."""
+    """A level of a version: its documents, their shares of all judgements and of the relevant ones, and their mean
+    number in a topic."""
 
     level: int
     label: str
     css: str
     judgements: int
     percent: str
+    percent_of_relevant: str
+    per_topic: float
 
 
 def _fingerprint(request: HttpRequest, slug: str) -> Fingerprint | None:
@@ -104,8 +107,12 @@ def _level_lines(collection: Collection, version: JudgedVersion) -> list[LevelLi
             level_class(level),
             count,
             f"{count / total:.1%}",
+            NOTHING if share_of_relevant is None else f"{share_of_relevant:.1%}",
+            count / len(version.counts),
         )
-        for level, count in zip(version.levels, version.totals, strict=True)
+        for level, count, share_of_relevant in zip(
+            version.levels, version.totals, version.shares_of_relevant, strict=True
+        )
     ]
 
 
@@ -137,15 +144,22 @@ def _topic_lines(
 def _cross(compared: Assessments) -> dict[str, Any]:
     """Return the table of the levels in two versions, and the values that describe their agreement.
 
-    A row has a level of the first version, for each level of the second version the number of documents and whether
-    it is the same level, and the number of documents that only the first version judges.
+    A row has a level of the first version, for each level of the second version the number of documents, their per cent
+    of the column and whether it is the same level, and the number of documents that only the first version judges.
     """
     levels = compared.levels.tolist()
     rows = []
-    for level, counts, alone in zip(
-        levels, compared.both.tolist(), compared.only_first.tolist(), strict=True
+    for level, counts, shares, alone in zip(
+        levels,
+        compared.both.tolist(),
+        compared.column_shares.tolist(),
+        compared.only_first.tolist(),
+        strict=True,
     ):
-        cells = [(count, level == other) for count, other in zip(counts, levels, strict=True)]
+        cells = [
+            (count, "" if math.isnan(share) else f"{share:.1%}", level == other)
+            for count, share, other in zip(counts, shares, levels, strict=True)
+        ]
         rows.append((level, cells, alone))
     figures = []
     for name, field, text in _FIGURES:

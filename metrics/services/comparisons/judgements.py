@@ -21,11 +21,16 @@ MAX_LEVELS = 50
 
 @dataclass(frozen=True)
 class JudgedVersion:
-    """One version: `counts` has the documents of each topic at each level, shape (topics, levels)."""
+    """One version: `counts` has the documents of each topic at each level, shape (topics, levels).
+
+    `rest` is the number of documents of the collection that are relevant to none of the topics, None where the
+    collection does not say how many documents it has, or says fewer than are relevant.
+    """
 
     qrels: Qrels
     levels: list[int]
     counts: Ints
+    rest: int | None = None
 
     @property
     def totals(self) -> list[int]:
@@ -42,6 +47,15 @@ class JudgedVersion:
         """Return the recall base of each topic: the number of documents of level 1 or more."""
         relevant: Ints = self.counts[:, [level >= 1 for level in self.levels]].sum(axis=1)
         return relevant
+
+    @property
+    def shares_of_relevant(self) -> list[float | None]:
+        """Return the share of each level among the relevant documents, None for levels below 1."""
+        relevant = int(self.relevant.sum())
+        return [
+            count / relevant if level >= 1 and relevant else None
+            for level, count in zip(self.levels, self.totals, strict=True)
+        ]
 
 
 @dataclass(frozen=True)
@@ -73,7 +87,11 @@ def read_judgements(*, collection: Collection, versions: list[int]) -> Judgement
     judgements = [_judgements(qrels) for qrels in found]
     compared = compare_assessments(*judgements) if len(judgements) == 2 else None
     return JudgementsAnswer(
-        [_counted(*pair) for pair in zip(found, judgements, strict=True)], compared
+        [
+            _counted(qrels, judged, collection.documents)
+            for qrels, judged in zip(found, judgements, strict=True)
+        ],
+        compared,
     )
 
 
@@ -87,9 +105,19 @@ def _judgements(qrels: Qrels) -> Judgements:
     return load_judgements(qrels.sha256, qrels.keyed_by, qrels.iteration)
 
 
-def _counted(qrels: Qrels, judgements: Judgements) -> JudgedVersion:
+def _counted(qrels: Qrels, judgements: Judgements, documents: int | None) -> JudgedVersion:
     base = judgements.recall_base
     levels = np.unique(base.level)
     counts = np.zeros((base.n_topics, len(levels)), np.int64)
     counts[base.topic, np.searchsorted(levels, base.level)] = base.counts
-    return JudgedVersion(qrels, levels.tolist(), counts)
+
+    rest = None
+    if documents is not None:
+        # A document that is relevant to several topics is one document of the collection.
+        rows = np.flatnonzero(judgements.levels >= 1)
+        text = judgements.data.tobytes()
+        starts, ends = judgements.doc_starts[rows].tolist(), judgements.doc_ends[rows].tolist()
+        relevant = {text[start:end] for start, end in zip(starts, ends, strict=True)}
+        rest = documents - len(relevant) if documents >= len(relevant) else None
+
+    return JudgedVersion(qrels, levels.tolist(), counts, rest)
