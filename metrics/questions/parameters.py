@@ -70,8 +70,9 @@ def choice_in(parameters: Mapping[str, str], name: str, choices: tuple[str, ...]
     return text or None
 
 
-def flag_in(parameters: Mapping[str, str], name: str) -> bool:
-    return choice_in(parameters, name, _FLAGS) in _TRUE
+def flag_in(parameters: Mapping[str, str], name: str, *, default: bool = False) -> bool:
+    flag = choice_in(parameters, name, _FLAGS)
+    return flag in _TRUE if flag else default
 
 
 def scores_in(parameters: Mapping[str, str]) -> str | None:

@@ -66,6 +66,19 @@ def curve_measure_in(parameters: Mapping[str, str]) -> Measure:
         raise MeasureError(error.message, code=error.code, pointer="measure") from error
 
 
+def leasts_in(parameters: Mapping[str, str]) -> list[int]:
+    """Return one or two numbers of queries, the smaller first, that sessions must have at least."""
+    leasts = several_in(
+        parameters,
+        "least",
+        lambda text: integer_in({"least": text}, "least", 1, 1, _MAX_QUERIES),
+    )
+    if len(leasts) > 2:
+        message = f"least={parameters['least'][:40]}: one or two numbers of queries, as least=1,4"
+        raise InvalidInput(message, code="too_many_values", pointer="least")
+    return sorted(leasts) or [1]
+
+
 def selection_in(parameters: Mapping[str, str]) -> SessionSelection:
     """Return the selection of sessions: `system`, `topic` and `searcher` are exact, even if they are given empty."""
     return SessionSelection(
@@ -84,8 +97,8 @@ def session_evaluation_in(
     return find_session_evaluation(session_set=session_set, version=version)
 
 
-def length_in(parameters: Mapping[str, str]) -> int | None:
-    return integer_in(parameters, "length", 0, 0, _MAX_LENGTH) or None
+def length_in(parameters: Mapping[str, str], most: int = _MAX_LENGTH) -> int | None:
+    return integer_in(parameters, "length", 0, 0, most) or None
 
 
 def documents_in(parameters: Mapping[str, str]) -> int:

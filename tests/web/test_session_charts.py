@@ -41,6 +41,36 @@ def test_a_chart_of_a_selection_says_what_was_chosen(send: Send) -> None:
     assert "discounted cumulated gain" in titles
 
 
+def test_all_and_the_longer_sessions_in_one_chart(send: Send, client: Client) -> None:
+    path = send()
+    evaluation = SessionEvaluation.objects.select_related("session_set").get()
+    query = {"measure": "sDCG", "least": "2,1", "length": "15", "ideal": "false"}
+    figure = SESSION_CHARTS["curves"](AskedOfSet(evaluation, query))
+    assert figure.columns == ["Place", "A", "B", "B, at least 2 queries"]
+    assert [row[0] for row in figure.rows] == ["1", "10", "15"]
+    curves = f"/api/v1{path}curves/?measure=sDCG&length=15"
+    every, longer = (
+        {line["system"]: line["values"][14] for line in client.get(address).json()["curves"]}
+        for address in (curves, f"{curves}&least=2")
+    )
+    assert every["B"] != longer["B"]
+    values = [every["A"], every["B"], longer["B"]]
+    assert figure.rows[2][1:] == [f"{value:.4f}" for value in values]
+
+    (layer,) = figure.draw(Look()).to_dict()["layer"]
+    colours = layer["encoding"]["color"]["scale"]["range"]
+    assert (colours[0] == colours[1], colours[1] == colours[2]) == (False, True)
+    assert layer["encoding"]["strokeDash"]["scale"]["range"] == [[1, 0], [1, 0], [2, 2]]
+    assert "ideal" not in figure.caption
+
+    address = f"/api/v1{path}charts/curves.json"
+    assert client.get(address, query).status_code == 200
+    for wrong in ("1,2,3", "0", "x"):
+        answer = client.get(address, {"least": wrong})
+        assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, "least")
+    assert client.get(address, {"length": "401"}).json()["errors"][0]["pointer"] == "length"
+
+
 def test_a_system_has_one_colour_whatever_is_chosen(send: Send) -> None:
     def colours(evaluation: SessionEvaluation, **query: str) -> dict[str, str]:
         figure = SESSION_CHARTS["curves"](AskedOfSet(evaluation, {"measure": "nsDCG", **query}))

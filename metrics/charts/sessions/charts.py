@@ -17,7 +17,14 @@ from metrics.charts.sessions.queries import query_curves_figure
 from metrics.engine.grammar import Measure
 from metrics.models import SessionEvaluation
 from metrics.questions.declared import Reads, parameter
-from metrics.questions.sessions import curve_measure_in, selection_in, session_measure_in
+from metrics.questions.parameters import flag_in
+from metrics.questions.sessions import (
+    curve_measure_in,
+    leasts_in,
+    length_in,
+    selection_in,
+    session_measure_in,
+)
 from metrics.services.sessions.analyses import read_query_curves, read_session_curves, system_places
 from metrics.services.sessions.judged_sets import JudgedSet, load_set
 from metrics.services.sessions.one_session import read_session
@@ -54,12 +61,21 @@ class AskedOfSet:
 
 
 def _curves(asked: AskedOfSet) -> Figure:
-    measure = curve_measure_in(asked.query)
-    chosen = asked.chosen(selection_in(asked.query))
-    drawn = read_session_curves(chosen=chosen, measure=measure, length=MOST_PLACES)
-    return asked.source_of(
-        session_curves_figure(chosen, drawn, asked.places, measure=measure), measure
+    measure, leasts = curve_measure_in(asked.query), leasts_in(asked.query)
+    length = length_in(asked.query, MOST_PLACES) or MOST_PLACES
+    chosen = asked.chosen(selection_in({**asked.query, "least": str(leasts[0])}))
+    curves = {
+        least: read_session_curves(chosen=chosen, measure=measure, length=length, least=least)
+        for least in leasts
+    }
+    figure = session_curves_figure(
+        chosen,
+        curves,
+        asked.places,
+        measure=measure,
+        ideal=flag_in(asked.query, "ideal", default=True),
     )
+    return asked.source_of(figure, measure)
 
 
 def _queries(asked: AskedOfSet) -> Figure:
@@ -103,15 +119,30 @@ SESSION_CHARTS: dict[str, Callable[[AskedOfSet], Figure]] = {
 
 
 _MEASURE = parameter("measure", "a session measure that is a vector, default: nsDCG")
-_SELECTED = (
+_NAMED = (
     _MEASURE,
     parameter("system", "only the sessions with this system"),
     parameter("topic", "only those of this topic (its topic_id)"),
     parameter("searcher", "only those of this searcher"),
+)
+_SELECTED = (
+    *_NAMED,
     parameter("least", "only sessions of at least so many queries", OpenApiTypes.INT),
 )
 SESSION_CHART_READS: Reads = {
-    "curves": _SELECTED,
+    "curves": (
+        *_NAMED,
+        parameter(
+            "least",
+            "only sessions of at least so many queries; two numbers, as 1,4, draw the curves of both",
+        ),
+        parameter(
+            "length",
+            f"positions drawn, at most {MOST_PLACES}; default: the longest session's",
+            OpenApiTypes.INT,
+        ),
+        parameter("ideal", "false leaves out the ideal", OpenApiTypes.BOOL),
+    ),
     "queries": _SELECTED,
     "sessions": _SELECTED,
     "session": (

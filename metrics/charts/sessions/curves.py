@@ -35,27 +35,41 @@ from runs.errors import InvalidInput
 
 @dataclass(frozen=True)
 class _Line:
-    """The mean curve of one system, and that of the ideal sessions beside its own; it is coloured by its place among
-    the systems of the collection."""
+    """The mean curve of one system, and that of the ideal sessions; it is coloured by its place among the systems of
+    the collection, and dotted if it has fewer sessions than another curve of the system."""
 
     name: str
+    system: str
     place: int
+    dotted: bool
     sessions: int
     values: Floats
     ideal: Floats
 
 
 def session_curves_figure(
-    chosen: ChosenSessions, drawn: SessionCurves, places: Mapping[str, int], *, measure: Measure
+    chosen: ChosenSessions,
+    curves: Mapping[int, SessionCurves],
+    places: Mapping[str, int],
+    *,
+    measure: Measure,
+    ideal: bool = True,
 ) -> Figure:
-    """The mean curves of the first six systems with their ideals, `places` of which colour them; InvalidInput where no
-    session has a value."""
-    lines = sorted(_lines(chosen, drawn, places), key=lambda line: line.place)
+    """Draw the mean curves of the first six systems, with their ideals if `ideal`.
+
+    `curves` has those of the sessions of at least so many queries, the smallest number first, all of one length;
+    `places` choose the colours. Raise InvalidInput if no session has a value.
+    """
+    lines = sorted(_lines(chosen, curves, places), key=lambda line: (line.place, line.dotted))
     if not lines:
         raise InvalidInput(
             "no session here has a value, so there is nothing to draw", code="nothing_to_draw"
         )
-    depth, shown = setting_of(measure)[0].depth, lines[:MOST_SYSTEMS]
+    depth, systems = (
+        setting_of(measure)[0].depth,
+        list(dict.fromkeys(line.system for line in lines)),
+    )
+    shown = [line for line in lines if line.system in systems[:MOST_SYSTEMS]]
     ends = ", ".join(
         f"{line.name} at {line.values[-1]:.4f} ({counted(line.sessions, 'session')})"
         for line in shown
@@ -63,11 +77,13 @@ def session_curves_figure(
     only = f" Only {chosen.selection.words}." if chosen.selection.words else ""
     caption = (
         f"{measure.name} at each position of a session, {depth:,} for each query, the mean of each system's sessions."
-        f"{only} At position {len(shown[0].values):,}: {ends}. Dashed: the ideal."
+        f"{only} At position {len(shown[0].values):,}: {ends}."
     )
-    if len(lines) > len(shown):
-        caption += f" The first {len(shown)} of {len(lines)} systems."
-    ideals = _ideals(shown)
+    if ideal:
+        caption += " Dashed: the ideal."
+    if len(systems) > MOST_SYSTEMS:
+        caption += f" The first {MOST_SYSTEMS} of {len(systems)} systems."
+    ideals = _ideals(shown) if ideal else {}
     columns = ["Place", *(line.name for line in shown), *ideals]
     length, vectors = len(shown[0].values), [*(line.values for line in shown), *ideals.values()]
     # At the first place and at the end of each query.
@@ -76,24 +92,33 @@ def session_curves_figure(
         [str(place), *(f"{vector[place - 1]:.4f}" for vector in vectors)]
         for place in ends_of_queries
     ]
-    subtitle = "; ".join(filter(None, [measure.name, chosen.selection.words, "dashed: the ideal"]))
+    subtitle = "; ".join(
+        filter(None, [measure.name, chosen.selection.words, ideal and "dashed: the ideal"])
+    )
     named = [*(line.name for line in shown), *(ideals if len(ideals) == 1 else ())]
     return Figure(
-        "curves", caption, columns, rows, lambda look: _draw_curves(shown, depth, measure, subtitle, look),
+        "curves", caption, columns, rows, lambda look: _draw_curves(shown, ideals, depth, measure, subtitle, look),
         with_legend(named),
     )  # fmt: skip
 
 
 def _lines(
-    chosen: ChosenSessions, drawn: SessionCurves, places: Mapping[str, int]
+    chosen: ChosenSessions, curves: Mapping[int, SessionCurves], places: Mapping[str, int]
 ) -> Iterator[_Line]:
-    for index, name in enumerate(chosen.judged.systems):
-        sessions = int(drawn.curves.count[index])
-        if sessions and drawn.curves.values.shape[1]:
-            label = system_label(chosen.evaluation.session_set, name.decode())
-            yield _Line(
-                label, places[label], sessions, drawn.curves.values[index], drawn.ideal[index]
-            )
+    for number, (least, drawn) in enumerate(curves.items()):
+        for index, name in enumerate(chosen.judged.systems):
+            sessions = int(drawn.curves.count[index])
+            if sessions and drawn.curves.values.shape[1]:
+                label = system_label(chosen.evaluation.session_set, name.decode())
+                yield _Line(
+                    name=f"{label}, at least {least:,} queries" if number else label,
+                    system=label,
+                    place=places[label],
+                    dotted=number > 0,
+                    sessions=sessions,
+                    values=drawn.curves.values[index],
+                    ideal=drawn.ideal[index],
+                )
 
 
 def _ideals(lines: list[_Line]) -> dict[str, Floats]:
@@ -104,13 +129,17 @@ def _ideals(lines: list[_Line]) -> dict[str, Floats]:
 
 
 def _draw_curves(
-    lines: list[_Line], depth: int, measure: Measure, subtitle: str, look: Look
+    lines: list[_Line],
+    ideals: dict[str, Floats],
+    depth: int,
+    measure: Measure,
+    subtitle: str,
+    look: Look,
 ) -> Any:
-    length, colours = (
-        len(lines[0].values),
-        colours_of(((line.name, line.place) for line in lines), look.palette.systems),
-    )
-    ideals = _ideals(lines)
+    length = len(lines[0].values)
+    systems = dict.fromkeys((line.system, line.place) for line in lines)
+    colour_of = colours_of(systems, look.palette.systems)
+    colours = {line.name: colour_of[line.system] for line in lines}
     if len(ideals) == 1:
         colours["ideal"] = look.palette.ideal
     drawn = [point for line in lines for point in points(line.name, line.values)]
@@ -124,12 +153,15 @@ def _draw_curves(
         "y": upward([*drawn, *dashed], measure.definition.name),
     }
     encoded["color"] = named_colours(list(colours), list(colours.values()), look)
-    if len(ideals) == 1:
-        encoded["strokeDash"] = named_dashes(list(colours), ["ideal"], look)
-    layers = [
-        marks(dashed).mark_line(strokeDash=[6, 4], strokeWidth=2).encode(**encoded),
-        marks(drawn).mark_line().encode(**encoded),
-    ]
+    dotted = [line.name for line in lines if line.dotted]
+    dashes = named_dashes(list(colours), ["ideal"], look, dotted)
+    with_dashes = {**encoded, "strokeDash": dashes} if dotted or len(ideals) == 1 else encoded
+    layers = [marks(drawn).mark_line().encode(**with_dashes)]
+    if dashed:
+        # The ideals of single systems have the colours and the names of their lines, which are not dashed.
+        of_ideals = with_dashes if len(ideals) == 1 else encoded
+        line = marks(dashed).mark_line(strokeDash=[6, 4], strokeWidth=2)
+        layers.insert(0, line.encode(**of_ideals))
     if look.live:
         layers.append(askable(drawn))
     return dressed(layers, look, "Mean curves of the systems", subtitle)

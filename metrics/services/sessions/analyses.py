@@ -66,8 +66,11 @@ def read_session_curves(
     measure: Measure,
     length: int | None = None,
     per_session: bool = False,
+    least: int = 1,
 ) -> SessionCurves:
     """Return the curves of a measure that is a vector, with `length` components, all by default.
+
+    The means are those of the chosen sessions with at least `least` queries.
 
     Raise MeasureError for a measure without a vector, InvalidInput if the curves are too long for an answer.
     """
@@ -78,11 +81,13 @@ def read_session_curves(
     length = longest if length is None else min(length, longest)
     _check_figures(2 * groups * length, "length")
     group = chosen.judged.system
-    curves = mean_session_curves(view, setting, group, groups, normalised=normalised, length=length)
+    curves = mean_session_curves(
+        view, setting, group, groups, normalised=normalised, least=least, length=length
+    )
     if normalised:
         ideal = np.ones_like(curves.values)
     else:
-        ideal = mean_ideal_curves(view, setting, group, groups, length=length).values
+        ideal = mean_ideal_curves(view, setting, group, groups, least=least, length=length).values
     vectors = None
     if per_session:
         _check_figures(view.n_queries * setting.depth, "per_session")
