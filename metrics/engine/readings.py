@@ -43,11 +43,13 @@ class AgainstBest:
     """Several runs' averaged curves against the highest of them at each of the ranks 1..depth.
 
     Shapes: `best` (depth,), the place of the run that is highest there, the first of equals; `needed` (runs, depth),
-    the rank at which each run has what that one has at the rank, 0 where it never has.
+    the rank at which each run has what that one has at the rank, 0 where it never has; `missed` (runs, depth), the
+    highest value at the rank minus each run's.
     """
 
     best: Ints
     needed: Ints
+    missed: Floats
 
 
 def readings(run: JudgedRun, measure: Measure, depth: int) -> Readings:
@@ -69,14 +71,17 @@ def readings(run: JudgedRun, measure: Measure, depth: int) -> Readings:
 
 
 def against_best(runs: list[Readings], depth: int) -> AgainstBest | None:
-    """Read each run across against the best one at ranks 1..depth; None without runs or for curves that may fall."""
+    """Read each run across and down against the best one at ranks 1..depth; None without runs or for curves that may
+    fall."""
     reached = [found.reached for found in runs if found.reached is not None]
     if not reached or len(reached) < len(runs):
         return None
     values = np.stack([mean[:depth] for mean in reached])
     highest = values.max(axis=0)
     return AgainstBest(
-        values.argmax(axis=0), np.stack([_needed(mean, highest) for mean in reached])
+        values.argmax(axis=0),
+        np.stack([_needed(mean, highest) for mean in reached]),
+        highest - values,
     )
 
 

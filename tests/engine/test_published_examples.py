@@ -184,6 +184,8 @@ def test_two_published_vectors_read_against_each_other() -> None:
         [6, 6, 15, 15, 15, 15, 0, 0, 0, 0],
         [1, 2, 3, 3, 3, 6, 7, 8, 9, 9],
     ]
+    # CG' of G' is 3 5 8 8 8 9 11 13 16 16.
+    assert found.missed.tolist() == [[2, 4, 6, 6, 6, 4, 6, 8, 11, 9], [0] * 10]
 
 
 def test_the_two_users_of_jarvelin_and_kekalainen_2002() -> None:

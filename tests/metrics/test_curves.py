@@ -287,6 +287,9 @@ def test_several_runs_are_read_against_the_ideal_and_the_best_of_them(
     assert good["curves"][0]["readings"]["needed_for_best"] == [1, 2, 2]
     # POOR ends at 2/3; GOOD has more than that from rank 1 on.
     assert poor["curves"][0]["readings"]["needed_for_best"] == [None] * 3
+    assert good["curves"][0]["readings"]["missed_of_best"] == [0, 0, 0]
+    assert poor["curves"][0]["readings"]["missed_of_best"] == pytest.approx(means[0] - means[1])
+    assert poor["curves"][1]["readings"]["missed_of_best"] is None
     for run in (good, poor):
         read = run["curves"][0]["readings"]
         assert np.allclose(

@@ -131,8 +131,10 @@ def test_runs_are_read_against_the_ideal_and_the_best_of_them(
     ]
     # GOOD finds all that there is; POOR ends at 2/3.
     assert rows[1:] == [
-        "1 good best 2.0000 2.0000 0.0000 0.0% 1 1", "poor 0.0000 2.0000 2.0000 100.0% never never",
-        "2 good best 2.3333 2.3333 0.0000 0.0% 2 2", "poor 0.3333 2.3333 2.0000 85.7% never never",
+        "1 good best 2.0000 2.0000 0.0000 0.0% 1 1 0.0000",
+        "poor 0.0000 2.0000 2.0000 100.0% never never 2.0000",
+        "2 good best 2.3333 2.3333 0.0000 0.0% 2 2 0.0000",
+        "poor 0.3333 2.3333 2.0000 85.7% never never 2.0000",
     ]  # fmt: skip
     assert "What good has at rank 1 is never reached by poor." in text_of(html)
     address = re.search(r'href="(/api/v1/collections/small/curves/[^"]*)"', html)

@@ -62,6 +62,12 @@ class Readings(TypedDict):
             "of several runs: the rank at which the run has what the best of them has at the rank; null as in `needed`",
         ]
     ]
+    missed_of_best: NotRequired[
+        Annotated[
+            list[float] | None,
+            "of several runs: the mean of the best of them at the rank minus the run's; null for a curve that may fall",
+        ]
+    ]
 
 
 class MeanCurve(TypedDict):

@@ -31,8 +31,9 @@ from metrics.services.values.curves_together import MAX_RUNS, choose_together
 from runs.api.access import scored_collection
 from runs.api.shapes import shape
 
-# Mean, both ends of its interval and the ideal, or as many figures of a reading, at every rank.
-_FIGURES = 4
+# At every rank: mean, both ends of its interval and the ideal; against the ideal what is needed, missed and its per
+# cent, and against the best run what is needed and missed.
+_FIGURES, _READ_FIGURES = 4, 5
 
 
 class RunOfCurves(RunName):
@@ -95,7 +96,7 @@ class CollectionCurvesView(APIView):
         chosen = choose_together(
             collection=found, query=together_query(text, found, request.user), most=MAX_RUNS
         )
-        figures = _FIGURES * (2 if query.with_readings else 1)
+        figures = _FIGURES + (_READ_FIGURES if query.with_readings else 0)
         check_size(len(chosen) * len(query.measures) * query.points * figures, "measures")
         rows, read = {}, {}
         for pk, drawn in read_curves_of(evaluations=chosen, query=query):
@@ -154,7 +155,8 @@ class CollectionPrecisionRecallView(APIView):
 def _add_best(
     runs: list[RunOfCurves], read: list[list[Readings]], query: CurveQuery
 ) -> list[BestOfCurve]:
-    """Return the best run of each measure at each rank, and add to every run's readings the rank it needs for that."""
+    """Return the best run of each measure at each rank, and add to every run's readings the rank it needs for that and
+    what it misses of it."""
     shown, best = query.places, []
     for place, measure in enumerate(query.measures):
         against = against_best([readings[place] for readings in read], query.depth)
@@ -162,10 +164,9 @@ def _add_best(
         if against:
             best[-1]["runs"] = [runs[run]["id"] for run in against.best[shown].tolist()]
         for number, run in enumerate(runs):
-            needed = (
-                None
-                if against is None
-                else [rank or None for rank in against.needed[number, shown].tolist()]
-            )
-            run["curves"][place]["readings"]["needed_for_best"] = needed
+            readings, needed, missed = run["curves"][place]["readings"], None, None
+            if against:
+                needed = [rank or None for rank in against.needed[number, shown].tolist()]
+                missed = against.missed[number, shown].tolist()
+            readings["needed_for_best"], readings["missed_of_best"] = needed, missed
     return best

@@ -68,7 +68,7 @@ def recall_choices(query: Mapping[str, str], qrels: Qrels) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class ReadingLine:
-    """One run at one rank; `needed` and `for_best` are empty for a curve that may fall."""
+    """One run at one rank; `needed`, `for_best` and `missed_of_best` are empty for a curve that may fall."""
 
     run: Run
     name: str
@@ -78,6 +78,7 @@ class ReadingLine:
     percent: str
     needed: str
     for_best: str
+    missed_of_best: str
     best: bool
 
 
@@ -123,6 +124,7 @@ def reading_table(together: CurvesTogether, query: CurveQuery) -> ReadingTable:
                     else f"{with_minus(f'{read.percent[at]:.1f}')}%",
                     "" if read.needed is None else _rank(read.needed[at]),
                     "" if against is None else _rank(against.needed[place, at]),
+                    "" if against is None else _figure(against.missed[place, at]),
                     against is not None and len(runs) > 1 and bool(against.best[at] == place),
                 )
             )
