@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from html import unescape
 from typing import Any
 
 import pytest
@@ -99,6 +100,56 @@ def test_every_shortcut_works(browser: Client, submit: Submit) -> None:
     assert len(shortcuts) == len(PRESETS)
     for shortcut in shortcuts:
         assert browser.get(PATH + shortcut.replace("&amp;", "&")).status_code == 200, shortcut
+
+
+def test_several_settings_on_one_page_are_those_of_the_api(browser: Client, submit: Submit) -> None:
+    submit(SHARP), submit(BROAD)
+    query = {"gains": "0-1-1-1;0-1-10-100", "b": "2,10", "depths": "1,2", "preset": "impatient"}
+    answer = browser.get("/api/v1/collections/small/what-if/", query).json()
+    assert len(answer["combinations"]) == 9
+    html = page(browser, PATH, **query)
+    ranks, agreement = html.split("<tbody>")[1:3]
+    rows = {
+        match[1]: re.findall(r"<strong>(\d)</strong>|>\s*(\d)\s*<span", match[0])
+        for match in re.finditer(r"<tr>.*?/runs/([\w-]+)/.*?</tr>", ranks, re.DOTALL)
+    }
+    boards = [answer["official"], *answer["combinations"]]
+    expected = {
+        run["id"]: [
+            str(place["rank"])
+            for board in boards
+            for place in board["leaderboard"]
+            if place["run"] == run["id"]
+        ]
+        for run in answer["runs"]
+    }
+    assert {run: [a or b for a, b in found] for run, found in rows.items()} == expected
+    numbers = [float(text) for text in re.findall(r'number">(-?[\d.]+)<', agreement)]
+    assert numbers == [
+        pytest.approx(tau, abs=5e-4)
+        for board, row in zip(answer["combinations"], answer["tau"], strict=True)
+        for tau in (board["tau_official"], *row)
+    ]
+    assert '<th scope="row">impatient</th>' in agreement
+
+    # The link to the JSON has the same settings.
+    address = re.search(r'href="(/api/v1/collections/small/what-if/[^"]+)"', html)
+    assert address
+    assert browser.get(unescape(address[1])).json() == answer
+
+
+def test_presets_are_taken_by_name_and_sliders_are_not_mixed_in(
+    browser: Client, submit: Submit
+) -> None:
+    submit(SHARP)
+    assert "2 settings" in text_of(page(browser, PATH, preset="patient,liberal"))
+    assert "2 settings" in text_of(
+        browser.get(f"{PATH}?preset=patient&preset=liberal").content.decode()
+    )
+    assert "depth belongs to the sliders" in text_of(
+        page(browser, PATH, 400, preset="patient", depth="5")
+    )
+    assert 'role="alert"' in page(browser, PATH, 400, preset="nobody")
 
 
 def test_states_without_a_board(browser: Client, api: Any, collection: str) -> None:

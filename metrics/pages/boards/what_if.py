@@ -1,4 +1,5 @@
-"""The page of sliders for other gains, discounts and depths, with the leaderboard in the resulting order."""
+"""The page of other gains, discounts and depths: sliders with the leaderboard in the resulting order, and several
+settings side by side."""
 
 from __future__ import annotations
 
@@ -16,12 +17,13 @@ from metrics.charts.boards.what_if import what_if_figure
 from metrics.engine.gains import MAX_GAIN, NAMED, GainMap
 from metrics.engine.grammar import Measure, parse_measure
 from metrics.engine.what_if import PRESETS
-from metrics.pages.parts import Query, ShownFigure, fill, query_of
+from metrics.pages.parts import Query, ShownFigure, changed, fill, query_of
+from metrics.questions.boards import what_if_query
 from metrics.questions.parameters import choice_in
 from metrics.questions.unchanged import of_visible_collection, same_for_all, unchanged_page
 from metrics.services.boards.asked import active_qrels
 from metrics.services.boards.what_if import Combination, Place, WhatIf, WhatIfQuery, ask_what_if
-from metrics.tables import mean_cell
+from metrics.tables import NOTHING, mean_cell
 from runs.api.access import check_scores, visible_collection
 from runs.errors import InvalidInput
 from runs.models import Collection
@@ -34,6 +36,8 @@ _PRESETS = {
     "linear gains": "linear", "exponential gains": "exponential", "impatient user": "impatient",
     "patient user": "patient", "patient user, binary": "liberal", "RBP, binary": "binary",
 }  # fmt: skip
+# What asks for several settings, read as by the API; what it shares with the sliders does where it is a list.
+_SETTINGS, _LISTS = ("preset", "gains", "depths", "measures"), ("family", "dis", "b")
 # At most this many levels have a slider.
 _MOST_LEVELS = 6
 # Of the table, as of the chart.
@@ -85,19 +89,29 @@ class Controls:
 
 # Sorting a thousand runs again takes a third of a second, and readers come back to an address or share it.
 @page
-@reads("family", "dis", "b", "depth", "p", numbered="g")
+@reads("family", "dis", "b", "depth", "p", *_SETTINGS, numbered="g")
 @unchanged_page(of_visible_collection, standing=same_for_all)
 def what_if_page(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show the leaderboard of a collection by a measure defined with sliders, beside the official one."""
+    """Show the leaderboard of a collection by a measure defined with sliders, or by several settings, with the official
+    one."""
     collection = visible_collection(request, slug)
     query = query_of(request)
+    several = any(query.get(name) for name in _SETTINGS) or any(
+        "," in query.get(name, "") for name in _LISTS
+    )
     context: dict[str, Any] = {
         "collection": collection,
         "families": FAMILIES,
         "discounts": DISCOUNTS,
+        "presets": PRESETS,
+        "chosen_presets": query.get("preset", "").split(","),
+        "query": query if several else {},
+        "several": several,
     }
-    status = fill(context, "controls", _controls, request, collection, query)
-    if "controls" in context:
+    status = fill(context, "controls", _controls, request, collection, {} if several else query)
+    if "controls" in context and several:
+        status = fill(context, "answer", _settings_answer, collection, query)
+    elif "controls" in context:
         status = fill(context, "answer", _answer, collection, context["controls"])
     return render(request, "metrics/what_if.html", context, status=status)
 
@@ -234,3 +248,71 @@ def _lines(answer: WhatIf, combination: Combination) -> list[MovedLine]:
         )
         for place in combination.places[:_ROWS]
     ]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class SettingColumn:
+    """One of several settings: its preset or measure, and its Kendall's tau with the official order and with each of
+    the settings."""
+
+    name: str
+    measure: Measure
+    tau_official: str
+    tau: list[str]
+
+
+@dataclass(frozen=True)
+class SettingsLine:
+    """A run in the official order, and its rank and mean under each setting."""
+
+    official: Place
+    official_mean: str
+    places: list[tuple[Place, str]]
+
+
+def _settings_answer(collection: Collection, query: Query) -> dict[str, Any]:
+    sliders = [name for name in query if re.fullmatch(r"depth|p|g[0-9]+", name) and query[name]]
+    if sliders:
+        message = (
+            f"{sliders[0][:40]} belongs to the sliders; several settings are described by "
+            f"{', '.join((*_SETTINGS, *_LISTS))}"
+        )
+        raise InvalidInput(message, code="unknown_parameter", pointer=sliders[0])
+    answer = ask_what_if(collection=collection, query=what_if_query(query, collection))
+
+    def text(measure: Measure, place: Place) -> str:
+        return mean_cell(measure, (place.mean, place.topics), answer.qrels.topics).text
+
+    columns = [
+        SettingColumn(
+            name=answer.query.presets.get(board.measure, board.measure.name),
+            measure=board.measure,
+            tau_official=NOTHING if board.tau is None else f"{board.tau:.3f}",
+            tau=[NOTHING if math.isnan(tau) else f"{tau:.3f}" for tau in row],
+        )
+        for board, row in zip(answer.combinations, answer.tau.tolist(), strict=True)
+    ]
+    by_run = [
+        (board.measure, {place.run.pk: place for place in board.places})
+        for board in answer.combinations
+    ]
+    lines = []
+    for official in answer.official.places[:_ROWS]:
+        places = [(places[official.run.pk], measure) for measure, places in by_run]
+        lines.append(
+            SettingsLine(
+                official=official,
+                official_mean=text(answer.official.measure, official),
+                places=[(place, text(measure, place)) for place, measure in places],
+            )
+        )
+    ties = answer.official.ties or any(board.ties for board in answer.combinations)
+    return {
+        "official": answer.official.measure,
+        "columns": columns,
+        "lines": lines,
+        "runs": len(answer.runs),
+        "coefficient": "tau-b" if ties else "tau",
+        "cautions": [caution.message for caution in answer.cautions],
+        "address": changed(query),
+    }
