@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
@@ -14,11 +13,10 @@ import numpy as np
 import pytest
 from rest_framework.test import APIClient
 
+from evalhub.operating.examples import RANKINGS, examples
 from metrics.engine.grammar import parse_measure
-from metrics.engine.steps import Matrix
-from runs.models import Run, Team, User
+from runs.models import Run
 from tests.conftest import SESSIONS, evaluate_all, upload
-from tests.metrics.scored import make_scored
 from tests.test_docs import ROOT
 
 pytestmark = pytest.mark.words
@@ -27,37 +25,14 @@ NUMBERS = re.findall(r"^\| (.+) \| `(.+)` \| `(\S+)`(.*) \| (.+) \| (.+) \|$", T
 ADDRESSES = re.findall(
     r"`((?:runs|collections|session-sets)/\{(?:run|collection|set)\}[^`]+)`", TEXT
 )
-RANKINGS = re.findall(r"^\| `\{(\w+)\}` \| (\w+) \| ([\d× ]+) \| ([\d ]*)\|$", TEXT, re.MULTILINE)
+RANKINGS_LISTED = re.findall(
+    r"^\| `\{(\w+)\}` \| (\w+) \| ([\d× ]+) \| ([\d ]*)\|$", TEXT, re.MULTILINE
+)
 QRELS = "1 0 a 2\n1 0 b 1\n1 0 c 3\n1 0 n 0\n2 0 x 1\n2 0 y 2\n3 0 z 3\n3 0 w 1\n"
 RUNS = (
     "1 Q0 a 1 3 t\n1 Q0 n 2 2 t\n1 Q0 c 3 1 t\n2 Q0 x 1 2 t\n",
     "1 Q0 b 1 9 t\n2 Q0 y 1 9 t\n3 Q0 w 1 8 t\n",
 )
-# Documents of the two versions, by their levels: rows the first, columns the second.
-REJUDGED = ((2780, 134, 51), (691, 1004, 1077))
-SESSION_LENGTHS = {
-    "1": (28, 7, 10, 4, 5, 4, 1, 1, 0, 0, 0),
-    "2": (21, 7, 9, 11, 2, 4, 2, 2, 0, 1, 1),
-}
-# Thousandths of three runs on 30 topics: BOOL fails on some topics altogether.
-TABLE_1 = {
-    "AvgPos(of='nCG',gains='0-1-10-100')@200": """
-871 878 645 731 944 748 659 807 736 815 946 772 654 714 751 557 973 712 775 743 971 794 632 889 536 689 676 710 538 784
-615 556 329 618 782 550 562 555 618 638 804 747 641 591 696 580 789 614 624 563 681 600 555 680 813 534 623 597 673 582
-554 254 602 586 888 125 742 607 674 502 112 812 132 668 660 223 771 151 609 553 832 261 634 29 145 239 62 137 519 627
-""",
-    "AvgPos(of='nDCG',gains='0-1-10-100',dis='jk')@200": """
-627 381 566 659 454 554 637 572 470 557 653 733 701 795 890 722 588 601 680 606 681 498 707 650 313 453 821 350 317 644
-195 278 360 335 499 232 497 512 434 556 536 749 746 630 673 371 408 311 212 495 532 358 469 149 546 365 412 538 283 429
-233 389 55 353 546 360 336 640 200 29 431 457 382 577 469 196 401 58 441 340 255 526 244 134 96 148 294 374 102 174
-""",
-}
-
-
-def collection_of(api: APIClient, slug: str, *qrels: str) -> None:
-    assert api.post("/api/v1/collections/", {"slug": slug, "name": slug}).status_code == 201
-    for text in qrels:
-        assert upload(api, f"collections/{slug}/qrels/", text).status_code == 201
 
 
 @pytest.fixture
@@ -77,72 +52,25 @@ def names(api: APIClient, submit: Callable[..., Run]) -> dict[str, str]:
 
 
 @pytest.fixture
-def examples(api: APIClient, alice: User, collection: str) -> dict[str, str]:
+def example_ids(api: APIClient) -> dict[str, str]:
     """The ids of the runs and of the set, and the names of the collections, that rows of numbers are about."""
-    found = {}
-    for name in dict.fromkeys(row[0] for row in RANKINGS):
-        qrels, run = "", ""
-        for _, topic, ranking, missed in (row for row in RANKINGS if row[0] == name):
-            levels = re.sub(
-                r"(\d+) × (\d+)", lambda many: " ".join([many[2]] * int(many[1])), ranking
-            ).split()
-            qrels += "".join(
-                f"{topic} 0 d{rank} {level}\n"
-                for rank, level in enumerate(levels, 1)
-                if level != "0"
-            )
-            qrels += "".join(
-                f"{topic} 0 m{number} {level}\n" for number, level in enumerate(missed.split())
-            )
-            run += "".join(
-                f"{topic} Q0 d{rank} {rank} {-rank} t\n" for rank in range(1, len(levels) + 1)
-            )
-        collection_of(api, f"of-{name.lower()}", qrels)
-        found[name] = upload(api, f"collections/of-{name.lower()}/runs/", run).json()["id"]
-
-    levels_of_articles = [
-        level for level, number in enumerate((14617, 857, 700, 366)) for _ in range(number)
-    ]
-    collection_of(
-        api,
-        "articles",
-        "".join(f"1 0 d{place} {level}\n" for place, level in enumerate(levels_of_articles)),
-    )
-    api.patch("/api/v1/collections/articles/", {"documents": 53893}, format="json")
-    pairs = [
-        (a, b)
-        for a, row in enumerate(REJUDGED)
-        for b, number in enumerate(row)
-        for _ in range(number)
-    ]
-    versions = (
-        "".join(f"1 0 d{place} {pair[side]}\n" for place, pair in enumerate(pairs))
-        for side in (0, 1)
-    )
-    collection_of(api, "rejudged", *versions)
-
-    lines = [
-        {"session_id": f"{system}-{queries}-{number}", "topic_id": "1", "system": system,
-         "queries": [{"documents": ["a"]}] * queries}
-        for system, counts in SESSION_LENGTHS.items()
-        for queries, sessions in enumerate(counts, 1)
-        for number in range(sessions)
-    ]  # fmt: skip
-    sent = upload(
-        api,
-        f"collections/{collection}/sessions/",
-        "".join(json.dumps(line) + "\n" for line in lines),
-    )
+    ids = {}
+    for example in examples():
+        fields = {"slug": example.slug, "name": example.name, "documents": example.documents}
+        assert api.post("/api/v1/collections/", fields, format="json").status_code == 201
+        path = f"collections/{example.slug}"
+        ids[example.name] = example.slug
+        for qrels in example.qrels:
+            assert upload(api, f"{path}/qrels/", qrels).status_code == 201
+        for run in example.runs.values():
+            answer = upload(api, f"{path}/runs/", run)
+            if len(example.runs) == 1:
+                ids[example.name] = answer.json()["id"]
+        if example.sessions:
+            ids[example.name] = upload(api, f"{path}/sessions/", example.sessions).json()["id"]
     evaluate_all()
-
-    values = np.array([text.split() for text in TABLE_1.values()], float).reshape(2, 3, 30) / 1000
-    make_scored("table1", Team.objects.get(personal_of=alice), values, list(TABLE_1))
-    return found | {
-        "articles": "articles",
-        "rejudged": "rejudged",
-        "sessions": sent.json()["id"],
-        "table1": "table1",
-    }
+    # The ranking that the sources call G or G'.
+    return ids | {"G": ids["g"]}
 
 
 def ask(api: APIClient, address: str, names: dict[str, str]) -> Any:
@@ -202,11 +130,11 @@ def shown(value: float, digits: int, rounding: str = ROUND_HALF_UP) -> Decimal:
     return Decimal(repr(round(value, 9))).quantize(Decimal(1).scaleb(-digits), rounding)
 
 
-def test_every_printed_number_comes_out(api: APIClient, examples: dict[str, str]) -> None:
+def test_every_printed_number_comes_out(api: APIClient, example_ids: dict[str, str]) -> None:
     assert len(NUMBERS) > 45
     answers: dict[str, Any] = {}
     for where, address, path, how, printed, here in NUMBERS:
-        answer = answers[address] = answers.get(address) or ask(api, address, examples).json()
+        answer = answers[address] = answers.get(address) or ask(api, address, example_ids).json()
         values = numbers_of(answer, path, how)
         source, ours = printed.split(), here.split()
         assert len(source) == len(ours) <= len(values), (where, values)
@@ -233,9 +161,11 @@ def test_every_printed_number_comes_out(api: APIClient, examples: dict[str, str]
         }[kind and kind[1]], (where, values)  # fmt: skip
 
 
-def test_shares_that_are_wrong_in_print() -> None:
-    counts: Matrix = np.array(REJUDGED, float)
-    assert round(100 * counts[1, 0] / counts[1].sum(), 1) == 24.9
+def test_the_rankings_of_the_examples_are_those_of_the_table() -> None:
+    listed: dict[str, dict[str, tuple[str, str]]] = {}
+    for name, topic, ranking, missed in RANKINGS_LISTED:
+        listed.setdefault(name.lower(), {})[topic] = (ranking.strip(), missed.strip())
+    assert listed == RANKINGS
 
 
 def test_every_name_of_ntcir_is_a_measure() -> None:

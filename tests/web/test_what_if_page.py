@@ -130,7 +130,7 @@ def test_several_settings_on_one_page_are_those_of_the_api(browser: Client, subm
         for board, row in zip(answer["combinations"], answer["tau"], strict=True)
         for tau in (board["tau_official"], *row)
     ]
-    assert '<th scope="row">impatient</th>' in agreement
+    assert '<th scope="row" class="fixed">impatient</th>' in agreement
 
     # The link to the JSON has the same settings.
     address = re.search(r'href="(/api/v1/collections/small/what-if/[^"]+)"', html)

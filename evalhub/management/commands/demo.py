@@ -1,4 +1,5 @@
-"""evalhub demo: a simulated collection and the textbook example, submitted over REST, printed and served."""
+"""evalhub demo: a simulated collection, the textbook example and the examples of docs/sources.md, submitted over REST,
+printed and served."""
 
 from __future__ import annotations
 
@@ -18,6 +19,7 @@ from evalhub.management.commands.serve import (
     make_supervisor,
 )
 from evalhub.operating.checks import OWN_CHECKS
+from evalhub.operating.examples import Example, examples
 from evalhub.operating.simulation import TEXTBOOK_QRELS, TEXTBOOK_RUN, simulate_collection
 from evalhub.serving.supervisor import AlreadyServed, exclusive
 from runs.models import ALL_SCOPES, ApiToken, User
@@ -112,9 +114,17 @@ class Command(command.Command):
             http.post(f"collections/{_TEXTBOOK}/qrels/", files={"file": ("qrels", TEXTBOOK_QRELS)})
         )
         _send(http.post(f"collections/{_TEXTBOOK}/runs/", files={"file": ("run", TEXTBOOK_RUN)}))
-        for collection, runs in ((_SIMULATED, len(simulated.runs)), (_TEXTBOOK, 1)):
+        loaded = examples()
+        self._say(f"uploading {len(loaded)} examples of docs/sources.md")
+        for example in loaded:
+            _upload(http, example)
+
+        expected = {_SIMULATED: len(simulated.runs), _TEXTBOOK: 1}
+        expected |= {example.slug: len(example.runs) for example in loaded if example.runs}
+        for collection, runs in expected.items():
             self._wait_for_evaluations(http, collection, runs)
-        self._wait_for_sessions(http)
+        for collection in (_SIMULATED, *(example.slug for example in loaded if example.sessions)):
+            self._wait_for_sessions(http, collection)
 
     def _wait_for_evaluations(self, http: httpx.Client, collection: str, runs: int) -> None:
         deadline, shown = time.monotonic() + _EVALUATE_SECONDS, -1
@@ -130,18 +140,18 @@ class Command(command.Command):
             f"{collection}: not evaluated after {_EVALUATE_SECONDS:.0f} s: {board['states']}"
         )
 
-    def _wait_for_sessions(self, http: httpx.Client) -> None:
+    def _wait_for_sessions(self, http: httpx.Client, collection: str) -> None:
         deadline = time.monotonic() + _EVALUATE_SECONDS
         while time.monotonic() < deadline:
             states = _send(
-                http.get(f"collections/{_SIMULATED}/session-leaderboard/", params={"limit": 1})
+                http.get(f"collections/{collection}/session-leaderboard/", params={"limit": 1})
             )["states"]
             if states.keys() == {"evaluated"}:
-                self._say(f"evaluated the session log of {_SIMULATED}")
+                self._say(f"evaluated the session log of {collection}")
                 return
             time.sleep(0.1)
         raise CommandError(
-            f"the session log is not evaluated after {_EVALUATE_SECONDS:.0f} s: {states}"
+            f"{collection}: the session log is not evaluated after {_EVALUATE_SECONDS:.0f} s: {states}"
         )
 
     def _print_results(self, http: httpx.Client) -> None:
@@ -175,7 +185,9 @@ def _wait_for_server(http: httpx.Client) -> None:
     )
 
 
-def _make_collection(http: httpx.Client, slug: str, name: str, description: str) -> None:
+def _make_collection(
+    http: httpx.Client, slug: str, name: str, description: str, **others: Any
+) -> None:
     fields = {
         "slug": slug,
         "name": name,
@@ -183,9 +195,30 @@ def _make_collection(http: httpx.Client, slug: str, name: str, description: str)
         "simulated": slug == _SIMULATED,
         "level_labels": _LABELS,
         "measures": _MEASURES,
+        **others,
     }
     if http.get(f"collections/{slug}/").status_code == httpx.codes.NOT_FOUND:
         _send(http.post("collections/", json=fields))
+
+
+def _upload(http: httpx.Client, example: Example) -> None:
+    path = f"collections/{example.slug}"
+    description = f"The example {example.name} of docs/sources.md."
+    _make_collection(
+        http,
+        example.slug,
+        f"Example {example.name}",
+        description,
+        documents=example.documents,
+        level_labels={},
+    )
+    for number, qrels in enumerate(example.qrels, 1):
+        _send(http.post(f"{path}/qrels/", files={"file": (f"qrels-{number}", qrels)}))
+    for tag, run in example.runs.items():
+        _send(http.post(f"{path}/runs/", files={"file": (tag, run)}))
+    if example.sessions:
+        log = {"file": ("sessions.jsonl", example.sessions)}
+        _send(http.post(f"{path}/sessions/", files=log, data={"tag": example.name}))
 
 
 def _send(answer: httpx.Response) -> Any:

@@ -26,6 +26,9 @@ class LevelShare(TypedDict):
     label: str
     judgements: int
     share: float
+
+
+class LevelOfVersion(LevelShare):
     share_of_relevant: Annotated[
         float | None, "of the documents of level 1 or more; null for levels below 1"
     ]
@@ -45,7 +48,7 @@ class JudgementsVersion(TypedDict):
     judgements: int
     documents: Annotated[int | None, "documents of the collection"]
     rest: Annotated[int | None, "documents of the collection that are relevant to no topic"]
-    levels: list[LevelShare]
+    levels: list[LevelOfVersion]
     topics: list[TopicJudgements]
 
 
@@ -116,7 +119,7 @@ def _version(collection: Collection, version: JudgedVersion) -> JudgementsVersio
         documents=collection.documents,
         rest=version.rest,
         levels=[
-            LevelShare(
+            LevelOfVersion(
                 level=level,
                 label=collection.level_labels.get(name, ""),
                 judgements=count,

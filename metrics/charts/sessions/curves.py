@@ -92,9 +92,8 @@ def session_curves_figure(
         [str(place), *(f"{vector[place - 1]:.4f}" for vector in vectors)]
         for place in ends_of_queries
     ]
-    subtitle = "; ".join(
-        filter(None, [measure.name, chosen.selection.words, ideal and "dashed: the ideal"])
-    )
+    dashed = "dashed: the ideal" if ideal else ""
+    subtitle = "; ".join(filter(None, [measure.name, chosen.selection.words, dashed]))
     named = [*(line.name for line in shown), *(ideals if len(ideals) == 1 else ())]
     return Figure(
         "curves", caption, columns, rows, lambda look: _draw_curves(shown, ideals, depth, measure, subtitle, look),
