@@ -18,6 +18,7 @@ from metrics.services.boards.entries import SHOWN_ENTRIES
 from metrics.services.boards.versions import VERSIONS as BOARD_VERSIONS
 from metrics.services.comparisons.shown_pairs import PAIR_ORDERS
 from metrics.services.sessions.comparison import DESIGNS, OWN_TESTS
+from metrics.services.sessions.sample import COMPARED_FACTORS
 
 
 def parameter(
@@ -282,6 +283,11 @@ SESSION_COMPARISON = (
     parameter("baseline", "a system: compare every other one with it only"),
     *_SESSION_TESTS,
     JUDGED_BY,
+)
+COMPARED = parameter(
+    "compare",
+    "what is compared: the systems, the searchers or the topics of the sessions; default: systems",
+    choices=COMPARED_FACTORS,
 )
 # What a leaderboard of systems is asked.
 SESSION_BOARD = (

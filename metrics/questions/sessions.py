@@ -27,7 +27,11 @@ from metrics.questions.parameters import (
 from metrics.services.sessions.board import SessionBoardQuery
 from metrics.services.sessions.comparison import DESIGNS
 from metrics.services.sessions.judged_sets import default_measures
-from metrics.services.sessions.sample import SessionComparisonQuery
+from metrics.services.sessions.sample import (
+    COMPARED_FACTORS,
+    ComparedFactor,
+    SessionComparisonQuery,
+)
 from metrics.services.sessions.standings import PARTS, SessionStandingsQuery
 from metrics.services.sessions.values import SessionSelection, find_session_evaluation
 from runs.api.parameters import MAX_OFFSET, integer_in
@@ -171,6 +175,10 @@ def session_comparison_query(
         measure=session_measure_in(parameters, documents=documents),
         sets=[_set_id(text) for text in parameters.get("sets", "").split(",") if text],
         systems=[name for name in parameters.get("systems", "").split(",") if name],
+        compare=cast(
+            ComparedFactor,
+            choice_in(parameters, "compare", COMPARED_FACTORS) or COMPARED_FACTORS[0],
+        ),
         baseline=parameters.get("baseline") or None,
         design=cast(Design | None, choice_in(parameters, "design", DESIGNS)),
         test=parameters.get("test") or None,

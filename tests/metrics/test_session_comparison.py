@@ -113,6 +113,66 @@ def test_a_paired_design_is_paired_by_topic_and_searcher(
     assert means == sorted(means, reverse=True)
 
 
+@pytest.mark.parametrize(
+    ("rows", "factor", "design", "cells", "index"),
+    [
+        (PAIRED, "searchers", "paired", 12, ["topic_id", "system"]),
+        (SQUARE, "searchers", "two_way", 4, ["topic_id"]),
+        (SQUARE, "topics", "two_way", 4, ["searcher"]),
+        (PAIRED, "topics", "paired", 6, ["searcher", "system"]),
+    ],
+)
+def test_searchers_and_topics_are_compared_like_systems(
+    compare: Callable[..., dict[str, Any]],
+    rows: list[Row],
+    factor: str,
+    design: str,
+    cells: int,
+    index: list[str],
+) -> None:
+    answer = compare(rows, compare=factor, correction="none")
+    assert (answer["compare"], answer["design"]["used"], answer["cells"]) == (factor, design, cells)
+    column = "searcher" if factor == "searchers" else "topic_id"
+    table = frame(answer).pivot_table(index=index, columns=column, values="value")
+    assert {line["name"] for line in answer["systems"]} == set(table.columns)
+    assert {line["session_set"] for line in answer["systems"]} == {None}
+    for pair in answer["pairs"]:
+        expected = stats.ttest_rel(table[pair["a"]], table[pair["b"]])
+        assert pair["p_value"] == pytest.approx(expected.pvalue)
+        assert pair["difference"] == pytest.approx((table[pair["a"]] - table[pair["b"]]).mean())
+    # The words of cautions are those of what is compared and of its cells.
+    text = " ".join(caution["message"] for caution in answer["cautions"])
+    units = {"searchers": "topic and system", "topics": "searcher and system"}[factor]
+    assert (f"pairs of {units}" in text) == (design == "paired")
+
+
+def test_searchers_of_one_system_with_a_baseline(compare: Callable[..., dict[str, Any]]) -> None:
+    answer = compare(PAIRED, compare="searchers", systems="B", baseline="u1")
+    assert [(pair["a"], pair["b"]) for pair in answer["pairs"]] == [("u0", "u1")]
+    assert [line["sessions"] for line in answer["systems"]] == [4, 4]
+
+
+def test_what_cannot_be_compared_says_why(
+    compare: Callable[..., dict[str, Any]], api: APIClient
+) -> None:
+    compare(PAIRED)
+    for query, message in (
+        ({"compare": "people"}, "compare"),
+        ({"compare": "searchers", "design": "crossed"}, "paired, two_way and unpaired"),
+        ({"compare": "topics", "baseline": "u1"}, "is not one of the compared topics"),
+    ):
+        answer = api.get(COMPARISON, query)
+        assert answer.status_code == 400
+        assert message in answer.json()["detail"]
+
+    session = {"session_id": "s", "topic_id": "t1", "system": "A"}
+    nameless = json.dumps({**session, "queries": [{"documents": ["d1"]}]})
+    assert upload(api, LOG, nameless + "\n", tag="nameless").status_code == 202
+    evaluate_all()
+    detail = api.get(COMPARISON, {"compare": "searchers"}).json()["detail"]
+    assert "do not name their searcher" in detail
+
+
 CROSSED = [(f"t{t}", f"u{u}", system) for t in range(5) for u in range(6) for system in "ABC"]
 
 

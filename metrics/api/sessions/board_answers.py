@@ -159,8 +159,8 @@ class SessionBoard(Paged):
 
 class ComparedSystem(TypedDict):
     name: str
-    session_set: UUID
-    system: str
+    session_set: Annotated[UUID | None, "null where searchers or topics are compared"]
+    system: Annotated[str, "its own name in the log, or that of the searcher or topic"]
     sessions: int
     with_value: int
     mean: Annotated[float | None, "over its sessions with a value"]
@@ -173,9 +173,10 @@ class ComparedSystem(TypedDict):
 
 
 class SessionComparison(TypedDict):
-    """Systems compared on one value of each session."""
+    """Systems compared on one value of each session, or searchers or topics, which `systems` then are."""
 
     collection: str
+    compare: str
     judged_by: str
     qrels: Annotated[int | None, "null where the logs judge themselves"]
     engine_version: str
@@ -313,6 +314,7 @@ def comparison_answer(
     names = [system.name for system in compared.systems]
     return SessionComparison(
         collection=collection.slug,
+        compare=query.compare,
         judged_by=compared.judged_by,
         qrels=compared.qrels.version if compared.qrels else None,
         engine_version=ENGINE_VERSION,
@@ -330,7 +332,9 @@ def comparison_answer(
         systems=[
             ComparedSystem(
                 name=system.name,
-                session_set=system.evaluation.session_set_id,
+                session_set=system.evaluation.session_set_id
+                if query.compare == "systems"
+                else None,
                 system=system.system,
                 sessions=system.sessions,
                 with_value=system.with_value,

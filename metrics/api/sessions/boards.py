@@ -19,7 +19,7 @@ from metrics.api.sessions.board_answers import (
     comparison_answer,
 )
 from metrics.exports.sessions import EXPORTS
-from metrics.questions.declared import PAGE, SESSION_BOARD, SESSION_COMPARISON
+from metrics.questions.declared import COMPARED, PAGE, SESSION_BOARD, SESSION_COMPARISON
 from metrics.questions.parameters import query_of
 from metrics.questions.sessions import (
     session_board_query,
@@ -77,10 +77,10 @@ class SessionBoardExport(APIView):
 
 
 class SessionComparisonView(APIView):
-    """Systems compared on one value of each session, by the design of these sessions, with the reason for the
-    design."""
+    """Systems, searchers or topics compared on one value of each session, by the design of these sessions, with the
+    reason for the design."""
 
-    @extend_schema(responses=shape(SessionComparison), parameters=[*SESSION_COMPARISON])
+    @extend_schema(responses=shape(SessionComparison), parameters=[*SESSION_COMPARISON, COMPARED])
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
         query = session_comparison_query(query_of(request), found.documents)

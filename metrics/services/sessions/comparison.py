@@ -55,18 +55,38 @@ from metrics.engine.significance.verdicts import (
 from metrics.engine.significance.welch_t import errors_of_samples
 from metrics.models import SessionEvaluation
 from metrics.services.sessions.board import first_judged_by
-from metrics.services.sessions.sample import Sample, SessionComparisonQuery, place_of, read_sample
+from metrics.services.sessions.sample import (
+    ComparedFactor,
+    Sample,
+    SessionComparisonQuery,
+    in_words_of,
+    place_of,
+    read_sample,
+)
 from metrics.services.snapshots import one_snapshot
 from metrics.services.values.effort import seconds_of_test
 from metrics.services.work import begin
 from runs.models import Collection, Qrels
 
 DESIGNS: tuple[Design, ...] = ("crossed", "paired", "latin_square", "two_way", "unpaired")
-_WHY = {
+_WHY: dict[Design, str] = {
     "paired": "every searcher who searched a topic used every system on it",
     "latin_square": "every searcher searched every topic once, with systems balanced over searchers and topics",
     "two_way": "every topic was searched with every system, but not by the same searchers",
     "unpaired": "some topics were not searched with every system",
+}
+_WHY_OF: dict[ComparedFactor, dict[Design, str]] = {
+    "systems": _WHY,
+    "searchers": {
+        "paired": "every searcher searched every topic with every system that was used on it",
+        "two_way": "every searcher searched every topic, but not with the same systems",
+        "unpaired": "some searchers did not search every topic",
+    },
+    "topics": {
+        "paired": "every topic was searched by every searcher with every system that the searcher used",
+        "two_way": "every topic was searched by every searcher, but not with the same systems",
+        "unpaired": "some topics were not searched by every searcher",
+    },
 }
 # The tests that fit a design, the usual one first. Crossed and in a Latin square, pairs have its own analysis.
 OWN_TESTS = ("min_f", "latin_square")
@@ -197,8 +217,14 @@ def compare_systems(*, collection: Collection, query: SessionComparisonQuery) ->
 def compare_sample(
     sample: Sample, judged_by: str, query: SessionComparisonQuery
 ) -> SessionComparison:
-    """Compare systems on sessions that were read before."""
-    pairs = Pairs(len(sample.names), place_of(sample.names, query.baseline))
+    """Compare systems, or searchers or topics in their place, on sessions that were read before."""
+    pairs = Pairs(len(sample.names), place_of(sample.names, query.baseline, query.compare))
+    if query.compare != "systems":
+        try:
+            return _compare(sample, judged_by, query, pairs, [])
+        except StatisticsError as error:
+            message = in_words_of(error.message, query.compare)
+            raise StatisticsError(message, code=error.code, pointer=error.pointer) from error
     try:
         crossings = crossings_of(sample.values, sample.factors, *pairs.indices())
     except StatisticsError:
@@ -222,6 +248,12 @@ def _compare(
     crossings: list[Crossing],
 ) -> SessionComparison:
     plain = recognise(sample.factors)
+    if query.compare != "systems":
+        # Searchers and topics are the blocks of a square, not what it balances.
+        plain = "two_way" if plain == "latin_square" else plain
+        if query.design in ("crossed", "latin_square"):
+            message = f"{query.compare} are compared by the designs paired, two_way and unpaired"
+            raise StatisticsError(message, code="bad_parameter", pointer="design")
     recognised = "crossed" if crossings else plain
     fits = [design for design in (recognised, plain) if query.test in (None, *FITTING[design])]
     design = query.design or (fits or [recognised])[0]
@@ -244,23 +276,27 @@ def _compare(
     told = [*result.cautions, *of_sessions(cautions_of(verdicts, fewest), design, found.units)]
     if design != "crossed":
         told += dependent_cells(*_cells(sample, design), sample.factors, design, bool(crossings))
-    result = replace(result, cautions=tuple(dict.fromkeys(told)))
+    cautions = [
+        replace(caution, message=in_words_of(caution.message, query.compare))
+        for caution in dict.fromkeys(told)
+    ]
+    result = replace(result, cautions=tuple(cautions))
     family = family_size(test, pairs) if test in TESTS else pairs.number
     separated = None
     if pairs.baseline is None and fewest >= MIN_TOPICS and not verdicts.have(NO_SPREAD).all():
         order = np.arange(pairs.runs, dtype=np.float64)
         separated = tiers(order, *pairs.indices(), verdicts.significant, lower_is_better=True)
     return SessionComparison(
-        query, judged_by, recognised, _why(plain, crossings), design, test, correction, family, found.cells,
+        query, judged_by, recognised, _why(plain, crossings, query.compare), design, test, correction, family, found.cells,
         _systems(sample, query.options.confidence), pairs, result, adjusted, verdicts, found.effects, separated,
         found.omnibus, crossings, found.crossed,
     )  # fmt: skip
 
 
-def _why(plain: Design, crossings: list[Crossing]) -> str:
+def _why(plain: Design, crossings: list[Crossing], compare: ComparedFactor) -> str:
     """Return the reason for the recognised design."""
     if not crossings:
-        return _WHY[plain]
+        return _WHY_OF[compare][plain]
     if len(crossings) > 1:
         return "in each pair of systems searchers and topics have several sessions"
     used = "all systems" if crossings[0].searchers_cross else "one system each"

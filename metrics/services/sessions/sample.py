@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import numpy as np
 
@@ -21,11 +23,23 @@ from runs.models import Collection
 
 MAX_SYSTEMS = 50
 
+ComparedFactor = Literal["systems", "searchers", "topics"]
+COMPARED_FACTORS: tuple[ComparedFactor, ...] = ("systems", "searchers", "topics")
+# The fields of a session that have the roles of system, topic and searcher in an analysis.
+_ROLES: dict[ComparedFactor, tuple[str, str, str]] = {
+    "systems": ("system", "topic_id", "searcher"),
+    "searchers": ("searcher", "topic_id", "system"),
+    "topics": ("topic_id", "searcher", "system"),
+}
+
 
 @dataclass(frozen=True)
 class SessionComparisonQuery:
     """The parameters of a comparison; no sets or systems means all, no design the recognised one, no test the usual one
     of the design.
+
+    `compare` is the factor whose levels are compared; for searchers and topics, `systems` chooses the sessions and
+    `baseline` is one of those compared.
 
     `descending` is the order of the systems by their means; None puts the best one first.
     """
@@ -33,6 +47,7 @@ class SessionComparisonQuery:
     measure: Measure
     sets: list[str] = field(default_factory=list)
     systems: list[str] = field(default_factory=list)
+    compare: ComparedFactor = "systems"
     baseline: str | None = None
     design: Design | None = None
     test: str | None = None
@@ -90,9 +105,45 @@ def read_sample(collection: Collection, judged_by: str, query: SessionComparison
             replace(one, system=label[owner].encode())
             for one, owner in zip(kept, owners, strict=True)
         ]
+    if query.compare != "systems":
+        sessions = _in_roles(sessions, query.compare)
     factors = Factors.of(sessions)
     names_in_order = [name.decode() for name in factors.systems]
+    if query.compare != "systems":
+        if not 2 <= len(names_in_order) <= MAX_SYSTEMS:
+            few = len(names_in_order) < 2
+            message = (
+                f"2 to {MAX_SYSTEMS} {query.compare} can be compared; found {len(names_in_order)}"
+            )
+            code = "too_few_systems" if few else "too_many_systems"
+            raise StatisticsError(message, code=code, pointer="compare")
+        entrants = {name: (evaluations[0], name) for name in names_in_order}
     return _in_order(Sample(np.concatenate(parts), factors, names_in_order, entrants), query)
+
+
+def _in_roles(sessions: list[Session], compare: ComparedFactor) -> list[Session]:
+    """Return the sessions with the compared factor in the place of the system, and the others in those of topic and
+    searcher. Raise StatisticsError if a session does not name its searcher."""
+    if not all(session.searcher for session in sessions):
+        message = f"{compare} cannot be compared: some sessions do not name their searcher"
+        raise StatisticsError(message, code="not_crossed", pointer="compare")
+    system, topic, searcher = _ROLES[compare]
+    return [
+        replace(
+            session,
+            system=getattr(session, system),
+            topic_id=getattr(session, topic),
+            searcher=getattr(session, searcher),
+        )
+        for session in sessions
+    ]
+
+
+def in_words_of(text: str, compare: ComparedFactor) -> str:
+    """Return a text about systems, topics and searchers in the words of what has their roles."""
+    nouns = [field.removesuffix("_id") for field in _ROLES[compare]]
+    words = dict(zip(("system", "topic", "searcher"), nouns, strict=True))
+    return re.sub(r"\b(system|topic|searcher)(?=s?\b)", lambda match: words[match[0]], text)
 
 
 def _chosen(
@@ -100,7 +151,8 @@ def _chosen(
 ) -> set[str]:
     """Return the systems that take part by their full names; a system's own name is enough if only one set has it."""
     names = set()
-    for name in [*query.systems, *([query.baseline] if query.systems and query.baseline else [])]:
+    baseline = query.systems and query.compare == "systems" and query.baseline
+    for name in [*query.systems, *([baseline] if baseline else [])]:
         found = [full for full, (_, system) in entrants.items() if name in (full, system)]
         if len(found) != 1:
             what = (
@@ -112,6 +164,8 @@ def _chosen(
             raise StatisticsError(message, code="unknown_system", pointer="systems")
         names.add(found[0])
     names = names or set(entrants)
+    if query.compare != "systems":
+        return names
     if not 2 <= len(names) <= MAX_SYSTEMS:
         few = len(names) < 2
         say = f"a comparison needs 2 to {MAX_SYSTEMS} systems; found {len(names)}. Name some with systems="
@@ -137,18 +191,19 @@ def _in_order(sample: Sample, query: SessionComparisonQuery) -> Sample:
     return replace(sample, factors=factors, names=names)
 
 
-def place_of(names: list[str], baseline: str | None) -> int | None:
+def place_of(
+    names: list[str], baseline: str | None, compare: ComparedFactor = "systems"
+) -> int | None:
     """Return the place of a baseline among the systems, None without one. Raise StatisticsError if it is unknown."""
     if baseline is None:
         return None
     found = [
         index
         for index, name in enumerate(names)
-        if name == baseline or name.endswith(f":{baseline}")
+        if name == baseline or (compare == "systems" and name.endswith(f":{baseline}"))
     ]
     if len(found) != 1:
-        message = (
-            f"baseline {baseline[:100]!r} is not one of the compared systems; write team/tag:system"
-        )
+        message = f"baseline {baseline[:100]!r} is not one of the compared {compare}"
+        message += "; write team/tag:system" if compare == "systems" else ""
         raise StatisticsError(message, code="unknown_system", pointer="baseline")
     return found[0]
