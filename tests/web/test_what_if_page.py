@@ -123,7 +123,7 @@ def test_several_settings_on_one_page_are_those_of_the_api(browser: Client, subm
         ]
         for run in answer["runs"]
     }
-    assert {run: [a or b for a, b in found] for run, found in rows.items()} == expected
+    assert {run: [a or b for a, b in cells] for run, cells in rows.items()} == expected
     numbers = [float(text) for text in re.findall(r'number">(-?[\d.]+)<', agreement)]
     assert numbers == [
         pytest.approx(tau, abs=5e-4)
