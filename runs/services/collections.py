@@ -62,9 +62,11 @@ def change_collection(
     collection: Collection,
     changes: dict[str, Any],
     enqueue: Callable[[Qrels], object],
+    enqueue_vectors: Callable[[Qrels], object],
     origin: Origin = SYSTEM,
 ) -> None:
-    """Change a collection that is locked; `enqueue` is called for the active judgements.
+    """Change a collection that is locked; `enqueue` is called for the active judgements, and `enqueue_vectors` where
+    its measures are others.
 
     Raise Conflict if it would become blind after its judgements were open, or open without a release.
     """
@@ -81,6 +83,8 @@ def change_collection(
         disable_moved(collection)
     if collection.active_qrels:
         enqueue(collection.active_qrels)
+        if not after.keys().isdisjoint(("measures", "documents")):
+            enqueue_vectors(collection.active_qrels)
 
 
 def _by_name(fields: dict[str, Any]) -> dict[str, Any]:

@@ -103,3 +103,40 @@ def test_fsck_finds_and_repairs_curves(run: Run) -> None:
     assert finding.repair
     finding.repair()
     assert not [f for f in find_faults() if "curves" in f.code]
+
+
+def test_new_measures_of_a_collection_are_computed_by_a_worker(
+    api: APIClient, run: Run, collection: str
+) -> None:
+    board = f"/api/v1/collections/{collection}/leaderboard/"
+    names = ["nDCG@10", "AP", "P@5", "DCG(gains='exp')@5"]
+    assert api.patch(f"/api/v1/collections/{collection}/", {"measures": names}).status_code == 200
+
+    # The board says what is being computed, and reading it computes nothing.
+    assert api.get(board).json()["states"] == {"queued": 1}
+    assert api.get(f"{board}?measures=P@5").json()["count"] == 1
+    assert not MetricVector.objects.filter(measure="P_5").exists()
+    assert StoredCurves.objects.count() == 1
+
+    evaluate_all()
+    assert set(MetricVector.objects.values_list("measure", flat=True)) >= {"P_5"}
+    curves = set(StoredCurves.objects.values_list("measure", flat=True))
+    assert curves == {"nDCG", "nDCG(gains='exp')"}
+    assert api.get(board).json()["states"] == {"evaluated": 1}
+
+
+def test_changes_that_need_no_vectors_queue_nothing(
+    api: APIClient, run: Run, collection: str
+) -> None:
+    for changes in ({"name": "Other"}, {"measures": ["AP"]}, {"measures": ["nDCG@10", "AP"]}):
+        assert api.patch(f"/api/v1/collections/{collection}/", changes).status_code == 200
+        assert Evaluation.objects.get().state == "evaluated"
+
+
+def test_odd_measures_on_a_board_are_not_stored(api: APIClient, run: Run, collection: str) -> None:
+    MetricVector.objects.filter(measure="AP").delete()
+    for measures in ("AP", "P@3"):
+        address = f"/api/v1/collections/{collection}/leaderboard/?measures={measures}"
+        assert api.get(address).json()["results"][0]["values"]
+    stored = set(MetricVector.objects.values_list("measure", flat=True))
+    assert not stored & {"AP", "P_3"}
