@@ -303,6 +303,8 @@ SPECTACULAR_SETTINGS = {
         "EntryStateEnum": "runs.models.Entry.State",
         "ShareKindEnum": ("leaderboard", "comparison", "run"),
         "StateEnum": "metrics.models.Evaluation.State",
+        "WithheldEnum": "metrics.engine.significance.verdicts.WITHHELD",
+        "WithheldOfSessionsEnum": "metrics.engine.significance.verdicts.OF_VALUES",
         "VerdictEnum": "metrics.engine.significance.verdicts.VERDICTS",
         "RunStateEnum": "metrics.services.queue.status.RUN_STATES",
         "DeliveryStateEnum": "runs.models.Delivery.State",

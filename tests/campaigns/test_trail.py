@@ -7,6 +7,7 @@ import io
 import json
 from datetime import timedelta
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from django.db import connection
@@ -83,6 +84,8 @@ def test_every_act_leaves_its_event(people: dict[str, APIClient], clock: Clock) 
         seen.isoformat().replace("+00:00", "Z"),
     ]
     assert ann.get(PHASE).json()["extensions"] == told
+    query = f"closes_at={quote(later(2)['closes_at'])}&reason=x"
+    assert olga.delete(f"{PHASE}extend/?{query}").status_code == 200
     clock.now = LATE + timedelta(days=1)
     planned = olga.post(f"{PHASE}releases/", {"audience": "teams"}, format="json").json()
     assert olga.delete(planned["url"]).status_code == 204

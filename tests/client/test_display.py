@@ -28,7 +28,7 @@ BOARD = {
 }  # fmt: skip
 COMPARED: dict[str, Any] = {
     "comparison": None, "collection": "c", "qrels": 2, "tests": ["paired_t"], "correction": "holm", "alpha": 0.05,
-    "runs": [], "measures": [{"measure": "AP", "topics": {"used": 50}, "pairs": []}],
+    "runs": [], "measures": [{"measure": "AP", "topics": {"used": 50}, "means": [], "pairs": []}],
 }  # fmt: skip
 
 

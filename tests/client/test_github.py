@@ -23,7 +23,7 @@ from tests.reliability.servers import ROOT
 ACTION = ROOT / "evalhub/client/action/action.yml"
 SHA = "3f2a1bc0000000000000000000000000000000aa"
 GOOD = "".join(f"{topic} Q0 d{topic} 1 1.0 x\n" for topic in range(12))
-QRELS = "".join(f"{topic} 0 d{topic} 1\n" for topic in range(12))
+QRELS = "".join(f"{topic} 0 d{topic} 1\n{topic} 0 other 0\n" for topic in range(12))
 POOR = "".join(f"{topic} Q0 other 1 2.0 x\n{topic} Q0 d{topic} 2 1.0 x\n" for topic in range(12))
 
 

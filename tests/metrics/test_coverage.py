@@ -238,7 +238,7 @@ def test_a_baseline_of_a_leaderboard_has_the_same_verdicts(
     family = compared(api, pool, baseline=pool["deep"])["measures"][0]
     pair = next(pair for pair in family["pairs"] if pair["a"] == pool["shallow"])
     for name in ("low", "high", "p_value", "p_adjusted"):
-        expected = pair["on_judged"]["tests"]["paired_t"][name]
+        expected = pair["on_judged"]["tests"]["t_and_tukey"][name]
         assert rows["shallow"]["on_judged"][name] == pytest.approx(expected, abs=1e-12)
     codes = [caution["code"] for caution in board["statistics"]["baseline"]["cautions"]]
     assert codes[:3] == ["few_topics_answered", "nothing_judged", "uneven_judging"]

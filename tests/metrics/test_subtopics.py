@@ -66,7 +66,11 @@ def values_of(api: APIClient, run: str, measures: str) -> dict[str, list[float]]
 
 def test_the_upload_says_how_many_subtopics_there_are(api: APIClient, web: dict[str, Any]) -> None:
     assert (web["judgements"], web["topics"], web["levels"]) == (5, 3, {"0": 1, "1": 3, "2": 1})
-    assert web["warnings"]["counts"] == {"subtopics": 4, "several_iterations": 1}
+    assert web["warnings"]["counts"] == {
+        "subtopics": 4,
+        "several_iterations": 1,
+        "nothing_relevant": 1,
+    }
     tried = upload(api, "collections/web/qrels/", QRELS, dry_run=True).json()
     assert tried["counts"] == web["warnings"]["counts"]
 

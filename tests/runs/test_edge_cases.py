@@ -60,7 +60,7 @@ ACCEPTED: dict[str, tuple[str, tuple[str, ...]]] = {
     "48-topic-missing-from-run": (FIRST_ONLY, ()),
     "48c-topic-missing-from-run": (FIRST_ONLY, ()),
     "49-topic-not-in-qrels": (BASE, ()),
-    "51-topic-without-relevant": (FIRST_ONLY, ()),
+    "51-topic-without-relevant": (FIRST_ONLY, ("nothing_relevant",)),
     "52-topic-leading-zero": (
         "1:0.0000/0.0000/0.0000 2:1.0000/1.0000/1.0000 all:0.5000/0.5000/0.5000",
         (),

@@ -97,6 +97,8 @@ UNSEEN = {
     "RateCounter",
     "RememberedAnswer",
     "JudgedView",
+    "StoredCurves",
+    "StoredSessionCurves",
     "MetricVector",
     "SessionView",
 }

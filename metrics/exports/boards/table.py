@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.verdicts import MIN_TOPICS
-from metrics.exports.boards.words import across_sentence, best_sentence, entries_sentence
+from metrics.exports.boards.entries import entries_sentence
+from metrics.exports.boards.words import across_sentence, best_sentence
 from metrics.exports.comparisons.table import MeanCell, MeanLine, MeanTable
 from metrics.exports.comparisons.words import (
     CORRECTION_NAMES,

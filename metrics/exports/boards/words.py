@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from metrics.engine.grammar import Measure
 from metrics.engine.significance.effect_sizes import power_in_words
 from metrics.exports.comparisons.table import BEST_MARK
-from metrics.services.boards.entries import OFFICIAL
-from metrics.services.boards.leaderboard import EntryCounts
 from metrics.services.boards.standing_parts import Outlook, Received, Standings, Tiering
 from metrics.tables import amount, figure
 
@@ -81,14 +79,6 @@ def missed_sentence(pairs: int, detectable: float, topics: int, measure: Measure
         f"Not significant does not mean equal: {which} would show a true difference of "
         f"{amount(measure, detectable)} in {power_in_words(topics)} samples of {topics:,} topics."
     )
-
-
-def entries_sentence(counts: EntryCounts) -> str:
-    """Return which runs of a collection with phases are ranked."""
-    others = f"{counts.others:,} other run{'s' * (counts.others != 1)}"
-    if counts.shown == OFFICIAL:
-        return f"Official entries alone; {others} of the collection {'is' if counts.others == 1 else 'are'} left out."
-    return f"{counts.official:,} official entries and {others}; those that were withdrawn or disqualified have no rank."
 
 
 def received_sentence(received: Received) -> str:

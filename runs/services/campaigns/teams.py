@@ -335,7 +335,7 @@ def check_may_grow(participation: Participation) -> None:
     """Raise Conflict for a team that does not take part (`team_not_accepted`), and when teams can no longer change
     (`roster_closed`)."""
     if participation.state not in (Participation.State.REQUESTED, Participation.State.ACCEPTED):
-        message = f"team {participation.team} is {participation.state}: nobody joins it"
+        message = f"team {participation.team} is {participation.state}, so no one can join it"
         raise Conflict(message, code="team_not_accepted")
     _check_roster(participation.campaign)
 

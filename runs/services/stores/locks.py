@@ -40,6 +40,7 @@ def file_lock(*, shared: bool) -> Iterator[None]:
 def name_lock(sha256: str, *, shared: bool) -> Iterator[None]:
     """Lock the name of a stored file by a file among the uploads, which goes with its last holder."""
     path = settings.EVALHUB_DATA / "uploads" / f"{sha256}.lock"
+    path.parent.mkdir(mode=0o700, exist_ok=True)
     with contextlib.ExitStack() as stack:
         while True:
             lock = stack.enter_context(path.open("w"))
