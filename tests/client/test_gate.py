@@ -15,7 +15,7 @@ from statsmodels.stats.weightstats import ttost_paired
 from evalhub.client import Ambiguous, Conflict, Hub, NotFound, Refused, cli, commands
 from evalhub.client.gate import promote, stem_of
 from evalhub.client.verdicts import ordinal, plain
-from metrics.models import Evaluation
+from metrics.models import Evaluation, MetricVector
 from runs.models import Collection, Membership, Run, Team, Topic, User
 from tests.client.inside import hub_inside
 from tests.metrics.scored import make_scored
@@ -40,6 +40,8 @@ def hub(alice: User, values: Any) -> Hub:
     """Alice's client of a collection whose runs r0 to r4 have these values; ASL is a cost."""
     make_scored("board", alice.personal_team, np.stack([values, 10 * values]), ["AP", "ASL"])
     board = Collection.objects.get()
+    all_judged = {"mean": 1.0, "topics": TOPICS, "content": np.ones(TOPICS).astype("<f8").tobytes()}
+    MetricVector.objects.filter(measure="Judged@10").update(**all_judged)
     Topic.objects.create(collection=board, topic_id="1", position=0, title=EVIL)
     return hub_inside(alice)
 
