@@ -29,11 +29,10 @@ Only `evalhub.problems` turns one into an HTTP status.
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from metrics.engine.errors import EvalHubError
-from metrics.engine.records import frozen, mutable
 
 PROBLEMS_SHOWN = 50
 # How many lines a warning names; all of them are counted.
@@ -166,7 +165,7 @@ class ClientLeft(LeftOff):
         super().__init__("the client closed the connection before the answer was ready")
 
 
-@frozen
+@dataclass(frozen=True)
 class Problem:
     """One thing wrong or odd in a file; `line` is 1-based, 0 where it concerns the whole file."""
 
@@ -175,7 +174,7 @@ class Problem:
     message: str
 
 
-@mutable
+@dataclass
 class ProblemKind:
     """All problems or warnings of one kind in a file: their number, and the first lines; no lines if it is about the
     whole file.
@@ -194,7 +193,7 @@ class ProblemKind:
         return min(self.lines, default=0)
 
 
-@mutable
+@dataclass
 class FileReport:
     """Problems and warnings of one file: the first 50 problems, one entry for each kind of warning, and a count for
     every code. `read_to` is the line where the reading was stopped; 0 where the file was read to its end."""

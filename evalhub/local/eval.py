@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from evalhub.local.files import LocalFile
 from evalhub.local.options import parse, parser
@@ -17,7 +17,6 @@ from metrics.engine.judging import Judgements, ScoreType
 from metrics.engine.known import KnownDocuments, mark_known
 from metrics.engine.measures.subtopics import OF_SUBTOPICS
 from metrics.engine.measures.undefined import REASONS
-from metrics.engine.records import mutable
 from metrics.engine.trec_eval.columns import Answers, Column, Scale, Settings, columns
 from metrics.engine.trec_eval.requests import Request, read_requests
 from metrics.engine.trec_eval.table import Version
@@ -77,7 +76,7 @@ def _parse_and_run(arguments: list[str]) -> int:
     return _Command(options, requests, measures).run()
 
 
-@mutable
+@dataclass
 class _Command:
     """One call of the command; `failed` if a file could not be evaluated."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from metrics.engine.records import frozen
+from dataclasses import dataclass
 
 
-@frozen
+@dataclass(frozen=True)
 class Caution:
     """Something a reader of the result must know: a stable code and a sentence."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -11,7 +12,6 @@ import numpy as np
 from metrics.engine.cautions import Caution
 from metrics.engine.errors import MeasureError
 from metrics.engine.ranking import Floats, Ints
-from metrics.engine.records import frozen
 
 _PAIR = re.compile(r"\s*(\d{1,9})\s*:\s*([0-9.eE+-]{1,30})\s*")
 _SCHEME = re.compile(r"\d{1,15}(\.\d{1,15})?(-\d{1,15}(\.\d{1,15})?){1,20}", re.ASCII)
@@ -19,7 +19,7 @@ MAX_GAIN = 1e15
 NAMED = ("linear", "exp", "tenfold", "binary")
 
 
-@frozen
+@dataclass(frozen=True)
 class GainMap:
     """Level to gain; nothing below 0 gains.
 

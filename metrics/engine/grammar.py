@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -25,7 +25,6 @@ from metrics.engine.measures import MEASURES
 from metrics.engine.measures.definition import Aggregate, Cutoff, MeasureDefinition
 from metrics.engine.measures.undefined import why_undefined
 from metrics.engine.ranking import Floats
-from metrics.engine.records import frozen
 from metrics.engine.spelling import meant_measure
 
 MAX_NAME = 200
@@ -72,7 +71,7 @@ _IR_MEASURES: dict[tuple[str, str], tuple[str, str] | None] = {
 }
 
 
-@frozen
+@dataclass(frozen=True)
 class Measure:
     """A measure with all its parameters; `str()` is the canonical name, which parses back to an equal measure."""
 

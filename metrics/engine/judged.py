@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self, TypeVar
 
@@ -12,7 +12,6 @@ import numpy as np
 from metrics.engine.gains import GainMap
 from metrics.engine.packing import FIRST, pack, unpack
 from metrics.engine.ranking import Flags, Floats, Ints
-from metrics.engine.records import frozen
 from metrics.engine.row_columns import COLUMNS, grow, shrink
 from metrics.engine.running import place, running_sum
 from metrics.engine.subtopics import Coverage, Subtopics
@@ -33,7 +32,7 @@ def _groups(topic: Ints, key: Ints) -> tuple[Ints, Ints]:
     return starts, np.diff(np.append(starts, len(topic)))
 
 
-@frozen
+@dataclass(frozen=True)
 class RecallBase:
     """The number of documents of each topic at each level: rows sorted by topic, then by level descending.
 
@@ -79,7 +78,7 @@ class RecallBase:
         return value
 
 
-@frozen
+@dataclass(frozen=True)
 class Known:
     """What the user of a run knew and expected before the search.
 
@@ -92,7 +91,7 @@ class Known:
     expected: Ints
 
 
-@frozen
+@dataclass(frozen=True)
 class RankedGains:
     """Documents with a gain, sorted by topic and rank, which the measures of cumulated gain sum."""
 
@@ -133,7 +132,7 @@ class RankedGains:
         return np.where(same_topic, np.append(self.gain, 0.0)[row], 0.0)
 
 
-@frozen
+@dataclass(frozen=True)
 class Relevant:
     """The relevant documents a run retrieved: topic, rank, and how many were found up to and including this one."""
 
@@ -151,7 +150,7 @@ class Relevant:
         return np.bincount(self.topic[np.flatnonzero(self.rank <= limit)], minlength=self.n_topics)
 
 
-@frozen
+@dataclass(frozen=True)
 class JudgedRun:
     """The judged part of a run. Topics are in the qrels' order; rows are sorted by topic and rank.
 

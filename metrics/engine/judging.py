@@ -7,6 +7,7 @@ compared as doubles (trec_eval 10) or as float32 (trec_eval 9).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, TypeVar
 
@@ -24,7 +25,6 @@ from metrics.engine.ranking import (
     descending_id_keys,
     spans_equal,
 )
-from metrics.engine.records import frozen
 from metrics.engine.subtopics import Subtopics
 
 ScoreType = Literal["float64", "float32"]
@@ -38,7 +38,7 @@ _FILTER_SHIFT = np.uint64(64 - _FILTER_BITS)
 _LONG_ID = 64
 
 
-@frozen
+@dataclass(frozen=True)
 class Judgements:
     """A qrels version in arrays: one row per (topic, document), rows grouped by topic in the file's order of topics.
 
@@ -150,7 +150,7 @@ def _topic_keys(topics: Ints) -> Hashes:
     return (topics + 1).astype(np.uint64) * _TOPIC_MIX
 
 
-@frozen
+@dataclass(frozen=True)
 class Found:
     """The judged rows of a block and the judgement of each. `ties` has first position and size of the tie group of
     each, if the block's topics are in descending order of score and the search found the ties."""
@@ -163,7 +163,7 @@ class Found:
 Search = Callable[[RankedBlock, Floats, Judgements, Ints], Found]
 
 
-@frozen
+@dataclass(frozen=True)
 class JudgedBlock:
     """Complete topics of a run that a reader has judged already, by the tie rule.
 
@@ -300,7 +300,7 @@ def _judge_block(
     )
 
 
-@frozen
+@dataclass(frozen=True)
 class _Places:
     """The positions of the rows of a block with each topic in descending order of score."""
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from metrics.engine.judged import JudgedRun, Known, RecallBase
 from metrics.engine.judging import Judgements
 from metrics.engine.ranking import RankedBlock
-from metrics.engine.records import frozen
 
 
-@frozen
+@dataclass(frozen=True)
 class KnownDocuments:
     """The documents a user knew, and how many relevant ones were expected.
 

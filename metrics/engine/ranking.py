@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
-from metrics.engine.records import frozen
 
 Bytes = npt.NDArray[np.uint8]
 Ints = npt.NDArray[np.int64]
@@ -23,7 +22,7 @@ FINISH = np.uint64(0xC2B2AE3D27D4EB4F)
 _SHIFT = np.uint64(32)
 
 
-@frozen
+@dataclass(frozen=True)
 class RankedBlock:
     """Complete topics of a run, rows in file order, doc ids as spans of `data`.
 

@@ -7,12 +7,12 @@ of their last digit, of which neighbours have nearly the same.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from metrics.engine.ranking import Floats, Ints
-from metrics.engine.records import frozen
 
 COLUMNS = ("topic", "rank", "level", "judgement", "score", "tie_first", "tie_size")
 # Numbers of digits after the point that are tried, and how many scores tell whether all are worth trying.
@@ -22,7 +22,7 @@ _TRIED = 16
 _EXACT = 2.0**53
 
 
-@frozen
+@dataclass(frozen=True)
 class _Topics:
     """Where the rows of each topic that has rows begin, and how many they are."""
 

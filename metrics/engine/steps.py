@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
 
@@ -11,13 +11,12 @@ import numpy.typing as npt
 
 from metrics.engine.judged import RankedGains
 from metrics.engine.ranking import Floats, Ints
-from metrics.engine.records import frozen
 from metrics.engine.running import before, running_sum
 
 Matrix = npt.NDArray[np.float64]
 
 
-@frozen
+@dataclass(frozen=True)
 class Steps:
     """From the rank of a row on, its topic has the row's value; before its first row a topic has 0.
 
@@ -74,7 +73,7 @@ class Steps:
         return np.cumsum(dense, axis=1, out=dense)
 
 
-@frozen
+@dataclass(frozen=True)
 class SameRows:
     """Rows where an actual or an ideal step function has one, sorted by topic and rank, and the rows of both that give
     the values there.

@@ -5,19 +5,19 @@ Other words for a subtopic are aspect, intent, instance and nugget. Qrels name i
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 
 from metrics.engine.ranking import Floats, Ints
-from metrics.engine.records import frozen
 from metrics.engine.running import place
 
 # Gains that differ by less are equal: their sums were added in another order.
 _ROUNDING = 1e-12
 
 
-@frozen
+@dataclass(frozen=True)
 class Coverage:
     """Which subtopics a ranking's documents are relevant to: rows sorted by topic and rank.
 
@@ -46,7 +46,7 @@ class Coverage:
         return cls(topic[held], rank[held], earlier, size[held], subtopics)
 
 
-@frozen
+@dataclass(frozen=True)
 class Subtopics:
     """The judgements by subtopic, retrieved or not: rows sorted by topic, then by doc_id descending.
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Protocol
 
-from metrics.engine.records import frozen
 from metrics.engine.trec_eval.columns import Column
 
 
-@frozen
+@dataclass(frozen=True)
 class Sheet:
     """Columns over the topics of one run; `scaled` where the values are deviations from a mean."""
 

@@ -11,14 +11,13 @@ A line of three columns, `topic_id expected N`, says how many relevant documents
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from metrics.engine.known import KnownDocuments
 from metrics.engine.measures.definition import MAX_CUTOFF
 from metrics.engine.ranking import Flags, RankedBlock, spans_equal
-from metrics.engine.records import mutable
 from runs.errors import PROBLEMS_SHOWN, FileReport
 from runs.formats.limits import DEFAULT_LIMITS, Limits
 from runs.formats.scanning.columns import DOCUMENT, KNOWN, TOPIC, Columns
@@ -38,7 +37,7 @@ _WORD = np.frombuffer(b"expected", np.uint8)
 _LINE = "a line is 'topic_id doc_id', or 'topic_id expected N' for how many relevant documents the user expected"
 
 
-@mutable
+@dataclass
 class KnownSummary:
     """The content of a file of known documents."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from metrics.engine.records import frozen
+from dataclasses import dataclass
 
 
-@frozen
+@dataclass(frozen=True)
 class Limits:
     """Upper bounds of an uploaded file. The defaults admit an MS-MARCO-sized run and little more.
 

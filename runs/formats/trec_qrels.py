@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from metrics.engine.judging import Judgements
 from metrics.engine.measures.definition import MAX_LEVEL
 from metrics.engine.ranking import Flags, Ints
-from metrics.engine.records import mutable
 from metrics.engine.subtopics import Subtopics
 from runs.errors import PROBLEMS_SHOWN, FileReport
 from runs.formats.limits import DEFAULT_LIMITS, Limits
@@ -31,7 +30,7 @@ _NAMED = 10
 _LEVEL = f"a whole number from -{MAX_LEVEL} to {MAX_LEVEL}"
 
 
-@mutable
+@dataclass
 class QrelsSummary:
     """The content of a qrels file. `levels` maps each level to its number of judgements.
 

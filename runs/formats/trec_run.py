@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from typing import TypeVar
@@ -14,7 +14,6 @@ import numpy as np
 from metrics.engine.judged import JudgedRun
 from metrics.engine.judging import JudgedBlock, Judgements, ScoreType, judge
 from metrics.engine.ranking import Flags, Floats, Ints, RankedBlock
-from metrics.engine.records import mutable
 from runs.errors import LINES_NAMED, PROBLEMS_SHOWN, FileReport
 from runs.formats.limits import DEFAULT_LIMITS, Limits
 from runs.formats.scanning.columns import (
@@ -48,7 +47,7 @@ TAG_RULE = "a tag has 1 to 64 characters: letters, digits, '.', '_' and '-'"
 USUAL_DOCUMENTS = 1000
 
 
-@mutable
+@dataclass
 class RunSummary:
     """The properties of a run that need no judgements. `topics` maps each topic_id to its number of documents."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -11,13 +11,12 @@ from metrics.engine.gains import LINEAR, GainMap
 from metrics.engine.judged import JudgedRun, RecallBase, best_order, sum_by_topic
 from metrics.engine.measures.ratio import ratio
 from metrics.engine.ranking import Floats, Ints
-from metrics.engine.records import frozen
 from metrics.engine.running import running_sum
 
 Stop = Literal["rb", "gu"]
 
 
-@frozen
+@dataclass(frozen=True)
 class _Blended:
     """The relevant documents a run retrieved: which of its topic's each is, and the blended ratio there."""
 

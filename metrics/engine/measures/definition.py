@@ -6,14 +6,13 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
 from metrics.engine.errors import MeasureError
 from metrics.engine.gains import EXP, LINEAR, GainMap
 from metrics.engine.ranking import Floats
-from metrics.engine.records import frozen
 from metrics.engine.spelling import closest
 
 MAX_CUTOFF = 1_000_000
@@ -43,7 +42,7 @@ class Aggregate(Enum):
     GEOMETRIC = "geometric mean"
 
 
-@frozen
+@dataclass(frozen=True)
 class Parameter:
     """One parameter of a measure: `read` converts its text to a value or raises MeasureError."""
 
@@ -60,7 +59,7 @@ class Parameter:
         return f"{self.name}={show(value)}"
 
 
-@frozen
+@dataclass(frozen=True)
 class MeasureDefinition:
     """One line of the MEASURES table. `compute(judged_run, cutoff=..., **parameters)` gives shape (topics,)."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +14,6 @@ import numpy as np
 from metrics.engine.grammar import MIN_GEOMETRIC, Measure, trec_eval_measure
 from metrics.engine.judged import JudgedRun, sum_by_topic
 from metrics.engine.ranking import Flags, Floats, Ints
-from metrics.engine.records import frozen
 from metrics.engine.trec_eval.requests import Request
 from metrics.engine.trec_eval.table import Figure, Takes, Version
 
@@ -30,7 +29,7 @@ _CLEARED = ("num_ret", "utility", "rbp_resid")
 _CLEARED_PREFIX = "unj"
 
 
-@frozen
+@dataclass(frozen=True)
 class Settings:
     """trec_eval's options: -l level, -M depth, -J judged_only, -c complete, -N documents."""
 
@@ -42,7 +41,7 @@ class Settings:
     documents: int = 0
 
 
-@frozen
+@dataclass(frozen=True)
 class Column:
     """One measure of a run: a value for each topic shown, and the figure of the run; a value of None is undefined."""
 
@@ -55,7 +54,7 @@ class Column:
     undefined: Mapping[str, int] = field(default_factory=dict)
 
 
-@frozen
+@dataclass(frozen=True)
 class Answers:
     """A judged run with the settings that it is looked at under."""
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from metrics.engine.errors import MeasureError
 from metrics.engine.gains import GainMap
 from metrics.engine.grammar import Measure, parse_measure
 from metrics.engine.measures.definition import MAX_CUTOFF
-from metrics.engine.records import frozen
 from metrics.engine.trec_eval.table import (
     ENTRIES,
     GROUPS,
@@ -28,7 +27,7 @@ _NUMBER = re.compile(r"\s*[+-]?([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,2
 _LEVEL = re.compile(r"\+?[0-9]{1,9}")
 
 
-@frozen
+@dataclass(frozen=True)
 class Request:
     """A measure of the table with its parameters; `written` is what its name ends in, where it is not each number."""
 

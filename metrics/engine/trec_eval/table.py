@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
-
-from metrics.engine.records import frozen
 
 Version = Literal["10", "9.0.8"]
 VERSIONS: tuple[Version, ...] = ("10", "9.0.8")
@@ -33,7 +32,7 @@ class Figure(Enum):
     NONE = "no line"
 
 
-@frozen
+@dataclass(frozen=True)
 class Entry:
     """One measure of trec_eval; `default` are its parameters if the name is given alone.
 

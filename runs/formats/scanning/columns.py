@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from metrics.engine.judging import JudgedBlock, Judgements
 from metrics.engine.ranking import Bytes, Floats, Hashes, Ints, Positions
-from metrics.engine.records import frozen
 from runs.formats.limits import Limits
 from runs.formats.scanning.notes import ABSENT
 
@@ -23,7 +22,7 @@ TOPIC, DOCUMENT, NUMBER, LABEL = range(4)
 _WIDE_NUMBER = 64
 
 
-@frozen
+@dataclass(frozen=True)
 class Layout:
     """Which column is which, 0-based; ABSENT for a column the format lacks. `columns` is how many a line needs.
 
@@ -50,7 +49,7 @@ KNOWN = Layout(
 )
 
 
-@frozen
+@dataclass(frozen=True)
 class Columns:
     """The rows of a piece of a file: spans into `data`, one entry per line that is not blank.
 
@@ -91,7 +90,7 @@ class Columns:
         return int(np.bitwise_or.reduce(self.notes))
 
 
-@frozen
+@dataclass(frozen=True)
 class JudgedLines:
     """Whole lines of a run of which there is nothing to report, judged while they were scanned.
 

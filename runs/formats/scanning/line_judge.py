@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from metrics.engine.judging import JudgedBlock, Judgements, ScoreType
 from metrics.engine.machine_code import Kernel
 from metrics.engine.ranking import Bytes, Hashes, Ints, Positions, hash_spans
-from metrics.engine.records import frozen
 from runs.formats.limits import Limits
 from runs.formats.scanning.columns import JudgedLines, LineJudge
 
@@ -83,7 +84,7 @@ def are_distinct(judgements: Judgements) -> bool:
     return tables.whole
 
 
-@frozen
+@dataclass(frozen=True)
 class _Tables:
     """Hash tables: one of the topics, and in one array, from `places` on, one of the documents of each topic."""
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import numpy as np
 
 from metrics.engine.ranking import Flags, Ints, spans_equal
-from metrics.engine.records import mutable
 from runs.errors import PROBLEMS_SHOWN, FileReport, FileTooLarge
 from runs.formats.compression import Reader
 from runs.formats.limits import Limits
@@ -89,7 +88,7 @@ class TopicsInterleaved(Exception):
     """A topic occurs again after another one: the file must be read completely to group its lines by topic."""
 
 
-@mutable
+@dataclass
 class PieceReader:
     """Read a file in pieces of whole topics, or completely if its topics are interleaved."""
 

@@ -6,7 +6,7 @@ Loading the kernel takes longer than reading a small file this way; `scan` choos
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import isinf
 from typing import Self
 
@@ -24,7 +24,6 @@ from metrics.engine.ranking import (
     Ints,
     Positions,
 )
-from metrics.engine.records import frozen
 from runs.formats.limits import Limits
 from runs.formats.scanning.columns import Columns, Layout, find_duplicates_exactly, read_floats
 from runs.formats.scanning.notes import (
@@ -96,7 +95,7 @@ def scan(
     return replace(columns, hashes=_hash(words, spans[:, 2], spans[:, 3], seed))
 
 
-@frozen
+@dataclass(frozen=True)
 class _Lines:
     """The lines that are not blank. A column begins at `starts` and ends before `ends`, over all lines.
 
