@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from importlib import import_module
 from typing import Any
 
 import llvmlite.binding as llvm
 from numba.core import sigutils
 
-from metrics.engine.linking import GIVEN, Unlinkable, link
 from metrics.engine.machine_code import Argument, Kernel, target_machine
 
-_LINKED = (sys.platform, os.uname().machine) == ("linux", "x86_64")
+# The functions of the C library that LLVM calls in kernels.
+_C_LIBRARY = ("memset", "memcpy", "memmove")
 _SIZES = {"uint8": 1, "int32": 4, "int64": 8, "uint64": 8, "float32": 4, "float64": 8}
 _TYPES = {"int64": "i64", "uint64": "i64", "float64": "double"}
 
 
 def compile_kernel(kernel: Kernel) -> bytes:
-    """Compile a kernel to an image, or on a machine for which there is no linker, to its object file with one symbol:
-    its name.
+    """Compile a kernel to an object file with one symbol: its name.
 
     Raise ValueError for a function that allocates, may raise an exception, or calls a function that is not compiled
     with it.
@@ -34,11 +31,8 @@ def compile_kernel(kernel: Kernel) -> bytes:
     _hide_all_but(kernel.name, module)
     _optimise(module)
     _check(kernel, module)
-    made: bytes = target_machine(_LINKED).emit_object(module)
-    try:
-        return link(made, kernel.name) if _LINKED else made
-    except Unlinkable:
-        return made
+    object_code: bytes = target_machine().emit_object(module)
+    return object_code
 
 
 def _entry(kernel: Kernel, native: str) -> str:
@@ -125,7 +119,7 @@ def _check(kernel: Kernel, module: Any) -> None:
         raise ValueError(
             f"{kernel.module}.{kernel.name} may raise an exception, which a kernel cannot"
         )
-    missing = sorted(name for name in needed - {*GIVEN} if not name.startswith("llvm."))
+    missing = sorted(name for name in needed - {*_C_LIBRARY} if not name.startswith("llvm."))
     if missing:
         raise ValueError(
             f"{kernel.module}.{kernel.name} needs {', '.join(missing)}, which is not compiled with it"

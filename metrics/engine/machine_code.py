@@ -1,37 +1,30 @@
 """EvalHub's functions as machine code: compiled once, kept as object files, and loaded without the compiler.
 
-Numba compiles them (`metrics.engine.kernel_compiler`), which takes seconds. Numba's own cache still needs all of Numba,
-half a second and 80 MB. An object file needs LLVM alone, 20 ms and 40 MB; one that could be linked
-(`metrics.engine.linking`) needs nothing but memory to put it in.
+Numba compiles them (`metrics.engine.kernel_compiler`), which takes seconds. Numba's own cache still needs all of
+Numba, half a second and 80 MB. An object file needs LLVM alone, 40 ms and 40 MB.
 """
 
 from __future__ import annotations
 
 import ctypes
-import mmap
+import hashlib
 import os
 import re
 import stat
+import tempfile
 from collections.abc import Callable
-from contextlib import suppress
 from functools import cache, cached_property
-from importlib import import_module
+from pathlib import Path
 from threading import RLock
 from typing import Any
 
 import llvmlite
+import llvmlite.binding as llvm
 import numpy as np
-
-from metrics.engine.linking import ADDRESS, GIVEN, HEAD, MAGIC
 
 # Also the folder for users who cannot write beside the code, or want other machines to find the files.
 FOLDER, PROCESSOR = "EVALHUB_KERNELS", "EVALHUB_KERNELS_CPU"
 _COMPILER = "metrics.engine.kernel_compiler"
-# Names instead of modules: a process that finds its kernels linked loads none of LLVM.
-_LLVM = "llvmlite.binding"
-# What tells processors apart, of the many things that Linux says of one.
-_PROCESSORS = "/proc/cpuinfo"
-_TOLD = (b"vendor_id", b"cpu family", b"model", b"stepping", b"flags")
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _ROOT = os.path.dirname(os.path.dirname(_HERE))
 _IMPORT = re.compile(r"^from ((?:metrics|runs)[\w.]*) import", re.MULTILINE)
@@ -41,19 +34,6 @@ _C_TYPES: dict[str, Any] = {
     "void": None, "int64": ctypes.c_int64, "uint64": ctypes.c_uint64, "float64": ctypes.c_double,
 }  # fmt: skip
 _lock = RLock()
-
-
-def _sha256() -> Callable[[bytes], Any]:
-    """Return Python's own SHA-256, as its module `random` does: hashlib would load OpenSSL, which takes longer than all
-    kernels."""
-    for name in ("_sha2", "_sha256", "hashlib"):
-        with suppress(ImportError):
-            found: Callable[[bytes], Any] = import_module(name).sha256
-            return found
-    raise ImportError("SHA-256")
-
-
-_digest_of = _sha256()
 
 
 class Kernel:
@@ -91,20 +71,28 @@ class Kernel:
     @cached_property
     def _function(self) -> Callable[..., Any]:
         with _lock:
-            made = self._object()
-            owner, address = _placed(made) if made.startswith(MAGIC) else _loaded(made, self.name)
+            engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine())
+            engine.add_object_file(llvm.ObjectFileRef.from_data(self._object_code()))
+            engine.finalize_object()
+            address = engine.get_function_address(self.name)
+
         types = [kind for argument in self.arguments for kind in argument.types]
         function: Any = ctypes.CFUNCTYPE(_C_TYPES[self.result], *types)(address)
-        function.owner = owner  # of the code
+        # The engine owns the code.
+        function.engine = engine
         return function  # type: ignore[no-any-return]
 
-    def _object(self) -> bytes:
+    def _object_code(self) -> bytes:
         for path in self._paths:
-            if (found := _content(path)) is not None:
-                return found
-        made: bytes = import_module(_COMPILER).compile_kernel(self)
-        _keep(self._paths, made)
-        return made
+            if (content := _content(path)) is not None:
+                return content
+
+        # Loads Numba: half a second.
+        from metrics.engine.kernel_compiler import compile_kernel
+
+        object_code = compile_kernel(self)
+        _store(self._paths, object_code)
+        return object_code
 
     @property
     def _paths(self) -> list[str]:
@@ -118,8 +106,7 @@ class Kernel:
 # The kernels of a module are made from the same texts.
 @cache
 def _digest(*texts: str) -> str:
-    digest: str = _digest_of("\0".join(texts).encode()).hexdigest()
-    return digest[:16]
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
 
 
 class Argument:
@@ -152,72 +139,24 @@ class Argument:
             passed += value.strides
 
 
-def _placed(image: bytes) -> tuple[Any, int]:
-    """Put an image into memory of its own, which is never writable and executable at once. Return that memory, and
-    where in it the function is."""
-    memory = mmap.mmap(
-        -1, len(image), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ | mmap.PROT_WRITE
-    )
-    memory[:] = image
-    library = ctypes.CDLL(None, use_errno=True)
-    for index, name in enumerate(GIVEN):
-        place = ctypes.cast(library[name], ctypes.c_void_p).value
-        ADDRESS.pack_into(memory, HEAD.size + index * ADDRESS.size, place)
-    start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-    if library.mprotect(
-        ctypes.c_void_p(start), ctypes.c_size_t(len(image)), mmap.PROT_READ | mmap.PROT_EXEC
-    ):
-        raise RuntimeError(
-            f"this system lets no program make code executable: {os.strerror(ctypes.get_errno())}"
-        )
-    return memory, start + HEAD.unpack_from(image)[1]
+def target_machine() -> Any:
+    """Return LLVM's description of this machine, or of the processor that the environment names.
 
-
-def _loaded(made: bytes, name: str) -> tuple[Any, int]:
-    """Let LLVM load an object file. Return what owns the code, and the address of the function."""
-    llvm = import_module(_LLVM)
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine())
-    engine.add_object_file(llvm.ObjectFileRef.from_data(made))
-    engine.finalize_object()
-    return engine, engine.get_function_address(name)
-
-
-def target_machine(linked: bool = False) -> Any:
-    """Return LLVM's description of this machine, or of the processor that the environment names; an engine takes
-    ownership of it.
-
-    For code that is `linked` every place is relative to its own; else LLVM, which loads it, finds it anywhere.
+    An engine takes ownership of it.
     """
-    llvm = import_module(_LLVM)
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    name, features = os.environ.get(PROCESSOR), ""
-    if not name:
-        name, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
-    places = (
-        {"reloc": "pic", "codemodel": "small"}
-        if linked
-        else {"jit": True, "codemodel": "jitdefault"}
-    )
-    return llvm.Target.from_default_triple().create_target_machine(
-        cpu=name, features=features, opt=3, **places
+    name, features = _processor()
+    target = llvm.Target.from_default_triple()
+    return target.create_target_machine(
+        cpu=name, features=features, opt=3, jit=True, codemodel="jitdefault"
     )
 
 
-def _processor() -> tuple[str, ...]:
-    """Return what tells this processor from others, or the name of the one that the environment names."""
-    if named := os.environ.get(PROCESSOR):
-        return (named,)
-    try:
-        with open(_PROCESSORS, "rb", buffering=0) as file:
-            # The first of many processors; what follows is made only when it is read.
-            first = file.read(8192).partition(b"\n\n")[0]
-    except OSError:
-        first = b""
-    told = [line for line in first.split(b"\n") if line.partition(b"\t")[0].rstrip() in _TOLD]
-    if len(told) == len(_TOLD):
-        return tuple(line.decode(errors="replace") for line in told)
-    llvm = import_module(_LLVM)
+def _processor() -> tuple[str, str]:
+    """Return LLVM's name of this processor with its features, or the one that the environment names."""
+    if name := os.environ.get(PROCESSOR):
+        return name, ""
     return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
 
 
@@ -267,23 +206,22 @@ def _content(path: str) -> bytes | None:
     trusted = owned.st_uid in (0, os.geteuid()) and not owned.st_mode & (
         stat.S_IWGRP | stat.S_IWOTH
     )
-    sound = _digest_of(content[_DIGEST:]).digest() == content[:_DIGEST]
+    sound = hashlib.sha256(content[_DIGEST:]).digest() == content[:_DIGEST]
     return content[_DIGEST:] if trusted and sound else None
 
 
-def _keep(paths: list[str], made: bytes) -> None:
+def _store(paths: list[str], object_code: bytes) -> None:
     """Write the object file to the first writable folder; without one, the next process compiles again."""
-    # Loaded here, because a process that finds its kernels compiled needs neither.
-    tempfile, file_path = import_module("tempfile"), import_module("pathlib").Path
-    for path in map(file_path, paths):
+    for path in map(Path, paths):
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-                file.write(_digest_of(made).digest() + made)
-            file_path(file.name).chmod(0o644)
-            file_path(file.name).replace(path)
+                file.write(hashlib.sha256(object_code).digest() + object_code)
+            Path(file.name).chmod(0o644)
+            Path(file.name).replace(path)
         except OSError:
             continue
+
         # The same kernel for this processor from before its sources changed.
         for other in path.parent.glob(f"{path.with_suffix('').stem}.*.o"):
             if other != path:

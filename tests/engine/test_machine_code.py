@@ -13,7 +13,6 @@ import pytest
 
 from metrics.engine import kernel_compiler, machine_code, search
 from metrics.engine.agreement import standings
-from metrics.engine.linking import Unlinkable
 from metrics.engine.machine_code import FOLDER, Kernel, sources
 from metrics.engine.significance import moments, pair_pass
 from runs.formats.scanning import judgement_lines, kernel, line_judge
@@ -28,7 +27,6 @@ KERNELS = [
     *moments.KERNELS,
     *standings.KERNELS,
 ]
-LINKED = pytest.mark.skipif(not kernel_compiler._LINKED, reason="images are of Linux on x86-64")
 ODD = """
 import math
 import numpy as np
@@ -171,40 +169,6 @@ def test_an_array_of_another_type_shape_or_order_is_refused(
         Kernel(odd, "total", "float64(float64[:, ::1])")(values)
     with pytest.raises(ValueError, match="argument"):
         Kernel(odd, "total", "float64(float64[:, ::1])")()
-
-
-def test_an_object_file_that_cannot_be_linked_is_loaded_by_llvm(
-    odd: str, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(made: bytes, name: str) -> bytes:
-        raise Unlinkable(name)
-
-    monkeypatch.setattr(kernel_compiler, "link", refuse)
-    for _ in range(2):
-        values = np.arange(4.0)
-        Kernel(odd, "double", "void(float64[::1])")(values)
-        assert values.tolist() == [0, 2, 4, 6]
-    (file,) = folder.iterdir()
-    assert file.read_bytes()[32:].startswith(b"\x7fELF" if sys.platform == "linux" else b"")
-
-
-@LINKED
-def test_a_system_that_lets_no_program_make_code_says_so() -> None:
-    """As under SELinux's deny_execmem, or systemd's MemoryDenyWriteExecute."""
-    script = (
-        "import ctypes, sys\nfrom metrics.engine.search import KERNELS\n"
-        "KERNELS[0].load()\n"
-        "if ctypes.CDLL(None).prctl(65, 1, 0, 0, 0): sys.exit(3)\n"
-        "KERNELS[1]._function\n"
-    )
-    ran = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    if ran.returncode == 3:
-        pytest.skip("this kernel cannot refuse it (before Linux 6.3)")
-    assert ran.stderr.splitlines()[-1].startswith(
-        "RuntimeError: this system lets no program make code executable"
-    )
 
 
 @pytest.mark.slow
