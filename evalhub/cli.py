@@ -7,8 +7,6 @@ import os
 import sys
 from importlib import import_module
 
-from evalhub.frames import call_with_room
-
 # Where each command's function is; named as text, so that none pays for what another one imports.
 _LOCAL: dict[str, str] = {
     "eval": "evalhub.local.start:main",
@@ -61,13 +59,15 @@ def main() -> None:
         # Nothing of what these load first is garbage. They collect when all is loaded.
         gc.disable()
         # A curve or a comparison of many runs takes a dozen arrays of a megabyte, again and again.
-        import_module("runs.formats.scanning.memory").keep_freed_memory()
+        from runs.formats.scanning.memory import keep_freed_memory
+
+        keep_freed_memory()
     if command not in _LOCAL:
         # Digests of passwords, sessions and blind judgements are in the files of the service: nobody else reads them.
         os.umask(0o077)
     module, _, function = _LOCAL.get(command, _SERVICE).partition(":")
     try:
-        call_with_room(lambda: getattr(import_module(module), function)(sys.argv))
+        getattr(import_module(module), function)(sys.argv)
     except Exception as error:
         if sentence := _sentence(error):
             sys.exit(sentence)
@@ -76,15 +76,22 @@ def main() -> None:
 
 def _sentence(error: Exception) -> str | None:
     """Say what to do about what the installation lacks; None for an error that only its traceback explains."""
-    db, text = import_module("django.db"), str(error)
-    if isinstance(error, import_module("django.core.exceptions").ImproperlyConfigured):
+    from django import db
+    from django.conf import settings
+    from django.core.exceptions import ImproperlyConfigured
+
+    from evalhub import away
+    from runs.errors import says_damaged
+
+    text = str(error)
+    if isinstance(error, ImproperlyConfigured):
         return f"evalhub: {text}"
     # As SQLite says it of a file cut short or overwritten, of one that never was a database, and of a damaged schema.
     # For every other error Django has a class below DatabaseError.
-    damaged = type(error) is db.DatabaseError or import_module("runs.errors").says_damaged(error)
-    if damaged and not import_module("django.conf").settings.EVALHUB_DATABASE_URL:
+    damaged = type(error) is db.DatabaseError or says_damaged(error)
+    if damaged and not settings.EVALHUB_DATABASE_URL:
         return damaged_database(text)
-    if import_module("evalhub.away").is_full(error):
+    if away.is_full(error):
         return f"evalhub: no space is left on the disk ({text}). Free some, then run the command again."
     return (
         _of_database(error, text)
@@ -95,8 +102,11 @@ def _sentence(error: Exception) -> str | None:
 
 def _of_database(error: Exception, text: str) -> str | None:
     """Say what to do about a database that is not there, not migrated, read-only or silent."""
-    db, away = import_module("django.db"), import_module("evalhub.away")
-    settings = import_module("django.conf").settings
+    from django import db
+    from django.conf import settings
+
+    from evalhub import away
+
     name = settings.DATABASES["default"]["NAME"]
     if "unable to open database file" in text:
         return (
@@ -118,7 +128,8 @@ def _of_database(error: Exception, text: str) -> str | None:
 
 def damaged_database(reason: str) -> str:
     """Say what to do where the SQLite file is damaged."""
-    settings = import_module("django.conf").settings
+    from django.conf import settings
+
     path = settings.DATABASES["default"]["NAME"]
     return (
         f"evalhub: the database {path} is damaged ({reason}).\n"

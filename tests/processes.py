@@ -17,7 +17,7 @@ import re
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkProcess
 from pathlib import Path
@@ -26,8 +26,6 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.db import connections
-
-from evalhub.frames import call_with_room
 
 Group = list[pytest.Item]
 # What asks a database: the engine and the commands on files do not, and servers are tested on both as it is.
@@ -121,8 +119,7 @@ def _hand_out(session: pytest.Session, rounds: list[Round]) -> str:
     def start(number: int, turn: int) -> None:
         line, far = multiprocessing.Pipe()
         made = multiprocessing.get_context("fork").Process(
-            target=call_with_room,
-            args=(partial(_work, session, number, rounds[turn], far, [*running, line]),),
+            target=_work, args=(session, number, rounds[turn], far, [*running, line])
         )
         made.start()
         far.close()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from importlib import import_module
 
 from runs.formats.scanning.memory import use_large_pages
 
@@ -20,7 +19,9 @@ def main(argv: list[str]) -> None:
     gc.set_threshold(_OBJECTS)
     use_large_pages()
     try:
-        import_module("evalhub.local.eval").main(argv)
+        from evalhub.local import eval as command
+
+        command.main(argv)
     except SystemExit as stop:
         # Python would first take apart all modules and free what they hold, which takes a tenth of the time.
         sys.stderr.flush()

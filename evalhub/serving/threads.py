@@ -8,8 +8,6 @@ from collections import Counter, deque
 from collections.abc import Callable
 from typing import Protocol
 
-from evalhub.frames import call_with_room
-
 _log = logging.getLogger(__name__)
 
 
@@ -40,9 +38,7 @@ class FairThreads:
         self._running: Counter[str] = Counter()
         self.busy = 0
         for number in range(count):
-            threading.Thread(
-                target=call_with_room, args=(self._work,), name=f"{name}-{number}", daemon=True
-            ).start()
+            threading.Thread(target=self._work, name=f"{name}-{number}", daemon=True).start()
 
     def add_task(self, task: Task) -> None:
         with self._changed:

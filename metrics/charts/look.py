@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
 
+import altair as alt
 import numpy as np
 
 from metrics.charts.text import shortened, shortened_names, width_of, wrapped
-from metrics.charts.vega import alt
 
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif"
 

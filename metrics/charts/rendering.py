@@ -10,11 +10,11 @@ from decimal import Decimal
 from html import escape
 from typing import Any
 
+import altair as alt
 import vl_convert
 
 from metrics.charts.figure import Figure
 from metrics.charts.look import Look
-from metrics.charts.vega import alt
 from runs.formats.comma_separated import neutral, written
 
 _PAPER_PPI = 300

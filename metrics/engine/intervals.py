@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy import special
 
 from metrics.engine.measures.ratio import ratio
-from metrics.engine.numerics import special
 from metrics.engine.ranking import Floats
 from metrics.engine.steps import Matrix, Steps
 

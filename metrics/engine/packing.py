@@ -3,8 +3,8 @@ them."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,6 @@ import numpy as np
 # before their second ones: like bytes are together, and compress better and faster.
 FIRST, FORMAT = 1, 2
 _HEADER = 8
-# JSON is loaded where views are stored: a command that evaluates files does without.
-_JSON = "json"
 _NARROW = [(kind, np.iinfo(kind).min, np.iinfo(kind).max) for kind in (np.int8, np.int16, np.int32)]
 
 
@@ -22,9 +20,7 @@ def pack(numbers: dict[str, int], arrays: Iterable[tuple[str, Any]]) -> bytes:
     """Return a compact form of some numbers and arrays, which `unpack` reads."""
     narrow = [(name, _smallest(array)) for name, array in arrays]
     shapes = [(name, array.dtype.str, len(array)) for name, array in narrow]
-    header: bytes = (
-        import_module(_JSON).dumps({"format": FORMAT, **numbers, "arrays": shapes}).encode()
-    )
+    header = json.dumps({"format": FORMAT, **numbers, "arrays": shapes}).encode()
     planes = [array.view(np.uint8).reshape(-1, array.itemsize).T.tobytes() for _, array in narrow]
     return len(header).to_bytes(_HEADER, "little") + header + b"".join(planes)
 
@@ -33,7 +29,7 @@ def unpack(stored: bytes, what: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the header, with its `format`, and the arrays, int64 or float64, that `pack` wrote. Raise ValueError if
     they are of a later version."""
     size = int.from_bytes(stored[:_HEADER], "little")
-    header = import_module(_JSON).loads(stored[_HEADER : _HEADER + size])
+    header = json.loads(stored[_HEADER : _HEADER + size])
     if header["format"] not in (FIRST, FORMAT):
         raise ValueError(f"{what} of format {header['format']}, this engine reads up to {FORMAT}")
     arrays: dict[str, Any] = {}

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from importlib import import_module
-from typing import Any
+from difflib import get_close_matches
 
 from metrics.engine.errors import MeasureError
 
@@ -14,18 +13,12 @@ from metrics.engine.errors import MeasureError
 _LONGEST = 60
 
 
-def _close_matches(word: str, known: Iterable[str], **options: Any) -> list[str]:
-    # Loaded for names that are wrong.
-    found: list[str] = import_module("difflib").get_close_matches(word, known, **options)
-    return found
-
-
 def closest(word: str, known: Iterable[str]) -> str | None:
     """Return the known name most like the word whatever its case, or None where none is like it."""
     folded: dict[str, str] = {}
     for name in known:
         folded.setdefault(name.casefold(), name)
-    found = _close_matches(word[:_LONGEST].casefold(), folded, n=1)
+    found = get_close_matches(word[:_LONGEST].casefold(), folded, n=1)
     return folded[found[0]] if found else None
 
 
@@ -56,7 +49,7 @@ def meant_measure(text: str, names: Mapping[str, str], read: Callable[[str], obj
     if parts is None:
         return None
     folded = {_plain(spelling): name for spelling, name in names.items()}
-    found = _close_matches(_plain(parts["name"])[:_LONGEST], folded, n=1, cutoff=_LIKENESS)
+    found = get_close_matches(_plain(parts["name"])[:_LONGEST], folded, n=1, cutoff=_LIKENESS)
     if not found:
         return None
     name, arguments = folded[found[0]], parts["arguments"] or ""

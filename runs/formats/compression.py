@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import re
 import zlib
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from runs.errors import FileReport, FileTooLarge, InvalidFile, UnsupportedFile
@@ -51,9 +50,10 @@ class _ZstandardReader:
 
     def __init__(self, raw: BinaryIO) -> None:
         self._raw = raw
-        self._decompressor = import_module("zstandard").ZstdDecompressor(
-            max_window_size=_ZSTANDARD_WINDOW
-        )
+        # Like isal, loaded where a file is compressed.
+        import zstandard
+
+        self._decompressor = zstandard.ZstdDecompressor(max_window_size=_ZSTANDARD_WINDOW)
         self._frame: Any = None
         self._rest = b""
         self._ready = io.BytesIO()
@@ -173,7 +173,8 @@ def content_size(raw: BinaryIO) -> int:
         raw.seek(-_GZIP_SIZE, io.SEEK_END)
         return max(size, int.from_bytes(raw.read(_GZIP_SIZE), "little"))
     if encoding == "zstd":
-        zstandard = import_module("zstandard")
+        import zstandard
+
         try:
             told: int = zstandard.frame_content_size(start)
         except zstandard.ZstdError:
@@ -185,13 +186,17 @@ def content_size(raw: BinaryIO) -> int:
 
 def _errors() -> tuple[type[Exception], ...]:
     """Return what the decompressors raise. They are loaded where a file is compressed: most local ones are not."""
-    isal, zstandard = import_module("isal.isal_zlib"), import_module("zstandard")
-    return (EOFError, OSError, OverflowError, zlib.error, isal.error, zstandard.ZstdError)
+    import zstandard
+    from isal import isal_zlib
+
+    return (EOFError, OSError, OverflowError, zlib.error, isal_zlib.error, zstandard.ZstdError)  # type: ignore[return-value]
 
 
 def _decompressor(raw: BinaryIO, encoding: str) -> Reader:
     if encoding == "gzip":
-        opened: Reader = import_module("isal.igzip").open(raw, "rb")
+        from isal import igzip
+
+        opened: Reader = igzip.open(raw, "rb")  # type: ignore[no-untyped-call]
         return opened
     if encoding == "zstd":
         return _ZstandardReader(raw)

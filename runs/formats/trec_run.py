@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import import_module
 from typing import TypeVar
 
 import numpy as np
@@ -294,8 +293,9 @@ class _RunCheck:
         summary.tag = self._choose_tag()
         if self.reader.comments:
             # Imported where it is needed: most runs have no comments, and a YAML reader takes long to load.
-            metadata = import_module("runs.formats.ir_metadata")
-            summary.metadata, oddity = metadata.read_ir_metadata(self.reader.comments)
+            from runs.formats.ir_metadata import read_ir_metadata
+
+            summary.metadata, oddity = read_ir_metadata(self.reader.comments)
             if oddity:
                 report.warning(0, "bad_ir_metadata", oddity)
         if self.contradicted:

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
+import altair as alt
 import numpy as np
 
 from metrics.charts.boards.scatter import MOST_INTERVALS
 from metrics.charts.figure import Figure
 from metrics.charts.labels import names_beside
 from metrics.charts.look import Look, axis_title, dressed, marks
-from metrics.charts.vega import alt
 from metrics.engine.errors import StatisticsError
 from metrics.engine.frontier import DOMINATED, ON_FRONTIER, PERHAPS
 from metrics.engine.measures.definition import Aggregate

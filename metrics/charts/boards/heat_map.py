@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import altair as alt
 import numpy as np
 import numpy.typing as npt
 
 from metrics.charts.figure import Figure
 from metrics.charts.look import Look, data, dressed, marks, row_axis
 from metrics.charts.text import shortened_names, width_of
-from metrics.charts.vega import alt
 from metrics.engine.steps import Matrix
 from metrics.services.values.heat_map import HeatMap
 from metrics.tables import with_minus

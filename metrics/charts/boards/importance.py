@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import altair as alt
+
 from metrics.charts.figure import Figure
 from metrics.charts.look import Look, dressed, marks, row_axis
-from metrics.charts.vega import alt
 from metrics.engine.errors import StatisticsError
 from metrics.engine.explanation.explaining import ALPHA
 from metrics.services.boards.importance import Importance

@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+import altair as alt
+
 from metrics.charts.figure import Figure
 from metrics.charts.look import Look, axis_title, dressed, marks, row_axis
-from metrics.charts.vega import alt
 from metrics.services.boards.leaderboard import Leaderboard
 from metrics.services.boards.mean_intervals import Ends, cut_note, within_range
 from metrics.tables import with_minus

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+import altair as alt
 import numpy as np
 
 from metrics.charts.boards.parameter_axes import (
@@ -20,7 +21,6 @@ from metrics.charts.boards.parameter_axes import (
 from metrics.charts.figure import Figure
 from metrics.charts.look import Look, dressed, marks
 from metrics.charts.text import shortened_names, width_of
-from metrics.charts.vega import alt
 from metrics.services.boards.columns import ShownColumn
 from metrics.services.boards.measured import Measured, MeasuredRun
 from metrics.services.comparisons.shown_pairs import names_of

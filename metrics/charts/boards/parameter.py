@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Any
 
+import altair as alt
+
 from metrics.charts.boards.parameter_axes import (
     LENGTH,
     OTHER,
@@ -33,7 +35,6 @@ from metrics.charts.look import (
     with_legend,
 )
 from metrics.charts.text import width_of
-from metrics.charts.vega import alt
 from metrics.services.boards.columns import Cell, ShownColumn
 from metrics.services.boards.configurations import NOT_SET
 from metrics.services.boards.measured import MAX_INTERVALS, Measured, MeasuredRun

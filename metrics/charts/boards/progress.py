@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import altair as alt
+
 from metrics.charts.figure import Figure
 from metrics.charts.look import (
     Look,
@@ -14,7 +16,6 @@ from metrics.charts.look import (
     named_dashes,
     whole_ticks,
 )
-from metrics.charts.vega import alt
 from metrics.services.boards.progress import CONFIDENCE, Progress
 from metrics.tables import with_minus
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import altair as alt
+
 from metrics.charts.figure import Figure
 from metrics.charts.look import Look, dressed, marks, row_axis, whole_ticks
-from metrics.charts.vega import alt
 from metrics.engine.agreement.intervals import RankIntervals
 from metrics.engine.errors import StatisticsError
 from metrics.engine.significance.verdicts import MIN_TOPICS

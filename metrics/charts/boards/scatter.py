@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import altair as alt
+
 from metrics.charts.figure import Figure
 from metrics.charts.labels import names_beside
 from metrics.charts.look import Look, axis_title, dressed, marks
-from metrics.charts.vega import alt
 from metrics.engine.grammar import Measure
 from metrics.services.boards.leaderboard import Leaderboard
 from metrics.services.boards.mean_intervals import Ends, within_range

@@ -6,10 +6,11 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+import altair as alt
+
 from metrics.charts.figure import Figure
 from metrics.charts.look import Look, axis_title, dressed, marks
 from metrics.charts.text import shortened_names, width_of
-from metrics.charts.vega import alt
 from metrics.services.boards.what_if import Combination, WhatIf
 from metrics.services.comparisons.shown_pairs import names_of
 

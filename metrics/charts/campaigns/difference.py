@@ -7,10 +7,11 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import altair as alt
+
 from metrics.charts.figure import Figure
 from metrics.charts.look import Look, axis_title, dressed, marks
 from metrics.charts.text import shortened_names
-from metrics.charts.vega import alt
 
 _LETTERS, _LETTER_ROW, _ID_ROOM = 9, 10.5, 60
 _MOST_ROWS = 1000

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import altair as alt
 import numpy as np
 
 from metrics.charts.figure import Figure
 from metrics.charts.look import Look, dressed, marks, named_colours, named_dashes, with_legend
-from metrics.charts.vega import alt
 from metrics.exports.comparisons.words import TEST_NAMES
 from metrics.services.comparisons.design import Design
 

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import altair as alt
+
 from metrics.charts.figure import Figure
 from metrics.charts.look import Look, dressed, marks, row_axis
 from metrics.charts.text import width_of
-from metrics.charts.vega import alt
 from metrics.engine.errors import StatisticsError
 from metrics.engine.significance.families import Family
 from metrics.engine.significance.verdicts import MIN_TOPICS, REASONS

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import altair as alt
+
 from metrics.charts.figure import Figure
 from metrics.charts.labels import MOST_NAMES, names_beside
 from metrics.charts.look import Look, axis_title, dressed, marks
-from metrics.charts.vega import alt
 from metrics.services.comparisons.orders import Order, OrderPair, Orders
 from metrics.services.comparisons.shown_pairs import names_of
 from metrics.tables import with_minus

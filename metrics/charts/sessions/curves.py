@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import altair as alt
 import numpy as np
 
 from metrics.charts.figure import Figure
@@ -22,7 +23,6 @@ from metrics.charts.sessions.lines import (
     positions,
     upward,
 )
-from metrics.charts.vega import alt
 from metrics.engine.grammar import Measure
 from metrics.engine.ranking import Floats
 from metrics.engine.sessions.cautions import counted

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import altair as alt
 import numpy as np
 
 from metrics.charts.figure import Figure
 from metrics.charts.look import Look, dressed, marks, named_colours, with_legend
 from metrics.charts.sessions.lines import MOST_ROWS, colours_of, positions, upward
-from metrics.charts.vega import alt
 from metrics.engine.grammar import Measure
 from metrics.engine.ranking import Floats
 from metrics.engine.sessions.analyses import have_vectors

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import altair as alt
+
 from metrics.charts.look import Look, marks, whole_ticks
-from metrics.charts.vega import alt
 from metrics.engine.ranking import Floats
 
 # More lines than there are colours to tell apart are not drawn.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import altair as alt
 import numpy as np
 
 from metrics.charts.figure import Figure
@@ -18,7 +19,6 @@ from metrics.charts.look import (
     whole_ticks,
     with_legend,
 )
-from metrics.charts.vega import alt
 from metrics.engine.curves import Curve
 from metrics.engine.grammar import Measure
 from metrics.engine.intervals import Band, within

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import altair as alt
 import numpy as np
 
 from metrics.charts.figure import Figure
@@ -16,7 +17,6 @@ from metrics.charts.look import (
     named_dashes,
     whole_ticks,
 )
-from metrics.charts.vega import alt
 from metrics.engine.ranking import Floats
 
 _BINS = 20

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import altair as alt
+
 from metrics.charts.figure import Figure
 from metrics.charts.look import Look, dressed, marks, named_colours, with_legend
-from metrics.charts.vega import alt
 from metrics.engine.precision_recall import PrecisionRecall, recall_points
 from metrics.services.values.curves import RecallQuery
 

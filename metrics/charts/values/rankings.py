@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import altair as alt
+
 from metrics.charts.figure import Figure
 from metrics.charts.look import Look, dressed, marks, named_colours, named_dashes, with_legend
 from metrics.charts.values.curves import across
-from metrics.charts.vega import alt
 from metrics.services.values.rankings import RankedDocument, Ranking
 
 

@@ -7,10 +7,11 @@ import math
 from typing import Any
 from urllib.parse import quote
 
+import altair as alt
+
 from metrics.charts.figure import Figure
 from metrics.charts.look import Look, axis_title, dressed, marks
 from metrics.charts.text import shortened_names
-from metrics.charts.vega import alt
 
 # More bars than this are drawn as one outline: a page has no room for each.
 _MOST_BARS = 400

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import altair as alt
+
 from metrics.charts.figure import Figure
 from metrics.charts.look import Look, dressed, marks
 from metrics.charts.text import shortened, width_of
-from metrics.charts.vega import alt
 from metrics.engine.errors import StatisticsError
 from metrics.services.comparisons.shown_pairs import names_of
 from metrics.services.values.two_rankings import Placed, RankingSide, TwoRankings

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import special
 
-from metrics.engine.numerics import special
 from metrics.engine.ranking import Floats
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.paired_t import mean_and_error

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from scipy import special
+from scipy.optimize import brentq
 
 from metrics.engine.errors import StatisticsError
-from metrics.engine.numerics import find_root, special
 from metrics.engine.significance.anova import two_way
 from metrics.engine.significance.equivalence import power_of_tost
 from metrics.engine.significance.pairs import Matrix, check
@@ -150,7 +151,7 @@ def detectable_difference(
     """Return the smallest difference of two runs that a paired t test finds with this power on so many topics."""
     _check_size(topics, 1.0, variance)
     unit = np.sqrt(2 * variance)
-    found = find_root(lambda d: power_of_t(topics, d * unit, variance, alpha) - power, 1e-9, 1e3)
+    found = brentq(lambda d: power_of_t(topics, d * unit, variance, alpha) - power, 1e-9, 1e3)
     return found * float(unit)
 
 

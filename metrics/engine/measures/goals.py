@@ -15,7 +15,6 @@ from metrics.engine.measures.weighting import (
     scaled_levels,
     weighted_gain,
 )
-from metrics.engine.numerics import special
 from metrics.engine.ranking import Floats
 from metrics.engine.running import before, running_product, running_sum
 
@@ -78,6 +77,9 @@ def _stretch(ranked: RankedGains, left: Floats) -> Floats:
 
 def _trigamma(values: Any) -> Any:
     """Sum of 1 / (j + x)^2 over j = 0, 1, ...; same shape."""
+    # Takes a tenth of a second to load, and few evaluations need it.
+    from scipy import special
+
     return special.polygamma(1, values)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import special
 
-from metrics.engine.numerics import special
 from metrics.engine.ranking import Floats
 from metrics.engine.significance.cautions import few_topics
 from metrics.engine.significance.omnibus import OmnibusResult, Source, Sphericity

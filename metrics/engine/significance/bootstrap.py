@@ -6,9 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import numpy as np
+from scipy import special
 
 from metrics.engine.kernels.sizes import BINS
-from metrics.engine.numerics import special
 from metrics.engine.ranking import Floats, Ints
 from metrics.engine.significance.cautions import CONSTANT, few_resamples, few_topics, untested
 from metrics.engine.significance.moments import moments_of

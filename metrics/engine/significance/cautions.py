@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy import special
 
-from metrics.engine.numerics import special
 from metrics.engine.ranking import Flags, Floats, Ints
 from metrics.engine.significance.pairs import Caution, Matrix, Options
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+from scipy import special
 
 from metrics.engine.errors import StatisticsError
-from metrics.engine.numerics import special
 from metrics.engine.ranking import Floats, Ints
 from metrics.engine.significance.cautions import few_degrees
 from metrics.engine.significance.latin_square import Contrast

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import special
+from scipy.interpolate import CubicSpline
 
-from metrics.engine.numerics import cubic_spline, special
 from metrics.engine.ranking import Floats, Ints
 from metrics.engine.significance.anova import two_way
 from metrics.engine.significance.cautions import FEW_TOPICS
@@ -320,7 +321,7 @@ def noncentrality(t: Floats, freedom: int, confidence: float) -> tuple[Floats, F
 def _through(knots: Floats, heights: Floats, at: Floats) -> Floats:
     if len(knots) < _KNOTS:
         return heights[np.searchsorted(knots, at)]
-    return cubic_spline(knots, heights)(at)
+    return CubicSpline(knots, heights)(at)
 
 
 def _outcomes(values: Matrix, first: Ints, second: Ints, least: float) -> tuple[Ints, Ints, Ints]:

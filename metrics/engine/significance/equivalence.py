@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
+from scipy import special
+from scipy.interpolate import CubicSpline
 
 from metrics.engine.errors import StatisticsError
-from metrics.engine.numerics import Curve, cubic_spline, special
 from metrics.engine.ranking import Flags, Floats, Ints
 from metrics.engine.significance import CORRECTIONS
 from metrics.engine.significance.cautions import (
@@ -203,7 +205,7 @@ def _nodes() -> tuple[Floats, Floats]:
 
 
 @lru_cache(maxsize=16)
-def _shifts(alpha: float) -> tuple[Curve, Floats]:
+def _shifts(alpha: float) -> tuple[Callable[[Floats], Floats], Floats]:
     """Return the shift that has the power, as a curve over 1 / n, and the ratio of margin to deviation for each n from
     2 to _TRIED."""
     low, high = np.zeros(len(_KNOTS)), special.stdtrit(_KNOTS - 1, 1 - alpha) * _ENOUGH
@@ -212,6 +214,6 @@ def _shifts(alpha: float) -> tuple[Curve, Floats]:
         enough = power_of_tost(_KNOTS, middle, alpha) >= POWER
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
     heights: Floats = np.ascontiguousarray(high[::-1], np.float64)
-    curve = cubic_spline(1 / _KNOTS[::-1], heights)
+    curve = CubicSpline(1 / _KNOTS[::-1], heights)
     sizes = np.arange(2.0, _TRIED + 1)
     return curve, curve(1 / sizes) / np.sqrt(sizes)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import special
 
-from metrics.engine.numerics import special
 from metrics.engine.ranking import Floats
 from metrics.engine.significance.cautions import FEW_FOR_RANKS, few_topics
 from metrics.engine.significance.midranks import rank_rows

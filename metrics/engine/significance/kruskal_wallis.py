@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from scipy import special
 
 from metrics.engine.errors import StatisticsError
-from metrics.engine.numerics import special
 from metrics.engine.ranking import Floats
 from metrics.engine.significance.cautions import FEW_FOR_RANKS, few_topics, unpaired
 from metrics.engine.significance.midranks import rank_rows

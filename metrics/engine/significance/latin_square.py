@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import special
 
 from metrics.engine.errors import StatisticsError
-from metrics.engine.numerics import special
 from metrics.engine.ranking import Floats, Ints
 from metrics.engine.significance.cautions import few_degrees
 from metrics.engine.significance.omnibus import OmnibusResult, Source

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from scipy import special
 
-from metrics.engine.numerics import special
 from metrics.engine.ranking import Flags, Floats, Ints
 
 # Critical values are right to more digits; p itself decides on pairs that are closer to one.

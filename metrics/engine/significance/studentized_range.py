@@ -9,11 +9,14 @@ Source: Lund and Lund, Applied Statistics 32(2), 1983 (AS 190)
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
+from scipy import special
+from scipy.interpolate import CubicSpline
+from scipy.optimize import brentq
 
-from metrics.engine.numerics import Curve, cubic_spline, find_root, special
 from metrics.engine.ranking import Floats
 
 # Beyond such a range of standard normals less is left than 1e-170.
@@ -34,26 +37,26 @@ def tail(q: Floats, runs: int, freedom: float = np.inf) -> Floats:
     else:
         knots = np.linspace(q.min(), min(q.max(), _WIDEST), _KNOTS)
         log_tail = np.log(np.maximum(_studentized(curve, knots, freedom), _LEAST))
-        found = np.exp(cubic_spline(knots, log_tail)(np.minimum(q, _WIDEST)))
+        found = np.exp(CubicSpline(knots, log_tail)(np.minimum(q, _WIDEST)))
     return np.where(q > 0, np.minimum(found, 1.0), 1.0)
 
 
 @lru_cache(maxsize=64)
 def critical(level: float, runs: int, freedom: float = np.inf) -> float:
     """Return the q that a studentized range exceeds with probability `level`."""
-    return find_root(
+    return brentq(
         lambda q: float(tail(np.array([q]), runs, freedom)[0]) - level, 1e-9, 1e4, xtol=1e-11
     )
 
 
-def _studentized(curve: Curve, q: Floats, freedom: float) -> Floats:
+def _studentized(curve: Callable[[Floats], Floats], q: Floats, freedom: float) -> Floats:
     spread, weight = _spread(freedom, float(np.max(q, initial=1.0)))
     log_tail = curve(np.minimum(q[:, None] * spread, _WIDEST))
     return np.minimum(np.exp(log_tail) @ weight, 1.0)
 
 
 @lru_cache(maxsize=64)
-def _log_tail_of_range(runs: int) -> Curve:
+def _log_tail_of_range(runs: int) -> Callable[[Floats], Floats]:
     """log G as a spline over ranges from 0 to the widest."""
     width = np.arange(0, _WIDEST + _STEP, _STEP)
     z = np.arange(-_MARGIN, _WIDEST / 2 + _MARGIN, _EDGE)[:, None]
@@ -64,7 +67,7 @@ def _log_tail_of_range(runs: int) -> Curve:
         outside = -np.expm1((runs - 1) * np.log1p(-share))
     weight = np.exp(-np.square(z) / 2 + (runs - 1) * log_below) / np.sqrt(2 * np.pi)
     g = runs * _EDGE * (weight * outside).sum(axis=0)
-    return cubic_spline(width, np.log(np.minimum(g, 1.0)))
+    return CubicSpline(width, np.log(np.minimum(g, 1.0)))
 
 
 def _spread(freedom: float, largest: float) -> tuple[Floats, Floats]:

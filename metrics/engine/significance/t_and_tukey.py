@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import special
 
-from metrics.engine.numerics import special
 from metrics.engine.ranking import Flags, Floats, Ints
 from metrics.engine.significance import paired_t
 from metrics.engine.significance.anova import two_way

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
+from scipy import special
 
-from metrics.engine.numerics import special
 from metrics.engine.ranking import Flags, Floats, Ints
 from metrics.engine.significance.cautions import few_topics, smallest_p, ties_lost_to_rounding
 from metrics.engine.significance.midranks import midranks

@@ -6,7 +6,6 @@ import io
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 from metrics.services.comparisons.shown_pairs import names_of
@@ -54,7 +53,8 @@ def _csv(columns: Columns) -> bytes:
 def _parquet(columns: Columns) -> bytes:
     # An extra, and slow to load: a server that nobody asks for Parquet does without it.
     try:
-        arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
+        import pyarrow as arrow
+        from pyarrow import parquet
     except ImportError as error:
         message = "this server writes no Parquet: pyarrow is not installed there (the extra `parquet`); use csv"
         raise InvalidInput(message, code="format_not_installed", pointer="kind") from error

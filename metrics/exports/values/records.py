@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
-from importlib import import_module
 
 from metrics.engine.trec_eval.columns import Value
 from metrics.exports.sheet import Sheet
@@ -25,12 +25,10 @@ def render_tsv(sheets: Iterable[Sheet], *, by_topic: bool, summary: bool) -> Ite
 
 def render_json(sheets: Iterable[Sheet], *, by_topic: bool, summary: bool) -> Iterator[str]:
     """Yield an array of objects, one a line; an undefined value is null."""
-    # Loaded for this format alone.
-    dumps = import_module("json").dumps
     before = "[\n"
     for sheet in sheets:
         for record in _records(sheet, by_topic, summary):
-            yield before + dumps(dict(zip(_FIELDS, record, strict=True)), ensure_ascii=False)
+            yield before + json.dumps(dict(zip(_FIELDS, record, strict=True)), ensure_ascii=False)
             before = ",\n"
     yield "\n]\n" if before == ",\n" else "[]\n"
 

@@ -9,40 +9,32 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from importlib import import_module
-from typing import Any
 
+from metrics.engine import search as compiled_search
 from metrics.engine.judging import Judgements, ScoreType, Search, search
 from metrics.engine.ranking import Ints
 from runs.formats.limits import Limits
+from runs.formats.scanning import judgement_lines, kernel, line_judge, plain_scan
 from runs.formats.scanning.columns import Columns, JudgementReader, Layout, LineJudge
 
 # Compiling once takes seconds, in which the plain scan reads some hundred MB.
 PLAIN_BYTES = 32 * 1024 * 1024
-# Names instead of modules, so that using one does not load the other.
-_KERNEL, _PLAIN = "runs.formats.scanning.kernel", "runs.formats.scanning.plain_scan"
-_COMPILED_SEARCH = "metrics.engine.search"
-_LINE_JUDGE, _JUDGEMENT_LINES = (
-    "runs.formats.scanning.line_judge",
-    "runs.formats.scanning.judgement_lines",
-)
+_COMPILED = (kernel, line_judge, judgement_lines, compiled_search)
 # Every line then ends in a newline, and the last columns may be read many bytes at a time.
 PADDING = b"\n" * 128
-_chosen = ContextVar("scan", default=_KERNEL)
+_is_plain = ContextVar("is_plain", default=False)
 
 
 @contextmanager
 def plain_for(size: int) -> Iterator[None]:
     """Scan with plain NumPy inside, if the kernels are not compiled yet and there are no more than PLAIN_BYTES to
     read."""
-    modules = (_KERNEL, _LINE_JUDGE, _JUDGEMENT_LINES, _COMPILED_SEARCH)
-    kernels = (kernel for name in modules for kernel in import_module(name).KERNELS)
-    plain = size <= PLAIN_BYTES and not all(kernel.compiled for kernel in kernels)
-    token = _chosen.set(_PLAIN if plain else _KERNEL)
+    compiled = all(each.compiled for module in _COMPILED for each in module.KERNELS)
+    token = _is_plain.set(size <= PLAIN_BYTES and not compiled)
     try:
         yield
     finally:
-        _chosen.reset(token)
+        _is_plain.reset(token)
 
 
 def scan(
@@ -53,15 +45,17 @@ def scan(
 
     The last line may lack its newline where PADDING follows it at once; PADDING follows somewhere in any case.
     """
-    columns: Columns = _code().scan(content, size, layout, first_line, seed, limits)
-    return columns
+    if _is_plain.get():
+        return plain_scan.scan(content, size, layout, first_line, seed, limits)
+    return kernel.scan(content, size, layout, first_line, seed, limits)
 
 
 def find_duplicates(columns: Columns, topic_starts: Ints) -> tuple[Ints, Ints]:
     """Return rows that repeat a document of their topic, in order: the document's first row, and the row that repeats
     it."""
-    pairs: tuple[Ints, Ints] = _code().find_duplicates(columns, topic_starts)
-    return pairs
+    if _is_plain.get():
+        return plain_scan.find_duplicates(columns, topic_starts)
+    return kernel.find_duplicates(columns, topic_starts)
 
 
 def last_topic(content: bytes, size: int) -> int:
@@ -69,16 +63,14 @@ def last_topic(content: bytes, size: int) -> int:
 
     Comments and blank lines have no topic: without any other line, the result is the end of the last line.
     """
-    begin: int = _code().last_topic(content, size)
-    return begin
+    if _is_plain.get():
+        return plain_scan.last_topic(content, size)
+    return kernel.last_topic(content, size)
 
 
 def search_beside() -> Search:
     """Return the search of judgements that belongs to the scan: both compiled, or both plain."""
-    compiled: Search = (
-        import_module(_COMPILED_SEARCH).search_compiled if _chosen.get() == _KERNEL else search
-    )
-    return compiled
+    return search if _is_plain.get() else compiled_search.search_compiled
 
 
 def judge_beside(
@@ -86,19 +78,11 @@ def judge_beside(
 ) -> LineJudge | None:
     """Return what judges lines while it scans them, or None beside the plain scan; `checked` lines were found to be
     right before."""
-    if _chosen.get() != _KERNEL:
-        return None
-    judge: LineJudge = import_module(_LINE_JUDGE).line_judge(judgements, scores, checked)
-    return judge
+    return None if _is_plain.get() else line_judge.line_judge(judgements, scores, checked)
 
 
 def judgements_beside(seed: int) -> JudgementReader:
     """Return what reads judgements without columns; beside the plain scan it takes no lines."""
-    if _chosen.get() != _KERNEL:
+    if _is_plain.get():
         return lambda *_: None
-    reader: JudgementReader = import_module(_JUDGEMENT_LINES).judgement_reader(seed)
-    return reader
-
-
-def _code() -> Any:
-    return import_module(_chosen.get())
+    return judgement_lines.judgement_reader(seed)
