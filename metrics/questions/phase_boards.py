@@ -20,7 +20,6 @@ from runs.api.campaigns.finding import participation_of, visible_phase
 from runs.api.parameters import text_of
 from runs.errors import Blind, InvalidInput
 from runs.models import Entry, Phase, Release, can_see_scores, sees_board
-from runs.models.prepared import Prepared
 from runs.services.campaigns import clock
 from runs.services.campaigns.managing import is_organiser
 from runs.services.campaigns.names import hides
@@ -90,7 +89,27 @@ def of_phase_board(request: HttpRequest | Request, campaign: str, phase: str) ->
     except EvalHubError:
         return None
     # Of the other phases of the campaign, too: the entries afterwards are theirs.
-    rows = _ENTRIES.rows(found.campaign_id, found.collection_id)
+    entries = Entry.objects.filter(
+        phase__campaign=found.campaign_id, phase__collection=found.collection_id
+    )
+    rows = list(
+        entries.order_by("phase_id", "number").values_list(
+            "phase",
+            "number",
+            "state",
+            "role",
+            "label",
+            "late",
+            "run_type",
+            "priority",
+            "chosen",
+            "published",
+        )
+    )
+    releases = Release.objects.filter(phase=found).exclude(done_at=None).order_by("pk")
+    excluded = Phase.objects.filter(
+        collection=found.collection_id, excluded_topics__isnull=False
+    ).order_by("pk")
     disclosure, teams = found.collection.disclosure, found.campaign.participations.order_by("pk")
     names = [
         (*team, until, hides(found.campaign, until, disclosure, reader.now))
@@ -100,36 +119,16 @@ def of_phase_board(request: HttpRequest | Request, campaign: str, phase: str) ->
     ]
     own = reader.own.pk if reader.own else None
     frozen = found.freeze_board_at, found.freeze_board_at and found.freeze_board_at <= reader.now
-    of_phase = found.selection, found.measures, frozen, _RELEASES.rows(found.pk)
-    state = repr(
-        (_EXCLUDED.rows(found.collection_id), rows, names, of_phase, own, reader.organiser)
+    of_phase = (
+        found.selection,
+        found.measures,
+        frozen,
+        list(releases.values_list("pk", "done_at")),
     )
+    exclusions = list(excluded.values_list("excluded_topics", "excluded_reason"))
+    state = repr((exclusions, rows, names, of_phase, own, reader.organiser))
     of_runs = of_boards(found.collection)
     if frozen[1]:
         # As a text: an answer of before, with its age, would reveal that later entries are being evaluated.
         of_runs = (repr(of_runs),)
     return (*of_runs, *shown, hashlib.sha256(state.encode()).hexdigest())
-
-
-_ENTRIES = Prepared(
-    lambda campaign, collection: Entry.objects.filter(phase__campaign=campaign, phase__collection=collection)
-    .order_by("phase_id", "number")
-    .values_list(
-        "phase", "number", "state", "role", "label", "late", "run_type", "priority", "chosen", "published"
-    )
-)  # fmt: skip
-_RELEASES = Prepared(
-    lambda phase: (
-        Release.objects.filter(phase=phase)
-        .exclude(done_at=None)
-        .order_by("pk")
-        .values_list("pk", "done_at")
-    )
-)
-_EXCLUDED = Prepared(
-    lambda collection: (
-        Phase.objects.filter(collection=collection, excluded_topics__isnull=False)
-        .order_by("pk")
-        .values_list("excluded_topics", "excluded_reason")
-    )
-)

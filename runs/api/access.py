@@ -30,43 +30,15 @@ from runs.models import (
     Team,
     Topic,
     can_see_scores,
-    disclosure,
 )
 from runs.models.collections import exists_for
 from runs.models.disclosure import in_team_of
-from runs.models.prepared import PreparedRows
-from runs.models.readers import reader_of
 from runs.models.submissions import seen_by
 from runs.services.campaigns.reads import note_values_read
 from runs.services.experiments import check_may_change
 
 Made = TypeVar("Made", Run, SessionSet)
 Found = TypeVar("Found")
-
-# Nearly every request asks one of these.
-_COLLECTION = PreparedRows(
-    lambda user, slug: (
-        Collection.objects.visible_to(user).select_related("team").filter(slug=slug).order_by()
-    )
-)
-_MANAGED = PreparedRows(
-    lambda user, pk: Collection.objects.managed_by(user).filter(pk=pk).order_by().only("pk")
-)
-
-
-def _submissions(model: type[Made]) -> PreparedRows[Made]:
-    return PreparedRows(
-        lambda user, at, pk: (
-            model.objects.select_related("team", "collection")
-            .filter(seen_by(user, at=at), pk=pk)
-            .order_by()
-        )
-    )
-
-
-_SUBMISSIONS: dict[type[Any], PreparedRows[Any]] = {
-    model: _submissions(model) for model in (Run, SessionSet)
-}
 
 
 def collections_of(user: Any) -> QuerySet[Collection]:
@@ -93,12 +65,14 @@ def collections_of(user: Any) -> QuerySet[Collection]:
 
 
 def visible_collection(request: HttpRequest | Request, slug: str) -> Collection:
-    found = once(
-        request, ("collection", slug), lambda: _COLLECTION.first(reader_of(request.user), slug)
-    )
-    if found is None:
+    def read() -> Collection | None:
+        visible = Collection.objects.visible_to(request.user).select_related("team")
+        return visible.filter(slug=slug).first()
+
+    collection = once(request, ("collection", slug), read)
+    if collection is None:
         raise Http404(f"there is no collection {slug!r}")
-    return found
+    return collection
 
 
 def once(
@@ -190,17 +164,19 @@ def _counted(found: Any, user: Any) -> Collection:
 def managed_collection(request: Request, slug: str) -> Collection:
     """Return a collection of which the user is an organiser. Raise NotAllowed if the user may only see it."""
     found = visible_collection(request, slug)
-    if not _MANAGED.first(reader_of(request.user), found.pk):
+    if not Collection.objects.managed_by(request.user).filter(pk=found.pk).exists():
         raise NotAllowed(f"only owners of team {found.team} can do this with collection {slug}")
     return found
 
 
 def visible(request: HttpRequest | Request, model: type[Made], pk: UUID) -> Made:
     """Return a run or session set that the user may see; StoredValueCorrupt where its row is damaged."""
-    seen = cast(PreparedRows[Made], _SUBMISSIONS[model])
-    found = once(
-        request, (model, pk), lambda: seen.first(reader_of(request.user), disclosure.now(), pk)
-    )
+
+    def read() -> Made | None:
+        seen = model.objects.select_related("team", "collection").filter(seen_by(request.user))
+        return seen.filter(pk=pk).first()
+
+    found = once(request, (model, pk), read)
     if found is None:
         raise Http404(f"there is no {model.noun()} {pk}")
     found.check_sound()

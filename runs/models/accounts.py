@@ -18,7 +18,6 @@ from django.utils import timezone
 from django.utils.text import slugify
 
 from runs.models.checked import StoredJSON
-from runs.models.prepared import PreparedRows
 from runs.models.text import check_line
 
 
@@ -222,8 +221,8 @@ class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
         prefix, _, rest = text.partition("_")
         key, _, secret = rest.partition("_")
         # Every request of the API asks this: the simplest question, of which Python looks at the row.
-        found = _TOKEN.first(key) if prefix == "evh" else None
-        token = found if found and found.is_usable else None
+        row = self.select_related("user").filter(key=key).first() if prefix == "evh" else None
+        token = row if row and row.is_usable else None
         known = token.digest if token else digest_of_secret("")
         same = hmac.compare_digest(known, digest_of_secret(secret))
         return token if token and same else None
@@ -265,11 +264,10 @@ class ApiToken(models.Model):
         return alive and self.revoked_at is None and self.user.is_active
 
 
-_TOKEN = PreparedRows(
-    lambda key: ApiToken.objects.select_related("user").filter(key=key).order_by()
-)
-
-
 def digest_of_secret(secret: str) -> str:
     """Return what is stored of a random secret: its SHA-256."""
     return hashlib.sha256(secret.encode(errors="surrogatepass")).hexdigest()
+
+
+def is_staff(user: Any) -> bool:
+    return bool(user.is_authenticated and user.is_staff)

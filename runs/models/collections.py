@@ -16,18 +16,15 @@ from metrics.engine.grammar import parse_measure
 from runs.digests import digest_of_json
 from runs.formats.trec_qrels import IGNORE, ROUND, SUBTOPIC
 from runs.models import disclosure
-from runs.models.accounts import Team, User
+from runs.models.accounts import Team, User, is_staff
 from runs.models.checked import StoredJSON, TopicIds
 from runs.models.disclosure import (
     Disclosure,
-    by_reader,
     in_team_of,
     led_by,
     sees_disclosed,
     sees_everything,
 )
-from runs.models.prepared import PreparedRows
-from runs.models.readers import is_staff, reader_of
 from runs.models.text import check_line, check_text
 
 DEFAULT_MEASURES = (
@@ -91,16 +88,14 @@ def check_document_url(pattern: str) -> None:
         )
 
 
-@by_reader
-def _exists_for(user: Any, of: str = "") -> Q:
-    shared = Q(**{f"{of}visibility": Collection.Visibility.TEAM}) & in_team_of(user, of)
-    return Q(**{f"{of}visibility": Collection.Visibility.PUBLIC}) | shared | led_by(user, of)
-
-
 def exists_for(user: Any, of: str = "") -> Q:
     """Return the rule of `visible_to` as a condition on rows whose path to a collection is `of`, as in "collection__".
     For staff there is no condition."""
-    return Q() if is_staff(user) else _exists_for(user, of)
+    if is_staff(user):
+        return Q()
+    public = Q(**{f"{of}visibility": Collection.Visibility.PUBLIC})
+    shared = Q(**{f"{of}visibility": Collection.Visibility.TEAM}) & in_team_of(user, of)
+    return public | shared | led_by(user, of)
 
 
 def scored_in(user: Any, of: str = "") -> Q:
@@ -247,10 +242,10 @@ class Collection(models.Model):
     @property
     def active_qrels(self) -> Qrels | None:
         """The judgements that count; None until a version is activated."""
-        found = _ACTIVE.first(self.pk)
-        if found:
-            found.collection = self
-        return found
+        active = self.qrels.filter(active=True).order_by().first()
+        if active:
+            active.collection = self
+        return active
 
 
 def document_address(collection: Collection, doc_id: str) -> str:
@@ -262,16 +257,8 @@ def can_see_scores(viewer: Any, collection: Collection) -> bool:
     """Return whether the viewer may see everything that depends on the collection's judgements, by the rule of
     `runs.models.disclosure.sees_everything`."""
     open_to_all = not (collection.blind or collection.veiled)
-    return (
-        open_to_all or _SCORED.first(reader_of(viewer), disclosure.now(), collection.pk) is not None
-    )
-
-
-_SCORED = PreparedRows(
-    lambda viewer, at, pk: (
-        Collection.objects.filter(sees_everything(viewer, at=at), pk=pk).order_by().only("pk")
-    )
-)
+    seen = Collection.objects.filter(sees_everything(viewer), pk=collection.pk)
+    return open_to_all or seen.exists()
 
 
 class Topic(models.Model):
@@ -377,8 +364,3 @@ class Qrels(models.Model):
 
     def digest_of_topic_ids(self, topic_ids: object) -> int:
         return digest_of_json((self.collection_id, self.version, self.sha256), topic_ids)
-
-
-_ACTIVE = PreparedRows(
-    lambda collection: Qrels.objects.filter(collection=collection, active=True).order_by()
-)

@@ -6,26 +6,22 @@ them: only the results of a team in a phase, at the addresses that ask for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import datetime
-from functools import lru_cache, wraps
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any
 
 from django.apps import apps
 from django.db import models
 from django.db.models import Q
-from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
-from runs.models.accounts import Team
-from runs.models.readers import is_staff, reader_of
+from runs.models.accounts import Team, is_staff
 
 if TYPE_CHECKING:
     from runs.models.campaigns import Phase
     from runs.models.collections import Collection, Qrels
 
 _ACCEPTED = "accepted"
-Condition = TypeVar("Condition", bound=Callable[..., Q])
 
 
 class Disclosure(models.IntegerChoices):
@@ -37,46 +33,16 @@ class Disclosure(models.IntegerChoices):
     PUBLIC = 3, "public"
 
 
-def by_reader(condition: Condition) -> Condition:
-    """Make a condition once for each user and each path to the rows that it is about, and keep it: to make one takes
-    longer than to ask the database with it. It depends on nothing else: not on a clock."""
-    kept = lru_cache(4096)(condition)
-
-    @wraps(condition)
-    def made(user: Any, of: str = "") -> Q:
-        return kept(reader_of(user), of)
-
-    return cast(Condition, made)
-
-
-def _written(rows: models.QuerySet[Any]) -> RawSQL:
-    """Return rows of one column as a subquery that is written in SQL now. A queryset is written anew by each query that
-    it is a part of, which takes longer than the answer."""
-    return RawSQL(*rows.order_by().query.sql_with_params())  # noqa: S611 -- Django wrote it
-
-
-@by_reader
 def in_team_of(user: Any, of: str = "") -> Q:
     """Return the condition of rows of a team of which the user is a member."""
-    return Q(
-        **{
-            f"{of}team__in": _written(Team.objects.of(user).values("pk"))
-            if user.is_authenticated
-            else ()
-        }
-    )
+    teams = Team.objects.of(user) if user.is_authenticated else ()
+    return Q(**{f"{of}team__in": teams})
 
 
-@by_reader
 def led_by(user: Any, of: str = "") -> Q:
     """Return the condition of collections, or of other rows of a team, whose team the user owns."""
-    return Q(
-        **{
-            f"{of}team__in": _written(Team.objects.led_by(user).values("pk"))
-            if user.is_authenticated
-            else ()
-        }
-    )
+    teams = Team.objects.led_by(user) if user.is_authenticated else ()
+    return Q(**{f"{of}team__in": teams})
 
 
 def sees_everything(user: Any, of: str = "", at: datetime | None = None) -> Q:
@@ -95,7 +61,6 @@ def sees_everything(user: Any, of: str = "", at: datetime | None = None) -> Q:
     return disclosed | led_by(user, of) if user.is_authenticated else disclosed
 
 
-@by_reader
 def sees_disclosed(user: Any, of: str = "") -> Q:
     """Return the condition of collections whose results the user sees by their disclosure, with names or without."""
     public = Q(**{f"{of}blind": False})
@@ -103,7 +68,7 @@ def sees_disclosed(user: Any, of: str = "") -> Q:
         return public
     participants = {
         f"{of}shown_to": Disclosure.PARTICIPANTS,
-        f"{of}pk__in": _written(_takes_part_in(user)),
+        f"{of}pk__in": _takes_part_in(user),
     }
     return public | Q(**participants)
 

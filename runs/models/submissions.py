@@ -12,11 +12,10 @@ from django.utils import timezone
 
 from runs.digests import digest_of_bytes
 from runs.errors import StoredValueCorrupt
-from runs.models.accounts import Team, User
+from runs.models.accounts import Team, User, is_staff
 from runs.models.checked import StoredJSON
 from runs.models.collections import Collection, exists_for
 from runs.models.disclosure import in_team_of, sees_everything
-from runs.models.readers import is_staff
 from runs.models.text import check_text
 
 M_co = TypeVar("M_co", bound=models.Model, covariant=True)

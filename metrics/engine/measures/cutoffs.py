@@ -38,7 +38,7 @@ def average_over_cutoffs(
 def at_each_cutoff(of: Measure, cutoffs: tuple[str, ...]) -> list[Measure]:
     """Return the measure at each cutoff. Raise MeasureError for one that it does not take."""
     # The grammar is made from the table that this measure is in.
-    from metrics.engine.grammar import parse_measure  # noqa: PLC0415
+    from metrics.engine.grammar import parse_measure
 
     return [parse_measure(f"{of}@{cutoff}") for cutoff in cutoffs]
 
@@ -52,7 +52,7 @@ def check_cutoffs(values: Mapping[str, Any]) -> str | None:
 
 
 def _read_measure(name: str, text: str) -> Measure:
-    from metrics.engine.grammar import parse_measure, take_apart  # noqa: PLC0415
+    from metrics.engine.grammar import parse_measure, take_apart
 
     parts = take_apart(text)
     if parts is None or parts[2] is not None:

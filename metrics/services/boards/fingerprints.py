@@ -34,7 +34,6 @@ from runs.models import (
     Topic,
     View,
 )
-from runs.models.prepared import Prepared
 
 Fingerprint = tuple[Any, ...]
 _PACKAGES = ("evalhub", "runs", "metrics")
@@ -69,8 +68,11 @@ def of_boards(collection: Collection) -> Fingerprint:
 
 def _of_active(collection: Collection) -> Fingerprint:
     """Return the fingerprint of the active version and of the labels."""
-    for known in once_until_changed(("active", collection.pk), lambda: _ACTIVE.rows(collection.pk)):
-        return known
+    active: list[Fingerprint] = once_until_changed(
+        ("active", collection.pk), lambda: list(_active(collection.pk))
+    )
+    if active:
+        return active[0]
     return tuple(collection.labels.aggregate(Count("pk"), Max("moved_at")).values())
 
 
@@ -82,9 +84,6 @@ def _active(collection: int) -> QuerySet[Any, Any]:
         moved=Subquery(labels.annotate(n=Max("moved_at")).values("n")),
     )
     return found.values_list("pk", "version", "labels", "moved")
-
-
-_ACTIVE = Prepared(_active)
 
 
 def of_filter(collection: Collection, query: BoardQuery) -> Fingerprint:

@@ -6,7 +6,6 @@ what they depend on (metrics/services/boards/groups.py): another page, measure o
 
 from __future__ import annotations
 
-import functools
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -26,7 +25,6 @@ from metrics.services.boards.groups import read_groups
 from metrics.services.queue.damage import check_files
 from metrics.services.snapshots import is_isolated, once_in_snapshot
 from runs.models import Collection, Qrels
-from runs.models.prepared import Prepared
 
 # Runs in all that is remembered: 100 bytes each of a roster, 24 of an order.
 _MOST_RUNS, _MOST_ORDERED = 100_000, 400_000
@@ -95,7 +93,7 @@ def read_roster(collection: Collection, qrels: Qrels, scores: str) -> Roster:
     seen = collection.pk, qrels.pk, scores, ENGINE_VERSION, groups.text
 
     def read() -> Roster:
-        rows = _current(scores).rows(qrels.pk)
+        rows = list(_current(qrels, scores))
         done = [row for row in rows if row[1] == Evaluation.State.EVALUATED]
         check_files(Evaluation, ((pk, bool(same)) for pk, _, same, _ in done))
         states: dict[str, int] = {}
@@ -110,17 +108,10 @@ def read_roster(collection: Collection, qrels: Qrels, scores: str) -> Roster:
     return once_in_snapshot(seen, lambda: _ROSTERS.of(seen, read, lambda found: len(found.keys)))
 
 
-@functools.cache
-def _current(scores: str) -> Prepared:
-    """Return the query of the current evaluations under a version of judgements, in the order of submission."""
-
-    def make(qrels: int) -> QuerySet[Any, Any]:
-        current = Evaluation.objects.filter(
-            qrels=qrels, scores=scores, engine_version=ENGINE_VERSION
-        ).live()
-        named: QuerySet[Any, Any] = current.with_files().annotate(name=Cast("run_id", TextField()))
-        return named.order_by("run__created_at", "run").values_list(
-            "pk", "state", "same_files", "name"
-        )
-
-    return Prepared(make)
+def _current(qrels: Qrels, scores: str) -> QuerySet[Any, Any]:
+    """Return the current evaluations under a version of judgements, in the order of submission."""
+    current = Evaluation.objects.filter(
+        qrels=qrels, scores=scores, engine_version=ENGINE_VERSION
+    ).live()
+    named: QuerySet[Any, Any] = current.with_files().annotate(name=Cast("run_id", TextField()))
+    return named.order_by("run__created_at", "run").values_list("pk", "state", "same_files", "name")

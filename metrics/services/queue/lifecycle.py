@@ -20,7 +20,6 @@ from django.db.models.functions import Now
 
 from metrics.models import JOBS, Evaluation, Job, SubmissionEvaluation
 from metrics.services.queue.notices import announce_ended
-from runs.models.prepared import PreparedUpdate
 
 MAX_ATTEMPTS = 3
 # The longest delay of a job that is given back to the queue, in seconds.
@@ -47,24 +46,18 @@ class Lease:
 def claim(pk: Any, kind: type[Job] = Evaluation) -> Lease | None:
     """Take a queued job for one lease and return the lease, or None if the job is not available."""
     lease = Lease(pk, uuid.uuid4(), kind)
-    return lease if _claiming(kind, settings.EVALHUB_LEASE_SECONDS).run(pk, lease.token) else None
-
-
-@cache
-def _claiming(kind: type[Job], seconds: float) -> PreparedUpdate:
-    def make(pk: Any, token: uuid.UUID) -> tuple[QuerySet[Any], dict[str, Any]]:
-        leased = {
-            "attempts": F("attempts") + 1,
-            "lease_token": token,
-            "lease_until": _from_now(seconds),
-        }
-        return _rows(kind).filter(is_due(), pk=pk, state=kind.QUEUED), {
-            "state": kind.HELD,
-            "since": Now(),
-            **leased,
-        }
-
-    return PreparedUpdate(make)
+    claimed = (
+        _rows(kind)
+        .filter(is_due(), pk=pk, state=kind.QUEUED)
+        .update(
+            state=kind.HELD,
+            since=Now(),
+            attempts=F("attempts") + 1,
+            lease_token=lease.token,
+            lease_until=_from_now(settings.EVALHUB_LEASE_SECONDS),
+        )
+    )
+    return lease if claimed else None
 
 
 def claim_together(pks: Collection[Any], kind: type[Job] = Evaluation) -> list[Lease]:
@@ -104,22 +97,7 @@ def note(lease: Lease, **changes: Any) -> bool:
 
 def finish(lease: Lease, **results: Any) -> bool:
     """Close a job as done. Call this inside the transaction that stores its results."""
-    if not all(isinstance(value, int | float | str) for value in results.values()):
-        # The result of a comparison and the means of session sets are bytes and JSON.
-        return _leave(lease, lease.kind.DONE, **_NO_ERROR, **results)
-    return bool(
-        _finishing(lease.kind, tuple(results)).run(lease.pk, lease.token, *results.values())
-    )
-
-
-@cache
-def _finishing(kind: type[Job], names: tuple[str, ...]) -> PreparedUpdate:
-    def make(pk: Any, token: uuid.UUID, *values: Any) -> tuple[QuerySet[Any], dict[str, Any]]:
-        left = {"since": Now(), "lease_token": None, "lease_until": None}
-        changes = {"state": kind.DONE, **left, **_NO_ERROR, **dict(zip(names, values, strict=True))}
-        return _held(Lease(pk, token, kind)), changes
-
-    return PreparedUpdate(make)
+    return _leave(lease, lease.kind.DONE, **_NO_ERROR, **results)
 
 
 def fail(lease: Lease, *, code: str, message: str, traceback: str = "") -> bool:

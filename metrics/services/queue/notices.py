@@ -11,7 +11,6 @@ from django.db.models.functions import Now
 
 from metrics.models import EVALUATIONS, Comparison, Evaluation, Job
 from runs.models import Collection, Entry, Qrels, Team, UnannouncedEvaluations
-from runs.models.prepared import Prepared
 from runs.services.campaigns.entries import OUR_FAULT
 from runs.services.campaigns.telling import tell_evaluated
 from runs.services.webhooks.events import comparison_compared, evaluations_done, submission_ended
@@ -19,12 +18,6 @@ from runs.services.webhooks.events import comparison_compared, evaluations_done,
 # What an event tells of a collection, or must know of it. Nothing else is read: a damaged value of something else must
 # not keep a job from ending.
 _OF_COLLECTION = ("slug", "blind", "shown_to", "visibility", "team")
-
-
-# Of the runs of evaluations; asked at their end.
-_ENTRIES = Prepared(
-    lambda *pks: Entry.objects.filter(run__evaluations__in=pks).order_by().values_list("pk")[:1]
-)
 
 
 def announce_ended(kind: type[Job], pks: Iterable[Any]) -> None:
@@ -49,7 +42,7 @@ def announce_ended(kind: type[Job], pks: Iterable[Any]) -> None:
 
 def _tell_entered(pks: list[Any]) -> None:
     """Tell of the evaluations of runs that are entered in campaigns, which few are."""
-    if not pks or not _ENTRIES.rows(*pks):
+    if not pks or not Entry.objects.filter(run__evaluations__in=pks).exists():
         return
     entered = Evaluation.objects.counting().live().filter(pk__in=pks, run__entries__isnull=False)
     ended = entered.filter(

@@ -13,25 +13,20 @@ from runs.api.access import once
 from runs.errors import NotAllowed
 from runs.models import Campaign, CampaignMember, Entry, Participation, Phase
 from runs.models.disclosure import in_team_of
-from runs.models.prepared import PreparedRows
-from runs.models.readers import reader_of
 from runs.services.campaigns.managing import check_organiser, is_organiser
-
-_CAMPAIGN = PreparedRows(
-    lambda user, slug: (
-        Campaign.objects.visible_to(user).select_related("team").filter(slug=slug).order_by()
-    )
-)
 
 
 def visible_campaign(request: HttpRequest | Request, slug: str) -> Campaign:
     """Return a published campaign, or a draft of which the user is an organiser."""
-    found = once(
-        request, ("campaign", slug), lambda: _CAMPAIGN.first(reader_of(request.user), slug)
-    )
-    if found is None:
+
+    def read() -> Campaign | None:
+        visible = Campaign.objects.visible_to(request.user).select_related("team")
+        return visible.filter(slug=slug).first()
+
+    campaign = once(request, ("campaign", slug), read)
+    if campaign is None:
         raise Http404(f"there is no campaign {slug!r}")
-    return found
+    return campaign
 
 
 def organised_campaign(request: HttpRequest | Request, slug: str) -> Campaign:

@@ -39,7 +39,7 @@ from runs.api.lists import AnswerList
 from runs.api.origin import origin_of
 from runs.errors import NotAllowed
 from runs.models import CampaignMember, Membership, Participation, Scope, Signature, Team, User
-from runs.models.readers import is_staff
+from runs.models.accounts import is_staff
 from runs.services.campaigns.teams import (
     change_state,
     join,

@@ -20,8 +20,6 @@ from runs.models import (
     Team,
     User,
 )
-from runs.models.prepared import PreparedRows
-from runs.models.readers import reader_of
 from runs.services.audit import SYSTEM, Origin, changed, record
 from runs.services.campaigns import clock
 from runs.services.campaigns.names import veil_again
@@ -30,14 +28,14 @@ from runs.services.campaigns.telling import tell_posted
 # Of a team, and of a campaign.
 MAX_CAMPAIGNS, MAX_AGREEMENTS, MAX_NOTICES = 200, 20, 500
 _Action, _State = AuditEvent.Action, Campaign.State
-_ORGANISED = PreparedRows(
-    lambda user, pk: Campaign.objects.organised_by(user).filter(pk=pk).order_by().only("pk")
-)
 
 
 def is_organiser(campaign: Campaign, user: Any) -> bool:
     """Return whether the user is an organiser: an owner of the campaign's team, or staff."""
-    return user.is_authenticated and _ORGANISED.first(reader_of(user), campaign.pk) is not None
+    return (
+        user.is_authenticated
+        and Campaign.objects.organised_by(user).filter(pk=campaign.pk).exists()
+    )
 
 
 def check_organiser(campaign: Campaign, user: Any) -> None:
