@@ -17,7 +17,6 @@ from django.conf import settings
 from django.core import checks
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, close_old_connections, connections
-from django.db.backends.signals import connection_created
 
 from evalhub.operating.checks import OWN_CHECKS, check_redis
 from evalhub.operating.settling import settle_redis
@@ -192,20 +191,9 @@ def keep_connections(**signal: Any) -> None:
     close_old_connections()
 
 
-def wait_for_no_disk(connection: Any, **created: Any) -> None:
-    """On SQLite, admit the next writer before a worker's data are on the disk.
-
-    All of it can be computed again. After a power cut the latest data are lost, and the worker continues from the state
-    before. A submission's commit does wait for the disk, and writes everything committed earlier with it.
-    """
-    if connection.vendor == "sqlite":
-        connection.connection.execute("PRAGMA synchronous = NORMAL")
-
-
 @signals.celeryd_init.connect
 def begin(**started: Any) -> None:
     """Make this process a worker, before it has a connection. A supervisor loads the module and is none."""
-    connection_created.connect(wait_for_no_disk)
     signals.task_prerun.connect(keep_connections)
 
 

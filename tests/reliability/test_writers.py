@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import sqlite3
 import threading
 import time
@@ -12,15 +10,11 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from celery import signals
 from django.conf import settings
 from django.db import DatabaseError, OperationalError, connections
-from django.db.backends.signals import connection_created
 from django.db.utils import ConnectionHandler
 
-from evalhub.serving.sqlite import base
 from evalhub.serving.sqlite.base import DatabaseWrapper
-from evalhub.serving.worker import wait_for_no_disk
 from evalhub.settings import _sqlite
 from runs.errors import says_damaged
 
@@ -106,126 +100,9 @@ def test_what_is_wrong_otherwise_is_not_waited_for(writer: DatabaseWrapper) -> N
         begin(writer)
 
 
-def test_submissions_wait_for_the_disk_and_evaluations_do_not(tmp_path: Path, db: None) -> None:
-    normal, full = 1, 2
-    (tmp_path / "x.sqlite3").touch()
-
-    def synchronous() -> int:
-        connection = ConnectionHandler({"default": _sqlite(tmp_path / "x.sqlite3", PATIENCE)})[
-            "default"
-        ]
-        assert isinstance(connection, DatabaseWrapper)
-        try:
-            return pragma(connection, "synchronous")
-        finally:
-            connection.close()
-
-    # A supervisor loads the module of workers, and its web server's commits wait.
-    assert synchronous() == full
-    signals.celeryd_init.send(sender="worker")
-    try:
-        assert synchronous() == normal
-    finally:
-        assert connection_created.disconnect(wait_for_no_disk)
-
-
-@pytest.fixture
-def full(writer: DatabaseWrapper) -> DatabaseWrapper:
-    """A connection of the web server's, whose commits are to be on the disk, with a table to write to."""
-    with writer.cursor() as cursor:
-        cursor.execute("PRAGMA synchronous = FULL")
-        cursor.execute("CREATE TABLE t (x INTEGER)")
-    return writer
-
-
-def add_row(connection: DatabaseWrapper) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("INSERT INTO t VALUES (1)")
-
-
-def test_a_transaction_waits_for_the_disk_after_it_has_let_the_next_one_in(
-    full: DatabaseWrapper,
-    other: sqlite3.Connection,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    log, synced = tmp_path / "x.sqlite3-wal", []
-
-    def fsync(descriptor: int) -> None:
-        assert os.fstat(descriptor).st_ino == log.stat().st_ino
-        # What is waited for is in the log already, and nobody else waits for it.
-        other.execute("PRAGMA busy_timeout = 0").execute("BEGIN IMMEDIATE").execute("COMMIT")
-        synced.append(other.execute("SELECT count(*) FROM t").fetchone()[0])
-
-    monkeypatch.setattr(base.os, "fsync", fsync)
-    for number in (1, 2):
-        begin(full)
-        add_row(full)
-        assert len(synced) == number - 1
-        full.commit()
-        full.set_autocommit(True)
-        assert (synced, pragma(full, "synchronous")) == ([*range(1, number + 1)], 2)
-
-
-def test_what_writes_nothing_waits_for_no_disk(
-    full: DatabaseWrapper, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fsync(descriptor: int) -> None:
-        raise AssertionError
-
-    monkeypatch.setattr(base.os, "fsync", fsync)
-    begin(full)
-    add_row(full)
-    full.rollback()
-    full.set_autocommit(True)
-    full.transaction_mode = "DEFERRED"
-    begin(full)
-    full.commit()
-    full.set_autocommit(True)
-    assert pragma(full, "synchronous") == 2
-
-
-def test_a_disk_that_fails_is_told_to_whoever_waits_for_it(
-    full: DatabaseWrapper, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fsync(descriptor: int) -> None:
-        raise OSError(errno.EIO, "Input/output error")
-
-    monkeypatch.setattr(base.os, "fsync", fsync)
-    begin(full)
-    add_row(full)
-    with pytest.raises(OSError, match="Input/output"):
-        full.commit()
-    full.set_autocommit(True)
-    assert pragma(full, "synchronous") == 2
-
-
-def test_the_waits_of_several_writers_overlap(
-    full: DatabaseWrapper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(base.os, "fsync", lambda descriptor: time.sleep(0.3))
-
-    def write() -> None:
-        connection = ConnectionHandler({"default": _sqlite(tmp_path / "x.sqlite3", PATIENCE)})[
-            "default"
-        ]
-        assert isinstance(connection, DatabaseWrapper)
-        with connection.cursor() as cursor:
-            cursor.execute("PRAGMA synchronous = FULL")
-        begin(connection)
-        add_row(connection)
-        connection.commit()
-        connection.close()
-
-    start = time.monotonic()
-    writers = [threading.Thread(target=write) for _ in range(6)]
-    for thread in writers:
-        thread.start()
-    for thread in writers:
-        thread.join()
-    assert time.monotonic() - start < 6 * 0.3
-    with full.cursor() as cursor:
-        assert cursor.execute("SELECT count(*) FROM t").fetchone() == (6,)
+def test_every_commit_waits_for_the_disk(writer: DatabaseWrapper) -> None:
+    full = 2
+    assert pragma(writer, "synchronous") == full
 
 
 @pytest.mark.django_db

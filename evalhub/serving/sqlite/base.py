@@ -13,24 +13,14 @@ from django.db.backends.sqlite3 import base
 
 # Seconds between two attempts; a writer holds the database for a few milliseconds.
 _PAUSE = (0.001, 0.003)
-# What SQLite calls the level.
-_FULL = 2
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """Try to get the write lock every two milliseconds, and wait for the disk after it is released.
+    """Try to get the write lock every two milliseconds.
 
     SQLite's own wait pauses longer and longer, up to a tenth of a second: a connection that has waited for long sleeps
     while others come and go. Of eight simultaneous writers, one in twenty waited four times as long as the median.
-
-    With `synchronous` FULL, SQLite waits for the disk while it holds the lock: if that takes a second, eight writers
-    wait eight seconds. Here a transaction commits as under NORMAL, which only writes to the log, and then waits until
-    the log is on the disk: these waits overlap.
     """
-
-    transaction_mode: str | None
-    # Whether the transaction that is open was begun under FULL.
-    _to_be_synced = False
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         """Open an existing database; on a read-only disk, for reading.
@@ -53,46 +43,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
         (usual,) = connection.execute("PRAGMA busy_timeout").fetchone()
         connection.execute("PRAGMA busy_timeout = 0")
         try:
-            # It cannot be changed inside the transaction.
-            self._to_be_synced = self._is_full() and self.transaction_mode != "DEFERRED"
-            if self._to_be_synced:
-                connection.execute("PRAGMA synchronous = NORMAL")
             while not self._begin(time.monotonic() > deadline):
                 time.sleep(random.uniform(*_PAUSE))  # noqa: S311 nothing secret
-        except BaseException:
-            self._be_full_again()
-            raise
         finally:
             connection.execute(f"PRAGMA busy_timeout = {usual}")
-
-    def _commit(self) -> None:
-        super()._commit()  # type: ignore[misc]
-        if self._be_full_again():
-            # Under NORMAL nothing leaves the log for the database, nor is written over in it, that is not on the disk.
-            with Path(f"{self.settings_dict['NAME']}-wal").open("rb") as log:
-                os.fsync(log.fileno())
-
-    def _rollback(self) -> None:
-        super()._rollback()  # type: ignore[misc]
-        self._be_full_again()
-
-    def _is_full(self) -> bool:
-        """Return whether every commit is to be on the disk, of a database that is a file with a log."""
-        connection: Any = self.connection
-        if not isinstance(self.settings_dict["NAME"], Path):
-            return False
-        ((level,), (mode,)) = (
-            connection.execute(f"PRAGMA {name}").fetchone()
-            for name in ("synchronous", "journal_mode")
-        )
-        return bool(level == _FULL and mode == "wal")
-
-    def _be_full_again(self) -> bool:
-        """Return whether a transaction was begun under FULL, which holds again from here on."""
-        begun, self._to_be_synced = self._to_be_synced, False
-        if begun and self.connection is not None:
-            self.connection.execute("PRAGMA synchronous = FULL")
-        return begun
 
     def _begin(self, last: bool) -> bool:
         try:
