@@ -9,7 +9,7 @@
     robust.compare("bm25", "bm25+rm3", measures=["AP"]).to_frame()
     robust.gate(run, "label:main", "nDCG@10 no-worse-than 0.01").fine
 
-It needs the standard library and httpx. `connect_async()` has the same names to be awaited.
+It needs the standard library and httpx. Programs that await call it in a thread: `await asyncio.to_thread(run.values)`.
 """
 
 from . import version, webhooks
@@ -26,17 +26,6 @@ from .answers import (
     SessionBoard,
     SessionValues,
     Values,
-)
-from .asynchronous import (
-    AsyncCampaign,
-    AsyncCollection,
-    AsyncExperiment,
-    AsyncHub,
-    AsyncPhase,
-    AsyncRun,
-    AsyncSessions,
-    AsyncSessionSet,
-    connect_async,
 )
 from .batches import Batch
 from .campaigns import Campaign, ConfigChanges
@@ -77,14 +66,6 @@ __version__ = version.VERSION
 __all__ = [
     "Ambiguous",
     "Answer",
-    "AsyncCampaign",
-    "AsyncCollection",
-    "AsyncExperiment",
-    "AsyncHub",
-    "AsyncPhase",
-    "AsyncRun",
-    "AsyncSessionSet",
-    "AsyncSessions",
     "BadConfig",
     "BadFile",
     "BadRule",
@@ -136,7 +117,6 @@ __all__ = [
     "Verdict",
     "__version__",
     "connect",
-    "connect_async",
     "gather_metadata",
     "webhooks",
 ]  # fmt: skip

@@ -59,24 +59,6 @@ class Answer:
         return table_html(self.rows(), self.source(), self.page)
 
 
-class _Drawn(Answer):
-    """An answer that the server draws, too."""
-
-    _first_chart = ""
-
-    def __init__(
-        self, raw: dict[str, Any], page: str = "", charts: Callable[..., Chart] | None = None
-    ) -> None:
-        super().__init__(raw, page)
-        self._charts = charts
-
-    def chart(self, name: str | None = None, **parameters: Any) -> Chart:
-        """Return a chart of the same runs and measures; `parameters` are those of docs/api/charts.md."""
-        if self._charts is None:
-            raise AttributeError("only answers of a collection have charts")
-        return self._charts(name or self._first_chart, **parameters)
-
-
 class Check(Answer):
     """What a dry run says of a file: what would be stored, with `warnings`."""
 
@@ -99,7 +81,7 @@ class Drawn(Placed):
     _first_chart = ""
 
     def __init__(
-        self, raw: dict[str, Any], page: str = "", charts: Callable[..., Any] | None = None
+        self, raw: dict[str, Any], page: str = "", charts: Callable[..., Chart] | None = None
     ) -> None:
         super().__init__(raw, page)
         self._charts = charts
@@ -108,7 +90,7 @@ class Drawn(Placed):
         """Return a chart of the same runs and measures; `parameters` are those of docs/api/charts.md."""
         if self._charts is None:
             raise AttributeError("only answers of a collection have charts")
-        return self._charts(name or self._first_chart, form, **parameters)  # type: ignore[no-any-return]
+        return self._charts(name or self._first_chart, form, **parameters)
 
 
 class Means(Placed, Mapping[str, "float | None"]):

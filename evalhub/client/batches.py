@@ -12,29 +12,27 @@ import os
 import threading
 import uuid
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from .answers import Answer
 from .errors import BadFile, BadSource, Conflict, EvalHubError
 from .runs import Run, wait_for
-from .sending import Steps, Together
 from .sources import is_run, read_source, tag_of_file
-from .submitting import submitted
+
+if TYPE_CHECKING:
+    from .collection import Collection
 
 _HIDDEN = "."
 
 
-Made = TypeVar("Made", bound=Answer)
-
-
 @dataclass
-class Batch(Generic[Made]):
+class Batch:
     """What became of many files: the runs that are there, and by path the errors of those that were refused (`refused`)
     and of those that were not sent (`unsent`), because the quota was used up or the batch was told to stop."""
 
-    runs: list[Made] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
     refused: dict[str, EvalHubError] = field(default_factory=dict)
     unsent: dict[str, EvalHubError] = field(default_factory=dict)
 
@@ -129,72 +127,86 @@ def check_files(files: list[Path]) -> None:
 
 
 def submit_batch(
-    collection: Any,
+    collection: Collection,
     files: list[Path],
-    how: dict[str, Any],
     *,
+    team: str | None,
+    fields: dict[str, Any],
+    if_taken: str,
+    wait_for_quota: bool,
     parallel: int,
     journal: str | Path | None,
-    wait: float,
+    timeout: float,
     stop: bool,
-) -> Steps[Batch[Run]]:
-    """Send every file that is not there yet, `parallel` at once; then wait for all of them, at most `wait` seconds.
+) -> Batch:
+    """Send every file that is not there yet, `parallel` at once; then wait for all of them, at most `timeout` seconds.
 
-    `how` has what is said of every run: `team`, `fields`, `if_taken`, `wait_for_quota`.
+    `fields` has what every run gets: `description`, `metadata`, `experiment`.
     """
     check_files(files)
-    batch: Batch[Run] = Batch()
-    notes = Journal(journal)
+    hub, batch, notes = collection._hub, Batch(), Journal(journal)
     # The first reason to stop, if any: files that wait for their turn look here.
-    ended: list[EvalHubError] = []
+    reasons: list[EvalHubError] = []
 
-    def one(path: Path) -> Steps[None]:
-        if ended:
-            batch.unsent[str(path)] = ended[0]
-            return
-        watcher = collection._hub._sender.watcher
+    def submit(path: Path) -> Run:
+        """Return the run of a file: that of the journal, or a new one with the key of the journal."""
+        source = read_source(path)
+        content = source.sha256 or [path.stat().st_size, path.stat().st_mtime_ns]
+        identity = json.dumps(
+            [hub.url, collection.slug, team, fields, str(path.resolve()), content]
+        )
+        entry = notes.find(identity)
+        if "run" in entry:
+            run = Run(hub, entry["run"])
+            run.there = True
+            return run
+
+        key = entry.get("key") or uuid.uuid4().hex
+        if "key" not in entry:
+            notes.note(identity, key=key)
+        run = collection.submit(
+            source,
+            team=team,
+            key=key,
+            if_taken=if_taken,
+            wait_for_quota=wait_for_quota,
+            dry_run=False,
+            **fields,
+        )
+        names = ("id", "collection", "team", "tag", "status")
+        notes.note(identity, run={name: run.raw[name] for name in names})
+        return run
+
+    def attempt(path: Path) -> Exception | None:
+        """Put a file into the batch; return an error that is of neither the file nor the server."""
+        if reasons:
+            batch.unsent[str(path)] = reasons[0]
+            return None
+        watcher = hub.watcher
         try:
-            run = yield from _sent(collection, path, how, notes)
+            run = submit(path)
         except EvalHubError as error:
             # Whatever is not about the file itself is about all of them.
             own = isinstance(error, BadFile | BadSource | Conflict)
             (batch.refused if own else batch.unsent)[str(path)] = error
             if stop or not own:
-                ended.append(error)
+                reasons.append(error)
             state = "refused" if own else "not sent"
+        except Exception as error:
+            return error
         else:
             batch.runs.append(run)
             state = run.state
         if watcher:
             watcher.ended(path.name, state)
+        return None
 
-    for result in (yield Together([one(path) for path in files], parallel)):
-        if isinstance(result, BaseException):
-            raise result
+    with ThreadPoolExecutor(max(1, parallel)) as threads:
+        errors = list(threads.map(attempt, files))
+    for error in filter(None, errors):
+        raise error
+
     batch.runs.sort(key=lambda run: str(run.tag))
-    if wait:
-        yield from wait_for(collection._hub, batch.runs, wait)
+    if timeout:
+        wait_for(hub, batch.runs, timeout)
     return batch
-
-
-def _sent(collection: Any, path: Path, how: dict[str, Any], notes: Journal) -> Steps[Run]:
-    """Return the run of a file: that of the journal, or what comes of sending it with the key of the journal."""
-    source, hub = read_source(path), collection._hub
-    content = source.sha256 or [path.stat().st_size, path.stat().st_mtime_ns]
-    identity = json.dumps(
-        [hub.url, collection.slug, how["team"], how["fields"], str(path.resolve()), content]
-    )
-    known = notes.find(identity)
-    if "run" in known:
-        found: Run = hub.run_class(hub, known["run"])
-        found.there = True
-        return found
-    key = known.get("key") or uuid.uuid4().hex
-    if "key" not in known:
-        notes.note(identity, key=key)
-    run: Run = yield from submitted(collection, source, key=key, **how)
-    notes.note(
-        identity,
-        run={name: run.raw[name] for name in ("id", "collection", "team", "tag", "status")},
-    )
-    return run

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import time
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, overload
@@ -15,15 +16,15 @@ from .batches import Batch, files_of, submit_batch
 from .display import Chart
 from .errors import BadRule, EvalHubError, TimedOut
 from .experiments import ids_of
-from .gate import gate, question_of
+from .gate import evaluate_gate, question_of
 from .metadata import Metadata, metadata_of
 from .rules import Rule
 from .runs import Run, find_run
-from .sending import Call, Pause, Steps, parameters_of
+from .sending import Call, Connection, parameters_of
 from .sessions import Sessions
 from .sources import read_file
 from .studies import Studied, as_list
-from .submitting import named_in, submitted
+from .submitting import lineage_of, submit_run
 from .verdicts import Verdict
 
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
@@ -40,17 +41,17 @@ _PAGING = ("run", "sort", "limit", "offset")
 class Collection(Studied):
     """A test collection by its short name; nothing is asked for before a method is called."""
 
-    def __init__(self, hub: Any, slug: str) -> None:
+    def __init__(self, hub: Connection, slug: str) -> None:
         self._hub, self.slug = hub, slug
         self.path = f"collections/{slug}/"
-        self.sessions: Sessions = hub.sessions_class(hub, slug)
+        self.sessions = Sessions(hub, slug)
 
     def __repr__(self) -> str:
         return f"Collection({self.slug})"
 
     def info(self) -> Answer:
         """Return its description."""
-        return self._hub._run(self._hub._answer(self.path))  # type: ignore[no-any-return]
+        return Answer(self._hub.read(self.path))
 
     @overload
     def submit(
@@ -112,7 +113,7 @@ class Collection(Studied):
         wait_for_quota: bool = False,
         drop_identical: bool = False,
         experiment: str = "",
-    ) -> Any:
+    ) -> Run | Check:
         """Submit a run and return it as it was received, or a Check with `dry_run`.
 
         `source` is a path, bytes, a file, {topic: {document: score}}, a table, scored documents or a ranx Run. `known`
@@ -130,16 +131,22 @@ class Collection(Studied):
             "metadata": metadata_of(metadata),
             "dry_run": dry_run,
             "system": system,
+            "experiment": experiment,
+            "label": label,
+            **lineage_of(lineage),
         }
-        fields |= {"experiment": experiment, "label": label, **named_in(lineage)}
-        how: dict[str, Any] = {
-            "team": team,
-            "fields": fields,
-            "key": key,
-            "if_taken": _checked(if_taken),
-        }
-        how |= {"wait_for_quota": wait_for_quota, "drop_identical": drop_identical}
-        return self._hub._run(submitted(self, source, tag=tag, known=known, **how))
+        return submit_run(
+            self,
+            source,
+            tag=tag,
+            team=team,
+            fields=fields,
+            known=known,
+            key=key,
+            if_taken=_check_if_taken(if_taken),
+            wait_for_quota=wait_for_quota,
+            drop_identical=drop_identical,
+        )
 
     def submit_all(
         self,
@@ -155,7 +162,7 @@ class Collection(Studied):
         stop: bool = False,
         wait_for_quota: bool = False,
         experiment: str = "",
-    ) -> Batch[Run]:
+    ) -> Batch:
         """Submit many files: a folder, a pattern such as `runs/*.gz`, or paths. Wait for them unless `timeout` is 0.
 
         A file that is refused does not stop the others unless `stop`; what concerns them all does: a quota that is used
@@ -163,36 +170,92 @@ class Collection(Studied):
         was sent is in the journal: the same call after a crash goes on where it ended.
         """
         fields = {"description": description, "metadata": metadata_of(metadata)}
-        # Left out where there is none, or the journals of before would know no file of theirs.
+        # Left out where there is none: it would change the identity of files in earlier journals.
         fields |= {"experiment": experiment} if experiment else {}
-        how: dict[str, Any] = {"team": team or self._hub.config.team or None, "fields": fields}
-        how |= {"if_taken": _checked(if_taken), "wait_for_quota": wait_for_quota}
-        options: dict[str, Any] = {
-            "parallel": parallel,
-            "journal": journal,
-            "wait": timeout,
-            "stop": stop,
-        }
-        return self._hub._run(submit_batch(self, files_of(sources), how, **options))  # type: ignore[no-any-return]
+        return submit_batch(
+            self,
+            files_of(sources),
+            team=team or self._hub.config.team or None,
+            fields=fields,
+            if_taken=_check_if_taken(if_taken),
+            wait_for_quota=wait_for_quota,
+            parallel=parallel,
+            journal=journal,
+            timeout=timeout,
+            stop=stop,
+        )
 
     def run(self, name: str, team: str | None = None) -> Run:
         """Return a run by its id, address, `tag`, `team/tag` or `label:name`."""
-        return self._hub._run(find_run(self._hub, self.slug, name, team))  # type: ignore[no-any-return]
+        return find_run(self._hub, self.slug, name, team)
 
     def runs(self, **filters: Any) -> list[Run]:
         """Return the runs of all pages, newest first: `team`, `tag`, `status`, `sha256`, `submitted_after`."""
-        return self._hub._run(self._runs(filters))  # type: ignore[no-any-return]
+        listed = self._hub.pages(f"{self.path}runs/", filters)
+        return [Run(self._hub, raw) for raw in listed["results"]]
 
     def leaderboard(self, *measures: Any, rows: int | None = None, **parameters: Any) -> Board:
         """Return the leaderboard: all rows, or the first `rows`. `filter`, `statistics`, `baseline`, `sort`, ..."""
-        return self._hub._run(self._leaderboard(measures, rows, parameters))  # type: ignore[no-any-return]
+        if measures:
+            parameters["measures"] = ",".join(map(str, measures))
+        if parameters.get("baseline"):
+            (parameters["baseline"],) = self._ids([parameters["baseline"]])
+        body = self._hub.pages(f"{self.path}leaderboard/", parameters, rows)
+
+        question = {name: parameters[name] for name in _ON_BOARDS if name in parameters}
+        return Board(body, self.page, partial(self.chart, **question))
 
     def compare(self, *runs: str | Run, timeout: float = 600.0, **parameters: Any) -> Comparison:
         """Compare runs, or all of them: `measures`, `tests`, `baseline`, `correction`, ...; lists or text with commas.
 
         A comparison that takes long is made by a worker and waited for.
         """
-        return self._hub._run(self._compared(runs, parameters, timeout))  # type: ignore[no-any-return]
+        question = {name: value for name, value in parameters.items() if value is not None}
+        if runs:
+            question["runs"] = self._ids(runs)
+        if question.get("baseline"):
+            (question["baseline"],) = self._ids([question["baseline"]])
+
+        if len(runs) > _IN_ADDRESS:
+            lists = {name: as_list(question[name]) for name in _LISTS if name in question}
+            call = Call(
+                "POST",
+                f"{self.path}comparison/",
+                json={**question, **lists},
+                key=uuid.uuid4().hex,
+            )
+            body = self._hub.send(call).json()
+        else:
+            body = self._hub.read(f"{self.path}comparison/", question)
+
+        waited = 0.0
+        while "measures" not in body:
+            status = body["comparison"]
+            if status["state"] == "failed":
+                raise EvalHubError(
+                    f"the comparison failed: {status['error_code']}: {status['error_message']}"
+                )
+            if waited >= timeout:
+                raise TimedOut(
+                    [],
+                    timeout,
+                    f"the comparison is not made after {timeout:g} s; {status['url']} has it later",
+                )
+            if waited or status["state"] != "compared":
+                time.sleep(1.0)
+                waited += 1.0
+            body = self._hub.read(f"comparisons/{status['id']}/")
+
+        if stored := body.get("comparison"):
+            # What a worker has made has a page and charts of its own.
+            path = f"comparisons/{stored['id']}/"
+            charts = partial(self._hub.draw, f"{path}charts/")
+            return Comparison(body, f"{self._hub.url}/{path}", charts)
+        query = {
+            name: value for name, value in parameters_of(question).items() if name not in _PAGING
+        }
+        page = f"{self.page}comparison/?{urlencode(query)}"
+        return Comparison(body, page, partial(self.chart, **query))
 
     def gate(
         self,
@@ -211,37 +274,52 @@ class Collection(Studied):
         `MEASURE no-significant-drop`, `MEASURE no-drop` or `MEASURE at-least X`. Both runs are waited for. NotFound
         where there is no such baseline, unless `no_baseline="pass"`.
         """
-        asked = question_of(rules, test, alpha, timeout)
-        return self._hub._run(gate(self, run, baseline, asked, no_baseline=no_baseline))  # type: ignore[no-any-return]
+        question = question_of(rules, test, alpha, timeout)
+        return evaluate_gate(self, run, baseline, question, no_baseline=no_baseline)
 
     def labels(self, **filters: Any) -> Listed:
         """Return the labels that you see: `team`, `name`, `run`."""
-        return self._hub._run(self._labels(filters))  # type: ignore[no-any-return]
+        return Listed(self._hub.pages(f"{self.path}labels/", filters))
 
     def label(
         self, name: str, run: str | Run, *, expected: str | None = ANY, note: str = ""
     ) -> Answer:
         """Let a label name a run of your team. With `expected`, the id that it should name now or None for a new label,
         it is moved only if that is so; otherwise Conflict with the code `label_moved`."""
-        fields = {"note": note, **({} if expected is ANY else {"expected": expected})}
-        return self._hub._run(self._labelled(name, run, fields))  # type: ignore[no-any-return]
+        if not _LABEL.fullmatch(name):
+            raise BadRule(
+                f"{name!r} cannot be the name of a label, which has up to 40 letters, digits, '.', '_' and '-'"
+            )
+        (run_id,) = self._ids([run])
+        body: dict[str, Any] = {"run": run_id, "note": note}
+        if expected is not ANY:
+            body["expected"] = expected
+        return Answer(self._hub.send(Call("PUT", f"{self.path}labels/{name}/", json=body)).json())
 
     def unlabel(self, name: str, team: str | None = None) -> None:
         """Delete a label of your team."""
-        return self._hub._run(self._unlabelled(name, team))  # type: ignore[no-any-return]
+        params = {"team": team} if team else {}
+        self._hub.send(Call("DELETE", f"{self.path}labels/{name}/", params))
 
     def difference(
         self, a: str | Run, b: str | Run, measure: Any = None, **parameters: Any
     ) -> Difference:
         """Return two runs topic by topic."""
-        return self._hub._run(self._difference([a, b], measure, parameters))  # type: ignore[no-any-return]
+        parameters = {"runs": ",".join(self._ids([a, b])), **parameters}
+        if measure:
+            parameters["measure"] = measure
+        return Difference(self._hub.read(f"{self.path}difference/", parameters))
 
     def chart(self, name: str, form: str = "svg", **parameters: Any) -> Chart:
         """Return a chart, which a notebook shows: `means`, `what-if`, `significance`, `ranks`, `curves`, `orders`, ...
 
         `form` is svg, png, pdf, csv for its table, or json for Vega-Lite. `runs` and `baseline` are named in any way.
         """
-        return self._hub._run(self._chart(name, form, parameters))  # type: ignore[no-any-return]
+        if parameters.get("runs"):
+            parameters["runs"] = self._ids(as_list(parameters["runs"]))
+        if parameters.get("baseline"):
+            (parameters["baseline"],) = self._ids([parameters["baseline"]])
+        return self._hub.draw(f"{self.path}charts/", name, form, **parameters)
 
     def upload_qrels(
         self,
@@ -265,7 +343,7 @@ class Collection(Studied):
             "iteration": iteration,
             "dry_run": dry_run,
         }
-        return self._hub._run(self._uploaded("POST", "qrels/", source, form))  # type: ignore[no-any-return]
+        return self._upload("POST", "qrels/", source, form)
 
     def upload_topics(
         self, source: Any, *, format: str | None = None, dry_run: bool = False
@@ -275,11 +353,11 @@ class Collection(Studied):
         `format` is recognised, or one of trec-sgml, trec-xml, jsonl, tsv.
         """
         form = {"format": format, "dry_run": dry_run}
-        return self._hub._run(self._uploaded("PUT", "topics/", source, form))  # type: ignore[no-any-return]
+        return self._upload("PUT", "topics/", source, form)
 
     def topics(self) -> Listed:
         """Return the topics of all pages."""
-        return self._hub._run(self._hub._listed(f"{self.path}topics/"))  # type: ignore[no-any-return]
+        return Listed(self._hub.pages(f"{self.path}topics/"))
 
     @overload
     def qrels(self) -> Listed: ...
@@ -287,160 +365,56 @@ class Collection(Studied):
     @overload
     def qrels(self, version: int) -> Qrels: ...
 
-    def qrels(self, version: int | None = None) -> Any:
+    def qrels(self, version: int | None = None) -> Listed | Qrels:
         """Return the versions of the judgements, or one of them, of which nothing is asked yet: `qrels(2).file()`."""
         if version is not None:
             return Qrels(self._hub, self.path, version)
-        return self._hub._run(self._hub._listed(f"{self.path}qrels/"))
+        return Listed(self._hub.pages(f"{self.path}qrels/"))
 
     def qrels_file(self, version: int) -> bytes:
         """Return a version of the judgements as a TREC file."""
-        return self._hub._run(self._hub._bytes(f"{self.path}qrels/{version}/file/"))  # type: ignore[no-any-return]
+        return self._hub.download(f"{self.path}qrels/{version}/file/")
 
-    def _runs(self, filters: dict[str, Any]) -> Steps[list[Run]]:
-        listed = yield from self._hub._pages(f"{self.path}runs/", {"limit": 200, **filters})
-        return [self._hub.run_class(self._hub, raw) for raw in listed["results"]]
+    def _ids(self, runs: Iterable[str | Run]) -> list[str]:
+        return ids_of(self._hub, runs, self.slug)
 
-    def _leaderboard(
-        self, measures: Sequence[Any], rows: int | None, parameters: dict[str, Any]
-    ) -> Steps[Board]:
-        asked = {"limit": min(rows or 200, 200), **parameters}
-        if measures:
-            asked["measures"] = ",".join(map(str, measures))
-        if asked.get("baseline"):
-            asked["baseline"] = (yield from self._ids([asked["baseline"]]))[0]
-        found = yield from self._hub._pages(f"{self.path}leaderboard/", asked, rows)
-        kept = {name: asked[name] for name in _ON_BOARDS if name in asked}
-        return Board(found, self.page, partial(self.chart, **kept))
-
-    def _chart(self, name: str, form: str, parameters: dict[str, Any]) -> Steps[Chart]:
-        asked = dict(parameters)
-        if asked.get("runs"):
-            asked["runs"] = yield from self._ids(as_list(asked["runs"]))
-        if asked.get("baseline"):
-            asked["baseline"] = (yield from self._ids([asked["baseline"]]))[0]
-        return (yield from self._hub._chart(f"{self.path}charts/", name, form, asked))  # type: ignore[no-any-return]
-
-    def _ids(self, runs: Iterable[str | Run]) -> Steps[list[str]]:
-        return (yield from ids_of(self._hub, runs, self.slug))
-
-    def _compared(
-        self, runs: Sequence[str | Run], parameters: dict[str, Any], timeout: float
-    ) -> Steps[Comparison]:
-        asked = {name: value for name, value in parameters.items() if value is not None}
-        if runs:
-            asked["runs"] = yield from self._ids(runs)
-        if asked.get("baseline"):
-            asked["baseline"] = (yield from self._ids([asked["baseline"]]))[0]
-        if len(runs) > _IN_ADDRESS:
-            body = {
-                name: as_list(value) if name in _LISTS else value for name, value in asked.items()
-            }
-            response = yield from self._hub._ask(
-                Call("POST", f"{self.path}comparison/", json=body, key=uuid.uuid4().hex)
-            )
-            found = response.json()
-        else:
-            found = yield from self._hub._json(f"{self.path}comparison/", asked)
-        waited = 0.0
-        while "measures" not in found:
-            status = found["comparison"]
-            if status["state"] == "failed":
-                raise EvalHubError(
-                    f"the comparison failed: {status['error_code']}: {status['error_message']}"
-                )
-            if waited >= timeout:
-                raise TimedOut(
-                    [],
-                    timeout,
-                    f"the comparison is not made after {timeout:g} s; {status['url']} has it later",
-                )
-            if waited or status["state"] != "compared":
-                yield Pause(1.0)
-                waited += 1.0
-            found = yield from self._hub._json(f"comparisons/{status['id']}/")
-        if stored := found.get("comparison"):
-            # What a worker has made has a page and charts of its own.
-            path = f"comparisons/{stored['id']}/"
-            return Comparison(
-                found, f"{self._hub.url}/{path}", partial(self._hub._drawn, f"{path}charts/")
-            )
-        kept = {name: value for name, value in parameters_of(asked).items() if name not in _PAGING}
-        return Comparison(
-            found, f"{self.page}comparison/?{urlencode(kept)}", partial(self.chart, **kept)
-        )
-
-    def _difference(
-        self, runs: Sequence[str | Run], measure: Any, parameters: dict[str, Any]
-    ) -> Steps[Difference]:
-        asked = {"runs": ",".join((yield from self._ids(runs))), **parameters}
-        if measure:
-            asked["measure"] = measure
-        return Difference((yield from self._hub._json(f"{self.path}difference/", asked)))
-
-    def _labels(self, filters: dict[str, Any]) -> Steps[Listed]:
-        return Listed(
-            (yield from self._hub._pages(f"{self.path}labels/", {"limit": 200, **filters}))
-        )
-
-    def _labelled(self, name: str, run: str | Run, fields: dict[str, Any]) -> Steps[Answer]:
-        if not _LABEL.fullmatch(name):
-            raise BadRule(
-                f"{name!r} cannot be the name of a label, which has up to 40 letters, digits, '.', '_' and '-'"
-            )
-        (found,) = yield from self._ids([run])
-        call = Call("PUT", f"{self.path}labels/{name}/", json={"run": found, **fields})
-        return Answer((yield from self._hub._ask(call)).json())
-
-    def _unlabelled(self, name: str, team: str | None) -> Steps[None]:
-        asked = {"team": team} if team else {}
-        yield from self._hub._ask(Call("DELETE", f"{self.path}labels/{name}/", asked))
-
-    def _uploaded(
-        self, method: str, address: str, given: Any, form: dict[str, Any]
-    ) -> Steps[Answer]:
-        sent = {
+    def _upload(self, method: str, address: str, source: Any, form: dict[str, Any]) -> Answer:
+        fields = {
             name: str(value).lower() if isinstance(value, bool) else value
             for name, value in form.items()
         }
-        fields = {name: value for name, value in sent.items() if value}
-        key = uuid.uuid4().hex if method == "POST" else ""
         call = Call(
-            method, self.path + address, fields=fields, files={"file": read_file(given)}, key=key
+            method,
+            self.path + address,
+            fields={name: value for name, value in fields.items() if value},
+            files={"file": read_file(source)},
+            key=uuid.uuid4().hex if method == "POST" else "",
         )
-        return Answer((yield from self._hub._ask(call)).json())
+        return Answer(self._hub.send(call).json())
 
 
 class Qrels:
     """A version of the judgements, of which nothing is asked before a method is called."""
 
-    def __init__(self, hub: Any, collection: str, version: int) -> None:
+    def __init__(self, hub: Connection, collection: str, version: int) -> None:
         self._hub, self.version = hub, version
         self._path = f"{collection}qrels/{version}/"
 
     def info(self) -> Answer:
         """Return its description."""
-        return self._hub._run(self._hub._answer(self._path))  # type: ignore[no-any-return]
+        return Answer(self._hub.read(self._path))
 
     def file(self) -> bytes:
         """Return it as a TREC file."""
-        return self._hub._run(self._hub._bytes(f"{self._path}file/"))  # type: ignore[no-any-return]
+        return self._hub.download(f"{self._path}file/")
 
     def activate(self) -> Answer:
         """Activate it: every run is evaluated again."""
-        return self._hub._run(self._activated())  # type: ignore[no-any-return]
-
-    def _activated(self) -> Steps[Answer]:
-        return Answer(
-            (
-                yield from self._hub._ask(
-                    Call("POST", f"{self._path}activate/", key=uuid.uuid4().hex)
-                )
-            ).json()
-        )
+        call = Call("POST", f"{self._path}activate/", key=uuid.uuid4().hex)
+        return Answer(self._hub.send(call).json())
 
 
-def _checked(if_taken: str) -> str:
+def _check_if_taken(if_taken: str) -> str:
     if if_taken not in _IF_TAKEN:
         raise ValueError(f"if_taken is one of {', '.join(_IF_TAKEN)}, not {if_taken!r}")
     return if_taken

@@ -26,7 +26,7 @@ from .hub import Hub
 from .metadata import gather_metadata
 from .output import check_format, rendered
 from .progress import Table, progress
-from .runs import ON_THE_WAY, Run, run_id_in, states_of, wait_for
+from .runs import ON_THE_WAY, Run, refresh_states, run_id_in, wait_for
 from .statuses import DONE, LATE, NOT_EVALUATED, REFUSED, worst_of
 
 _JUDGED = "Judged@10"
@@ -150,7 +150,7 @@ def wait_and_report(
     late = DONE
     if waits:
         try:
-            hub._run(wait_for(hub, runs, args.timeout))
+            wait_for(hub, runs, args.timeout)
         except TimedOut as error:
             say(f"evh: {error}")
             late = LATE
@@ -289,7 +289,7 @@ def _follow(args: argparse.Namespace, hub: Hub, collection: Any, how: dict[str, 
                 (row,) = batch.rows()
                 if args.wait and args.label:
                     try:
-                        hub._run(wait_for(hub, batch.runs, args.timeout))
+                        wait_for(hub, batch.runs, args.timeout)
                     except TimedOut as error:
                         # The label stays with the run before it, and the next file is waited for.
                         say(f"evh: {error}")
@@ -355,13 +355,13 @@ def watch(args: argparse.Namespace) -> int:
             if time.monotonic() >= deadline:
                 raise TimedOut(waiting, args.timeout)
             time.sleep(_LOOKS)
-            hub._run(states_of(hub, waiting))
+            refresh_states(hub, waiting)
 
 
 def wait(args: argparse.Namespace) -> int:
     with hub_of(args) as hub:
         runs = [hub.run(name, args.collection) for name in args.runs]
-        hub._run(wait_for(hub, runs, args.timeout))
+        wait_for(hub, runs, args.timeout)
         for run in runs:
             if run.state in _ENDED_BADLY:
                 raise EvaluationFailed(run)

@@ -48,7 +48,7 @@ def remove_runs(args: argparse.Namespace) -> int:
 
 def _change_runs(args: argparse.Namespace, change: Callable[[Any, list[str]], Any]) -> int:
     with commands.hub_of(args) as hub:
-        runs = hub._run(ids_of(hub, args.runs, args.collection))
+        runs = ids_of(hub, args.runs, args.collection)
         commands.show(args, change(hub.experiment(args.experiment), runs).rows(), hub)
     return DONE
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
 from .errors import BadRule, EvaluationFailed, NotFound, Refused, TimedOut
@@ -26,9 +26,12 @@ from .rules import (
     parse_rule,
     read_pair,
 )
-from .runs import LABEL, Run, find_run, wait_for
-from .sending import Call, Steps
+from .runs import LABEL, Run, wait_for
+from .sending import Call
 from .verdicts import Verdict
+
+if TYPE_CHECKING:
+    from .collection import Collection
 
 TESTS = ("paired_t", "bootstrap", "randomisation")
 PREVIOUS = "previous"
@@ -55,46 +58,45 @@ def question_of(
     rules: str | Rule | Iterable[str | Rule], test: str, alpha: float, timeout: float
 ) -> Question:
     """Return the question; BadRule for a rule that is none, ValueError for another test or level."""
-    given = [rules] if isinstance(rules, str | Rule) else list(rules)
-    if not given:
+    rules = [rules] if isinstance(rules, str | Rule) else list(rules)
+    if not rules:
         raise ValueError("a gate needs a rule, such as 'nDCG@10 no-worse-than 0.01'")
     if test not in TESTS:
         raise ValueError(f"test is one of {', '.join(TESTS)}, not {test!r}")
     if not 0 < alpha < 0.5:
         raise ValueError(f"alpha is between 0 and 0.5, not {alpha!r}")
-    return Question(tuple(map(parse_rule, given)), test, alpha, timeout)
+    return Question(tuple(map(parse_rule, rules)), test, alpha, timeout)
 
 
-def gate(
-    collection: Any,
+def evaluate_gate(
+    collection: Collection,
     run: str | Run,
     baseline: str | Run | None,
-    asked: Question,
+    question: Question,
     *,
     no_baseline: str = "fail",
-) -> Steps[Verdict]:
+) -> Verdict:
     """Return the verdict. NotFound where there is no such baseline, unless `no_baseline` is `pass`: the first run of
     all has none."""
-    candidate = (
-        run
-        if isinstance(run, Run)
-        else (yield from find_run(collection._hub, collection.slug, run))
-    )
-    if baseline is None and any(rule.kind != AT_LEAST for rule in asked.rules):
+    candidate = run if isinstance(run, Run) else collection.run(run)
+    if baseline is None and any(rule.kind != AT_LEAST for rule in question.rules):
         raise BadRule("every rule but at-least needs a baseline; name one, such as label:main")
-    other, notes = None, []
+
+    reference, notes = None, []
     try:
-        other = yield from _baseline(collection, candidate, baseline)
+        reference = _find_baseline(collection, candidate, baseline)
     except NotFound:
         if no_baseline != "pass":
             raise
         notes.append(f"there is no baseline {baseline} yet: nothing was compared")
-    results, (qrels, engine) = yield from _agreed_results(collection, candidate, other, asked)
-    decide(results, asked.alpha)
-    if other:
-        yield from _find_worst(collection, candidate, other, results)
+
+    results, (qrels, engine) = _agreed_results(collection, candidate, reference, question)
+    decide(results, question.alpha)
+    if reference:
+        _find_worst(collection, candidate, reference, results)
     # Only the answer for one run has its number among those of its team.
-    yield from candidate._refreshed()
+    candidate.refresh()
+
     verdicts = {result.verdict for result in results}
     worst = next((verdict for verdict in (WORSE, UNDECIDED) if verdict in verdicts), FINE)
     return Verdict({
@@ -102,66 +104,69 @@ def gate(
         "collection": collection.slug,
         "qrels": qrels,
         "engine_version": engine,
-        "test": asked.test,
-        "alpha": asked.alpha,
+        "test": question.test,
+        "alpha": question.alpha,
         "candidate": _described(candidate),
-        "baseline": _described(other) if other else None,
+        "baseline": _described(reference) if reference else None,
         "rules": [result.raw() for result in results],
         "notes": notes,
-        "url": _address(collection, candidate, other, asked),
+        "url": _address(collection, candidate, reference, question),
     })  # fmt: skip
 
 
 def _agreed_results(
-    collection: Any, candidate: Run, baseline: Run | None, asked: Question
-) -> Steps[tuple[list[Result], tuple[int, str]]]:
+    collection: Collection, candidate: Run, baseline: Run | None, question: Question
+) -> tuple[list[Result], tuple[int, str]]:
     """Return the numbers of every rule, all under the same judgements and engine, and which these are."""
     runs = [candidate, *([baseline] if baseline else [])]
-    for left in reversed(range(_TRIES)):
-        yield from wait_for(collection._hub, runs, asked.timeout)
+    for tries_left in reversed(range(_TRIES)):
+        wait_for(collection._hub, runs, question.timeout)
         for run in runs:
             if run.state in ("failed", "cancelled"):
                 raise EvaluationFailed(run)
         try:
-            results, read_under = yield from _results(collection, candidate, baseline, asked)
+            results, read_under = _results(collection, candidate, baseline, question)
         except Refused as error:
             # New judgements were activated, or a new engine began, since the runs were evaluated.
-            if error.code not in ("unknown_run", "not_evaluated") or not left:
+            if error.code not in ("unknown_run", "not_evaluated") or not tries_left:
                 raise
         else:
             if len(read_under) == 1:
                 return results, read_under.pop()
         for run in runs:
-            yield from run._refreshed()
-    raise TimedOut(runs, asked.timeout)
+            run.refresh()
+    raise TimedOut(runs, question.timeout)
 
 
-def promote(collection: Any, verdict: Verdict, label: str, baseline: str | None) -> Steps[None]:
+def promote(collection: Collection, verdict: Verdict, label: str, baseline: str | None) -> None:
     """Let a label name the candidate. Where the baseline was this label, it is moved only if it still names the run
     that was the baseline: otherwise Conflict, as another run was promoted meanwhile."""
     fields: dict[str, Any] = {"run": verdict.candidate["id"], "note": f"gate: {verdict.verdict}"}
-    held = verdict.baseline
-    same_team = not held or held["team"] == verdict.candidate["team"]
+    reference = verdict.baseline
+    same_team = not reference or reference["team"] == verdict.candidate["team"]
     if (
         baseline
         and baseline.startswith(LABEL)
         and baseline.removeprefix(LABEL).rpartition("/")[2] == label
         and same_team
     ):
-        fields["expected"] = held["id"] if held else None
-    yield from collection._hub._ask(Call("PUT", f"{collection.path}labels/{label}/", json=fields))
+        fields["expected"] = reference["id"] if reference else None
+    collection._hub.send(Call("PUT", f"{collection.path}labels/{label}/", json=fields))
 
 
-def _baseline(collection: Any, candidate: Run, named: str | Run | None) -> Steps[Run | None]:
-    if named is None or isinstance(named, Run):
-        return named
-    if named != PREVIOUS:
-        return (yield from find_run(collection._hub, collection.slug, named))
+def _find_baseline(
+    collection: Collection, candidate: Run, baseline: str | Run | None
+) -> Run | None:
+    if baseline is None or isinstance(baseline, Run):
+        return baseline
+    if baseline != PREVIOUS:
+        return collection.run(baseline)
+
     stem = stem_of(candidate.tag)
-    asked = {"team": candidate.team, "tag": stem, "submitted_before": candidate.created_at}
-    for run in (yield from collection._runs(asked)):
+    earlier = collection.runs(team=candidate.team, tag=stem, submitted_before=candidate.created_at)
+    for run in earlier:
         if stem_of(run.tag) == stem and run.state not in ("failed", "cancelled"):
-            return run  # type: ignore[no-any-return]
+            return run
     detail = f"team {candidate.team} has no earlier run {stem} in {collection.slug}"
     raise NotFound(404, {"code": "not_found", "detail": detail})
 
@@ -172,14 +177,14 @@ def stem_of(tag: str) -> str:
 
 
 def _results(
-    collection: Any, candidate: Run, baseline: Run | None, asked: Question
-) -> Steps[tuple[list[Result], set[tuple[int, str]]]]:
+    collection: Collection, candidate: Run, baseline: Run | None, question: Question
+) -> tuple[list[Result], set[tuple[int, str]]]:
     """Return the numbers of every rule, and under which judgements and engines they were read."""
     results, read_under = [], set()
-    for rule in asked.rules:
+    for rule in question.rules:
         if rule.kind == AT_LEAST:
-            known = yield from collection._hub._json(f"measures/{quote(rule.measure, safe='')}/")
-            body = yield from collection._hub._json(
+            measure = collection._hub.read(f"measures/{quote(rule.measure, safe='')}/")
+            body = collection._hub.read(
                 f"runs/{candidate.id}/values/", {"measures": f"{rule.measure},{_JUDGED}"}
             )
             # A rule about Judged@10 itself has one mean.
@@ -189,7 +194,9 @@ def _results(
             if len(body["means"]) > 1:
                 coverage["judged"] = judged
             results.append(
-                decide_least(rule, mean["mean"], mean["topics"], known["lower_is_better"], coverage)
+                decide_least(
+                    rule, mean["mean"], mean["topics"], measure["lower_is_better"], coverage
+                )
             )
         elif baseline is None:
             results.append(Result(rule, FINE, "there is nothing to be worse than yet"))
@@ -201,40 +208,36 @@ def _results(
             two_sided = rule.kind == NO_SIGNIFICANT_DROP
             parameters = {
                 "measures": rule.measure,
-                "tests": asked.test,
+                "tests": question.test,
                 "baseline": baseline,
-                "alpha": asked.alpha,
+                "alpha": question.alpha,
                 # One-sided at alpha is the end of the two-sided interval at twice alpha.
-                "confidence": repr(round(1 - (1 if two_sided else 2) * asked.alpha, 12)),
+                "confidence": repr(round(1 - (1 if two_sided else 2) * question.alpha, 12)),
                 "correction": "none",
             }
             try:
-                body = (
-                    yield from collection._compared(
-                        [candidate, baseline], parameters, asked.timeout
-                    )
+                body = collection.compare(
+                    candidate, baseline, timeout=question.timeout, **parameters
                 ).raw
             except Refused as error:
                 if error.code != "too_few_topics":
                     raise
                 results.append(Result(rule, UNDECIDED, error.detail))
                 continue
-            results.append(read_pair(rule, body["measures"][0], str(candidate.id), asked.test))
+            results.append(read_pair(rule, body["measures"][0], str(candidate.id), question.test))
         read_under.add((body["qrels"], body["engine_version"]))
     return results, read_under or {(candidate.status["qrels"], "")}
 
 
 def _find_worst(
-    collection: Any, candidate: Run, baseline: Run, results: list[Result]
-) -> Steps[None]:
+    collection: Collection, candidate: Run, baseline: Run, results: list[Result]
+) -> None:
     """Add to each result the topics that lost most, with their texts where these may be read."""
     texts: dict[str, str] | None = None
     for result in results:
         if result.d is None or not result.n:
             continue
-        difference = yield from collection._difference(
-            [candidate, baseline], result.rule.measure, {}
-        )
+        difference = collection.difference(candidate, baseline, result.rule.measure)
         turn = -1 if result.lower_is_better else 1
         lost = [
             (turn * topic["difference"], topic)
@@ -243,7 +246,7 @@ def _find_worst(
         ]
         lost = sorted((pair for pair in lost if pair[0] < 0), key=lambda pair: pair[0])[:_WORST]
         if lost and texts is None:
-            texts = yield from _texts(collection)
+            texts = _texts_of_topics(collection)
         result.worst_topics = [
             {"topic_id": topic["topic_id"], "text": (texts or {}).get(topic["topic_id"], ""), "d": d,
              "candidate": topic["a"], "baseline": topic["b"]}
@@ -251,11 +254,9 @@ def _find_worst(
         ]  # fmt: skip
 
 
-def _texts(collection: Any) -> Steps[dict[str, str]]:
+def _texts_of_topics(collection: Collection) -> dict[str, str]:
     try:
-        listed = yield from collection._hub._pages(
-            f"{collection.path}topics/", {"limit": 200}, _TOPICS_READ
-        )
+        listed = collection._hub.pages(f"{collection.path}topics/", rows=_TOPICS_READ)
     except Refused:
         return {}
     return {topic["topic_id"]: topic["title"] for topic in listed["results"]}
@@ -266,10 +267,12 @@ def _described(run: Run) -> dict[str, Any]:
     return {**fields, "number": run.raw.get("number"), "page": run.page}
 
 
-def _address(collection: Any, candidate: Run, baseline: Run | None, asked: Question) -> str:
+def _address(
+    collection: Collection, candidate: Run, baseline: Run | None, question: Question
+) -> str:
     """Return the page on which all numbers are."""
     if baseline is None or baseline.id == candidate.id:
         return str(candidate.page)
-    measures = ",".join(dict.fromkeys(rule.measure for rule in asked.rules))
+    measures = ",".join(dict.fromkeys(rule.measure for rule in question.rules))
     runs = {"runs": f"{candidate.id},{baseline.id}", "baseline": baseline.id, "measures": measures}
     return f"{collection.page}comparison/?{urlencode(runs, safe=',')}"

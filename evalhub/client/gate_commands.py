@@ -48,7 +48,7 @@ def gate(args: argparse.Namespace) -> int:
         elif args.markdown != "-":
             sys.stdout.write("\n".join([*verdict.lines(), f"  {verdict.url}"]) + "\n")
         if args.promote and verdict.fine:
-            hub._run(promote(collection, verdict, args.promote, args.baseline))
+            promote(collection, verdict, args.promote, args.baseline)
             commands.say(f"label {args.promote} names {verdict.candidate['tag']} now")
         elif args.promote:
             commands.say(f"label {args.promote} is not moved: the run is {verdict.verdict}")

@@ -180,7 +180,7 @@ def _gated(step: Step, hub: Hub) -> Verdict:
         step.tell("warning", "a pull request is not promoted: its commit may never be merged")
     elif step.flag("promote") and verdict.fine and label:
         try:
-            hub._run(promote(collection, verdict, label, baseline))
+            promote(collection, verdict, label, baseline)
             step.tell("notice", f"label {label} names {verdict.candidate['tag']} now")
         except Conflict as error:
             # A later commit was promoted while this one was evaluated.

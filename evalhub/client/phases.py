@@ -13,7 +13,7 @@ from .answers import Answer, Board, Check, Listed
 from .errors import NotFound
 from .metadata import Metadata, metadata_of
 from .runs import Run, run_id_in
-from .sending import Call, Steps, parameters_of
+from .sending import Call, Connection, parameters_of
 from .sources import read_source
 
 _SHOWN = (
@@ -47,7 +47,7 @@ _LEFT = ("slots_left", "attempts_left_today", "attempts_left", "resets_at")
 
 
 class PhaseInfo(Answer):
-    """A phase as the server told of it: `closes` is the end for the caller's team, `countdown()` says what is left."""
+    """A phase as the server described it: `closes` is the end for the caller's team, `countdown()` says what is left."""
 
     @property
     def closes(self) -> str:
@@ -87,7 +87,7 @@ class Releases(Listed):
     """The releases of a phase."""
 
     def rows(self) -> list[dict[str, Any]]:
-        return [{name: one[name] for name in _OF_RELEASE} for one in self.raw["results"]]
+        return [{name: release[name] for name in _OF_RELEASE} for release in self.raw["results"]]
 
 
 class PhaseBoard(Board):
@@ -118,13 +118,13 @@ class Entries(Listed):
     """Entries of a phase: those of one's team, of organisers all."""
 
     def rows(self) -> list[dict[str, Any]]:
-        return [row for one in self.raw["results"] for row in Entry(one).rows()]
+        return [row for entry in self.raw["results"] for row in Entry(entry).rows()]
 
 
 class Phase:
     """A phase by its short name; nothing is asked for before a method is called."""
 
-    def __init__(self, hub: Any, campaign: str, slug: str) -> None:
+    def __init__(self, hub: Connection, campaign: str, slug: str) -> None:
         self._hub, self.campaign, self.slug = hub, campaign, slug
         self.path = f"campaigns/{campaign}/phases/{slug}/"
 
@@ -133,11 +133,11 @@ class Phase:
 
     def info(self) -> PhaseInfo:
         """Return its times, limits and form, with the time of the server."""
-        return self._hub._run(self._info())  # type: ignore[no-any-return]
+        return PhaseInfo(self._hub.read(self.path))
 
     def change(self, **fields: Any) -> PhaseInfo:
         """Change it, for organisers."""
-        return self._hub._run(self._told(Call("PATCH", self.path, json=fields)))  # type: ignore[no-any-return]
+        return PhaseInfo(self._hub.send(Call("PATCH", self.path, json=fields)).json())
 
     def extend(
         self,
@@ -150,28 +150,26 @@ class Phase:
     ) -> PhaseInfo:
         """Let it close later, for all or for one team, for organisers: a time with offset, or a day and its zone. One
         more than 90 days away needs `confirm`."""
-        sent = {
-            "closes_at": closes_at,
-            "reason": reason,
-            "team": team,
-            **({"zone": zone} if zone else {}),
-            **({"confirm": True} if confirm else {}),
-        }
-        return self._hub._run(self._told(Call("POST", f"{self.path}extend/", json=sent)))  # type: ignore[no-any-return]
+        body: dict[str, Any] = {"closes_at": closes_at, "reason": reason, "team": team}
+        if zone:
+            body["zone"] = zone
+        if confirm:
+            body["confirm"] = True
+        return PhaseInfo(self._hub.send(Call("POST", f"{self.path}extend/", json=body)).json())
 
     def cancel_extension(self, closes_at: str, reason: str, *, team: str | None = None) -> None:
         """Cancel the last extension, until `closes_at`, for all or for one team, for organisers."""
-        asked = {"closes_at": closes_at, "reason": reason, **({"team": team} if team else {})}
-        self._hub._run(self._hub._ask(Call("DELETE", f"{self.path}extend/", asked)))
+        params = {"closes_at": closes_at, "reason": reason, **({"team": team} if team else {})}
+        self._hub.send(Call("DELETE", f"{self.path}extend/", params))
 
     def pause(self, reason: str) -> PhaseInfo:
         """Take no entries until it is resumed, for organisers."""
         call = Call("POST", f"{self.path}pause/", json={"reason": reason})
-        return self._hub._run(self._told(call))  # type: ignore[no-any-return]
+        return PhaseInfo(self._hub.send(call).json())
 
     def resume(self) -> PhaseInfo:
         """Take entries again, for organisers."""
-        return self._hub._run(self._told(Call("POST", f"{self.path}resume/")))  # type: ignore[no-any-return]
+        return PhaseInfo(self._hub.send(Call("POST", f"{self.path}resume/")).json())
 
     @overload
     def enter(
@@ -227,7 +225,7 @@ class Phase:
         label: str = "",
         dry_run: bool = False,
         key: str | None = None,
-    ) -> Any:
+    ) -> Entry | Check:
         """Enter a run and return its receipt, or a Check with `dry_run`.
 
         `source` is what `Collection.submit` takes, or a Run that the team has in the collection. `answers` are those to
@@ -236,60 +234,74 @@ class Phase:
         the same key: it is entered once, and in time if its first try arrived in time. BadFile lists what is wrong with
         the file, Conflict says why the phase does not take it, QuotaExceeded that no attempt is left.
         """
-        form = {
+        path, key = f"{self.path}entries/", key or uuid.uuid4().hex
+        fields: dict[str, Any] = {
             "run_type": run_type,
             "description": description,
             "on_behalf_of": on_behalf_of,
             "reason": reason,
-        }
-        fields: dict[str, Any] = {
-            **form,
             "role": role,
             "label": label,
             "priority": priority,
             "answers": answers or {},
         }
-        kept = {name: value for name, value in fields.items() if value not in ("", None, {})}
-        return self._hub._run(
-            self._entered(
-                source, tag, kept, metadata_of(metadata), dry_run, key or uuid.uuid4().hex
-            )
-        )
+        fields = {name: value for name, value in fields.items() if value not in ("", None, {})}
+        if isinstance(source, Run):
+            fields.pop("description", None)
+            call = Call("POST", path, json={"run": source.id, **fields}, key=key)
+            return Entry(self._hub.send(call).json())
+
+        file = read_source(source, tag)
+        fields |= {
+            "tag": file.tag,
+            "metadata": metadata_of(metadata),
+            "dry_run": dry_run or None,
+        }
+        form = {
+            name: json.dumps(value) if isinstance(value, dict) else value
+            for name, value in fields.items()
+        }
+        call = Call("POST", path, fields=parameters_of(form), files={"file": file}, key=key)
+        body = self._hub.send(call).json()
+        return Check(body) if dry_run else Entry(body)
 
     def entries(self) -> Entries:
         """Return the entries of the caller's team, of an organiser those of all teams."""
-        return self._hub._run(self._entries())  # type: ignore[no-any-return]
+        return Entries(self._hub.pages(f"{self.path}entries/"))
 
     def allowance(self, team: str | None = None) -> Answer:
         """Return what the caller's team may still enter, or for organisers a `team`; None is no limit."""
-        return self._hub._run(self._hub._answer(f"{self.path}allowance/", {"team": team}))  # type: ignore[no-any-return]
+        return Answer(self._hub.read(f"{self.path}allowance/", {"team": team}))
 
     def prioritise(self, tags: Iterable[str]) -> Answer:
         """Order the entries of the caller's team: all their tags, the most wanted first."""
         call = Call("PUT", f"{self.path}priorities/", json={"order": list(tags)})
-        return self._hub._run(self._hub._told(call))  # type: ignore[no-any-return]
+        return Answer(self._hub.send(call).json())
 
     def withdraw(self, entry: str | Entry, reason: str = "") -> Entry:
         """Withdraw an entry, given by its tag, its id or as it was returned."""
-        return self._hub._run(self._ended(entry, "withdraw", reason))  # type: ignore[no-any-return]
+        return self._end(entry, "withdraw", reason)
 
     def disqualify(self, entry: str | Entry, reason: str) -> Entry:
         """Disqualify an entry, for organisers; everybody who sees it reads the reason."""
-        return self._hub._run(self._ended(entry, "disqualify", reason))  # type: ignore[no-any-return]
+        return self._end(entry, "disqualify", reason)
 
     def publish(self, entry: str | Entry) -> Entry:
         """Show an entry of a phase of kind afterwards to all who see the leaderboard; it stays so."""
-        return self._hub._run(self._published(entry))  # type: ignore[no-any-return]
+        call = Call("PATCH", f"entries/{self._id(entry)}/", json={"published": True})
+        return Entry(self._hub.send(call).json())
 
     def leaderboard(self, *measures: Any, rows: int | None = None, **parameters: Any) -> PhaseBoard:
         """Return its leaderboard, all or the first `rows`: `view` (official, all, late, afterwards), `run_type`,
         `role`, and the parameters of a leaderboard: `sort`, `order`, `statistics`, ..."""
-        asked = {"measures": [str(one) for one in measures] or None, **parameters}
-        return self._hub._run(self._leaderboard(rows, asked))  # type: ignore[no-any-return]
+        if measures:
+            parameters = {"measures": list(measures), **parameters}
+        body = self._hub.pages(f"{self.path}board/", parameters, rows)
+        return PhaseBoard(body, f"{self._hub.url}/campaigns/{self.campaign}/")
 
     def releases(self) -> Releases:
         """Return its releases: of an organiser all, of others those that were done for them."""
-        return self._hub._run(self._releases())  # type: ignore[no-any-return]
+        return Releases(self._hub.pages(f"{self.path}releases/"))
 
     def release(self, audience: str, at: str | None = None, **fields: Any) -> Answer:
         """Plan a release to `teams`, `participants` or `public`, for organisers: at a time, or until `release_now`;
@@ -297,89 +309,39 @@ class Phase:
         call = Call(
             "POST", f"{self.path}releases/", json={"audience": audience, "at": at, **fields}
         )
-        return self._hub._run(self._hub._told(call))  # type: ignore[no-any-return]
+        return Answer(self._hub.send(call).json())
 
     def packet(self, team: str | None = None) -> bytes:
         """Return the results of the caller's team as a zip file, or for organisers those of a `team`."""
-        asked = f"?team={quote(team)}" if team else ""
-        return self._hub._run(self._hub._bytes(f"{self.path}packet/{asked}"))  # type: ignore[no-any-return]
+        query = f"?team={quote(team)}" if team else ""
+        return self._hub.download(f"{self.path}packet/{query}")
 
     def results(self, team: str | None = None, **parameters: Any) -> Answer:
         """Return the values of the caller's team, or for organisers of a `team`, beside the reference set."""
-        asked = {"team": team, **parameters}
-        return self._hub._run(self._hub._answer(f"{self.path}results/", asked))  # type: ignore[no-any-return]
+        parameters = {"team": team, **parameters}
+        return Answer(self._hub.read(f"{self.path}results/", parameters))
 
-    def _leaderboard(self, rows: int | None, parameters: dict[str, Any]) -> Steps[PhaseBoard]:
-        asked = {**parameters, "limit": min(rows or 200, 200)}
-        found = yield from self._hub._pages(f"{self.path}board/", asked, rows)
-        return PhaseBoard(found, f"{self._hub.url}/campaigns/{self.campaign}/")
+    def _end(self, entry: str | Entry, act: str, reason: str) -> Entry:
+        body = {"reason": reason} if reason else {}
+        call = Call("POST", f"entries/{self._id(entry)}/{act}/", json=body)
+        return Entry(self._hub.send(call).json())
 
-    def _releases(self) -> Steps[Releases]:
-        return Releases((yield from self._hub._pages(f"{self.path}releases/", {"limit": 200})))
-
-    def _info(self) -> Steps[PhaseInfo]:
-        return PhaseInfo((yield from self._hub._json(self.path)))
-
-    def _told(self, call: Call) -> Steps[PhaseInfo]:
-        return PhaseInfo((yield from self._hub._ask(call)).json())
-
-    def _entries(self) -> Steps[Entries]:
-        return Entries((yield from self._hub._pages(f"{self.path}entries/", {"limit": 200})))
-
-    def _entered(
-        self,
-        given: Any,
-        tag: str | None,
-        fields: dict[str, Any],
-        metadata: Any,
-        dry_run: bool,
-        key: str,
-    ) -> Steps[Any]:
-        path = f"{self.path}entries/"
-        if isinstance(given, Run):
-            stored = {name: value for name, value in fields.items() if name != "description"}
-            call = Call("POST", path, json={"run": given.id, **stored}, key=key)
-            return Entry((yield from self._hub._ask(call)).json())
-        source = read_source(given, tag)
-        sent = {**fields, "tag": source.tag, "metadata": metadata, "dry_run": dry_run or None}
-        form = {
-            name: json.dumps(value) if isinstance(value, dict) else value
-            for name, value in sent.items()
-        }
-        call = Call("POST", path, fields=parameters_of(form), files={"file": source}, key=key)
-        found = (yield from self._hub._ask(call)).json()
-        return Check(found) if dry_run else Entry(found)
-
-    def _ended(self, entry: str | Entry, act: str, reason: str) -> Steps[Entry]:
-        found = yield from self._id(entry)
-        call = Call("POST", f"entries/{found}/{act}/", json={"reason": reason} if reason else {})
-        return Entry((yield from self._hub._ask(call)).json())
-
-    def _published(self, entry: str | Entry) -> Steps[Entry]:
-        found = yield from self._id(entry)
-        return Entry(
-            (
-                yield from self._hub._ask(
-                    Call("PATCH", f"entries/{found}/", json={"published": True})
-                )
-            ).json()
-        )
-
-    def _id(self, entry: str | Entry) -> Steps[str]:
-        """Return the id of an entry, which is given by its tag, its id or as it was returned."""
+    def _id(self, entry: str | Entry) -> str:
+        """Return the id of an entry, which is named by its tag, its id or as it was returned."""
         if isinstance(entry, Entry):
             return str(entry.raw["id"])
-        if known := run_id_in(entry):
-            return known
-        tag = entry
-        listed = (yield from self._entries()).raw["results"]
-        for one in listed:
-            if one["tag"] == tag:
-                return str(one["id"])
+        if entry_id := run_id_in(entry):
+            return entry_id
+
+        rows = self.entries().raw["results"]
+        for row in rows:
+            if row["tag"] == entry:
+                return str(row["id"])
         missing = NotFound(
-            404, {"code": "not_found", "detail": f"phase {self.slug} has no entry {tag!r} of yours"}
+            404,
+            {"code": "not_found", "detail": f"phase {self.slug} has no entry {entry!r} of yours"},
         )
-        raise missing.meant(tag, [one["tag"] for one in listed])
+        raise missing.meant(entry, [row["tag"] for row in rows])
 
 
 def _instant(text: str) -> datetime:

@@ -1,30 +1,30 @@
-"""One description of every request, and two ways to send it.
-
-An operation is a generator: it yields `Attempt` (send this once), `Pause` (sleep) and `Together` (run these operations
-side by side), and is sent back the answer. It is written once; `Sender` runs it with `httpx.Client`, `AsyncSender` with
-`httpx.AsyncClient`. An error of the connection is raised inside the operation, where `send` decides about it.
-"""
+"""Requests: each is described by a `Call`, and a `Connection` sends it until it is answered."""
 
 from __future__ import annotations
 
-import asyncio
+import logging
 import random
+import re
+import threading
 import time
-from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
-from typing import IO, Any, Protocol, TypeVar
+from typing import IO, Any, Protocol
 
 import httpx
 
-from .errors import Refused, Unavailable, error_of, seconds_of
+from .config import Config
+from .display import Chart, check_form
+from .errors import NotFound, Refused, Unavailable, error_of, seconds_of
 from .sources import Source, size_of
+from .version import VERSION
 
-Result = TypeVar("Result")
-Steps = Generator[Any, Any, Result]
+_log = logging.getLogger("evalhub_client")
 
+# The server closes what was silent for five seconds; a request must not meet it on the way.
+_LIMITS = httpx.Limits(keepalive_expiry=2)
 # Sent again whenever the time allows: what went wrong has nothing to do with the request.
 _AGAIN = (408, 502, 503, 504, 507)
 _TWICE = 2
@@ -35,6 +35,8 @@ _DRAWS = random.SystemRandom()
 _PASSING = ("throttled", "too_many_at_once", "too_many_transfers", "too_many_comparisons")
 # What httpx says of a request that could never be sent.
 _HOPELESS = (httpx.UnsupportedProtocol, httpx.LocalProtocolError)
+# The server's largest page.
+_ROWS_OF_A_PAGE = 200
 
 
 @dataclass(frozen=True)
@@ -61,125 +63,23 @@ class Call:
         return next((source.name for source in (*self.files.values(), self.content) if source), "")
 
 
-@dataclass(frozen=True)
-class Attempt:
-    """Send a request once; what comes back is the response, whatever its status."""
-
-    call: Call
-
-
 class Counted:
-    """A file that tells how many of its bytes were read, for a bar of progress."""
+    """A file that reports how many of its bytes were read, for a bar of progress."""
 
-    def __init__(self, file: IO[bytes], told: Callable[[int], None]) -> None:
-        self._file, self._told = file, told
+    def __init__(self, file: IO[bytes], report: Callable[[int], None]) -> None:
+        self._file, self._report = file, report
 
     def read(self, size: int = -1) -> bytes:
         piece = self._file.read(size)
-        self._told(self._file.tell())
+        self._report(self._file.tell())
         return piece
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._file, name)
 
 
-@dataclass(frozen=True)
-class Pause:
-    """Sleep for so many seconds."""
-
-    seconds: float
-
-
-@dataclass(frozen=True)
-class Together:
-    """Run operations side by side, `limit` at once; what comes back are their results, an error in place of one."""
-
-    operations: Sequence[Steps[Any]]
-    limit: int
-
-
-def parameters_of(given: dict[str, Any]) -> dict[str, Any]:
-    """Return parameters as an address has them: lists with commas, truth in lower case; None is not given."""
-    found = {name: value for name, value in given.items() if value is not None}
-    for name, value in found.items():
-        if isinstance(value, bool):
-            found[name] = str(value).lower()
-        elif isinstance(value, list | tuple | set):
-            found[name] = ",".join(map(str, value))
-        else:
-            found[name] = str(value)
-    return found
-
-
-def send(
-    call: Call, retry_for: float, heard: Callable[[httpx.Response, float], None]
-) -> Steps[httpx.Response]:
-    """Send a request until it is answered, for at most `retry_for` seconds; the error of the last try otherwise.
-
-    Between tries it waits a random time that grows, or as long as the server asks for. `heard` is told of each answer
-    and of the seconds that it took.
-    """
-    deadline, tries = time.monotonic() + retry_for, 0
-    while True:
-        wait = 0.0
-        failed: Refused | Unavailable
-        start = time.monotonic()
-        try:
-            response: httpx.Response = yield Attempt(call)
-        except _HOPELESS as error:
-            raise Unavailable(f"{call.path} cannot be asked: {error}") from error
-        except httpx.TransportError as error:
-            failed = Unavailable(f"no answer from the server: {error or type(error).__name__}")
-        else:
-            heard(response, time.monotonic() - start)
-            if response.status_code < 300:
-                return response
-            failed = error_of(response, call.source)
-            wait = seconds_of(response) or 0.0
-        tries += 1
-        wait = max(wait, _DRAWS.uniform(0, min(_LONGEST, 0.5 * 2**tries)))
-        if not _may_repeat(call, failed, tries) or time.monotonic() + wait > deadline:
-            raise failed
-        yield Pause(wait)
-
-
-def _may_repeat(call: Call, failed: Refused | Unavailable, tries: int) -> bool:
-    """Whether a request is sent again: the table of retries in docs/client.md."""
-    if isinstance(failed, Refused):
-        # What was throttled was not done.
-        return failed.code in _PASSING or (failed.status == 408 and call.repeatable)
-    if not call.repeatable:
-        return False
-    return (
-        failed.status is None
-        or failed.status in _AGAIN
-        or (failed.status == 500 and tries <= _TWICE)
-    )
-
-
-def _arguments(call: Call, stack: ExitStack, watcher: Watcher | None) -> dict[str, Any]:
-    """Return what httpx takes, with every file opened anew."""
-    sent: dict[str, Any] = {"params": call.params or None, "headers": {}}
-    if call.key:
-        sent["headers"]["Idempotency-Key"] = call.key
-    if call.files:
-        opened = {}
-        for name, source in call.files.items():
-            file: Any = stack.enter_context(source.open())
-            if watcher:
-                file = Counted(file, partial(watcher.sent, source.name, size_of(source)))
-            opened[name] = (source.name, file)
-        sent["files"], sent["data"] = opened, call.fields
-    elif call.content is not None:
-        sent["content"] = stack.enter_context(call.content.open()).read()
-        sent["headers"]["Content-Type"] = call.content_type
-    elif call.json is not None:
-        sent["json"] = call.json
-    return sent
-
-
 class Watcher(Protocol):
-    """Is told of files on their way; by several threads at once."""
+    """Follows files on their way; called by several threads at once."""
 
     def sent(self, name: str, size: int, so_far: int) -> None:
         """Of `size` bytes of a file so many were sent."""
@@ -188,106 +88,203 @@ class Watcher(Protocol):
         """A file became a run, or was refused."""
 
 
-class Sender:
-    """Runs operations with `httpx.Client`."""
+class Connection:
+    """The way to a server, for several threads at once. Nothing is sent before a method is called."""
 
-    watcher: Watcher | None = None
-
-    def __init__(self, make: Callable[[], httpx.Client]) -> None:
-        self._make = make
+    def __init__(
+        self,
+        config: Config,
+        *,
+        timeout: float = 30.0,
+        retry_for: float = 300.0,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        self.config, self.url, self.retry_for = config, config.url, retry_for
+        self.watcher: Watcher | None = None
+        self._timeout, self._transport = timeout, transport
         self._client: httpx.Client | None = None
+        self._lock = threading.Lock()
+        self._warned = False
 
-    @property
-    def client(self) -> httpx.Client:
-        if self._client is None:
-            self._client = self._make()
-        return self._client
-
-    def run(self, steps: Steps[Result]) -> Result:
-        """Run an operation to its end."""
-        answer: Any = None
-        error: BaseException | None = None
-        while True:
-            try:
-                step = steps.throw(error) if error else steps.send(answer)
-            except StopIteration as ended:
-                result: Result = ended.value
-                return result
-            answer, error = None, None
-            try:
-                answer = self._do(step)
-            except Exception as raised:
-                error = raised
-
-    def _do(self, step: Any) -> Any:
-        if isinstance(step, Pause):
-            return time.sleep(step.seconds)
-        if isinstance(step, Together):
-            # One client for all threads; it is made before they start.
-            _ = self.client
-            with ThreadPoolExecutor(max(1, step.limit)) as threads:
-                return list(threads.map(self._or_error, step.operations))
-        with ExitStack() as stack:
-            arguments = _arguments(step.call, stack, self.watcher)
-            return self.client.request(step.call.method, step.call.path, **arguments)
-
-    def _or_error(self, steps: Steps[Any]) -> Any:
-        try:
-            return self.run(steps)
-        except Exception as error:
-            return error
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.url})"
 
     def close(self) -> None:
+        """Close the connections."""
         if self._client is not None:
             self._client.close()
 
+    def watch(self, watcher: Watcher | None) -> None:
+        """Report the progress of files that are sent from now on."""
+        self.watcher = watcher
 
-class AsyncSender:
-    """Runs operations with `httpx.AsyncClient`."""
+    def send(self, call: Call) -> httpx.Response:
+        """Send a request until it is answered, for at most `retry_for` seconds.
 
-    watcher: Watcher | None = None
+        Raise the error of the last try. NotFound of a collection suggests a name that may be meant.
+        """
+        try:
+            return self._send(call)
+        except NotFound as error:
+            if not error.detail.startswith("there is no collection"):
+                raise
+            slugs = [row["slug"] for row in self.pages("collections/")["results"]]
+            raise error.meant(call.path.split("/")[1], slugs) from None
 
-    def __init__(self, make: Callable[[], httpx.AsyncClient]) -> None:
-        self._make = make
-        self._client: httpx.AsyncClient | None = None
+    def read(self, path: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Return the JSON of an address."""
+        body: dict[str, Any] = self.send(Call("GET", path, parameters_of(params or {}))).json()
+        return body
 
-    @property
-    def client(self) -> httpx.AsyncClient:
-        if self._client is None:
-            self._client = self._make()
-        return self._client
+    def pages(
+        self,
+        path: str,
+        params: dict[str, Any] | None = None,
+        rows: int | None = None,
+        of: str = "results",
+    ) -> dict[str, Any]:
+        """Return the first page of a list with the rows of all others, or with the first `rows`."""
+        params = {"limit": min(rows or _ROWS_OF_A_PAGE, _ROWS_OF_A_PAGE), **(params or {})}
+        body = self.read(path, params)
+        page = body
 
-    async def run(self, steps: Steps[Result]) -> Result:
-        """Run an operation to its end."""
-        answer: Any = None
-        error: BaseException | None = None
+        while page.get("next") and (rows is None or len(body[of]) < rows):
+            page = self.read(path, {**params, "offset": len(body[of])})
+            if not page[of]:
+                break
+            body[of] += page[of]
+
+        body[of] = body[of][:rows]
+        return body
+
+    def download(self, path: str) -> bytes:
+        """Return the file of an address."""
+        return self.send(Call("GET", path)).content
+
+    def draw(self, path: str, name: str, form: str = "svg", /, **parameters: Any) -> Chart:
+        """Return a chart of those below `path`; BadSource for a format that there is not."""
+        call = Call("GET", f"{path}{name}.{check_form(form)}", parameters_of(parameters))
+        return Chart(self.send(call).content, form, f"{path}{name}")
+
+    def _send(self, call: Call) -> httpx.Response:
+        """Try until there is an answer. The wait between tries is random and grows, or as the server asks for."""
+        deadline, tries = time.monotonic() + self.retry_for, 0
         while True:
+            wait = 0.0
+            failure: Refused | Unavailable
+            start = time.monotonic()
+
             try:
-                step = steps.throw(error) if error else steps.send(answer)
-            except StopIteration as ended:
-                result: Result = ended.value
-                return result
-            answer, error = None, None
-            try:
-                answer = await self._do(step)
-            except Exception as raised:
-                error = raised
+                response = self._try(call)
+            except _HOPELESS as error:
+                raise Unavailable(f"{call.path} cannot be asked: {error}") from error
+            except httpx.TransportError as error:
+                failure = Unavailable(f"no answer from the server: {error or type(error).__name__}")
+            else:
+                self._log_answer(response, time.monotonic() - start)
+                if response.status_code < 300:
+                    return response
+                failure = error_of(response, call.source)
+                wait = seconds_of(response) or 0.0
 
-    async def _do(self, step: Any) -> Any:
-        if isinstance(step, Pause):
-            return await asyncio.sleep(step.seconds)
-        if isinstance(step, Together):
-            places = asyncio.Semaphore(max(1, step.limit))
+            tries += 1
+            wait = max(wait, _DRAWS.uniform(0, min(_LONGEST, 0.5 * 2**tries)))
+            if not _may_repeat(call, failure, tries) or time.monotonic() + wait > deadline:
+                raise failure
+            time.sleep(wait)
 
-            async def one(steps: Steps[Any]) -> Any:
-                async with places:
-                    return await self.run(steps)
+    def _try(self, call: Call) -> httpx.Response:
+        """Send a request once, with every file opened anew."""
+        options: dict[str, Any] = {"params": call.params or None, "headers": {}}
+        if call.key:
+            options["headers"]["Idempotency-Key"] = call.key
 
-            return await asyncio.gather(*map(one, step.operations), return_exceptions=True)
         with ExitStack() as stack:
-            arguments = _arguments(step.call, stack, self.watcher)
-            return await self.client.request(step.call.method, step.call.path, **arguments)
+            if call.files:
+                options["data"], options["files"] = call.fields, {}
+                for name, source in call.files.items():
+                    file: Any = stack.enter_context(source.open())
+                    if self.watcher:
+                        report = partial(self.watcher.sent, source.name, size_of(source))
+                        file = Counted(file, report)
+                    options["files"][name] = (source.name, file)
+            elif call.content is not None:
+                options["content"] = stack.enter_context(call.content.open()).read()
+                options["headers"]["Content-Type"] = call.content_type
+            elif call.json is not None:
+                options["json"] = call.json
+            return self._http().request(call.method, call.path, **options)
 
-    async def close(self) -> None:
-        if self._client is not None:
-            await self._client.aclose()
+    def _http(self) -> httpx.Client:
+        """Return the client of all threads."""
+        with self._lock:
+            if self._client is None:
+                headers = {
+                    "User-Agent": f"evalhub-client/{VERSION}",
+                    "X-Evalhub-Client": VERSION,
+                    "Accept": "application/json",
+                }
+                if self.config.token:
+                    headers["Authorization"] = f"Bearer {self.config.token}"
+                self._client = httpx.Client(
+                    base_url=f"{self.url}/api/v1/",
+                    headers=headers,
+                    timeout=self._timeout,
+                    limits=_LIMITS,
+                    transport=self._transport,
+                    follow_redirects=False,
+                )
+            return self._client
+
+    def _log_answer(self, response: httpx.Response, seconds: float) -> None:
+        """Log an answer, and warn once where the server serves newer clients only."""
+        request = response.request
+        _log.info(
+            "%s %s %s %.0f ms, request %s",
+            request.method,
+            request.url,
+            response.status_code,
+            1000 * seconds,
+            response.headers.get("X-Request-ID"),
+        )
+        least = response.headers.get("X-Evalhub-Least-Client", "")
+        if not self._warned and _numbers(least) > _numbers(VERSION):
+            self._warned = True
+            _log.warning(
+                "the server at %s serves evalhub-client %s and newer; this is %s",
+                self.url,
+                least,
+                VERSION,
+            )
+
+
+def parameters_of(values: dict[str, Any]) -> dict[str, str]:
+    """Return parameters as an address has them: lists with commas, truth in lower case, None left out."""
+    parameters = {}
+    for name, value in values.items():
+        if isinstance(value, bool):
+            parameters[name] = str(value).lower()
+        elif isinstance(value, list | tuple | set):
+            parameters[name] = ",".join(map(str, value))
+        elif value is not None:
+            parameters[name] = str(value)
+    return parameters
+
+
+def _may_repeat(call: Call, failure: Refused | Unavailable, tries: int) -> bool:
+    """Whether a request is sent again: the table of retries in docs/client.md."""
+    if isinstance(failure, Refused):
+        # What was throttled was not done.
+        return failure.code in _PASSING or (failure.status == 408 and call.repeatable)
+    if not call.repeatable:
+        return False
+    return (
+        failure.status is None
+        or failure.status in _AGAIN
+        or (failure.status == 500 and tries <= _TWICE)
+    )
+
+
+def _numbers(version: str) -> list[int]:
+    """Return the numbers of a version, to be compared; [] for what is none."""
+    return [int(number) for number in re.findall(r"\d+", version)[:3]]

@@ -12,10 +12,10 @@ from .display import Chart
 from .experiments import ids_of
 from .output import names_in
 from .runs import Run
-from .sending import Steps, parameters_of
+from .sending import Connection, parameters_of
 
-# The server's largest page of parameters, and of topics and runs.
-_PARAMETERS_OF_A_PAGE, _ROWS_OF_A_PAGE = 100, 200
+# The server's largest page of parameters.
+_PARAMETERS_OF_A_PAGE = 100
 
 
 class Configurations(Placed):
@@ -130,7 +130,7 @@ class Frontier(Drawn):
 class Studied:
     """The part of a collection that explains its values."""
 
-    _hub: Any
+    _hub: Connection
     slug: str
     path: str
 
@@ -144,15 +144,25 @@ class Studied:
 
         `q` is a part of the name; `filter` selects the runs, as on the leaderboard.
         """
-        return self._hub._run(self._parameters({"q": q, "filter": filter}))  # type: ignore[no-any-return]
+        path = f"{self.path}parameters/"
+        params = {**_without_empty(q=q, filter=filter), "limit": _PARAMETERS_OF_A_PAGE}
+        body = self._hub.read(path, params)
+        # Servers of earlier releases count the rows and give no address of the next page.
+        while len(body["results"]) < body["count"]:
+            page = self._hub.read(path, {**params, "offset": len(body["results"])})
+            if not page["results"]:
+                break
+            body["results"] += page["results"]
+        return Listed(body)
 
     def configurations(
         self, runs: Iterable[str | Run] = (), *, baseline: str | Run | None = None, filter: str = ""
     ) -> Configurations:
         """Return how 2 to 200 runs were made, side by side: those that are named in any way, those of a `filter`, or
         all. With a `baseline`, `since()` of the answer has what changed in each run since."""
-        asked = {"runs": as_list(runs), "baseline": baseline, "filter": filter}
-        return self._hub._run(self._configurations(asked))  # type: ignore[no-any-return]
+        question = self._question(runs=as_list(runs), baseline=baseline, filter=filter)
+        body = self._hub.read(f"{self.path}configurations/", question)
+        return Configurations(body, self._page_of("configurations/", question))
 
     def difficulty(
         self, measure: Any = None, rows: int | None = None, **parameters: Any
@@ -161,94 +171,54 @@ class Studied:
 
         `sort` is difficulty, spread, disagreement, best or topic; `order` is desc or asc.
         """
-        return self._hub._run(self._difficulty(measure, rows, parameters))  # type: ignore[no-any-return]
+        question = _without_empty(measure=measure, **parameters)
+        body = self._hub.pages(f"{self.path}difficulty/", question, rows)
+        shared = {name: question[name] for name in ("measure", "scores") if name in question}
+        return Difficulty(body, self._page_of("topics/", question), partial(self.chart, **shared))
 
     def topic(
         self, topic: str, measure: Any = None, rows: int | None = None, **parameters: Any
     ) -> Topic:
         """Return a topic with its text, its judgements by level and what all runs, or the best `rows`, reach on it."""
-        return self._hub._run(self._topic(topic, measure, rows, parameters))  # type: ignore[no-any-return]
+        question = _without_empty(topic=topic, measure=measure)
+        body = self._hub.pages(
+            f"{self.path}topic/", {**question, **_without_empty(**parameters)}, rows
+        )
+        return Topic(body, self._page_of("topics/", question))
 
     def importance(self, measure: Any = None, **parameters: Any) -> Importance:
         """Return which parameters matter for a measure, of the runs of `runs` or `filter`; `seed`."""
-        return self._hub._run(self._importance({"measure": measure, **parameters}))  # type: ignore[no-any-return]
+        question = self._question(measure=measure, **parameters)
+        body = self._hub.read(f"{self.path}importance/", question)
+        page = self._page_of("parameters/importance/", question)
+        return Importance(body, page, partial(self.chart, **question))
 
     def frontier(self, measure: Any = None, cost: str | None = None, **parameters: Any) -> Frontier:
         """Return which runs are worth their cost, of those of `runs` or `filter`; `across=True` compares runs on
         different hardware, too."""
-        return self._hub._run(self._frontier({"y": measure, "x": cost, **parameters}))  # type: ignore[no-any-return]
+        question = self._question(y=measure, x=cost, **parameters)
+        body = self._hub.read(f"{self.path}frontier/", question)
+        return Frontier(body, self._page_of("frontier/", question), partial(self.chart, **question))
 
     def chart(self, name: str, form: str = "svg", **parameters: Any) -> Chart:
         raise NotImplementedError
 
-    def _parameters(self, parameters: dict[str, Any]) -> Steps[Listed]:
-        asked = {**_given(parameters), "limit": _PARAMETERS_OF_A_PAGE}
-        body = yield from self._hub._json(f"{self.path}parameters/", asked)
-        # Servers of earlier releases count the rows and give no address of the next page.
-        while len(body["results"]) < body["count"]:
-            page = yield from self._hub._json(
-                f"{self.path}parameters/", {**asked, "offset": len(body["results"])}
-            )
-            if not page["results"]:
-                break
-            body["results"] += page["results"]
-        return Listed(body)
-
-    def _configurations(self, parameters: dict[str, Any]) -> Steps[Configurations]:
-        asked = yield from self._named(parameters)
-        found = yield from self._hub._json(f"{self.path}configurations/", asked)
-        return Configurations(found, self._page_of("configurations/", asked))
-
-    def _difficulty(
-        self, measure: Any, rows: int | None, parameters: dict[str, Any]
-    ) -> Steps[Difficulty]:
-        asked = _given({"measure": measure, **parameters})
-        page = {"limit": min(rows or _ROWS_OF_A_PAGE, _ROWS_OF_A_PAGE), **asked}
-        found = yield from self._hub._pages(f"{self.path}difficulty/", page, rows)
-        drawn = {name: asked[name] for name in ("measure", "scores") if name in asked}
-        return Difficulty(found, self._page_of("topics/", asked), partial(self.chart, **drawn))
-
-    def _topic(
-        self, topic: str, measure: Any, rows: int | None, parameters: dict[str, Any]
-    ) -> Steps[Topic]:
-        asked = {
-            "limit": min(rows or _ROWS_OF_A_PAGE, _ROWS_OF_A_PAGE),
-            "topic": topic,
-            "measure": measure,
-        }
-        found = yield from self._hub._pages(
-            f"{self.path}topic/", _given({**asked, **parameters}), rows
-        )
-        return Topic(found, self._page_of("topics/", _given({"topic": topic, "measure": measure})))
-
-    def _importance(self, parameters: dict[str, Any]) -> Steps[Importance]:
-        asked = yield from self._named(parameters)
-        found = yield from self._hub._json(f"{self.path}importance/", asked)
-        return Importance(
-            found, self._page_of("parameters/importance/", asked), partial(self.chart, **asked)
-        )
-
-    def _frontier(self, parameters: dict[str, Any]) -> Steps[Frontier]:
-        asked = yield from self._named(parameters)
-        found = yield from self._hub._json(f"{self.path}frontier/", asked)
-        return Frontier(found, self._page_of("frontier/", asked), partial(self.chart, **asked))
-
-    def _page_of(self, place: str, asked: dict[str, Any]) -> str:
+    def _page_of(self, path: str, question: dict[str, Any]) -> str:
         """Return the address of the page that shows an answer."""
-        query = urlencode(parameters_of(asked))
-        return f"{self.page}{place}{'?' if query else ''}{query}"
+        query = urlencode(parameters_of(question))
+        return f"{self.page}{path}{'?' if query else ''}{query}"
 
-    def _named(self, parameters: dict[str, Any]) -> Steps[dict[str, Any]]:
-        """Return what is given, with the ids of runs that are named in any way."""
-        asked = _given(parameters)
-        if "runs" in asked:
-            asked["runs"] = yield from ids_of(self._hub, as_list(asked["runs"]), self.slug)
-        if "baseline" in asked:
-            (asked["baseline"],) = yield from ids_of(self._hub, [asked["baseline"]], self.slug)
-        return asked
+    def _question(self, **parameters: Any) -> dict[str, Any]:
+        """Return the parameters that have a value, with the ids of runs that are named in any way."""
+        question = _without_empty(**parameters)
+        if "runs" in question:
+            question["runs"] = ids_of(self._hub, as_list(question["runs"]), self.slug)
+        if "baseline" in question:
+            (question["baseline"],) = ids_of(self._hub, [question["baseline"]], self.slug)
+        return question
 
 
-def _given(parameters: dict[str, Any]) -> dict[str, Any]:
+def _without_empty(**parameters: Any) -> dict[str, Any]:
     return {name: value for name, value in parameters.items() if value not in (None, "", [])}
 
 

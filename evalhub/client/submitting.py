@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 import uuid
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .answers import Check
 from .errors import Conflict, NotAllowed, NotFound, QuotaExceeded
-from .sending import Call, Pause, Steps
+from .runs import Run
+from .sending import Call
 from .sources import Source, read_file, read_source
+
+if TYPE_CHECKING:
+    from .collection import Collection
 
 _MOST_SUFFIXES = 100
 # The same file under the same tag is answered with the run that there is.
@@ -21,49 +26,52 @@ _LINEAGE = ("parents", "links")
 _log = logging.getLogger("evalhub_client")
 
 
-def submitted(
-    collection: Any,
-    given: Any,
+def submit_run(
+    collection: Collection,
+    run: Any,
     *,
-    tag: str | None = None,
+    tag: str | None,
     team: str | None,
     fields: dict[str, Any],
-    known: Any = None,
+    known: Any,
     key: str | None,
     if_taken: str,
-    wait_for_quota: bool = False,
-    drop_identical: bool = False,
-) -> Steps[Any]:
+    wait_for_quota: bool,
+    drop_identical: bool,
+) -> Run | Check:
     """Submit a run to a collection; return it as it was received, or a Check. Parameters as of Collection.submit."""
-    source = read_source(given, tag, drop_identical=drop_identical)
-    fields = yield from _with_identical(collection, fields, source)
+    hub = collection._hub
+    source = read_source(run, tag, drop_identical=drop_identical)
+    fields = _with_identical(collection, fields, source)
     files = {"file": source}
     if known is not None:
         files["known"] = read_file(known)
-    team = team or collection._hub.config.team or None
+    team = team or hub.config.team or None
     # A run without a tag of its own is called after its version of a system.
-    base = None if fields.get("system") and tag is None else source.tag
+    stem = None if fields.get("system") and tag is None else source.tag
     if if_taken == "version":
         fields = {**fields, "if_taken": if_taken}
-    # Where the team is not named, the server finds the run by the file that it is sent.
-    # And the server puts a run that is there into the experiment, too, and moves the label to it.
-    beside = fields.get("experiment") or fields.get("label")
-    if if_taken == "skip" and base and source.sha256 and team and not beside:
-        for run in (yield from collection._runs({"sha256": source.sha256, "team": team})):
-            if run.tag == base:
-                run.there = True
-                return run
+
+    # Where the team is not named, the server finds the run by the file that it is sent. And the
+    # server puts an existing run into the experiment, too, and moves the label to it.
+    changes = fields.get("experiment") or fields.get("label")
+    if if_taken == "skip" and stem and source.sha256 and team and not changes:
+        for existing in collection.runs(sha256=source.sha256, team=team):
+            if existing.tag == stem:
+                existing.there = True
+                return existing
+
     number, key = 1, key or uuid.uuid4().hex
     while True:
-        named = f"{base[:60]}-{number}" if base and number > 1 else base
-        call = _submission(f"{collection.path}runs/", files, named, team, fields, key)
+        name = f"{stem[:60]}-{number}" if stem and number > 1 else stem
+        call = _submission(f"{collection.path}runs/", files, name, team, fields, key)
         try:
-            response = yield from collection._hub._ask(call)
+            response = hub.send(call)
         except Conflict as error:
             if (
                 error.code != "tag_taken"
                 or if_taken != "suffix"
-                or base is None
+                or stem is None
                 or number >= _MOST_SUFFIXES
             ):
                 raise
@@ -72,17 +80,16 @@ def submitted(
             if not wait_for_quota or not error.wait:
                 raise
             _log.warning("%s Waiting for it.", error)
-            yield Pause(error.wait + _AFTER_MIDNIGHT)
+            time.sleep(error.wait + _AFTER_MIDNIGHT)
         else:
-            found = response.json()
             if fields.get("dry_run"):
-                return Check(found)
-            made = collection._hub.run_class(collection._hub, found)
-            made.there = response.status_code == _THERE
-            return made
+                return Check(response.json())
+            submission = Run(hub, response.json())
+            submission.there = response.status_code == _THERE
+            return submission
 
 
-def named_in(lineage: dict[str, Any] | None) -> dict[str, Any]:
+def lineage_of(lineage: dict[str, Any] | None) -> dict[str, Any]:
     """Return the parents and links that a caller gives. Raise ValueError for anything else."""
     if others := (lineage or {}).keys() - set(_LINEAGE):
         raise ValueError(
@@ -112,12 +119,12 @@ def _submission(
 
 
 def _with_identical(
-    collection: Any, fields: dict[str, Any], source: Source
-) -> Steps[dict[str, Any]]:
+    collection: Collection, fields: dict[str, Any], source: Source
+) -> dict[str, Any]:
     """Return fields that say how many documents of their topic's own id were left out; warn of those that were not, and
     of relevant ones that were."""
     if source.dropped:
-        yield from _warn_of_dropped(collection, source.identical)
+        _warn_of_dropped(collection, source.identical)
         return {
             **fields,
             "metadata": {
@@ -138,16 +145,16 @@ def _with_identical(
     return fields
 
 
-def _warn_of_dropped(collection: Any, topics: tuple[str, ...]) -> Steps[None]:
+def _warn_of_dropped(collection: Collection, topics: tuple[str, ...]) -> None:
     """Warn of documents that were left out and are relevant, where the judgements may be read."""
     if not topics:
         return
-    version = (yield from collection._hub._json(collection.path)).get("active_qrels")
+    version = collection.info().raw.get("active_qrels")
     if version is None:
         return
 
     try:
-        judgements = yield from collection._hub._bytes(f"{collection.path}qrels/{version}/file/")
+        judgements = collection.qrels_file(version)
     except (NotAllowed, NotFound):
         return
     dropped = set(topics)

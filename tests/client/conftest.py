@@ -10,7 +10,16 @@ from typing import Any
 import httpx
 import pytest
 
-from evalhub.client import Hub, account_commands, cli, commands, runs, sending
+from evalhub.client import (
+    Hub,
+    account_commands,
+    cli,
+    collection,
+    commands,
+    runs,
+    sending,
+    submitting,
+)
 from evalhub.client.config import Config
 
 URL = "https://hub.example"
@@ -45,7 +54,7 @@ def own_logging() -> Iterator[None]:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    for module in (sending, runs, commands):
+    for module in (sending, runs, collection, submitting, commands):
         monkeypatch.setattr(module, "time", made)
     return made
 

@@ -36,7 +36,7 @@ top = {name.partition(".")[0] for name in sys.modules} - {"__main__", "__mp_main
 print(json.dumps([best, sorted(name for name in top - known if not name.startswith("_"))]))
 """
 ERRAND = """
-import asyncio, sys
+import sys
 import evalhub_client as evh
 with evh.connect() as hub:
     made = hub.create_collection(sys.argv[1], team=hub.me().teams[0]["slug"], measures=["AP", "nDCG@10"])
@@ -53,11 +53,6 @@ with evh.connect() as hub:
         raise SystemExit("a bad file was accepted")
     except evh.BadFile as error:
         assert str(error).startswith("run:1: bad_score"), error
-async def again():
-    async with evh.connect_async() as hub:
-        run = await hub.collection(sys.argv[1]).run("bm25")
-        return await run.means("AP")
-assert abs(asyncio.run(again())["AP"] - 0.5) < 1e-12
 """
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -11,8 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from evalhub.client import AsyncHub, BadSource, Blind, Board, Comparison, Hub, Run
-from evalhub.client.config import Config
+from evalhub.client import BadSource, Blind, Board, Comparison, Hub, Run
 from evalhub.client.display import table_html
 from tests.client.conftest import URL, problem, raw_run
 
@@ -116,13 +114,3 @@ def test_a_blind_collection_shows_nothing(hub_of: Callable[..., Hub]) -> None:
     run = Run(hub_of(lambda request: problem(403, "blind")), raw_run("bm25", "received"))
     with pytest.raises(Blind):
         run.chart()
-
-
-def test_a_program_that_awaits_awaits_its_charts() -> None:
-    async def fetch() -> Any:
-        transport = httpx.MockTransport(drawing([]))
-        async with AsyncHub(Config(URL, "evh_1_x", "default"), transport=transport) as hub:
-            board = await hub.collection("c").leaderboard("AP")
-            return (await board.chart()).content
-
-    assert asyncio.run(fetch()) == b"<svg>"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import subprocess
@@ -13,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from evalhub.client import AsyncHub, BadFile, Hub, NotFound, Refused, cli, ir_datasets
+from evalhub.client import BadFile, Hub, NotFound, Refused, cli, ir_datasets
 from evalhub.client.config import Config
 from tests.client.many import send_under_kills
 from tests.client.test_libraries import Dataset, Qrel
@@ -382,17 +381,6 @@ def test_every_command_writes_what_its_schema_says(
     capsys.readouterr()
     assert cli.run(["qrels", "told", "pull"]) == 0
     assert capsys.readouterr().out == QRELS
-
-
-def test_an_errand_of_a_program_that_awaits(place: tuple[Server, Config]) -> None:
-    async def errand() -> Any:
-        async with AsyncHub(place[1]) as hub:
-            run = await hub.collection().submit(DENSE, tag="awaited")
-            await run.wait(60)
-            assert (await hub.collection().topic("3", "AP", rows=1)).rows()[0]["value"] == 1.0
-            return await run.means("AP")
-
-    assert asyncio.run(errand())["AP"] == pytest.approx(2.5 / 3, abs=1e-12)
 
 
 def test_a_batch_survives_the_kill_of_its_sender_and_of_the_server(tmp_path: Path) -> None:

@@ -126,12 +126,12 @@ def test_baselines(hub: Hub, alice: User) -> None:
 def test_promotion_expects_the_baseline(hub: Hub) -> None:
     board = hub.collection("board")
     verdict = board.gate("r1", "label:main", "AP 0.01", no_baseline="pass")
-    hub._run(promote(board, verdict, "main", "label:main"))
+    promote(board, verdict, "main", "label:main")
     assert board.labels().rows()[0]["tag"] == "r1"
     later = board.gate("r0", "label:main", "AP 0.5")
     board.label("main", "r2")
     with pytest.raises(Conflict, match="by now"):
-        hub._run(promote(board, later, "main", "label:main"))
+        promote(board, later, "main", "label:main")
     board.unlabel("main")
     assert board.labels().rows() == []
 

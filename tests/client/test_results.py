@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from evalhub.client import Board, Curves, EvalHubError, Hub, TimedOut, Values
+from evalhub.client import Board, Curves, EvalHubError, Hub, Run, TimedOut, Values
 from tests.client.conftest import URL, Clock, raw_run
 
 ID = "00000000-0000-4000-8000-0000000000c0"
@@ -63,7 +63,7 @@ def test_many_runs_are_compared_by_a_body(hub_of: Callable[..., Hub]) -> None:
     """More ids than fit an address: the parameters are sent as JSON, and the worker's comparison is read."""
     seen: list[httpx.Request] = []
     hub = hub_of(lambda request: seen.append(request) or httpx.Response(200, json=MADE))
-    runs = [hub.run_class(hub, raw_run("x", number=number)) for number in range(300)]
+    runs = [Run(hub, raw_run("x", number=number)) for number in range(300)]
     hub.collection("c").compare(*runs, measures="AP,P@5", baseline=runs[0], resamples=1000)
     assert seen[0].method == "POST"
     body = httpx.Response(200, content=seen[0].content).json()
@@ -131,7 +131,7 @@ def test_a_chart_is_a_picture_in_a_notebook(hub_of: Callable[..., Hub]) -> None:
     hub = hub_of(
         lambda request: seen.append(str(request.url)) or httpx.Response(200, content=b"<svg/>")
     )
-    run = hub.run_class(hub, raw_run("bm25"))
+    run = Run(hub, raw_run("bm25"))
     chart = run.chart("curve", measure="P")
     assert (chart._repr_svg_(), chart._repr_png_(), chart.content) == ("<svg/>", None, b"<svg/>")
     assert hub.collection("c").chart("means", "png")._repr_png_() == b"<svg/>"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,6 @@ import httpx
 import pytest
 
 from evalhub.client import (
-    AsyncHub,
     BadFile,
     Blind,
     Conflict,
@@ -21,7 +21,6 @@ from evalhub.client import (
     Throttled,
     Unavailable,
 )
-from evalhub.client.config import Config
 from tests.client.conftest import URL, Clock, problem, raw_run
 
 RUN = b"1 Q0 a 1 3.0 bm25\n"
@@ -176,20 +175,26 @@ def test_the_token_is_sent_and_never_shown(hub_of: Callable[..., Hub]) -> None:
     assert "evh_1" not in repr(hub)
 
 
-def test_who_awaits_gets_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The asynchronous client sends what the other one does, with the same retries."""
+def test_threads_share_a_client(
+    hub_of: Callable[..., Hub], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Programs that await call methods in threads: a second client would never be closed."""
+    clients: list[httpx.Client] = []
+    both, make = threading.Barrier(2), httpx.Client
 
-    async def at_once(seconds: float) -> None:
-        pass
+    def client(**options: Any) -> httpx.Client:
+        # Passes at once where the other thread makes a client, too.
+        with contextlib.suppress(threading.BrokenBarrierError):
+            both.wait(0.2)
+        clients.append(make(**options))
+        return clients[-1]
 
-    monkeypatch.setattr("evalhub.client.sending.asyncio.sleep", at_once)
-    answer, seen = failing((503, "x"))
+    monkeypatch.setattr("evalhub.client.sending.httpx.Client", client)
+    hub = hub_of(lambda request: httpx.Response(200, json={"username": "a"}))
 
-    async def ask() -> Any:
-        transport = httpx.MockTransport(answer)
-        async with AsyncHub(Config(URL, "evh_1_x", "default"), transport=transport) as hub:
-            return await hub.collection("c").submit(RUN)
+    async def ask() -> list[Any]:
+        return await asyncio.gather(*(asyncio.to_thread(hub.me) for _ in range(2)))
 
-    assert asyncio.run(ask()).tag == "bm25"
-    assert len({request.headers["Idempotency-Key"] for request in seen}) == 1
-    assert len(seen) == 4
+    assert [me.username for me in asyncio.run(ask())] == ["a", "a"]
+    hub.close()
+    assert [opened.is_closed for opened in clients] == [True]

@@ -101,7 +101,7 @@ def test_progress_is_told_of_every_file(
         assert (
             out.getvalue() == "1/2 a.run: queued, 51.0 KB sent\n2/2 b.run: refused, 51.0 KB sent\n"
         )
-    assert hub._sender.watcher is None
+    assert hub.watcher is None
 
 
 def test_files_that_appear_are_submitted_when_they_stop_growing(

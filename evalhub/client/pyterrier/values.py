@@ -108,7 +108,7 @@ def compared(
     refused: set[str] = set()
     judgements = cache(lambda version: _judgements(hub, about["collection"], version))
     try:
-        hub._run(wait_for(hub, published, timeout))
+        wait_for(hub, published, timeout)
         for name, run in zip(names, published, strict=True):
             if run.state in ("failed", "cancelled"):
                 _log.warning(
