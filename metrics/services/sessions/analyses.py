@@ -20,12 +20,7 @@ from metrics.engine.sessions.grammar import setting_of
 from metrics.engine.sessions.settings import Setting
 from metrics.models import SessionEvaluation, StoredSessionCurves
 from metrics.services.queue.damage import give_up_evaluations
-from metrics.services.sessions.curves import (
-    SessionCurves,
-    compute_curves,
-    has_stored_curves,
-    unpack_curves,
-)
+from metrics.services.sessions.curves import STORED, SessionCurves, compute_curves, unpack_curves
 from metrics.services.sessions.judged_sets import begin_sessions, check_means
 from metrics.services.sessions.values import ChosenSessions
 from runs.errors import InvalidInput
@@ -70,7 +65,7 @@ def read_session_curves(
     if per_session:
         _check_figures(view.n_queries * setting.depth, "per_session")
 
-    if has_stored_curves(measure) and chosen.judged is chosen.whole and least == 1:
+    if measure.name in STORED and chosen.judged is chosen.whole and least == 1:
         evaluation = chosen.evaluation
         row = StoredSessionCurves.objects.filter(pk=evaluation.pk).first()
         if row and not row.is_sound(evaluation.qrels_id):

@@ -67,12 +67,6 @@ def compute_curves(
     return SessionCurves(curves, ideal, vectors)
 
 
-def has_stored_curves(measure: Measure) -> bool:
-    """Return whether workers store the curves of a measure: one of STORED without parameters that change them."""
-    name = measure.definition.name
-    return name in STORED and setting_of(measure) == setting_of(parse_session_measure(name))
-
-
 def stored_curves(evaluation_id: int, judged: JudgedSet) -> StoredSessionCurves:
     """Return the curves of a set as a row, neither sealed nor saved."""
     arrays: list[tuple[str, Any]] = []
@@ -105,8 +99,8 @@ def arrays_of(row: StoredSessionCurves) -> dict[str, Any]:
 
 
 def unpack_curves(row: StoredSessionCurves, measure: Measure, length: int) -> SessionCurves:
-    """Return the curves of a measure that has stored ones from a row that is sound; without vectors where it has none."""
-    arrays, name = arrays_of(row), measure.definition.name
+    """Return the curves of a measure of STORED from a row that is sound; without vectors where it has none."""
+    arrays, name = arrays_of(row), measure.name
     count = arrays[f"{name} count"]
     mean, ideal = (arrays[f"{name} {of}"].reshape(len(count), -1) for of in ("mean", "ideal"))
     vectors = None
