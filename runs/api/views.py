@@ -18,7 +18,6 @@ from rest_framework.reverse import reverse
 from rest_framework.views import APIView
 
 from metrics.services.queue.queueing import queue_judged
-from metrics.services.values.evaluate import queue_missing_vectors
 from runs.api import answers, conditions, idempotency
 from runs.api.access import (
     collections_of,
@@ -147,11 +146,7 @@ class CollectionDetail(APIView):
             serializer.is_valid(raise_exception=True)
             changes, origin = serializer.validated_data, origin_of(request)
             change_collection(
-                collection=found,
-                changes=changes,
-                enqueue=queue_judged,
-                enqueue_vectors=queue_missing_vectors,
-                origin=origin,
+                collection=found, changes=changes, enqueue=queue_judged, origin=origin
             )
         return self._tagged(counted_collection(request, collection))
 

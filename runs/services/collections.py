@@ -62,11 +62,9 @@ def change_collection(
     collection: Collection,
     changes: dict[str, Any],
     enqueue: Callable[[Qrels], object],
-    enqueue_vectors: Callable[[Qrels], object],
     origin: Origin = SYSTEM,
 ) -> None:
-    """Change a collection that is locked; `enqueue` is called for the active judgements, and `enqueue_vectors` where
-    its measures are others.
+    """Change a collection that is locked; `enqueue` is called for the active judgements.
 
     Raise Conflict if it would become blind after its judgements were open, or open without a release.
     """
@@ -83,8 +81,6 @@ def change_collection(
         disable_moved(collection)
     if collection.active_qrels:
         enqueue(collection.active_qrels)
-        if not after.keys().isdisjoint(("measures", "documents")):
-            enqueue_vectors(collection.active_qrels)
 
 
 def _by_name(fields: dict[str, Any]) -> dict[str, Any]:

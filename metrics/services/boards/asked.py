@@ -30,6 +30,7 @@ from metrics.services.boards.states import NOT_CURRENT, runs_with_states
 from metrics.services.boards.versions import ALL, BEST, LATEST, Lineup, Place, read_versions
 from metrics.services.snapshots import once_in_snapshot, once_until_changed
 from metrics.services.values.judged_views import covered_topics, means_of, stored_means
+from metrics.services.values.own_measures import own_measures
 from runs.errors import NotFound
 from runs.models import Collection, Phase, Qrels
 
@@ -222,7 +223,7 @@ class AskedBoard:
         from_row = from_row[there[inside]]
         means[there], topics[there] = stored[from_row], covered[from_row]
         if missing := keys[~there].tolist():
-            computed = means_of(missing, [sort], self.qrels.pk)
+            computed = means_of(missing, [sort], own_measures(self.collection), self.qrels.pk)
             found = [computed.get((pk, sort.name), (None, 0)) for pk in missing]
             means[~there] = [np.nan if mean is None else mean for mean, _ in found]
             topics[~there] = [count for _, count in found]

@@ -32,6 +32,7 @@ from metrics.services.snapshots import read_in_snapshot
 from metrics.services.values.common_values import qrels_cautions
 from metrics.services.values.evaluate import JUDGED
 from metrics.services.values.judged_views import Mean, means_of
+from metrics.services.values.own_measures import own_measures
 from runs.errors import InvalidInput
 from runs.models import Collection, Phase, Qrels, Run
 from runs.services.labels import labels_of
@@ -293,8 +294,8 @@ def _rows(
     check_files(Evaluation, ((pk, found[pk].same_files) for pk in stale))
     # Judged@10, too: evaluations of an earlier release have not stored it.
     wanted = list(dict.fromkeys([*board.query.measures, JUDGED]))
-    qrels = None if stale else board.qrels.pk
-    means = means_of(valued, wanted, qrels) if valued else {}
+    own, qrels = {*own_measures(board.collection), JUDGED.name}, None if stale else board.qrels.pk
+    means = means_of(valued, wanted, own, qrels) if valued else {}
     labels = labels_of(
         [*(found[place.pk].run_id for place in page), *(run for run, _, _ in others)]
     )

@@ -47,8 +47,7 @@ from metrics.services.upkeep.stored_values import (
     find_unsealed,
 )
 from metrics.services.upkeep.webhooks import find_in_webhooks
-from metrics.services.values.evaluate import JUDGED, without_vectors
-from metrics.services.values.judged_views import unpack_view
+from metrics.services.values.judged_views import means_of, unpack_view
 from runs.errors import StoredValueCorrupt
 from runs.models import (
     Artifact,
@@ -107,7 +106,7 @@ def find_faults(*, fast: bool = False) -> Iterator[Finding]:
 
 
 def _find_in_collections() -> Iterator[Finding]:
-    """Check that the measures of collections can be computed, and that vectors and curves of them are stored."""
+    """Check that the measures of collections can be computed and are stored for every evaluation."""
     for collection in Collection.objects.all():
         measures = []
         for name in collection.measures:
@@ -116,14 +115,20 @@ def _find_in_collections() -> Iterator[Finding]:
             except EvalHubError as error:
                 text = f"collection {collection} asks for what this engine cannot compute; PATCH its measures: "
                 yield Finding("measure_unknown", text + error.message)
-        done = Evaluation.objects.live().filter(run__collection=collection, qrels__active=True)
-        short = without_vectors(done.exclude(view=None), [*measures, JUDGED])
+        names = {measure.name for measure in measures}
+        stored = Count("vectors", filter=Q(vectors__measure__in=names))
+        done = (
+            Evaluation.objects.evaluated()
+            .live()
+            .filter(run__collection=collection, qrels__active=True)
+        )
+        short = done.exclude(view=None).annotate(stored=stored).filter(stored__lt=len(names))
         if ids := list(short.values_list("pk", flat=True)):
-            text = f"{len(ids)} evaluations of collection {collection} lack vectors or curves of its measures; "
+            text = f"{len(ids)} evaluations of collection {collection} have not every measure of it stored, which was "
             yield Finding(
                 "vector_missing",
-                text + "what is missing is computed when it is read; --repair queues them again",
-                partial(queue_again, Evaluation.objects.filter(pk__in=ids)),
+                text + "changed since; what is missing is computed when it is read, or by --repair",
+                partial(means_of, ids, measures, names),
                 note=True,
             )
 

@@ -240,7 +240,7 @@ def read_coverage(answered: Mapping[int, int | None], measure: Measure, qrels: Q
     this order. Means of Judged@k that are not stored are computed, and cached."""
     k = depth_of(measure)
     judged = JUDGED if k == USUAL_DEPTH else parse_measure(f"Judged@{k}")
-    means = means_of(list(answered), [judged], qrels.pk)
+    means = means_of(list(answered), [judged], {JUDGED.name}, qrels.pk)
     topics = np.array(
         [np.nan if number is None else number for number in answered.values()], np.float64
     )

@@ -10,23 +10,21 @@ from typing import Any
 import zstandard
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Count, OuterRef, Q, Subquery
-from django.db.models.functions import Coalesce
 
 from metrics.engine.depth import judged_depth
 from metrics.engine.gain_curves import GainCurves, curve_sets
 from metrics.engine.grammar import Measure, parse_measure
 from metrics.engine.judged import JudgedRun
 from metrics.engine.known import mark_known
-from metrics.models import Evaluation, EvaluationQuerySet, JudgedView, MetricVector, StoredCurves
+from metrics.models import Evaluation, JudgedView, MetricVector, StoredCurves
 from metrics.services.queue.batches import Batch
 from metrics.services.queue.leases import evaluate_leased
-from metrics.services.queue.lifecycle import Lease, LeaseLost, finish, queue_again
+from metrics.services.queue.lifecycle import Lease, LeaseLost, finish
 from metrics.services.queue.notices import announce_ended
 from metrics.services.values.storing import insert, seal_vectors
 from runs.digests import digest_of_depth
 from runs.formats.trec_run import judge_run
-from runs.models import Collection, Qrels
+from runs.models import Collection
 from runs.services.changes import mark_changed
 from runs.services.files import HASH_SEED, read_stored
 from runs.services.known_documents import load_known
@@ -130,27 +128,6 @@ def stored_measures(collection: Collection) -> list[Measure]:
     """Return the measures that are stored for every run of a collection."""
     names = dict.fromkeys([*collection.measures, JUDGED.name])
     return [parse_measure(name, collection.documents) for name in names]
-
-
-def without_vectors(evaluations: EvaluationQuerySet, measures: list[Measure]) -> EvaluationQuerySet:
-    """Return those finished evaluations that lack a vector or curves of the measures of their collection."""
-    wanted = {MetricVector: measures, StoredCurves: stored_curve_sets(measures)}
-    lacking = Q()
-    for place, (kind, needed) in enumerate(wanted.items()):
-        names = [measure.name for measure in needed]
-        own = kind._default_manager.filter(evaluation=OuterRef("pk"), measure__in=names)
-        count = Subquery(own.order_by().values("evaluation").annotate(n=Count("pk")).values("n"))
-        evaluations = evaluations.alias(**{f"stored_{place}": Coalesce(count, 0)})
-        lacking |= Q(**{f"stored_{place}__lt": len(needed)})
-    return evaluations.evaluated().filter(lacking)
-
-
-def queue_missing_vectors(qrels: Qrels) -> int:
-    """Queue the runs again that lack a vector or curves of their collection's measures, which were changed. Return how
-    many."""
-    collection = qrels.collection
-    current = Evaluation.objects.current(qrels, collection.scores)
-    return queue_again(without_vectors(current, stored_measures(collection)))
 
 
 def stored_curve_sets(measures: list[Measure]) -> list[Measure]:

@@ -1,4 +1,5 @@
-"""Values that are not stored, computed from the judged views."""
+"""Values that are not stored: computed from the judged views, and stored if they belong to the collection's
+measures."""
 
 from __future__ import annotations
 
@@ -216,12 +217,12 @@ def _defined(values: Floats) -> bytes:
 
 
 def means_of(
-    evaluation_ids: list[int], measures: list[Measure], qrels: int | None = None
+    evaluation_ids: list[int], measures: list[Measure], keep: set[str], qrels: int | None = None
 ) -> dict[tuple[int, str], Mean]:
     """Return the mean and the number of topics by (evaluation, measure).
 
-    Missing values are computed and cached for an hour, never stored: workers store those of the collection's measures,
-    and reading an odd measure must not fill the database. Damaged values are replaced.
+    Missing values are computed. They are stored if their measure is in `keep` (the collection's own measures), and
+    otherwise cached for an hour, so that reading an odd measure never fills the database. Damaged values are replaced.
     `qrels` is the version of judgements if all evaluations have the same one.
     """
     names = [measure.name for measure in measures]
@@ -230,7 +231,9 @@ def means_of(
     _check_engine(damaged)
     wanted = [(pk, name) for pk in evaluation_ids for name in names if (pk, name) not in means]
     if wanted:
-        means.update(_computed(wanted, {measure.name: measure for measure in measures}, damaged))
+        means.update(
+            _computed(wanted, {measure.name: measure for measure in measures}, keep, damaged)
+        )
     return means
 
 
@@ -281,6 +284,7 @@ def sound_means(
 def _computed(
     wanted: list[tuple[int, str]],
     measures: dict[str, Measure],
+    keep: set[str],
     damaged: set[tuple[int, str]],
 ) -> dict[tuple[int, str], Mean]:
     keys = {_cache_key(pk, name): (pk, name) for pk, name in wanted}
@@ -298,9 +302,18 @@ def _computed(
         for measure in _watched(missing[pk])
     ]
     replace_vectors([row for row in fresh if (row.evaluation_id, row.measure) in damaged])
+    kept = [
+        row
+        for row in fresh
+        if row.measure in keep and (row.evaluation_id, row.measure) not in damaged
+    ]
+    if kept:
+        after_snapshot(lambda: MetricVector.objects.bulk_create(kept, 500, ignore_conflicts=True))
     new = {(row.evaluation_id, row.measure): (row.mean, row.topics) for row in fresh}
-    odd = {_cache_key(*pair): mean for pair, mean in new.items() if pair not in damaged}
-    cache.set_many(odd, _CACHE_SECONDS)
+    cache.set_many(
+        {_cache_key(*pair): mean for pair, mean in new.items() if pair[1] not in keep},
+        _CACHE_SECONDS,
+    )
     return known | new
 
 

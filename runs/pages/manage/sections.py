@@ -14,7 +14,6 @@ from rest_framework.request import Request
 
 from metrics.engine.errors import EvalHubError
 from metrics.services.queue.queueing import queue_judged
-from metrics.services.values.evaluate import queue_missing_vectors
 from runs.api import conditions
 from runs.api.access import managed_collection
 from runs.api.origin import origin_of
@@ -111,10 +110,4 @@ def change_fields(
         )
         serializer.is_valid(raise_exception=True)
         changes, origin = serializer.validated_data, origin_of(request)
-        change_collection(
-            collection=found,
-            changes=changes,
-            enqueue=queue_judged,
-            enqueue_vectors=queue_missing_vectors,
-            origin=origin,
-        )
+        change_collection(collection=found, changes=changes, enqueue=queue_judged, origin=origin)
