@@ -107,7 +107,9 @@ def _qrels(topic: str, levels: Iterable[int]) -> str:
 def _ranked(name: str, topics: dict[str, tuple[str, str]]) -> Example:
     qrels, run = "", ""
     for topic, (ranking, missed) in topics.items():
-        spelled = re.sub(r"(\d+) × (\d+)", lambda many: " ".join([many[2]] * int(many[1])), ranking)
+        spelled = re.sub(
+            r"(\d{1,4}) × (\d{1,4})", lambda many: " ".join([many[2]] * int(many[1])), ranking
+        )
         levels = [int(level) for level in spelled.split()]
         qrels += _qrels(topic, [*levels, *map(int, missed.split())])
         run += _run(topic, {rank: f"d{rank}" for rank in range(1, len(levels) + 1)}, name)

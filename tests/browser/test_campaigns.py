@@ -206,6 +206,8 @@ def look_after(olga: Page) -> None:
     olga.get_by_role("link", name="Extend", exact=True).click()
     olga.get_by_label("New end: day").fill("2090-06-02")
     olga.get_by_label("Reason").fill("power cut")
+    press(olga, "Extend")
+    olga.get_by_label("The date is meant").check()
     press(olga, "Extend", "closes for all teams at")
     olga.get_by_role("link", name="Enter a run yourself").click()
     choose(olga, "run", run_of("base", "d3"))

@@ -11,14 +11,6 @@ import pytest
 
 from tests.reliability.servers import ROOT, clean_environment
 
-SERVERS = """
-import json, sys
-import django
-django.setup()
-from evalhub.serving.processes import load_web, load_worker
-LOAD
-print(json.dumps(sorted(sys.modules)))
-"""
 COMMAND = """
 import contextlib, io, json, sys
 from evalhub.cli import main
@@ -27,17 +19,6 @@ with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):
     main()
 print(json.dumps(sorted(sys.modules)))
 """
-# Of charts, of statistics, of checks of schemas, of Celery's commands.
-LATE = {
-    "altair",
-    "narwhals",
-    "scipy.special",
-    "scipy.stats",
-    "scipy.optimize",
-    "jsonschema",
-    "celery.bin",
-    "numba",
-}
 HEAVY = {"numpy", "django", "celery", "rest_framework", "scipy", "altair", "metrics", "runs"}
 
 
@@ -52,19 +33,6 @@ def loaded(script: str, data: Path) -> set[str]:
         check=True,
     )
     return set(json.loads(done.stdout.splitlines()[-1]))
-
-
-@pytest.mark.parametrize(
-    "load", ["load_web(), load_worker()", "load_worker()"], ids=["serve", "worker"]
-)
-def test_servers_load_neither_charts_nor_statistics_before_somebody_asks(
-    tmp_path: Path, load: str
-) -> None:
-    found = loaded(SERVERS.replace("LOAD", load), tmp_path)
-    assert found & LATE == set()
-    assert {"evalhub.serving.worker", "numpy"} <= found
-    # A worker makes pages ahead at times; it loads them then.
-    assert ("evalhub.urls" in found) == ("web" in load)
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ ACCEPTED: dict[str, tuple[str, tuple[str, ...]]] = {
     "74-run-trailing-spaces": (BASE, ()),
     "77-qrels-only-nonrelevant": (
         "1:0.0000/0.0000/0.0000 2:0.0000/0.0000/0.0000 all:0.0000/0.0000/0.0000",
-        (),
+        ("nothing_relevant",),
     ),
 }
 

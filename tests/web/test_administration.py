@@ -97,8 +97,6 @@ UNSEEN = {
     "RateCounter",
     "RememberedAnswer",
     "JudgedView",
-    "StoredCurves",
-    "StoredSessionCurves",
     "MetricVector",
     "SessionView",
 }
