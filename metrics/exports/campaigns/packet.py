@@ -27,6 +27,7 @@ from metrics.exports.campaigns.tables import tab_separated
 from metrics.exports.comparisons import latex, markdown
 from metrics.exports.values.run_values import RUN_VALUE_EXPORTS
 from metrics.models import Evaluation
+from metrics.services.boards.mean_intervals import MEAN_INTERVAL_METHOD
 from metrics.services.campaigns.editions import Edition
 from metrics.services.campaigns.reference import ReferenceSet
 from metrics.services.campaigns.results import OwnEntry, OwnResults
@@ -132,7 +133,7 @@ def _summary(found: OwnResults) -> str:
         about = [entry.run.tag, entry.number, entry.run_type, entry.role, entry.late, one.counts]
         # No pool is recorded; the judged depth is what can be known.
         rows.append([*about, None, one.judged, one.depth, *cells])
-    comments = ["low and high: 95% interval of the mean over topics, by Student's t"]
+    comments = [f"low and high: 95% interval of the mean, {MEAN_INTERVAL_METHOD}"]
     return tab_separated(columns, rows, comments)
 
 

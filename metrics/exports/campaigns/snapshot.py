@@ -22,6 +22,7 @@ from metrics.exports.campaigns.citations import Cited, citation_cff, datacite, r
 from metrics.exports.campaigns.every_eval_ever import every_eval_ever
 from metrics.exports.campaigns.packet import UPPER_MEDIAN, set_said
 from metrics.exports.campaigns.tables import tab_separated
+from metrics.services.boards.mean_intervals import MEAN_INTERVAL_METHOD
 from metrics.services.campaigns.manifest import INCLUDED, FrozenPhase
 from runs.formats.canonical_json import canonical
 from runs.services.files import StoredFile
@@ -105,7 +106,7 @@ def _board(frozen: FrozenPhase) -> str:
             mean, topics = one.means[name]
             cells += [mean, *one.intervals.get(name, (None, None)), topics]
         rows.append(cells)
-    comments = ["low and high: 95% interval of the mean over topics, by Student's t"]
+    comments = [f"low and high: 95% interval of the mean, {MEAN_INTERVAL_METHOD}"]
     return tab_separated(columns, rows, comments)
 
 

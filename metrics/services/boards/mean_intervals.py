@@ -1,4 +1,4 @@
-"""Student's t interval of every mean on a page of a leaderboard."""
+"""The t interval of every mean on a page of a leaderboard."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from metrics.services.boards.leaderboard import Leaderboard
 from metrics.services.values.effort import MAX_VALUES
 from metrics.services.values.judged_views import vectors_of
 
+# How the intervals of means are computed (`row_intervals`), for files and manifests.
+MEAN_INTERVAL_METHOD = "Student's t over topics, on the logit scale for measures with two bounds"
 Ends = tuple[float, float]
 
 

@@ -17,6 +17,7 @@ from django.conf import settings
 
 from metrics.engine import ENGINE_VERSION
 from metrics.engine.significance.families import USUAL_RULE, USUAL_TEST
+from metrics.services.boards.mean_intervals import MEAN_INTERVAL_METHOD
 from metrics.services.campaigns.official import TestedPlace, placed_entries, tiers_of
 from metrics.services.campaigns.reference import (
     ALL,
@@ -107,7 +108,7 @@ def manifest_of(
         "engine_version": ENGINE_VERSION,
         "tie_rule": TIE_RULE,
         "statistics": {
-            "intervals": "Student's t over topics", "confidence": CONFIDENCE, "tiers": USUAL_TEST,
+            "intervals": MEAN_INTERVAL_METHOD, "confidence": CONFIDENCE, "tiers": USUAL_TEST,
             "correction": USUAL_RULE.correction, "alpha": USUAL_RULE.alpha,
         },
         "phases": [_phase(one) for one in frozen],
