@@ -228,14 +228,15 @@ def test_a_client_that_closed_its_half_gets_its_answers(embedded: Server, versio
 @pytest.mark.parametrize("proxies", [0, 1])
 def test_the_computation_of_a_client_that_has_left_ends(settings: Any, proxies: int) -> None:
     settings.EVALHUB_PROXIES = proxies
-    left: list[bool] = []
+    started, left = threading.Event(), threading.Event()
 
     def compute(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        started.set()
         ends = time.monotonic() + 60
-        while not (has_left := environ["waitress.client_disconnected"]()):
+        while not environ["waitress.client_disconnected"]():
             assert time.monotonic() < ends
             time.sleep(0.02)
-        left.append(has_left)
+        left.set()
         start_response("200 OK", [])
         return []
 
@@ -243,8 +244,12 @@ def test_the_computation_of_a_client_that_has_left_ends(settings: Any, proxies: 
     front = Front(listening, compute, adjustments(listening), FairThreads("web", 1, 1))
     serving = threading.Thread(target=front.run_until_stopped, args=(0.0,))
     serving.start()
-    with socket.create_connection(listening.getsockname()) as connection:
-        connection.sendall(ASK)
-    until(lambda: bool(left))
-    front.stopping = True
-    serving.join()
+    try:
+        with socket.create_connection(listening.getsockname()) as connection:
+            connection.sendall(ASK)
+            # A client that leaves earlier has no computation: its request is dropped.
+            assert started.wait(60)
+        assert left.wait(60)
+    finally:
+        front.stopping = True
+        serving.join()
