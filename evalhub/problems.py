@@ -23,7 +23,7 @@ from evalhub.away import away
 from evalhub.operating.logs import current_request_id
 from metrics.engine.errors import EvalHubError, MeasureError, StatisticsError
 from runs import errors
-from runs.api.parameters import MAX_OFFSET, integer_in
+from runs.parameters import MAX_OFFSET, integer_in
 
 _STATUS: dict[type[EvalHubError], int] = {
     MeasureError: 400,

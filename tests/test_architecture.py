@@ -17,7 +17,7 @@ LAYERS = (
     (("evalhub",), "settings, URLs, errors to HTTP, the commands, the supervisor"),
     (("metrics.api", "metrics.pages", "metrics.urls", "metrics.admin", "metrics.charts", "metrics.tables",
       "metrics.exports"), "requests and responses about computed values"),
-    (("metrics.questions",), "the parameters of requests, read in the same way for API and pages; imports neither"),
+    (("metrics.questions",), "what requests name and ask, read in the same way for API and pages; imports neither"),
     (("runs.api", "runs.pages", "runs.views", "runs.urls", "runs.admin"),
      "requests and responses about stored data; permissions"),
     (("metrics.tasks",), "the Celery tasks: each takes keys and calls a service"),
@@ -25,8 +25,9 @@ LAYERS = (
     (("metrics.models", "metrics.apps"), "evaluations, judged views, metric vectors, stored comparisons"),
     (("runs.services",), "submission, judgements, topics, the file store"),
     (("runs.models", "runs.apps"), "teams, tokens, collections, qrels versions, runs, the audit trail"),
-    (("runs.formats", "runs.errors", "runs.digests", "runs.attention"), "readers of runs, sessions, qrels, known"
-     " documents and topics, and the problems in these files; digests; whether the client still waits; no Django"),
+    (("runs.formats", "runs.errors", "runs.digests", "runs.attention", "runs.parameters"), "readers of runs, sessions,"
+     " qrels, known documents and topics, and the problems in these files; digests; single parameters; whether the"
+     " client still waits; no Django"),
     (("metrics.engine",), "the numeric core: NumPy and SciPy only"),
 )  # fmt: skip
 # In every layer of `metrics` that has packages.

@@ -28,7 +28,7 @@ from metrics.questions.declared import (
     Reads,
     parameter,
 )
-from metrics.questions.parameters import choice_in, flag_in, query_of
+from metrics.questions.parameters import query_of
 from metrics.questions.unchanged import (
     of_board,
     of_chosen_runs,
@@ -43,6 +43,7 @@ from metrics.services.work import begin_drawing
 from runs.api.access import scored_collection, scored_run
 from runs.api.parameters import refusals
 from runs.models import Collection
+from runs.parameters import choice_in, flag_in
 
 _KEPT_SECONDS = 600
 

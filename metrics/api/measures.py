@@ -15,10 +15,11 @@ from metrics.engine.measures.definition import MeasureDefinition, show
 from metrics.engine.sessions.grammar import VECTORS
 from metrics.models import Evaluation
 from metrics.questions.declared import parameter
-from metrics.questions.parameters import choice_in, query_of
+from metrics.questions.parameters import query_of
 from metrics.questions.unchanged import of_measures, unchanged
 from metrics.services.values.known_measures import OF, Of, find_measure, of_what, search_measures
 from runs.api.shapes import shape
+from runs.parameters import choice_in
 
 
 class Parameter(TypedDict):

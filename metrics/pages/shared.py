@@ -28,13 +28,13 @@ from metrics.pages.boards import shared as boards
 from metrics.pages.comparisons import shared as comparisons
 from metrics.pages.parts import ShownFigure
 from metrics.pages.values import shared as values
-from metrics.questions.parameters import choice_in
 from metrics.services.snapshots import read_in_snapshot
 from metrics.services.work import begin_drawing
 from runs.api.origin import network_of, sender_of
 from runs.api.parameters import text_of
 from runs.errors import LimitReached, NotFound
 from runs.models import ShareLink
+from runs.parameters import choice_in
 from runs.services.rates import RATES
 from runs.services.shares import no_share, open_share, opened_share, proof_of
 from runs.views import View, answer_of_the_api, checked, reads

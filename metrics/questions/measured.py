@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from metrics.engine.errors import StatisticsError
-from metrics.questions.boards import board_query
 from metrics.services.boards.asked import BoardQuery
 from metrics.services.boards.columns import ShownColumn, read_columns
 from metrics.services.boards.conditions import visible_board
@@ -24,7 +23,7 @@ def measured_board(
     """Return the leaderboard by `measure` that `filter` selects the runs of."""
     asked = {name: parameters.get(name, "") for name in ("filter", "scores")}
     measure = parameters.get("measure") or collection.measures[0]
-    return board_query({**asked, "measures": measure}, collection, reader)
+    return BoardQuery.read({**asked, "measures": measure}, collection, reader)
 
 
 def columns_in(

@@ -11,15 +11,16 @@ from django.http import HttpRequest
 from rest_framework.request import Request
 
 from metrics.engine.errors import EvalHubError
-from metrics.questions.boards import board_query, standings_query
-from metrics.questions.parameters import choice_in
+from metrics.services.boards.asked import BoardQuery
 from metrics.services.boards.fingerprints import Fingerprint, of_boards, of_filter
+from metrics.services.boards.standing_parts import StandingsQuery
 from metrics.services.campaigns.boards import OFFICIAL, VIEWS, PhaseQuery, Reader
 from runs.api.access import once, sees_scores
 from runs.api.campaigns.finding import participation_of, visible_phase
 from runs.api.parameters import text_of
 from runs.errors import Blind, InvalidInput
 from runs.models import Entry, Phase, Release, can_see_scores, sees_board
+from runs.parameters import choice_in
 from runs.services.campaigns import clock
 from runs.services.campaigns.managing import is_organiser
 from runs.services.campaigns.names import hides
@@ -68,10 +69,10 @@ def phase_query(parameters: Mapping[str, str], phase: Phase, reader: object) -> 
         message = f"{asked[0]} asks about runs that you do not see: leave it out until results are released"
         raise InvalidInput(message, pointer=asked[0])
     measures = parameters.get("measures") or ",".join(phase.measures)
-    board = board_query({**parameters, "measures": measures}, phase.collection, reader)
+    board = BoardQuery.read({**parameters, "measures": measures}, phase.collection, reader)
     return PhaseQuery(
         board=board,
-        standings=standings_query(parameters),
+        standings=StandingsQuery.requested(parameters),
         view=choice_in(parameters, "view", VIEWS) or OFFICIAL,
         run_type=parameters.get("run_type") or None,
         role=choice_in(parameters, "role", tuple(Entry.Role.values)),

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from metrics.engine.errors import MeasureError
 from metrics.engine.gains import LINEAR, GainMap
-from metrics.questions.parameters import pointed
 from runs.errors import InvalidInput
+from runs.parameters import pointed
 
 
 def topic_in(parameters: Mapping[str, str]) -> str:

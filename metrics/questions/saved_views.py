@@ -10,10 +10,11 @@ from django.http import Http404, QueryDict
 from rest_framework.request import Request
 
 from metrics.engine.errors import EvalHubError
-from metrics.questions.boards import board_query, standings_query
 from metrics.questions.declared import BOARD, HOW_MADE, names_of
-from metrics.questions.parameters import measure_in, measures_in
 from metrics.questions.run_ids import without_labels
+from metrics.services.boards.asked import BoardQuery
+from metrics.services.boards.standing_parts import StandingsQuery
+from metrics.services.question import measure_in, measures_in
 from runs.api.parameters import refusals, text_of
 from runs.errors import InvalidInput, NotAllowed
 from runs.models import Collection, View
@@ -49,8 +50,8 @@ def canonical_query(text: str, collection: Collection, reader: Any) -> str:
             raise refusal
         parameters = text_of(given)
         asked = without_labels(parameters, collection, reader)
-        board_query(asked, collection, reader)
-        standings_query({**asked, "statistics": _statistics_in(asked)})
+        BoardQuery.read(asked, collection, reader)
+        StandingsQuery.requested({**asked, "statistics": _statistics_in(asked)})
         for name, read in (("measures", _measures), ("sort", _sort)):
             if parameters.get(name):
                 parameters[name] = read(parameters, collection)

@@ -11,13 +11,13 @@ from django.http import Http404, HttpRequest, QueryDict
 from rest_framework.request import Request
 
 from metrics.engine.errors import EvalHubError
-from metrics.questions.addresses import asked_of
-from metrics.questions.comparisons import comparison_query, stored_comparison
+from metrics.questions.comparisons import stored_comparison
 from metrics.questions.declared import COMPARISON, names_of
-from metrics.questions.parameters import measures_in
 from metrics.questions.run_ids import without_labels
 from metrics.questions.saved_views import canonical_query
+from metrics.services.comparisons.comparison import ComparisonQuery
 from metrics.services.comparisons.stored import Outlook, look_up_comparison
+from metrics.services.question import measures_in
 from runs.api.access import scored_collection, scored_run
 from runs.api.parameters import refusals, text_of
 from runs.errors import InvalidInput
@@ -89,13 +89,13 @@ def _comparison_query(text: str, collection: Collection, reader: Any) -> str:
     """Return the parameters of a comparison, with ids in place of labels: what is shared does not move."""
     try:
         given = without_labels(_parsed(text, names_of(COMPARISON)), collection, reader)
-        query = comparison_query(given, collection)
+        query = ComparisonQuery.read(given, collection)
         if isinstance(look_up_comparison(collection=collection, query=query), Outlook):
             message = "this comparison takes long: run it in the background first, then share the stored one"
             raise InvalidInput(message, code="too_much_work")
     except EvalHubError as error:
         raise InvalidInput(error.message, code=error.code, pointer="/query") from error
-    kept = urlencode(asked_of(query))
+    kept = urlencode(query.address())
     if len(kept) > MAX_SHARED_QUERY:
         raise InvalidInput("query: too many runs to share; run the comparison in the background, then share the stored "
                            "one", code="too_many_runs", pointer="/query")  # fmt: skip

@@ -43,12 +43,11 @@ from django.utils.http import parse_etags
 from rest_framework.request import Request
 
 from metrics.engine.errors import EvalHubError
-from metrics.questions.boards import board_query
 from metrics.questions.left_out import with_reader, without_reader
 from metrics.questions.measured import measured_board
 from metrics.questions.saved_views import with_view
-from metrics.questions.values import together_query
 from metrics.services import kept_answers
+from metrics.services.boards.asked import BoardQuery
 from metrics.services.boards.fingerprints import (
     Fingerprint,
     of_all_judgements,
@@ -61,6 +60,7 @@ from metrics.services.boards.fingerprints import (
 )
 from metrics.services.boards.groups import RunGroups
 from metrics.services.snapshots import read_in_snapshot
+from metrics.services.values.curves_together import TogetherQuery
 from runs.api.access import (
     find_again,
     scored_collection,
@@ -320,7 +320,7 @@ def of_chosen_runs(request: HttpRequest | Request, collection: str) -> Fingerpri
 
 def _of_chosen(request: HttpRequest | Request, found: Collection) -> Fingerprint | None:
     try:
-        board = together_query(text_of(request.GET), found, request.user).board
+        board = TogetherQuery.read(text_of(request.GET), found, request.user).board
         return of_boards(found) + (of_filter(found, board) if board else ())
     except EvalHubError:
         return None
@@ -356,7 +356,7 @@ def of_asked_board(request: HttpRequest | Request, collection: Collection) -> Fi
     try:
         given = text_of(request.GET)
         parameters = with_view(given, collection, request.user)
-        query = board_query(parameters, collection, request.user)
+        query = BoardQuery.read(parameters, collection, request.user)
         kept = (tuple(sorted(parameters.items())),) if given.get("view") else ()
         return of_boards(collection) + of_filter(collection, query) + kept
     except EvalHubError:

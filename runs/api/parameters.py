@@ -26,21 +26,6 @@ _NAMED = (
 LISTS = dict.fromkeys(_NAMED.split(), ",") | {"gains": ";"}
 
 
-# The largest offset of any list.
-MAX_OFFSET = 1_000_000
-
-
-def integer_in(parameters: Mapping[str, str], name: str, default: int, low: int, high: int) -> int:
-    """Return the whole number of a parameter, or the default. Raise InvalidInput if it is not one from `low` to
-    `high`."""
-    text = parameters.get(name) or str(default)
-    if not (text.isascii() and text.isdecimal() and len(text) < 10 and low <= int(text) <= high):
-        raise InvalidInput(
-            f"{name}={text[:40]}: {name} is a whole number from {low} to {high}", pointer=name
-        )
-    return int(text)
-
-
 class KnownParameters(BasePermission):
     """Refuse a query parameter that the address does not read, or that is given twice and read once.
 

@@ -28,9 +28,8 @@ from metrics.models import MetricVector
 from metrics.pages.comparisons import many_runs, two_runs
 from metrics.pages.comparisons import words as page_words
 from metrics.pages.sessions import words as session_words
-from metrics.questions.sessions import session_comparison_query
 from metrics.services.sessions.comparison import compare_sample
-from metrics.services.sessions.sample import Sample
+from metrics.services.sessions.sample import Sample, SessionComparisonQuery
 from runs.models import Qrels, Run, User
 from tests.metrics.boards import make_board, simulated
 from tests.web.described_runs import describe_runs
@@ -204,7 +203,7 @@ def sample_of(example: str) -> Sample:
 def comparison_of(example: str) -> str:
     """Compare the systems of an example, and return what the page of sessions says of it."""
     sessions, _, asked = example.partition(" ? ")
-    query = session_comparison_query(dict(parse_qsl(asked.strip())), None)
+    query = SessionComparisonQuery.read(dict(parse_qsl(asked.strip())), None)
     compared = compare_sample(sample_of(sessions), "topic", query)
     said = [
         session_words.headline(compared),

@@ -12,10 +12,10 @@ from rest_framework.reverse import reverse
 from rest_framework.views import APIView
 
 from metrics.exports.boards.citation import Citation
-from metrics.questions.boards import board_query, standings_query
 from metrics.questions.declared import BOARD, VIEW
 from metrics.questions.saved_views import board_parameters, kept_query
-from metrics.services.boards.asked import active_qrels
+from metrics.services.boards.asked import BoardQuery, active_qrels
+from metrics.services.boards.standing_parts import StandingsQuery
 from runs.api.access import scored_collection
 from runs.api.shapes import Url, shape
 
@@ -40,8 +40,8 @@ class CitationView(APIView):
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection, values=False)
         parameters = board_parameters(request, found)
-        asked = board_query(parameters, found, request.user)
-        standings_query(parameters)
+        asked = BoardQuery.read(parameters, found, request.user)
+        StandingsQuery.requested(parameters)
         query = kept_query(parameters)
         page = reverse("collection-page", [found.slug], request=request)
         cited = Citation(

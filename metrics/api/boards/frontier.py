@@ -16,10 +16,10 @@ from metrics.api.answers import Caution, RunName, cautions_of, run_name
 from metrics.engine.frontier import STATUSES
 from metrics.exports.boards.explanations import SHEET_EXPORTS, frontier_sheet
 from metrics.questions.declared import FRONTIER
-from metrics.questions.explanations import frontier_query
 from metrics.questions.parameters import query_of
 from metrics.questions.unchanged import of_explained, unchanged
 from metrics.services.boards import frontier
+from metrics.services.boards.frontier import FrontierQuery
 from metrics.services.snapshots import read_in_snapshot
 from runs.api.access import scored_collection
 from runs.api.shapes import OneOf, shape
@@ -75,7 +75,7 @@ class FrontierView(APIView):
     @unchanged(of_explained)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
-        query = frontier_query(query_of(request, found), found, request.user)
+        query = FrontierQuery.read(query_of(request, found), found, request.user)
         return Response(_answer(found, frontier.read_frontier(collection=found, query=query)))
 
 
@@ -88,7 +88,7 @@ class FrontierExport(APIView):
 
         def read() -> tuple[str, str]:
             found = scored_collection(request, collection)
-            query = frontier_query(query_of(request, found), found, request.user)
+            query = FrontierQuery.read(query_of(request, found), found, request.user)
             answer = frontier.read_frontier(collection=found, query=query)
             name = f"{found.slug}-frontier"
             return f"{name}.{kind}", "".join(render(frontier_sheet(found, answer), name))

@@ -20,14 +20,15 @@ from metrics.engine.explanation.matched import Change
 from metrics.engine.explanation.settings import Plain, Range
 from metrics.exports.boards.explanations import SHEET_EXPORTS, TABLES, importance_sheet
 from metrics.questions.declared import IMPORTANCE, parameter
-from metrics.questions.explanations import importance_query
-from metrics.questions.parameters import choice_in, query_of
+from metrics.questions.parameters import query_of
 from metrics.questions.unchanged import of_explained, unchanged
 from metrics.services.boards import importance
+from metrics.services.boards.importance import ImportanceQuery
 from metrics.services.snapshots import read_in_snapshot
 from runs.api.access import scored_collection
 from runs.api.shapes import Kind, OneOf, shape
 from runs.models import Collection
+from runs.parameters import choice_in
 
 # A number, a text, true or false; null where it is not set. Of parameters that change together, a list of them.
 _Value = Annotated[Any, Kind(serializers.JSONField)]
@@ -108,7 +109,7 @@ class ImportanceView(APIView):
     @unchanged(of_explained)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
-        query = importance_query(query_of(request, found), found, request.user)
+        query = ImportanceQuery.read(query_of(request, found), found, request.user)
         return Response(_answer(found, importance.read_importance(collection=found, query=query)))
 
 
@@ -126,7 +127,7 @@ class ImportanceExport(APIView):
             found = scored_collection(request, collection)
             parameters = query_of(request, found)
             table = choice_in(parameters, "table", TABLES) or TABLES[0]
-            query = importance_query(parameters, found, request.user)
+            query = ImportanceQuery.read(parameters, found, request.user)
             answer = importance.read_importance(collection=found, query=query)
             sheet = importance_sheet(found, answer, table)
             name = f"{found.slug}-importance-{table}"

@@ -17,9 +17,10 @@ from metrics.services.boards.fingerprints import Fingerprint
 from metrics.services.boards.parameters import DEFAULT_LIMIT, MAX_LIMIT, Facet, read_facets
 from runs.api.access import note_filter, visible_collection
 from runs.api.keys import Key, key_of
-from runs.api.parameters import MAX_OFFSET, integer_in, text_of
+from runs.api.parameters import text_of
 from runs.api.shapes import Kind, Url, shape
 from runs.formats.parameters import MAX_KEY
+from runs.parameters import MAX_OFFSET, integer_in
 
 
 class FacetValue(TypedDict):

@@ -19,9 +19,10 @@ from rest_framework.views import APIView
 
 from metrics.api.answers import Caution, cautions_of, number
 from metrics.questions.declared import SCORES
-from metrics.questions.parameters import measure_in, scores_in
+from metrics.questions.parameters import scores_in
 from metrics.questions.systems import default_measure
 from metrics.services.boards.progress import read_progress_of
+from metrics.services.question import measure_in
 from metrics.services.snapshots import read_in_snapshot
 from runs import models
 from runs.api.access import check_scores, sees_scores, visible_system

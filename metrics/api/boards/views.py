@@ -13,7 +13,6 @@ from rest_framework.views import APIView
 
 from metrics.api.boards.answers import Leaderboard, leaderboard_answer
 from metrics.exports.boards import EXPORTS
-from metrics.questions.boards import board_query, standings_query
 from metrics.questions.declared import (
     ARRANGE,
     BOARD,
@@ -31,6 +30,7 @@ from metrics.questions.declared import (
 )
 from metrics.questions.saved_views import board_parameters
 from metrics.questions.unchanged import of_board, unchanged
+from metrics.services.boards.asked import BoardQuery
 from metrics.services.boards.leaderboard import read_leaderboard, read_whole_board
 from metrics.services.boards.standing_parts import StandingsQuery
 from metrics.services.boards.standings import read_standings
@@ -50,7 +50,10 @@ class LeaderboardView(APIView):
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
         parameters = board_parameters(request, found)
-        query, asked = board_query(parameters, found, request.user), _asked_standings(parameters)
+        query, asked = (
+            BoardQuery.read(parameters, found, request.user),
+            _asked_standings(parameters),
+        )
         board = read_leaderboard(collection=found, query=query)
         standings = read_standings(board=board, query=asked) if asked else None
         return Response(
@@ -85,7 +88,7 @@ class LeaderboardExport(APIView):
             found = scored_collection(request, collection)
             parameters = board_parameters(request, found)
             query, asked = (
-                board_query(parameters, found, request.user),
+                BoardQuery.read(parameters, found, request.user),
                 _asked_standings(parameters),
             )
             board = read_whole_board(collection=found, query=query)
@@ -103,7 +106,7 @@ class LeaderboardExport(APIView):
 def _asked_standings(parameters: Mapping[str, str]) -> StandingsQuery | None:
     """Return the query of statistics, or None. Raise InvalidInput if there are options but no statistics are
     requested."""
-    asked = standings_query(parameters)
+    asked = StandingsQuery.requested(parameters)
     told = [name for name in HOW_MADE if parameters.get(name)]
     if asked is None and told:
         message = f"{told[0]} is an option of statistics: request some, such as statistics=tiers, or a baseline"

@@ -11,11 +11,11 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from metrics.api.answers import MeasureCautions, RunName, cautions_of, number, numbers, run_name
-from metrics.questions.boards import what_if_query
 from metrics.questions.declared import WHAT_IF
 from metrics.questions.parameters import query_of
 from metrics.questions.unchanged import of_collection, unchanged
 from metrics.services.boards import what_if
+from metrics.services.boards.what_if import WhatIfQuery
 from runs.api.access import scored_collection
 from runs.api.shapes import shape
 from runs.models import Collection
@@ -70,7 +70,7 @@ class WhatIfView(APIView):
     @unchanged(of_collection)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
-        query = what_if_query(query_of(request, found), found)
+        query = WhatIfQuery.read(query_of(request, found), found)
         return Response(_answer(found, what_if.ask_what_if(collection=found, query=query)))
 
 

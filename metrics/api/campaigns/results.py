@@ -18,7 +18,7 @@ from metrics.engine import ENGINE_VERSION
 from metrics.engine.reference import TopicFigures
 from metrics.exports.campaigns.packet import make_packet
 from metrics.questions.declared import parameter
-from metrics.questions.parameters import choice_in, query_of
+from metrics.questions.parameters import query_of
 from metrics.questions.results import results_in
 from metrics.services.campaigns.editions import edition_of
 from metrics.services.campaigns.packets import check_evaluated, keep_packet, kept_packet
@@ -28,6 +28,7 @@ from metrics.services.snapshots import read_in_snapshot
 from metrics.services.work import begin_drawing
 from runs.api.shapes import OneOf, shape
 from runs.models import Entry
+from runs.parameters import choice_in
 
 TEAM = parameter("team", "for organisers: a team")
 REFERENCE = parameter(

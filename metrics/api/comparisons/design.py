@@ -13,11 +13,11 @@ from rest_framework.views import APIView
 from metrics.api.answers import Caution, RunName, cautions_of, number, numbers, run_name
 from metrics.engine.design import discriminative_power, swap_rates
 from metrics.engine.significance import TESTS
-from metrics.questions.comparisons import design_query
 from metrics.questions.declared import DESIGN
 from metrics.questions.parameters import query_of
 from metrics.questions.unchanged import of_collection, unchanged
 from metrics.services.comparisons import design
+from metrics.services.comparisons.design import DesignQuery
 from runs.api.access import scored_collection
 from runs.api.shapes import shape
 from runs.models import Collection
@@ -128,7 +128,7 @@ class DesignView(APIView):
     @unchanged(of_collection)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
-        query = design_query(query_of(request, found), found)
+        query = DesignQuery.read(query_of(request, found), found)
         return Response(_design(found, design.read_design(collection=found, query=query)))
 
 

@@ -11,11 +11,10 @@ from rest_framework.views import APIView
 
 from metrics.api.answers import number, numbers
 from metrics.engine.agreement.assessments import Assessments
-from metrics.questions.comparisons import judged_versions
-from metrics.questions.declared import parameter
+from metrics.questions.declared import declared
 from metrics.questions.parameters import query_of
 from metrics.questions.unchanged import of_judged_collection, unchanged
-from metrics.services.comparisons.judgements import JudgedVersion, read_judgements
+from metrics.services.comparisons.judgements import JudgedVersion, JudgementsQuery, read_judgements
 from runs.api.access import scored_collection
 from runs.api.shapes import shape
 from runs.models import Collection
@@ -86,14 +85,12 @@ class JudgementsView(APIView):
 
     @extend_schema(
         responses=shape(JudgementsOf),
-        parameters=[
-            parameter("qrels", "one version, or two separated by a comma; default: the active one")
-        ],
+        parameters=[*declared(JudgementsQuery)],
     )
     @unchanged(of_judged_collection)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection, values=False)
-        answer = read_judgements(collection=found, versions=judged_versions(query_of(request)))
+        answer = read_judgements(collection=found, query=JudgementsQuery.read(query_of(request)))
         return Response(
             JudgementsOf(
                 collection=found.slug,

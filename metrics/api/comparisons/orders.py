@@ -11,11 +11,11 @@ from rest_framework.views import APIView
 
 from metrics.api.answers import Caution, RunName, cautions_of, number, run_name
 from metrics.engine.agreement import intervals
-from metrics.questions.comparisons import orders_query
 from metrics.questions.declared import ORDERS
 from metrics.questions.parameters import query_of
 from metrics.questions.unchanged import of_collection, unchanged
 from metrics.services.comparisons import orders
+from metrics.services.comparisons.orders import OrdersQuery
 from runs.api.access import scored_collection
 from runs.api.shapes import shape
 from runs.models import Collection
@@ -73,7 +73,7 @@ class OrdersView(APIView):
     @unchanged(of_collection)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
-        query = orders_query(query_of(request, found), found)
+        query = OrdersQuery.read(query_of(request, found), found)
         return Response(_orders(found, orders.compare_orders(collection=found, query=query)))
 
 

@@ -1,21 +1,28 @@
-"""The parameters of a comparison as a body."""
+"""Questions as JSON bodies."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from rest_framework import serializers
 
-from metrics.engine.significance import CORRECTIONS, TESTS
-from metrics.engine.significance.pairs import MAX_RESAMPLES, TIES, ZEROS
-from metrics.engine.significance.practical import PRACTICAL
 from metrics.services.comparisons.comparison import MAX_RUNS
+from metrics.services.question import (
+    Integer,
+    Measures,
+    Number,
+    Parameter,
+    Question,
+    RunId,
+    RunIds,
+    Several,
+)
 from runs.api.fields import ChoiceField
 from runs.api.parameters import KnownFields
-from runs.models import Collection
 from runs.services.labels import PREFIX
 
-_MEASURES = 20
+_TEXT = serializers.CharField
 
 
 class RunField(serializers.UUIDField):
@@ -29,34 +36,40 @@ class RunField(serializers.UUIDField):
         )
 
 
-class AskedComparisonSerializer(KnownFields, serializers.Serializer[Any]):
-    """The parameters of a comparison as a body, with the same defaults as in the address."""
+def body_of(question: type[Question], name: str) -> type[serializers.Serializer[Any]]:
+    """Return the serializer of a question as a body: the parameters of its address, those with several values as
+    lists, with the same defaults."""
+    fields = {kind.name: _field(kind) for kind in question.parameters()}
+    document = f"The parameters of {name} as a body, with the same defaults as in the address."
+    return type(
+        f"{name}Serializer", (KnownFields, serializers.Serializer), {"__doc__": document, **fields}
+    )
 
-    measures = serializers.ListField(
-        child=serializers.CharField(max_length=500), max_length=_MEASURES, required=False
-    )
-    runs = serializers.ListField(child=RunField(), max_length=MAX_RUNS, required=False)
-    family = serializers.ListField(
-        child=serializers.CharField(max_length=250),
-        max_length=MAX_RUNS,
-        required=False,
-        help_text="the runs that `runs` were found among, or all",
-    )
-    baseline = RunField(required=False)
-    tests = serializers.ListField(child=ChoiceField(choices=[*TESTS, *PRACTICAL]), required=False)
-    correction = ChoiceField(choices=list(CORRECTIONS), required=False)
-    alpha = serializers.FloatField(required=False)
-    confidence = serializers.FloatField(required=False)
-    resamples = serializers.IntegerField(required=False, min_value=1, max_value=MAX_RESAMPLES)
-    seed = serializers.IntegerField(required=False, min_value=0)
-    zeros = ChoiceField(choices=ZEROS, required=False)
-    ties = ChoiceField(choices=TIES, required=False)
-    min_difference = serializers.FloatField(required=False)
-    rope = serializers.FloatField(
-        required=False,
-        help_text="differences up to this are practically equal, for bayes_t and bayes_bootstrap",
-    )
-    margin = serializers.FloatField(
-        required=False, help_text="the smallest difference that would matter, for tost"
-    )
-    scores = ChoiceField(choices=Collection.Scores.choices, required=False)
+
+def parameters_in(body: dict[str, Any]) -> dict[str, str]:
+    """Return what such a serializer validated as the parameters of an address."""
+    return {
+        name: ",".join(map(str, value)) if isinstance(value, list) else str(value)
+        for name, value in body.items()
+    }
+
+
+def _field(kind: Parameter) -> serializers.Field[Any, Any, Any, Any]:
+    field: Any = partial(ChoiceField, choices=kind.choices) if kind.choices else _TEXT
+    match kind:
+        case RunIds(names_all=names_all):
+            run = _TEXT(max_length=250) if names_all else RunField()
+            field = partial(serializers.ListField, child=run, max_length=MAX_RUNS)
+        case RunId():
+            field = RunField
+        case Measures(most=most):
+            field = partial(serializers.ListField, child=_TEXT(max_length=500), max_length=most)
+        case Several(of=of):
+            word = ChoiceField(choices=of.choices) if of.choices else _TEXT()
+            field = partial(serializers.ListField, child=word)
+        case Integer(low=low, high=high):
+            field = partial(serializers.IntegerField, min_value=low, max_value=high)
+        case Number():
+            field = serializers.FloatField
+    made: serializers.Field[Any, Any, Any, Any] = field(required=False, help_text=kind.description)
+    return made

@@ -17,15 +17,16 @@ from rest_framework.views import APIView
 
 from metrics.api.charts import CHART_PARAMETERS, CHART_RESPONSES, check_chart, look_in, picture
 from metrics.api.comparisons import answers
-from metrics.api.comparisons.serializers import AskedComparisonSerializer
+from metrics.api.comparisons.serializers import body_of, parameters_in
 from metrics.charts.comparisons.charts import ANSWER_CHARTS
 from metrics.exports.comparisons import EXPORTS
 from metrics.models import Comparison
-from metrics.questions.comparisons import comparison_query, pair_selection, stored_comparison
+from metrics.questions.comparisons import stored_comparison
 from metrics.questions.declared import COMPARISON, PAIRS, parameter
 from metrics.questions.parameters import query_of
-from metrics.questions.run_ids import run_id_in, run_ids_in, without_labels
+from metrics.questions.run_ids import without_labels
 from metrics.questions.unchanged import of_collection, unchanged
+from metrics.services.comparisons.comparison import ComparisonQuery
 from metrics.services.comparisons.shown_pairs import PairSelection
 from metrics.services.comparisons.stored import (
     Answer,
@@ -37,6 +38,7 @@ from metrics.services.comparisons.stored import (
     read_stored_comparison,
 )
 from metrics.services.comparisons.workload import begin_results, begin_results_file
+from metrics.services.question import run_id_in, run_ids_in
 from runs.api.access import scored_collection
 from runs.api.shapes import shape
 from runs.api.views import either
@@ -51,6 +53,7 @@ _OF_AN_ANSWER = (
     parameter("tests", "one of its tests, default: the first"),
     NAMED,
 )
+ComparisonSerializer = body_of(ComparisonQuery, "AskedComparison")
 # Beside what every address answers: a comparison that no worker could make.
 FAILED = (409,)
 
@@ -74,8 +77,8 @@ class ComparisonView(APIView):
     def get(self, request: Request, collection: str) -> Response | Callable[[], Response]:
         found = scored_collection(request, collection)
         parameters = query_of(request, found)
-        query = comparison_query(parameters, found)
-        selection = pair_selection(parameters, query)
+        query = ComparisonQuery.read(parameters, found)
+        selection = PairSelection.of(parameters, query)
 
         answer = look_up_comparison(collection=found, query=query)
         if isinstance(answer, Outlook):
@@ -91,19 +94,15 @@ class ComparisonView(APIView):
         )
 
     @extend_schema(
-        request=AskedComparisonSerializer,
+        request=ComparisonSerializer,
         responses={200: shape(answers.WaitingComparison), 202: shape(answers.WaitingComparison)},
     )
     def post(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
-        serializer = AskedComparisonSerializer(data=request.data)
+        serializer = ComparisonSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        # As the values of a query string.
-        parameters = {
-            name: ",".join(map(str, value)) if isinstance(value, list) else str(value)
-            for name, value in serializer.validated_data.items()
-        }
-        query = comparison_query(without_labels(parameters, found, request.user), found)
+        parameters = parameters_in(serializer.validated_data)
+        query = ComparisonQuery.read(without_labels(parameters, found, request.user), found)
         return _accepted(request, queue_comparison(collection=found, query=query))
 
 
@@ -121,7 +120,7 @@ class StoredComparisonView(APIView):
         if stored.state != Comparison.State.COMPARED:
             return Response(answers.WaitingComparison(comparison=_status(request, stored)))
         answer = _read(request, stored)
-        selection = pair_selection(query_of(request, stored.qrels.collection), answer.query)
+        selection = PairSelection.of(query_of(request, stored.qrels.collection), answer.query)
         begin_results(answer.entrants.pairs.number, selection.limit, answer.query)
         url, told = request.build_absolute_uri(), _status(request, stored)
         return Response(
@@ -140,7 +139,7 @@ class ComparisonExport(APIView):
     )
     def get(self, request: Request, collection: str, kind: str) -> HttpResponseBase:
         found = scored_collection(request, collection)
-        query = comparison_query(query_of(request, found), found)
+        query = ComparisonQuery.read(query_of(request, found), found)
         answer = answer_comparison(collection=found, query=query)
         return (
             _accepted(request, answer)
@@ -217,7 +216,7 @@ def _accepted(request: Request, stored: Comparison) -> Response:
 def _file(request: Request, collection: Collection, answer: Answer, kind: str) -> HttpResponseBase:
     export, selection = (
         EXPORTS[kind],
-        PairSelection(run=run_id_in(query_of(request, collection), "run")),
+        PairSelection(run=run_id_in(query_of(request, collection), "run"), limit=None),
     )
     begin_results_file(answer.entrants.pairs.number, answer.query)
     response = StreamingHttpResponse(

@@ -21,13 +21,10 @@ from metrics.api.sessions.board_answers import (
 from metrics.exports.sessions import EXPORTS
 from metrics.questions.declared import COMPARED, PAGE, SESSION_BOARD, SESSION_COMPARISON
 from metrics.questions.parameters import query_of
-from metrics.questions.sessions import (
-    session_board_query,
-    session_comparison_query,
-    session_standings_query,
-)
 from metrics.services.sessions import board, comparison
-from metrics.services.sessions.standings import read_session_standings
+from metrics.services.sessions.board import SessionBoardQuery
+from metrics.services.sessions.sample import SessionComparisonQuery
+from metrics.services.sessions.standings import SessionStandingsQuery, read_session_standings
 from metrics.services.snapshots import read_in_snapshot
 from runs.api.access import scored_collection
 from runs.api.shapes import shape
@@ -42,8 +39,8 @@ class SessionBoardView(APIView):
             found = scored_collection(request, collection)
             parameters = query_of(request)
             query, asked = (
-                session_board_query(parameters, found.documents),
-                session_standings_query(parameters),
+                SessionBoardQuery.read(parameters, found.documents),
+                SessionStandingsQuery.requested(parameters),
             )
             read = board.read_session_board(collection=found, query=query)
             standings = (
@@ -63,9 +60,9 @@ class SessionBoardExport(APIView):
         def read() -> str:
             found = scored_collection(request, collection)
             parameters = query_of(request)
-            query = replace(session_board_query(parameters, found.documents), limit=None)
+            query = replace(SessionBoardQuery.read(parameters, found.documents), limit=None)
             asked, read = (
-                session_standings_query(parameters),
+                SessionStandingsQuery.requested(parameters),
                 board.read_session_board(collection=found, query=query),
             )
             standings = (
@@ -83,7 +80,7 @@ class SessionComparisonView(APIView):
     @extend_schema(responses=shape(SessionComparison), parameters=[*SESSION_COMPARISON, COMPARED])
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
-        query = session_comparison_query(query_of(request), found.documents)
+        query = SessionComparisonQuery.read(query_of(request), found.documents)
         return Response(
             comparison_answer(found, comparison.compare_systems(collection=found, query=query))
         )
@@ -97,7 +94,7 @@ class SessionComparisonExport(APIView):
     )
     def get(self, request: Request, collection: str, kind: str) -> HttpResponse:
         found = scored_collection(request, collection)
-        query = session_comparison_query(query_of(request), found.documents)
+        query = SessionComparisonQuery.read(query_of(request), found.documents)
         compared = comparison.compare_systems(collection=found, query=query)
         return _file(
             "".join(EXPORTS[kind].comparison(found, compared)),

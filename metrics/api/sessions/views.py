@@ -28,24 +28,24 @@ from metrics.api.sessions.answers import (
 )
 from metrics.api.sessions.searcher_answers import Searchers, searchers_answer
 from metrics.questions.declared import SESSION_MEASURE, SESSION_MEASURES, VERSION, parameter
-from metrics.questions.parameters import flag_in, query_of
+from metrics.questions.parameters import query_of
 from metrics.questions.sessions import (
     curve_measure_in,
     documents_in,
     length_in,
     selection_in,
     session_evaluation_in,
-    session_measure_in,
-    session_measures_in,
     session_page_in,
 )
 from metrics.services.sessions.analyses import read_lengths, read_query_curves, read_session_curves
 from metrics.services.sessions.one_session import read_session
+from metrics.services.sessions.parameters import session_measure_in, session_measures_in
 from metrics.services.sessions.searchers import read_searchers
 from metrics.services.sessions.values import ChosenSessions, choose_sessions, read_session_values
 from runs.api.access import scored_session_set
 from runs.api.shapes import OneOf, shape
 from runs.models import SessionSet
+from runs.parameters import flag_in
 
 _SELECTION = [
     parameter("system", "only the sessions with this system"),

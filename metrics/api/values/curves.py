@@ -28,7 +28,7 @@ from metrics.questions.declared import (
 )
 from metrics.questions.parameters import query_of
 from metrics.questions.unchanged import of_scored_run, unchanged
-from metrics.questions.values import check_size, curve_query, evaluation_in, recall_query
+from metrics.questions.values import check_size, evaluation_in
 from metrics.services.values.curves import (
     CurveQuery,
     DrawnCurve,
@@ -137,7 +137,7 @@ class RunCurveView(APIView):
     def get(self, request: Request, run: UUID) -> Response:
         found = scored_run(request, run)
         text = query_of(request)
-        query = curve_query(text)
+        query = CurveQuery.read(text)
         evaluation = evaluation_in(text, found)
         if query.per_topic:
             check_size(evaluation.qrels.topics * query.points * len(query.measures))
@@ -172,7 +172,7 @@ class PrecisionRecallView(APIView):
     def get(self, request: Request, run: UUID) -> Response:
         found = scored_run(request, run)
         text = query_of(request)
-        query = recall_query(text)
+        query = RecallQuery.read(text)
         evaluation = evaluation_in(text, found)
         drawn = read_precision_recall(evaluation=evaluation, query=query)
         if query.per_topic:

@@ -25,9 +25,14 @@ from metrics.questions.declared import (
 )
 from metrics.questions.parameters import query_of
 from metrics.questions.unchanged import of_chosen_runs, unchanged
-from metrics.questions.values import check_size, curve_query, recall_query, together_query
-from metrics.services.values.curves import CurveQuery, read_curves_of, read_precision_recall_of
-from metrics.services.values.curves_together import MAX_RUNS, choose_together
+from metrics.questions.values import check_size
+from metrics.services.values.curves import (
+    CurveQuery,
+    RecallQuery,
+    read_curves_of,
+    read_precision_recall_of,
+)
+from metrics.services.values.curves_together import MAX_RUNS, TogetherQuery, choose_together
 from runs.api.access import scored_collection
 from runs.api.shapes import shape
 
@@ -92,9 +97,9 @@ class CollectionCurvesView(APIView):
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
         text = query_of(request, found)
-        query = curve_query(text)
+        query = CurveQuery.read(text)
         chosen = choose_together(
-            collection=found, query=together_query(text, found, request.user), most=MAX_RUNS
+            collection=found, query=TogetherQuery.read(text, found, request.user), most=MAX_RUNS
         )
         figures = _FIGURES + (_READ_FIGURES if query.with_readings else 0)
         check_size(len(chosen) * len(query.measures) * query.points * figures, "measures")
@@ -127,9 +132,9 @@ class CollectionPrecisionRecallView(APIView):
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
         text = query_of(request, found)
-        query = recall_query(text)
+        query = RecallQuery.read(text)
         chosen = choose_together(
-            collection=found, query=together_query(text, found, request.user), most=MAX_RUNS
+            collection=found, query=TogetherQuery.read(text, found, request.user), most=MAX_RUNS
         )
         drawn = dict(read_precision_recall_of(evaluations=chosen, query=query))
         answer = CollectionPrecisionRecall(

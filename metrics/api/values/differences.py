@@ -10,11 +10,11 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from metrics.api.answers import Mean, RunName, number, run_name
-from metrics.questions.comparisons import difference_query
-from metrics.questions.declared import SCORES, parameter
+from metrics.questions.declared import declared
 from metrics.questions.parameters import query_of
 from metrics.questions.unchanged import of_collection, unchanged
 from metrics.services.values import difference
+from metrics.services.values.difference import DifferenceQuery
 from runs.api.access import scored_collection
 from runs.api.shapes import shape
 from runs.models import Collection
@@ -57,21 +57,12 @@ class DifferenceView(APIView):
 
     @extend_schema(
         responses=shape(Difference),
-        parameters=[
-            parameter("runs", "the ids of a and b, separated by a comma"),
-            parameter("measure", "the measure to compare by; default: the collection's first"),
-            parameter(
-                "order",
-                "topic, the default, or difference: largest a - b first",
-                choices=("topic", "difference"),
-            ),
-            SCORES,
-        ],
+        parameters=[*declared(DifferenceQuery)],
     )
     @unchanged(of_collection)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
-        query = difference_query(query_of(request, found), found)
+        query = DifferenceQuery.read(query_of(request, found), found)
         return Response(_answer(found, difference.read_difference(collection=found, query=query)))
 
 
@@ -93,7 +84,7 @@ def _answer(collection: Collection, found: difference.Difference) -> Difference:
         ties=topics.ties,
         losses=topics.losses,
         undefined=topics.undefined,
-        order="difference" if found.query.by_difference else "topic",
+        order=found.query.order,
         topics=[
             TopicDifference(topic_id=topic_ids[i], a=a, b=b, difference=minus, influence=influence)
             for i in found.order

@@ -15,21 +15,16 @@ from rest_framework.views import APIView
 from metrics.api.answers import MeasureCautions, RunName, cautions_of, numbers, run_name
 from metrics.exports.values.matrix import MATRIX_EXPORTS, columns_of
 from metrics.exports.values.run_values import RUN_VALUE_EXPORTS
-from metrics.questions.declared import MEASURE_NAMES, RUNS, SCORES, VERSION, parameter
-from metrics.questions.parameters import measures_in, query_of
+from metrics.questions.declared import MEASURE_NAMES, RUNS, SCORES, VERSION, declared
+from metrics.questions.parameters import query_of
 from metrics.questions.unchanged import of_collection, unchanged
-from metrics.questions.values import evaluation_in, layout_in, matrix_query
+from metrics.questions.values import evaluation_in
+from metrics.services.question import measures_in
 from metrics.services.snapshots import read_in_snapshot
-from metrics.services.values.matrix import LAYOUTS, read_matrix
+from metrics.services.values.matrix import MatrixFileQuery, MatrixQuery, read_matrix
 from metrics.services.values.values import read_values
 from runs.api.access import scored_collection, scored_run
 from runs.api.shapes import shape
-
-_LAYOUT = parameter(
-    "layout",
-    "long, the default: a row for each run and topic; wide: one measure, a column for each run",
-    choices=LAYOUTS,
-)
 
 
 class CollectionValues(TypedDict):
@@ -54,7 +49,9 @@ class CollectionValuesView(APIView):
     @unchanged(of_collection)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
-        matrix = read_matrix(collection=found, query=matrix_query(query_of(request, found), found))
+        matrix = read_matrix(
+            collection=found, query=MatrixQuery.read(query_of(request, found), found)
+        )
         answer = CollectionValues(
             collection=found.slug,
             qrels=matrix.qrels.version,
@@ -78,16 +75,15 @@ class CollectionValuesExport(APIView):
             (200, "text/csv"): OpenApiTypes.STR,
             (200, "application/vnd.apache.parquet"): OpenApiTypes.BINARY,
         },
-        parameters=[MEASURE_NAMES, RUNS, SCORES, _LAYOUT],
+        parameters=[*declared(MatrixFileQuery)],
     )
     def get(self, request: Request, collection: str, kind: str) -> HttpResponse:
         found = scored_collection(request, collection)
-        query = matrix_query(query_of(request, found), found)
-        layout = layout_in(query_of(request), query)
+        query = MatrixFileQuery.read(query_of(request, found), found)
         matrix = read_in_snapshot(lambda: read_matrix(collection=found, query=query))
         export = MATRIX_EXPORTS[kind]
         response = HttpResponse(
-            export.render(columns_of(matrix, layout)), content_type=export.content_type
+            export.render(columns_of(matrix, query.layout)), content_type=export.content_type
         )
         response["Content-Disposition"] = f'attachment; filename="{found.slug}-values.{kind}"'
         return response

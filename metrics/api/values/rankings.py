@@ -14,13 +14,14 @@ from rest_framework.views import APIView
 
 from metrics.api.answers import ReadFrom, read_from
 from metrics.questions.declared import SCORES, VERSION, parameter
-from metrics.questions.parameters import MAX_LIMIT, query_of
+from metrics.questions.parameters import query_of
 from metrics.questions.rankings import ranking_gains_in, topic_in
 from metrics.questions.values import evaluation_in
+from metrics.services.question import MAX_LIMIT
 from metrics.services.values.rankings import read_ranking
 from runs.api.access import scored_run
-from runs.api.parameters import MAX_OFFSET, integer_in
 from runs.api.shapes import Kind, shape
+from runs.parameters import MAX_OFFSET, integer_in
 
 
 class RankedDocument(TypedDict):

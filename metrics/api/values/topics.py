@@ -17,20 +17,13 @@ from metrics.api.comparisons.judgements import LevelShare
 from metrics.exports.values.heat_map import render
 from metrics.questions.parameters import query_of
 from metrics.questions.rankings import topic_in
-from metrics.questions.topics import (
-    HEAT_FILE,
-    ONE_TOPIC,
-    TOPICS,
-    TopicsQuery,
-    heat_query,
-    topics_query,
-)
+from metrics.questions.topics import HEAT_FILE, ONE_TOPIC, TOPICS
 from metrics.questions.unchanged import unchanged
 from metrics.services.boards.fingerprints import Fingerprint, of_boards, of_topics
 from metrics.services.snapshots import read_in_snapshot
-from metrics.services.values.heat_map import read_heat_map
+from metrics.services.values.heat_map import HeatQuery, read_heat_map
 from metrics.services.values.judged_topic import JudgedTopic, read_judged_topic
-from metrics.services.values.topics import TopicValues, read_topic_values
+from metrics.services.values.topics import TopicsQuery, TopicValues, read_topic_values
 from runs.api.access import scored_collection
 from runs.api.fields import JSONObject
 from runs.api.shapes import Url, shape
@@ -118,7 +111,7 @@ class DifficultyView(APIView):
     @unchanged(_fingerprint)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
-        query = topics_query(query_of(request), found)
+        query = TopicsQuery.read(query_of(request), found)
         values = read_topic_values(collection=found, measure=query.measure, scores=query.scores)
         order = values.order(query.sort, query.descending)[
             query.offset : query.offset + query.limit
@@ -153,7 +146,7 @@ class TopicView(APIView):
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
         parameters = query_of(request)
-        topic_id, query = topic_in(parameters), topics_query(parameters, found)
+        topic_id, query = topic_in(parameters), TopicsQuery.read(parameters, found)
         values = read_topic_values(collection=found, measure=query.measure, scores=query.scores)
         text = found.topics.filter(topic_id=topic_id).first()
         topic = values.topic_ids.index(topic_id) if topic_id in values.topic_ids else None
@@ -197,7 +190,7 @@ class HeatMapExport(APIView):
     @extend_schema(responses={(200, "text/csv"): OpenApiTypes.STR}, parameters=[*HEAT_FILE])
     def get(self, request: Request, collection: str) -> HttpResponse:
         found = scored_collection(request, collection)
-        query = heat_query(query_of(request, found), found)
+        query = HeatQuery.read(query_of(request, found), found)
         heat_map = read_in_snapshot(
             lambda: read_heat_map(collection=found, query=query, whole=True)
         )

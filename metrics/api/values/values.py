@@ -22,9 +22,10 @@ from metrics.api.answers import (
 )
 from metrics.engine.measures.undefined import REASONS
 from metrics.questions.declared import MEASURE_NAMES, SCORES, VERSION
-from metrics.questions.parameters import measures_in, query_of
+from metrics.questions.parameters import query_of
 from metrics.questions.unchanged import of_scored_run, unchanged
 from metrics.questions.values import evaluation_in
+from metrics.services.question import measures_in
 from metrics.services.values.common_values import qrels_cautions
 from metrics.services.values.values import read_reasons, read_values
 from runs.api.access import scored_run

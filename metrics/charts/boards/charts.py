@@ -18,7 +18,6 @@ from metrics.charts.boards.scatter import MOST_INTERVALS, scatter_figure
 from metrics.charts.boards.what_if import what_if_figure
 from metrics.charts.comparisons.charts import COMPARED_CHARTS, TOGETHER_CHARTS
 from metrics.charts.figure import Figure
-from metrics.questions.boards import board_query, what_if_query
 from metrics.questions.declared import (
     ARRANGE,
     CHOSEN_RUNS,
@@ -43,24 +42,24 @@ from metrics.questions.declared import (
     Reads,
     parameter,
 )
-from metrics.questions.explanations import frontier_query, importance_query
 from metrics.questions.measured import axes_in, columns_in, measured_board
-from metrics.questions.parameters import MAX_SEED, measure_in, measures_in, scores_in, share_in
-from metrics.questions.run_ids import run_id_in
+from metrics.questions.parameters import scores_in, share_in
 from metrics.questions.systems import default_measure, system_in
-from metrics.questions.topics import HEAT_MAP, heat_query
-from metrics.services.boards.frontier import read_frontier
-from metrics.services.boards.importance import read_importance
+from metrics.questions.topics import HEAT_MAP
+from metrics.services.boards.asked import BoardQuery
+from metrics.services.boards.frontier import FrontierQuery, read_frontier
+from metrics.services.boards.importance import ImportanceQuery, read_importance
 from metrics.services.boards.leaderboard import MAX_ROWS, read_leaderboard
 from metrics.services.boards.mean_intervals import mean_intervals
 from metrics.services.boards.measured import read_measured
 from metrics.services.boards.progress import read_progress_of
 from metrics.services.boards.versions import BEST
-from metrics.services.boards.what_if import ask_what_if
-from metrics.services.values.heat_map import read_heat_map
-from runs.api.parameters import integer_in
+from metrics.services.boards.what_if import WhatIfQuery, ask_what_if
+from metrics.services.question import MAX_SEED, measure_in, measures_in, run_id_in
+from metrics.services.values.heat_map import HeatQuery, read_heat_map
 from runs.errors import InvalidInput
 from runs.models import Collection
+from runs.parameters import integer_in
 
 # What a chart of parameters reads beside the parameters themselves.
 _OF_RUNS = (parameter("measure", "default: the collection's first"), FILTER, SCORES)
@@ -68,18 +67,20 @@ _Draw = Callable[[Collection, Mapping[str, str], Any], Figure]
 
 
 def _what_if(collection: Collection, query: Mapping[str, str]) -> Figure:
-    answer = ask_what_if(collection=collection, query=what_if_query(query, collection))
+    answer = ask_what_if(collection=collection, query=WhatIfQuery.read(query, collection))
     return what_if_figure(answer, answer.combinations[0])
 
 
 def _heat_map(collection: Collection, query: Mapping[str, str]) -> Figure:
     return heat_map_figure(
-        read_heat_map(collection=collection, query=heat_query(query, collection))
+        read_heat_map(collection=collection, query=HeatQuery.read(query, collection))
     )
 
 
 def _means(collection: Collection, query: Mapping[str, str], reader: Any) -> Figure:
-    board = read_leaderboard(collection=collection, query=board_query(query, collection, reader))
+    board = read_leaderboard(
+        collection=collection, query=BoardQuery.read(query, collection, reader)
+    )
     board = replace(board, measures=[board.sort])
     confidence = share_in(query, "confidence", 0.95)
     if board.versions == BEST:
@@ -95,13 +96,13 @@ def _means(collection: Collection, query: Mapping[str, str], reader: Any) -> Fig
 
 
 def _importance(collection: Collection, query: Mapping[str, str], reader: Any) -> Figure:
-    asked = importance_query(query, collection, reader)
+    asked = ImportanceQuery.read(query, collection, reader)
     return importance_figure(read_importance(collection=collection, query=asked))
 
 
 def _frontier(collection: Collection, query: Mapping[str, str], reader: Any) -> Figure:
     return frontier_figure(
-        read_frontier(collection=collection, query=frontier_query(query, collection, reader))
+        read_frontier(collection=collection, query=FrontierQuery.read(query, collection, reader))
     )
 
 
@@ -140,7 +141,7 @@ def _scatter(collection: Collection, query: Mapping[str, str], reader: Any) -> F
     if across == upwards:
         message = f"both axes are {upwards.name}: name another measure with x= or y="
         raise InvalidInput(message, code="nothing_to_draw", pointer="x")
-    asked = board_query({**query, "sort": upwards.name}, collection, reader)
+    asked = BoardQuery.read({**query, "sort": upwards.name}, collection, reader)
     asked = replace(asked, measures=[upwards, across], limit=MAX_ROWS)
     board = read_leaderboard(collection=collection, query=asked)
     rows = [row for row in board.rows if row.rank is not None]

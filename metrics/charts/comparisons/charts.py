@@ -16,15 +16,14 @@ from metrics.charts.values.two_rankings import two_rankings_figure
 from metrics.engine.errors import StatisticsError
 from metrics.engine.significance.families import Family
 from metrics.questions.addresses import pair_address
-from metrics.questions.comparisons import comparison_query, design_query, orders_query
-from metrics.questions.parameters import measure_in, scores_in
+from metrics.questions.parameters import scores_in
 from metrics.questions.rankings import topic_in
-from metrics.questions.run_ids import run_ids_in
-from metrics.questions.values import curve_query, recall_query, together_query
-from metrics.services.comparisons.comparison import Compared, read_rank_intervals
-from metrics.services.comparisons.design import read_design
-from metrics.services.comparisons.orders import compare_orders
+from metrics.services.comparisons.comparison import Compared, ComparisonQuery, read_rank_intervals
+from metrics.services.comparisons.design import DesignQuery, read_design
+from metrics.services.comparisons.orders import OrdersQuery, compare_orders
 from metrics.services.comparisons.stored import Answer, look_up_comparison
+from metrics.services.question import measure_in, run_ids_in
+from metrics.services.values.curves import CurveQuery, RecallQuery
 from metrics.services.values.curves_together import (
     TogetherQuery,
     choose_together,
@@ -78,7 +77,7 @@ def _asked(draw: Callable[[Answer, Query], Figure]) -> Callable[[Collection, Que
     """Return the chart of a comparison that can be made at once, or was made by a worker."""
 
     def figure(collection: Collection, query: Query) -> Figure:
-        asked = comparison_query(query, collection)
+        asked = ComparisonQuery.read(query, collection)
         answer = look_up_comparison(collection=collection, query=asked)
         if not isinstance(answer, Answer):
             message = "this comparison takes long: queue it with POST first, and request its charts when it is done"
@@ -89,16 +88,20 @@ def _asked(draw: Callable[[Answer, Query], Figure]) -> Callable[[Collection, Que
 
 
 def _curves(collection: Collection, query: Query, reader: Any) -> Figure:
-    chosen = choose_together(collection=collection, query=together_query(query, collection, reader))
+    chosen = choose_together(
+        collection=collection, query=TogetherQuery.read(query, collection, reader)
+    )
     return curves_together_figure(
-        read_curves_together(evaluations=chosen, query=curve_query(query))
+        read_curves_together(evaluations=chosen, query=CurveQuery.read(query))
     )
 
 
 def _precision_recall(collection: Collection, query: Query, reader: Any) -> Figure:
-    chosen = choose_together(collection=collection, query=together_query(query, collection, reader))
+    chosen = choose_together(
+        collection=collection, query=TogetherQuery.read(query, collection, reader)
+    )
     return recall_together_figure(
-        read_recall_together(evaluations=chosen, query=recall_query(query))
+        read_recall_together(evaluations=chosen, query=RecallQuery.read(query))
     )
 
 
@@ -116,12 +119,14 @@ def _rankings(collection: Collection, query: Query) -> Figure:
 
 def _orders(collection: Collection, query: Query) -> Figure:
     """The first pair of orders: of two measures, or of one under two versions."""
-    answer = compare_orders(collection=collection, query=orders_query(query, collection))
+    answer = compare_orders(collection=collection, query=OrdersQuery.read(query, collection))
     return two_orders_figure(collection, answer, answer.pairs[0])
 
 
 def _power(collection: Collection, query: Query) -> Figure:
-    return power_figure(read_design(collection=collection, query=design_query(query, collection)))
+    return power_figure(
+        read_design(collection=collection, query=DesignQuery.read(query, collection))
+    )
 
 
 COMPARED_CHARTS: dict[str, Callable[[Collection, Query], Figure]] = {

@@ -17,18 +17,13 @@ from metrics.charts.sessions.queries import query_curves_figure
 from metrics.engine.grammar import Measure
 from metrics.models import SessionEvaluation
 from metrics.questions.declared import Reads, parameter
-from metrics.questions.parameters import flag_in
-from metrics.questions.sessions import (
-    curve_measure_in,
-    leasts_in,
-    length_in,
-    selection_in,
-    session_measure_in,
-)
+from metrics.questions.sessions import curve_measure_in, leasts_in, length_in, selection_in
 from metrics.services.sessions.analyses import read_query_curves, read_session_curves, system_places
 from metrics.services.sessions.judged_sets import JudgedSet, load_set
 from metrics.services.sessions.one_session import read_session
+from metrics.services.sessions.parameters import session_measure_in
 from metrics.services.sessions.values import ChosenSessions, SessionSelection, choose_sessions
+from runs.parameters import flag_in
 
 
 @dataclass(frozen=True)

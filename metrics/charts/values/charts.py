@@ -22,11 +22,14 @@ from metrics.questions.declared import (
     Reads,
     parameter,
 )
-from metrics.questions.parameters import measure_in
 from metrics.questions.rankings import topic_in
-from metrics.questions.run_ids import run_id_in
-from metrics.questions.values import curve_query, recall_query
-from metrics.services.values.curves import read_curves, read_precision_recall
+from metrics.services.question import measure_in, run_id_in
+from metrics.services.values.curves import (
+    CurveQuery,
+    RecallQuery,
+    read_curves,
+    read_precision_recall,
+)
 from metrics.services.values.difference import DifferenceQuery, read_difference
 from metrics.services.values.rankings import read_ranking
 from metrics.services.values.values import read_values
@@ -50,7 +53,7 @@ class Asked:
 
 
 def _curve(asked: Asked) -> Figure:
-    query = curve_query(asked.query)
+    query = CurveQuery.read(asked.query)
     if len(query.measures) > 1:
         raise InvalidInput(
             "a chart shows one measure; request one chart per measure",
@@ -65,7 +68,7 @@ def _curve(asked: Asked) -> Figure:
 
 
 def _precision_recall(asked: Asked) -> Figure:
-    query = recall_query(asked.query)
+    query = RecallQuery.read(asked.query)
     curves = read_precision_recall(evaluation=asked.evaluation, query=query)
     if not curves:
         raise InvalidInput("no level above 0 occurs in the judgements", pointer="rel")

@@ -28,9 +28,9 @@ from metrics.services.snapshots import read_in_snapshot
 from metrics.tables import NOTHING, Paging, mean_cell
 from runs.api.access import sees_scores, visible_collection
 from runs.api.configurations import configurations_in
-from runs.api.parameters import MAX_OFFSET, integer_in
 from runs.formats.parameters import Value
 from runs.models import Collection
+from runs.parameters import MAX_OFFSET, integer_in
 from runs.views import page, reads
 
 # Runs of a page, beside the first one.

@@ -31,13 +31,14 @@ from metrics.tables import Cell, Paging, best_means, mean_cell, signed
 from runs.api.access import note_filter, sees_scores, visible_collection, visible_experiment
 from runs.api.experiments import ExperimentChangeSerializer
 from runs.api.origin import origin_of
-from runs.api.parameters import MAX_OFFSET, integer_in, text_of
+from runs.api.parameters import text_of
 from runs.errors import InvalidInput
 from runs.models import Collection, Experiment, Run, Scope, User
 from runs.pages.experiments import VISIBILITIES, added
 from runs.pages.forms import FormPage, Refusal, fields_of, refusal_of, see
 from runs.pages.naming import named_run
 from runs.pages.notes import shown_notes
+from runs.parameters import MAX_OFFSET, integer_in
 from runs.services.experiments import (
     MAX_RUNS,
     change_experiment,

@@ -13,16 +13,15 @@ from metrics.engine.frontier import ON_FRONTIER
 from metrics.exports.boards.explanations import FILE_NAMES
 from metrics.pages.parts import Query, ShownFigure, fill, query_of
 from metrics.questions.declared import FRONTIER, names_of
-from metrics.questions.explanations import frontier_query
-from metrics.questions.parameters import flag_in
 from metrics.questions.unchanged import of_explained_page, same_for_all, unchanged_page
 from metrics.services.boards.conditions import visible_board, visible_keys
-from metrics.services.boards.frontier import Frontier, read_frontier
+from metrics.services.boards.frontier import Frontier, FrontierQuery, read_frontier
 from metrics.services.comparisons.shown_pairs import names_of as names_of_runs
 from metrics.services.values.selection import tested_measures
 from metrics.tables import probability, with_minus
 from runs.api.access import check_scores, visible_collection
 from runs.models import Collection, Run
+from runs.parameters import flag_in
 from runs.services.parameters import COST
 from runs.views import page, reads
 
@@ -70,7 +69,7 @@ def frontier_page(request: HttpRequest, slug: str) -> HttpResponse:
 def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[str, Any]:
     check_scores(request, collection)
     found = read_frontier(
-        collection=collection, query=frontier_query(query, collection, request.user)
+        collection=collection, query=FrontierQuery.read(query, collection, request.user)
     )
     asked = {name: query.get(name, "") for name in names_of(FRONTIER)}
     figure = frontier_figure(found) if found.runs else None

@@ -16,13 +16,13 @@ from metrics.engine.significance.verdicts import MIN_TOPICS, VERDICTS
 from metrics.exports.boards.explanations import FILE_NAMES
 from metrics.pages.parts import Query, ShownFigure, fill, query_of
 from metrics.questions.declared import IMPORTANCE, names_of
-from metrics.questions.explanations import importance_query
 from metrics.questions.unchanged import of_explained_page, same_for_all, unchanged_page
 from metrics.services.boards.importance import (
     CHOSEN,
     CHOSEN_RUNS,
     Associated,
     Importance,
+    ImportanceQuery,
     read_importance,
     words_of,
     words_of_level,
@@ -88,7 +88,7 @@ def importance_page(request: HttpRequest, slug: str) -> HttpResponse:
 def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[str, Any]:
     check_scores(request, collection)
     found = read_importance(
-        collection=collection, query=importance_query(query, collection, request.user)
+        collection=collection, query=ImportanceQuery.read(query, collection, request.user)
     )
     asked = {name: query.get(name, "") for name in names_of(IMPORTANCE)}
     figure = importance_figure(found) if found.associated else None

@@ -26,12 +26,12 @@ from metrics.services.snapshots import read_in_snapshot
 from metrics.tables import Paging
 from runs.api.access import managed_collection, note_filter, visible_collection
 from runs.api.origin import origin_of
-from runs.api.parameters import MAX_OFFSET, integer_in
 from runs.api.serializers import ParameterKeySerializer
 from runs.errors import NotFound
 from runs.formats.parameters import MAX_KEY
 from runs.models import Collection, ParameterKey, Scope, can_see_scores
 from runs.pages.forms import FormPage, see
+from runs.parameters import MAX_OFFSET, integer_in
 from runs.services.parameters import change_key
 from runs.views import page, problem_of, reads
 

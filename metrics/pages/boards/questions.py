@@ -8,12 +8,12 @@ from typing import Any
 from metrics.engine.errors import MeasureError
 from metrics.engine.grammar import Measure, parse_measure, parse_measures
 from metrics.pages.parts import Query, changed
-from metrics.questions.parameters import pointed
 from metrics.services.boards.asked import BoardQuery
 from metrics.services.boards.columns import LABEL, MAX_COLUMNS, SUBMITTED, ShownColumn, read_columns
 from metrics.services.boards.conditions import visible_board, visible_keys, written
 from metrics.services.boards.leaderboard import Leaderboard
 from runs.models import Collection, ParameterKey, Team
+from runs.parameters import pointed
 from runs.services.parameters import COST, PARAM
 
 # A collection with more measures shows this many of them unless others are chosen.

@@ -13,11 +13,12 @@ from django.urls import reverse
 from metrics.engine.errors import EvalHubError
 from metrics.pages.boards.questions import kept_fields, with_shown_measures
 from metrics.pages.parts import Query, changed
-from metrics.questions.parameters import measure_in, measures_in, scores_in
+from metrics.questions.parameters import scores_in
 from metrics.services.boards.entries import EVERY
 from metrics.services.boards.evaluating import read_progress
 from metrics.services.boards.leaderboard import Leaderboard
 from metrics.services.comparisons.comparison import MAX_RUNS
+from metrics.services.question import measure_in, measures_in
 from runs.models import Collection, Run
 
 # At most this many runs are chosen at once, each named by as many digits of its id.

@@ -14,7 +14,6 @@ from metrics.exports.boards import EXPORTS
 from metrics.exports.boards.table import best_of, table_of
 from metrics.pages.boards.statistics import asked_statistics, read_statistics
 from metrics.pages.parts import Query, fill
-from metrics.questions.boards import board_query
 from metrics.questions.declared import names_of
 from metrics.questions.run_ids import without_labels
 from metrics.questions.shares import parameters_of_link
@@ -23,8 +22,8 @@ from metrics.services.boards.leaderboard import read_leaderboard, read_whole_boa
 from metrics.services.boards.standings import read_standings
 from metrics.services.snapshots import read_in_snapshot
 from metrics.tables import Paging
-from runs.api.parameters import MAX_OFFSET, integer_in
 from runs.models import ShareLink
+from runs.parameters import MAX_OFFSET, integer_in
 
 FILES = {"csv": "CSV", "tex": "LaTeX", "md": "Markdown", "trec_eval": "trec_eval"}
 _OF_CHART = names_of(COLLECTION_CHART_READS["means"])
@@ -33,7 +32,7 @@ _OF_CHART = names_of(COLLECTION_CHART_READS["means"])
 def _asked(link: ShareLink) -> tuple[Query, BoardQuery]:
     """Return the parameters of the link and the query of its leaderboard, as its maker reads it."""
     query = without_labels(parameters_of_link(link), link.collection, link.created_by)
-    asked = board_query(query, link.collection, link.created_by)
+    asked = BoardQuery.read(query, link.collection, link.created_by)
     return query, replace(asked, measures=list(dict.fromkeys([*asked.measures, asked.sort])))
 
 

@@ -20,7 +20,6 @@ from metrics.exports.boards.words import (
 )
 from metrics.exports.comparisons.words import corrected_over, test_name
 from metrics.pages.parts import Query
-from metrics.questions.boards import standings_query
 from metrics.services.boards.leaderboard import Leaderboard
 from metrics.services.boards.mean_intervals import mean_intervals
 from metrics.services.boards.standing_parts import (
@@ -129,7 +128,7 @@ class BoardStatistics:
 def asked_statistics(query: Query) -> StandingsQuery | None:
     """Return all parts unless the address names some, or `none`; a baseline adds its own part."""
     named = query.get("statistics") or ",".join(_QUIET)
-    return standings_query({**query, "statistics": "" if named == NONE else named})
+    return StandingsQuery.requested({**query, "statistics": "" if named == NONE else named})
 
 
 def read_statistics(board: Leaderboard, query: Query, at_once: bool) -> BoardStatistics | None:

@@ -10,10 +10,10 @@ from django.shortcuts import render
 
 from metrics.charts.boards.progress import progress_figure
 from metrics.pages.parts import Query, ShownFigure, fill, query_of
-from metrics.questions.parameters import measure_in
 from metrics.questions.systems import default_measure
 from metrics.services.boards.columns import shown_value
 from metrics.services.boards.progress import Progress, Step, read_progress_of
+from metrics.services.question import measure_in
 from metrics.services.snapshots import read_in_snapshot
 from metrics.tables import figure
 from runs.api.access import check_scores, visible_system

@@ -28,20 +28,19 @@ from metrics.pages.boards.statistics import BoardStatistics, asked_statistics, r
 from metrics.pages.boards.table import BoardTable
 from metrics.pages.parts import Problem, Query, ShownFigure, changed, fill, query_of
 from metrics.pages.shares import share_address
-from metrics.questions.boards import board_query
 from metrics.questions.declared import BOARD, HOW_MADE, names_of
-from metrics.questions.parameters import choice_in, measure_in, measures_in
-from metrics.questions.run_ids import run_id_in
 from metrics.questions.unchanged import of_asked_board, same_for_strangers, unchanged_page
 from metrics.services.boards.asked import BoardQuery
 from metrics.services.boards.fingerprints import Fingerprint, of_listed, of_parameters, of_views
 from metrics.services.boards.leaderboard import read_leaderboard
 from metrics.services.boards.versions import ALL, CAPTIONS, VERSIONS, has_versions
+from metrics.services.question import measure_in, measures_in, run_id_in
 from metrics.tables import Paging, level_lines
 from runs.api.access import check_scores, counted_collection, sees_scores, visible_collection
 from runs.api.parameters import text_of
 from runs.errors import InvalidInput
 from runs.models import Collection, Team, can_see_scores
+from runs.parameters import choice_in
 from runs.views import leave_out, page, problem_of, reads
 
 # The measures of a leaderboard and how they order it.
@@ -231,7 +230,7 @@ def _asked(request: HttpRequest, collection: Collection, query: Query) -> BoardQ
     choice_in(query, "chart", CHARTS)
     for axis in ("x", "y"):
         measures_in(query, axis, [], collection.documents)
-    asked = board_query(with_shown_measures(collection, query), collection, request.user)
+    asked = BoardQuery.read(with_shown_measures(collection, query), collection, request.user)
     try:
         hold = run_id_in(query, "baseline")
     except InvalidInput:

@@ -18,8 +18,6 @@ from metrics.engine.gains import MAX_GAIN, NAMED, GainMap
 from metrics.engine.grammar import Measure, parse_measure
 from metrics.engine.what_if import PRESETS
 from metrics.pages.parts import Query, ShownFigure, changed, fill, query_of
-from metrics.questions.boards import what_if_query
-from metrics.questions.parameters import choice_in
 from metrics.questions.unchanged import of_visible_collection, same_for_all, unchanged_page
 from metrics.services.boards.asked import active_qrels
 from metrics.services.boards.what_if import Combination, Place, WhatIf, WhatIfQuery, ask_what_if
@@ -27,6 +25,7 @@ from metrics.tables import NOTHING, mean_cell
 from runs.api.access import check_scores, visible_collection
 from runs.errors import InvalidInput
 from runs.models import Collection
+from runs.parameters import choice_in
 from runs.views import page, reads
 
 FAMILIES = ("nDCG", "DCG", "nCG", "CG", "RBP", "11pt_avg")
@@ -217,7 +216,7 @@ class MovedLine:
 
 def _answer(collection: Collection, controls: Controls) -> dict[str, Any]:
     measure = controls.measure
-    answer = ask_what_if(collection=collection, query=WhatIfQuery([measure]))
+    answer = ask_what_if(collection=collection, query=WhatIfQuery(measures=[measure]))
     combination = answer.combinations[0]
     figure = what_if_figure(answer, combination)
     arguments = {"collection": collection.slug}
@@ -278,7 +277,7 @@ def _settings_answer(collection: Collection, query: Query) -> dict[str, Any]:
             f"{', '.join((*_SETTINGS, *_LISTS))}"
         )
         raise InvalidInput(message, code="unknown_parameter", pointer=sliders[0])
-    answer = ask_what_if(collection=collection, query=what_if_query(query, collection))
+    answer = ask_what_if(collection=collection, query=WhatIfQuery.read(query, collection))
 
     def text(measure: Measure, place: Place) -> str:
         return mean_cell(measure, (place.mean, place.topics), answer.qrels.topics).text

@@ -29,10 +29,6 @@ from metrics.models import Evaluation
 from metrics.pages.comparisons.controls import Text
 from metrics.pages.parts import ShownFigure
 from metrics.pages.values.curves import curve_choices, ranks_read, reading_table, recall_choices
-from metrics.questions.addresses import asked_of
-from metrics.questions.parameters import measure_in
-from metrics.questions.run_ids import run_ids_in
-from metrics.questions.values import curve_query, recall_query
 from metrics.services.comparisons.comparison import Compared, split_omnibus
 from metrics.services.comparisons.shown_pairs import (
     coverage_cautions,
@@ -41,7 +37,9 @@ from metrics.services.comparisons.shown_pairs import (
     run_of,
 )
 from metrics.services.comparisons.stored import Answer
+from metrics.services.question import measure_in, run_ids_in
 from metrics.services.values.common_values import not_corrected_again, qrels_cautions
+from metrics.services.values.curves import CurveQuery, RecallQuery
 from metrics.services.values.curves_together import (
     MAX_TOGETHER,
     read_curves_together,
@@ -112,8 +110,11 @@ class Shown:
     @property
     def asked(self) -> dict[str, str]:
         """Return the query as parameters."""
-        runs = [str(evaluation.run_id) for evaluation in self.answer.entrants.evaluations]
-        return asked_of(self.answer.query, runs if self.answer.stored else None)
+        query = self.answer.query
+        if self.answer.stored and not query.runs:
+            runs = [str(evaluation.run_id) for evaluation in self.answer.entrants.evaluations]
+            query = replace(query, runs=runs)
+        return query.address()
 
     def evaluation(self, row: int) -> Evaluation:
         return self.answer.entrants.evaluations[self.compared.order[row]]
@@ -237,7 +238,7 @@ def curves_part(shown: Shown) -> dict[str, Any]:
         "depth": text.get("depth", ""),
         "ranks": text.get("ranks", ""),
     }
-    query = replace(curve_query(given), with_readings=True)
+    query = replace(CurveQuery.read(given), with_readings=True)
     evaluations = shown.drawn
     together = read_curves_together(evaluations=evaluations, query=query)
     asked = {"measure": together.measure.name, "depth": str(query.depth), **_together(shown)}
@@ -274,7 +275,9 @@ def drawn_choices(shown: Shown) -> dict[str, Any]:
 def recall_part(shown: Shown) -> dict[str, Any]:
     """Return precision over recall of some runs."""
     choices, evaluations = recall_choices(shown.text, shown.answer.entrants.qrels), shown.drawn
-    together = read_recall_together(evaluations=evaluations, query=recall_query(choices["asked"]))
+    together = read_recall_together(
+        evaluations=evaluations, query=RecallQuery.read(choices["asked"])
+    )
     asked, arguments = (
         {**choices["asked"], **_together(shown)},
         {"collection": shown.collection.slug},

@@ -12,14 +12,14 @@ from django.urls import reverse
 from metrics.engine.significance import CORRECTIONS, TESTS
 from metrics.engine.significance.families import USUAL_TEST, USUAL_TEST_OF_A_PAIR
 from metrics.engine.significance.pairs import DEFAULTS, TIES, ZEROS
-from metrics.engine.significance.practical import PRACTICAL, USUAL_ROPE
+from metrics.engine.significance.practical import PRACTICAL
 from metrics.exports.comparisons.words import CORRECTION_NAMES, PRACTICAL_NAMES, TEST_NAMES
 from metrics.models import Evaluation
 from metrics.pages.comparisons.words import ASKS, PRACTICAL_ASKS
 from metrics.pages.parts import RunField
-from metrics.questions.addresses import USUAL
-from metrics.questions.run_ids import run_id_in, run_ids_in
 from metrics.services.boards.asked import active_qrels
+from metrics.services.comparisons.comparison import ComparisonQuery
+from metrics.services.question import run_id_in, run_ids_in
 from metrics.services.values.selection import tested_measures
 from runs.errors import InvalidInput
 from runs.models import Collection, Qrels
@@ -28,7 +28,13 @@ Text = Mapping[str, str]
 # At most this many runs are listed to select; others can be selected on a leaderboard.
 _LISTED = 200
 _NAMED = 24
-_KEPT = ("scores", "min_difference", "family")
+# Parameters with a field of their own, besides the numbers and those of Wilcoxon's test.
+_FIELDS = ("measures", "runs", "baseline", "tests", "correction")
+_NUMBERS = [
+    kind
+    for kind in ComparisonQuery.parameters()
+    if kind.name in ("alpha", "confidence", "resamples", "seed", "margin", "rope")
+]
 
 # How Wilcoxon's test treats zeros and ties: parameter, label, default, choices.
 _WILCOXON = (
@@ -139,10 +145,7 @@ def make_controls(collection: Collection, text: Text) -> Controls:
             for name in PRACTICAL
         ],
         [Choice(name, CORRECTION_NAMES[name], name == correction) for name in CORRECTIONS],
-        {
-            name: text.get(name) or str(usual)
-            for name, usual in {**USUAL, "margin": "", "rope": USUAL_ROPE}.items()
-        },
+        {kind.name: text.get(kind.name) or kind.write(kind.default) for kind in _NUMBERS},
         [
             (
                 name,
@@ -154,8 +157,14 @@ def make_controls(collection: Collection, text: Text) -> Controls:
             )
             for name, title, usual, choices in _WILCOXON
         ],
-        {name: text[name] for name in _KEPT if text.get(name)},
+        {name: text[name] for name in _kept_names() if text.get(name)},
     )
+
+
+def _kept_names() -> list[str]:
+    """Return the names of the parameters without a field, which the form sends as they were."""
+    shown = {*_FIELDS, *(kind.name for kind in _NUMBERS), *(name for name, *_ in _WILCOXON)}
+    return [kind.name for kind in ComparisonQuery.parameters() if kind.name not in shown]
 
 
 def _runs(collection: Collection, qrels: Qrels, text: Text) -> list[RunChoice]:

@@ -10,10 +10,15 @@ from django.shortcuts import render
 
 from metrics.charts.comparisons.power import power_figure
 from metrics.pages.parts import Query, ShownFigure, fill, query_of
-from metrics.questions.comparisons import design_query
 from metrics.questions.declared import DESIGN, names_of
 from metrics.questions.unchanged import of_visible_collection, same_for_all, unchanged_page
-from metrics.services.comparisons.design import Detection, MeasureDesign, Smallness, read_design
+from metrics.services.comparisons.design import (
+    DesignQuery,
+    Detection,
+    MeasureDesign,
+    Smallness,
+    read_design,
+)
 from metrics.services.values.selection import effectiveness_measures
 from metrics.tables import NOTHING
 from runs.api.access import check_scores, visible_collection
@@ -40,7 +45,7 @@ def design_page(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[str, Any]:
     check_scores(request, collection)
-    design = read_design(collection=collection, query=design_query(query, collection))
+    design = read_design(collection=collection, query=DesignQuery.read(query, collection))
     asked = {name: query.get(name, "") for name in names_of(DESIGN)}
     cautions = dict.fromkeys(caution.message for one in design.measures for caution in one.cautions)
     return {

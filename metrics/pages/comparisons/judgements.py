@@ -12,15 +12,19 @@ from django.urls import reverse
 
 from metrics.engine.agreement.assessments import Assessments
 from metrics.pages.parts import Query, fill, level_class, query_of
-from metrics.questions.comparisons import judged_versions
 from metrics.questions.topics import topic_address
 from metrics.questions.unchanged import unchanged_page
 from metrics.services.boards.fingerprints import Fingerprint, of_all_judgements, of_topics
-from metrics.services.comparisons.judgements import JudgedVersion, JudgementsAnswer, read_judgements
+from metrics.services.comparisons.judgements import (
+    JudgedVersion,
+    JudgementsAnswer,
+    JudgementsQuery,
+    read_judgements,
+)
 from metrics.tables import NOTHING, Paging
 from runs.api.access import check_scores, visible_collection
-from runs.api.parameters import MAX_OFFSET, integer_in
 from runs.models import Collection, can_see_scores
+from runs.parameters import MAX_OFFSET, integer_in
 from runs.views import page, reads
 
 _TOPICS_OF_A_PAGE = 100
@@ -95,7 +99,7 @@ def judgements_page(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _read(request: HttpRequest, collection: Collection, query: Query) -> JudgementsAnswer:
     check_scores(request, collection, values=False)
-    return read_judgements(collection=collection, versions=judged_versions(query))
+    return read_judgements(collection=collection, query=JudgementsQuery.read(query))
 
 
 def _level_lines(collection: Collection, version: JudgedVersion) -> list[LevelLine]:

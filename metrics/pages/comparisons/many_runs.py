@@ -33,9 +33,13 @@ from metrics.pages.comparisons.tables import (
 from metrics.pages.comparisons.words import not_excluded_by_many, report
 from metrics.pages.parts import fill
 from metrics.questions.addresses import pair_address
-from metrics.questions.comparisons import pair_selection
 from metrics.services.comparisons.comparison import read_rank_intervals
-from metrics.services.comparisons.shown_pairs import choose_pairs, shown_pairs, visible_pairs
+from metrics.services.comparisons.shown_pairs import (
+    PairSelection,
+    choose_pairs,
+    shown_pairs,
+    visible_pairs,
+)
 from metrics.services.values.curves_together import MAX_TOGETHER
 from metrics.tables import Paging, probability
 
@@ -96,7 +100,7 @@ def many_runs_parts(shown: Shown) -> tuple[dict[str, Any], int]:
 
 
 def _pairs(shown: Shown) -> dict[str, Any]:
-    selection = pair_selection(
+    selection = PairSelection.of(
         {**shown.text, "limit": str(_PAIRS_OF_A_PAGE)}, replace(shown.answer.query, tests=["sign"])
     )
     number, chosen = choose_pairs(shown.answer, shown.compared, selection)

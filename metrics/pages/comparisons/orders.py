@@ -12,10 +12,9 @@ from django.shortcuts import render
 from metrics.charts.comparisons.two_orders import title_of, two_orders_figure
 from metrics.engine.agreement.intervals import Agreement
 from metrics.pages.parts import Query, ShownFigure, changed, fill, query_of
-from metrics.questions.comparisons import orders_query
 from metrics.questions.declared import ORDERS, names_of
 from metrics.questions.unchanged import of_visible_collection, same_for_all, unchanged_page
-from metrics.services.comparisons.orders import OrderPair, Orders, compare_orders
+from metrics.services.comparisons.orders import OrderPair, Orders, OrdersQuery, compare_orders
 from metrics.services.values.selection import tested_measures
 from metrics.tables import NOTHING, with_minus
 from runs.api.access import check_scores, visible_collection
@@ -61,7 +60,7 @@ def orders_page(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[str, Any]:
     check_scores(request, collection)
-    answer = compare_orders(collection=collection, query=orders_query(query, collection))
+    answer = compare_orders(collection=collection, query=OrdersQuery.read(query, collection))
     arguments = {"collection": collection.slug}
     asked = {name: query.get(name, "") for name in names_of(ORDERS)}
     return {

@@ -27,9 +27,8 @@ from metrics.pages.comparisons.tables import (
 )
 from metrics.pages.comparisons.words import headline, report
 from metrics.pages.parts import fill
-from metrics.questions.comparisons import comparison_query, pair_selection
 from metrics.questions.shares import parameters_of_link
-from metrics.services.comparisons.comparison import read_rank_intervals
+from metrics.services.comparisons.comparison import ComparisonQuery, read_rank_intervals
 from metrics.services.comparisons.shown_pairs import (
     PairSelection,
     choose_pairs,
@@ -57,7 +56,7 @@ def _answer(link: ShareLink) -> Answer:
             read_stored_comparison(stored) if stored.state == Comparison.State.COMPARED else stored
         )
     else:
-        query = comparison_query(parameters_of_link(link), link.collection)
+        query = ComparisonQuery.read(parameters_of_link(link), link.collection)
         found = look_up_comparison(collection=link.collection, query=query)
     if not isinstance(found, Answer):
         raise NotFound("this comparison is not computed yet; open the link again later")
@@ -101,7 +100,7 @@ def page(link: ShareLink, given: Mapping[str, str]) -> tuple[dict[str, Any], int
 
 def _pairs(shown: Shown) -> dict[str, Any]:
     asked = {**shown.text, "limit": str(_PAIRS_OF_A_PAGE)}
-    selection = pair_selection(asked, replace(shown.answer.query, tests=["sign"]))
+    selection = PairSelection.of(asked, replace(shown.answer.query, tests=["sign"]))
     number, chosen = choose_pairs(shown.answer, shown.compared, selection)
     lines = pair_lines(
         shown.answer, shown.compared, list(shown_pairs(shown.answer, shown.compared, chosen))
@@ -115,7 +114,7 @@ def file(link: ShareLink, kind: str) -> HttpResponseBase:
         # A table is for one test, the one whose verdicts the page shows.
         answer = _of_first_test(answer)
     begin_results_file(answer.entrants.pairs.number, answer.query)
-    content = export.render(link.collection, answer, PairSelection())
+    content = export.render(link.collection, answer, PairSelection(limit=None))
     response = StreamingHttpResponse(content, content_type=export.content_type)
     response["Content-Disposition"] = (
         f'attachment; filename="{link.collection.slug}-comparison.{kind}"'

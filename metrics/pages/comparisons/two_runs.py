@@ -20,7 +20,6 @@ from metrics.pages.comparisons.practical import chances_lines, equivalence_part
 from metrics.pages.comparisons.tables import bounded, percent, question_lines
 from metrics.pages.comparisons.words import agreement, carried_by, headline, report
 from metrics.pages.parts import ShownFigure, fill, level_class, run_figure
-from metrics.questions.addresses import asked_of
 from metrics.questions.topics import topic_address
 from metrics.services.comparisons.comparison import one_of_many
 from metrics.services.comparisons.shown_pairs import (
@@ -162,7 +161,7 @@ def _differences(shown: Shown, pair: ShownPair) -> ShownFigure:
     if shown.answer.stored:
         asked |= {"comparison": str(shown.answer.stored.pk)}
     elif shown.answer.narrowed:
-        question = asked_of(shown.answer.query)
+        question = shown.answer.query.address()
         asked |= {name: question[name] for name in ("family", "baseline") if name in question}
     drawn = RUN_CHARTS["topics"](Asked(pair.a, shown.evaluation(first), asked))
     return run_figure(drawn, pair.a.pk, asked, "wide")

@@ -22,15 +22,9 @@ from metrics.pages.comparisons.two_runs import PAIRWISE, two_runs_parts
 from metrics.pages.parts import fill
 from metrics.pages.shares import share_address
 from metrics.pages.values.curves import RECALL_PARAMETERS
-from metrics.questions.addresses import asked_of
-from metrics.questions.comparisons import comparison_query, stored_comparison
+from metrics.questions.comparisons import stored_comparison
 from metrics.questions.declared import COMPARISON, names_of
-from metrics.questions.run_ids import (
-    run_ids_in,
-    shown_without_labels,
-    shown_without_tags,
-    without_labels,
-)
+from metrics.questions.run_ids import shown_without_labels, shown_without_tags, without_labels
 from metrics.questions.unchanged import same_for_signed_in, unchanged_page
 from metrics.services.boards.fingerprints import (
     Fingerprint,
@@ -50,6 +44,7 @@ from metrics.services.comparisons.stored import (
     read_stored_comparison,
 )
 from metrics.services.comparisons.workload import fits_a_request
+from metrics.services.question import run_ids_in
 from metrics.services.queue.rounds import last_rounds
 from runs.api.access import check_scores, scored_collection, sees_scores, visible_collection
 from runs.api.parameters import text_of
@@ -109,7 +104,7 @@ def _share_address(collection: Collection, answer: Answer) -> str:
     if answer.stored and not answer.narrowed:
         return share_address("comparison", comparison=str(answer.stored.pk))
     return share_address(
-        "comparison", collection=collection.slug, query=urlencode(asked_of(answer.query))
+        "comparison", collection=collection.slug, query=urlencode(answer.query.address())
     )
 
 
@@ -124,7 +119,7 @@ def _found(collection: Collection, text: Text, controls: Controls) -> dict[str, 
     found = look_up_comparison(collection=collection, query=query)
     if isinstance(found, Answer):
         return {"answer": found}
-    asked = asked_of(query)
+    asked = query.address()
     if isinstance(found, Outlook):
         return {"outlook": found, "asked": asked, "here": address(collection, text)}
     return {"waiting": found, "asked": asked, **_status(found)}
@@ -136,7 +131,7 @@ def _query(collection: Collection, text: Text, controls: Controls) -> Comparison
     Two runs from a larger family have every test only if the whole family is tested at once, because a verdict is about
     all of it.
     """
-    query = comparison_query(text, collection)
+    query = ComparisonQuery.read(text, collection)
     named = {*query.runs, *([query.baseline] if query.runs and query.baseline else [])}
     if len(named or controls.runs) != 2:
         return query
@@ -184,7 +179,7 @@ class QueueComparison(FormPage):
     def post(self, request: Request, slug: str) -> HttpResponse:
         collection = scored_collection(request, slug)
         given = without_labels(text_of(cast(QueryDict, request.data)), collection, request.user)
-        query = comparison_query(given, collection)
+        query = ComparisonQuery.read(given, collection)
         stored = queue_comparison(collection=collection, query=query)
         return see(request, reverse("stored-comparison-page", args=[stored.pk]))
 
@@ -223,7 +218,7 @@ def stored_comparison_page(request: HttpRequest, comparison: UUID) -> HttpRespon
     else:
         context["found"] = {
             "waiting": stored,
-            "asked": asked_of(*question_of(stored)),
+            "asked": question_of(stored).address(),
             **_status(stored),
         }
     status = max(status, _add_parts(request, context, collection, text))

@@ -16,8 +16,7 @@ from metrics.exports.sessions.tables import DESIGN_NAMES
 from metrics.pages.parts import Query, fill, query_of
 from metrics.pages.sessions import words
 from metrics.questions.declared import SESSION_COMPARISON, SESSION_HOW_MADE, names_of
-from metrics.questions.parameters import MAX_LIMIT, choice_in
-from metrics.questions.sessions import session_comparison_query, session_measure_in
+from metrics.services.question import MAX_LIMIT
 from metrics.services.queue.status import RunStatus, statuses
 from metrics.services.sessions.board import (
     SessionBoardQuery,
@@ -27,11 +26,13 @@ from metrics.services.sessions.board import (
 )
 from metrics.services.sessions.comparison import FITTING, SessionComparison, compare_systems
 from metrics.services.sessions.judged_sets import default_measures
+from metrics.services.sessions.parameters import session_measure_in
+from metrics.services.sessions.sample import SessionComparisonQuery
 from metrics.services.snapshots import one_snapshot
 from metrics.tables import NOTHING, Cell, Column, Paging, figure, probability, signed, with_minus
 from runs.api.access import check_scores, visible_collection
-from runs.api.parameters import MAX_OFFSET, integer_in
 from runs.models import Collection, SessionSet
+from runs.parameters import MAX_OFFSET, choice_in, integer_in
 from runs.views import page, reads
 
 _SETS_OF_A_PAGE = 50
@@ -182,7 +183,7 @@ class SystemPairLine:
 
 def _compared(collection: Collection, query: Query) -> dict[str, Any]:
     compared = compare_systems(
-        collection=collection, query=session_comparison_query(query, collection.documents)
+        collection=collection, query=SessionComparisonQuery.read(query, collection.documents)
     )
     asked = {**query, "measure": compared.query.measure.name, "judged_by": compared.judged_by}
     return {

@@ -27,13 +27,7 @@ from metrics.pages.parts import (
     set_subject,
     status_piece,
 )
-from metrics.questions.sessions import (
-    curve_measure_in,
-    selection_in,
-    session_evaluation_in,
-    session_measure_in,
-    session_measures_in,
-)
+from metrics.questions.sessions import curve_measure_in, selection_in, session_evaluation_in
 from metrics.services.queue.status import detailed_statuses
 from metrics.services.sessions.analyses import read_lengths, read_query_curves
 from metrics.services.sessions.one_session import (
@@ -42,6 +36,7 @@ from metrics.services.sessions.one_session import (
     ShownSession,
     read_session,
 )
+from metrics.services.sessions.parameters import session_measure_in, session_measures_in
 from metrics.services.sessions.searchers import BY_SYSTEM, Feature, read_searchers
 from metrics.services.sessions.values import (
     ChosenSessions,
@@ -51,8 +46,8 @@ from metrics.services.sessions.values import (
 )
 from metrics.tables import NOTHING, Cell, Paging, columns_of, figure, metadata_lines, signed
 from runs.api.access import check_scores, scored_session_set, visible_session_set
-from runs.api.parameters import MAX_OFFSET, integer_in
 from runs.models import SessionSet
+from runs.parameters import MAX_OFFSET, integer_in
 from runs.services.reports import grouped
 from runs.views import page, reads
 

@@ -10,9 +10,8 @@ from typing import Any
 from metrics.engine.curves import CURVES
 from metrics.engine.gains import NAMED
 from metrics.engine.grammar import Measure
-from metrics.questions.values import recall_query
 from metrics.services.comparisons.shown_pairs import names_of
-from metrics.services.values.curves import CurveQuery
+from metrics.services.values.curves import CurveQuery, RecallQuery
 from metrics.services.values.curves_together import CurvesTogether
 from metrics.tables import NOTHING, with_minus
 from runs.models import Qrels, Run
@@ -49,7 +48,7 @@ def recall_choices(query: Mapping[str, str], qrels: Qrels) -> dict[str, Any]:
         "gains": gains,
         **{name: query.get(name) or "" for name in ("interp", "rounding")},
     }
-    read = recall_query(asked)
+    read = RecallQuery.read(asked)
     levels = sorted((level for level in qrels.levels if int(level) > 0), key=int)
     return {
         "rel": rel,

@@ -12,9 +12,9 @@ from metrics.charts.boards.heat_map import heat_map_figure
 from metrics.pages.parts import Query, RunField, ShownFigure, changed, fill, query_of
 from metrics.questions.declared import names_of
 from metrics.questions.run_ids import shown_without_tags
-from metrics.questions.topics import HEAT_MAP, heat_query
+from metrics.questions.topics import HEAT_MAP
 from metrics.questions.unchanged import of_visible_collection, same_for_all, unchanged_page
-from metrics.services.values.heat_map import MAX_RUNS, MAX_TOPICS, MEAN, read_heat_map
+from metrics.services.values.heat_map import MAX_RUNS, MAX_TOPICS, MEAN, HeatQuery, read_heat_map
 from metrics.services.values.selection import tested_measures
 from metrics.tables import Paging
 from runs.api.access import check_scores, visible_collection
@@ -46,7 +46,7 @@ def heat_map_page(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[str, Any]:
     check_scores(request, collection)
-    asked = heat_query(query, collection)
+    asked = HeatQuery.read(query, collection)
     found = read_heat_map(collection=collection, query=asked)
     drawn = {name: query.get(name, "") for name in names_of(HEAT_MAP)}
     file = {

@@ -16,7 +16,6 @@ from metrics.engine.measures.definition import Cutoff, MeasureDefinition, Parame
 from metrics.engine.measures.finding import names_of
 from metrics.engine.sessions.grammar import VECTORS, parse_session_measure
 from metrics.pages.parts import query_of
-from metrics.questions.parameters import choice_in
 from metrics.questions.unchanged import of_measures, unchanged_page
 from metrics.services.values.examples import (
     EXAMPLE_LEVELS,
@@ -26,6 +25,7 @@ from metrics.services.values.examples import (
 )
 from metrics.services.values.known_measures import OF, Of, find_measure, of_what, search_measures
 from metrics.tables import figure
+from runs.parameters import choice_in
 from runs.views import page, reads
 
 _SUGGESTED = 6

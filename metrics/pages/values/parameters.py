@@ -12,10 +12,10 @@ from django.urls import reverse
 
 from metrics.pages.boards.configurations import told_apart
 from metrics.pages.boards.parameters import filter_address
-from metrics.questions.run_ids import run_id_in
 from metrics.services.boards.columns import shown_value
 from metrics.services.boards.conditions import written
 from metrics.services.boards.configurations import Change, read_configurations
+from metrics.services.question import run_id_in
 from runs.formats.parameters import cost_leaves, flatten
 from runs.models import Label, ParameterKey, Run
 from runs.services.parameters import COST, PARAM

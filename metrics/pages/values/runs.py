@@ -41,12 +41,11 @@ from metrics.pages.values.curves import (
 from metrics.pages.values.lineage import fingerprint_of_lineage, read_lineage
 from metrics.pages.values.parameters import changes_since, parameter_lines
 from metrics.pages.values.summary import read_summary
-from metrics.questions.parameters import choice_in, measure_in, measures_in, scores_in
+from metrics.questions.parameters import scores_in
 from metrics.questions.rankings import topic_in
 from metrics.questions.run_ids import shown_without_tags
 from metrics.questions.topics import topic_address
 from metrics.questions.unchanged import unchanged_page
-from metrics.questions.values import curve_query
 from metrics.services.boards.fingerprints import (
     Fingerprint,
     of_artifacts,
@@ -57,8 +56,10 @@ from metrics.services.boards.fingerprints import (
     of_run,
     of_topics,
 )
+from metrics.services.question import measure_in, measures_in
 from metrics.services.queue.status import detailed_statuses
 from metrics.services.values.common_values import qrels_cautions
+from metrics.services.values.curves import CurveQuery
 from metrics.services.values.curves_together import read_curves_together
 from metrics.services.values.rankings import Ranking, read_ranking
 from metrics.services.values.values import (
@@ -78,12 +79,12 @@ from metrics.tables import (
 )
 from runs.api.access import check_scores, once, scored_run, sees_scores, visible_run
 from runs.api.edits import may_see_actors
-from runs.api.parameters import MAX_OFFSET, integer_in
 from runs.formats.artifacts import TYPES
 from runs.formats.parameters import flatten
 from runs.models import Artifact, Collection, Experiment, Run, can_see_scores, document_address
 from runs.pages.notes import shown_notes
 from runs.pages.parameters import shown_edits
+from runs.parameters import MAX_OFFSET, choice_in, integer_in
 from runs.services.labels import labels_of
 from runs.services.lineage import Tree, has_lineage, read_tree
 from runs.services.reports import grouped
@@ -353,7 +354,7 @@ def _spread(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:
 def _curve(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:
     """Return the curve with its readings at the requested ranks."""
     given = {name: query[name] for name in ("measure", "depth", "ranks") if query.get(name)}
-    read = replace(curve_query(given), with_readings=True)
+    read = replace(CurveQuery.read(given), with_readings=True)
     together = read_curves_together(evaluations=[evaluation], query=read)
     measure = together.measure
     asked = _kept(query, measure=measure.name, depth=read.depth, qrels=evaluation.qrels.version)

@@ -13,13 +13,13 @@ from metrics.engine.grammar import Measure
 from metrics.exports.values.run_values import RUN_VALUE_EXPORTS
 from metrics.models import Evaluation
 from metrics.pages.parts import fill
-from metrics.questions.parameters import measures_in
 from metrics.questions.shares import parameters_of_link
+from metrics.services.question import measures_in
 from metrics.services.values.values import find_evaluation, read_values
 from metrics.tables import Paging, mean_cell, topic_lines
-from runs.api.parameters import MAX_OFFSET, integer_in
 from runs.errors import NotFound
 from runs.models import Run, ShareLink
+from runs.parameters import MAX_OFFSET, integer_in
 
 FILES = {"csv": "CSV", "trec_eval": "trec_eval"}
 _CHARTS = ("curve", "precision-recall", "distribution", "topics")

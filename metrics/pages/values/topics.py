@@ -12,17 +12,17 @@ from django.shortcuts import render
 from django.urls import reverse
 
 from metrics.pages.parts import Query, changed, fill, level_class, query_of
-from metrics.questions.topics import TopicsQuery, topic_address, topics_query
+from metrics.questions.topics import topic_address
 from metrics.questions.unchanged import unchanged_page
 from metrics.services.boards.fingerprints import Fingerprint, of_boards, of_topics
 from metrics.services.values.judged_topic import read_judged_topic
 from metrics.services.values.selection import tested_measures
-from metrics.services.values.topics import TopicValues, ValuedRun, read_topic_values
+from metrics.services.values.topics import TopicsQuery, TopicValues, ValuedRun, read_topic_values
 from metrics.tables import NOTHING, Paging, figure, with_minus
 from runs.api.access import check_scores, sees_scores, visible_collection
-from runs.api.parameters import MAX_OFFSET, integer_in
 from runs.errors import NotFound
 from runs.models import Collection, Qrels, can_see_scores, document_address
+from runs.parameters import MAX_OFFSET, integer_in
 from runs.views import page, reads
 
 _ROWS_OF_A_PAGE = 100
@@ -121,7 +121,7 @@ class TopicLine:
 def _topics(request: HttpRequest, collection: Collection, query: Query) -> dict[str, Any]:
     """Return the table of topics and what stands above it."""
     check_scores(request, collection)
-    asked = topics_query({**query, "limit": str(_ROWS_OF_A_PAGE)}, collection)
+    asked = TopicsQuery.read({**query, "limit": str(_ROWS_OF_A_PAGE)}, collection)
     values = read_topic_values(collection=collection, measure=asked.measure, scores=asked.scores)
     shown = values.order(asked.sort, asked.descending)[asked.offset : asked.offset + asked.limit]
     table, scale = values.table, _scale(values)
@@ -258,7 +258,7 @@ def _one_topic(
 
 def _runs(collection: Collection, query: Query, topic_id: str) -> dict[str, Any]:
     """Return what every run reaches on a topic, best first, and how difficult it is beside the others."""
-    asked = topics_query(
+    asked = TopicsQuery.read(
         {**query, "sort": "", "order": "", "limit": str(_ROWS_OF_A_PAGE)}, collection
     )
     values = read_topic_values(collection=collection, measure=asked.measure, scores=asked.scores)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 from uuid import UUID
@@ -15,19 +15,49 @@ from django.db.models.functions import Cast
 from metrics.engine.grammar import Measure, parse_measure
 from metrics.engine.ranking import Floats, Ints
 from metrics.models import Evaluation, EvaluationQuerySet, MetricVector
-from metrics.services.boards.columns import Arrangement, ShownColumn
+from metrics.services.boards.columns import (
+    Arrangement,
+    ShownColumn,
+    read_arrangement,
+    read_columns,
+)
+from metrics.services.boards.conditions import visible_board
 from metrics.services.boards.entries import (
     BARRED,
     OFFICIAL,
+    SHOWN_ENTRIES,
     CollectionEntries,
     read_entries,
 )
 from metrics.services.boards.fair_order import FairOrder, order_fairly
-from metrics.services.boards.filter import Term, asks_for, filtered
+from metrics.services.boards.filter import Term, asks_for, filtered, with_keys
+from metrics.services.boards.filter_grammar import parse_filter
 from metrics.services.boards.groups import read_groups
 from metrics.services.boards.roster import ORDERS, Roster, read_roster
 from metrics.services.boards.states import NOT_CURRENT, runs_with_states
-from metrics.services.boards.versions import ALL, BEST, LATEST, Lineup, Place, read_versions
+from metrics.services.boards.versions import (
+    ALL,
+    BEST,
+    LATEST,
+    VERSIONS,
+    Lineup,
+    Place,
+    read_versions,
+)
+from metrics.services.question import (
+    COMPUTED,
+    MAX_LIMIT,
+    SCORES,
+    Choice,
+    Context,
+    Descending,
+    Integer,
+    Measures,
+    Parameter,
+    Question,
+    measure_in,
+    parameter,
+)
 from metrics.services.snapshots import once_in_snapshot, once_until_changed
 from metrics.services.values.judged_views import covered_topics, means_of, stored_means
 from metrics.services.values.own_measures import own_measures
@@ -79,27 +109,120 @@ class Among:
 
 
 @dataclass(frozen=True)
-class BoardQuery:
+class _Sort(Parameter):
+    """The measure to rank by."""
+
+    default: Any = COMPUTED
+
+    def value(self, context: Context) -> Measure:
+        first = context.values["measures"][0].name
+        return measure_in(context.parameters, self.name, first, context.documents)
+
+    def write(self, value: Any) -> str:
+        return str(value.name)
+
+
+@dataclass(frozen=True)
+class _Filter(Parameter):
+    """A filter whose keys are those of the runs that the reader sees."""
+
+    def read(self, text: str, name: str, context: Context) -> Term | None:
+        term = parse_filter(text)
+        return term and with_keys(term, visible_board(context.collection, context.reader))
+
+
+@dataclass(frozen=True)
+class _Columns(Parameter):
+    """Columns of the runs that the reader sees."""
+
+    default: Any = ()
+
+    def value(self, context: Context) -> tuple[ShownColumn, ...]:
+        return tuple(super().value(context))
+
+    def read(self, text: str, name: str, context: Context) -> tuple[ShownColumn, ...]:
+        return read_columns(text, visible_board(context.collection, context.reader))
+
+    def write(self, value: Any) -> str:
+        return ",".join(column.name for column in value)
+
+
+@dataclass(frozen=True)
+class _Arrange(Parameter):
+    """A column by which rows are arranged."""
+
+    def read(self, text: str, name: str, context: Context) -> Arrangement | None:
+        return read_arrangement(text, visible_board(context.collection, context.reader))
+
+    def write(self, value: Any) -> str:
+        return value.name if value else ""
+
+
+@dataclass(frozen=True)
+class BoardQuery(Question):
     """The parameters of a leaderboard; `reader` is the user who requests it, for a filter by own runs, and `hold` a
     ranked run whose row is read whatever page is shown.
 
     `entries` decides whether the official entries of the collection's phases are shown and ranked alone; with `among`
     it is of some of the collection's runs, whatever their entries are."""
 
-    measures: list[Measure]
-    sort: Measure
-    descending: bool = True
-    scores: str | None = None
-    offset: int = 0
-    limit: int = 50
-    filter: Term | None = None
+    measures: list[Measure] = parameter(
+        Measures("measure names separated by commas; default: the collection's own")
+    )
+    sort: Measure = parameter(_Sort("the measure to rank by; default: the first"))
+    descending: bool = parameter(
+        Descending(
+            "default: best first",
+            unless_given=lambda context: not context.values["sort"].definition.lower_is_better,
+        )
+    )
+    limit: int = parameter(
+        Integer(f"rows of a page, at most {MAX_LIMIT}", default=50, low=1, high=MAX_LIMIT)
+    )
+    offset: int = parameter(Integer("rows to pass over", default=0))
+    filter: Term | None = parameter(
+        _Filter(
+            "which rows to show: words, fields such as team:a,b, conditions such as param:k1>0.9; docs/api.md"
+        )
+    )
+    columns: tuple[ShownColumn, ...] = parameter(
+        _Columns("beside the measures, as param:k1,cost:latency_ms,submitted; at most 12")
+    )
+    arrange: Arrangement | None = parameter(
+        _Arrange("a column, such as param:k1, by which rows are arranged; -param:k1 downwards")
+    )
+    versions: str = parameter(
+        Choice(
+            "all runs, or of each system the latest or the best version",
+            default=ALL,
+            choices=VERSIONS,
+        )
+    )
+    entries: str = parameter(
+        Choice(
+            "on a collection with a phase: the official entries, or all runs",
+            default=OFFICIAL,
+            choices=SHOWN_ENTRIES,
+        )
+    )
+    scores: str | None = parameter(SCORES)
     reader: Any = None
-    columns: tuple[ShownColumn, ...] = ()
-    arrange: Arrangement | None = None
     hold: UUID | None = None
-    versions: str = ALL
     among: Among | None = None
-    entries: str = OFFICIAL
+
+    @classmethod
+    def read(
+        cls, parameters: Mapping[str, str], collection: Any = None, reader: Any = None
+    ) -> BoardQuery:
+        """Return the query of a leaderboard. The keys of filter, columns and order are those of runs that the reader
+        sees; in one snapshot they are read once."""
+        key = (collection.pk, getattr(reader, "pk", None), tuple(sorted(parameters.items())))
+        return once_in_snapshot(
+            ("board_query", *key),
+            lambda: replace(
+                super(BoardQuery, cls).read(parameters, collection, reader), reader=reader
+            ),
+        )
 
     @property
     def all_shown(self) -> bool:

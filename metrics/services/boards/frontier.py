@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
@@ -19,6 +19,15 @@ from metrics.engine.significance.verdicts import MIN_TOPICS
 from metrics.models import Evaluation
 from metrics.services.boards.asked import active_qrels
 from metrics.services.boards.conditions import find_key, visible_board
+from metrics.services.question import (
+    Context,
+    Flag,
+    OneMeasure,
+    Parameter,
+    Question,
+    nested,
+    parameter,
+)
 from metrics.services.values.common_values import (
     cautions_of,
     qrels_cautions,
@@ -27,6 +36,7 @@ from metrics.services.values.common_values import (
 )
 from metrics.services.values.curves_together import TogetherQuery, chosen_evaluations
 from metrics.services.values.effort import check_values, seconds_of_frontier
+from metrics.services.values.selection import tested_measures
 from metrics.services.work import begin
 from runs.errors import InvalidInput
 from runs.formats.parameters import flatten
@@ -45,15 +55,39 @@ _USUAL = ("latency_ms", "latency_p95_ms", "wallclock_ms")
 
 
 @dataclass(frozen=True)
-class FrontierQuery:
+class _Cost(Parameter):
+    """The name of a cost, with or without the space before it."""
+
+    default: Any = ""
+
+    def read(self, text: str, name: str, context: Context) -> str:
+        return text.removeprefix(f"{COST}:").strip('"')
+
+
+@dataclass(frozen=True)
+class FrontierQuery(Question):
     """The measure, the name of a cost or an empty text for the one that most runs have, whether runs on different
     hardware are compared, the runs, and who asks."""
 
-    measure: Measure
-    cost: str
-    across: bool
-    chosen: TogetherQuery
+    measure: Measure = parameter(
+        OneMeasure(
+            "one measure; default: the collection's first with values of topics",
+            name="y",
+            names=tested_measures,
+        )
+    )
+    cost: str = parameter(
+        _Cost("a cost, such as latency_ms; default: the one that most runs have", name="x")
+    )
+    across: bool = parameter(Flag("true: compare runs on different hardware, too"))
+    chosen: TogetherQuery = nested(TogetherQuery)
     reader: Any = None
+
+    @classmethod
+    def read(
+        cls, parameters: Mapping[str, str], collection: Any = None, reader: Any = None
+    ) -> FrontierQuery:
+        return replace(super().read(parameters, collection, reader), reader=reader)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from metrics.engine.significance.verdicts import MIN_TOPICS
 from metrics.models import Evaluation
 from metrics.services.boards.asked import active_qrels
 from metrics.services.boards.columns import shown_value
+from metrics.services.question import SEED, OneMeasure, Question, nested, parameter
 from metrics.services.values.common_values import (
     cautions_of,
     qrels_cautions,
@@ -28,6 +29,7 @@ from metrics.services.values.common_values import (
 )
 from metrics.services.values.curves_together import TogetherQuery, chosen_evaluations
 from metrics.services.values.effort import check_values, seconds_of_importance
+from metrics.services.values.selection import tested_measures
 from metrics.services.work import begin
 from runs.attention import keep_going
 from runs.formats.parameters import Value, flatten
@@ -47,12 +49,17 @@ CHOSEN = (
 
 
 @dataclass(frozen=True)
-class ImportanceQuery:
+class ImportanceQuery(Question):
     """The measure, the runs, and the seed of everything that is drawn."""
 
-    measure: Measure
-    chosen: TogetherQuery
-    seed: int = 0
+    measure: Measure = parameter(
+        OneMeasure(
+            "one measure; default: the collection's first with values of topics",
+            names=tested_measures,
+        )
+    )
+    chosen: TogetherQuery = nested(TogetherQuery)
+    seed: int = parameter(SEED)
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from metrics.engine.grammar import Measure
-from metrics.engine.significance import TESTS
-from metrics.engine.significance.families import USUAL_TEST
+from metrics.engine.significance import CORRECTIONS, TESTS
+from metrics.engine.significance.families import USUAL_RULE, USUAL_TEST
 from metrics.engine.significance.pairs import Caution
 from metrics.services.boards.mean_intervals import Ends
+from metrics.services.question import (
+    RANK_RESAMPLES,
+    RESAMPLES,
+    SEED,
+    Integer,
+    Parameter,
+    Question,
+    RunId,
+    Share,
+    Statistics,
+    parameter,
+)
+from runs.errors import InvalidInput
 
 # B by default where it is not 100,000, so that everything about 200 runs on 250 topics is answered at once. p of the
 # last two counts for all pairs: no correction multiplies the smallest that B allows, and at 0.05 its error is 0.0022.
@@ -18,18 +32,55 @@ PARTS = ("intervals", "tiers", "ranks", "expected", "baseline")
 
 
 @dataclass(frozen=True)
-class StandingsQuery:
+class StandingsQuery(Question):
     """The requested `parts` and their options; `baseline` is a run's id."""
 
-    parts: tuple[str, ...]
-    baseline: str | None = None
-    test: str = USUAL_TEST
-    correction: str = "holm"
-    alpha: float = 0.05
-    confidence: float = 0.95
-    resamples: int = 100_000
-    rank_resamples: int = 2_000
-    seed: int = 0
+    parts: tuple[str, ...] = parameter(
+        Statistics(
+            "of intervals, tiers, ranks, baseline, separated by commas; or all; default: none",
+            parts=PARTS,
+            together=("intervals", "tiers", "ranks", "expected"),
+        )
+    )
+    baseline: str | None = parameter(
+        RunId("the id of a ranked run: hold every other one against it")
+    )
+    test: str = parameter(Parameter(", ".join(TESTS), default=USUAL_TEST))
+    correction: str = parameter(Parameter(", ".join(CORRECTIONS), default=USUAL_RULE.correction))
+    alpha: float = parameter(Share("significance level", default=USUAL_RULE.alpha))
+    confidence: float = parameter(Share("of the intervals", default=0.95))
+    resamples: int = parameter(
+        Integer(
+            "B of a test that draws; bootstrap 50,000, max_t and randomised_tukey_hsd 10,000",
+            default=100_000,
+            usual=lambda context: BOARD_RESAMPLES.get(context.values["test"], 100_000),
+            low=RESAMPLES[0],
+            high=RESAMPLES[1],
+        )
+    )
+    rank_resamples: int = parameter(
+        Integer(
+            "B of the rank intervals", default=2_000, low=RANK_RESAMPLES[0], high=RANK_RESAMPLES[1]
+        )
+    )
+    seed: int = parameter(SEED)
+
+    @classmethod
+    def options(cls) -> list[str]:
+        """Return the names of parameters that have no effect where no statistics are requested."""
+        return [name for name in cls.names() if name not in ("statistics", "baseline")]
+
+    @classmethod
+    def requested(cls, parameters: Mapping[str, str]) -> StandingsQuery | None:
+        """Return the statistics that are requested, or None if neither `statistics` nor `baseline` is given."""
+        if not (parameters.get("statistics") or parameters.get("baseline")):
+            return None
+        query = cls.read(parameters)
+        if "baseline" in query.parts and not query.baseline:
+            raise InvalidInput(
+                "statistics=baseline needs the id of a run: baseline=...", pointer="baseline"
+            )
+        return query if query.parts else None
 
     @property
     def corrected_by(self) -> str | None:

@@ -2,20 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
 from metrics.engine.agreement.kendall import rank_correlations
 from metrics.engine.cautions import Caution
-from metrics.engine.errors import StatisticsError
+from metrics.engine.errors import MeasureError, StatisticsError
+from metrics.engine.gains import GainMap
 from metrics.engine.grammar import Measure, parse_measure
+from metrics.engine.measures.definition import BASE, DISCOUNT, MAX_CUTOFF, read_choice, read_integer
 from metrics.engine.steps import Matrix
+from metrics.engine.what_if import (
+    FAMILIES,
+    MAX_COMBINATIONS,
+    PRESETS,
+    USERS,
+    Grid,
+    too_many_combinations,
+)
 from metrics.models import Evaluation
 from metrics.services.boards.asked import active_qrels
 from metrics.services.boards.fair_order import FairOrder, fair_order
+from metrics.services.question import (
+    SCORES,
+    Context,
+    Gains,
+    Measures,
+    Question,
+    RunIds,
+    Several,
+    Word,
+    parameter,
+)
 from metrics.services.values.common_values import qrels_cautions
 from metrics.services.values.judged_views import Mean, computed_means, covered_topics, means_of
 from metrics.services.values.own_measures import own_measures
@@ -27,14 +49,101 @@ from runs.models import Collection, Qrels, Run
 MAX_FIGURES = 5000
 
 
-@dataclass(frozen=True)
-class WhatIfQuery:
-    """The requested combinations; no runs means all. `presets` names the presets, each of which is one combination."""
+def _words(text: str, name: str, reads: Callable[[str, str], Any]) -> Several:
+    """Return a parameter of several values, each of which is read as a parameter of a measure."""
+    return Several(text, name=name, of=Word(text, reads=reads))
 
-    combinations: list[Measure]
-    presets: dict[Measure, str] = field(default_factory=dict)
-    runs: list[str] = field(default_factory=list)
-    scores: str | None = None
+
+@dataclass(frozen=True)
+class _Depth(Word):
+    """A rank, or None for the whole ranking."""
+
+    def read(self, text: str, name: str, context: Context) -> int | None:
+        return None if text == "all" else super().read(text, name, context)
+
+    def write(self, value: Any) -> str:
+        return "all" if value is None else super().write(value)
+
+
+@dataclass(frozen=True)
+class WhatIfQuery(Question):
+    """The requested combinations: `measures`, those of `preset`, and the product of the other parameters, by default the
+    two user presets. No runs means all."""
+
+    families: list[str] = parameter(
+        _words(
+            f"of {', '.join(FAMILIES)}, separated by commas; default: nDCG",
+            "family",
+            read_choice(*FAMILIES),
+        )
+    )
+    gains: list[GainMap] = parameter(
+        Several(
+            "gain maps separated by semicolons: 0-1-10-100;tenfold;exp;binary;1:1,2:5; default: linear",
+            of=Gains("a gain map"),
+            separator=";",
+        )
+    )
+    discounts: list[str] = parameter(
+        _words(
+            "log2, jk, session, separated by commas; default: log2, jk where b is given",
+            "dis",
+            DISCOUNT.read,
+        )
+    )
+    bases: list[float] = parameter(
+        _words(
+            "bases of the logarithms of jk and session, separated by commas; default: 2",
+            "b",
+            BASE.read,
+        )
+    )
+    depths: list[int | None] = parameter(
+        Several(
+            "ranks separated by commas, all for the whole ranking; default: 10",
+            of=_Depth("a rank", reads=read_integer(1, MAX_CUTOFF)),
+        )
+    )
+    named_presets: list[str] = parameter(
+        _words(f"of {', '.join(PRESETS)}, separated by commas", "preset", read_choice(*PRESETS))
+    )
+    measures: list[Measure] = parameter(
+        Measures(
+            f"measure names separated by commas; {MAX_COMBINATIONS} combinations in total",
+            names=lambda _: [],
+            default=(),
+        )
+    )
+    runs: list[str] = parameter(RunIds())
+    scores: str | None = parameter(SCORES)
+
+    def __post_init__(self) -> None:
+        if self.bases and set(self.discounts) == {"log2"}:
+            message = "b needs dis=jk or dis=session: log2(i + 1) has its base"
+            raise MeasureError(message, code="bad_parameter", pointer="b")
+        if len(self.combinations) > MAX_COMBINATIONS:
+            raise too_many_combinations()
+
+    @cached_property
+    def combinations(self) -> list[Measure]:
+        """Return the measures, each of which makes a leaderboard."""
+        grid: dict[str, list[Any]] = {
+            "families": self.families,
+            "gains": self.gains,
+            "discounts": self.discounts or (["jk"] if self.bases else []),
+            "bases": self.bases,
+            "depths": self.depths,
+        }
+        given = {name: tuple(values) for name, values in grid.items() if values}
+        product = Grid(**given).measures() if given else []
+        return list(dict.fromkeys([*self.measures, *self.presets, *product]))
+
+    @cached_property
+    def presets(self) -> dict[Measure, str]:
+        """Return the names of the presets by their measures."""
+        product = self.families or self.gains or self.discounts or self.bases or self.depths
+        names = self.named_presets or ([] if product or self.measures else USERS)
+        return {parse_measure(PRESETS[name]): name for name in names}
 
 
 @dataclass(frozen=True)

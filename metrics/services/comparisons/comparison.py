@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Container, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 
 from metrics.engine.agreement.intervals import RankIntervals, rank_intervals
 from metrics.engine.errors import StatisticsError
 from metrics.engine.grammar import Measure
-from metrics.engine.significance import OMNIBUS, TESTS
+from metrics.engine.significance import CORRECTIONS, OMNIBUS, TESTS
 from metrics.engine.significance.equivalence import Equivalence, tost
 from metrics.engine.significance.families import (
     USUAL_RULE,
@@ -24,30 +25,93 @@ from metrics.engine.significance.families import (
     compare_family,
 )
 from metrics.engine.significance.omnibus import OmnibusResult
-from metrics.engine.significance.pairs import DEFAULTS, Caution, Matrix, Options
-from metrics.engine.significance.practical import PRACTICAL, Practical
+from metrics.engine.significance.pairs import (
+    DEFAULTS,
+    MAX_RESAMPLES,
+    TIES,
+    ZEROS,
+    Caution,
+    Matrix,
+    Options,
+)
+from metrics.engine.significance.practical import PRACTICAL, USUAL_ROPE, Practical
 from metrics.engine.significance.verdicts import MIN_TOPICS
 from metrics.models import Evaluation
 from metrics.services.boards.asked import active_qrels, ranked_evaluations
+from metrics.services.question import (
+    MAX_SEED,
+    SCORES,
+    Choice,
+    Context,
+    Integer,
+    Measures,
+    Number,
+    Parameter,
+    Question,
+    RunId,
+    RunIds,
+    Several,
+    Share,
+    group,
+    parameter,
+    run_ids_in,
+)
 from metrics.services.values.common_values import cautions_of as cautions_of_values
 from metrics.services.values.common_values import refuse_pooled
 from metrics.services.values.coverage import Coverage, read_coverage, with_judged
 from metrics.services.values.judged_views import matrix_of
-from metrics.services.values.selection import select_evaluations
+from metrics.services.values.selection import select_evaluations, tested_measures
 from runs.attention import keep_going
+from runs.errors import InvalidInput
 from runs.models import Collection, Qrels
 
-MAX_RUNS = 1_000
+MAX_RUNS, MAX_MEASURES = 1_000, 20
 # From this many runs on, all runs are tested at once as well.
 _MANY = 3
 # The ranks of every resample are in memory at once, and a chart of more runs would be unreadable.
 MAX_RANKED = 200
 RANK_RESAMPLES = 2_000
-NOTHING_PRACTICAL = Practical()
 
 
 @dataclass(frozen=True)
-class ComparisonQuery:
+class _Family(RunIds):
+    """The runs among which `runs` are tested; the value is empty for all runs, and None where `runs` are the family."""
+
+    names_all: ClassVar[bool] = True
+
+    default: Any = None
+
+    def read(self, text: str, name: str, context: Context) -> list[str] | None:
+        runs = context.values["runs"]
+        if text == "all" and not runs:
+            return None
+        if not runs:
+            message = (
+                "family needs runs=: it names the runs from which those of runs= were selected"
+            )
+            raise InvalidInput(message, pointer=name)
+        return (
+            [] if text == "all" else list(dict.fromkeys([*run_ids_in({name: text}, name), *runs]))
+        )
+
+    def write(self, value: Any) -> str:
+        return "" if value is None else ",".join(value) or "all"
+
+
+@dataclass(frozen=True)
+class _Tests(Several):
+    """Names of tests: of significance, or those that are `practical`. Both are given in one parameter."""
+
+    practical: bool = False
+    of: Parameter = Parameter("a test", choices=(*TESTS, *PRACTICAL))
+
+    def value(self, context: Context) -> Sequence[str]:
+        tests = [test for test in super().value(context) if (test in PRACTICAL) == self.practical]
+        return tuple(tests) if self.practical else tests
+
+
+@dataclass(frozen=True)
+class ComparisonQuery(Question):
     """The parameters of a comparison; no runs means all, no baseline means all pairs, no tests the usual one.
 
     `family` names the runs from which `runs` were selected, an empty list meaning all: their pairs are tested and
@@ -55,15 +119,64 @@ class ComparisonQuery:
     beside the tests, which decide what is significant.
     """
 
-    measures: list[Measure]
-    runs: list[str] = field(default_factory=list)
-    baseline: str | None = None
-    tests: list[str] = field(default_factory=list)
-    rule: Rule = USUAL_RULE
-    options: Options = DEFAULTS
-    scores: str | None = None
-    family: list[str] | None = None
-    practical: Practical = NOTHING_PRACTICAL
+    measures: list[Measure] = parameter(
+        Measures(
+            "measure names separated by commas; default: the collection's first",
+            names=lambda collection: tested_measures(collection)[:1],
+            most=MAX_MEASURES,
+            also="measure",
+        )
+    )
+    runs: list[str] = parameter(RunIds())
+    family: list[str] | None = parameter(
+        _Family(
+            "run ids, or all: the runs that `runs` were found among, whose pairs are corrected together"
+        )
+    )
+    baseline: str | None = parameter(RunId("a run id: compare every other run with this one only"))
+    tests: list[str] = parameter(
+        _Tests(
+            f"one or several of {', '.join([*TESTS, *PRACTICAL])}; default: {USUAL_TEST_OF_A_PAIR} of two runs, "
+            f"{USUAL_TEST} of more",
+            also="test",
+        )
+    )
+    rule: Rule = group(
+        Rule,
+        correction=Parameter(
+            "of p values for several pairs",
+            default=USUAL_RULE.correction,
+            choices=tuple(CORRECTIONS),
+        ),
+        alpha=Share("significance level", default=USUAL_RULE.alpha),
+    )
+    options: Options = group(
+        Options,
+        confidence=Share("of the intervals", default=DEFAULTS.confidence),
+        resamples=Integer(
+            "B of tests that draw", default=DEFAULTS.resamples, low=1, high=MAX_RESAMPLES
+        ),
+        seed=Integer("of tests that draw", default=DEFAULTS.seed, high=MAX_SEED),
+        zeros=Choice(
+            "what Wilcoxon's test does with equal values", default=DEFAULTS.zeros, choices=ZEROS
+        ),
+        ties=Choice(
+            "which differences tie for Wilcoxon's test", default=DEFAULTS.ties, choices=TIES
+        ),
+        min_difference=Number(
+            "values no further apart are equal for the sign test", default=DEFAULTS.min_difference
+        ),
+    )
+    practical: Practical = group(
+        Practical,
+        tests=_Tests("the same, of PRACTICAL", also="test", practical=True),
+        margin=Number("the smallest difference that would matter, for tost, which needs it"),
+        rope=Number(
+            "differences up to this are practically equal, for bayes_t and bayes_bootstrap",
+            default=USUAL_ROPE,
+        ),
+    )
+    scores: str | None = parameter(SCORES)
 
     def __post_init__(self) -> None:
         check_known(self.tests, self.rule.correction, PRACTICAL)

@@ -21,7 +21,6 @@ from metrics.engine.significance.practical import Practical
 from metrics.engine.significance.tiers import Tiers
 from metrics.engine.significance.verdicts import decide
 from metrics.services.comparisons.comparison import (
-    NOTHING_PRACTICAL,
     Compared,
     ComparisonQuery,
     Entrants,
@@ -78,7 +77,7 @@ def query_from(kept: dict[str, Any]) -> ComparisonQuery:
         scores=kept["scores"],
         practical=Practical(**{**beside, "tests": tuple(beside["tests"])})
         if beside
-        else NOTHING_PRACTICAL,
+        else Practical(),
     )
 
 

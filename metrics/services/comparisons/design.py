@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from metrics.engine.design.discriminative_power import DiscriminativePower, discriminative_power
 from metrics.engine.design.swap_rates import SwapRates, swap_rates
@@ -23,11 +23,26 @@ from metrics.engine.design.topic_set_size import (
 )
 from metrics.engine.errors import StatisticsError
 from metrics.engine.grammar import Measure
+from metrics.engine.significance import TESTS
 from metrics.engine.significance.cautions import few_topics
 from metrics.engine.significance.equivalence import tost
 from metrics.engine.significance.families import Rule
 from metrics.engine.significance.pairs import Caution, Options, all_pairs
 from metrics.services.boards.asked import active_qrels
+from metrics.services.question import (
+    RESAMPLES,
+    SCORES,
+    SEED,
+    Integer,
+    Measures,
+    Number,
+    Parameter,
+    Question,
+    RunIds,
+    Several,
+    Share,
+    parameter,
+)
 from metrics.services.values.common_values import (
     CommonValues,
     cautions_of,
@@ -42,34 +57,62 @@ from metrics.services.values.effort import (
     seconds_of_swaps,
     seconds_of_test,
 )
-from metrics.services.values.selection import select_evaluations
+from metrics.services.values.selection import effectiveness_measures, select_evaluations
 from metrics.services.work import begin
 from runs.models import Collection, Qrels, Run
 
 MAX_RUNS = 200
 _SIZES = 5
+_MAX_SIZE, _MAX_TRIALS, _LEAST_DIFFERENCE = 100_000, 1_000, 1e-6
 
 
 @dataclass(frozen=True)
-class DesignQuery:
+class DesignQuery(Question):
     """The parameters of a design; no runs means all, no sizes means five up to half of the topics.
 
     `differences` are those that a test should find with `power` at `alpha`; `trials` is the number of pairs of topic
     sets of each size, and `width` the width of the bins of their differences.
     """
 
-    measures: list[Measure]
-    runs: list[str] = field(default_factory=list)
-    test: str = "paired_t"
-    alpha: float = 0.05
-    power: float = 0.8
-    differences: list[float] = field(default_factory=lambda: [0.05, 0.1])
-    sizes: list[int] = field(default_factory=list)
-    trials: int = 50
-    width: float = 0.01
-    resamples: int = 10_000
-    seed: int = 0
-    scores: str | None = None
+    measures: list[Measure] = parameter(
+        Measures(
+            "measure names separated by commas; default: the collection's own",
+            names=effectiveness_measures,
+        )
+    )
+    runs: list[str] = parameter(RunIds())
+    test: str = parameter(Parameter(", ".join(TESTS), default="paired_t"))
+    alpha: float = parameter(Share("significance level", default=0.05))
+    power: float = parameter(Share("the chance to find a difference", default=0.8))
+    differences: list[float] = parameter(
+        Several(
+            "to be found, separated by commas; default: 0.05,0.1",
+            of=Number("a difference", low=_LEAST_DIFFERENCE, high=1 / _LEAST_DIFFERENCE),
+            default=(0.05, 0.1),
+        )
+    )
+    sizes: list[int] = parameter(
+        Several(
+            "of topic sets, separated by commas; default: five up to half of the topics",
+            of=Integer("a size", low=1, high=_MAX_SIZE),
+        )
+    )
+    trials: int = parameter(
+        Integer("pairs of topic sets of each size", default=50, low=1, high=_MAX_TRIALS)
+    )
+    width: float = parameter(
+        Number(
+            "of the bins of differences",
+            default=0.01,
+            low=_LEAST_DIFFERENCE,
+            high=1 / _LEAST_DIFFERENCE,
+        )
+    )
+    resamples: int = parameter(
+        Integer("B of a test that draws", default=10_000, low=RESAMPLES[0], high=RESAMPLES[1])
+    )
+    seed: int = parameter(SEED)
+    scores: str | None = parameter(SCORES)
 
 
 @dataclass(frozen=True)

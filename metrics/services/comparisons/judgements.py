@@ -11,6 +11,7 @@ from metrics.engine.errors import StatisticsError
 from metrics.engine.judging import Judgements
 from metrics.engine.ranking import Ints
 from metrics.services.boards.asked import active_qrels
+from metrics.services.question import MAX_VERSION, Integer, Question, Several, parameter
 from runs.errors import InvalidInput, NotFound
 from runs.models import Collection, Qrels
 from runs.services.qrels import load_judgements
@@ -59,6 +60,19 @@ class JudgedVersion:
 
 
 @dataclass(frozen=True)
+class JudgementsQuery(Question):
+    """Which versions of the judgements, by their numbers; none means the active one."""
+
+    versions: list[int] = parameter(
+        Several(
+            "one version, or two separated by a comma; default: the active one",
+            name="qrels",
+            of=Integer("a version", low=1, high=MAX_VERSION),
+        )
+    )
+
+
+@dataclass(frozen=True)
 class JudgementsAnswer:
     """The requested versions, and their comparison if there are two."""
 
@@ -66,12 +80,13 @@ class JudgementsAnswer:
     compared: Assessments | None = None
 
 
-def read_judgements(*, collection: Collection, versions: list[int]) -> JudgementsAnswer:
+def read_judgements(*, collection: Collection, query: JudgementsQuery) -> JudgementsAnswer:
     """Return the active version, or one or two versions by their numbers.
 
     Raise NotFound for an unknown version, InvalidInput for judgements of single queries or with too many levels,
     StatisticsError for more than two versions.
     """
+    versions = query.versions
     if len(versions) > 2:
         message = f"{len(versions)} versions; one or two can be looked at: qrels=1,2"
         raise StatisticsError(message, code="too_many_versions", pointer="qrels")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -17,6 +17,19 @@ from metrics.engine.significance.pairs import Caution, Matrix, Options
 from metrics.models import Evaluation
 from metrics.services.boards.asked import active_qrels, collection_entries
 from metrics.services.boards.entries import OFFICIAL
+from metrics.services.question import (
+    MAX_VERSION,
+    RANK_RESAMPLES,
+    SCORES,
+    SEED,
+    Integer,
+    Measures,
+    Question,
+    RunIds,
+    Several,
+    Share,
+    parameter,
+)
 from metrics.services.queue.damage import check_files
 from metrics.services.values.common_values import (
     CommonValues,
@@ -27,27 +40,39 @@ from metrics.services.values.common_values import (
 )
 from metrics.services.values.effort import check_values, seconds_of_orders
 from metrics.services.values.judged_views import vectors_of
-from metrics.services.values.selection import too_many_runs
+from metrics.services.values.selection import tested_measures, too_many_runs
 from metrics.services.work import begin
 from runs.models import Collection, Qrels, Run
 
 MAX_RUNS = 200
 MAX_ORDERS = 20
+QRELS_VERSIONS = Several(
+    "versions separated by commas; default: the active one",
+    name="qrels",
+    of=Integer("a version", low=1, high=MAX_VERSION),
+)
 _LONG = ("warnings", "known_warnings", "metadata", "ir_metadata", "description")
 
 
 @dataclass(frozen=True)
-class OrdersQuery:
+class OrdersQuery(Question):
     """The parameters of orders; no versions means the active one, no runs means all that are evaluated under every
     version."""
 
-    measures: list[Measure]
-    versions: list[int] = field(default_factory=list)
-    runs: list[str] = field(default_factory=list)
-    confidence: float = 0.95
-    resamples: int = 1_000
-    seed: int = 0
-    scores: str | None = None
+    measures: list[Measure] = parameter(
+        Measures(
+            "measure names separated by commas; default: the collection's own",
+            names=tested_measures,
+        )
+    )
+    versions: list[int] = parameter(QRELS_VERSIONS)
+    runs: list[str] = parameter(RunIds())
+    confidence: float = parameter(Share("of the intervals", default=0.95))
+    resamples: int = parameter(
+        Integer("B of the intervals", default=1_000, low=RANK_RESAMPLES[0], high=RANK_RESAMPLES[1])
+    )
+    seed: int = parameter(SEED)
+    scores: str | None = parameter(SCORES)
 
 
 @dataclass(frozen=True)

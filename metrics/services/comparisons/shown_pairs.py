@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,10 +22,14 @@ from metrics.engine.significance.posterior import POSTERIORS
 from metrics.engine.significance.verdicts import REASONS
 from metrics.services.comparisons.comparison import Compared, ComparisonQuery
 from metrics.services.comparisons.stored import Answer
+from metrics.services.question import Choice, Integer, Question, RunId, parameter
+from runs.errors import InvalidInput
 from runs.models import Qrels, Run
 
 # By the means of the runs, by the first test's p, or by the size of the difference.
 PAIR_ORDERS = ("means", "p_value", "difference")
+# The limits of one answer: pairs of each measure, and pairs times measures times tests.
+MAX_PAIRS, MAX_VERDICTS = 5_000, 20_000
 PAIR_CAUTIONS = ("skewed_differences", "heavy_ties")
 # Effect sizes are computed for this many pairs at a time.
 _AT_ONCE = 500
@@ -34,13 +38,30 @@ MOST_CARRYING = 10
 
 
 @dataclass(frozen=True)
-class PairSelection:
+class PairSelection(Question):
     """The pairs to show: those with one run (its id), in one of PAIR_ORDERS, from `offset` on, `limit` of them."""
 
-    run: str | None = None
-    sort: str = PAIR_ORDERS[0]
-    offset: int = 0
-    limit: int | None = None
+    run: str | None = parameter(RunId("only the pairs with this run (its id)"))
+    sort: str = parameter(
+        Choice("the order of the pairs", default=PAIR_ORDERS[0], choices=PAIR_ORDERS)
+    )
+    limit: int | None = parameter(
+        Integer(f"pairs of a page, at most {MAX_PAIRS:,}", default=200, low=1, high=MAX_PAIRS)
+    )
+    offset: int = parameter(Integer("pairs to pass over", default=0))
+
+    @classmethod
+    def of(cls, parameters: Mapping[str, str], query: ComparisonQuery) -> PairSelection:
+        """Return the pairs that parameters select. Raise InvalidInput for more results than one answer has."""
+        selection = cls.read(parameters)
+        limit = selection.limit or 1
+        shown = limit * len(query.measures) * max(len(query.tests), 1)
+        if limit > 1 and shown > MAX_VERDICTS:
+            message = (
+                f"{shown:,} results requested; the limit is {MAX_VERDICTS:,}: use a smaller limit="
+            )
+            raise InvalidInput(message, code="too_many_values", pointer="limit")
+        return selection
 
 
 @dataclass(frozen=True)

@@ -239,15 +239,15 @@ def read_stored_comparison(stored: Comparison) -> Answer:
     return Answer(query, entrants, decode(bytes(content), query), stored, gone)
 
 
-def question_of(stored: Comparison) -> tuple[ComparisonQuery, list[str]]:
-    """Return the query of a stored comparison and the ids of its runs, to request it again."""
+def question_of(stored: Comparison) -> ComparisonQuery:
+    """Return the query of a stored comparison, with the ids of its runs, to request it again."""
     query, kept = query_from(stored.query), stored.query
     found = dict(Evaluation.objects.filter(pk__in=kept["evaluations"]).values_list("pk", "run_id"))
     runs = [str(found[pk]) for pk in kept["evaluations"] if pk in found]
     baseline = (
         found.get(kept["evaluations"][kept["baseline"]]) if kept["baseline"] is not None else None
     )
-    return replace(query, baseline=str(baseline) if baseline else None), runs
+    return replace(query, baseline=str(baseline) if baseline else None, runs=runs)
 
 
 def _entrants(stored: Comparison) -> Entrants:

@@ -13,6 +13,14 @@ from metrics.engine.agreement.standings import standings
 from metrics.engine.cautions import Caution
 from metrics.engine.grammar import Measure
 from metrics.models import SessionEvaluation, SessionEvaluationQuerySet
+from metrics.services.question import (
+    MAX_LIMIT,
+    Context,
+    Descending,
+    Integer,
+    Question,
+    parameter,
+)
 from metrics.services.queue.damage import check_files
 from metrics.services.queue.status import with_states
 from metrics.services.sessions.judged_sets import (
@@ -24,6 +32,7 @@ from metrics.services.sessions.judged_sets import (
     values_of,
     work_of,
 )
+from metrics.services.sessions.parameters import JUDGED_BY, SessionMeasure, SessionMeasures
 from metrics.services.snapshots import read_in_snapshot
 from metrics.services.values.common_values import qrels_cautions
 from runs.errors import NotFound
@@ -40,16 +49,34 @@ _LONG = (
 
 
 @dataclass(frozen=True)
-class SessionBoardQuery:
+class _Sort(SessionMeasure):
+    """The measure to rank by."""
+
+    def value(self, context: Context) -> Measure:
+        first: Measure = context.values["measures"][0]
+        return super().value(context) if context.parameters.get(self.name) else first
+
+
+@dataclass(frozen=True)
+class SessionBoardQuery(Question):
     """The parameters of the leaderboard; no `judged_by` means the first that exists, of topic, session, query and own,
     no `limit` every row."""
 
-    measures: list[Measure]
-    sort: Measure
-    descending: bool = True
-    judged_by: str | None = None
-    offset: int = 0
-    limit: int | None = 50
+    measures: list[Measure] = parameter(
+        SessionMeasures("session measures separated by commas; default: those of the leaderboard")
+    )
+    sort: Measure = parameter(_Sort("the measure to rank by; default: the first"))
+    descending: bool = parameter(
+        Descending(
+            "default: best first",
+            unless_given=lambda context: not context.values["sort"].lower_is_better,
+        )
+    )
+    judged_by: str | None = parameter(JUDGED_BY)
+    limit: int | None = parameter(
+        Integer(f"rows of a page, at most {MAX_LIMIT}", default=50, low=1, high=MAX_LIMIT)
+    )
+    offset: int = parameter(Integer("rows to pass over", default=0))
 
 
 @dataclass(frozen=True)

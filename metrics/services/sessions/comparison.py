@@ -56,6 +56,7 @@ from metrics.engine.significance.welch_t import errors_of_samples
 from metrics.models import SessionEvaluation
 from metrics.services.sessions.board import first_judged_by
 from metrics.services.sessions.sample import (
+    OWN_TESTS,
     ComparedFactor,
     Sample,
     SessionComparisonQuery,
@@ -68,7 +69,6 @@ from metrics.services.values.effort import seconds_of_test
 from metrics.services.work import begin
 from runs.models import Collection, Qrels
 
-DESIGNS: tuple[Design, ...] = ("crossed", "paired", "latin_square", "two_way", "unpaired")
 _WHY: dict[Design, str] = {
     "paired": "every searcher who searched a topic used every system on it",
     "latin_square": "every searcher searched every topic once, with systems balanced over searchers and topics",
@@ -89,7 +89,6 @@ _WHY_OF: dict[ComparedFactor, dict[Design, str]] = {
     },
 }
 # The tests that fit a design, the usual one first. Crossed and in a Latin square, pairs have its own analysis.
-OWN_TESTS = ("min_f", "latin_square")
 _PAIRED = [name for name, test in TESTS.items() if test.paired]
 FITTING: dict[Design, list[str]] = {
     "crossed": [OWN_TESTS[0]],

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+from uuid import UUID
 
 import numpy as np
 
@@ -14,17 +15,35 @@ from metrics.engine.ranking import Floats
 from metrics.engine.sessions.blocks import Session
 from metrics.engine.sessions.designs import Design, Factors, samples
 from metrics.engine.sessions.grammar import session_values
+from metrics.engine.significance import CORRECTIONS, TESTS
 from metrics.engine.significance.families import USUAL_RULE, Rule
 from metrics.engine.significance.pairs import DEFAULTS, Options
 from metrics.models import SessionEvaluation
+from metrics.services.question import (
+    MAX_SEED,
+    RESAMPLES,
+    Choice,
+    Context,
+    Integer,
+    Parameter,
+    Question,
+    Share,
+    group,
+    parameter,
+)
 from metrics.services.sessions.board import current_evaluations, system_name
 from metrics.services.sessions.judged_sets import begin_sessions, check_means, load_sets, work_of
+from metrics.services.sessions.parameters import JUDGED_BY, SessionMeasure
+from runs.errors import InvalidInput
 from runs.models import Collection
 
 MAX_SYSTEMS = 50
 
 ComparedFactor = Literal["systems", "searchers", "topics"]
 COMPARED_FACTORS: tuple[ComparedFactor, ...] = ("systems", "searchers", "topics")
+DESIGNS: tuple[Design, ...] = ("crossed", "paired", "latin_square", "two_way", "unpaired")
+# The tests of an analysis of all sessions at once: crossed, and in a Latin square.
+OWN_TESTS = ("min_f", "latin_square")
 # The fields of a session that have the roles of system, topic and searcher in an analysis.
 _ROLES: dict[ComparedFactor, tuple[str, str, str]] = {
     "systems": ("system", "topic_id", "searcher"),
@@ -34,7 +53,47 @@ _ROLES: dict[ComparedFactor, tuple[str, str, str]] = {
 
 
 @dataclass(frozen=True)
-class SessionComparisonQuery:
+class _Names(Parameter):
+    """Names with commas between them."""
+
+    default: Any = ()
+
+    def read(self, text: str, name: str, context: Context) -> list[str]:
+        return [part for part in text.split(",") if part]
+
+    def write(self, value: Any) -> str:
+        return ",".join(value)
+
+
+@dataclass(frozen=True)
+class _SetIds(_Names):
+    """Ids of session sets with commas between them."""
+
+    def read(self, text: str, name: str, context: Context) -> list[str]:
+        return [_set_id(part, name) for part in super().read(text, name, context)]
+
+
+def _set_id(text: str, name: str) -> str:
+    try:
+        return str(UUID(text.strip()))
+    except ValueError as error:
+        raise InvalidInput(f"{text[:40]!r} is not the id of a session set", pointer=name) from error
+
+
+# What statistics of systems are made with, here and on their leaderboard.
+DESIGN = Choice("default: the one that is recognised", choices=DESIGNS)
+TEST = Parameter(", ".join([*OWN_TESTS, *TESTS]))
+CORRECTION = Parameter(", ".join(CORRECTIONS), default=USUAL_RULE.correction)
+ALPHA = Share("significance level", default=USUAL_RULE.alpha)
+CONFIDENCE = Share("of the intervals", default=DEFAULTS.confidence)
+DRAWS = Integer(
+    "B of a test that draws", default=DEFAULTS.resamples, low=RESAMPLES[0], high=RESAMPLES[1]
+)
+SEED = Integer("of everything that is drawn", default=DEFAULTS.seed, high=MAX_SEED)
+
+
+@dataclass(frozen=True)
+class SessionComparisonQuery(Question):
     """The parameters of a comparison; no sets or systems means all, no design the recognised one, no test the usual one
     of the design.
 
@@ -44,16 +103,28 @@ class SessionComparisonQuery:
     `descending` is the order of the systems by their means; None puts the best one first.
     """
 
-    measure: Measure
-    sets: list[str] = field(default_factory=list)
-    systems: list[str] = field(default_factory=list)
-    compare: ComparedFactor = "systems"
-    baseline: str | None = None
-    design: Design | None = None
-    test: str | None = None
-    rule: Rule = USUAL_RULE
-    options: Options = DEFAULTS
-    judged_by: str | None = None
+    measure: Measure = parameter(SessionMeasure("a session measure, default: nsDCG"))
+    sets: list[str] = parameter(
+        _SetIds("session set ids separated by commas; default: all evaluated")
+    )
+    systems: list[str] = parameter(
+        _Names("names separated by commas, as on the leaderboard; default: all")
+    )
+    compare: ComparedFactor = parameter(
+        Choice(
+            "what is compared: the systems, the searchers or the topics of the sessions",
+            default=COMPARED_FACTORS[0],
+            choices=COMPARED_FACTORS,
+        )
+    )
+    baseline: str | None = parameter(
+        Parameter("a system, or one of those compared: compare every other one with it only")
+    )
+    design: Design | None = parameter(DESIGN)
+    test: str | None = parameter(TEST)
+    rule: Rule = group(Rule, correction=CORRECTION, alpha=ALPHA)
+    options: Options = group(Options, confidence=CONFIDENCE, resamples=DRAWS, seed=SEED)
+    judged_by: str | None = parameter(JUDGED_BY)
     descending: bool | None = None
 
 

@@ -6,6 +6,7 @@ and the design of their sessions.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -15,13 +16,27 @@ from metrics.engine.errors import StatisticsError
 from metrics.engine.grammar import Measure
 from metrics.engine.sessions.designs import Design, Factors
 from metrics.engine.significance.crossed import mean_interval
-from metrics.engine.significance.families import USUAL_RULE, Rule, check_known
-from metrics.engine.significance.pairs import DEFAULTS, Options
+from metrics.engine.significance.families import Rule, check_known
+from metrics.engine.significance.pairs import Options
 from metrics.engine.significance.tiers import letters_of
+from metrics.services.question import Parameter, Question, Statistics, group, parameter
 from metrics.services.sessions.board import SessionBoard
-from metrics.services.sessions.comparison import OWN_TESTS, SessionComparison, compare_sample
+from metrics.services.sessions.comparison import SessionComparison, compare_sample
 from metrics.services.sessions.judged_sets import begin_sessions, load_sets, values_of, work_of
-from metrics.services.sessions.sample import MAX_SYSTEMS, SessionComparisonQuery, read_sample
+from metrics.services.sessions.sample import (
+    ALPHA,
+    CONFIDENCE,
+    CORRECTION,
+    DESIGN,
+    DRAWS,
+    MAX_SYSTEMS,
+    OWN_TESTS,
+    SEED,
+    TEST,
+    SessionComparisonQuery,
+    read_sample,
+)
+from runs.errors import InvalidInput
 from runs.models import Collection
 
 PARTS = ("intervals", "tiers", "baseline")
@@ -30,15 +45,40 @@ Ends = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class SessionStandingsQuery:
+class SessionStandingsQuery(Question):
     """The requested `parts` and their options, which are those of a comparison of systems."""
 
-    parts: tuple[str, ...]
-    baseline: str | None = None
-    design: Design | None = None
-    test: str | None = None
-    rule: Rule = USUAL_RULE
-    options: Options = DEFAULTS
+    parts: tuple[str, ...] = parameter(
+        Statistics(
+            "of intervals, tiers, baseline, separated by commas; or all; default: none",
+            parts=PARTS,
+            together=("intervals", "tiers"),
+        )
+    )
+    baseline: str | None = parameter(Parameter("a ranked system: hold every other one against it"))
+    design: Design | None = parameter(DESIGN)
+    test: str | None = parameter(TEST)
+    rule: Rule = group(Rule, correction=CORRECTION, alpha=ALPHA)
+    options: Options = group(Options, confidence=CONFIDENCE, resamples=DRAWS, seed=SEED)
+
+    @classmethod
+    def requested(cls, parameters: Mapping[str, str]) -> SessionStandingsQuery | None:
+        """Return the statistics that are requested, or None if neither `statistics` nor `baseline` is given.
+
+        Raise InvalidInput for options of statistics without them.
+        """
+        if not (parameters.get("statistics") or parameters.get("baseline")):
+            options = [name for name in cls.names() if parameters.get(name)]
+            if options:
+                message = f"{options[0]} is an option of statistics: request some, such as statistics=tiers, or a baseline"
+                raise InvalidInput(message, code="required", pointer="statistics")
+            return None
+        query = cls.read(parameters)
+        if "baseline" in query.parts and not query.baseline:
+            raise InvalidInput(
+                "statistics=baseline needs the name of a system: baseline=...", pointer="baseline"
+            )
+        return query if query.parts else None
 
 
 @dataclass(frozen=True)

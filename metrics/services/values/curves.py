@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from metrics.engine.curves import CHANGE_AT_EVERY_RANK, Curve, curve
+from metrics.engine.curves import (
+    CHANGE_AT_EVERY_RANK,
+    CURVES,
+    MAX_DEPTH,
+    Curve,
+    curve,
+    curve_measures,
+)
 from metrics.engine.errors import MeasureError
 from metrics.engine.gains import GainMap
 from metrics.engine.grammar import Measure
 from metrics.engine.judged import JudgedRun
+from metrics.engine.measures.definition import (
+    INTERPOLATION,
+    LEVEL,
+    RECALL_ROUNDING,
+    REL,
+    check_interpolation,
+)
 from metrics.engine.measures.interpolated import Interpolation, Rounding
 from metrics.engine.precision_recall import (
+    MAX_POINTS,
     PrecisionRecall,
     graded_precision_recall,
     precision_recall,
@@ -22,23 +38,78 @@ from metrics.engine.precision_recall import (
 from metrics.engine.ranking import Ints
 from metrics.engine.readings import Readings, readings
 from metrics.models import Evaluation
+from metrics.services.question import (
+    COMPUTED,
+    Choice,
+    Context,
+    Flag,
+    Gains,
+    Integer,
+    Parameter,
+    Question,
+    Several,
+    Share,
+    Word,
+    parameter,
+)
 from metrics.services.values.effort import begin_curves
 from metrics.services.values.judged_views import load_view, views_of
 from runs.attention import keep_going
+from runs.errors import InvalidInput
+from runs.parameters import one_of, pointed
 
-MAX_LEVELS = 20
+MAX_LEVELS, DEPTH = 20, 100
 
 
 @dataclass(frozen=True)
-class CurveQuery:
+class _Curves(Parameter):
+    """Measures that have curves."""
+
+    default: Any = COMPUTED
+
+    def value(self, context: Context) -> list[Measure]:
+        name = one_of(context.parameters, self.name, self.also)
+        try:
+            return curve_measures(context.parameters.get(name) or "nDCG")
+        except MeasureError as error:
+            raise pointed(error, name) from error
+
+    def write(self, value: Any) -> str:
+        return ",".join(measure.name for measure in value)
+
+
+@dataclass(frozen=True)
+class CurveQuery(Question):
     """The parameters of curves over ranks; `ranks` are those of 1..depth to answer, none meaning all."""
 
-    measures: list[Measure]
-    depth: int = 100
-    confidence: float = 0.95
-    per_topic: bool = False
-    with_readings: bool = False
-    ranks: tuple[int, ...] = ()
+    measures: list[Measure] = parameter(
+        _Curves(f"of {', '.join(CURVES)}, with their parameters; default: nDCG", also="measure")
+    )
+    ranks: list[int] = parameter(
+        Several(
+            "ranks separated by commas: values at these alone; default: every rank down to depth",
+            of=Integer("a rank", low=1, high=MAX_DEPTH),
+        )
+    )
+    depth: int = parameter(
+        Integer(
+            f"number of ranks, or the last of ranks, at most {MAX_DEPTH}",
+            default=DEPTH,
+            usual=lambda context: max([DEPTH, *context.values["ranks"]]),
+            low=1,
+            high=MAX_DEPTH,
+        )
+    )
+    confidence: float = parameter(Share("of the intervals", default=0.95))
+    per_topic: bool = parameter(Flag("true: every topic's curve as well"))
+    with_readings: bool = parameter(
+        Flag("true: the curves read across and down against the ideal's", name="readings")
+    )
+
+    def __post_init__(self) -> None:
+        if max(self.ranks, default=0) > self.depth:
+            message = f"rank {max(self.ranks)} lies beyond depth={self.depth}: name other ranks, or a larger depth"
+            raise InvalidInput(message, pointer="ranks")
 
     @property
     def points(self) -> int:
@@ -48,25 +119,87 @@ class CurveQuery:
     @property
     def places(self) -> Ints:
         """The places in a curve of the ranks that are answered; shape (points,)."""
-        return np.array(self.ranks or range(1, self.depth + 1)) - 1
+        return np.array(sorted(self.ranks) or range(1, self.depth + 1)) - 1
 
 
 @dataclass(frozen=True)
-class RecallQuery:
+class _Levels(Parameter):
+    """Levels of relevance with commas between them; `all`, those that occur in the judgements, is None."""
+
+    reads: Callable[[str, str], Any] = REL.read
+    default: Any = ()
+
+    def read(self, text: str, name: str, context: Context) -> list[int] | None:
+        if text == "all":
+            return None
+        return Several(name, of=Word(name, reads=self.reads)).read(text, name, context)
+
+    def write(self, value: Any) -> str:
+        return "all" if value is None else ",".join(map(str, value))
+
+
+@dataclass(frozen=True)
+class RecallQuery(Question):
     """The parameters of a run's precision-recall curves: levels with all levels above them, single levels, and gains
     of generalised precision over generalised recall.
 
     None instead of a list of levels means all levels that occur in the judgements.
     """
 
-    points: int = 11
-    levels: list[int] | None = None
-    alone: list[int] | None = field(default_factory=list)
-    gains: list[GainMap] = field(default_factory=list)
-    interp: Interpolation = "ceiling"
-    rounding: Rounding = "10"
-    confidence: float = 0.95
-    per_topic: bool = False
+    points: int = parameter(
+        Integer(
+            f"points of recall from 0 to 1, 2 to {MAX_POINTS}", default=11, low=2, high=MAX_POINTS
+        )
+    )
+    alone: list[int] | None = parameter(
+        _Levels(
+            "levels of which each alone is relevant, separated by commas, or all",
+            name="level",
+            reads=LEVEL.read,
+        )
+    )
+    gains: list[GainMap] = parameter(
+        Several(
+            "gain maps separated by semicolons, such as linear;0-1-10-100: generalised precision over generalised "
+            "recall",
+            of=Gains("a gain map"),
+            separator=";",
+        )
+    )
+    levels: list[int] | None = parameter(
+        _Levels(
+            "lowest relevant levels separated by commas, or all: every level there is; default: 1, without level and "
+            "gains",
+            name="rel",
+            usual=lambda context: (
+                [] if context.values["alone"] != [] or context.values["gains"] else [1]
+            ),
+        )
+    )
+    interp: Interpolation = parameter(
+        Choice(
+            "which precision counts at a recall",
+            default=INTERPOLATION.default,
+            choices=("ceiling", "interval"),
+        )
+    )
+    rounding: Rounding = parameter(
+        Choice(
+            "of recall into documents, for ceiling",
+            default=RECALL_ROUNDING.default,
+            choices=("10", "9", "exact"),
+        )
+    )
+    confidence: float = parameter(Share("of the intervals", default=0.95))
+    per_topic: bool = parameter(Flag("true: every topic's curve as well"))
+
+    def __post_init__(self) -> None:
+        problem = check_interpolation({"interp": self.interp, "rounding": self.rounding})
+        if problem:
+            raise MeasureError(problem, code="bad_parameter", pointer="rounding")
+        if self.gains and self.interp == "interval":
+            message = "gains has the highest generalised precision at that recall or more: leave interp out"
+            raise MeasureError(message, code="bad_parameter", pointer="interp")
 
     @property
     def rounding_of_recall(self) -> Rounding | None:

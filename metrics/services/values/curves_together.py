@@ -13,6 +13,7 @@ from metrics.engine.readings import AgainstBest, Readings, against_best
 from metrics.models import Evaluation
 from metrics.services.boards.asked import BoardQuery, active_qrels
 from metrics.services.boards.leaderboard import runs_shown
+from metrics.services.question import SCORES, Context, Parameter, Question, RunIds, parameter
 from metrics.services.values.curves import (
     CurveQuery,
     RecallQuery,
@@ -20,6 +21,7 @@ from metrics.services.values.curves import (
     read_precision_recall_of,
 )
 from metrics.services.values.selection import select_evaluations
+from runs.errors import InvalidInput
 from runs.models import Collection
 
 # As many lines as there are distinguishable colours, and the runs of one answer in JSON.
@@ -27,12 +29,29 @@ MAX_TOGETHER, MAX_RUNS = 8, 100
 
 
 @dataclass(frozen=True)
-class TogetherQuery:
+class _Filtered(Parameter):
+    """The leaderboard whose filter selects the runs."""
+
+    def read(self, text: str, name: str, context: Context) -> BoardQuery:
+        if context.values["runs"]:
+            message = "runs names the runs and filter selects them from the leaderboard: give only one of them"
+            raise InvalidInput(message, code="repeated_parameter", pointer=name)
+        asked = {name: text, "scores": context.parameters.get("scores", "")}
+        return BoardQuery.read(asked, context.collection, context.reader)
+
+
+@dataclass(frozen=True)
+class TogetherQuery(Question):
     """Which runs: those that are named, those that a filter of the leaderboard selects, or all."""
 
-    runs: list[str]
-    board: BoardQuery | None = None
-    scores: str | None = None
+    runs: list[str] = parameter(RunIds())
+    board: BoardQuery | None = parameter(
+        _Filtered(
+            "in place of runs: the runs that this filter of the leaderboard shows; docs/api.md",
+            name="filter",
+        )
+    )
+    scores: str | None = parameter(SCORES)
 
 
 @dataclass(frozen=True)

@@ -10,20 +10,26 @@ from metrics.engine.errors import StatisticsError
 from metrics.engine.grammar import Measure
 from metrics.models import MetricVector
 from metrics.services.boards.asked import active_qrels
+from metrics.services.question import SCORES, Choice, OneMeasure, Question, RunIds, parameter
 from metrics.services.values.judged_views import vectors_of
 from metrics.services.values.selection import select_evaluations
 from runs.models import Collection, Qrels, Run
 
+ORDERS = ("topic", "difference")
+
 
 @dataclass(frozen=True)
-class DifferenceQuery:
-    """The parameters of a difference of run a and run b; `by_difference` lists the topics with the largest a - b
-    first."""
+class DifferenceQuery(Question):
+    """The parameters of a difference of run a and run b; `order` is that of the topics."""
 
-    measure: Measure
-    runs: list[str]
-    by_difference: bool = False
-    scores: str | None = None
+    measure: Measure = parameter(
+        OneMeasure("the measure to compare by; default: the collection's first")
+    )
+    runs: list[str] = parameter(RunIds("the ids of a and b, separated by a comma"))
+    order: str = parameter(
+        Choice("topic, or difference: largest a - b first", default=ORDERS[0], choices=ORDERS)
+    )
+    scores: str | None = parameter(SCORES)
 
 
 @dataclass(frozen=True)
@@ -68,6 +74,6 @@ def read_difference(*, collection: Collection, query: DifferenceQuery) -> Differ
     topics = differences(a.vector.values, b.vector.values, lower_is_better=lower)
     values: list[float] = topics.values.tolist()
     order = list(range(len(values)))
-    if query.by_difference:
+    if query.order == "difference":
         order.sort(key=lambda index: (math.isnan(values[index]), -values[index]))
     return Difference(query, qrels, scores, a, b, topics, order)

@@ -9,6 +9,16 @@ import numpy as np
 from metrics.engine.errors import StatisticsError
 from metrics.engine.grammar import Measure
 from metrics.engine.steps import Matrix
+from metrics.services.question import (
+    SCORES,
+    Context,
+    Integer,
+    OneMeasure,
+    Question,
+    RunId,
+    parameter,
+)
+from metrics.services.values.selection import tested_measures
 from metrics.services.values.topics import TopicValues, ValuedRun, read_topic_values
 from runs.errors import InvalidInput
 from runs.models import Collection
@@ -22,16 +32,30 @@ MEAN = "mean"
 
 
 @dataclass(frozen=True)
-class HeatQuery:
+class _Baseline(RunId):
+    """The id of a run, or MEAN."""
+
+    def read(self, text: str, name: str, context: Context) -> str:
+        return text if text == MEAN else super().read(text, name, context)
+
+
+@dataclass(frozen=True)
+class HeatQuery(Question):
     """The measure, what is subtracted (the id of a run, MEAN, or nothing), and which runs and topics to show."""
 
-    measure: Measure
-    scores: str | None = None
-    baseline: str | None = None
-    offset: int = 0
-    limit: int = MAX_RUNS
-    topic_offset: int = 0
-    topic_limit: int = MAX_TOPICS
+    measure: Measure = parameter(
+        OneMeasure("one measure; default: the collection's first", names=tested_measures)
+    )
+    baseline: str | None = parameter(
+        _Baseline(f"what is subtracted: the id of a run, or {MEAN}; default: nothing")
+    )
+    limit: int = parameter(Integer(f"runs, at most {MAX_RUNS}", default=50, low=1, high=MAX_RUNS))
+    offset: int = parameter(Integer("runs to pass over, best first", default=0))
+    topic_limit: int = parameter(
+        Integer(f"topics, at most {MAX_TOPICS}", default=100, low=1, high=MAX_TOPICS)
+    )
+    topic_offset: int = parameter(Integer("topics to pass over, the hardest first", default=0))
+    scores: str | None = parameter(SCORES)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from metrics.engine.grammar import Measure
 from metrics.engine.steps import Matrix
 from metrics.models import Evaluation
 from metrics.services.boards.asked import active_qrels
+from metrics.services.question import SCORES, Choice, Measures, Question, RunIds, parameter
 from metrics.services.values.common_values import qrels_cautions
 from metrics.services.values.judged_views import vectors_of
 from metrics.services.values.selection import select_evaluations
@@ -23,13 +24,33 @@ MAX_RUNS, MAX_VALUES = 1_000, 1_000_000
 
 
 @dataclass(frozen=True)
-class MatrixQuery:
+class MatrixQuery(Question):
     """The requested values: of these measures, for these runs (their ids) or, if none is named, for all of the
     leaderboard."""
 
-    measures: list[Measure]
-    runs: list[str] = field(default_factory=list)
-    scores: str | None = None
+    measures: list[Measure] = parameter(
+        Measures("measure names separated by commas; default: the collection's own")
+    )
+    runs: list[str] = parameter(RunIds())
+    scores: str | None = parameter(SCORES)
+
+
+@dataclass(frozen=True)
+class MatrixFileQuery(MatrixQuery):
+    """The same for a file, with its layout."""
+
+    layout: str = parameter(
+        Choice(
+            "long: a row for each run and topic; wide: a row for each topic, of one measure",
+            default=LAYOUTS[0],
+            choices=LAYOUTS,
+        )
+    )
+
+    def __post_init__(self) -> None:
+        if self.layout == "wide" and len(self.measures) > 1:
+            message = f"layout=wide is a table of one measure; {len(self.measures)} requested: name one with measures="
+            raise InvalidInput(message, pointer="layout")
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,21 @@ from metrics.engine.steps import Matrix
 from metrics.models import Evaluation
 from metrics.services.boards.asked import active_qrels, ranked_evaluations
 from metrics.services.boards.fair_order import fair_order
+from metrics.services.question import (
+    MAX_LIMIT,
+    SCORES,
+    Choice,
+    Descending,
+    Integer,
+    OneMeasure,
+    Question,
+    parameter,
+)
 from metrics.services.queue.damage import check_files
 from metrics.services.values.common_values import pooled_words, qrels_cautions
 from metrics.services.values.effort import begin_disagreement, check_values
 from metrics.services.values.judged_views import matrix_of
+from metrics.services.values.selection import tested_measures
 from runs.models import Collection, Qrels
 
 # What topics are sorted by, each with the order that shows the worst first.
@@ -34,6 +45,29 @@ TOPIC_SORTS = {
     "best": False,
     "topic": False,
 }
+
+
+@dataclass(frozen=True)
+class TopicsQuery(Question):
+    """A measure, and a page of a table of topics."""
+
+    measure: Measure = parameter(
+        OneMeasure("one measure; default: the collection's first", names=tested_measures)
+    )
+    sort: str = parameter(
+        Choice("the column to sort by", default="difficulty", choices=tuple(TOPIC_SORTS))
+    )
+    descending: bool = parameter(
+        Descending(
+            "desc: the most difficult, ... first; asc; default: the worst first, topic as judged",
+            unless_given=lambda context: TOPIC_SORTS[context.values["sort"]],
+        )
+    )
+    limit: int = parameter(
+        Integer(f"rows of a page, at most {MAX_LIMIT}", default=100, low=1, high=MAX_LIMIT)
+    )
+    offset: int = parameter(Integer("rows to pass over", default=0))
+    scores: str | None = parameter(SCORES)
 
 
 class ValuedRun(NamedTuple):
