@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from rest_framework import serializers
 
@@ -20,9 +20,11 @@ from metrics.services.question import (
 )
 from runs.api.fields import ChoiceField
 from runs.api.parameters import KnownFields
+from runs.models import Collection
 from runs.services.labels import PREFIX
 
 _TEXT = serializers.CharField
+_Field = serializers.Field[Any, Any, Any, Any]
 
 
 class RunField(serializers.UUIDField):
@@ -54,8 +56,11 @@ def parameters_in(body: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def _field(kind: Parameter) -> serializers.Field[Any, Any, Any, Any]:
+def _field(kind: Parameter) -> _Field:
     field: Any = partial(ChoiceField, choices=kind.choices) if kind.choices else _TEXT
+    if kind.choices == tuple(Collection.Scores.values):
+        # The same enumeration as that of collections in the description.
+        field = partial(ChoiceField, choices=Collection.Scores.choices)
     match kind:
         case RunIds(names_all=names_all):
             run = _TEXT(max_length=250) if names_all else RunField()
@@ -71,5 +76,4 @@ def _field(kind: Parameter) -> serializers.Field[Any, Any, Any, Any]:
             field = partial(serializers.IntegerField, min_value=low, max_value=high)
         case Number():
             field = serializers.FloatField
-    made: serializers.Field[Any, Any, Any, Any] = field(required=False, help_text=kind.description)
-    return made
+    return cast(_Field, field(required=False, help_text=kind.description))
