@@ -318,9 +318,12 @@ class RunIds(Parameter):
 
 def parameter(kind: Parameter) -> Any:
     """Return the field of a question that has its value from a parameter."""
+    metadata = {"part": kind}
     if kind.default is COMPUTED:
-        return field(metadata={"part": kind})
-    return field(default_factory=lambda: kind.constant, metadata={"part": kind})
+        return field(metadata=metadata)
+    if isinstance(kind.default, tuple):
+        return field(default_factory=lambda: kind.constant, metadata=metadata)
+    return field(default=kind.default, metadata=metadata)
 
 
 def group(make: Callable[..., Any], **kinds: Parameter) -> Any:

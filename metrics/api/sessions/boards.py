@@ -39,7 +39,7 @@ class SessionBoardView(APIView):
             found = scored_collection(request, collection)
             parameters = query_of(request)
             query, asked = (
-                SessionBoardQuery.read(parameters, found.documents),
+                SessionBoardQuery.read(parameters, found),
                 SessionStandingsQuery.requested(parameters),
             )
             read = board.read_session_board(collection=found, query=query)
@@ -60,7 +60,7 @@ class SessionBoardExport(APIView):
         def read() -> str:
             found = scored_collection(request, collection)
             parameters = query_of(request)
-            query = replace(SessionBoardQuery.read(parameters, found.documents), limit=None)
+            query = replace(SessionBoardQuery.read(parameters, found), limit=None)
             asked, read = (
                 SessionStandingsQuery.requested(parameters),
                 board.read_session_board(collection=found, query=query),
@@ -80,7 +80,7 @@ class SessionComparisonView(APIView):
     @extend_schema(responses=shape(SessionComparison), parameters=[*SESSION_COMPARISON, COMPARED])
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
-        query = SessionComparisonQuery.read(query_of(request), found.documents)
+        query = SessionComparisonQuery.read(query_of(request), found)
         return Response(
             comparison_answer(found, comparison.compare_systems(collection=found, query=query))
         )
@@ -94,7 +94,7 @@ class SessionComparisonExport(APIView):
     )
     def get(self, request: Request, collection: str, kind: str) -> HttpResponse:
         found = scored_collection(request, collection)
-        query = SessionComparisonQuery.read(query_of(request), found.documents)
+        query = SessionComparisonQuery.read(query_of(request), found)
         compared = comparison.compare_systems(collection=found, query=query)
         return _file(
             "".join(EXPORTS[kind].comparison(found, compared)),

@@ -183,7 +183,7 @@ class SystemPairLine:
 
 def _compared(collection: Collection, query: Query) -> dict[str, Any]:
     compared = compare_systems(
-        collection=collection, query=SessionComparisonQuery.read(query, collection.documents)
+        collection=collection, query=SessionComparisonQuery.read(query, collection)
     )
     asked = {**query, "measure": compared.query.measure.name, "judged_by": compared.judged_by}
     return {

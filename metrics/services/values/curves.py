@@ -40,7 +40,6 @@ from metrics.engine.readings import Readings, readings
 from metrics.models import Evaluation
 from metrics.services.question import (
     COMPUTED,
-    Choice,
     Context,
     Flag,
     Gains,
@@ -177,17 +176,19 @@ class RecallQuery(Question):
         )
     )
     interp: Interpolation = parameter(
-        Choice(
+        Word(
             "which precision counts at a recall",
             default=INTERPOLATION.default,
             choices=("ceiling", "interval"),
+            reads=INTERPOLATION.read,
         )
     )
     rounding: Rounding = parameter(
-        Choice(
+        Word(
             "of recall into documents, for ceiling",
             default=RECALL_ROUNDING.default,
             choices=("10", "9", "exact"),
+            reads=RECALL_ROUNDING.read,
         )
     )
     confidence: float = parameter(Share("of the intervals", default=0.95))
