@@ -6,12 +6,13 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from metrics.engine.grammar import Measure
 from metrics.engine.measures.definition import Aggregate
+from metrics.exports.table import Cell
 from metrics.services.boards.leaderboard import Row
 from metrics.services.values.judged_views import Mean
 from metrics.services.values.values import RunValues
@@ -38,15 +39,6 @@ class Column:
     def parts(self) -> list[str]:
         """The name where a line may break: behind each comma."""
         return re.findall(r"[^,]*,|[^,]+", self.name)
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One figure; `note` says what the figure alone does not."""
-
-    text: str
-    best: bool = False
-    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -118,7 +110,10 @@ def mean_cell(measure: Measure, mean: Mean, judged: int, best: Mean | None = Non
     note = f"{topics} of {judged} topics have a value" if topics != judged else ""
     text = figure(measure, value)
     return Cell(
-        text, best is not None and (text, topics) == (figure(measure, best[0]), best[1]), note
+        text,
+        best is not None and (text, topics) == (figure(measure, best[0]), best[1]),
+        note,
+        value=value,
     )
 
 
@@ -138,6 +133,11 @@ def best_means(rows: Iterable[Row], measures: list[Measure]) -> dict[str, Mean]:
             topics, mean = max(means)
             best[measure.name] = sign * mean, topics
     return best
+
+
+def direction_of(measure: Measure) -> Literal["higher", "lower"]:
+    """Return which values of a measure are better."""
+    return "lower" if measure.lower_is_better else "higher"
 
 
 def aggregated(measure: Measure) -> str:

@@ -32,15 +32,13 @@ from metrics.api.values import (
     values,
 )
 from metrics.exports.boards import EXPORTS as BOARD_EXPORTS
-from metrics.exports.boards.explanations import SHEET_EXPORTS
 from metrics.exports.comparisons import EXPORTS
-from metrics.exports.sessions import EXPORTS as SESSION_EXPORTS
 from metrics.exports.values.matrix import MATRIX_EXPORTS
 from metrics.exports.values.run_values import RUN_VALUE_EXPORTS
 
 
 class ExportConverter(StringConverter):
-    """Match the existing export formats; another format is not an address."""
+    """Match the formats of tables; another format is not an address."""
 
     regex = "|".join(EXPORTS)
 
@@ -63,24 +61,10 @@ class RunValueExportConverter(StringConverter):
     regex = "|".join(RUN_VALUE_EXPORTS)
 
 
-class SheetExportConverter(StringConverter):
-    """Match the formats of single tables."""
-
-    regex = "|".join(SHEET_EXPORTS)
-
-
-class SessionExportConverter(StringConverter):
-    """Those of leaderboards and comparisons of systems."""
-
-    regex = "|".join(SESSION_EXPORTS)
-
-
 register_converter(ExportConverter, "export")
 register_converter(BoardExportConverter, "board_export")
 register_converter(MatrixExportConverter, "matrix_export")
 register_converter(RunValueExportConverter, "run_value_export")
-register_converter(SheetExportConverter, "sheet_export")
-register_converter(SessionExportConverter, "session_export")
 
 _SET = "session-sets/<uuid:session_set>/"
 
@@ -149,7 +133,7 @@ urlpatterns = [
         name="importance",
     ),
     path(
-        "collections/<slug:collection>/importance/export/<sheet_export:kind>/",
+        "collections/<slug:collection>/importance/export/<export:kind>/",
         importance.ImportanceExport.as_view(),
         name="importance-export",
     ),
@@ -157,7 +141,7 @@ urlpatterns = [
         "collections/<slug:collection>/frontier/", frontier.FrontierView.as_view(), name="frontier"
     ),
     path(
-        "collections/<slug:collection>/frontier/export/<sheet_export:kind>/",
+        "collections/<slug:collection>/frontier/export/<export:kind>/",
         frontier.FrontierExport.as_view(),
         name="frontier-export",
     ),
@@ -236,7 +220,7 @@ urlpatterns = [
         name="session-board",
     ),
     path(
-        "collections/<slug:collection>/session-leaderboard/export/<session_export:kind>/",
+        "collections/<slug:collection>/session-leaderboard/export/<export:kind>/",
         session_boards.SessionBoardExport.as_view(),
         name="session-board-export",
     ),
@@ -246,7 +230,7 @@ urlpatterns = [
         name="session-comparison",
     ),
     path(
-        "collections/<slug:collection>/session-comparison/export/<session_export:kind>/",
+        "collections/<slug:collection>/session-comparison/export/<export:kind>/",
         session_boards.SessionComparisonExport.as_view(),
         name="session-comparison-export",
     ),

@@ -15,7 +15,7 @@ import vl_convert
 
 from metrics.charts.figure import Figure
 from metrics.charts.look import Look
-from runs.formats.comma_separated import neutral, written
+from runs.formats.comma_separated import written
 
 _PAPER_PPI = 300
 # A CSS pixel is 1/96 of an inch, and vl-convert takes one for 1/72.
@@ -69,7 +69,7 @@ def _json(figure: Figure, look: Look) -> bytes:
 def _csv(figure: Figure, look: Look) -> bytes:
     """Write the table of the chart, and in each row what it was drawn from."""
     source, columns = figure.source, list[str]()
-    for name in map(neutral, figure.columns):
+    for name in figure.columns:
         columns.append(name if name not in columns else f"{name} ({len(columns) + 1})")
     made = {}
     if source:
@@ -80,8 +80,8 @@ def _csv(figure: Figure, look: Look) -> bytes:
             "qrels": versions,
             "date": source.made,
         }
-    rows = (dict(zip(columns, map(_cell, row), strict=True)) | made for row in figure.rows)
-    return "".join(written(rows)).encode()
+    rows = ([*map(_cell, row), *made.values()] for row in figure.rows)
+    return "".join(written([*columns, *made], rows)).encode()
 
 
 def _cell(text: str) -> str | Decimal:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from typing import Any
 
 # What a spreadsheet takes for the beginning of a formula.
@@ -18,16 +19,15 @@ def neutral(text: str) -> str:
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
-def written(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
-    """Yield a line of names, those of the first row, then pieces of some hundred rows."""
+def written(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+    """Yield a line of names, then pieces of some hundred rows."""
     buffer = io.StringIO()
-    writer = None
-    for number, row in enumerate(rows):
-        if writer is None:
-            writer = csv.DictWriter(buffer, list(row), lineterminator="\r\n")
-            writer.writeheader()
-        writer.writerow({name: _cell(value) for name, value in row.items()})
-        if number % _ROWS == _ROWS - 1:
+    writer = csv.writer(buffer, lineterminator="\r\n")
+    if names:
+        writer.writerow(map(neutral, names))
+    for number, row in enumerate(rows, 1):
+        writer.writerow(map(_cell, row))
+        if number % _ROWS == 0:
             yield _taken(buffer)
     yield _taken(buffer)
 
@@ -40,9 +40,13 @@ def _taken(buffer: io.StringIO) -> str:
 
 
 def _cell(value: Any) -> str:
-    """Return numbers as they are, an empty cell for none."""
+    """Return numbers as they are, false and true as JSON has them, and an empty cell for none."""
     if value is None:
         return ""
+    if isinstance(value, bool):
+        return str(value).lower()
     if isinstance(value, float):
         return repr(value) if math.isfinite(value) else ""
+    if isinstance(value, datetime):
+        return value.isoformat()
     return neutral(value) if isinstance(value, str) else str(value)

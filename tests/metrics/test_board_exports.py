@@ -14,6 +14,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from metrics.exports.boards import EXPORTS
+from metrics.exports.formats import FORMATS
 from metrics.models import Evaluation
 from runs.models import Collection, Qrels, Run, Team, User
 from tests.metrics.boards import make_run
@@ -50,7 +51,7 @@ def export(client: APIClient, kind: str, **query: Any) -> str:
         f"{BOARD}export/{kind}/", {name: str(value) for name, value in query.items()}
     )
     assert answer.status_code == 200, answer.content
-    assert answer["Content-Type"] == EXPORTS[kind].content_type
+    assert answer["Content-Type"] == FORMATS[kind].content_type
     ending = {"trec_eval": "txt"}.get(kind, kind)
     assert answer["Content-Disposition"] == f'attachment; filename="scored-leaderboard.{ending}"'
     assert answer["Cache-Control"] == "private, no-cache"

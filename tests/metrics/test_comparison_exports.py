@@ -16,7 +16,8 @@ from rest_framework.test import APIClient
 from scipy import stats
 
 from metrics.engine.steps import Matrix
-from metrics.exports.comparisons import EXPORTS, comma_separated, differences
+from metrics.exports.comparisons import tables
+from metrics.exports.formats import FORMATS
 from runs.models import Run, Team, User
 from tests.metrics.scored import make_scored, simulated
 from tests.web.worlds import body_of
@@ -34,7 +35,7 @@ def ids(alice: User) -> list[str]:
 def export(api: APIClient, kind: str, **query: Any) -> str:
     answer = api.get(f"{SCORED}export/{kind}/", {name: str(value) for name, value in query.items()})
     assert answer.status_code == 200, answer.content
-    assert answer["Content-Type"] == EXPORTS[kind].content_type
+    assert answer["Content-Type"] == FORMATS[kind].content_type
     assert answer["Content-Disposition"] == f'attachment; filename="scored-comparison.{kind}"'
     return body_of(answer).decode()
 
@@ -97,7 +98,7 @@ def test_csv_of_one_run_and_its_limit(
     rows = list(csv.DictReader(io.StringIO(export(api, "csv", run=ids[1]))))
     assert len(rows) == 3
     assert all(ids[1] in (row["run_a"], row["run_b"]) for row in rows)
-    monkeypatch.setattr(comma_separated, "MOST_ROWS", 5)
+    monkeypatch.setattr(tables, "MOST_ROWS", 5)
     refused = api.get(f"{SCORED}export/csv/")
     assert (refused.status_code, refused.json()["code"]) == (400, "too_many_rows")
 
@@ -259,7 +260,7 @@ def test_differences_marked_by_ranks_and_by_means(
             seen.add(tuple(marks))
     assert len(seen) > 2
     assert [name for name, *_ in tests] == [
-        "analysis of variance (Greenhouse-Geisser), p",
+        "Analysis of variance (Greenhouse-Geisser), p",
         "Friedman's test, p",
     ]
     ours = [float(cell.removeprefix("< ")) for cell in tests[1][1:]]
@@ -292,7 +293,7 @@ def test_differences_against_a_baseline_and_their_limit(
     assert re.findall(r"^\| (r\d) \N{MINUS SIGN} (r\d) \|", against, re.MULTILINE) == [
         (name, "r0") for name in re.findall(r"^\| (r[1-3]) \|", against, re.MULTILINE)
     ]
-    monkeypatch.setattr(differences, "MOST_PAIRS", 5)
+    monkeypatch.setattr(tables, "MOST_PAIRS", 5)
     refused = api.get(f"{SCORED}export/tex/", BOTH)
     assert (refused.status_code, refused.json()["code"]) == (400, "too_many_rows")
 

@@ -8,7 +8,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from metrics.exports.boards.configurations import render
+from metrics.exports.boards.configurations import configurations_table
+from metrics.exports.formats import FORMATS
 from metrics.services.boards.configurations import Configurations, RunMeans, read_means
 from metrics.services.snapshots import read_in_snapshot
 from runs.api.access import sees_scores, visible_collection
@@ -37,8 +38,6 @@ class ConfigurationsExport(APIView):
                 collection=board, runs=[run.pk for run in found.runs]
             ) if scored else None
 
-        response = HttpResponse(
-            "".join(render(*read_in_snapshot(read))), content_type="text/csv; charset=utf-8"
-        )
-        response["Content-Disposition"] = f'attachment; filename="{board.slug}-configurations.csv"'
-        return response
+        table, export = configurations_table(board, *read_in_snapshot(read)), FORMATS["csv"]
+        headers = export.headers(f"{board.slug}-configurations")
+        return HttpResponse(export.content(table), headers=headers)

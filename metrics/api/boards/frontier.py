@@ -14,7 +14,8 @@ from rest_framework.views import APIView
 
 from metrics.api.answers import Caution, RunName, cautions_of, run_name
 from metrics.engine.frontier import STATUSES
-from metrics.exports.boards.explanations import SHEET_EXPORTS, frontier_sheet
+from metrics.exports.boards.explanations import frontier_table
+from metrics.exports.formats import FORMATS
 from metrics.questions.declared import FRONTIER
 from metrics.questions.parameters import query_of
 from metrics.questions.unchanged import of_explained, unchanged
@@ -84,19 +85,15 @@ class FrontierExport(APIView):
 
     @extend_schema(responses={(200, "text/csv"): OpenApiTypes.STR}, parameters=[*FRONTIER])
     def get(self, request: Request, collection: str, kind: str) -> HttpResponse:
-        render, content_type = SHEET_EXPORTS[kind]
-
-        def read() -> tuple[str, str]:
+        def read() -> tuple[str, bytes]:
             found = scored_collection(request, collection)
             query = FrontierQuery.read(query_of(request, found), found, request.user)
             answer = frontier.read_frontier(collection=found, query=query)
-            name = f"{found.slug}-frontier"
-            return f"{name}.{kind}", "".join(render(frontier_sheet(found, answer), name))
+            table = frontier_table(found, answer)
+            return table.name, FORMATS[kind].content(table)
 
-        name, text = read_in_snapshot(read)
-        response = HttpResponse(text, content_type=content_type)
-        response["Content-Disposition"] = f'attachment; filename="{name}"'
-        return response
+        name, content = read_in_snapshot(read)
+        return HttpResponse(content, headers=FORMATS[kind].headers(name))
 
 
 def _answer(collection: Collection, found: frontier.Frontier) -> Frontier:

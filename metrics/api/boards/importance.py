@@ -18,7 +18,8 @@ from metrics.engine.explanation.association import PERMUTATIONS, RESAMPLES
 from metrics.engine.explanation.explaining import REASONS
 from metrics.engine.explanation.matched import Change
 from metrics.engine.explanation.settings import Plain, Range
-from metrics.exports.boards.explanations import SHEET_EXPORTS, TABLES, importance_sheet
+from metrics.exports.boards.explanations import TABLES, importance_table
+from metrics.exports.formats import FORMATS
 from metrics.questions.declared import IMPORTANCE, parameter
 from metrics.questions.parameters import query_of
 from metrics.questions.unchanged import of_explained, unchanged
@@ -121,22 +122,17 @@ class ImportanceExport(APIView):
         parameters=[parameter("table", "default: matched", choices=TABLES), *IMPORTANCE],
     )
     def get(self, request: Request, collection: str, kind: str) -> HttpResponse:
-        render, content_type = SHEET_EXPORTS[kind]
-
-        def read() -> tuple[str, str]:
+        def read() -> tuple[str, bytes]:
             found = scored_collection(request, collection)
             parameters = query_of(request, found)
-            table = choice_in(parameters, "table", TABLES) or TABLES[0]
+            which = choice_in(parameters, "table", TABLES) or TABLES[0]
             query = ImportanceQuery.read(parameters, found, request.user)
             answer = importance.read_importance(collection=found, query=query)
-            sheet = importance_sheet(found, answer, table)
-            name = f"{found.slug}-importance-{table}"
-            return f"{name}.{kind}", "".join(render(sheet, name))
+            table = importance_table(found, answer, which, kind)
+            return table.name, FORMATS[kind].content(table)
 
-        name, text = read_in_snapshot(read)
-        response = HttpResponse(text, content_type=content_type)
-        response["Content-Disposition"] = f'attachment; filename="{name}"'
-        return response
+        name, content = read_in_snapshot(read)
+        return HttpResponse(content, headers=FORMATS[kind].headers(name))
 
 
 def _answer(collection: Collection, found: importance.Importance) -> Importance:

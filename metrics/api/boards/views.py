@@ -13,6 +13,7 @@ from rest_framework.views import APIView
 
 from metrics.api.boards.answers import Leaderboard, leaderboard_answer
 from metrics.exports.boards import EXPORTS
+from metrics.exports.formats import FORMATS
 from metrics.questions.declared import (
     ARRANGE,
     BOARD,
@@ -82,9 +83,7 @@ class LeaderboardExport(APIView):
         ],
     )
     def get(self, request: Request, collection: str, kind: str) -> HttpResponse:
-        export = EXPORTS[kind]
-
-        def read() -> tuple[str, str]:
+        def read() -> tuple[str, bytes]:
             found = scored_collection(request, collection)
             parameters = board_parameters(request, found)
             query, asked = (
@@ -93,14 +92,11 @@ class LeaderboardExport(APIView):
             )
             board = read_whole_board(collection=found, query=query)
             standings = read_standings(board=board, query=asked) if asked else None
-            return found.slug, "".join(export.render(found, board, standings))
+            table = EXPORTS[kind](found, board, standings)
+            return found.slug, FORMATS[kind].content(table)
 
-        slug, text = read_in_snapshot(read)
-        response = HttpResponse(text, content_type=export.content_type)
-        response["Content-Disposition"] = (
-            f'attachment; filename="{slug}-leaderboard.{export.ending}"'
-        )
-        return response
+        slug, content = read_in_snapshot(read)
+        return HttpResponse(content, headers=FORMATS[kind].headers(f"{slug}-leaderboard"))
 
 
 def _asked_standings(parameters: Mapping[str, str]) -> StandingsQuery | None:

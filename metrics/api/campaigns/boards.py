@@ -15,6 +15,7 @@ from rest_framework.views import APIView
 from metrics.api.boards import answers
 from metrics.api.boards.answers import leaderboard_answer
 from metrics.exports.boards import EXPORTS
+from metrics.exports.formats import FORMATS
 from metrics.questions.declared import (
     ARRANGE,
     COLUMNS,
@@ -138,22 +139,17 @@ class PhaseBoardExport(APIView):
         parameters=[MEASURE_NAMES, SORT, ORDER, *_ROWS, *_OF_RUNS, SCORES, *STATISTICS],
     )
     def get(self, request: Request, campaign: str, phase: str, kind: str) -> HttpResponse:
-        export = EXPORTS[kind]
-
-        def read() -> str:
+        def read() -> bytes:
             asked = phase_board_in(request, campaign, phase)
             query = phase_query(query_of(request), asked.phase, request.user)
             found = read_phase_board(
                 phase=asked.phase, query=query, reader=asked.reader, whole=True
             )
-            return "".join(export.render(asked.phase.collection, found.as_file(), found.standings))
+            table = EXPORTS[kind](asked.phase.collection, found.as_file(), found.standings)
+            return FORMATS[kind].content(table)
 
-        text = read_in_snapshot(read)
-        response = HttpResponse(text, content_type=export.content_type)
-        response["Content-Disposition"] = (
-            f'attachment; filename="{campaign}-{phase}-leaderboard.{export.ending}"'
-        )
-        return response
+        name = f"{campaign}-{phase}-leaderboard"
+        return HttpResponse(read_in_snapshot(read), headers=FORMATS[kind].headers(name))
 
 
 def excluded_topics(collection: Collection) -> list[ExcludedTopic]:

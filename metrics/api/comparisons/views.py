@@ -20,6 +20,7 @@ from metrics.api.comparisons import answers
 from metrics.api.comparisons.serializers import body_of, parameters_in
 from metrics.charts.comparisons.charts import ANSWER_CHARTS
 from metrics.exports.comparisons import EXPORTS
+from metrics.exports.formats import FORMATS
 from metrics.models import Comparison
 from metrics.questions.comparisons import stored_comparison
 from metrics.questions.declared import COMPARISON, PAIRS, parameter
@@ -214,13 +215,8 @@ def _accepted(request: Request, stored: Comparison) -> Response:
 
 
 def _file(request: Request, collection: Collection, answer: Answer, kind: str) -> HttpResponseBase:
-    export, selection = (
-        EXPORTS[kind],
-        PairSelection(run=run_id_in(query_of(request, collection), "run"), limit=None),
-    )
+    selection = PairSelection(run=run_id_in(query_of(request, collection), "run"), limit=None)
     begin_results_file(answer.entrants.pairs.number, answer.query)
-    response = StreamingHttpResponse(
-        export.render(collection, answer, selection), content_type=export.content_type
-    )
-    response["Content-Disposition"] = f'attachment; filename="{collection.slug}-comparison.{kind}"'
-    return response
+    table, export = EXPORTS[kind](collection, answer, selection), FORMATS[kind]
+    headers = export.headers(f"{collection.slug}-comparison")
+    return StreamingHttpResponse(export.render(table), headers=headers)

@@ -18,7 +18,9 @@ from metrics.api.sessions.board_answers import (
     board_answer,
     comparison_answer,
 )
-from metrics.exports.sessions import EXPORTS
+from metrics.exports.formats import FORMATS
+from metrics.exports.sessions import BOARD_EXPORTS, COMPARISON_EXPORTS
+from metrics.exports.table import Table
 from metrics.questions.declared import COMPARED, PAGE, SESSION_BOARD, SESSION_COMPARISON
 from metrics.questions.parameters import query_of
 from metrics.services.sessions import board, comparison
@@ -57,7 +59,7 @@ class SessionBoardExport(APIView):
 
     @extend_schema(responses={(200, "text/csv"): OpenApiTypes.STR}, parameters=[*SESSION_BOARD])
     def get(self, request: Request, collection: str, kind: str) -> HttpResponse:
-        def read() -> str:
+        def read() -> Table:
             found = scored_collection(request, collection)
             parameters = query_of(request)
             query = replace(SessionBoardQuery.read(parameters, found), limit=None)
@@ -68,9 +70,9 @@ class SessionBoardExport(APIView):
             standings = (
                 read_session_standings(collection=found, board=read, query=asked) if asked else None
             )
-            return "".join(EXPORTS[kind].board(found, read, standings))
+            return BOARD_EXPORTS[kind](found, read, standings)
 
-        return _file(read_in_snapshot(read), collection, "session-leaderboard", kind)
+        return _file(read_in_snapshot(read), f"{collection}-session-leaderboard", kind)
 
 
 class SessionComparisonView(APIView):
@@ -96,15 +98,10 @@ class SessionComparisonExport(APIView):
         found = scored_collection(request, collection)
         query = SessionComparisonQuery.read(query_of(request), found)
         compared = comparison.compare_systems(collection=found, query=query)
-        return _file(
-            "".join(EXPORTS[kind].comparison(found, compared)),
-            found.slug,
-            "session-comparison",
-            kind,
-        )
+        table = COMPARISON_EXPORTS[kind](found, compared)
+        return _file(table, f"{found.slug}-session-comparison", kind)
 
 
-def _file(text: str, slug: str, what: str, kind: str) -> HttpResponse:
-    response = HttpResponse(text, content_type=EXPORTS[kind].content_type)
-    response["Content-Disposition"] = f'attachment; filename="{slug}-{what}.{kind}"'
-    return response
+def _file(table: Table, name: str, kind: str) -> HttpResponse:
+    export = FORMATS[kind]
+    return HttpResponse(export.content(table), headers=export.headers(name))

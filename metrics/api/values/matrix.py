@@ -13,6 +13,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from metrics.api.answers import MeasureCautions, RunName, cautions_of, numbers, run_name
+from metrics.exports.formats import FORMATS
 from metrics.exports.values.matrix import MATRIX_EXPORTS, columns_of
 from metrics.exports.values.run_values import RUN_VALUE_EXPORTS
 from metrics.questions.declared import MEASURE_NAMES, RUNS, SCORES, VERSION, declared
@@ -102,11 +103,5 @@ class RunValuesExport(APIView):
             query, "measures", found.collection.measures, found.collection.documents
         )
         values = read_values(evaluation=evaluation_in(query, found), measures=measures)
-        export = RUN_VALUE_EXPORTS[kind]
-        response = HttpResponse(
-            "".join(export.render(found, values)), content_type=export.content_type
-        )
-        response["Content-Disposition"] = (
-            f'attachment; filename="{found.pk}-values.{export.ending}"'
-        )
-        return response
+        text = "".join(RUN_VALUE_EXPORTS[kind](found, values))
+        return HttpResponse(text, headers=FORMATS[kind].headers(f"{found.pk}-values"))

@@ -14,7 +14,8 @@ from rest_framework.views import APIView
 
 from metrics.api.answers import MeasureCautions, RunName, cautions_of, number
 from metrics.api.comparisons.judgements import LevelShare
-from metrics.exports.values.heat_map import render
+from metrics.exports.formats import FORMATS
+from metrics.exports.values.heat_map import heat_map_table
 from metrics.questions.parameters import query_of
 from metrics.questions.rankings import topic_in
 from metrics.questions.topics import HEAT_FILE, ONE_TOPIC, TOPICS
@@ -194,9 +195,8 @@ class HeatMapExport(APIView):
         heat_map = read_in_snapshot(
             lambda: read_heat_map(collection=found, query=query, whole=True)
         )
-        response = HttpResponse("".join(render(heat_map)), content_type="text/csv; charset=utf-8")
-        response["Content-Disposition"] = f'attachment; filename="{found.slug}-heat-map.csv"'
-        return response
+        content = FORMATS["csv"].content(heat_map_table(heat_map))
+        return HttpResponse(content, headers=FORMATS["csv"].headers(f"{found.slug}-heat-map"))
 
 
 def _numbers(values: TopicValues, topics: list[int]) -> list[TopicNumbers]:

@@ -1,13 +1,18 @@
-"""EXPORTS: how a leaderboard is written as a file. A new format is a renderer and a line here."""
+"""EXPORTS: the table of a leaderboard for each format of a file."""
 
 from __future__ import annotations
 
-from metrics.exports.boards import comma_separated, latex, markdown, trec_eval
-from metrics.exports.boards.export import Export
+from collections.abc import Callable
 
-EXPORTS: dict[str, Export] = {
-    "csv": Export(comma_separated.render, "text/csv; charset=utf-8", "csv"),
-    "md": Export(markdown.render, "text/markdown; charset=utf-8", "md"),
-    "tex": Export(latex.render, "application/x-tex; charset=utf-8", "tex"),
-    "trec_eval": Export(trec_eval.render, "text/plain; charset=utf-8", "txt"),
+from metrics.exports.boards.tables import data_table, paper_table
+from metrics.exports.table import Table
+from metrics.services.boards.leaderboard import Leaderboard
+from metrics.services.boards.standing_parts import Standings
+from runs.models import Collection
+
+EXPORTS: dict[str, Callable[[Collection, Leaderboard, Standings | None], Table]] = {
+    "csv": data_table,
+    "md": paper_table,
+    "tex": paper_table,
+    "trec_eval": paper_table,
 }

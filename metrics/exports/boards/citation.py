@@ -7,7 +7,7 @@ from datetime import date
 
 from metrics.engine import ENGINE_VERSION
 from metrics.engine.grammar import Measure
-from metrics.exports.comparisons.latex import escaped
+from metrics.exports.latex import escaped
 from runs.models import Collection, Qrels
 
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]

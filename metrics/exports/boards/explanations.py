@@ -1,17 +1,14 @@
-"""What explains values, and effectiveness against cost, as files: CSV at full precision, and tables for papers."""
+"""What explains values, and effectiveness against cost, as tables."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any
 
-from metrics.charts.boards.frontier import STATUS_NAMES, cost_name, cost_text
-from metrics.engine.explanation.matched import Change
-from metrics.exports.comparisons import latex, markdown
-from metrics.exports.comparisons.table import MeanLine, MeanTable
-from metrics.services.boards.frontier import Frontier, Priced
+from metrics.charts.boards.frontier import STATUS_NAMES, cost_text
+from metrics.exports.table import Column, Row, Table
+from metrics.services.boards.frontier import Frontier
 from metrics.services.boards.importance import (
     CHOSEN,
     Associated,
@@ -21,50 +18,106 @@ from metrics.services.boards.importance import (
 )
 from metrics.services.comparisons.shown_pairs import names_of
 from metrics.tables import NOTHING, probability, signed, with_minus
-from runs.formats.comma_separated import written
 from runs.models import Collection
 
 MATCHED, ASSOCIATED = "matched", "associated"
 TABLES = (MATCHED, ASSOCIATED)
+# The formats of a table for readers, whose columns are fewer.
+KINDS = ("csv", "md", "tex")
 
 
-@dataclass(frozen=True)
-class Sheet:
-    """One table: the columns and rows of its CSV, and the same for a paper."""
-
-    columns: list[str]
-    rows: list[dict[str, Any]]
-    paper: MeanTable
-
-
-def _comma_separated(sheet: Sheet, label: str) -> Iterator[str]:
-    return written(iter(sheet.rows)) if sheet.rows else iter([f"{','.join(sheet.columns)}\r\n"])
+def importance_table(collection: Collection, found: Importance, table: str, kind: str) -> Table:
+    """Build one of TABLES; of what is associated a file of data has the levels of each parameter."""
+    name = f"{collection.slug}-importance-{table}"
+    if table == MATCHED:
+        return _matched_table(name, collection, found)
+    build = _levels_table if kind == "csv" else _associated_table
+    return build(name, collection, found)
 
 
-def _markdown(sheet: Sheet, label: str) -> Iterator[str]:
-    return iter([markdown.written(sheet.paper)])
+def _matched_table(name: str, collection: Collection, found: Importance) -> Table:
+    settings, inputs = found.explanation.settings, _inputs(collection, found)
+    columns = [
+        Column("parameter", "Parameter", head=True),
+        Column("from", "From"),
+        Column("to", "To"),
+        Column("pairs", "Pairs"),
+        Column("difference", "Difference", format=_signed),
+        Column("low", "Low", format=_signed),
+        Column("high", "High", format=_signed),
+        Column("p", format=None),
+        Column("p_adjusted", "p", format=probability),
+        *(Column(column, format=None) for column in inputs),
+    ]
+    rows = [
+        Row(
+            [
+                settings[change.setting].name,
+                words_of(settings[change.setting].values[change.before]),
+                words_of(settings[change.setting].values[change.after]),
+                change.pairs,
+                change.difference,
+                change.low,
+                change.high,
+                change.p_value,
+                change.p_adjusted,
+                *inputs.values(),
+            ]
+        )
+        for change in found.explanation.changes
+    ]
+    notes = [
+        _source(collection, found),
+        "Each row: pairs of runs that differ in nothing else; the mean difference over them, with its 95% interval and p "
+        "for other topics and other runs (min F'); p is corrected by Holm over all rows that have one.",
+    ]
+    return Table(name, columns, rows, notes)
 
 
-def _latex(sheet: Sheet, label: str) -> Iterator[str]:
-    return iter([latex.written(sheet.paper, label)])
+def _levels_table(name: str, collection: Collection, found: Importance) -> Table:
+    inputs = _inputs(collection, found)
+    own = ("parameter", "epsilon_squared", "low", "high", "p", "level", "runs", "mean")
+    records = ({**level, **inputs} for one in found.associated for level in _levels(one))
+    return Table.of_records(name, records, (*own, *inputs))
 
 
-# By format: the renderer and the content type.
-SHEET_EXPORTS: dict[str, tuple[Callable[[Sheet, str], Iterator[str]], str]] = {
-    "csv": (_comma_separated, "text/csv; charset=utf-8"),
-    "md": (_markdown, "text/markdown; charset=utf-8"),
-    "tex": (_latex, "application/x-tex; charset=utf-8"),
-}
-# What pages call them.
-FILE_NAMES = {"csv": "CSV", "md": "Markdown", "tex": "LaTeX"}
-_MATCHED = ["parameter", "from", "to", "pairs", "difference", "low", "high", "p", "p_adjusted"]
-_ASSOCIATED = ["parameter", "epsilon_squared", "low", "high", "p", "level", "runs", "mean"]
-_OF_ALL = ["collection", "measure", "qrels", "scores", "runs_examined", "topics", "seed"]
+def _levels(one: Associated) -> Iterator[dict[str, Any]]:
+    for level in one.levels:
+        yield {
+            "parameter": one.setting.name,
+            "epsilon_squared": one.effect,
+            "low": one.low,
+            "high": one.high,
+            "p": one.p_value,
+            "level": words_of_level(level.level),
+            "runs": level.runs,
+            "mean": level.mean,
+        }
 
 
-def importance_sheet(collection: Collection, found: Importance, table: str) -> Sheet:
-    """Return one of TABLES."""
-    made = {
+def _associated_table(name: str, collection: Collection, found: Importance) -> Table:
+    columns = [
+        Column("parameter", "Parameter", head=True),
+        Column("levels", "Levels"),
+        Column("epsilon_squared", "Epsilon squared", format="{:.3f}".format),
+        Column("low", "Low", format="{:.3f}".format),
+        Column("high", "High", format="{:.3f}".format),
+        Column("p", format=probability),
+    ]
+    rows = [
+        Row([one.setting.name, len(one.levels), one.effect, one.low, one.high, one.p_value])
+        for one in found.associated
+    ]
+    explained = (
+        "Epsilon squared of the run means, its 95% interval over the topics, and p against the largest of all "
+        f"parameters over permutations. {CHOSEN}"
+    )
+    notes = [_source(collection, found), explained if found.associated else found.message]
+    return Table(name, columns, rows, notes)
+
+
+def _inputs(collection: Collection, found: Importance) -> dict[str, Any]:
+    return {
         "collection": collection.slug,
         "measure": found.query.measure.name,
         "qrels": found.qrels.version,
@@ -73,80 +126,6 @@ def importance_sheet(collection: Collection, found: Importance, table: str) -> S
         "topics": found.topics,
         "seed": found.query.seed,
     }
-    if table == MATCHED:
-        rows = [{**_change(found, change), **made} for change in found.explanation.changes]
-        return Sheet([*_MATCHED, *_OF_ALL], rows, _paper_of_changes(collection, found))
-    rows = [{**row, **made} for one in found.associated for row in _levels(one)]
-    return Sheet([*_ASSOCIATED, *_OF_ALL], rows, _paper_of_associated(collection, found))
-
-
-def _change(found: Importance, change: Change) -> dict[str, Any]:
-    setting = found.explanation.settings[change.setting]
-    ends = (words_of(setting.values[place]) for place in (change.before, change.after))
-    numbers = (
-        change.pairs,
-        change.difference,
-        change.low,
-        change.high,
-        change.p_value,
-        change.p_adjusted,
-    )
-    return dict(zip(_MATCHED, (setting.name, *ends, *numbers), strict=True))
-
-
-def _levels(one: Associated) -> Iterator[dict[str, Any]]:
-    own = (one.setting.name, one.effect, one.low, one.high, one.p_value)
-    for level in one.levels:
-        yield dict(
-            zip(
-                _ASSOCIATED,
-                (*own, words_of_level(level.level), level.runs, level.mean),
-                strict=True,
-            )
-        )
-
-
-def _paper_of_changes(collection: Collection, found: Importance) -> MeanTable:
-    lines = []
-    for change in found.explanation.changes:
-        name, before, after, pairs, *numbers = _change(found, change).values()
-        shown = (
-            before,
-            after,
-            f"{pairs}",
-            *map(_four, numbers[:3]),
-            probability(change.p_adjusted),
-        )
-        lines.append(MeanLine(name, False, after=shown))
-    caption = [
-        _source(collection, found),
-        "Each row: pairs of runs that differ in nothing else; the mean difference over them, with its 95% interval and p "
-        "for other topics and other runs (min F'); p is corrected by Holm over all rows that have one.",
-    ]
-    columns = ("From", "To", "Pairs", "Difference", "Low", "High", "p")
-    return MeanTable([], lines, caption, with_baseline=False, after=columns, subject="Parameter")
-
-
-def _paper_of_associated(collection: Collection, found: Importance) -> MeanTable:
-    lines = [
-        MeanLine(
-            one.setting.name,
-            False,
-            after=(
-                f"{len(one.levels)}",
-                *(f"{number:.3f}" for number in (one.effect, one.low, one.high)),
-                probability(one.p_value),
-            ),
-        )
-        for one in found.associated
-    ]
-    said = (
-        "Epsilon squared of the run means, its 95% interval over the topics, and p against the largest of all "
-        f"parameters over permutations. {CHOSEN}"
-    )
-    caption = [_source(collection, found), said if found.associated else found.message]
-    columns = ("Levels", "Epsilon squared", "Low", "High", "p")
-    return MeanTable([], lines, caption, with_baseline=False, after=columns, subject="Parameter")
 
 
 def _source(collection: Collection, found: Importance) -> str:
@@ -155,69 +134,78 @@ def _source(collection: Collection, found: Importance) -> str:
     return f"{found.query.measure.name} of {runs} runs of {source} on {topics} topics."
 
 
-def _four(number: float) -> str:
+def _signed(number: float) -> str:
     return NOTHING if math.isnan(number) else signed(number)
 
 
-_FRONTIER = [
-    "run",
-    "team",
-    "tag",
-    "mean",
-    "cost",
-    "low",
-    "high",
-    "n",
-    "hardware",
-    "status",
-    "by",
-    "p_adjusted",
-]
-
-
-def frontier_sheet(collection: Collection, found: Frontier) -> Sheet:
-    """Return the runs with a cost, the cheapest first."""
-    made = {
+def frontier_table(collection: Collection, found: Frontier) -> Table:
+    """Build the table of the runs with a cost, the cheapest first."""
+    inputs = {
         "collection": collection.slug,
         "measure": found.query.measure.name,
         "cost_name": found.key.name,
         "unit": found.key.unit,
-        "across": str(found.query.across).lower(),
+        "across": found.query.across,
         "qrels": found.qrels.version,
         "scores": found.scores,
         "topics": found.topics,
     }
-    rows = [{**dict(zip(_FRONTIER, _priced(one), strict=True)), **made} for one in found.runs]
+    # For readers a run has its name, and a cost its interval.
+    columns = [
+        Column("run", format=None),
+        Column("", "Run", head=True),
+        Column("team", format=None),
+        Column("tag", format=None),
+        Column("mean", found.query.measure.name, format=_mean),
+        Column("cost", format=None),
+        Column("", found.key.name, found.key.unit),
+        Column("low", format=None),
+        Column("high", format=None),
+        Column("n", format=None),
+        Column("hardware", format=None),
+        Column("status", "Status", format=STATUS_NAMES.__getitem__),
+        Column("by", format=None),
+        Column("", "Beaten by"),
+        Column("p_adjusted", "p", format=_probability),
+        *(Column(column, format=None) for column in inputs),
+    ]
     names = names_of([one.run for one in found.runs])
-    lines = [
-        MeanLine(
-            names[one.run],
-            False,
-            after=(
-                with_minus(f"{one.mean:.4f}"),
+    rows = [
+        Row(
+            [
+                str(one.run.pk),
+                names[one.run],
+                one.run.team.slug,
+                one.run.tag,
+                one.mean,
+                one.cost,
                 cost_text(one),
-                STATUS_NAMES[one.status],
+                one.low,
+                one.high,
+                one.measured,
+                one.hardware,
+                one.status,
+                str(one.by.pk) if one.by else None,
                 names[one.by] if one.by else NOTHING,
-                NOTHING if one.p_adjusted is None else probability(one.p_adjusted),
-            ),
+                one.p_adjusted,
+                *inputs.values(),
+            ]
         )
         for one in found.runs
     ]
     source = f"{collection.name} (qrels version {found.qrels.version})"
     apart = "" if found.query.across else " Runs on different hardware are compared apart."
-    caption = [
+    notes = [
         f"{len(found.runs)} of {found.total} runs of {source} on {found.topics} topics.",
         "Surely dominated: another run is better at no higher cost, by a one-sided paired t test, corrected by Holm "
         f"over {found.pairs:,} pairs.{apart}",
     ]
-    columns = (found.query.measure.name, cost_name(found), "Status", "Beaten by", "p")
-    return Sheet(
-        [*_FRONTIER, *made], rows, MeanTable([], lines, caption, with_baseline=False, after=columns)
-    )
+    return Table(f"{collection.slug}-frontier", columns, rows, notes)
 
 
-def _priced(one: Priced) -> tuple[Any, ...]:
-    beaten = str(one.by.pk) if one.by else None
-    cost = (one.cost, one.low, one.high, one.measured)
-    named = (str(one.run.pk), one.run.team.slug, one.run.tag)
-    return (*named, one.mean, *cost, one.hardware, one.status, beaten, one.p_adjusted)
+def _mean(mean: float) -> str:
+    return with_minus(f"{mean:.4f}")
+
+
+def _probability(value: float | None) -> str:
+    return NOTHING if value is None else probability(value)

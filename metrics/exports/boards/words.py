@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from metrics.engine.grammar import Measure
 from metrics.engine.significance.effect_sizes import power_in_words
-from metrics.exports.comparisons.table import BEST_MARK
+from metrics.exports.table import BEST_MARK
 from metrics.services.boards.standing_parts import Outlook, Received, Standings, Tiering
 from metrics.tables import amount, figure
 

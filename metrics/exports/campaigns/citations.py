@@ -10,7 +10,7 @@ from html import escape
 from typing import Any
 from urllib.parse import urlsplit
 
-from metrics.exports.comparisons.latex import escaped
+from metrics.exports.latex import escaped
 
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _SPDX = "https://spdx.org/licenses/"

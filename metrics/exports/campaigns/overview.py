@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from metrics.engine.significance.families import USUAL_RULE, USUAL_TEST
 from metrics.exports.boards.words import best_of_runs
-from metrics.exports.comparisons.table import MeanCell, MeanLine, MeanTable
 from metrics.exports.comparisons.words import TEST_NAMES
+from metrics.exports.table import Column, Row, Table
 from metrics.services.campaigns.editions import Edition
 from metrics.services.campaigns.official import placed_entries, tiers_of
 from metrics.services.campaigns.reference import EntryValues
-from metrics.tables import NOTHING, mean_cell
+from metrics.tables import NOTHING, direction_of, mean_cell
 from runs.models import Entry, Participation
 from runs.services.campaigns.names import hidden_tag, shown_names
 
 _ROLES = {Entry.Role.BASELINE: "baseline", Entry.Role.OUT_OF_COMPETITION: "out of competition"}
 
 
-def overview_table(edition: Edition, read: EntryValues, reader: Participation) -> MeanTable:
+def overview_table(edition: Edition, read: EntryValues, reader: Participation) -> Table:
     """Return the official runs, best first by the primary measure, with baselines at their places without a rank.
 
     Names of other teams than the reader's are those of the moment of the edition: a packet stays as it was made.
@@ -34,30 +34,23 @@ def overview_table(edition: Edition, read: EntryValues, reader: Participation) -
         )
         for measure in read.measures
     }
-    lines, best_names = [], []
+    rows, best_names = [], []
     for row, rank in places:
         entry, cells = read.entries[row], []
         for measure in read.measures:
             found = read.means[measure.name][read.evaluations[row]]
             top = best[measure.name]
-            cell = mean_cell(
-                measure,
-                found,
-                read.qrels.topics,
-                (top, found[1]) if rank and top is not None else None,
-            )
-            cells.append(MeanCell(cell.text, cell.best))
+            to_reach = (top, found[1]) if rank and top is not None else None
+            cells.append(mean_cell(measure, found, read.qrels.topics, to_reach))
         name = names_of[entry.participation_id] if entry.participation_id else None
         team = name.name if name else _ROLES.get(Entry.Role(entry.role), "")
         tag = hidden_tag(entry) if name and name.hidden else entry.run.tag
         types = (entry.run_type,) if phase.run_types else ()
-        tier = (str(tiers[row].tier) if row in tiers else NOTHING,) if tiers else ()
-        place = str(rank) if rank else NOTHING
+        tier = (tiers[row].tier if row in tiers else NOTHING,) if tiers else ()
         marked = row in can_be_best and len(can_be_best) < len(tiers)
-        line = MeanLine(f"{team}: {tag}", False, cells, (place,), (*types, *tier), marked)
-        lines.append(line)
+        rows.append(Row([rank or NOTHING, f"{team}: {tag}", *cells, *types, *tier], marked=marked))
         if row in can_be_best:
-            best_names.append(line.name)
+            best_names.append(f"{team}: {tag}")
     primary = read.measures[0]
     ranked = sum(rank is not None for _, rank in places)
     caption = [
@@ -74,9 +67,14 @@ def overview_table(edition: Edition, read: EntryValues, reader: Participation) -
             f"Runs of a tier do not differ significantly from its best one by {primary.name}; those of different tiers "
             f"may not either ({TEST_NAMES[USUAL_TEST]}, alpha = {USUAL_RULE.alpha:g})."
         )
-    names = [measure.name for measure in read.measures]
-    after = (*(("Type",) if phase.run_types else ()), *(("Tier",) if tiers else ()))
-    return MeanTable(names, lines, caption, with_baseline=False, before=("Rank",), after=after)
+    columns = [
+        Column("rank", "Rank"),
+        Column("run", "Run", head=True),
+        *(Column(measure.name, direction=direction_of(measure)) for measure in read.measures),
+        *([Column("run_type", "Type")] if phase.run_types else []),
+        *([Column("tier", "Tier")] if tiers else []),
+    ]
+    return Table(f"{phase.campaign.slug}-{phase.slug}", columns, rows, caption)
 
 
 def _means(read: EntryValues, name: str, places: list[tuple[int, int | None]]) -> list[float]:

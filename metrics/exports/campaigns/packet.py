@@ -9,7 +9,7 @@ import hashlib
 import io
 import math
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -23,8 +23,8 @@ from metrics.engine import ENGINE_VERSION
 from metrics.engine.reference import TopicFigures, ranks_among
 from metrics.exports.campaigns.overview import overview_table
 from metrics.exports.campaigns.readme import readme
-from metrics.exports.campaigns.tables import tab_separated
-from metrics.exports.comparisons import latex, markdown
+from metrics.exports.formats import FORMATS
+from metrics.exports.table import Table
 from metrics.exports.values.run_values import RUN_VALUE_EXPORTS
 from metrics.models import Evaluation
 from metrics.services.boards.mean_intervals import MEAN_INTERVAL_METHOD
@@ -60,7 +60,7 @@ def make_packet(edition: Edition, found: OwnResults) -> Packet:
     phase, team = edition.phase, found.participation.team.slug
     name = f"{phase.campaign.slug}-{phase.slug}-{team}"
     return Packet(
-        zipped(dict(_files(edition, found)), edition.at), f"{name}-v{edition.qrels.version}.zip"
+        zipped(_files(edition, found), edition.at), f"{name}-v{edition.qrels.version}.zip"
     )
 
 
@@ -80,35 +80,32 @@ def zipped(files: Mapping[str, bytes], at: datetime) -> bytes:
     return buffer.getvalue()
 
 
-def _files(edition: Edition, found: OwnResults) -> Iterator[tuple[str, bytes]]:
-    files: list[tuple[str, str | bytes]] = [
-        ("summary.tsv", _summary(found)),
-        ("topics.tsv", _topics(found)),
-        ("significance.tsv", _significance(found)),
-    ]
+def _files(edition: Edition, found: OwnResults) -> dict[str, bytes]:
+    files = {
+        "summary.tsv": _tab_separated(_summary(found)),
+        "topics.tsv": _tab_separated(_topics(found)),
+        "significance.tsv": _tab_separated(_significance(found)),
+    }
     keys = [found.read.evaluations[one.row] for one in found.entries]
     evaluations = Evaluation.objects.in_bulk(keys)
     for one, key in zip(found.entries, keys, strict=True):
         tag = one.entry.run.tag
-        files.append((f"{tag}.trec_eval", _trec_eval(found, one, evaluations[key])))
-        files.append((f"{tag}.topics.tsv", _own_topics(found, one)))
+        files[f"{tag}.trec_eval"] = _trec_eval(found, one, evaluations[key])
+        files[f"{tag}.topics.tsv"] = _tab_separated(_own_topics(found, one))
         if picture := _difference(found, one):
-            files.append((f"{tag}.difference.svg", picture))
+            files[f"{tag}.difference.svg"] = picture
     if edition.whole:
         table = overview_table(edition, found.read, found.participation)
-        files.append(
-            (
-                "overview.tex",
-                latex.written(table, f"{edition.phase.campaign.slug}-{edition.phase.slug}"),
-            )
-        )
-        files.append(("overview.md", markdown.written(table)))
-    names = ["README.txt", *(name for name, _ in files)]
-    yield "README.txt", readme(edition, found, names).encode()
-    yield from ((name, text.encode() if isinstance(text, str) else text) for name, text in files)
+        for kind in ("tex", "md"):
+            files[f"overview.{kind}"] = FORMATS[kind].content(table)
+    return {"README.txt": readme(edition, found, ["README.txt", *files]).encode(), **files}
 
 
-def _summary(found: OwnResults) -> str:
+def _tab_separated(table: Table) -> bytes:
+    return FORMATS["tsv"].content(table)
+
+
+def _summary(found: OwnResults) -> Table:
     names = [measure.name for measure in found.read.measures]
     each = [f"{name}{end}" for name in names for end in ("", " low", " high", " topics")]
     columns = [
@@ -134,10 +131,10 @@ def _summary(found: OwnResults) -> str:
         # No pool is recorded; the judged depth is what can be known.
         rows.append([*about, None, one.judged, one.depth, *cells])
     comments = [f"low and high: 95% interval of the mean, {MEAN_INTERVAL_METHOD}"]
-    return tab_separated(columns, rows, comments)
+    return Table.of_values("summary", columns, rows, comments)
 
 
-def _topics(found: OwnResults) -> str:
+def _topics(found: OwnResults) -> Table:
     columns = ["run_type", "topic", "measure", "n", "min", "q1", "median", "median_upper", "q3", "max",
                "best_tag_is_yours"]  # fmt: skip
     rows = []
@@ -160,7 +157,8 @@ def _topics(found: OwnResults) -> str:
                 strict=True,
             ):
                 rows.append([one.run_type, topic, measure.name, *cells, mine if known else None])
-    return tab_separated(columns, rows, [*(set_said(one) for one in found.sets), UPPER_MEDIAN])
+    notes = [*(set_said(one) for one in found.sets), UPPER_MEDIAN]
+    return Table.of_values("topics", columns, rows, notes)
 
 
 def _six(numbers: TopicFigures) -> list[np.ndarray]:
@@ -175,7 +173,7 @@ def set_said(one: ReferenceSet) -> str:
     )
 
 
-def _own_topics(found: OwnResults, one: OwnEntry) -> str:
+def _own_topics(found: OwnResults, one: OwnEntry) -> Table:
     rows = []
     for measure in found.read.by_topic:
         values = found.read.values[measure.name]
@@ -202,16 +200,15 @@ def _own_topics(found: OwnResults, one: OwnEntry) -> str:
     comments = [
         ranked if found.sees_all else "rank: given when results are released to participants"
     ]
-    return tab_separated(
-        ["topic", "measure", "value", "difference_from_median", "rank"], rows, comments
-    )
+    columns = ["topic", "measure", "value", "difference_from_median", "rank"]
+    return Table.of_values(f"{one.entry.run.tag}.topics", columns, rows, comments)
 
 
-def _trec_eval(found: OwnResults, one: OwnEntry, evaluation: Evaluation) -> str:
+def _trec_eval(found: OwnResults, one: OwnEntry, evaluation: Evaluation) -> bytes:
     evaluation.qrels = found.read.qrels
     vectors = {name: values[one.row] for name, values in found.read.values.items()}
     values = RunValues(evaluation, found.read.by_topic, vectors, one.means)
-    return "".join(RUN_VALUE_EXPORTS["trec_eval"].render(one.entry.run, values))
+    return "".join(RUN_VALUE_EXPORTS["trec_eval"](one.entry.run, values)).encode()
 
 
 def _difference(found: OwnResults, one: OwnEntry) -> bytes | None:
@@ -235,7 +232,7 @@ def _difference(found: OwnResults, one: OwnEntry) -> bytes | None:
     return render(figure, Look(), "svg")
 
 
-def _significance(found: OwnResults) -> str:
+def _significance(found: OwnResults) -> Table:
     columns = [
         "measure",
         "tag",
@@ -258,4 +255,4 @@ def _significance(found: OwnResults) -> str:
         "significant: p_corrected below 0.05. The median run has the median of the reference set on every topic",
         f"engine {ENGINE_VERSION}",
     ]
-    return tab_separated(columns, rows, comments)
+    return Table.of_values("significance", columns, rows, comments)

@@ -21,7 +21,8 @@ import zstandard
 from metrics.exports.campaigns.citations import Cited, citation_cff, datacite, ro_crate, zenodo
 from metrics.exports.campaigns.every_eval_ever import every_eval_ever
 from metrics.exports.campaigns.packet import UPPER_MEDIAN, set_said
-from metrics.exports.campaigns.tables import tab_separated
+from metrics.exports.formats import FORMATS
+from metrics.exports.table import Table
 from metrics.services.boards.mean_intervals import MEAN_INTERVAL_METHOD
 from metrics.services.campaigns.manifest import INCLUDED, FrozenPhase
 from runs.formats.canonical_json import canonical
@@ -33,12 +34,8 @@ _LEVEL = 10
 def files_of(frozen: FrozenPhase) -> dict[str, bytes]:
     """Return the files of a phase by their names, which begin with the phase's: its tables and judgements, and where
     everybody may have them its runs. Who sees the results may read the judgements as well."""
-    texts = {
-        "board.tsv": _board(frozen),
-        "topics.tsv": _topics(frozen),
-        "values.tsv": _values(frozen),
-    }
-    files = {name: text.encode() for name, text in texts.items()}
+    tables = (_board(frozen), _topics(frozen), _values(frozen))
+    files = {f"{table.name}.tsv": FORMATS["tsv"].content(table) for table in tables}
     # As they were sent: their digests are those of the entries and of the judgements.
     files["qrels.txt"] = _stored(frozen.read.qrels.sha256)
     if frozen.run_files == INCLUDED:
@@ -87,7 +84,7 @@ def _tar(files: Mapping[str, bytes], at: datetime) -> bytes:
     return buffer.getvalue()
 
 
-def _board(frozen: FrozenPhase) -> str:
+def _board(frozen: FrozenPhase) -> Table:
     names = [measure.name for measure in frozen.read.measures]
     columns = ["rank", "tier", "in_best_set", "number", "team", "tag", "role", "run_type", "late", "judged@10", "judged_depth",
                *(f"{name}{end}" for name in names for end in ("", " low", " high", " topics"))]  # fmt: skip
@@ -107,10 +104,10 @@ def _board(frozen: FrozenPhase) -> str:
             cells += [mean, *one.intervals.get(name, (None, None)), topics]
         rows.append(cells)
     comments = [f"low and high: 95% interval of the mean, {MEAN_INTERVAL_METHOD}"]
-    return tab_separated(columns, rows, comments)
+    return Table.of_values("board", columns, rows, comments)
 
 
-def _topics(frozen: FrozenPhase) -> str:
+def _topics(frozen: FrozenPhase) -> Table:
     rows = []
     for one in frozen.sets:
         for measure in frozen.read.by_topic:
@@ -140,12 +137,11 @@ def _topics(frozen: FrozenPhase) -> str:
         "q3",
         "max",
     ]
-    return tab_separated(
-        columns_named, rows, [*(set_said(one) for one in frozen.sets), UPPER_MEDIAN]
-    )
+    notes = [*(set_said(one) for one in frozen.sets), UPPER_MEDIAN]
+    return Table.of_values("topics", columns_named, rows, notes)
 
 
-def _values(frozen: FrozenPhase) -> str:
+def _values(frozen: FrozenPhase) -> Table:
     rows = (
         [entry.number, entry.run.tag, measure.name, topic, value]
         for row, entry in enumerate(frozen.read.entries)
@@ -154,4 +150,4 @@ def _values(frozen: FrozenPhase) -> str:
             frozen.read.qrels.topic_ids, frozen.read.values[measure.name][row].tolist(), strict=True
         )
     )
-    return tab_separated(["entry", "tag", "measure", "topic", "value"], rows)
+    return Table.of_values("values", ["entry", "tag", "measure", "topic", "value"], rows)

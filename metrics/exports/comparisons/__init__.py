@@ -1,12 +1,18 @@
-"""EXPORTS: how a comparison is written as a file. A new format is a renderer and a line here."""
+"""EXPORTS: the table of a comparison for each format of a file."""
 
 from __future__ import annotations
 
-from metrics.exports.comparisons import comma_separated, latex, markdown
-from metrics.exports.comparisons.export import Export
+from collections.abc import Callable
 
-EXPORTS: dict[str, Export] = {
-    "csv": Export(comma_separated.render, "text/csv; charset=utf-8"),
-    "md": Export(markdown.render, "text/markdown; charset=utf-8"),
-    "tex": Export(latex.render, "application/x-tex; charset=utf-8"),
+from metrics.exports.comparisons.tables import pairs_table, paper_table
+from metrics.exports.table import Table
+from metrics.services.comparisons.shown_pairs import PairSelection
+from metrics.services.comparisons.stored import Answer
+from runs.models import Collection
+
+# Each refuses what has no such table.
+EXPORTS: dict[str, Callable[[Collection, Answer, PairSelection], Table]] = {
+    "csv": pairs_table,
+    "md": paper_table,
+    "tex": paper_table,
 }

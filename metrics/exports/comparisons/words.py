@@ -51,7 +51,7 @@ PRACTICAL_NAMES = {
     "bayes_bootstrap": "Bayesian bootstrap",
 }
 OMNIBUS_NAMES = {
-    "anova": "analysis of variance (Greenhouse-Geisser)",
+    "anova": "Analysis of variance (Greenhouse-Geisser)",
     "friedman": "Friedman's test",
     "kruskal_wallis": "Kruskal and Wallis's test",
 }

@@ -1,18 +1,28 @@
-"""EXPORTS: how a leaderboard of systems and a comparison of them are written as files, a line for each format."""
+"""BOARD_EXPORTS, COMPARISON_EXPORTS: the table of systems of sessions for each format of a file."""
 
 from __future__ import annotations
 
-from metrics.exports.sessions import comma_separated, tables
-from metrics.exports.sessions.export import Export
+from collections.abc import Callable
 
-EXPORTS: dict[str, Export] = {
-    "csv": Export(
-        comma_separated.render_board, comma_separated.render_comparison, "text/csv; charset=utf-8"
-    ),
-    "md": Export(
-        tables.board_in_markdown, tables.comparison_in_markdown, "text/markdown; charset=utf-8"
-    ),
-    "tex": Export(
-        tables.board_in_latex, tables.comparison_in_latex, "application/x-tex; charset=utf-8"
-    ),
+from metrics.exports.sessions.tables import (
+    board_data_table,
+    board_table,
+    comparison_table,
+    pairs_table,
+)
+from metrics.exports.table import Table
+from metrics.services.sessions.board import SessionBoard
+from metrics.services.sessions.comparison import SessionComparison
+from metrics.services.sessions.standings import SessionStandings
+from runs.models import Collection
+
+BOARD_EXPORTS: dict[str, Callable[[Collection, SessionBoard, SessionStandings | None], Table]] = {
+    "csv": board_data_table,
+    "md": board_table,
+    "tex": board_table,
+}
+COMPARISON_EXPORTS: dict[str, Callable[[Collection, SessionComparison], Table]] = {
+    "csv": pairs_table,
+    "md": comparison_table,
+    "tex": comparison_table,
 }

@@ -1,21 +1,22 @@
-"""Systems as a table for a paper, in Markdown and in LaTeX: a leaderboard, or a comparison."""
+"""Systems of sessions as tables: a leaderboard or a comparison, at full precision and for a paper."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
+from metrics.engine import ENGINE_VERSION
 from metrics.engine.sessions.cautions import UNITS
+from metrics.engine.significance.effect_sizes import Estimate
 from metrics.engine.significance.tiers import letters_of
 from metrics.engine.significance.verdicts import REASONS, TOO_FEW_TOPICS
-from metrics.exports.comparisons import latex, markdown
-from metrics.exports.comparisons.table import BETTER, WORSE, MeanCell, MeanLine, MeanTable
 from metrics.exports.comparisons.words import TEST_NAMES, corrected_over, withheld_pairs
+from metrics.exports.table import BETTER, WORSE, Cell, Column, Row, Table
 from metrics.services.sessions.board import SessionBoard, SystemRow, system_name
 from metrics.services.sessions.comparison import SessionComparison
 from metrics.services.sessions.standings import SessionStandings
-from metrics.tables import NOTHING, figure
+from metrics.tables import NOTHING, direction_of, figure
 from runs.models import Collection
 
 DESIGN_NAMES = {
@@ -27,38 +28,144 @@ DESIGN_NAMES = {
 }
 
 
-def board_in_markdown(
+def board_data_table(
     collection: Collection, board: SessionBoard, standings: SessionStandings | None
-) -> Iterator[str]:
-    return iter([markdown.written(board_table(collection, board, standings))])
+) -> Table:
+    """Build the table with every row of the leaderboard."""
+    made: dict[str, Any] = {"collection": collection.slug, "judged_by": board.judged_by}
+    if standings:
+        compared = standings.compared
+        made |= {
+            "statistics_of": standings.measure.name,
+            "confidence": standings.query.options.confidence,
+        }
+        made |= _made(compared) if compared else {}
+    records = ({**_row(row, standings), **made} for row in board.rows)
+    return Table.of_records(f"{collection.slug}-sessions", records)
 
 
-def board_in_latex(
-    collection: Collection, board: SessionBoard, standings: SessionStandings | None
-) -> Iterator[str]:
-    return iter(
-        [latex.written(board_table(collection, board, standings), f"{collection.slug}-sessions")]
+def _row(row: SystemRow, standings: SessionStandings | None) -> dict[str, Any]:
+    evaluation, found = row.evaluation, row.evaluation.session_set
+    name = system_name(evaluation, row.system)
+    cells: dict[str, Any] = {
+        "rank": row.rank,
+        "stale": row.stale,
+        "reason": row.reason,
+        "team": found.team.slug,
+        "tag": found.tag,
+        "system": row.system,
+        "session_set": str(found.pk),
+        "submitted": found.created_at,
+        "sessions": row.sessions,
+        "qrels": evaluation.qrels.version if evaluation.qrels else None,
+        "engine_version": evaluation.engine_version,
+    }
+    for measure, (mean, sessions) in row.values.items():
+        cells |= {measure: mean, f"{measure} sessions": sessions}
+        if standings and "intervals" in standings.query.parts:
+            low, high = standings.intervals.get((evaluation.pk, row.system, measure), (None, None))
+            cells |= {f"{measure} low": low, f"{measure} high": high}
+    standing = standings.of(name) if standings and row.rank is not None else None
+    if standings and standings.tiers:
+        cells |= {
+            "tier": standing and standing.tier,
+            "groups": " ".join((standing and standing.groups) or []),
+        }
+    if standings and standings.baseline:
+        # The baseline itself, and a system without a rank, have these columns empty.
+        place = standing.pair if standing else None
+        figures = _figures(standings.baseline, place or 0)
+        figures = dict.fromkeys(figures) if place is None else figures
+        cells |= {f"baseline_{column}": value for column, value in figures.items()}
+    return cells
+
+
+def pairs_table(collection: Collection, compared: SessionComparison) -> Table:
+    """Build the table with a row for each pair."""
+    made = {
+        "confidence": compared.query.options.confidence,
+        **_made(compared),
+        "collection": collection.slug,
+        "judged_by": compared.judged_by,
+        "qrels": compared.qrels.version if compared.qrels else None,
+        "engine_version": ENGINE_VERSION,
+    }
+    first, second = (side.tolist() for side in compared.pairs.indices())
+    records = (
+        {
+            "measure": compared.query.measure.name,
+            **{f"{column}_a": value for column, value in _system(compared, a).items()},
+            **{f"{column}_b": value for column, value in _system(compared, b).items()},
+            **_figures(compared, at),
+            **made,
+        }
+        for at, (a, b) in enumerate(zip(first, second, strict=True))
     )
+    return Table.of_records(f"{collection.slug}-sessions", records)
 
 
-def comparison_in_markdown(collection: Collection, compared: SessionComparison) -> Iterator[str]:
-    return iter([markdown.written(comparison_table(collection, compared))])
+def _system(compared: SessionComparison, place: int) -> dict[str, Any]:
+    system = compared.systems[place]
+    return {"system": system.name, "sessions": system.with_value, "mean": system.mean}
 
 
-def comparison_in_latex(collection: Collection, compared: SessionComparison) -> Iterator[str]:
-    return iter(
-        [latex.written(comparison_table(collection, compared), f"{collection.slug}-sessions")]
-    )
+def _figures(compared: SessionComparison, at: int) -> dict[str, Any]:
+    """Return the results of one pair, by its place."""
+    result, effects = compared.result, compared.effects
+    figures = {
+        "difference": float(result.difference[at]),
+        "low": float(result.low[at]),
+        "high": float(result.high[at]),
+        "statistic": float(result.statistic[at]),
+        "p_value": float(result.p_value[at]),
+        "p_adjusted": float(compared.adjusted[at]),
+        "significant": bool(compared.verdicts.significant[at]),
+        "verdict": {1: BETTER, -1: WORSE}.get(compared.better(at), ""),
+        "withheld": compared.withheld(at),
+        "relative_difference": float(effects.relative[at]),
+    }
+    if sizes := effects.paired:
+        figures |= _bounded("cohen_d", sizes.cohen_d, at) | _bounded("hedges_g", sizes.hedges_g, at)
+        figures |= {name: int(getattr(sizes, name)[at]) for name in ("wins", "ties", "losses")}
+    if compared.crossed:
+        _, by_searchers, by_topics = compared.crossed[at].sources
+        figures |= {"freedom": compared.crossed[at].freedom[1]}
+        for name, source in (("by_searchers", by_searchers), ("by_topics", by_topics)):
+            figures |= {
+                f"{name}_f": source.statistic,
+                f"{name}_freedom": source.freedom,
+                f"{name}_p": source.p_value,
+            }
+    return figures | (_bounded("cliff_delta", effects.delta, at) if effects.delta else {})
+
+
+def _bounded(name: str, size: Estimate, at: int) -> dict[str, Any]:
+    ends = {name: size.value, f"{name}_low": size.low, f"{name}_high": size.high}
+    return {column: float(values[at]) for column, values in ends.items()}
+
+
+def _made(compared: SessionComparison) -> dict[str, Any]:
+    query = compared.query
+    return {
+        "design": compared.design,
+        "cells": compared.cells,
+        "test": compared.test,
+        "correction": compared.correction or "by the test",
+        "family": compared.family,
+        "alpha": query.rule.alpha,
+        "resamples": query.options.resamples if compared.draws else None,
+        "seed": query.options.seed,
+    }
 
 
 def board_table(
     collection: Collection, board: SessionBoard, standings: SessionStandings | None
-) -> MeanTable:
+) -> Table:
     """Build the table without sets of other judgements; systems with fewer sessions come last, without a rank."""
     rows = [row for row in board.rows if not row.stale]
     query, tiers = board.query, standings.tiers if standings else None
     best = _best(board, rows)
-    lines = [_board_line(board, row, best, standings) for row in rows]
+    lines = [_board_row(board, row, best, standings) for row in rows]
     names = {system_name(row.evaluation, row.system): row for row in rows}
     caption = [
         f"Means of {len(board.ranked)} systems of {collection.name}, judged by {board.judged_by}.",
@@ -75,16 +182,22 @@ def board_table(
         )
     if compared := (tiers or (standings and standings.baseline)):
         caption += _tested(compared)
-    return MeanTable(
-        [measure.name for measure in query.measures],
-        lines,
-        caption,
-        with_baseline=standings is not None and standings.baseline is not None,
-        before=("Rank",),
-        after=("Sessions", *(["Tier"] if tiers and tiers.tiers else [])),
-        marked=query.sort.name,
-        subject="System",
-    )
+    against = standings is not None and standings.baseline is not None
+    columns = [
+        Column("rank", "Rank"),
+        Column("system", "System", head=True),
+        *(
+            Column(
+                measure.name,
+                direction=direction_of(measure),
+                with_marks=against and measure == query.sort,
+            )
+            for measure in query.measures
+        ),
+        Column("sessions", "Sessions"),
+        *([Column("tier", "Tier")] if tiers and tiers.tiers else []),
+    ]
+    return Table(f"{collection.slug}-sessions", columns, lines, caption)
 
 
 def _best(board: SessionBoard, rows: list[SystemRow]) -> dict[str, str]:
@@ -100,9 +213,9 @@ def _best(board: SessionBoard, rows: list[SystemRow]) -> dict[str, str]:
     return best
 
 
-def _board_line(
+def _board_row(
     board: SessionBoard, row: SystemRow, best: dict[str, str], standings: SessionStandings | None
-) -> MeanLine:
+) -> Row:
     name = system_name(row.evaluation, row.system)
     standing = standings.of(name) if standings and row.rank is not None else None
     against, mark = standings.baseline if standings else None, ""
@@ -112,17 +225,15 @@ def _board_line(
     for measure in board.query.measures:
         text = figure(measure, row.values[measure.name][0])
         is_best = row.rank is not None and text == best.get(measure.name)
-        cells.append(MeanCell(text, is_best, mark if measure == board.query.sort else ""))
+        cells.append(Cell(text, is_best, mark=mark if measure == board.query.sort else ""))
     baseline = bool(against and standing and standing.pair is None)
-    after = [f"{row.sessions}"]
+    values: list[Any] = [NOTHING if row.rank is None else row.rank, name, *cells, row.sessions]
     if standings and standings.tiers and standings.tiers.tiers:
-        after.append(str(standing.tier) if standing else NOTHING)
-    return MeanLine(
-        name, baseline, cells, (NOTHING if row.rank is None else str(row.rank),), tuple(after)
-    )
+        values.append(standing.tier if standing else NOTHING)
+    return Row(values, baseline=baseline)
 
 
-def comparison_table(collection: Collection, compared: SessionComparison) -> MeanTable:
+def comparison_table(collection: Collection, compared: SessionComparison) -> Table:
     """Build the table of compared systems, best first: their means with marks, and how many sessions have a value."""
     measure, baseline = compared.query.measure, compared.pairs.baseline
     letters = letters_of(compared.tiers) if compared.tiers else None
@@ -142,20 +253,23 @@ def comparison_table(collection: Collection, compared: SessionComparison) -> Mea
         caption.append(_marked(compared, measure.name))
     elif letters:
         caption.append("Systems that share a letter do not differ significantly.")
-    return MeanTable(
-        [measure.name],
-        [
-            MeanLine(
-                system.name, place == baseline, [MeanCell(texts[place], place == 0, marks.get(place, ""))],
-                after=(f"{system.with_value}",),
-            )
-            for place, system in enumerate(compared.systems)
-        ],
-        [*caption, *_tested(compared)],
-        with_baseline=baseline is not None,
-        after=("Sessions",),
-        subject="System",
-    )  # fmt: skip
+    rows = [
+        Row(
+            [
+                system.name,
+                Cell(texts[place], place == 0, mark=marks.get(place, "")),
+                system.with_value,
+            ],
+            baseline=place == baseline,
+        )
+        for place, system in enumerate(compared.systems)
+    ]
+    columns = [
+        Column("system", "System", head=True),
+        Column(measure.name, direction=direction_of(measure), with_marks=baseline is not None),
+        Column("sessions", "Sessions"),
+    ]
+    return Table(f"{collection.slug}-sessions", columns, rows, [*caption, *_tested(compared)])
 
 
 def _marked(compared: SessionComparison, measure: str) -> str:

@@ -1,25 +1,23 @@
-"""Topics against runs as CSV: a row for each topic, the hardest first, and a column for each run, the best first."""
+"""Topics against runs as a table: a row for each topic, the hardest first, and a column for each run, the best first."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 
+from metrics.exports.table import Table
 from metrics.services.values.heat_map import HeatMap
-from runs.formats.comma_separated import neutral, written
 
 _OWN = ("topic", "runs", "mean", "spread", "disagreement")
 
 
-def render(found: HeatMap) -> Iterator[str]:
-    """Yield a line of names, then the rows; with a baseline the cells of runs are differences from it."""
+def heat_map_table(found: HeatMap) -> Table:
+    """Build the table; with a baseline the cells of runs are differences from it."""
     taken = Counter([*_OWN, *(run.tag for run in found.runs)])
     names = [
-        neutral(run.tag if taken[run.tag] == 1 else f"{run.team}/{run.tag} {run.id}")
-        for run in found.runs
+        run.tag if taken[run.tag] == 1 else f"{run.team}/{run.tag} {run.id}" for run in found.runs
     ]
     table, shares = found.values.table, found.values.disagreement(found.topics).tolist()
-    return written(
+    records = (
         {
             "topic": name,
             "runs": int(table.runs[topic]),
@@ -32,3 +30,4 @@ def render(found: HeatMap) -> Iterator[str]:
             found.topic_ids, found.topics, shares, found.cells.T.tolist(), strict=True
         )
     )
+    return Table.of_records("heat-map", records)

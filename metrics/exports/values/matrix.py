@@ -8,10 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from metrics.exports.formats import FORMATS
+from metrics.exports.table import Table
 from metrics.services.comparisons.shown_pairs import names_of
 from metrics.services.values.matrix import ValueMatrix
 from runs.errors import InvalidInput
-from runs.formats.comma_separated import neutral, written
 
 _TOPIC = "topic"
 Columns = dict[str, list[Any]]
@@ -45,9 +46,8 @@ def _column_names(matrix: ValueMatrix) -> list[str]:
 
 
 def _csv(columns: Columns) -> bytes:
-    names = [neutral(name) for name in columns]
-    rows = (dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True))
-    return "".join(written(rows)).encode()
+    table = Table.of_values("values", columns, zip(*columns.values(), strict=True))
+    return "".join(FORMATS["csv"].render(table)).encode()
 
 
 def _parquet(columns: Columns) -> bytes:
@@ -73,6 +73,6 @@ class MatrixExport:
 
 
 MATRIX_EXPORTS: dict[str, MatrixExport] = {
-    "csv": MatrixExport(_csv, "text/csv; charset=utf-8"),
+    "csv": MatrixExport(_csv, FORMATS["csv"].content_type),
     "parquet": MatrixExport(_parquet, "application/vnd.apache.parquet"),
 }

@@ -1,27 +1,28 @@
-"""RUN_VALUE_EXPORTS: how the values of one run are written, topic by topic. A new format is a line here."""
+"""RUN_VALUE_EXPORTS: the values of one run, topic by topic, as text in each format of a file."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from metrics.engine.measures.definition import Aggregate
 from metrics.engine.trec_eval.columns import Column, Value
+from metrics.exports.formats import FORMATS
 from metrics.exports.sheet import Sheet
+from metrics.exports.table import Table
 from metrics.exports.values import trec_eval
 from metrics.services.values.values import RunValues
-from runs.formats.comma_separated import written
 from runs.models import Run
 
 
 def _csv(run: Run, values: RunValues) -> Iterator[str]:
-    """Yield a line of names, then a row for each topic."""
+    """Yield a table with a row for each topic."""
     columns = {name: vector.tolist() for name, vector in values.vectors.items()}
-    return written(
+    records = (
         {"topic": topic, **{name: column[index] for name, column in columns.items()}}
         for index, topic in enumerate(values.topic_ids)
     )
+    return FORMATS["csv"].render(Table.of_records(str(run.pk), records))
 
 
 def _trec_eval(run: Run, values: RunValues) -> Iterator[str]:
@@ -39,16 +40,7 @@ def _trec_eval(run: Run, values: RunValues) -> Iterator[str]:
     )
 
 
-@dataclass(frozen=True)
-class RunValueExport:
-    """A renderer, its content type, and its file extension."""
-
-    render: Callable[[Run, RunValues], Iterator[str]]
-    content_type: str
-    ending: str
-
-
-RUN_VALUE_EXPORTS: dict[str, RunValueExport] = {
-    "csv": RunValueExport(_csv, "text/csv; charset=utf-8", "csv"),
-    "trec_eval": RunValueExport(_trec_eval, "text/plain; charset=utf-8", "txt"),
+RUN_VALUE_EXPORTS: dict[str, Callable[[Run, RunValues], Iterator[str]]] = {
+    "csv": _csv,
+    "trec_eval": _trec_eval,
 }

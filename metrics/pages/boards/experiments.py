@@ -17,6 +17,7 @@ from rest_framework.request import Request
 
 from metrics.engine.errors import EvalHubError
 from metrics.engine.grammar import Measure, parse_measure
+from metrics.exports.table import Cell
 from metrics.models import Evaluation
 from metrics.pages.parts import changed, fill
 from metrics.services.boards.asked import BoardQuery
@@ -27,7 +28,7 @@ from metrics.services.boards.matching import matching_runs
 from metrics.services.boards.states import RANKED
 from metrics.services.queue.status import statuses
 from metrics.services.values.judged_views import Mean
-from metrics.tables import Cell, Paging, best_means, mean_cell, signed
+from metrics.tables import Paging, best_means, mean_cell, signed
 from runs.api.access import note_filter, sees_scores, visible_collection, visible_experiment
 from runs.api.experiments import ExperimentChangeSerializer
 from runs.api.origin import origin_of

@@ -10,7 +10,8 @@ from django.shortcuts import render
 
 from metrics.charts.boards.frontier import STATUS_NAMES, cost_name, cost_text, frontier_figure
 from metrics.engine.frontier import ON_FRONTIER
-from metrics.exports.boards.explanations import FILE_NAMES
+from metrics.exports.boards.explanations import KINDS
+from metrics.exports.formats import FORMATS
 from metrics.pages.parts import Query, ShownFigure, fill, query_of
 from metrics.questions.declared import FRONTIER, names_of
 from metrics.questions.unchanged import of_explained_page, same_for_all, unchanged_page
@@ -57,7 +58,7 @@ def frontier_page(request: HttpRequest, slug: str) -> HttpResponse:
         "collection": collection,
         "query": query,
         "tab": "frontier",
-        "kinds": FILE_NAMES,
+        "kinds": {kind: FORMATS[kind].title for kind in KINDS},
         "measure": query.get("y") or tested_measures(collection)[0],
         "costs": list(visible_keys(visible_board(collection, request.user), COST).order_by("name")),
         "asked": query.get("x", "").removeprefix(f"{COST}:"),

@@ -13,7 +13,8 @@ from metrics.charts.boards.importance import importance_figure
 from metrics.engine.explanation.explaining import ALPHA
 from metrics.engine.explanation.matched import Change
 from metrics.engine.significance.verdicts import MIN_TOPICS, VERDICTS
-from metrics.exports.boards.explanations import FILE_NAMES
+from metrics.exports.boards.explanations import KINDS
+from metrics.exports.formats import FORMATS
 from metrics.pages.parts import Query, ShownFigure, fill, query_of
 from metrics.questions.declared import IMPORTANCE, names_of
 from metrics.questions.unchanged import of_explained_page, same_for_all, unchanged_page
@@ -78,7 +79,7 @@ def importance_page(request: HttpRequest, slug: str) -> HttpResponse:
         "collection": collection,
         "query": query,
         "tab": "importance",
-        "kinds": FILE_NAMES,
+        "kinds": {kind: FORMATS[kind].title for kind in KINDS},
         "measure": query.get("measure") or tested_measures(collection)[0],
     }
     status = fill(context, "answer", _answer, request, collection, query)

@@ -11,7 +11,8 @@ from django.http import Http404, HttpResponse
 from metrics.charts.boards.charts import COLLECTION_CHART_READS, COLLECTION_CHARTS
 from metrics.charts.figure import Figure
 from metrics.exports.boards import EXPORTS
-from metrics.exports.boards.table import best_of, table_of
+from metrics.exports.boards.tables import best_of, paper_table
+from metrics.exports.formats import FORMATS
 from metrics.pages.boards.statistics import asked_statistics, read_statistics
 from metrics.pages.parts import Query, fill
 from metrics.questions.declared import names_of
@@ -47,7 +48,7 @@ def page(link: ShareLink, given: Mapping[str, str]) -> tuple[dict[str, Any], int
     status = fill(context, "sure", read_statistics, board, query, True)
     sure = context.get("sure")
     standings = sure.standings if sure else None
-    context["table"] = table_of(link.collection, board, standings)
+    context["table"] = paper_table(link.collection, board, standings)
     context["best"] = best_of(board, standings)
     fill(context, "figure", chart, link, "means")
     context["figures"] = [context["figure"]] if "figure" in context else []
@@ -55,19 +56,15 @@ def page(link: ShareLink, given: Mapping[str, str]) -> tuple[dict[str, Any], int
 
 
 def file(link: ShareLink, kind: str) -> HttpResponse:
-    export = EXPORTS[kind]
-
-    def read() -> str:
+    def read() -> bytes:
         query, asked = _asked(link)
         board = read_whole_board(collection=link.collection, query=asked)
         wanted = asked_statistics(query) if board.ranked else None
         standings = read_standings(board=board, query=wanted) if wanted else None
-        return "".join(export.render(link.collection, board, standings))
+        return FORMATS[kind].content(EXPORTS[kind](link.collection, board, standings))
 
-    response = HttpResponse(read_in_snapshot(read), content_type=export.content_type)
-    name = f"{link.collection.slug}-leaderboard.{export.ending}"
-    response["Content-Disposition"] = f'attachment; filename="{name}"'
-    return response
+    headers = FORMATS[kind].headers(f"{link.collection.slug}-leaderboard")
+    return HttpResponse(read_in_snapshot(read), headers=headers)
 
 
 def chart(link: ShareLink, name: str) -> Figure:

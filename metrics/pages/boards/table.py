@@ -8,9 +8,9 @@ from functools import cached_property
 from uuid import UUID
 
 from metrics.engine.grammar import Measure
-from metrics.exports.boards.table import best_of
+from metrics.exports.boards.tables import best_of
 from metrics.exports.boards.words import percent
-from metrics.exports.comparisons.table import BEST_MARK
+from metrics.exports.table import BEST_MARK
 from metrics.pages.boards.cells import (
     Against,
     Bar,

@@ -13,6 +13,7 @@ from django.utils.http import urlencode
 from metrics.engine.errors import StatisticsError
 from metrics.exports.boards import EXPORTS
 from metrics.exports.boards.words import best_sentence
+from metrics.exports.table import Cell
 from metrics.pages.boards.cells import judged_share, unjudged_note
 from metrics.pages.parts import changed, fill
 from metrics.questions.phase_boards import AskedBoard, of_phase_board, phase_board_in, phase_query
@@ -29,7 +30,7 @@ from metrics.services.campaigns.boards import (
     read_phase_board,
 )
 from metrics.services.values.judged_views import depths_of
-from metrics.tables import NOTHING, Cell, Column, Paging, columns_of, mean_cell
+from metrics.tables import NOTHING, Column, Paging, columns_of, mean_cell
 from runs.api.campaigns.finding import visible_phase
 from runs.api.parameters import text_of
 from runs.models import Entry, can_see_scores

@@ -17,7 +17,7 @@ from metrics.engine.significance import TESTS
 from metrics.engine.significance.families import Family
 from metrics.engine.significance.verdicts import MIN_TOPICS
 from metrics.exports.comparisons.coverage import coverage_sentences
-from metrics.exports.comparisons.differences import two_kinds
+from metrics.exports.comparisons.tables import two_kinds
 from metrics.exports.comparisons.words import (
     PRACTICAL_NAMES,
     TEST_NAMES,

@@ -13,7 +13,7 @@ from metrics.charts.boards.ranks import first_on_note, ranks_figure
 from metrics.charts.comparisons.significance import significance_figure
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.families import disagreements
-from metrics.exports.comparisons.differences import MOST_PAIRS, difference_table, two_kinds
+from metrics.exports.comparisons.tables import MOST_PAIRS, difference_table, two_kinds
 from metrics.exports.comparisons.words import OMNIBUS_NAMES, without_correction
 from metrics.pages.comparisons.answers import (
     Shown,

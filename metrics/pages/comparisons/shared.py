@@ -14,7 +14,8 @@ from django.http.response import HttpResponseBase
 from metrics.charts.comparisons.charts import ANSWER_CHARTS
 from metrics.charts.figure import Figure
 from metrics.exports.comparisons import EXPORTS
-from metrics.exports.comparisons.differences import two_kinds
+from metrics.exports.comparisons.tables import two_kinds
+from metrics.exports.formats import FORMATS
 from metrics.models import Comparison
 from metrics.pages.comparisons.answers import Shown, common_parts, show
 from metrics.pages.comparisons.practical import chances_lines, equivalence_part
@@ -109,17 +110,14 @@ def _pairs(shown: Shown) -> dict[str, Any]:
 
 
 def file(link: ShareLink, kind: str) -> HttpResponseBase:
-    answer, export = _answer(link), EXPORTS[kind]
+    answer = _answer(link)
     if kind != "csv" and not two_kinds(answer.query):
         # A table is for one test, the one whose verdicts the page shows.
         answer = _of_first_test(answer)
     begin_results_file(answer.entrants.pairs.number, answer.query)
-    content = export.render(link.collection, answer, PairSelection(limit=None))
-    response = StreamingHttpResponse(content, content_type=export.content_type)
-    response["Content-Disposition"] = (
-        f'attachment; filename="{link.collection.slug}-comparison.{kind}"'
-    )
-    return response
+    table, export = EXPORTS[kind](link.collection, answer, PairSelection(limit=None)), FORMATS[kind]
+    headers = export.headers(f"{link.collection.slug}-comparison")
+    return StreamingHttpResponse(export.render(table), headers=headers)
 
 
 def _of_first_test(answer: Answer) -> Answer:

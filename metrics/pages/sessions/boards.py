@@ -13,6 +13,7 @@ from django.utils.http import urlencode
 
 from metrics.exports.comparisons.words import TEST_NAMES, verdict_text
 from metrics.exports.sessions.tables import DESIGN_NAMES
+from metrics.exports.table import Cell
 from metrics.pages.parts import Query, fill, query_of
 from metrics.pages.sessions import words
 from metrics.questions.declared import SESSION_COMPARISON, SESSION_HOW_MADE, names_of
@@ -29,7 +30,7 @@ from metrics.services.sessions.judged_sets import default_measures
 from metrics.services.sessions.parameters import session_measure_in
 from metrics.services.sessions.sample import SessionComparisonQuery
 from metrics.services.snapshots import one_snapshot
-from metrics.tables import NOTHING, Cell, Column, Paging, figure, probability, signed, with_minus
+from metrics.tables import NOTHING, Column, Paging, figure, probability, signed, with_minus
 from runs.api.access import check_scores, visible_collection
 from runs.models import Collection, SessionSet
 from runs.parameters import MAX_OFFSET, choice_in, integer_in

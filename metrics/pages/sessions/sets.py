@@ -16,6 +16,7 @@ from metrics.charts.sessions.curves import one_session_figure
 from metrics.engine.grammar import Measure
 from metrics.engine.ranking import Ints
 from metrics.engine.sessions.blocks import Session
+from metrics.exports.table import Cell
 from metrics.models import SessionEvaluation
 from metrics.pages.parts import (
     Query,
@@ -44,7 +45,7 @@ from metrics.services.sessions.values import (
     choose_sessions,
     read_session_values,
 )
-from metrics.tables import NOTHING, Cell, Paging, columns_of, figure, metadata_lines, signed
+from metrics.tables import NOTHING, Paging, columns_of, figure, metadata_lines, signed
 from runs.api.access import check_scores, scored_session_set, visible_session_set
 from runs.models import SessionSet
 from runs.parameters import MAX_OFFSET, integer_in

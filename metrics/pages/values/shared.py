@@ -10,6 +10,7 @@ from django.http import Http404, HttpResponse
 from metrics.charts.figure import Figure
 from metrics.charts.values.charts import RUN_CHARTS, Asked
 from metrics.engine.grammar import Measure
+from metrics.exports.formats import FORMATS
 from metrics.exports.values.run_values import RUN_VALUE_EXPORTS
 from metrics.models import Evaluation
 from metrics.pages.parts import fill
@@ -68,11 +69,9 @@ def page(link: ShareLink, given: Mapping[str, str]) -> tuple[dict[str, Any], int
 
 def file(link: ShareLink, kind: str) -> HttpResponse:
     run, evaluation, measures = _found(link)
-    export = RUN_VALUE_EXPORTS[kind]
-    content = "".join(export.render(run, read_values(evaluation=evaluation, measures=measures)))
-    response = HttpResponse(content, content_type=export.content_type)
-    response["Content-Disposition"] = f'attachment; filename="{run.pk}-values.{export.ending}"'
-    return response
+    values = read_values(evaluation=evaluation, measures=measures)
+    headers = FORMATS[kind].headers(f"{run.pk}-values")
+    return HttpResponse("".join(RUN_VALUE_EXPORTS[kind](run, values)), headers=headers)
 
 
 def chart(link: ShareLink, name: str) -> Figure:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Annotated, Any, TypedDict
 
@@ -43,6 +42,10 @@ class CampaignEvent(TypedDict):
     before: JSONObject
     after: JSONObject
     request_id: str
+
+
+# Of a file.
+_COLUMNS = list(CampaignEvent.__annotations__)
 
 
 class TrailFilter(django_filters.FilterSet):  # type: ignore[misc]
@@ -102,7 +105,7 @@ class CampaignTrail(AnswerList[AuditEvent]):
         if rows.count() > MAX_ROWS:
             message = f"more than {MAX_ROWS:,} events: choose some by action, phase, team, after or before"
             raise InvalidInput(message, code="too_many_rows", pointer="format")
-        text = "".join(written(_lines(self.answer(event) for event in rows)))
+        text = "".join(written(_COLUMNS, (_line(self.answer(event)) for event in rows)))
         response = HttpResponse(text, content_type="text/csv; charset=utf-8")
         response["Content-Disposition"] = f'attachment; filename="{kwargs["campaign"]}-trail.csv"'
         return response
@@ -124,9 +127,8 @@ def event_answer(event: AuditEvent, subject: Subject) -> CampaignEvent:
     )
 
 
-def _lines(events: Iterator[CampaignEvent]) -> Iterator[dict[str, Any]]:
-    """Yield events as lines of text: times in UTC, what was before and after as JSON."""
-    for one in events:
-        time = one["time"].astimezone(UTC).isoformat().replace("+00:00", "Z")
-        texts = {name: json.dumps(one[name], sort_keys=True) for name in ("before", "after")}
-        yield {**one, "time": time, **texts}
+def _line(event: CampaignEvent) -> list[Any]:
+    """Return an event as texts: its time in UTC, what was before and after as JSON."""
+    time = event["time"].astimezone(UTC).isoformat().replace("+00:00", "Z")
+    changes = {name: json.dumps(event[name], sort_keys=True) for name in ("before", "after")}
+    return [{**event, "time": time, **changes}[name] for name in _COLUMNS]

@@ -1,0 +1,454 @@
+"""A comparison as tables: every pair at full precision, and for a paper its runs with marks, or its differences with
+the marks of two tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from metrics.engine import ENGINE_VERSION
+from metrics.engine.measures.definition import Aggregate
+from metrics.engine.ranking import Ints
+from metrics.engine.significance import TESTS
+from metrics.engine.significance.families import Family
+from metrics.engine.significance.tiers import letters_of
+from metrics.engine.significance.verdicts import MIN_TIERED_TOPICS, MIN_TOPICS, REASONS
+from metrics.exports.comparisons.coverage import coverage_of_results
+from metrics.exports.comparisons.words import (
+    OMNIBUS_NAMES,
+    equivalence_sentence,
+    how_tested,
+    too_few,
+    withheld_pairs,
+)
+from metrics.exports.table import BETTER, WORSE, Cell, Column, Row, Table
+from metrics.services.comparisons.comparison import Compared, ComparisonQuery
+from metrics.services.comparisons.shown_pairs import (
+    Bounded,
+    PairSelection,
+    ShownPair,
+    Verdict,
+    choose_pairs,
+    names_of,
+    rows_of,
+    run_of,
+    shown_pairs,
+)
+from metrics.services.comparisons.stored import Answer
+from metrics.tables import direction_of, probability
+from runs.errors import InvalidInput
+from runs.models import Collection, Run
+
+# The rows of a file of pairs, and the pairs of a table of differences.
+MOST_ROWS, MOST_PAIRS = 200_000, 300
+# A mark is doubled below this corrected p.
+CLEARLY = 0.01
+
+
+def pairs_table(collection: Collection, answer: Answer, selection: PairSelection) -> Table:
+    """Build the table with a row for each measure, pair and test, and all that is needed to make its figures again.
+
+    Raise InvalidInput for more rows than one file has.
+    """
+    chosen = [
+        (compared, choose_pairs(answer, compared, selection)[1]) for compared in answer.results
+    ]
+    rows = sum(len(pairs) * len(compared.families) for compared, pairs in chosen)
+    if rows > MOST_ROWS:
+        message = f"{rows:,} rows; a file has at most {MOST_ROWS:,}: name one run with run=, or page through the pairs"
+        raise InvalidInput(message, code="too_many_rows", pointer="run")
+    return Table.of_records(collection.slug, _records(collection, answer, chosen))
+
+
+def _records(
+    collection: Collection, answer: Answer, tables: list[tuple[Compared, Ints]]
+) -> Iterator[dict[str, Any]]:
+    query = answer.query
+    inputs = {
+        "alpha": query.rule.alpha,
+        "confidence": query.options.confidence,
+        "resamples": query.options.resamples,
+        "seed": query.options.seed,
+        "zeros": query.options.zeros,
+        "ties": query.options.ties,
+        "min_difference": query.options.min_difference,
+        **({"margin": query.practical.margin} if "tost" in query.practical.tests else {}),
+        **({"rope": query.practical.rope} if query.practical.posteriors else {}),
+        "collection": collection.slug,
+        "qrels": answer.entrants.qrels.version,
+        "scores": answer.entrants.scores,
+        "engine_version": answer.stored.engine_version if answer.stored else ENGINE_VERSION,
+    }
+    for compared, chosen in tables:
+        families = {family.test: family for family in compared.families}
+        places = {run_of(answer, compared, row): row for row in rows_of(answer, compared)}
+        for pair in shown_pairs(answer, compared, chosen):
+            covered = _coverage(compared, places[pair.a], places[pair.b])
+            for place, verdict in enumerate(pair.verdicts):
+                family = families[verdict.test]
+                corrected = {
+                    "correction": family.correction or "by the test",
+                    "family": family.size,
+                    "intervals": TESTS[family.test].intervals,
+                }
+                yield {
+                    **_pair(compared, pair, verdict),
+                    **covered,
+                    **_on_judged(pair, place),
+                    **corrected,
+                    **inputs,
+                }
+
+
+def _pair(compared: Compared, pair: ShownPair, verdict: Verdict) -> dict[str, Any]:
+    return {
+        "measure": compared.measure.name,
+        "test": verdict.test,
+        "team_a": pair.a.team.slug,
+        "tag_a": pair.a.tag,
+        "run_a": str(pair.a.pk),
+        "team_b": pair.b.team.slug,
+        "tag_b": pair.b.tag,
+        "run_b": str(pair.b.pk),
+        "topics": compared.topics,
+        "mean_a": pair.mean_a,
+        "mean_b": pair.mean_b,
+        "difference": pair.difference,
+        "low": verdict.low,
+        "high": verdict.high,
+        "statistic": verdict.statistic,
+        "p_value": verdict.p_value,
+        "p_adjusted": verdict.p_adjusted,
+        "exact": verdict.exact,
+        "significant": verdict.significant,
+        "verdict": {1: BETTER, -1: WORSE}.get(verdict.better, ""),
+        "withheld": verdict.withheld,
+        "relative_difference": pair.relative,
+        "reading": pair.reading,
+        **_bounded("cohen_d", pair.cohen_d),
+        **_bounded("hedges_g", pair.hedges_g),
+        **_bounded("standardised_difference", pair.standardised),
+        **_bounded("cliff_delta", pair.cliff_delta),
+        **_bounded("probability_better", pair.probability_better),
+        "wins": pair.wins,
+        "topics_tied": pair.ties,
+        "losses": pair.losses,
+        "cautions": " ".join(pair.cautions),
+        **_equivalence(pair),
+        **{
+            f"{name}_{side}": getattr(found, side)
+            for name, found in pair.chances.items()
+            for side in ("better", "equal", "worse")
+        },
+    }
+
+
+def _coverage(compared: Compared, a: int, b: int) -> dict[str, Any]:
+    """Return how much was measured of the runs in two rows."""
+    coverage = compared.coverage
+    return {
+        "answered_a": float(coverage.answered[a]),
+        "judged_a": float(coverage.judged[a]),
+        "answered_b": float(coverage.answered[b]),
+        "judged_b": float(coverage.judged[b]),
+        "judged_depth": coverage.k,
+    }
+
+
+def _on_judged(pair: ShownPair, place: int) -> dict[str, Any]:
+    """Return the columns of judged documents alone, empty where the runs are judged alike; `place` is that of the
+    test."""
+    found = pair.on_judged
+    verdict = found and found.verdicts[place]
+    return {
+        "on_judged_difference": found and found.difference,
+        "on_judged_low": verdict and verdict.low,
+        "on_judged_high": verdict and verdict.high,
+        "on_judged_p_value": verdict and verdict.p_value,
+        "on_judged_p_adjusted": verdict and verdict.p_adjusted,
+    }
+
+
+def _equivalence(pair: ShownPair) -> dict[str, Any]:
+    """Return the columns of tost, where it was asked for."""
+    found = pair.equivalence
+    if found is None:
+        return {}
+    claims = {"a_not_worse": found.a, "b_not_worse": found.b, "equivalent": found.both}
+    columns: dict[str, Any] = {"tost_low": found.low, "tost_high": found.high}
+    for name, claim in claims.items():
+        columns |= {f"{name}_p": claim.p_value, f"{name}_p_adjusted": claim.p_adjusted}
+        columns[name] = claim.holds
+    return {**columns, "equivalence_withheld": found.withheld, "equivalence_topics": found.topics}
+
+
+def _bounded(name: str, figure: Bounded) -> dict[str, float]:
+    return {name: figure.value, f"{name}_low": figure.low, f"{name}_high": figure.high}
+
+
+def paper_table(collection: Collection, answer: Answer, _: PairSelection) -> Table:
+    """Build the table of runs with the marks of one test, or of differences with those of two kinds of tests."""
+    build = difference_table if two_kinds(answer.query) else means_table
+    return build(collection, answer)
+
+
+def means_table(collection: Collection, answer: Answer) -> Table:
+    """Build the table with a row for each run, a column of means for each measure, and the marks of the one test.
+
+    Raise InvalidInput for several tests.
+    """
+    if len(answer.query.tests) > 1:
+        message = (
+            "a table marks the results of one test, or of one of ranks and one of means: name them with tests=, or use "
+            "csv, which has all of them"
+        )
+        raise InvalidInput(message, code="one_test_only", pointer="tests")
+    baseline = answer.query.baseline
+    cells = [_means_of_runs(answer, compared) for compared in answer.results]
+    runs = [run_of(answer, answer.results[0], row) for row in rows_of(answer, answer.results[0])]
+    names = names_of(runs)
+    rows = [
+        Row([names[run], *(column[run] for column in cells)], baseline=str(run.pk) == baseline)
+        for run in runs
+    ]
+    columns = [
+        Column("run", "Run", head=True),
+        *_measure_columns(answer, with_marks=baseline is not None),
+    ]
+    return Table(collection.slug, columns, rows, _notes(collection, answer, names))
+
+
+def _measure_columns(answer: Answer, *, with_marks: bool = False) -> Iterator[Column]:
+    for compared in answer.results:
+        direction = direction_of(compared.measure)
+        yield Column(compared.measure.name, direction=direction, with_marks=with_marks)
+
+
+def _means_of_runs(answer: Answer, compared: Compared) -> dict[Run, Cell]:
+    (family,) = compared.families
+    digits = _digits(compared)
+    means = compared.values.mean(axis=1).tolist()
+    marks = _letters(family) if compared.pairs.baseline is None else _against(compared, family)
+    rows = rows_of(answer, compared)
+    texts = {row: f"{means[row]:.{digits}f}" for row in rows}
+    best = texts[rows[0]] if rows else ""
+    return {
+        run_of(answer, compared, row): Cell(texts[row], texts[row] == best, mark=marks.get(row, ""))
+        for row in rows
+    }
+
+
+def _letters(family: Family) -> dict[int, str]:
+    """Return letters by row, or the tier where groups exceed the letters; nothing where no pair is tested."""
+    if family.tiers is None:
+        return {}
+    tiers = family.tiers
+    return dict(enumerate(letters_of(tiers) or [str(tier) for tier in tiers.tier.tolist()]))
+
+
+def _against(compared: Compared, family: Family) -> dict[int, str]:
+    """Return which rows are significantly better or worse than the baseline."""
+    rows, _ = compared.pairs.indices()
+    better = family.verdicts.better(compared.measure.definition.lower_is_better)
+    said = {1: BETTER, -1: WORSE}
+    return {row: said[way] for row, way in zip(rows.tolist(), better.tolist(), strict=True) if way}
+
+
+def _notes(collection: Collection, answer: Answer, names: dict[Run, str]) -> list[str]:
+    """Return what a reader needs to know about the numbers, one sentence each."""
+    used = sorted({compared.topics for compared in answer.results})
+    topics = f"{used[0]}" if len(used) == 1 else f"{used[0]} to {used[-1]}"
+    source = f"{collection.name} (qrels version {answer.entrants.qrels.version})"
+    return [
+        f"Means of {len(names)} runs of {source} on {topics} topics.",
+        "The best of each column is bold.",
+        _marks(answer, names),
+        f"Test: {how_tested(answer)}.",
+        *_few(answer),
+        *withheld_pairs(_withheld(answer)),
+        *coverage_of_results(answer),
+        *filter(None, (equivalence_sentence(answer, compared) for compared in answer.results)),
+    ]
+
+
+def _few(answer: Answer) -> list[str]:
+    """Return the columns without marks, where others have some."""
+    few = [compared.measure.name for compared in answer.results if compared.topics < MIN_TOPICS]
+    if not few or len(few) == len(answer.results):
+        return []
+    return [
+        f"No verdicts by {', '.join(few)}: fewer than {MIN_TOPICS} topics have a value of every run."
+    ]
+
+
+def _withheld(answer: Answer) -> list[str]:
+    """Return why pairs have no verdict, of all measures."""
+    families = [family for compared in answer.results for family in compared.families]
+    return [REASONS[reason] for family in families for reason in family.verdicts.withheld.tolist()]
+
+
+def _marks(answer: Answer, names: dict[Run, str]) -> str:
+    most = max(compared.topics for compared in answer.results)
+    if most < MIN_TOPICS:
+        return too_few(most)
+    if all(_withheld(answer)):
+        return "No pair has a verdict."
+    if answer.query.baseline is not None:
+        baseline = next(
+            (name for run, name in names.items() if str(run.pk) == answer.query.baseline),
+            "the baseline",
+        )
+        return (
+            f"Marked are runs that are significantly better (up) or worse (down) than {baseline}."
+        )
+    families = [family for compared in answer.results for family in compared.families]
+    tiers = [family.tiers for family in families if family.tiers]
+    if not tiers:
+        return f"No letters: with fewer than {MIN_TIERED_TOPICS} topics runs are compared pair by pair only."
+    if all(letters_of(found) for found in tiers):
+        return "Runs that share a letter are not significantly different."
+    return (
+        "Superscripts are tiers: runs in a tier do not differ significantly from its best run; runs in "
+        "different tiers may not differ either."
+    )
+
+
+def two_kinds(query: ComparisonQuery) -> bool:
+    """Return whether two tests were requested, one of ranks or signs and one of means."""
+    return len(query.tests) == 2 and len({TESTS[test].ranks for test in query.tests}) == 2
+
+
+def difference_table(collection: Collection, answer: Answer) -> Table:
+    """Build the table of a comparison by `two_kinds` of tests: parts of runs with their means, of pairs with their
+    differences, and of tests of all runs with p. Raise InvalidInput for more than MOST_PAIRS pairs.
+
+    Differences have `**` from the test of ranks and `(##)` from that of means, as in the source: Järvelin and
+    Kekäläinen, University of Tampere RN-2002-2, table 1, with measures as columns. Runs are best first by the first
+    measure, and a difference is that of the better run there minus the other, or of a run minus the baseline.
+    """
+    best = answer.results[0]
+    runs = {best.order[row]: run_of(answer, best, row) for row in rows_of(answer, best)}
+    first, second = (side.tolist() for side in best.pairs.indices())
+    pairs = [(best.order[a], best.order[b]) for a, b in zip(first, second, strict=True)]
+    pairs = [(a, b) for a, b in pairs if a in runs and b in runs]
+    if len(pairs) > MOST_PAIRS:
+        message = (
+            f"{len(pairs):,} pairs; a table of differences has at most {MOST_PAIRS}: name fewer runs or a baseline, or "
+            "use csv, which has all of them"
+        )
+        raise InvalidInput(message, code="too_many_rows", pointer="runs")
+    names = names_of(list(runs.values()))
+    means = [_means(compared) for compared in answer.results]
+    differences = [_differences(compared) for compared in answer.results]
+    tests = [
+        name
+        for name in OMNIBUS_NAMES
+        if all(name in compared.omnibus for compared in answer.results)
+    ]
+    parts: list[list[list[Any]]] = [
+        [[names[run], *(column[place] for column in means)] for place, run in runs.items()],
+        [
+            [
+                f"{names[runs[a]]} \N{MINUS SIGN} {names[runs[b]]}",
+                *(column[a, b] for column in differences),
+            ]
+            for a, b in pairs
+        ],
+        [
+            [
+                f"{OMNIBUS_NAMES[name]}, p",
+                *(probability(compared.omnibus[name].p_value) for compared in answer.results),
+            ]
+            for name in tests
+        ],
+    ]
+    rows = [
+        Row(values, begins_part=number > 0 and place == 0)
+        for number, part in enumerate(parts)
+        for place, values in enumerate(part)
+    ]
+    columns = [Column("run", "Run", head=True), *_measure_columns(answer)]
+    return Table(collection.slug, columns, rows, _difference_notes(collection, answer, names))
+
+
+def _digits(compared: Compared) -> int:
+    return 1 if compared.measure.definition.aggregate is Aggregate.SUM else 4
+
+
+def _means(compared: Compared) -> dict[int, str]:
+    """The mean of each entrant by its place."""
+    means = compared.values.mean(axis=1).tolist()
+    return {
+        place: f"{mean:.{_digits(compared)}f}"
+        for place, mean in zip(compared.order, means, strict=True)
+    }
+
+
+def _differences(compared: Compared) -> dict[tuple[int, int], Cell]:
+    """The difference of each two entrants by their places, whichever is the better one under this measure."""
+    counts = {}
+    for family in compared.families:
+        clear = family.adjusted < CLEARLY
+        counts[TESTS[family.test].ranks] = np.where(family.significant, 1 + clear, 0).tolist()
+    differences = compared.families[0].result.difference.tolist()
+    found = {}
+    ends = (side.tolist() for side in compared.pairs.indices())
+    for a, b, difference, by_ranks, by_means in zip(
+        *ends, differences, counts[True], counts[False], strict=True
+    ):
+        for one, other, sign in ((a, b, 1), (b, a, -1)):
+            # Adding zero makes a plain one of a negative one.
+            text = f"{round(sign * difference, _digits(compared)) + 0.0:.{_digits(compared)}f}"
+            aside = f"({'#' * by_means})" if by_means else ""
+            found[compared.order[one], compared.order[other]] = Cell(
+                text, mark="*" * by_ranks, aside=aside
+            )
+    return found
+
+
+def _difference_notes(collection: Collection, answer: Answer, names: dict[Run, str]) -> list[str]:
+    """Return what a reader needs to know about numbers and marks, one sentence each."""
+    used = sorted({compared.topics for compared in answer.results})
+    topics = f"{used[0]}" if len(used) == 1 else f"{used[0]} to {used[-1]}"
+    source = f"{collection.name} (qrels version {answer.entrants.qrels.version})"
+    said = [f"Means of {len(names)} runs of {source} on {topics} topics, and their differences."]
+    if used[-1] < MIN_TOPICS:
+        return [*said, too_few(used[-1])]
+    few = [compared.measure.name for compared in answer.results if compared.topics < MIN_TOPICS]
+    said += (
+        [
+            f"No verdicts by {', '.join(few)}: fewer than {MIN_TOPICS} topics have a value of every run."
+        ]
+        if few
+        else []
+    )
+    alpha = answer.query.rule.alpha
+    for number, family in sorted(
+        enumerate(answer.results[0].families), key=lambda one: not _ranks(one[1])
+    ):
+        mark, kind = ("*", "ranks") if _ranks(family) else ("#", "means")
+        once, twice = (mark, mark * 2) if _ranks(family) else (f"({mark})", f"({mark * 2})")
+        levels = (
+            f"{twice} p < {alpha:g}"
+            if alpha <= CLEARLY
+            else f"{once} p < {alpha:g}, {twice} p < {CLEARLY:g}"
+        )
+        said.append(f"By {kind}: {levels}; {how_tested(answer, family)}.")
+        families = [compared.families[number] for compared in answer.results]
+        withheld = [
+            REASONS[reason] for one in families for reason in one.verdicts.withheld.tolist()
+        ]
+        said += [f"By {kind}, {sentence}" for sentence in withheld_pairs(withheld)]
+    for compared in answer.results:
+        cautions = [caution for family in compared.families for caution in family.result.cautions]
+        found = [
+            caution.message for caution in cautions if caution.code == "omnibus_not_significant"
+        ]
+        said += [f"{compared.measure.name}: {message}." for message in found]
+    return [*said, *coverage_of_results(answer)]
+
+
+def _ranks(family: Family) -> bool:
+    return TESTS[family.test].ranks

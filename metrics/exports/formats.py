@@ -1,0 +1,61 @@
+"""FORMATS: how a table is written as a file. A new format is a renderer and a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from metrics.engine.trec_eval.columns import Column
+from metrics.exports import latex, markdown, tab_separated
+from metrics.exports.sheet import Sheet
+from metrics.exports.table import Table
+from metrics.exports.values.trec_eval import render as render_sheets
+from runs.formats.comma_separated import written
+
+
+def _comma_separated(table: Table) -> Iterator[str]:
+    """Yield a line of names, then the values of the columns that have one, at full precision."""
+    places = [place for place, column in enumerate(table.columns) if column.name]
+    names = [table.columns[place].name for place in places]
+    return written(names, ([row.values[place] for place in places] for row in table.rows))
+
+
+def _trec_eval(table: Table) -> Iterator[str]:
+    """Yield trec_eval's own lines for a table of runs: for each its name, then its value of every measure."""
+    for row in table.rows:
+        name, columns = "", []
+        for column, cell in zip(table.columns, row.values, strict=True):
+            if column.head:
+                name = cell
+            elif column.direction:
+                columns.append(Column(column.name, None, cell.value))
+        sheet = Sheet(name, [], [Column("runid", None, name), *columns])
+        yield from render_sheets([sheet], by_topic=False, summary=True)
+
+
+@dataclass(frozen=True)
+class Format:
+    """A renderer, its content type, what the name of a file ends in, and what pages call the format."""
+
+    render: Callable[[Table], Iterator[str]]
+    content_type: str
+    ending: str
+    title: str
+
+    def content(self, table: Table) -> bytes:
+        """Return the whole file."""
+        return "".join(self.render(table)).encode()
+
+    def headers(self, name: str) -> dict[str, str]:
+        """Return the headers of a file with this name before its ending."""
+        disposition = f'attachment; filename="{name}.{self.ending}"'
+        return {"Content-Type": self.content_type, "Content-Disposition": disposition}
+
+
+FORMATS: dict[str, Format] = {
+    "csv": Format(_comma_separated, "text/csv; charset=utf-8", "csv", "CSV"),
+    "md": Format(markdown.render, "text/markdown; charset=utf-8", "md", "Markdown"),
+    "tex": Format(latex.render, "application/x-tex; charset=utf-8", "tex", "LaTeX"),
+    "tsv": Format(tab_separated.render, "text/tab-separated-values; charset=utf-8", "tsv", "TSV"),
+    "trec_eval": Format(_trec_eval, "text/plain; charset=utf-8", "txt", "trec_eval"),
+}

@@ -1,0 +1,106 @@
+"""A LaTeX table in the style of booktabs, which the document must load; a long one breaks over pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from metrics.exports.table import BETTER, WORSE, Cell, Column, Row, Table
+
+_SPECIAL = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
+    "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}",
+    "|": r"\textbar{}", '"': r"\textquotedbl{}", "-": "{-}", "`": r"\textasciigrave{}", "'": r"\textquotesingle{}",
+    "\N{BLACK CIRCLE}": r"$\bullet$", "\N{MINUS SIGN}": "$-$",
+}  # fmt: skip
+_MARKS = {BETTER: r"$^{\uparrow}$", WORSE: r"$^{\downarrow}$"}
+_NO_MARK = r"\phantom{$^{\uparrow}$}"
+# A longer table has no room on one page.
+_MOST_LINES = 40
+
+
+def render(table: Table) -> Iterator[str]:
+    """Yield a table environment, with the packages it needs in a comment above; a longtable for many rows, which has
+    its own caption and repeats its head on each page."""
+    headings = table.headings
+    # Figures of a measure begin at the left: marks may follow them.
+    form = "".join("l" if column.head or column.direction else "r" for column in headings)
+    head = _line(escaped(column.heading) for column in headings)
+    body = list(_body(table))
+    long = len(body) > _MOST_LINES
+    packages = "booktabs,textcomp,longtable" if long else "booktabs,textcomp"
+    needs = (
+        f"% needs \\usepackage{{{packages}}} and, below LuaLaTeX and XeLaTeX, which letters beyond Latin need, "
+        "\\usepackage[T1]{fontenc}"
+    )
+    caption, label = rf"\caption{{{_caption(table)}}}", rf"\label{{tab:{table.name}}}"
+    if long:
+        top = [r"  \toprule", f"  {head}", r"  \midrule"]
+        lines = [
+            rf"\begin{{longtable}}{{{form}}}",
+            rf"  {caption}{label} \\",
+            *top,
+            r"  \endfirsthead",
+            *top,
+            r"  \endhead",
+            r"  \bottomrule",
+            r"  \endfoot",
+            *(f"  {line}" for line in body),
+            r"\end{longtable}",
+        ]
+    else:
+        lines = [
+            r"\begin{table}",
+            r"  \centering",
+            f"  {caption}",
+            f"  {label}",
+            rf"  \begin{{tabular}}{{{form}}}",
+            r"    \toprule",
+            f"    {head}",
+            r"    \midrule",
+            *(f"    {line}" for line in body),
+            r"    \bottomrule",
+            r"  \end{tabular}",
+            r"\end{table}",
+        ]
+    yield "\n".join([needs, *lines, ""])
+
+
+def escaped(text: str) -> str:
+    """Escape text for LaTeX, in one line; two hyphens do not become a dash."""
+    return "".join(_SPECIAL.get(character, character) for character in " ".join(text.split()))
+
+
+def _caption(table: Table) -> str:
+    text = " ".join(map(escaped, table.notes)).replace("alpha =", r"$\alpha$ =")
+    return text.replace("(up)", r"($\uparrow$)").replace("(down)", r"($\downarrow$)")
+
+
+def _body(table: Table) -> Iterator[str]:
+    for row in table.rows:
+        if row.begins_part:
+            yield r"\midrule"
+        cells = zip(table.headings, table.cells(row), strict=True)
+        yield _line(_cell(row, column, cell) for column, cell in cells)
+
+
+def _cell(row: Row, column: Column, cell: Cell) -> str:
+    text = escaped(cell.text)
+    if column.head:
+        # The p of a row is a variable.
+        text = f"{text[:-1]}$p$" if text.endswith(", p") else text
+        return rf"\textit{{{text}}}" if row.baseline else text
+    if column.direction:
+        text = text.replace("{-}", "$-$")
+    text = rf"\textbf{{{text}}}" if cell.best else text
+    return text + _mark(column, cell) + (f" {escaped(cell.aside)}" if cell.aside else "")
+
+
+def _mark(column: Column, cell: Cell) -> str:
+    if column.with_marks or cell.mark in _MARKS:
+        return _MARKS.get(cell.mark, _NO_MARK)
+    mark = rf"\mathrm{{{cell.mark}}}" if cell.mark.isalnum() else cell.mark
+    return f"$^{{{mark}}}$" if mark else ""
+
+
+def _line(cells: Iterator[str]) -> str:
+    return rf"{' & '.join(cells)} \\"

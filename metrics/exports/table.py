@@ -1,0 +1,126 @@
+"""Table: what a file has, in whatever format: its columns, its rows, and the sentences below it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, Literal, Self
+
+# The marks of a figure that is significantly better or worse than the baseline's, and of a run that can be the best.
+BETTER, WORSE = "better", "worse"
+BEST_MARK = "\N{BLACK CIRCLE}"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A value with what readers see of it.
+
+    `best` is the best of its column, and `note` says what the text does not. `mark` is better or worse, or else a text
+    above the line; `aside` follows it.
+    """
+
+    text: str
+    best: bool = False
+    note: str = ""
+    mark: str = ""
+    aside: str = ""
+    value: Any = None
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table.
+
+    `name` is that in files of data; without a name the column is for readers only. `title` and `unit` are for readers,
+    who see the name where there is no title; without a `format` the column is for data only. `direction` says which
+    values of a measure are better. The `head` of a row says what the row is of. A column `with_marks` leaves room for
+    the marks of BETTER and WORSE.
+    """
+
+    name: str
+    title: str = ""
+    unit: str = ""
+    direction: Literal["", "higher", "lower"] = ""
+    format: Callable[[Any], str] | None = str
+    head: bool = False
+    with_marks: bool = False
+
+    @property
+    def heading(self) -> str:
+        title = self.title or self.name
+        return f"{title} ({self.unit})" if self.unit else title
+
+
+@dataclass(frozen=True)
+class Row:
+    """A value or a Cell for each column. A `marked` row is one that can be the best; a rule stands above a row that
+    `begins_part`."""
+
+    values: Sequence[Any]
+    baseline: bool = False
+    marked: bool = False
+    begins_part: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns, rows, and notes, each a sentence. `name` tells the table from others in a document.
+
+    The rows of a table of data may be an iterator, which is read once.
+    """
+
+    name: str
+    columns: Sequence[Column]
+    rows: Iterable[Row]
+    notes: Sequence[str] = ()
+
+    @classmethod
+    def of_records(
+        cls, name: str, records: Iterable[Mapping[str, Any]], names: Sequence[str] = ()
+    ) -> Self:
+        """Build a table of data. The columns are those of the first record, which all records have; `names` are those
+        of a table without records."""
+        remaining = iter(records)
+        first = next(remaining, None)
+        if first is None:
+            return cls.of_values(name, names, [])
+        rows = (list(record.values()) for record in chain([first], remaining))
+        return cls.of_values(name, first, rows)
+
+    @classmethod
+    def of_values(
+        cls,
+        name: str,
+        names: Iterable[str],
+        rows: Iterable[Sequence[Any]],
+        notes: Sequence[str] = (),
+    ) -> Self:
+        """Build a table of data from the names of its columns and the values of each row."""
+        return cls(name, [Column(column) for column in names], map(Row, rows), notes)
+
+    @property
+    def headings(self) -> list[Column]:
+        """Return the columns that readers see."""
+        return [column for column in self.columns if column.format]
+
+    def cells(self, row: Row) -> list[Cell]:
+        """Return the cells of a row that readers see, the first one with the mark of a row that can be the best."""
+        cells = [
+            value if isinstance(value, Cell) else Cell(column.format(value))
+            for column, value in zip(self.columns, row.values, strict=True)
+            if column.format
+        ]
+        if row.marked:
+            cells[0] = Cell(f"{BEST_MARK} {cells[0].text}")
+        return cells
+
+    def parts(self) -> Iterator[list[tuple[Row, list[tuple[Column, Cell]]]]]:
+        """Yield the rows of each part with their columns and cells, as a page writes them."""
+        part: list[tuple[Row, list[tuple[Column, Cell]]]] = []
+        for row in self.rows:
+            if row.begins_part and part:
+                yield part
+                part = []
+            part.append((row, list(zip(self.headings, self.cells(row), strict=True))))
+        yield part
