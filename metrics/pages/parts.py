@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -15,11 +15,12 @@ from django.urls import reverse
 from metrics.charts.bundle import BUNDLE_NAME
 from metrics.charts.figure import Figure
 from metrics.engine.errors import EvalHubError
+from metrics.exports.formats import FORMATS
 from metrics.questions.run_ids import shown_without_labels
 from metrics.services.queue.status import RunStatus
 from runs.api.parameters import text_of
 from runs.errors import LeftOff
-from runs.models import Collection
+from runs.models import Collection, ShareLink
 from runs.views import problem_of
 
 # Errors that describe the state of the collection; all others are errors of the request.
@@ -127,7 +128,8 @@ def level_class(level: int | None) -> str:
 
 @dataclass(frozen=True)
 class ShownFigure:
-    """A chart in a page: the addresses of its files, by look and format; `narrow` is its size on a phone."""
+    """A chart in a page: the addresses of its files, by look and format; `narrow` is its size on a phone. A `live` one
+    answers the pointer."""
 
     figure: Figure
     view: str
@@ -135,6 +137,7 @@ class ShownFigure:
     query: Mapping[str, str]
     size: str = "column"
     narrow: str = "narrow"
+    live: bool = True
 
     def address(self, form: str, **look: str) -> str:
         path = reverse(
@@ -196,6 +199,19 @@ def run_figure(
 ) -> ShownFigure:
     """Return a chart of one run."""
     return ShownFigure(figure, "run-chart", {"run": run}, query, size)
+
+
+def shared_figure(
+    figure: Figure, link: ShareLink, size: str = "column", narrow: str = "narrow"
+) -> ShownFigure:
+    """Return a chart of what a share link opens, whose addresses are those of the link."""
+    figure = figure if figure.source else figure.drawn_from(link.collection)
+    return ShownFigure(figure, "shared-chart", {"share": link.key}, {}, size, narrow, live=False)
+
+
+def shared_files(link: ShareLink, kinds: Iterable[str]) -> list[tuple[str, str]]:
+    """Return what each file of a share link is called, and its address."""
+    return [(FORMATS[kind].title, reverse("shared-file", args=[link.key, kind])) for kind in kinds]
 
 
 def set_figure(

@@ -1,11 +1,12 @@
 """The pages that a share link opens: one leaderboard, comparison or run, read-only, without links to anything else.
+Each is the ordinary page in another frame, without the parts that the link does not give to it.
 
 Every request checks the link again (`runs/services/shares.py`), and reads what its maker sees.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any
@@ -24,9 +25,12 @@ from metrics.charts.look import PALETTES, SIZES, Look
 from metrics.charts.rendering import FORMATS
 from metrics.charts.rendering import render as render_chart
 from metrics.engine.errors import EvalHubError
+from metrics.exports.boards import EXPORTS as BOARD_EXPORTS
+from metrics.exports.comparisons import EXPORTS as COMPARISON_EXPORTS
+from metrics.exports.values.run_values import RUN_VALUE_EXPORTS
 from metrics.pages.boards import shared as boards
 from metrics.pages.comparisons import shared as comparisons
-from metrics.pages.parts import ShownFigure
+from metrics.pages.parts import shared_figure
 from metrics.pages.values import shared as values
 from metrics.services.snapshots import read_in_snapshot
 from metrics.services.work import begin_drawing
@@ -44,35 +48,30 @@ _DRAWN_AS = ("svg", "png", "pdf", "csv")
 
 
 @dataclass(frozen=True)
-class Object:
-    """A kind of shared object: its template and what fills it, its files and its charts.
+class Kind:
+    """A kind of what links open: its page, its files and its charts.
 
-    Each function takes the link first; `page` takes the parameters of the request too.
+    Each function takes the link first. `page` takes the parameters of the request too, and returns the template of the
+    page, its context and its status.
     """
 
-    template: str
-    page: Callable[[ShareLink, Mapping[str, str]], tuple[dict[str, Any], int]]
+    page: Callable[[ShareLink, Mapping[str, str]], tuple[str, dict[str, Any], int]]
     file: Callable[[ShareLink, str], HttpResponseBase]
-    files: Mapping[str, str]
+    files: Collection[str]
     chart: Callable[[ShareLink, str], Figure]
-    size: str = "column"
 
 
-OBJECTS = {
-    ShareLink.Kind.LEADERBOARD: Object(
-        "metrics/shared/leaderboard.html", boards.page, boards.file, boards.FILES, boards.chart
+KINDS = {
+    ShareLink.Kind.LEADERBOARD: Kind(boards.page, boards.file, BOARD_EXPORTS, boards.chart),
+    ShareLink.Kind.COMPARISON: Kind(
+        comparisons.page, comparisons.file, COMPARISON_EXPORTS, comparisons.chart
     ),
-    ShareLink.Kind.COMPARISON: Object(
-        "metrics/shared/comparison.html",
-        comparisons.page,
-        comparisons.file,
-        comparisons.FILES,
-        comparisons.chart,
-    ),
-    ShareLink.Kind.RUN: Object(
-        "metrics/shared/run.html", values.page, values.file, values.FILES, values.chart, "half"
-    ),
+    ShareLink.Kind.RUN: Kind(values.page, values.file, RUN_VALUE_EXPORTS, values.chart),
 }
+
+
+def _kind_of(link: ShareLink) -> Kind:
+    return KINDS[ShareLink.Kind(link.kind)]
 
 
 def _unlisted(view: View) -> View:
@@ -139,24 +138,10 @@ def _link_of(request: HttpRequest, key: str) -> ShareLink:
 def shared_page(request: HttpRequest, share: str) -> HttpResponse:
     """Show what a link opens."""
     link = _link_of(request, share)
-    kind = OBJECTS[ShareLink.Kind(link.kind)]
-
-    def read() -> tuple[dict[str, Any], int]:
-        return kind.page(link, text_of(request.GET))
-
-    context, status = read_in_snapshot(read)
-    names = [
-        (words, reverse("shared-file", args=[link.key, name])) for name, words in kind.files.items()
-    ]
-    context |= {"link": link, "collection": link.collection, "files": names}
-    context["charts"] = [_picture(link, figure, kind.size) for figure in context.get("figures", [])]
-    return render(request, kind.template, context, status=status)
-
-
-def _picture(link: ShareLink, figure: Figure, size: str) -> ShownFigure:
-    """Return a chart of the page, with the addresses of its images and files."""
-    figure = figure if figure.source else figure.drawn_from(link.collection)
-    return ShownFigure(figure, "shared-chart", {"share": link.key}, {}, size)
+    kind = _kind_of(link)
+    template, context, status = read_in_snapshot(lambda: kind.page(link, text_of(request.GET)))
+    context |= {"link": link, "collection": link.collection, "frame": "metrics/shared/base.html"}
+    return render(request, template, context, status=status)
 
 
 @_unlisted
@@ -165,10 +150,9 @@ def _picture(link: ShareLink, figure: Figure, size: str) -> ShownFigure:
 def shared_file(request: HttpRequest, share: str, kind: str) -> HttpResponseBase:
     """Send an export of what a link opens."""
     link = _link_of(request, share)
-    found = OBJECTS[ShareLink.Kind(link.kind)]
-    if kind not in found.files:
+    if kind not in _kind_of(link).files:
         raise Http404("there is no such file of this page")
-    return found.file(link, kind)
+    return _kind_of(link).file(link, kind)
 
 
 @_unlisted
@@ -184,8 +168,7 @@ def shared_chart(request: HttpRequest, share: str, chart: str, form: str) -> Htt
         size=choice_in(query, "size", tuple(SIZES)) or "column",
     )
     begin_drawing()
-    figure = OBJECTS[ShareLink.Kind(link.kind)].chart(link, chart)
-    figure = figure if figure.source else figure.drawn_from(link.collection)
+    figure = shared_figure(_kind_of(link).chart(link, chart), link).figure
     response = HttpResponse(
         render_chart(figure, look, form), content_type=FORMATS[form].content_type
     )

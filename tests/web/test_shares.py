@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import re
+from collections import Counter
 from datetime import UTC, datetime, timedelta
+from html.parser import HTMLParser
 from typing import Any
 
 import pytest
@@ -429,3 +431,54 @@ def test_a_leaderboard_is_cited_with_what_it_depends_on(people: People, run: str
     page = people.browsers["anonymous"].get("/collections/one/?sort=AP").content.decode()
     assert "@misc{evalhub-one-v1-" in page
     assert "http://testserver/collections/one/?sort=AP" in page
+
+
+class Words(HTMLParser):
+    """The words of the content of a page, with those of its titles and labels, and how often each is there."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.counts: Counter[str] = Counter()
+        self.feed(html.partition("<main")[2].partition("</main>")[0])
+
+    def handle_data(self, data: str) -> None:
+        self.counts.update(re.findall(r"[\w.@\N{MINUS SIGN}+-]*\w", data))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        named = ("title", "alt", "aria-label")
+        for name, text in attrs:
+            if name in named:
+                self.handle_data(text or "")
+
+
+@pytest.mark.queries
+def test_readers_of_a_link_see_a_part_of_what_its_maker_sees(people: People, hidden: str) -> None:
+    """Of every kind: no word and no number that is not on the page of its maker, and a good part of it."""
+    runs = list(Run.objects.filter(collection__slug="one").values_list("pk", flat=True))
+    stored, board, run = make_comparison("one"), "/collections/one/", f"/runs/{hidden}/"
+    pair, many = f"runs={runs[0]},{runs[1]}&tests=sign", "tests=conover,tukey_hsd"
+    kept = f"measures=AP,P@3&filter=tag:good&statistics=all&columns=param:k1&baseline={runs[0]}"
+    comparison = {"kind": "comparison"}
+    cases: list[tuple[dict[str, str], str]] = [
+        ({"kind": "leaderboard"}, f"{board}?chart=means&statistics=all"),
+        ({"kind": "leaderboard", "query": kept}, f"{board}?{kept}&chart=means"),
+        (comparison, f"{board}comparison/"),
+        ({**comparison, "query": pair}, f"{board}comparison/?{pair}"),
+        ({**comparison, "query": many}, f"{board}comparison/?{many}"),
+        ({**comparison, "collection": "", "comparison": stored}, f"/comparisons/{stored}/"),
+        ({"kind": "run", "collection": "", "run": hidden, "query": "measures=P@3"}, f"{run}?measures=P@3"),
+    ]  # fmt: skip
+    assert {fields["kind"] for fields, _ in cases} == set(ShareLink.Kind.values)
+    for fields, address in cases:
+        browser, page, _ = opened(people, **fields)
+        theirs = people.browsers["owner"].get(address)
+        ours = browser.get(page)
+        assert (ours.status_code, theirs.status_code) == (200, 200), fields
+        shown, all_words = (Words(answer.content.decode()).counts for answer in (ours, theirs))
+        assert not shown - all_words, (fields, shown - all_words)
+        assert shown["good"], fields
+        assert len(shown) > len(all_words) / 5, fields
+        # Who reads the page is not asked anything, and makes nothing run.
+        html = ours.content.decode()
+        assert not re.findall(r"<(?:form|input|button|script|textarea|select)\b|hx-", html), fields
+        assert not ours.cookies, fields

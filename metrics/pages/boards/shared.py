@@ -1,4 +1,4 @@
-"""A shared leaderboard: the table of its exports, without links."""
+"""A leaderboard for readers of a share link: what its maker sees on the page, and nothing that belongs to one reader."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from django.http import Http404, HttpResponse
 from metrics.charts.boards.charts import COLLECTION_CHART_READS, COLLECTION_CHARTS
 from metrics.charts.figure import Figure
 from metrics.exports.boards import EXPORTS
-from metrics.exports.boards.tables import best_of, paper_table
 from metrics.exports.formats import FORMATS
-from metrics.pages.boards.statistics import asked_statistics, read_statistics
-from metrics.pages.parts import Query, fill
+from metrics.pages.boards.statistics import asked_statistics
+from metrics.pages.boards.views import add_table, shown_query
+from metrics.pages.parts import Query, fill, shared_figure, shared_files
 from metrics.questions.declared import names_of
 from metrics.questions.run_ids import without_labels
 from metrics.questions.shares import parameters_of_link
@@ -24,43 +24,34 @@ from metrics.services.boards.standings import read_standings
 from metrics.services.snapshots import read_in_snapshot
 from metrics.tables import Paging
 from runs.models import ShareLink
-from runs.parameters import MAX_OFFSET, integer_in
 
-FILES = {"csv": "CSV", "tex": "LaTeX", "md": "Markdown", "trec_eval": "trec_eval"}
 _OF_CHART = names_of(COLLECTION_CHART_READS["means"])
 
 
-def _asked(link: ShareLink) -> tuple[Query, BoardQuery]:
-    """Return the parameters of the link and the query of its leaderboard, as its maker reads it."""
-    query = without_labels(parameters_of_link(link), link.collection, link.created_by)
-    asked = BoardQuery.read(query, link.collection, link.created_by)
-    return query, replace(asked, measures=list(dict.fromkeys([*asked.measures, asked.sort])))
-
-
-def page(link: ShareLink, given: Mapping[str, str]) -> tuple[dict[str, Any], int]:
-    query, asked = _asked(link)
-    asked = replace(asked, offset=integer_in(given, "offset", 0, 0, MAX_OFFSET))
+def page(link: ShareLink, given: Mapping[str, str]) -> tuple[str, dict[str, Any], int]:
+    """Return the template of the leaderboard's page, its context and its status. Raise the errors of leaderboards."""
+    query = {**_query(link), **given}
+    asked = shown_query(link.collection, query, link.created_by)
     board = read_leaderboard(collection=link.collection, query=asked)
+    paging = Paging(asked.offset, asked.limit, board.total)
     context: dict[str, Any] = {
-        "board": board,
-        "paging": Paging(asked.offset, asked.limit, board.total),
+        "query": query,
+        "board": {"board": board, "paging": paging, "own_teams": set()},
+        "exports": shared_files(link, EXPORTS),
     }
-    status = fill(context, "sure", read_statistics, board, query, True)
-    sure = context.get("sure")
-    standings = sure.standings if sure else None
-    context["table"] = paper_table(link.collection, board, standings)
-    context["best"] = best_of(board, standings)
-    fill(context, "figure", chart, link, "means")
-    context["figures"] = [context["figure"]] if "figure" in context else []
-    return context, status
+    status = add_table(context, query, at_once=True)
+    fill(context, "shown", lambda: shared_figure(chart(link, "means"), link))
+    return "metrics/collection.html", context, status
 
 
 def file(link: ShareLink, kind: str) -> HttpResponse:
     def read() -> bytes:
-        query, asked = _asked(link)
+        query = _query(link)
+        asked = BoardQuery.read(query, link.collection, link.created_by)
+        asked = replace(asked, measures=list(dict.fromkeys([*asked.measures, asked.sort])))
         board = read_whole_board(collection=link.collection, query=asked)
-        wanted = asked_statistics(query) if board.ranked else None
-        standings = read_standings(board=board, query=wanted) if wanted else None
+        statistics = asked_statistics(query) if board.ranked else None
+        standings = read_standings(board=board, query=statistics) if statistics else None
         return FORMATS[kind].content(EXPORTS[kind](link.collection, board, standings))
 
     headers = FORMATS[kind].headers(f"{link.collection.slug}-leaderboard")
@@ -70,6 +61,10 @@ def file(link: ShareLink, kind: str) -> HttpResponse:
 def chart(link: ShareLink, name: str) -> Figure:
     if name != "means":
         raise Http404("there is no such chart of this page")
-    query, _ = _asked(link)
-    drawn = {name: text for name, text in query.items() if name in _OF_CHART}
+    drawn = {name: text for name, text in _query(link).items() if name in _OF_CHART}
     return COLLECTION_CHARTS["means"](link.collection, drawn, link.created_by)
+
+
+def _query(link: ShareLink) -> Query:
+    """Return the parameters of the link, with the runs that the labels of its maker name."""
+    return without_labels(parameters_of_link(link), link.collection, link.created_by)

@@ -14,7 +14,9 @@ from django.utils import timezone
 from metrics.charts.boards.charts import COLLECTION_CHARTS
 from metrics.charts.boards.means import means_figure
 from metrics.engine.errors import EvalHubError, MeasureError
+from metrics.exports.boards import EXPORTS
 from metrics.exports.boards.citation import Citation
+from metrics.exports.formats import FORMATS
 from metrics.pages.boards.questions import (
     columns_panel,
     filter_choices,
@@ -45,7 +47,6 @@ from runs.views import leave_out, page, problem_of, reads
 
 # The measures of a leaderboard and how they order it.
 _OF_MEASURES = ("measures", "sort", "order")
-_EXPORTS = {"csv": "CSV", "tex": "LaTeX", "md": "Markdown", "trec_eval": "trec_eval"}
 _MOVING = ("evaluating", "queued")
 CHARTS = ("none", "means", "scatter")
 _FEW_ROWS = 15
@@ -185,13 +186,9 @@ def _context(
     if "asked" in context:
         context["panel"] = columns_panel(collection, request.user, context["asked"], query)
     if "board" in context:
-        status = max(
-            status,
-            fill(context, "sure", read_statistics, context["board"]["board"], query, at_once),
-        )
-        fill(context, "exports", _exports, collection, query)
         context["selection"] = read_selection(context["board"]["board"], query)
-        context["table"] = _table(context, query)
+        status = max(status, add_table(context, query, at_once=at_once))
+        fill(context, "exports", _exports, collection, query)
         fill(context, "shown", _chart, request, collection, query, context)
         context["charts"] = [
             (
@@ -222,15 +219,20 @@ def _readable(
 
 
 def _asked(request: HttpRequest, collection: Collection, query: Query) -> BoardQuery:
-    """Return the measures shown, which always include the one that ranks the leaderboard, and hold the baseline in
-    sight."""
+    """Return what the parameters of the page ask for; raise InvalidInput for each that cannot be read."""
     check_scores(request, collection)
     if query.get("add"):
         read_added(query, collection, request.user)
     choice_in(query, "chart", CHARTS)
     for axis in ("x", "y"):
         measures_in(query, axis, [], collection.documents)
-    asked = BoardQuery.read(with_shown_measures(collection, query), collection, request.user)
+    return shown_query(collection, query, request.user)
+
+
+def shown_query(collection: Collection, query: Query, reader: Any) -> BoardQuery:
+    """Return the measures shown, which always include the one that ranks the leaderboard, and hold the baseline in
+    sight."""
+    asked = BoardQuery.read(with_shown_measures(collection, query), collection, reader)
     try:
         hold = run_id_in(query, "baseline")
     except InvalidInput:
@@ -257,16 +259,18 @@ def _board(
     }
 
 
-def _table(context: dict[str, Any], query: Query) -> BoardTable:
-    found = context["board"]
-    shorts = context["selection"].shorts
-    return BoardTable(
-        found["board"],
+def add_table(context: dict[str, Any], query: Query, *, at_once: bool) -> int:
+    """Add the statistics of the leaderboard and its table. Return the page's status."""
+    part, selection = context["board"], context.get("selection")
+    status = fill(context, "sure", read_statistics, part["board"], query, at_once)
+    context["table"] = BoardTable(
+        part["board"],
         context.get("sure"),
-        own_teams=found["own_teams"],
+        own_teams=part["own_teams"],
         query=query,
-        shorts=shorts,
+        shorts=selection.shorts if selection else {},
     )
+    return status
 
 
 def _chart(
@@ -316,8 +320,8 @@ def _exports(collection: Collection, query: Query) -> list[tuple[str, str]]:
     page_address = changed(query, **said)
     whole = changed(query, **said, offset=None, limit=None)
     files = [
-        (name, reverse("leaderboard-export", args=[collection.slug, kind]) + whole)
-        for kind, name in _EXPORTS.items()
+        (FORMATS[kind].title, reverse("leaderboard-export", args=[collection.slug, kind]) + whole)
+        for kind in EXPORTS
     ]
     by_topic = reverse("collection-values-export", args=[collection.slug, "csv"])
     by_topic += changed({name: query.get(name, "") for name in ("measures", "scores")})

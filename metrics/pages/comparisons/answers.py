@@ -16,6 +16,7 @@ from metrics.engine.curves import MAX_DEPTH
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.families import Family
 from metrics.engine.significance.verdicts import MIN_TOPICS
+from metrics.exports.comparisons import EXPORTS
 from metrics.exports.comparisons.coverage import coverage_sentences
 from metrics.exports.comparisons.tables import two_kinds
 from metrics.exports.comparisons.words import (
@@ -25,9 +26,10 @@ from metrics.exports.comparisons.words import (
     named_family,
     too_few,
 )
+from metrics.exports.formats import FORMATS
 from metrics.models import Evaluation
 from metrics.pages.comparisons.controls import Text
-from metrics.pages.parts import ShownFigure
+from metrics.pages.parts import ShownFigure, shared_figure, shared_files
 from metrics.pages.values.curves import curve_choices, ranks_read, reading_table, recall_choices
 from metrics.services.comparisons.comparison import Compared, split_omnibus
 from metrics.services.comparisons.shown_pairs import (
@@ -46,7 +48,7 @@ from metrics.services.values.curves_together import (
     read_recall_together,
 )
 from runs.errors import InvalidInput
-from runs.models import Collection
+from runs.models import Collection, ShareLink
 
 # The runs among which those with a curve are chosen.
 _CHOICES = 200
@@ -56,12 +58,14 @@ _FEW_ROWS = 12
 
 @dataclass(frozen=True)
 class Shown:
-    """An answer under the selected measure; its numbers and verdicts are those of the first test."""
+    """An answer under the selected measure; its numbers and verdicts are those of the first test. With a `link` it is
+    shown to readers of a share link."""
 
     collection: Collection
     answer: Answer
     compared: Compared
     text: Text
+    link: ShareLink | None = None
 
     @property
     def family(self) -> Family:
@@ -108,6 +112,11 @@ class Shown:
         return self.answer.stale
 
     @property
+    def in_detail(self) -> bool:
+        """Return whether topics, curves and rankings are shown: not to readers of a link, and not of old values."""
+        return not self.stale and self.link is None
+
+    @property
     def asked(self) -> dict[str, str]:
         """Return the query as parameters."""
         query = self.answer.query
@@ -120,11 +129,13 @@ class Shown:
         return self.answer.entrants.evaluations[self.compared.order[row]]
 
 
-def show(collection: Collection, answer: Answer, text: Text) -> Shown:
+def show(
+    collection: Collection, answer: Answer, text: Text, link: ShareLink | None = None
+) -> Shown:
     """Return the answer under the measure named by `by`, or the first one."""
     by = measure_in(text, "by", answer.results[0].measure.name, collection.documents)
     compared = next((one for one in answer.results if one.measure == by), answer.results[0])
-    return Shown(collection, answer, compared, text)
+    return Shown(collection, answer, compared, text, link)
 
 
 def common_parts(shown: Shown) -> dict[str, Any]:
@@ -187,6 +198,8 @@ def files(shown: Shown) -> list[tuple[str, str]]:
 
     A table is for one test, or for one of ranks and one of means.
     """
+    if shown.link:
+        return shared_files(shown.link, EXPORTS)
     stored, asked, query = shown.answer.stored, shown.asked, shown.answer.query
     tabled = len(query.tests) == 1 or two_kinds(query)
     if stored:
@@ -207,7 +220,7 @@ def files(shown: Shown) -> list[tuple[str, str]]:
             for kind in ("csv", "md", "tex")
         }
         addresses["json"] = f"{reverse('comparison', args=[slug])}?{urlencode(asked)}"
-    names = {"csv": "CSV", "md": "Markdown", "tex": "LaTeX", "json": "JSON"}
+    names = {kind: FORMATS[kind].title for kind in EXPORTS} | {"json": "JSON"}
     return [(names[kind], address) for kind, address in addresses.items()]
 
 
@@ -215,6 +228,8 @@ def answer_figure(shown: Shown, figure: Figure) -> ShownFigure:
     """Return a chart of the comparison with a row for each run."""
     tall = len(shown.rows) > _FEW_ROWS
     sizes = ("tall", "narrow-tall") if tall else ("column", "narrow")
+    if shown.link:
+        return shared_figure(figure, shown.link, *sizes)
     chosen = {"measures": shown.compared.measure.name, "tests": shown.family.test}
     if shown.answer.stored:
         chosen |= {"runs": ",".join(shown.answer.query.runs)} if shown.answer.narrowed else {}

@@ -50,7 +50,7 @@ _SPLIT_SHOWN = 20
 def many_runs_parts(shown: Shown) -> tuple[dict[str, Any], int]:
     """Return the context of the page, and its status."""
     answer, compared, family = shown.answer, shown.compared, shown.family
-    where = pair_address(answer, compared)
+    where = "" if shown.link else pair_address(answer, compared)
     spread = read_rank_intervals(compared, answer.query.options)
     lines = run_lines(answer, compared, family, spread)
     context = common_parts(shown) | {
@@ -88,7 +88,7 @@ def many_runs_parts(shown: Shown) -> tuple[dict[str, Any], int]:
             lambda: answer_figure(shown, ranks_figure(answer, compared, spread)),
         ),
     )
-    if answer.stale:
+    if not shown.in_detail:
         return context, status
     if len(shown.rows) > MAX_TOGETHER:
         fill(context, "drawn", drawn_choices, shown)
@@ -122,7 +122,7 @@ def _differences(shown: Shown) -> dict[str, Any]:
             "table": difference_table(shown.collection, shown.answer) if few else None,
             "most": MOST_PAIRS,
         }
-    if shown.answer.stored:
+    if shown.answer.stored or shown.link:
         return {}
     asked = {**shown.asked, "tests": "conover,tukey_hsd"}
     return {

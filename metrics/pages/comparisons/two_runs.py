@@ -58,17 +58,18 @@ def two_runs_parts(shown: Shown) -> tuple[dict[str, Any], int]:
         "found_among": named_family(shown.answer, shown.family.test)
         if shown.answer.narrowed
         else "",
-        "one_of_many": one_of_many(shown.answer.entrants, shown.answer.query),
         "questions": question_lines(pair),
         "family": shown.family,
         "practical": equivalence_part(shown, pair),
         "chances": chances_lines(shown, pair),
         "means": [figure(shown.compared.measure, value) for value in (pair.mean_a, pair.mean_b)],
         "effects": _effects(pair),
-        "carried": carried_by(pair, topics_of(shown.answer, shown.compared)),
         "report": report(shown.answer, shown.compared, shown.family, pair),
     }
-    if shown.stale:
+    if shown.link is None:
+        context["one_of_many"] = one_of_many(shown.answer.entrants, shown.answer.query)
+        context["carried"] = carried_by(pair, topics_of(shown.answer, shown.compared))
+    if not shown.in_detail:
         return context, 200
     context["topics"] = _topics(shown, pair)
     status = max(

@@ -158,9 +158,14 @@ def _add_parts(
     if "shown" not in context:
         return status
     shown: Shown = context["shown"]
-    context["view"], status = two_runs_parts(shown) if shown.pair else many_runs_parts(shown)
+    context["view"], status = answer_parts(shown)
     fill(context, "differing", differing_parameters, shown, request.user)
     return status
+
+
+def answer_parts(shown: Shown) -> tuple[dict[str, Any], int]:
+    """Return the parts of an answer of two or of many runs, and the page's status."""
+    return two_runs_parts(shown) if shown.pair else many_runs_parts(shown)
 
 
 class QueueComparison(FormPage):

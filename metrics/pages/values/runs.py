@@ -17,6 +17,8 @@ from metrics.charts.values.curves import curve_figure
 from metrics.charts.values.rankings import ranking_figure
 from metrics.engine.curves import CURVES, MAX_DEPTH
 from metrics.engine.grammar import parse_measure
+from metrics.exports.formats import FORMATS
+from metrics.exports.values.run_values import RUN_VALUE_EXPORTS
 from metrics.models import Evaluation
 from metrics.pages.parts import (
     Query,
@@ -167,7 +169,7 @@ def run_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
             ),
         }
         status = max(
-            fill(context, "values", _values, run, evaluation, query),
+            fill(context, "values", run_values, run, evaluation, query),
             fill(context, "spread", _spread, run, evaluation, query),
             fill(context, "curve", _curve, run, evaluation, query),
             fill(context, "recall", _recall, run, evaluation, query),
@@ -198,10 +200,9 @@ def _other(run: Run, evaluation: Evaluation, query: Query) -> str:
 def _value_exports(run: Run, query: Query) -> list[tuple[str, str]]:
     """Return name and address of each other format of the values by topic, with the parameters of the page."""
     asked = changed({name: query.get(name, "") for name in ("measures", "qrels", "scores")})
-    names = {"csv": "CSV", "trec_eval": "trec_eval"}
     files = [
-        (name, reverse("run-values-export", args=[run.pk, kind]) + asked)
-        for kind, name in names.items()
+        (FORMATS[kind].title, reverse("run-values-export", args=[run.pk, kind]) + asked)
+        for kind in RUN_VALUE_EXPORTS
     ]
     return [("JSON", reverse("run-values", args=[run.pk]) + asked), *files]
 
@@ -283,7 +284,8 @@ def _evaluation(request: HttpRequest, run: Run, query: Query) -> Evaluation:
     return find_evaluation(run=run, scores=scores_in(query), version=version)
 
 
-def _values(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:
+def run_values(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:
+    """Return the means of a run, and a page of its values by topic."""
     measures = measures_in(query, "measures", run.collection.measures, run.collection.documents)
     sort = parse_measure(query["sort"], run.collection.documents) if query.get("sort") else None
     descending = choice_in(query, "order", ("desc", "asc")) != "asc"
