@@ -10,6 +10,10 @@ from typing import Any, Literal, Self
 # The marks of a figure that is significantly better or worse than the baseline's, and of a run that can be the best.
 BETTER, WORSE = "better", "worse"
 BEST_MARK = "\N{BLACK CIRCLE}"
+_ARROWS = {
+    BETTER: "\N{BLACK UP-POINTING TRIANGLE}",
+    WORSE: "\N{BLACK DOWN-POINTING TRIANGLE}",
+}
 
 
 @dataclass(frozen=True)
@@ -17,7 +21,7 @@ class Cell:
     """A value with what readers see of it.
 
     `best` is the best of its column, and `note` says what the text does not. `mark` is better or worse, or else a text
-    above the line; `aside` follows it.
+    above the line; `aside` follows it. `address` is where the text leads on a page.
     """
 
     text: str
@@ -26,6 +30,17 @@ class Cell:
     mark: str = ""
     aside: str = ""
     value: Any = None
+    address: str = ""
+
+    @property
+    def arrow(self) -> str:
+        """Return the arrow of a figure that is better or worse, for pages."""
+        return _ARROWS.get(self.mark, "")
+
+    @property
+    def marks(self) -> str:
+        """Return the other marks, for pages."""
+        return " ".join(text for text in ("" if self.arrow else self.mark, self.aside) if text)
 
 
 @dataclass(frozen=True)

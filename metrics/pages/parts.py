@@ -16,6 +16,7 @@ from metrics.charts.bundle import BUNDLE_NAME
 from metrics.charts.figure import Figure
 from metrics.engine.errors import EvalHubError
 from metrics.exports.formats import FORMATS
+from metrics.exports.table import Column, Row, Table
 from metrics.questions.run_ids import shown_without_labels
 from metrics.services.queue.status import RunStatus
 from runs.api.parameters import text_of
@@ -180,13 +181,15 @@ class ShownFigure:
         return [*files, ("CSV", self.address("csv"))] if self.figure.rows else files
 
     @property
-    def rows(self) -> list[list[str]]:
-        """Return the rows of the table that a page has room for."""
-        return self.figure.rows[:_MOST_ROWS]
+    def table(self) -> Table:
+        """Return the rows of the chart that a page has room for; the first column says what a row is of."""
+        columns = [Column(name, head=place == 0) for place, name in enumerate(self.figure.columns)]
+        return Table(self.figure.name, columns, map(Row, self.figure.rows[:_MOST_ROWS]))
 
     @property
     def rest(self) -> int:
-        return len(self.figure.rows) - len(self.rows)
+        """Return how many rows the table leaves out."""
+        return max(0, len(self.figure.rows) - _MOST_ROWS)
 
     @property
     def tabled(self) -> bool:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
+from django.template.loader import render_to_string
+
 from metrics.exports.formats import FORMATS
 from metrics.exports.table import BETTER, WORSE, Cell, Column, Row, Table
 
@@ -90,3 +95,30 @@ def test_a_page_has_a_body_for_each_part() -> None:
     (_, cells), _ = next(TABLE.parts())
     column, cell = cells[0]
     assert (column.heading, cell.text) == ("Rank", "\N{BLACK CIRCLE} 1")
+
+
+def test_a_page_escapes_marks_and_leads_on() -> None:
+    table = Table(
+        "page",
+        [Column("run", "Run", head=True), Column("AP", direction="higher")],
+        [
+            Row([Cell("<b>", address="/runs/1/"), Cell("0.5", note="why", mark=BETTER)]),
+            Row(["c", Cell("0.1", mark="**", aside="(#)")], begins_part=True),
+        ],
+    )
+
+    def html(**context: Any) -> str:
+        text = render_to_string("metrics/_table.html", {"table": table, **context})
+        return re.sub(r"\s+", " ", text)
+
+    assert '<a href="/runs/1/">&lt;b&gt;</a>' in html()
+    assert "<a" not in html(link=True)
+    assert '<td class="number better" title="why">' in html()
+    assert 'aria-label="better">\N{BLACK UP-POINTING TRIANGLE}</span>0.5' in html()
+    assert '0.1 <span class="marks">** (#)</span>' in html()
+    assert html().count("<tbody>") == 2
+    assert (
+        html(kind="small", describedby="why")
+        .lstrip()
+        .startswith('<table class="small" aria-describedby="why">')
+    )

@@ -13,6 +13,7 @@ from django.utils.http import urlencode
 from metrics.engine.errors import StatisticsError
 from metrics.exports.boards import EXPORTS
 from metrics.exports.boards.words import best_sentence
+from metrics.exports.formats import FORMATS
 from metrics.exports.table import Cell
 from metrics.pages.boards.cells import judged_share, unjudged_note
 from metrics.pages.parts import changed, fill
@@ -38,7 +39,6 @@ from runs.services.reduced_qrels import reasons_of_exclusion
 from runs.views import page, reads
 
 _VIEWS = {OFFICIAL: "Official", ALL: "All on time", LATE: "Late", AFTERWARDS: "Afterwards"}
-_FILES = {"csv": "CSV", "md": "Markdown", "tex": "LaTeX", "trec_eval": "trec_eval"}
 # What the files of a leaderboard read of the page's address.
 _OF_FILES = ("measures", "sort", "order", "view", "run_type", "role", "filter")
 # A page reads the judgements of every run that it shows.
@@ -108,7 +108,7 @@ def phase_board_page(request: HttpRequest, campaign: str, phase: str) -> HttpRes
         ],
         "files": [
             (
-                _FILES[kind],
+                FORMATS[kind].title,
                 f"{reverse('phase-board-export', args=[*of, kind])}{f'?{urlencode(file)}' if file else ''}",
             )
             for kind in EXPORTS

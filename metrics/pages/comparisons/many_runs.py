@@ -26,7 +26,7 @@ from metrics.pages.comparisons.answers import (
 from metrics.pages.comparisons.tables import (
     RUNS_SHOWN,
     family_lines,
-    matrix_lines,
+    matrix_table,
     pair_lines,
     run_lines,
 )
@@ -68,7 +68,7 @@ def many_runs_parts(shown: Shown) -> tuple[dict[str, Any], int]:
         ],
         "split": _split(shown),
         "differences": _differences(shown),
-        "matrix": matrix_lines(answer, compared, family),
+        "matrix": matrix_table(shown.collection, answer, compared, family),
         "pair_address": where,
         "not_excluded": not_excluded_by_many(answer, compared, family),
         "report": report(answer, compared, family, None),

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from django.urls import reverse
 
 from metrics.engine.agreement.intervals import RankIntervals
 from metrics.engine.agreement.standings import standings
@@ -20,6 +21,7 @@ from metrics.exports.comparisons.words import (
     corrected,
     verdict_text,
 )
+from metrics.exports.table import BETTER, WORSE, Cell, Column, Row, Table
 from metrics.pages.comparisons.words import ASKS
 from metrics.services.comparisons.comparison import Compared
 from metrics.services.comparisons.shown_pairs import (
@@ -34,7 +36,7 @@ from metrics.services.comparisons.shown_pairs import (
 )
 from metrics.services.comparisons.stored import Answer
 from metrics.tables import NOTHING, figure, probability, signed, statistic
-from runs.models import Run
+from runs.models import Collection, Run
 
 MATRIX_RUNS = 25
 # The most runs that a page lists; the API has all of them.
@@ -259,25 +261,17 @@ def family_lines(answer: Answer, compared: Compared) -> list[FamilyLine]:
     ]
 
 
-@dataclass(frozen=True)
-class MatrixCell:
-    """The row's run against the column's: `verdict` is better or worse if there is one."""
-
-    text: str
-    verdict: str = ""
-    note: str = ""
-
-
-def matrix_lines(
-    answer: Answer, compared: Compared, family: Family
-) -> list[tuple[Run, str, list[MatrixCell]]]:
-    """Return every run against every other, best first; nothing with a baseline or with more runs than fit a page."""
+def matrix_table(
+    collection: Collection, answer: Answer, compared: Compared, family: Family
+) -> Table | None:
+    """Build the table of every run against every other, best first: the row's mean minus the column's. None with a
+    baseline or with more runs than fit a page."""
     rows = rows_of(answer, compared)
     if compared.pairs.baseline is not None or len(rows) > MATRIX_RUNS:
-        return []
+        return None
     better = family.verdicts.better(compared.measure.definition.lower_is_better).tolist()
     withheld = [WITHHELD.get(REASONS[reason]) for reason in family.verdicts.withheld.tolist()]
-    cells = {(row, row): MatrixCell("") for row in range(compared.pairs.runs)}
+    cells = {(row, row): Cell("") for row in range(compared.pairs.runs)}
     first, second = (side.tolist() for side in compared.pairs.indices())
     figures = zip(
         family.result.difference.tolist(), family.adjusted.tolist(), better, withheld, strict=True
@@ -285,9 +279,18 @@ def matrix_lines(
     for i, j, (difference, p_value, way, reason) in zip(first, second, figures, strict=True):
         note = f"corrected p {probability(p_value)}{f': {reason}' if reason else ''}"
         for a, b, sign in ((i, j, 1), (j, i, -1)):
-            cells[a, b] = MatrixCell(
-                signed(sign * difference), {1: "better", -1: "worse"}.get(sign * way, ""), note
-            )
+            mark = {1: BETTER, -1: WORSE}.get(sign * way, "")
+            cells[a, b] = Cell(signed(sign * difference), note=note, mark=mark)
     runs = {row: run_of(answer, compared, row) for row in rows}
     names = names_of(list(runs.values()))
-    return [(runs[row], names[runs[row]], [cells[row, column] for column in rows]) for row in rows]
+    columns = [Column("run", "Run", head=True), *(Column(names[runs[row]]) for row in rows)]
+    lines = [
+        Row(
+            [
+                Cell(names[runs[row]], address=reverse("run-page", args=[runs[row].pk])),
+                *(cells[row, column] for column in rows),
+            ]
+        )
+        for row in rows
+    ]
+    return Table(f"{collection.slug}-matrix", columns, lines)

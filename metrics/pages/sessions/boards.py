@@ -12,6 +12,8 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from metrics.exports.comparisons.words import TEST_NAMES, verdict_text
+from metrics.exports.formats import FORMATS
+from metrics.exports.sessions import BOARD_EXPORTS
 from metrics.exports.sessions.tables import DESIGN_NAMES
 from metrics.exports.table import Cell
 from metrics.pages.parts import Query, fill, query_of
@@ -229,11 +231,13 @@ def _exports(
         "session-board-export": board,
         "session-comparison-export": {**chosen, **measure, **made},
     }
-    kinds = {"csv": "CSV", "md": "Markdown", "tex": "LaTeX"}
     return {
         view.split("-")[1]: [
-            (title, f"{reverse(view, args=[collection.slug, kind])}?{urlencode(parameters)}")
-            for kind, title in kinds.items()
+            (
+                FORMATS[kind].title,
+                f"{reverse(view, args=[collection.slug, kind])}?{urlencode(parameters)}",
+            )
+            for kind in BOARD_EXPORTS
         ]
         for view, parameters in asked.items()
     }
