@@ -22,7 +22,7 @@ NOTHING = "–"
 
 
 @dataclass(frozen=True)
-class Column:
+class MeasureColumn:
     """A measure's column: how it is sorted now, and the order that a click on its name asks for.
 
     `ends` are those of the scale on which intervals are drawn in it; `title` says what its figures are where they are
@@ -70,16 +70,18 @@ class Paging:
         return self.total > self.limit or self.offset > 0
 
 
-def columns_of(measures: list[Measure], sort: Measure | None, descending: bool) -> list[Column]:
+def columns_of(
+    measures: list[Measure], sort: Measure | None, descending: bool
+) -> list[MeasureColumn]:
     now, other = ("descending", "asc") if descending else ("ascending", "desc")
     titles = {
         measure: "" if aggregated(measure) == "means" else aggregated(measure)
         for measure in measures
     }
     return [
-        Column(m.name, now, other, titles[m])
+        MeasureColumn(m.name, now, other, titles[m])
         if m == sort
-        else Column(m.name, "", "desc", titles[m])
+        else MeasureColumn(m.name, "", "desc", titles[m])
         for m in measures
     ]
 

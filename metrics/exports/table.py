@@ -33,6 +33,11 @@ class Cell:
     address: str = ""
 
     @property
+    def plain(self) -> bool:
+        """Return whether a page shows the text alone, as it does in most of some thousand cells."""
+        return not (self.best or self.note or self.mark or self.aside)
+
+    @property
     def arrow(self) -> str:
         """Return the arrow of a figure that is better or worse, for pages."""
         return _ARROWS.get(self.mark, "")
@@ -130,12 +135,13 @@ class Table:
             cells[0] = Cell(f"{BEST_MARK} {cells[0].text}")
         return cells
 
-    def parts(self) -> Iterator[list[tuple[Row, list[tuple[Column, Cell]]]]]:
-        """Yield the rows of each part with their columns and cells, as a page writes them."""
-        part: list[tuple[Row, list[tuple[Column, Cell]]]] = []
+    def parts(self) -> Iterator[list[tuple[Cell, list[Cell]]]]:
+        """Yield the rows of each part as a page writes them: the first cell, which is the head, and the others."""
+        part: list[tuple[Cell, list[Cell]]] = []
         for row in self.rows:
             if row.begins_part and part:
                 yield part
                 part = []
-            part.append((row, list(zip(self.headings, self.cells(row), strict=True))))
+            head, *others = self.cells(row)
+            part.append((head, others))
         yield part

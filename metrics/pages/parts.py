@@ -16,7 +16,7 @@ from metrics.charts.bundle import BUNDLE_NAME
 from metrics.charts.figure import Figure
 from metrics.engine.errors import EvalHubError
 from metrics.exports.formats import FORMATS
-from metrics.exports.table import Column, Row, Table
+from metrics.exports.table import Table
 from metrics.questions.run_ids import shown_without_labels
 from metrics.services.queue.status import RunStatus
 from runs.api.parameters import text_of
@@ -182,9 +182,8 @@ class ShownFigure:
 
     @property
     def table(self) -> Table:
-        """Return the rows of the chart that a page has room for; the first column says what a row is of."""
-        columns = [Column(name, head=place == 0) for place, name in enumerate(self.figure.columns)]
-        return Table(self.figure.name, columns, map(Row, self.figure.rows[:_MOST_ROWS]))
+        """Return the rows of the chart that a page has room for."""
+        return Table.of_values(self.figure.name, self.figure.columns, self.figure.rows[:_MOST_ROWS])
 
     @property
     def rest(self) -> int:

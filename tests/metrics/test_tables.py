@@ -92,9 +92,11 @@ def test_trec_eval_has_the_values_of_measures() -> None:
 
 def test_a_page_has_a_body_for_each_part() -> None:
     assert [len(rows) for rows in TABLE.parts()] == [2, 1]
-    (_, cells), _ = next(TABLE.parts())
-    column, cell = cells[0]
-    assert (column.heading, cell.text) == ("Rank", "\N{BLACK CIRCLE} 1")
+    (head, cells), _ = next(TABLE.parts())
+    assert (head.text, [cell.text for cell in cells]) == (
+        "\N{BLACK CIRCLE} 1",
+        ["a_1", "0.5000", "3.2"],
+    )
 
 
 def test_a_page_escapes_marks_and_leads_on() -> None:
@@ -102,7 +104,7 @@ def test_a_page_escapes_marks_and_leads_on() -> None:
         "page",
         [Column("run", "Run", head=True), Column("AP", direction="higher")],
         [
-            Row([Cell("<b>", address="/runs/1/"), Cell("0.5", note="why", mark=BETTER)]),
+            Row([Cell("<b>", address="/runs/1/"), Cell("0.5", True, "why", BETTER)]),
             Row(["c", Cell("0.1", mark="**", aside="(#)")], begins_part=True),
         ],
     )
@@ -114,7 +116,9 @@ def test_a_page_escapes_marks_and_leads_on() -> None:
     assert '<a href="/runs/1/">&lt;b&gt;</a>' in html()
     assert "<a" not in html(link=True)
     assert '<td class="number better" title="why">' in html()
-    assert 'aria-label="better">\N{BLACK UP-POINTING TRIANGLE}</span>0.5' in html()
+    assert (
+        'aria-label="better"> \N{BLACK UP-POINTING TRIANGLE}</span><strong>0.5</strong>' in html()
+    )
     assert '0.1 <span class="marks">** (#)</span>' in html()
     assert html().count("<tbody>") == 2
     assert (

@@ -33,7 +33,7 @@ from metrics.services.boards.states import UNRANKED
 from metrics.services.values.evaluate import JUDGED
 from metrics.services.values.judged_views import Mean
 from metrics.tables import (
-    Column,
+    MeasureColumn,
     aggregated,
     best_means,
     columns_of,
@@ -188,7 +188,7 @@ class BoardTable:
         return any(row.state == UNRANKED for row in self.board.rows)
 
     @property
-    def columns(self) -> list[Column]:
+    def columns(self) -> list[MeasureColumn]:
         """Return the columns; that of the ranking measure has the ends of the scale."""
         board = self.board
         columns = columns_of(

@@ -31,7 +31,7 @@ from metrics.services.campaigns.boards import (
     read_phase_board,
 )
 from metrics.services.values.judged_views import depths_of
-from metrics.tables import NOTHING, Column, Paging, columns_of, mean_cell
+from metrics.tables import NOTHING, MeasureColumn, Paging, columns_of, mean_cell
 from runs.api.campaigns.finding import visible_phase
 from runs.api.parameters import text_of
 from runs.models import Entry, can_see_scores
@@ -137,7 +137,7 @@ def _board(request: HttpRequest, asked: AskedBoard, query: dict[str, str]) -> di
     depths = depths_of([row.evaluation.pk for row in board.rows if row.current])
     scored = can_see_scores(request.user, phase.collection)
     kinds = {one["key"]: one["label"] for one in phase.run_types}
-    columns: list[Column] = columns_of(board.measures, board.sort, board.descending)
+    columns: list[MeasureColumn] = columns_of(board.measures, board.sort, board.descending)
     return {
         "board": board,
         "best": best_sentence(standings, tags) if standings else "",
