@@ -478,6 +478,9 @@ def test_readers_of_a_link_see_a_part_of_what_its_maker_sees(people: People, hid
         assert not shown - all_words, (fields, shown - all_words)
         assert shown["good"], fields
         assert len(shown) > len(all_words) / 5, fields
+        # Parameters but in a column of the link, digests of files, titles of topics, lineage and notes.
+        kept_back = {"k1", "SHA-256", "three", "Lineage", "Notes"}
+        assert kept_back & set(shown) == ({"k1"} if fields.get("query") == kept else set()), fields
         # Who reads the page is not asked anything, and makes nothing run.
         html = ours.content.decode()
         assert not re.findall(r"<(?:form|input|button|script|textarea|select)\b|hx-", html), fields
