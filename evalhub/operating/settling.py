@@ -22,6 +22,8 @@ from runs.services.place import WrongPlace, require_place, settle
 # Older code works on a newer database as long as it knows these migrations. A migration that the previous release
 # cannot work with is added here with the release that brings it.
 NEEDS = ("runs.0012_install", "runs.0024_artifacts", "metrics.0012_store_compressed_as_it_is")
+# The last version that has each of the migrations that one of today replaces: it upgrades older databases.
+LAST_WITH_ALL_STEPS = "0.1.0.dev1170"
 _REDIS_KEY = "evalhub:install"
 
 
@@ -70,27 +72,41 @@ def require_install() -> None:
 
 def require_migrated() -> None:
     """Raise WrongPlace if the database was not migrated, or was migrated by a version that this code does not fit."""
+    require_known()
     if missing := missing_migrations():
         raise WrongPlace(
             f"the database is not that of this version: {len(missing)} migrations are missing, {missing[0]} first. "
             "Run evalhub migrate first."
         )
-    require_known()
 
 
 def require_known() -> None:
-    """Raise WrongPlace if the database needs migrations that this code does not know."""
-    unknown = unknown_migrations()
+    """Raise WrongPlace if the database needs migrations that this code does not know, or has only some of those that
+    one migration of this code replaces."""
+    applied = MigrationRecorder(connection).applied_migrations().keys()
+    known = set(_loader().disk_migrations or ())
+    for migration in _loader().replacements.values():
+        replaced = set(migration.replaces)
+        known |= replaced
+        if applied & replaced and not replaced <= applied:
+            raise WrongPlace(
+                f"the database is that of an older version ({'.'.join(min(replaced - applied))} is missing), which this "
+                f"one cannot upgrade. Install EvalHub {LAST_WITH_ALL_STEPS}, run evalhub migrate with it, and then use "
+                "this version."
+            )
+
+    unknown = {node for node in applied if node[0] in ("runs", "metrics")} - known
     if not unknown:
         return
+
     needs = None
-    if "runs.0012_install" not in missing_migrations():
+    if ("runs", "0012_install") in applied:
         needs = Install.objects.values_list("needs", flat=True).first()
-    known = {".".join(node) for node in _loader().disk_migrations or ()}
-    if needs and set(needs) <= known:
+    if needs and set(needs) <= {".".join(node) for node in known}:
         return
+    names = ", ".join(sorted(".".join(node) for node in unknown)[:3])
     raise WrongPlace(
-        f"the database was migrated by another version of EvalHub (this one does not know {', '.join(unknown[:3])}). "
+        f"the database was migrated by another version of EvalHub (this one does not know {names}). "
         "Use that version or a newer one, or restore a backup of this version; a database from before the first "
         "release cannot be upgraded."
     )
@@ -104,31 +120,14 @@ def missing_migrations() -> list[str]:
     return [".".join(node) for node in plan if node not in applied]
 
 
-def is_current() -> bool:
-    """Return whether every migration of this code is recorded in the database, also those that replace others."""
-    applied = MigrationRecorder(connection).applied_migrations()
-    return all(node in applied for node in _loader().disk_migrations or ())
-
-
 def newest_migrations() -> set[tuple[str, str]]:
     """Return the last migration of each app that this code knows."""
-    loader = _loader()
-    return {node for node in loader.graph.leaf_nodes() if node not in loader.replacements}
-
-
-def unknown_migrations() -> list[str]:
-    """Return the migrations of EvalHub's apps that the database has and this code does not know."""
-    known = _loader().disk_migrations or {}
-    applied = MigrationRecorder(connection).applied_migrations()
-    return sorted(
-        ".".join(node) for node in applied if node[0] in ("runs", "metrics") and node not in known
-    )
+    return set(_loader().graph.leaf_nodes())
 
 
 @functools.cache
 def _loader() -> MigrationLoader:
-    # One by one: the migration that makes a new database at once records all that it replaces.
-    return MigrationLoader(None, replace_migrations=False)
+    return MigrationLoader(None)
 
 
 def settle_redis(install: UUID, *, replace: bool = False) -> None:

@@ -10,7 +10,7 @@ to values;
 `python -m tests.benchmarks statistics` compares all pairs of 100 runs x 50 topics, and SciPy a sample of them;
 `python -m tests.benchmarks sessions` reads 10,000 sessions of each format and scores them from their stored form;
 `python -m tests.benchmarks session-sets` uploads and evaluates the same and reads every answer;
-`python -m tests.benchmarks parameters` migrates 50,000 runs of 30 parameters, filters, counts, arranges and edits them;
+`python -m tests.benchmarks parameters` stores 30 parameters of 50,000 runs, filters, counts, arranges and edits them;
 `python -m tests.benchmarks service` counts runs a minute from POST to values, and evaluations after new judgements;
 `python -m tests.benchmarks campaigns` reads the leaderboard of a phase of 200 teams with 5 entries each over HTTP;
 `python -m tests.benchmarks beside` searches runs with MLflow and compares systems with PyTerrier, then does both here;

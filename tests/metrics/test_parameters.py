@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from django.apps import apps
-from django.db import connection
 from rest_framework.test import APIClient
 
 from evalhub.operating.backup import saved_models
@@ -18,12 +14,11 @@ from runs.models import (
     Membership,
     Parameter,
     ParameterKey,
-    ParameterSet,
     Run,
     Team,
     User,
 )
-from runs.services.parameters import find_differing, rebuild_parameters, store_parameters
+from runs.services.parameters import rebuild_parameters, store_parameters
 from tests.conftest import client_of
 from tests.metrics.boards import make_board, make_run, simulated
 
@@ -264,19 +259,6 @@ def test_rows_are_no_part_of_a_backup_and_can_be_made_again(board: Collection) -
     Parameter.objects.all().delete()
     rebuild_parameters()
     assert stored() == before
-
-
-def test_the_migration_writes_the_rows_that_the_service_writes(board: Collection) -> None:
-    digests = dict(ParameterSet.objects.values_list("run__tag", "digest"))
-    Run.objects.update(costs={})
-    ParameterKey.objects.all().delete()
-    ParameterSet.objects.all().delete()
-    import_module("runs.migrations.0018_fill_parameters").fill(
-        apps, SimpleNamespace(connection=connection)
-    )
-    assert dict(ParameterSet.objects.values_list("run__tag", "digest")) == digests
-    assert Parameter.objects.filter(key__name="bm25.k1").count() == 6
-    assert list(find_differing()) == []
 
 
 def test_a_blind_collection_has_the_keys_of_own_runs_alone(bob: User, board: Collection) -> None:

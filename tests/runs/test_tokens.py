@@ -5,12 +5,10 @@ from __future__ import annotations
 import logging
 import re
 from datetime import timedelta
-from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from django.apps import apps
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
@@ -104,18 +102,6 @@ def test_a_token_ends_with_the_one_that_made_it(alice: User) -> None:
     browser.force_login(alice)
     browser.post("/tokens/", {"name": "z", "scopes": ["read"]})
     assert ApiToken.objects.get(name="z").maker is None
-
-
-@pytest.mark.queries
-def test_tokens_from_before_the_scopes_keep_what_they_could_do(alice: User) -> None:
-    ApiToken.objects.issue(user=alice, name="old", scopes=[])
-    team = Team.objects.create(slug="unled", name="x")
-    Membership.objects.create(team=team, user=alice)
-    migration = import_module("runs.migrations.0003_security")
-    migration.keep_what_tokens_could_do(apps, None)
-    migration.give_every_team_an_owner(apps, None)
-    assert ApiToken.objects.get().scopes == list(ALL_SCOPES)
-    assert Membership.objects.get(team=team).role == "owner"
 
 
 @pytest.mark.queries

@@ -16,7 +16,7 @@ from django.db import connection
 
 from evalhub.management import command
 from evalhub.operating.checks import OWN_CHECKS
-from evalhub.operating.settling import is_current, missing_migrations, note_needs, require_known
+from evalhub.operating.settling import missing_migrations, note_needs, require_known
 from runs.services.stores.chosen import the_store
 
 # Any number that is the same in every process and not used by another lock.
@@ -35,14 +35,14 @@ class Command(command.Command, migrate.Command):
             return super().execute(*args, **options)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        if not options.get("app_label"):
-            command.placed(require_known)
-            if not options["verbosity"] and is_current():
-                # As a server finds it at almost every start. Django would build the state of all models twice; what
-                # it does after a migration is repeated, in case the last one was interrupted there.
-                emit_post_migrate_signal(0, False, options["database"])
-                note_needs()
-                return
+        command.placed(require_known)
+        if not (options.get("app_label") or options["verbosity"] or missing_migrations()):
+            # As a server finds it at almost every start. Django would build the state of all models twice; what
+            # it does after a migration is repeated, in case the last one was interrupted there.
+            emit_post_migrate_signal(0, False, options["database"])
+            note_needs()
+            return
+
         super().handle(*args, **options)
         if not missing_migrations():
             note_needs()
