@@ -40,7 +40,7 @@ INTERFACES = ("runs.api", "runs.pages", "runs.views", "runs.urls", "runs.admin")
 def modules() -> Iterator[tuple[str, ast.Module]]:
     for package in OURS:
         for path in sorted((ROOT / package).rglob("*.py")):
-            if "migrations" not in path.parts:
+            if "migrations" not in path.relative_to(ROOT).parts:
                 name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(
                     ".__init__"
                 )
