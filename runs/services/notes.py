@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from runs.errors import Conflict, NotAllowed
 from runs.models import AuditEvent, Collection, Note, User
+from runs.models.accounts import is_staff
 from runs.models.notes import subject_name
 from runs.services.audit import SYSTEM, Origin, record
 
@@ -57,9 +58,9 @@ def change_note(*, note: Note, author: Any, text: str, origin: Origin = SYSTEM) 
 
 
 def delete_note(*, note: Note, author: Any, origin: Origin = SYSTEM) -> None:
-    """Delete a note. Raise NotAllowed for anybody but its author."""
+    """Delete a note. Raise NotAllowed for anybody but its author and staff."""
     with transaction.atomic():
-        found = _of_author(note, author)
+        found = _of_author(note, author, staff=True)
         record(
             origin,
             _Action.NOTE_DELETED,
@@ -76,11 +77,11 @@ def collection_of(note: Note) -> Collection | None:
     return subject if isinstance(subject, Collection) else getattr(subject, "collection", None)
 
 
-def _of_author(note: Note, author: Any) -> Note:
-    """Return the note as it is now, which nobody else changes meanwhile."""
+def _of_author(note: Note, author: Any, *, staff: bool = False) -> Note:
+    """Return the note as it is now, which nobody else changes meanwhile. `staff`: to staff too."""
     found = Note.objects.select_for_update(of=("self",)).filter(pk=note.pk).first()
     if found is None:
         raise Conflict("this note was deleted meanwhile", code="conflict")
-    if found.author_id != author.pk:
+    if found.author_id != author.pk and not (staff and is_staff(author)):
         raise NotAllowed("only its author may change or delete a note")
     return found

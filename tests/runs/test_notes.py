@@ -42,7 +42,9 @@ def test_a_note_is_written_changed_and_deleted_by_its_author(
     made = write(api, path, "the index was broken")
     assert (made.status_code, made.json()["author"], made.json()["own"]) == (201, "alice", True)
     member = client_of(bob)
-    assert write(member, path, "it was not").status_code == 201
+    sent = write(member, path, "it was not")
+    assert sent.status_code == 201
+    member_note = sent.json()["id"]
     note = f"{API}notes/{made.json()['id']}/"
     for refused in (member.patch(note, {"text": "x"}), member.delete(note)):
         assert (refused.status_code, refused.json()["code"]) == (403, "not_allowed")
@@ -60,6 +62,12 @@ def test_a_note_is_written_changed_and_deleted_by_its_author(
         "results"
     ]
     assert [row["run"]["tag"] for row in shown] == ["r0"]
+    # Staff delete what should not be there, and write nothing in another's name.
+    other = f"{API}notes/{member_note}/"
+    User.objects.create_user("stan", is_staff=True)
+    staff = client_of(User.objects.get(username="stan"))
+    assert staff.patch(other, {"text": "x"}).status_code == 403
+    assert staff.delete(other).status_code == 204
     assert api.delete(note).status_code == 204
     events = AuditEvent.objects.filter(object_type="note").order_by("pk")
     assert [event.action for event in events] == [
@@ -67,7 +75,9 @@ def test_a_note_is_written_changed_and_deleted_by_its_author(
         "note.written",
         "note.changed",
         "note.deleted",
+        "note.deleted",
     ]
+    assert (events[3].actor, events[3].before) == ("stan", {"text": "it was not"})
     assert (events[2].before["text"], events[2].after["text"]) == (
         "the index was broken",
         "the index was old",

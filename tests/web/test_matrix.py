@@ -87,7 +87,7 @@ MATRIX: dict[str, dict[str, str]] = {
                            "POST":   "401 403 403 201 403 201 403"},
     # The participant's, about the run.
     "note":               {"PATCH":  "401 200 403 403 403 403 403",
-                           "DELETE": "401 204 403 403 403 403 403"},
+                           "DELETE": "401 204 403 403 403 204 403"},
     # The campaign is published, of the lab, and the participant takes part in it.
     "campaigns":          {"GET":    ALL,
                            "POST":   "401 201 201 201 201 201 403"},
