@@ -33,6 +33,7 @@ _HELP = """evalhub COMMAND [options]; see evalhub COMMAND --help, evalhub --vers
   create_admin     create an administrator and a token
   create_user      create an ordinary user and a token
   create_token     create a token for a user
+  change_user      change a name, address, mark or password; delete_user and delete_collection delete
   migrate          bring the database up to date (serve does this automatically)
   worker           run a worker on PostgreSQL and Redis; run as many as you like
   adopt            take this database, data folder and Redis for one install, on purpose

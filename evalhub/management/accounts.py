@@ -1,4 +1,4 @@
-"""Accounts created on the command line: their first password and token, which are shown only once."""
+"""Accounts of commands; their first password and token are shown only once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def create_account(
 ) -> tuple[str, str]:
     """Create a user with a personal team. Return the password and the text of a token with these scopes.
 
-    Raise CommandError if the name is taken, or the administration would refuse it.
+    Raise CommandError if the name is taken, or no user name.
     """
     if User.objects.filter(username=name).exists():
         raise CommandError(
@@ -36,3 +36,11 @@ def create_account(
         record(SYSTEM, AuditEvent.Action.USER_CREATED, user, after={"is_superuser": administrator})
         _, token = issue_token(user=user, name="first token", scopes=scopes)
     return password, token
+
+
+def find_account(name: str) -> User:
+    """Return a user by name. Raise CommandError if there is none."""
+    user = User.objects.filter(username=name).first()
+    if user is None:
+        raise CommandError(f"there is no user {name!r}")
+    return user

@@ -1,15 +1,17 @@
-"""Create, disable and enable accounts, and change passwords."""
+"""Create, change, disable, enable and delete accounts."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
-from django.db.models import F
+from django.db.models import F, ProtectedError
 
 from runs.errors import Conflict, InvalidInput, NotAllowed
 from runs.models import AuditEvent, User
-from runs.services.audit import SYSTEM, Origin, record
+from runs.services.audit import SYSTEM, Origin, changed, record
 
 
 def create_account(
@@ -56,11 +58,16 @@ def enable_user(*, user: User, origin: Origin = SYSTEM) -> None:
     _switch(user, True, origin)
 
 
-def _switch(user: User, active: bool, origin: Origin) -> None:
+def check_may_manage(user: User, origin: Origin) -> None:
+    """Raise NotAllowed for accounts of superusers and staff unless the actor is a superuser, or no person."""
     if (user.is_superuser or user.is_staff) and origin.actor and not origin.actor.is_superuser:
         raise NotAllowed(
             f"{user} is {'a superuser' if user.is_superuser else 'staff'}; only a superuser can do this"
         )
+
+
+def _switch(user: User, active: bool, origin: Origin) -> None:
+    check_may_manage(user, origin)
     with transaction.atomic():
         # Earlier sessions stay closed, also when the account is enabled again.
         changes = {"is_active": active, "sessions_ended": F("sessions_ended") + 1}
@@ -84,3 +91,40 @@ def end_sessions(*, user: User, origin: Origin = SYSTEM) -> None:
         User.objects.filter(pk=user.pk).update(sessions_ended=F("sessions_ended") + 1)
         record(origin, AuditEvent.Action.USER_CHANGED, user, after={"sessions": "ended"})
     user.refresh_from_db(fields=["sessions_ended"])
+
+
+def change_account(*, user: User, origin: Origin = SYSTEM, **changes: str | bool) -> None:
+    """Change `username`, `email`, `is_staff` or `is_superuser`. Raise InvalidInput for a value that is not permitted,
+    Conflict if the name is taken."""
+    for name, value in changes.items():
+        field: Any = User._meta.get_field(name)
+        try:
+            field.clean(value, None)
+        except ValidationError as error:
+            raise InvalidInput(" ".join(error.messages), pointer=f"/{name}") from error
+    username = changes.get("username", user.username)
+    if User.objects.filter(username=username).exclude(pk=user.pk).exists():
+        raise Conflict(f"there is a user {username!r} already", pointer="/username")
+
+    before, after = changed(user, changes)
+    if not after:
+        return
+    with transaction.atomic():
+        User.objects.filter(pk=user.pk).update(**after)
+        # The trail has that an address was changed, not the address.
+        if "email" in after:
+            before, after = {**before, "email": ""}, {**after, "email": "changed"}
+        record(origin, AuditEvent.Action.USER_CHANGED, user, before=before, after=after)
+    user.refresh_from_db()
+
+
+def delete_account(*, user: User, origin: Origin = SYSTEM) -> None:
+    """Delete an account and its personal team. Raise Conflict if that team submitted or organises something."""
+    try:
+        with transaction.atomic():
+            name = {"name": user.username}
+            record(origin, AuditEvent.Action.USER_DELETED, user, before=name)
+            user.delete()
+    except ProtectedError as error:
+        message = f"the personal team of {user} has runs, collections or campaigns; disable the account instead"
+        raise Conflict(message) from error

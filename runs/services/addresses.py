@@ -42,7 +42,8 @@ def ask_address(*, user: User, email: str, origin: Origin = SYSTEM) -> bool:
         return False
     if not settings.EVALHUB_MAIL_URL:
         raise Conflict(
-            "this server sends no mail; ask its staff to enter your address", code="mail_not_set_up"
+            "this server sends no mail; ask its operator to enter your address",
+            code="mail_not_set_up",
         )
     with transaction.atomic():
         User.objects.select_for_update().get(pk=user.pk)

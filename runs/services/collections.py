@@ -1,4 +1,4 @@
-"""Create, change and release collections, and give them topics."""
+"""Create, change, release and delete collections, and give them topics."""
 
 from __future__ import annotations
 
@@ -86,6 +86,18 @@ def change_collection(
 def _by_name(fields: dict[str, Any]) -> dict[str, Any]:
     """Return fields as the audit trail has them: a team by its slug."""
     return {name: str(value) if name == "team" else value for name, value in fields.items()}
+
+
+def delete_collection(*, collection: Collection, origin: Origin = SYSTEM) -> None:
+    """Delete a collection. Raise Conflict if it has judgements, runs, session sets or phases."""
+    contents = (collection.qrels, collection.runs, collection.session_sets, collection.phases)
+    with transaction.atomic():
+        collection = Collection.objects.select_for_update(of=("self",)).get(pk=collection.pk)
+        if any(rows.exists() for rows in contents):
+            raise Conflict(f"collection {collection} is not empty; only an empty one is deleted")
+        before = {"name": collection.name}
+        record(origin, AuditEvent.Action.COLLECTION_DELETED, collection, before=before)
+        collection.delete()
 
 
 def release_collection(*, collection: Collection, origin: Origin = SYSTEM) -> None:

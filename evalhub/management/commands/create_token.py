@@ -5,12 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from django.core.management import CommandError, CommandParser
+from django.core.management import CommandParser
 from django.utils import timezone
 
 from evalhub.management import command
+from evalhub.management.accounts import find_account
 from evalhub.operating.checks import OWN_CHECKS
-from runs.models import ALL_SCOPES, DEFAULT_SCOPES, User
+from runs.models import ALL_SCOPES, DEFAULT_SCOPES
 from runs.services.tokens import issue_token
 
 
@@ -30,9 +31,7 @@ class Command(command.Command):
         parser.add_argument("--days", type=int, help="until the token expires; default: never")
 
     def handle(self, **options: Any) -> None:
-        user = User.objects.filter(username=options["user"]).first()
-        if user is None:
-            raise CommandError(f"there is no user {options['user']!r}")
+        user = find_account(options["user"])
         expires_at = timezone.now() + timedelta(days=options["days"]) if options["days"] else None
         scopes = list(dict.fromkeys(options["scope"] or DEFAULT_SCOPES))
         _, text = issue_token(user=user, name=options["name"], expires_at=expires_at, scopes=scopes)
