@@ -1,4 +1,4 @@
-"""The administration of evaluations, comparisons and workers: what waits, what failed and why, and doing it again."""
+"""Evaluations, comparisons and workers in the administration: what waits, what failed and why."""
 
 from __future__ import annotations
 
@@ -11,11 +11,7 @@ from django.http import HttpRequest, HttpResponse
 
 from metrics.models import Comparison, DispatcherRound, Evaluation, Job, SessionEvaluation
 from metrics.services.queue.rounds import ALIVE_SECONDS
-from metrics.services.upkeep.repeating import (
-    cancel_comparison,
-    repeat_comparison,
-    repeat_evaluation,
-)
+from metrics.services.upkeep.repeating import cancel_comparison, repeat_evaluation
 from runs.admin.parts import ReadOnlyAdmin
 from runs.services.audit import Origin
 
@@ -53,15 +49,9 @@ class JobAdmin(ReadOnlyAdmin):
 class EvaluationsAdmin(JobAdmin):
     """Evaluations, of runs and of session sets: by state, reason and engine."""
 
-    actions: Any = ("try_failed_again", "repeat")
+    actions: Any = ("repeat",)
 
-    @admin.action(description="Retry failed ones", permissions=["alter"])
-    def try_failed_again(self, request: HttpRequest, chosen: QuerySet[Any]) -> HttpResponse | None:
-        return self.carry_out(
-            request, chosen.filter(state=Job.FAILED), _repeat, done="Queued again"
-        )
-
-    @admin.action(description="Evaluate again", permissions=["alter"])
+    @admin.action(description="Evaluate again")
     def repeat(self, request: HttpRequest, chosen: QuerySet[Any]) -> HttpResponse | None:
         question = "Evaluate these again? They are not on the leaderboards until it is done."
         return self.carry_out(request, chosen, _repeat, done="Queued again", question=question)
@@ -132,28 +122,18 @@ class ComparisonAdmin(JobAdmin):
     search_fields = ("id", "qrels__collection__slug", "error_code", "error_message")
     exclude = ("lease_token", "content")
     long = (*JobAdmin.long, "content")
-    actions = ("try_failed_again", "cancel")
+    actions = ("cancel",)
 
     @admin.display(description="progress", ordering="progress")
     def done_so_far(self, comparison: Comparison) -> str:
         return f"{100 * comparison.progress:.0f}%"
 
-    @admin.action(description="Retry failed ones", permissions=["alter"])
-    def try_failed_again(
-        self, request: HttpRequest, chosen: QuerySet[Comparison]
-    ) -> HttpResponse | None:
-        return self.carry_out(request, chosen, _try_again, done="Queued again")
-
-    @admin.action(description="Cancel", permissions=["alter"])
+    @admin.action(description="Cancel")
     def cancel(self, request: HttpRequest, chosen: QuerySet[Comparison]) -> HttpResponse | None:
         question = (
             "Cancel these comparisons? Users who wait for one are told, and can request it again."
         )
         return self.carry_out(request, chosen, _cancel, done="Cancelled", question=question)
-
-
-def _try_again(comparison: Comparison, origin: Origin) -> None:
-    repeat_comparison(comparison=comparison, origin=origin)
 
 
 def _cancel(comparison: Comparison, origin: Origin) -> None:

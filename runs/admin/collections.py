@@ -4,28 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import admin, messages
-from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.contrib import admin
+from django.http import HttpRequest
 from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
 
-from metrics.services.queue.queueing import queue_judged
-from runs.admin.parts import Action, AuditedAdmin, ReadOnlyAdmin
+from runs.admin.parts import ReadOnlyAdmin
 from runs.api.access import collections_of
 from runs.models import Collection, Qrels, QuotaCounter, Topic
-from runs.services.audit import Origin
-from runs.services.collections import release_collection
-from runs.services.qrels import activate_qrels
 
 
 @admin.register(Collection)
-class CollectionAdmin(AuditedAdmin):
-    """Measures and the score precision change through the API, which checks them and evaluates the runs again; so does
-    blindness, which ends with a release."""
+class CollectionAdmin(ReadOnlyAdmin):
+    """Collections, with what they hold; they have pages to manage them."""
 
-    audited = (Action.COLLECTION_CREATED, Action.COLLECTION_CHANGED, Action.COLLECTION_DELETED)
-    settled = ("slug", "simulated")
     list_display = (
         "slug", "name", "team", "visibility", "scores_are", "judgements", "topics", "runs", "session_sets",
         "daily_submissions", "simulated", "created_at",
@@ -41,23 +33,11 @@ class CollectionAdmin(AuditedAdmin):
     )
     search_fields = ("slug", "name", "description", "team__slug")
     date_hierarchy = "created_at"
-    autocomplete_fields = ("team",)
-    readonly_fields = ("blind", "shown_to", "released_at", "measures", "scores", "created_at")
-    actions = ("release",)
 
     def get_queryset(self, request: HttpRequest) -> Any:
         ordering = self.get_ordering(request)
         counted = collections_of(request.user)
         return counted.order_by(*ordering) if ordering else counted
-
-    def get_form(
-        self, request: HttpRequest, obj: Any = None, change: bool = False, **given: Any
-    ) -> Any:
-        """Return the form, with a note on what a new collection needs."""
-        texts = {
-            "slug": "its name in URLs, which cannot be changed: lower-case letters, digits, '_' and '-'"
-        }
-        return super().get_form(request, obj, change=change, help_texts=texts, **given)
 
     def view_on_site(self, collection: Collection) -> str:
         return reverse("collection-page", args=[collection.slug])
@@ -84,15 +64,6 @@ class CollectionAdmin(AuditedAdmin):
     def session_sets(self, collection: Any) -> int:
         return int(collection.session_set_count)
 
-    @admin.action(description="Release: show blind scores permanently", permissions=["alter"])
-    def release(self, request: HttpRequest, chosen: QuerySet[Collection]) -> HttpResponse | None:
-        question = "Release these collections? Everyone who can see them will see all scores. This cannot be undone."
-        return self.carry_out(request, chosen, _release, done="Released", question=question)
-
-
-def _release(collection: Collection, origin: Origin) -> None:
-    release_collection(collection=collection, origin=origin)
-
 
 @admin.register(Topic)
 class TopicAdmin(ReadOnlyAdmin):
@@ -106,7 +77,7 @@ class TopicAdmin(ReadOnlyAdmin):
 
 @admin.register(Qrels)
 class QrelsAdmin(ReadOnlyAdmin):
-    """Versions of judgements, which come as files and never change; here another one is activated."""
+    """Versions of judgements, which come as files and never change."""
 
     list_display = (
         "version_name", "active", "keyed_by", "iteration", "judgements", "topics", "bytes", "note", "created_by",
@@ -117,7 +88,6 @@ class QrelsAdmin(ReadOnlyAdmin):
     search_fields = ("collection__slug", "note", "sha256")
     date_hierarchy = "created_at"
     exclude = ("topic_ids",)
-    actions = ("activate",)
 
     def get_queryset(self, request: HttpRequest) -> Any:
         return super().get_queryset(request).defer("topic_ids")
@@ -129,18 +99,6 @@ class QrelsAdmin(ReadOnlyAdmin):
     @admin.display(description="size", ordering="size")
     def bytes(self, qrels: Qrels) -> str:
         return filesizeformat(qrels.size)
-
-    @admin.action(description="Activate: evaluate all runs against it", permissions=["alter"])
-    def activate(self, request: HttpRequest, chosen: QuerySet[Qrels]) -> HttpResponse | None:
-        if chosen.count() > 1:
-            self.message_user(request, "Choose exactly one version to activate.", messages.ERROR)
-            return None
-        question = "Activate this version? Every run and session set is evaluated again, and the present values become stale."
-        return self.carry_out(request, chosen, _activate, done="Activated", question=question)
-
-
-def _activate(qrels: Qrels, origin: Origin) -> None:
-    activate_qrels(qrels=qrels, enqueue=queue_judged, origin=origin)
 
 
 @admin.register(QuotaCounter)

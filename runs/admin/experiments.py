@@ -1,4 +1,4 @@
-"""Experiments and notes: texts of users, which operators may have to change or delete."""
+"""Experiments and notes."""
 
 from __future__ import annotations
 
@@ -8,22 +8,20 @@ from django.contrib import admin
 from django.http import HttpRequest
 from django.urls import reverse
 
-from runs.admin.parts import Action, AuditedAdmin, number_of
+from runs.admin.parts import ReadOnlyAdmin, number_of
 from runs.models import Experiment, ExperimentRun, Note
 
 
 @admin.register(Experiment)
-class ExperimentAdmin(AuditedAdmin):
-    """Experiments. Their runs are put into them on their pages, which check who sees what."""
+class ExperimentAdmin(ReadOnlyAdmin):
+    """Experiments, with how many runs are in each."""
 
-    audited = (Action.EXPERIMENT_CREATED, Action.EXPERIMENT_CHANGED, Action.EXPERIMENT_DELETED)
     list_display = ("slug", "name", "team", "visibility", "runs", "created_by", "created_at")
     list_select_related = ("team", "created_by")
     list_filter = ("visibility",)
     search_fields = ("slug", "name", "team__slug")
     date_hierarchy = "created_at"
     fields = ("team", "slug", "name", "goal", "visibility", "baseline", "created_by", "created_at")
-    readonly_fields = ("team", "slug", "baseline", "created_by", "created_at")
 
     def get_queryset(self, request: HttpRequest) -> Any:
         return (
@@ -31,9 +29,6 @@ class ExperimentAdmin(AuditedAdmin):
             .get_queryset(request)
             .annotate(run_count=number_of(ExperimentRun.objects.all(), "experiment"))
         )
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
 
     def view_on_site(self, experiment: Any) -> str:
         return reverse("experiment-page", args=[experiment.pk])
@@ -44,18 +39,15 @@ class ExperimentAdmin(AuditedAdmin):
 
 
 @admin.register(Note)
-class NoteAdmin(AuditedAdmin):
+class NoteAdmin(ReadOnlyAdmin):
     """Notes, which only their authors write."""
 
-    audited = (Action.NOTE_WRITTEN, Action.NOTE_CHANGED, Action.NOTE_DELETED)
     list_display = ("id", "about", "author", "created_at", "edited_at")
     list_select_related = ("author", "run__team", "collection", "experiment__team")
     search_fields = ("text", "author__username")
     date_hierarchy = "created_at"
-    fields = readonly_fields = ("about", "author", "text", "created_at", "edited_at")
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
+    fields = ("about", "author", "text", "created_at", "edited_at")
+    readonly_fields = ("about",)
 
     @admin.display
     def about(self, note: Any) -> str:

@@ -1,4 +1,4 @@
-"""Runs and session sets: their description and state, and actions to withdraw and restore them."""
+"""Runs and session sets: their description and state."""
 
 from __future__ import annotations
 
@@ -6,18 +6,15 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Model, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.db.models import QuerySet
+from django.http import HttpRequest
 from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
 from django.utils.html import format_html
 
-from metrics.services.queue.queueing import cancel_evaluations, restore_evaluations
 from metrics.services.queue.status import RUN_STATES, with_states
 from runs.admin.parts import ReadOnlyAdmin
 from runs.models import Run, SessionSet
-from runs.services.audit import Origin
-from runs.services.submissions import restore, withdraw
 
 
 class StateFilter(admin.SimpleListFilter):
@@ -40,7 +37,7 @@ class SubmissionAdmin(ReadOnlyAdmin):
     list_select_related = ("team", "collection", "submitted_by")
     search_fields = ("tag", "team__slug", "collection__slug", "submitted_by__username", "sha256")
     date_hierarchy = "created_at"
-    actions: Any = ("withdraw", "restore")
+    readonly_fields = ("all_evaluations",)
 
     def get_queryset(self, request: HttpRequest) -> Any:
         return with_states(super().get_queryset(request))
@@ -51,9 +48,6 @@ class SubmissionAdmin(ReadOnlyAdmin):
             if made.deleted_at
             else reverse(f"{made.KEY.replace('_', '-')}-page", args=[made.pk])
         )
-
-    def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> Any:
-        return (*super().get_readonly_fields(request, obj), "all_evaluations")
 
     @admin.display(ordering="state")
     def state(self, made: Any) -> str:
@@ -73,28 +67,6 @@ class SubmissionAdmin(ReadOnlyAdmin):
         return format_html(
             '<a href="{}?{}__id__exact={}">every evaluation</a>', address, made.KEY, made.pk
         )
-
-    @admin.action(description="Withdraw", permissions=["withdraw"])
-    def withdraw(self, request: HttpRequest, chosen: QuerySet[Any]) -> HttpResponse | None:
-        question = (
-            f"Withdraw these {self.opts.verbose_name_plural}? They leave leaderboards and comparisons. "
-            "Their files are deleted after a day."
-        )
-        return self.carry_out(
-            request, chosen.filter(deleted_at=None), _withdraw, done="Withdrawn", question=question
-        )
-
-    @admin.action(description="Restore withdrawn submissions", permissions=["withdraw"])
-    def restore(self, request: HttpRequest, chosen: QuerySet[Any]) -> HttpResponse | None:
-        return self.carry_out(request, chosen, _restore, done="Restored")
-
-
-def _withdraw(made: Any, origin: Origin) -> None:
-    withdraw(made=made, cancel=cancel_evaluations, origin=origin)
-
-
-def _restore(made: Any, origin: Origin) -> None:
-    restore(made=made, enqueue=restore_evaluations, origin=origin)
 
 
 @admin.register(Run)

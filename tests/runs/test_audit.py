@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.db import transaction
 from django.test import Client, override_settings
 from rest_framework.test import APIClient
@@ -243,7 +243,7 @@ ACTS: dict[str, tuple[Act, Act]] = {
 OF_COLLECTIONS = (
     "collection", "topics", "qrels", "run", "artifact", "session_set", "parameter", "label", "view", "share", "note",
 )  # fmt: skip
-# Those that only the administration makes, or a worker.
+# Those of commands, of the administration, of workers, and of earlier versions.
 ADMINISTRATION = {
     "collection.deleted", "session_set.restored", "evaluation.repeated", "comparison.repeated",
     "comparison.cancelled", "team.changed", "token.changed", "user.created", "user.changed",
@@ -459,42 +459,6 @@ def test_the_trail_and_the_log_keep_secrets(
     assert "qrels.uploaded" in trail
 
 
-def test_the_administration_leaves_events(api: APIClient, alice: User, collection: str) -> None:
-    """A26: what is changed there is changed in the same transaction as its event."""
-    browser = Client()
-    browser.force_login(User.objects.create_superuser("root"))
-    small, token = Collection.objects.get(), ApiToken.objects.get()
-    known = set(AuditEvent.objects.values_list("pk", flat=True))
-    fields = {"slug": "small", "name": "Renamed", "team": small.team.pk, "visibility": "team"}
-    fields |= {"level_labels": "{}", "initial-level_labels": "{}"}
-    done = [
-        browser.post(f"/admin/runs/collection/{small.pk}/change/", fields),
-        browser.post(f"/admin/runs/apitoken/{token.pk}/change/", {"name": "test", "expires_at_0": "2036-01-01",
-                     "expires_at_1": "00:00:00"}),
-        browser.post("/admin/runs/user/add/", {"username": "carol", "usable_password": "true",
-                     "password1": "a long passphrase", "password2": "a long passphrase"}),
-        browser.post(f"/admin/runs/user/{alice.pk}/password/", {"usable_password": "true",
-                     "password1": "a long passphrase", "password2": "a long passphrase"}),
-        browser.post("/admin/runs/team/add/", {"slug": "lab", "name": "Lab", "memberships-TOTAL_FORMS": "1",
-                     "memberships-INITIAL_FORMS": "0", "memberships-0-user": alice.pk,
-                     "memberships-0-role": "owner"}),
-    ]  # fmt: skip
-    assert [answer.status_code for answer in done] == [302] * 5, [
-        answer.content[-3000:] for answer in done
-    ]
-    events = AuditEvent.objects.exclude(pk__in=known).order_by("pk")
-    assert [event.action for event in events] == [
-        "collection.changed", "token.changed", "user.created", "user.changed", "team.created", "member.added",
-    ]  # fmt: skip
-    assert events[0].before == {"name": "Small", "visibility": "public"}
-    assert all(event.actor == "root" for event in events)
-    assert "passphrase" not in str([str(event.after) for event in events])
-    # Blindness is not a tick in a form, and nothing is deleted by the dozen.
-    form = browser.get(f"/admin/runs/collection/{small.pk}/change/").content.decode()
-    assert 'name="blind"' not in form
-    assert "delete_selected" not in browser.get("/admin/runs/collection/").content.decode()
-
-
 @pytest.mark.parametrize("name", ["after", "before"])
 def test_an_empty_moment_is_refused(staff: APIClient, name: str) -> None:
     answer = staff.get(AUDIT, {name: ""})
@@ -504,20 +468,20 @@ def test_an_empty_moment_is_refused(staff: APIClient, name: str) -> None:
 
 def test_the_trail_outlives_a_collection(api: APIClient, staff: APIClient) -> None:
     api.post("/api/v1/collections/", {"slug": "brief", "name": "x"})
-    browser = Client()
-    browser.force_login(User.objects.create_superuser("root"))
-    path = f"/admin/runs/collection/{Collection.objects.get().pk}/delete/"
-    assert browser.post(path, {"post": "yes"}).status_code == 302
+    call_command("delete_collection", "brief")
     assert not Collection.objects.exists()
     rows = staff.get(AUDIT, {"object_type": "collection"}).json()["results"]
     assert [row["action"] for row in rows] == ["collection.deleted", "collection.created"]
     assert [(row["object_id"], row["collection"]) for row in rows] == [("brief", None)] * 2
+    browser = Client()
+    browser.force_login(User.objects.create_superuser("root"))
     assert browser.get("/admin/runs/auditevent/").status_code == 200
 
 
 def test_a_collection_with_judgements_is_not_deleted(staff: APIClient, collection: str) -> None:
-    browser = Client()
-    browser.force_login(User.objects.create_superuser("root"))
-    path = f"/admin/runs/collection/{Collection.objects.get().pk}/delete/"
-    assert browser.post(path, {"post": "yes"}).status_code == 403
+    with pytest.raises(CommandError, match="collection small is not empty"):
+        call_command("delete_collection", "small")
+    with pytest.raises(CommandError, match="there is no collection 'other'"):
+        call_command("delete_collection", "other")
+    assert Collection.objects.exists()
     assert not AuditEvent.objects.filter(action="collection.deleted").exists()

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 from django.core.exceptions import ValidationError
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.test import Client
 
-from runs.models import ApiToken, Collection, Qrels, Run, Team, User
+from runs.models import ApiToken, Qrels, Run
 from runs.models.text import check_line, check_text
 from tests.conftest import GOOD, QRELS, upload
 from tests.web.worlds import People
@@ -59,21 +58,6 @@ def test_a_description_may_have_lines_and_nothing_else(
     assert not Run.objects.filter(tag="odd").exists()
     assert Qrels.objects.count() == 1
     assert guest.patch(run, {"description": "a\n\tb \u05d0"}).status_code == 200
-
-
-def test_the_administration_refuses_the_same(people: People, values: dict[str, Any]) -> None:
-    root = Client()
-    root.force_login(User.objects.create_superuser("root"))
-    for model, pk in (
-        (Team, Team.objects.get(slug="lab").pk),
-        (Collection, Collection.objects.get().pk),
-    ):
-        path = f"/admin/runs/{model._meta.model_name}/{pk}/change/"
-        form = root.get(path).context["adminform"].form
-        sent = {name: "" if value is None else value for name, value in form.initial.items()}
-        page = root.post(path, {**sent, "name": "a\u202eb"})
-        assert "invisible character U+202E at position 2" in page.content.decode(), model
-        assert not model._default_manager.filter(name__contains="\u202e").exists()
 
 
 def test_what_people_write_is_taken() -> None:

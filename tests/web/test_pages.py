@@ -12,7 +12,7 @@ from django.db import OperationalError
 from django.test import Client
 
 from metrics.models import Evaluation
-from runs.models import ApiToken, Collection, Qrels, Run, Team, Topic, User
+from runs.models import ApiToken, Collection, Qrels, Run, Topic, User
 from tests.conftest import GOOD, POOR, QRELS, client_of, upload
 
 pytestmark = pytest.mark.words
@@ -469,31 +469,8 @@ def test_every_list_of_the_administration_opens(admin: Client, board: tuple[Run,
         page(admin, link[1])
 
 
-def test_an_account_made_in_the_administration_has_its_team(admin: Client) -> None:
-    fields = {
-        "username": "carol",
-        "password1": "a long passphrase",
-        "password2": "a long passphrase",
-    }
-    answer = admin.post("/admin/runs/user/add/", {**fields, "usable_password": "true"})
-    assert answer.status_code == 302, answer.content
-    carol = User.objects.get(username="carol")
-    assert Team.objects.get(personal_of=carol).slug == "carol"
-    assert "carol" in page(admin, f"/admin/runs/user/{carol.pk}/change/")
-
-
 def test_the_administration_never_shows_a_digest(admin: Client, alice: User) -> None:
     client_of(alice)
     token = ApiToken.objects.get(user=alice)
     for path in ("/admin/runs/apitoken/", f"/admin/runs/apitoken/{token.pk}/change/"):
         assert token.digest not in page(admin, path)
-
-
-def test_runs_and_evaluations_are_read_only_in_the_administration(
-    admin: Client, board: tuple[Run, Run]
-) -> None:
-    evaluation = Evaluation.objects.first()
-    assert evaluation
-    for path in (f"/admin/runs/run/{board[0].pk}/", f"/admin/metrics/evaluation/{evaluation.pk}/"):
-        assert admin.post(f"{path}change/", {"tag": "x"}).status_code == 403
-        assert admin.post(f"{path}delete/", {"post": "yes"}).status_code == 403

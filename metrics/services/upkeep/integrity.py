@@ -166,7 +166,7 @@ def _find_in_teams() -> Iterator[Finding]:
         owner = {"team": team, "user": team.personal_of, "role": Membership.Role.OWNER}
         yield Finding("not_in_personal_team", text, partial(Membership.objects.create, **owner))
     for team in Team.objects.filter(memberships=None, personal_of=None):
-        text = f"team {team} has no member: only an administrator can submit for it, or add one under /admin/"
+        text = f"team {team} has no member: only an administrator can submit for it, or invite one on its page"
         yield Finding("team_without_members", text, note=True)
 
 

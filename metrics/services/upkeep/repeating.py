@@ -1,4 +1,4 @@
-"""Actions of administrators on jobs: repeat or cancel them."""
+"""Actions of administrators: evaluate again, cancel a comparison."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from django.db.models.functions import Now
 
 from metrics.engine import ENGINE_VERSION
 from metrics.models import Comparison, Evaluation, Job, SessionEvaluation
-from metrics.services.queue.lifecycle import queue_again, try_failed_again
+from metrics.services.queue.lifecycle import queue_again
 from runs.errors import Conflict
 from runs.models import AuditEvent, Collection
 from runs.services.audit import SYSTEM, Origin, record
@@ -40,15 +40,6 @@ def repeat_evaluation(
             submitted.collection,
             evaluation.state,
         )
-
-
-def repeat_comparison(*, comparison: Comparison, origin: Origin = SYSTEM) -> None:
-    """Queue a failed comparison again. Raise Conflict if it did not fail."""
-    with transaction.atomic():
-        if not try_failed_again(Comparison.objects.filter(pk=comparison.pk)):
-            raise Conflict(f"{comparison} did not fail")
-        action, collection = AuditEvent.Action.COMPARISON_REPEATED, comparison.qrels.collection
-        _record(origin, action, comparison, collection, Comparison.State.FAILED)
 
 
 def cancel_comparison(*, comparison: Comparison, origin: Origin = SYSTEM) -> None:
