@@ -2,7 +2,6 @@
 
 import atexit
 import gc
-from importlib import import_module
 
 from django.apps import AppConfig
 
@@ -13,7 +12,8 @@ class EvalHubConfig(AppConfig):
 
     def ready(self) -> None:
         # Registered when Django is complete: the checks read the settings.
-        import_module("evalhub.operating.checks")
+        import evalhub.operating.checks  # noqa: F401
+
         # A process that ends gives back its memory as a whole; Python would look through all of it for garbage first,
         # for up to half a second.
         atexit.register(gc.freeze)

@@ -8,7 +8,6 @@ import json
 import os
 import sys
 import webbrowser
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -140,9 +139,9 @@ def _pair(option: str, text: str) -> tuple[str, str]:
 def mcp(args: argparse.Namespace) -> int:
     """Answer the questions of a model over standard input and output, until it is closed."""
     try:
-        module = import_module(".mcp", __package__)
+        from .mcp import server
     except ImportError as error:
-        if error.name != "mcp":
+        if (error.name or "").partition(".")[0] != "mcp":
             raise
         raise EvalHubError(
             "evh mcp needs another library: pip install 'evalhub-client[mcp]'"
@@ -150,5 +149,5 @@ def mcp(args: argparse.Namespace) -> int:
     config = read_config(url=args.url, profile=args.profile, token_file=args.token_file)
     # Somebody waits for each answer.
     with Hub(config, retry_for=20.0) as hub:
-        module.server(hub, allow_submit=args.allow_submit).run("stdio")
+        server(hub, allow_submit=args.allow_submit).run("stdio")
     return DONE

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from importlib import import_module
 from typing import Any
 
 from .display import Chart, table_html, text_of
@@ -50,7 +49,9 @@ class Answer:
 
     def to_frame(self) -> Any:
         """Return the rows as a pandas.DataFrame; ImportError where pandas is not installed."""
-        return import_module("pandas").DataFrame(self.rows())
+        from pandas import DataFrame
+
+        return DataFrame(self.rows())
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.source() or ', '.join(self.raw)})"

@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from html import unescape
-from importlib import import_module, metadata
+from importlib import metadata
 from typing import Any
 
 from .errors import BadSource, NotFound
@@ -94,13 +94,13 @@ def _about(dataset: Any, dataset_id: str, digest: str) -> str:
 
 def _load(dataset_id: str) -> Any:
     try:
-        library = import_module("ir_datasets")
+        import ir_datasets
     except ImportError as error:
         raise BadSource(
             f"install ir_datasets to import from it: pip install ir-datasets ({error})"
         ) from error
     try:
-        return library.load(dataset_id)
+        return ir_datasets.load(dataset_id)
     except KeyError as error:
         raise BadSource(
             f"ir_datasets has no dataset {dataset_id!r}; ir_datasets list shows their names"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -55,10 +54,10 @@ def read_sentence_transformers(path: str | Path) -> Results:
 def read_map(path: str | Path) -> dict[str, str]:
     """Return the collections of tasks in a TOML file, such as `SciFact = "scifact"` or `"MIRACL/de" = "miracl-de"`."""
     try:
-        toml = import_module("tomllib")
+        import tomllib as toml
     except ImportError:
         try:
-            toml = import_module("tomli")
+            import tomli as toml  # type: ignore[no-redef]
         except ImportError as error:
             raise BadSource(
                 f"{path} can be read with Python 3.11, or where tomli is installed"

@@ -7,7 +7,6 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, TextIO
 
@@ -71,16 +70,15 @@ def progress(
         return
     try:
         if find_spec("rich"):
-            shown, console = (
-                import_module("rich.progress"),
-                import_module("rich.console").Console(file=out),
-            )
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
             columns = (
-                shown.TextColumn("{task.description}", markup=False),
-                shown.BarColumn(),
-                shown.TaskProgressColumn(),
+                TextColumn("{task.description}", markup=False),
+                BarColumn(),
+                TaskProgressColumn(),
             )
-            with shown.Progress(*columns, console=console, transient=True) as bars:
+            with Progress(*columns, console=Console(file=out), transient=True) as bars:
                 hub.watch(Bars(bars, files))
                 yield
         else:

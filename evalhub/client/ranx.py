@@ -5,7 +5,6 @@ The other way needs nothing of this: `collection.submit(run)` takes a Run of ran
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 from .collection import Collection
@@ -15,12 +14,14 @@ from .runs import Run
 
 def to_ranx(run: Run) -> Any:
     """Return the ranx.Run of a submitted run, with its tag as its name."""
+    import ranx
+
     results: dict[str, dict[str, float]] = {}
     for line in run.file().decode().splitlines():
         columns = line.split()
         if columns and not columns[0].startswith("#"):
             results.setdefault(columns[0], {})[columns[2]] = float(columns[4])
-    return import_module("ranx").Run(results, name=run.tag)
+    return ranx.Run(results, name=run.tag)
 
 
 def to_ranx_qrels(collection: Collection, version: int | None = None) -> Any:
@@ -29,6 +30,8 @@ def to_ranx_qrels(collection: Collection, version: int | None = None) -> Any:
     ranx knows neither subtopics nor levels below 0: a document that is judged more than once has its highest level, and
     at least 0, which is worth as much as no judgement. EvalHubError where no judgements are shown.
     """
+    import ranx
+
     number = version or collection.info().active_qrels
     if number is None:
         raise EvalHubError(f"collection {collection.slug} shows no judgements")
@@ -39,4 +42,4 @@ def to_ranx_qrels(collection: Collection, version: int | None = None) -> Any:
             topic, document, level = columns[0], columns[2], int(columns[3])
             levels = judgements.setdefault(topic, {})
             levels[document] = max(level, levels.get(document, 0))
-    return import_module("ranx").Qrels(judgements, name=collection.slug)
+    return ranx.Qrels(judgements, name=collection.slug)

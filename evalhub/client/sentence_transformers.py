@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import logging
 import os
-from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -134,12 +133,13 @@ def __getattr__(name: str) -> Any:
     if name != "HubEvaluator":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        library = import_module("sentence_transformers.base.evaluation")
+        from sentence_transformers.base.evaluation import SentenceEvaluator
     except ImportError:  # before version 6
-        library = import_module("sentence_transformers.evaluation")
-    base = library.SentenceEvaluator
+        from sentence_transformers.evaluation import SentenceEvaluator
     made = type(
-        name, (_HubEvaluator, base), {"__module__": __name__, "__doc__": _HubEvaluator.__doc__}
+        name,
+        (_HubEvaluator, SentenceEvaluator),
+        {"__module__": __name__, "__doc__": _HubEvaluator.__doc__},
     )
     globals()[name] = made
     return made

@@ -18,7 +18,6 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -137,17 +136,22 @@ def _of_ranx(path: Path) -> Any:
             return json.loads(path.read_bytes())
         except ValueError as error:
             raise BadSource(f"{path} is not the JSON of a run: {error}") from error
-    needed, kind = (
-        ("pandas", "read_parquet") if path.suffix.lower() == ".parquet" else ("ranx", "Run")
-    )
+    needed = "pandas" if path.suffix.lower() == ".parquet" else "ranx"
     try:
-        reader = getattr(import_module(needed), kind)
+        if needed == "pandas":
+            import pandas
+
+            read = pandas.read_parquet
+        else:
+            import ranx
+
+            read = ranx.Run.from_file
     except ImportError as error:
         raise BadSource(
             f"{path} can be read where {needed} is installed: pip install {needed} ({error})"
         ) from error
     try:
-        return reader.from_file(str(path)) if needed == "ranx" else reader(path)
+        return read(str(path))
     except Exception as error:  # whatever the readers raise
         raise BadSource(f"{path} cannot be read: {error}") from error
 

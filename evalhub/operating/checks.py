@@ -7,7 +7,6 @@ check` run them.
 from __future__ import annotations
 
 import os
-from importlib import import_module
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -145,7 +144,8 @@ def check_lease(**options: Any) -> Messages:
 def check_redis(url: str) -> Messages:
     """Check that Redis does not evict messages, which would silently delay runs. Checked when a worker starts."""
     # Only a worker checks Redis: no other command loads the client for it.
-    redis = import_module("redis")
+    import redis
+
     client = redis.Redis.from_url(
         url, socket_timeout=3, socket_connect_timeout=3, decode_responses=True
     )

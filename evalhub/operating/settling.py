@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import stat
-from importlib import import_module
 from pathlib import Path
 from typing import cast
 from uuid import UUID
@@ -134,7 +133,8 @@ def settle_redis(install: UUID, *, replace: bool = False) -> None:
     """Mark Redis as that of an install. Raise WrongPlace if it belongs to another one. An unavailable Redis is checked
     next time."""
     # Imported here because it takes half a second to load, and most commands do not need it.
-    redis = import_module("redis")
+    import redis
+
     client = redis.Redis.from_url(
         settings.EVALHUB_REDIS_URL, socket_timeout=3, socket_connect_timeout=3
     )

@@ -12,7 +12,6 @@ import logging
 import time
 from contextlib import ExitStack
 from http import HTTPStatus
-from importlib import import_module
 from itertools import product
 from typing import Any
 from urllib.parse import urlsplit
@@ -70,7 +69,9 @@ def make_ahead(*, collection_id: int) -> int:
         # Whoever asks for the page will be told; here nobody waits.
         logger.exception("answers about %s were not made ahead", found.slug)
     # They are in files: this process answers nobody. A worker loads the pages only when it asks for one.
-    import_module("metrics.questions.unchanged").MEMORY.forget()
+    from metrics.questions.unchanged import MEMORY
+
+    MEMORY.forget()
     return made
 
 

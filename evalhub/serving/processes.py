@@ -12,7 +12,6 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from pathlib import Path
 
 # prometheus_client's own name, read when it is imported: the folder where a web server's processes keep their counters.
@@ -81,7 +80,7 @@ def load_worker() -> Callable[[int], int]:
     # rest back. Celery reads it when it is imported.
     os.environ["REMAP_SIGTERM"] = "SIGQUIT"
     with _nothing_collected():
-        run_worker: Callable[[int], int] = import_module("evalhub.serving.worker").run_worker
+        from evalhub.serving.worker import run_worker
     return run_worker
 
 
@@ -91,10 +90,8 @@ def load_web() -> Callable[[str, int], int]:
     if INHERITED not in os.environ:
         os.environ.update(web_environment())
     with _nothing_collected():
-        run_web_server: Callable[[str, int], int] = import_module(
-            "evalhub.serving.web_server"
-        ).run_web_server
-        import_module("evalhub.serving.wsgi")
+        import evalhub.serving.wsgi  # noqa: F401
+        from evalhub.serving.web_server import run_web_server
     return run_web_server
 
 

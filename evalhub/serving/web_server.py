@@ -22,7 +22,6 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +99,10 @@ class WebServer:
 
     def run(self) -> int:
         """Serve until a signal; returns the exit code."""
-        self._application = import_module("evalhub.serving.wsgi").application
+        # It loads every page.
+        from evalhub.serving.wsgi import application
+
+        self._application = application
         self._shared = Shared(self.processes)
         for signal_number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(signal_number, self._on_stop)

@@ -8,7 +8,6 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +34,9 @@ def measure_session_sets() -> None:
     try:
         with tempfile.TemporaryDirectory() as folder:
             settings.EVALHUB_DATA = Path(folder)
-            import_module("runs.services.place").settle()
+            from runs.services.place import settle
+
+            settle()
             _measure()
     finally:
         runner.teardown_databases(databases)
@@ -65,14 +66,15 @@ def _measure() -> None:
 
 def _measure_answers(client: Client) -> None:
     # Models cannot be imported before the apps are ready.
-    service = import_module("metrics.services.sessions.evaluate")
+    from metrics.services.sessions.evaluate import evaluate_sessions
+
     waiting = list(
         apps.get_model("metrics", "SessionEvaluation")
         .objects.order_by("-pk")
         .values_list("pk", "session_set")
     )
     start = time.perf_counter()
-    service.evaluate_sessions(evaluation_id=waiting[0][0])
+    evaluate_sessions(evaluation_id=waiting[0][0])
     print(f"evaluation: {time.perf_counter() - start:.2f} s")
     path, names = f"/api/v1/session-sets/{waiting[0][1]}/", " ".join(NAMES)
     for title, address in (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from evalhub.client import account_commands, cli
+from evalhub.client import cli
 from evalhub.client.output import BadFormat, rendered
 from tests.client.conftest import problem, raw_run
 from tests.client.test_batches import FakeServer
@@ -301,9 +302,7 @@ def test_an_import_names_its_dataset(evh: Any) -> None:
 
 
 def test_mcp_says_what_to_install(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    def missing(name: str, package: str) -> Any:
-        raise ModuleNotFoundError("No module named 'mcp'", name="mcp")
-
-    monkeypatch.setattr(account_commands, "import_module", missing)
+    monkeypatch.delitem(sys.modules, "evalhub.client.mcp", raising=False)
+    monkeypatch.setitem(sys.modules, "mcp", None)
     assert cli.run(["mcp"]) == 1
     assert "pip install 'evalhub-client[mcp]'" in capsys.readouterr().err

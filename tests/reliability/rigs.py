@@ -15,7 +15,6 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 
 import psycopg2
@@ -182,7 +181,7 @@ class OwnObjects:
             self._process = subprocess.Popen(command, stdout=log, stderr=log, cwd=self._folder)
         store = ObjectStore(parse_location(self.url(), "", ""))  # type: ignore[arg-type]
         client = store._bucket._client()
-        exceptions = import_module("botocore.exceptions")
+        from botocore.exceptions import BotoCoreError, ClientError
 
         def works() -> None:
             with contextlib.suppress(
@@ -191,7 +190,7 @@ class OwnObjects:
                 client.create_bucket(Bucket=self.BUCKET)
             client.put_object(Bucket=self.BUCKET, Key="begun", Body=b"x")
 
-        _until(works, (exceptions.BotoCoreError, exceptions.ClientError))
+        _until(works, (BotoCoreError, ClientError))
 
     def kill(self) -> None:
         if self._process:

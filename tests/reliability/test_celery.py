@@ -92,11 +92,11 @@ def test_the_channel_to_redis_has_the_options_that_it_was_given(tmp_path: Path) 
 
 LOADED = """
 import django
-from importlib import import_module
 django.setup()
 from evalhub.serving.processes import load_web, load_worker
 LOAD()
-print(import_module("celery.apps.worker").REMAP_SIGTERM)
+from celery.apps.worker import REMAP_SIGTERM
+print(REMAP_SIGTERM)
 """
 
 

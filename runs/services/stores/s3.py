@@ -14,7 +14,6 @@ import os
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -51,7 +50,7 @@ _REFUSED = {
 def is_installed() -> bool:
     """Return whether the client library is there."""
     try:
-        import_module("botocore.session")
+        import botocore.session  # noqa: F401
     except ImportError:
         return False
     return True
@@ -125,16 +124,13 @@ class Bucket:
             )
 
         def send() -> None:
-            requests, sessions = (
-                import_module("botocore.awsrequest"),
-                import_module("botocore.httpsession"),
-            )
+            from botocore.awsrequest import AWSRequest
+            from botocore.httpsession import URLLib3Session
+
             with self._translated(f"DELETE {key}"):
-                session = sessions.URLLib3Session(
-                    timeout=(_CONNECT_SECONDS, _SILENT_SECONDS), proxies={}
-                )
+                session = URLLib3Session(timeout=(_CONNECT_SECONDS, _SILENT_SECONDS), proxies={})
                 with contextlib.closing(session):
-                    answer = session.send(requests.AWSRequest("DELETE", url).prepare())
+                    answer = session.send(AWSRequest("DELETE", url).prepare())
             if answer.status_code not in (200, 204, 404):
                 _log.error("%s: DELETE %s failed: %s", self._location, key, answer.text[:500])
                 raise StorageUnavailable(AWAY)
@@ -167,12 +163,13 @@ class Bucket:
 
     @contextlib.contextmanager
     def _translated(self, what: str) -> Iterator[None]:
-        exceptions = import_module("botocore.exceptions")
+        from botocore.exceptions import BotoCoreError, ClientError
+
         try:
             yield
-        except exceptions.ClientError as error:
+        except ClientError as error:
             raise self._meaning(error, what) from error
-        except exceptions.BotoCoreError as error:
+        except BotoCoreError as error:
             _log.error("%s: %s failed: %s", self._location, what, error)
             raise StorageUnavailable(AWAY) from error
 
@@ -198,8 +195,11 @@ def _age(written: Any, answer: Any) -> float:
 
 
 def _make_client(location: Location) -> Any:
-    session, provider = import_module("botocore.session"), import_module("botocore.configprovider")
-    config = import_module("botocore.config").Config(
+    from botocore.config import Config
+    from botocore.configprovider import BOTOCORE_DEFAUT_SESSION_VARIABLES
+    from botocore.session import Session
+
+    config = Config(
         connect_timeout=_CONNECT_SECONDS,
         read_timeout=_SILENT_SECONDS,
         retries={"mode": "standard", "total_max_attempts": _TRIES},
@@ -212,11 +212,13 @@ def _make_client(location: Location) -> Any:
         request_checksum_calculation="when_required",
         response_checksum_validation="when_required",
     )
-    known = provider.BOTOCORE_DEFAUT_SESSION_VARIABLES
-    unread = {name: (None, None, *rest) for name, (_, _, *rest) in known.items()}
+    unread = {
+        name: (None, None, *rest)
+        for name, (_, _, *rest) in BOTOCORE_DEFAUT_SESSION_VARIABLES.items()
+    }
     for name in ("config_file", "credentials_file"):
         unread[name] = (None, None, os.devnull, None)
-    return session.Session(session_vars=unread).create_client(
+    return Session(session_vars=unread).create_client(
         "s3",
         region_name=location.region,
         endpoint_url=location.endpoint,
