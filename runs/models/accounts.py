@@ -7,7 +7,7 @@ import hashlib
 import hmac
 import itertools
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -50,11 +50,17 @@ class User(AbstractUser):
 
     objects: ClassVar[PersonManager] = PersonManager()
 
-    def _get_session_auth_hash(self, secret: str | bytes | None = None) -> str:
+    def get_session_auth_hash(self) -> str:
         """Return what a session must know of its account: Django's digest of the password, which ends with it, and a
         number that ends sessions without a new password."""
-        known: str = super()._get_session_auth_hash(secret)  # type: ignore[misc]
-        return f"{known}:{self.sessions_ended}" if self.sessions_ended else known
+        return self._with_ended(super().get_session_auth_hash())
+
+    def get_session_auth_fallback_hash(self) -> Iterator[str]:
+        """Yield the same under the earlier secret keys."""
+        yield from map(self._with_ended, super().get_session_auth_fallback_hash())
+
+    def _with_ended(self, digest: str) -> str:
+        return f"{digest}:{self.sessions_ended}" if self.sessions_ended else digest
 
 
 class TeamQuerySet(models.QuerySet["Team"]):

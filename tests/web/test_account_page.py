@@ -91,6 +91,18 @@ def test_other_sessions_are_ended(browsers: tuple[Client, Client]) -> None:
     assert logged_in(there)
 
 
+@pytest.mark.parametrize("times", [0, 1], ids=["never ended", "ended once"])
+def test_sessions_go_on_under_an_earlier_secret_key(
+    alice: User, browsers: tuple[Client, Client], settings: Any, times: int
+) -> None:
+    here, there = browsers
+    if times:
+        send(here, action="sessions")
+    settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
+    settings.SECRET_KEY = "another-one-another-one-another-one-another-one"
+    assert (logged_in(here), logged_in(there)) == (True, not times)
+
+
 def test_an_account_that_is_enabled_again_has_none_of_its_old_sessions(
     alice: User, browsers: tuple[Client, Client]
 ) -> None:
