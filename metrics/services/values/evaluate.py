@@ -138,7 +138,7 @@ def _store_together(outcomes: list[tuple[Lease, Outcome]]) -> list[Lease]:
             JudgedView.objects.filter(pk__in=pks),
         ):
             # Of an earlier time that it was evaluated, which few were.
-            rows._raw_delete(rows.db)
+            rows.delete()
         insert(JudgedView, _VIEW, [_values(outcome.view, _VIEW) for _, outcome in saved])
         insert(
             MetricVector,
