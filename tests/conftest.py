@@ -7,7 +7,6 @@ import itertools
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,6 @@ from metrics.services.values.evaluate import evaluate
 from runs.models import ALL_SCOPES, ApiToken, Run, User
 from runs.services.marker import remember
 from runs.services.rates import RATES
-from tests.fills import Fills
 from tests.processes import asks_the_database, place_in_order
 from tests.readers import tried
 
@@ -244,28 +242,14 @@ def upload(
 
 
 @pytest.fixture
-def fills(db: None, own_data_folder: Path, request: pytest.FixtureRequest) -> Fills:
-    """Fill the database of this test as an earlier test did, unless this one patches code or settings."""
-    return Fills(
-        own_data_folder,
-        repeat=not {"monkeypatch", "settings"} & {*signature(request.function).parameters},
-    )
-
-
-@pytest.fixture
-def collection(api: APIClient, fills: Fills) -> str:
+def collection(api: APIClient) -> str:
     """A public collection of Alice's with three judged topics; returns its slug."""
+    fields = {"slug": "small", "name": "Small", "measures": ["nDCG@10", "AP"]}
+    answer = api.post("/api/v1/collections/", fields)
+    assert answer.status_code == 201, answer.content
 
-    def make() -> str:
-        answer = api.post(
-            "/api/v1/collections/",
-            {"slug": "small", "name": "Small", "measures": ["nDCG@10", "AP"]},
-        )
-        assert answer.status_code == 201, answer.content
-        assert upload(api, "collections/small/qrels/", QRELS).status_code == 201
-        return "small"
-
-    return fills.fill("collection", make)
+    assert upload(api, "collections/small/qrels/", QRELS).status_code == 201
+    return "small"
 
 
 def evaluate_all() -> int:
@@ -284,16 +268,14 @@ def evaluate_all_sessions() -> int:
 
 
 @pytest.fixture
-def submit(api: APIClient, collection: str, fills: Fills) -> Callable[..., Run]:
+def submit(api: APIClient, collection: str) -> Callable[..., Run]:
     """Submit a run of Alice's and evaluate it; returns it."""
 
     def send(content: str, **query: Any) -> Run:
-        def make() -> str:
-            answer = upload(api, f"collections/{collection}/runs/", content, **query)
-            assert answer.status_code == 202, answer.content
-            evaluate_all()
-            return str(answer.json()["id"])
+        answer = upload(api, f"collections/{collection}/runs/", content, **query)
+        assert answer.status_code == 202, answer.content
 
-        return Run.objects.get(pk=fills.fill((collection, content, *query.items()), make))
+        evaluate_all()
+        return Run.objects.get(pk=answer.json()["id"])
 
     return send

@@ -6,24 +6,19 @@ from typing import Any
 
 import pytest
 
-from tests.fills import Fills
 from tests.web.worlds import People, add_qrels, arguments, make_collection, make_people, make_runs
 
 
 @pytest.fixture
-def people(fills: Fills) -> People:
-    return fills.fill("people", make_people)
+def people(db: None) -> People:
+    return make_people()
 
 
 @pytest.fixture
-def run(people: People, fills: Fills) -> str:
+def run(people: People) -> str:
     """One of two evaluated runs of the collection `one`."""
-
-    def make() -> str:
-        add_qrels(people, make_collection(people, "one"))
-        return make_runs(people, "one")
-
-    return fills.fill("run", make)
+    add_qrels(people, make_collection(people, "one"))
+    return make_runs(people, "one")
 
 
 @pytest.fixture

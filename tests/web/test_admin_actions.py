@@ -17,7 +17,6 @@ from metrics.services.comparisons.stored import compare, queue_comparison
 from metrics.services.queue.lifecycle import claim, finish
 from runs.models import ApiToken, AuditEvent, Collection, Run, User
 from tests.conftest import client_of, evaluate_all
-from tests.fills import Fills
 from tests.web.test_administration import list_of
 from tests.web.worlds import (
     People,
@@ -30,9 +29,9 @@ OTHER_QRELS = "1 0 a 1\n2 0 y 2\n3 0 z 1\n"
 
 
 @pytest.fixture
-def people(people: People, run: str, fills: Fills) -> People:
+def people(people: People, run: str) -> People:
     """Everybody, and an open collection with two runs of `guests` and a session set."""
-    fills.fill("session set", lambda: make_session_set(people, "one"))
+    make_session_set(people, "one")
     return people
 
 

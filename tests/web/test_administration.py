@@ -27,7 +27,6 @@ from runs.models import (
     User,
 )
 from tests.conftest import GOOD
-from tests.fills import Fills
 from tests.web.worlds import (
     People,
     add_qrels,
@@ -98,9 +97,9 @@ UNSEEN = {
 
 
 @pytest.fixture
-def filled(people: People, fills: Fills) -> None:
+def filled(people: People) -> None:
     """The collection `c1` with something of everything in it."""
-    fills.fill("everything", lambda: fill(people, 1))
+    fill(people, 1)
 
 
 @pytest.fixture
