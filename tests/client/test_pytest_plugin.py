@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import evalhub.urls  # noqa: F401, what the inner pytest imports first would be imported again after it
 from evalhub.client import pytest_plugin
 from evalhub.client.pytest_plugin import tag_of_test
 from runs.models import Run, User
