@@ -6,10 +6,10 @@ SERVE ?= 1
 BIND ?= 127.0.0.1:8000
 SEED ?= 1
 CORES := $(shell $(PYTHON) -c 'import os; print(os.cpu_count() or 1)')
-# Three more than there are cores: tests wait for servers and browsers. tests/processes.py says which tests
-# stay together.
+# Processes of tests: three more than there are cores, because tests wait for servers and browsers. With 0, a debugger
+# can be used.
 JOBS ?= $(shell expr $(CORES) + 3)
-TEST = $(BIN)/python -m pytest --processes $(JOBS)
+TEST = $(BIN)/python -m pytest -n $(JOBS)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # The tests start servers hundreds of times: their modules are compiled once.
 unexport PYTHONDONTWRITEBYTECODE
@@ -42,10 +42,9 @@ quick: $(VENV)/.test  ## the first case of each fast test, with few examples of 
 	$(TEST) -m "not slow" --first-cases --hypothesis-profile=quick $(or $(T),tests/engine tests/metrics tests/runs $(wildcard tests/test_*.py))
 
 test-services: $(VENV)/.test  ## what touches the database, on the PostgreSQL of EVALHUB_TEST_DATABASE_URL
-	EVALHUB_TEST_ON=services $(TEST) tests/runs tests/metrics tests/web
+	EVALHUB_TEST_ON=services $(TEST) $(or $(T),tests/campaigns tests/metrics tests/runs tests/web)
 
-test-both: $(VENV)/.test  ## make test and make test-services, of tests that are collected once
-	EVALHUB_TEST_ON=both $(TEST) $(T)
+test-both: test test-services  ## both of these
 
 integrations: $(VENV)/.test  ## the client with the real libraries, each in an environment of its own, or those of ONLY: make integrations ONLY=ranx
 	$(BIN)/python -m tests.integrations $(ONLY)
@@ -57,7 +56,7 @@ chaos: $(VENV)/.test $(VENV)/.s3  ## the long form of the kill tests, an hour: o
 	$(BIN)/python -m tests.reliability.chaos --on services --files s3 --seed $(SEED) --submissions 500 --kills 60 --objects 10
 
 objects: $(VENV)/.test $(VENV)/.s3  ## the tests of servers with an object store of their own, and with two machines, or those of T
-	$(BIN)/python -m tests.reliability.on_objects --processes 2 $(or $(T),tests/reliability)
+	$(BIN)/python -m tests.reliability.on_objects -n 2 $(or $(T),tests/reliability)
 
 attack: $(VENV)/.test  ## what others notice of slow clients, dear requests and the largest files: on SQLite, then on services of its own
 	$(BIN)/python -m tests.attack --on sqlite

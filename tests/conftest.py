@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import itertools
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -26,7 +25,6 @@ from metrics.services.values.evaluate import evaluate
 from runs.models import ALL_SCOPES, ApiToken, Run, User
 from runs.services.marker import remember
 from runs.services.rates import RATES
-from tests.processes import asks_the_database, place_in_order
 from tests.readers import tried
 
 # Compiled kernels and databases make times uneven; a failing example is what counts. A change is tried with the same
@@ -52,57 +50,82 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def pytest_configure() -> None:
-    """SQLite's test database is in memory, one for each process; only Django's own backend is known for it.
+SERVICES = ("EVALHUB_TEST_DATABASE_URL", "EVALHUB_TEST_REDIS_URL")
+MISSING = [name for name in SERVICES if not os.environ.get(name)]
+# What asks a database: the engine and the commands on files do not, and servers are tested on both as it is.
+DATABASE_FOLDERS = {"campaigns", "metrics", "runs", "web"}
+# Tests of these wait for servers and browsers.
+WAITING_FOLDERS = {"browser", "reliability"}
+IS_WORKER = "PYTEST_XDIST_WORKER" in os.environ
 
-    Passwords are hashed cheaply: each takes a quarter of a second otherwise, as it does on the servers of tests.
-    Garbage is looked for when there may be much of it, and not while tests are collected, which all stay: a tenth of
-    the time of all tests goes into it otherwise.
+
+def pytest_configure() -> None:
+    """Check the environment, and set up what Django has read of it.
+
+    SQLite's test database is in memory, one for each process; only Django's own backend is known for it. Passwords are
+    hashed cheaply: each takes a quarter of a second otherwise, as it does on the servers of tests. Garbage is looked for
+    more rarely: thousands of collected tests stay until the end, and each search goes through them.
     """
+    if MISSING and os.environ.get("EVALHUB_TEST_REQUIRED"):
+        raise pytest.UsageError(f"EVALHUB_TEST_REQUIRED is set, but not {' and '.join(MISSING)}")
     gc.set_threshold(50_000)
-    gc.disable()
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     if connections["default"].vendor == "sqlite":
         connections.settings["default"]["TEST"]["NAME"] = ":memory:"
 
 
-# Of the folders of tests.
-NUMBERS = itertools.count(1)
-SERVICES = ("EVALHUB_TEST_DATABASE_URL", "EVALHUB_TEST_REDIS_URL")
+def worker_group(item: pytest.Item) -> str:
+    """Return the name of the tests that one worker runs: a file's, or all that share servers or a browser."""
+    folder = item.path.parent.name
+    if folder == "browser":
+        return folder
+    if folder == "reliability" and {"server", "embedded", "separate"} & {*item.fixturenames}:
+        return "servers"
+    return f"{folder}/{item.path.stem}"
 
 
+def depends_on_database(item: pytest.Item) -> bool:
+    """Whether a test depends on the kind of database: what a page says does not, and every page is asked by others."""
+    has = item.get_closest_marker
+    if item.path.parent.name not in DATABASE_FOLDERS or has("sqlite"):
+        return False
+    if has("words") and not has("queries"):
+        return False
+    return bool(has("django_db")) or "db" in item.fixturenames
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip what needs a service or data that the environment does not name; run nothing on another database that would
-    not notice."""
-    missing = [name for name in SERVICES if not os.environ.get(name)]
-    if missing and os.environ.get("EVALHUB_TEST_REQUIRED"):
-        raise pytest.UsageError(f"EVALHUB_TEST_REQUIRED is set, but not {' and '.join(missing)}")
-    # First the files that wait for servers half of their time, and at the end the slow ones that do not:
-    # tests/processes.py takes from both ends, so that the short ones are left to the last.
-    slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: (place_in_order(item.path), item.path in slow))
+    """Skip what needs a service or data that the environment does not name, select, group and sort."""
     for item in items:
-        if item.path.parent.name in ("browser", "reliability"):
+        item.add_marker(pytest.mark.xdist_group(worker_group(item)))
+        if item.path.parent.name in WAITING_FOLDERS:
             item.add_marker("slow")
-        if missing and item.get_closest_marker("services"):
-            item.add_marker(pytest.mark.skip(reason=f"set {' and '.join(missing)}"))
+        if MISSING and item.get_closest_marker("services"):
+            item.add_marker(pytest.mark.skip(reason=f"set {' and '.join(MISSING)}"))
         if not os.environ.get("EVALHUB_REAL_DATA") and item.get_closest_marker("real_data"):
             item.add_marker(pytest.mark.skip(reason="set EVALHUB_REAL_DATA"))
+
+    # Workers take the files in this order: those that wait half of their time, then slow ones, then short ones.
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(
+        key=lambda item: (item.path.parent.name not in WAITING_FOLDERS, item.path not in slow)
+    )
+
+    selected = set(items)
     if config.option.first_cases:
-        known: set[tuple[Path, str]] = set()
-        cases = [(item.path, item.nodeid.split("[", maxsplit=1)[0]) for item in items]
-        later = {number for number, case in enumerate(cases) if case in known or known.add(case)}
-        config.hook.pytest_deselected(items=[items[number] for number in later])
-        items[:] = [item for number, item in enumerate(items) if number not in later]
+        selected = set({item.nodeid.partition("[")[0]: item for item in reversed(items)}.values())
     if os.environ.get("EVALHUB_TEST_ON") == "services":
-        config.hook.pytest_deselected(items=[item for item in items if not asks_the_database(item)])
-        items[:] = [item for item in items if asks_the_database(item)]
+        selected = {item for item in selected if depends_on_database(item)}
+    config.hook.pytest_deselected(items=[item for item in items if item not in selected])
+    items[:] = [item for item in items if item in selected]
 
 
-def pytest_collection_finish() -> None:
-    """Thousands of tests and all their modules stay until the end: no search for garbage looks at them again."""
-    gc.freeze()
-    gc.enable()
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Report a test by a name that pytest takes: the workers of pytest-xdist add an @ and the group."""
+    if not IS_WORKER:
+        report.nodeid = re.sub(r"@[\w/]+$", "", report.nodeid)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -141,13 +164,11 @@ def quick_services() -> Iterator[None]:
         yield
 
 
-@pytest.fixture
-def tmp_path(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
-    """A folder of the test's own. pytest's reads the names of all that there are before it makes one."""
-    name = re.sub(r"\W", "_", request.node.name)[:30]
-    folder = tmp_path_factory.getbasetemp() / f"{next(NUMBERS)}-{name}"
-    folder.mkdir(mode=0o700)
-    return folder
+@pytest.fixture(autouse=True, scope="session")
+def shared_folder(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> None:
+    """Name the folder in which tests/reliability/servers.py prepares a database, once for all workers."""
+    folder = tmp_path_factory.getbasetemp()
+    os.environ["EVALHUB_TEST_SHARED"] = str(folder if worker_id == "master" else folder.parent)
 
 
 @pytest.fixture(autouse=True)

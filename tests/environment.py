@@ -1,7 +1,7 @@
 """The environment of the tests, set before Django reads it: nothing of the user's own is touched or used.
 
-EVALHUB_TEST_ON=services runs everything on the PostgreSQL that EVALHUB_TEST_DATABASE_URL names instead of SQLite;
-tests/processes.py does so with EVALHUB_TEST_ON=both.
+EVALHUB_TEST_ON=services runs the tests that depend on the kind of database on the PostgreSQL that
+EVALHUB_TEST_DATABASE_URL names instead of SQLite.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The two ways EvalHub runs, started once each: every test that uses `server` runs on both.
 
-They stop after the last file that uses them: a server that waits takes a twentieth of a processor.
+They stop when their worker turns to another folder.
 """
 
 from __future__ import annotations
@@ -20,12 +20,8 @@ from rest_framework.test import APIClient
 from metrics.models import Comparison, Evaluation
 from runs.models import Run, SessionSet
 from tests.conftest import GOOD, POOR, SESSIONS, upload
-from tests.processes import place_in_order
 from tests.reliability.backups import RUNS
 from tests.reliability.servers import Server, embedded_server, separate_servers
-
-# The servers that run.
-SHARED: list[Server] = []
 
 
 @contextlib.contextmanager
@@ -36,13 +32,6 @@ def own_database() -> Iterator[str]:
     administer(f"CREATE DATABASE {name}")
     yield f"{base}/{name}"
     administer(f"DROP DATABASE {name} WITH (FORCE)")
-
-
-def own_redis_url() -> str:
-    """The Redis that the environment names, another one of its 16 databases for each process of tests."""
-    base, _, number = os.environ["EVALHUB_TEST_REDIS_URL"].rpartition("/")
-    process = int(os.environ.get("EVALHUB_TEST_PROCESS", "0"))
-    return f"{base}/{(int(number) + process) % 16}"
 
 
 @pytest.fixture(scope="package")
@@ -65,24 +54,16 @@ def administer(statement: str) -> None:
 @pytest.fixture(scope="package")
 def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     with embedded_server(tmp_path_factory.mktemp("embedded")) as server:
-        SHARED.append(server)
         yield server
 
 
 @pytest.fixture(scope="package")
 def separate(tmp_path_factory: pytest.TempPathFactory, database_url: str) -> Iterator[Server]:
     data = tmp_path_factory.mktemp("separate")
-    with separate_servers(data, database_url, own_redis_url()) as server:
-        SHARED.append(server)
+    # One worker runs all tests that use this Redis.
+    redis_url = os.environ["EVALHUB_TEST_REDIS_URL"]
+    with separate_servers(data, database_url, redis_url) as server:
         yield server
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Stop the shared servers when the process of tests turns to a file that does not use them: none after it does."""
-    if not place_in_order(item.path) and (nextitem is None or place_in_order(nextitem.path)):
-        while SHARED:
-            SHARED.pop().stop()
 
 
 @pytest.fixture(params=["embedded", pytest.param("separate", marks=pytest.mark.services)])
