@@ -20,7 +20,7 @@ NEEDED = $(BIN)/python -c 'import sys, tomllib; \
 	extras = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; \
 	print(*(one for name in sys.argv[1:] for one in extras[name]), sep="\n")'
 
-.PHONY: demo serve admin test quick test-services test-both chaos objects attack damage fuzz check audit bench docs screenshots
+.PHONY: demo serve admin test quick test-services test-both chaos objects attack damage fuzz check audit walk bench docs screenshots
 .PHONY: calibrate integrations image-test wheel-test client-test versions clean
 
 demo: $(VENV)/.run  ## a simulated collection, its leaderboard and its site (SERVE=0: end after the printout)
@@ -80,6 +80,9 @@ audit: $(VENV)/.audit  ## known weaknesses of the installed packages; asks the a
 	$(BIN)/python -m pip check
 	@mkdir -p .evalhub && $(BIN)/python -m pip freeze --exclude-editable > .evalhub/installed.txt
 	$(BIN)/pip-audit --strict --disable-pip --no-deps --progress-spinner off --requirement .evalhub/installed.txt
+
+walk: $(VENV)/.test  ## how many own calls and files the first request of each kind goes through
+	$(BIN)/python -m tests.walk
 
 bench: $(VENV)/.test  ## measured times
 	$(BIN)/python -m tests.benchmarks

@@ -1,0 +1,43 @@
+"""What the first request of each kind goes through does not grow unnoticed."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.walk import REQUESTS
+
+pytestmark = pytest.mark.slow
+
+# The most calls of own functions, and the most own files. Lower them when code is taken out.
+LIMITS = {
+    "upload (API)": (390, 64),
+    "board (API)": (435, 52),
+    "board (page)": (1500, 88),
+    "comparison (API)": (940, 68),
+    "comparison (page)": (2600, 110),
+    "run (page)": (2850, 94),
+    "campaign entry (API)": (470, 72),
+}
+
+
+def test_a_first_request_goes_through_no_more_than_it_did() -> None:
+    command = [sys.executable, "-m", "tests.walk"]
+    root = Path(__file__).resolve().parent.parent
+    output = subprocess.run(command, cwd=root, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+    counts = {
+        name: (int(calls), int(files))
+        for name, calls, files in re.findall(r"(.+?\)) +(\d+) calls +(\d+) files", output)
+    }
+
+    assert counts.keys() == LIMITS.keys() == REQUESTS.keys()
+    assert [
+        f"{name}: {counts[name]}, at most {limits}"
+        for name, limits in LIMITS.items()
+        if counts[name][0] > limits[0] or counts[name][1] > limits[1]
+    ] == []
