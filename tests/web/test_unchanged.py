@@ -51,44 +51,49 @@ def ask(people: People, path: str, role: str = "participant", known: str = "") -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", PATHS)
-def test_what_is_unchanged_is_not_sent_again(people: People, run: str, path: str) -> None:
-    # A page with a form sets a cookie with it; from then on it is the same page.
-    ask(people, path)
-    first = ask(people, path)
-    assert first.status_code == 200, first.content
-    assert first["Cache-Control"] == "private, no-cache"
-    assert {"Authorization", "Cookie"} <= set(first["Vary"].split(", "))
-    for known in (
-        first["ETag"],
-        first["ETag"].removeprefix("W/"),
-        f'"other", {first["ETag"]}',
-        "*",
-    ):
-        again = ask(people, path, known=known)
-        assert (again.status_code, again.content) == (304, b"")
-        assert (again["ETag"], again["Cache-Control"]) == (first["ETag"], "private, no-cache")
-    assert shown(ask(people, path, known='W/"other"')) == shown(first)
+def test_what_is_unchanged_is_not_sent_again(
+    people: People, run: str, subtests: pytest.Subtests
+) -> None:
+    for path in PATHS:
+        # A page with a form sets a cookie with it; from then on it is the same page.
+        ask(people, path)
+        with subtests.test(path):
+            first = ask(people, path)
+            assert first.status_code == 200, first.content
+            assert first["Cache-Control"] == "private, no-cache"
+            assert {"Authorization", "Cookie"} <= set(first["Vary"].split(", "))
+
+            tag = first["ETag"]
+            for known in (tag, tag.removeprefix("W/"), f'"other", {tag}', "*"):
+                again = ask(people, path, known=known)
+                assert (again.status_code, again.content) == (304, b"")
+                assert (again["ETag"], again["Cache-Control"]) == (tag, "private, no-cache")
+
+            assert shown(ask(people, path, known='W/"other"')) == shown(first)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", PATHS)
-def test_what_is_remembered_is_what_is_made(people: People, run: str, path: str) -> None:
+def test_what_is_remembered_is_what_is_made(
+    people: People, run: str, subtests: pytest.Subtests
+) -> None:
     """With the same headers, too: they do not reveal whether somebody asked before."""
 
-    def read(known: str = "") -> tuple[int, bytes, dict[str, str]]:
+    def read(path: str, known: str) -> tuple[int, bytes, dict[str, str]]:
         answer = ask(people, path, known=known)
         headers = {name: value for name, value in answer.items() if name != "X-Request-ID"}
         return answer.status_code, shown(answer), headers
 
-    # A page with a form sets a cookie with it, on which its tag depends.
-    ask(people, path)
-    tag, computed = ask(people, path)["ETag"], []
-    for known in ("", tag):
-        MEMORY.forget()
-        computed.append(read(known))
-    assert [read(known) for known in ("", tag)] == computed
-    assert [status for status, *_ in computed] == [200, 304]
+    for path in PATHS:
+        # A page with a form sets a cookie with it, on which its tag depends.
+        ask(people, path)
+        with subtests.test(path):
+            tag, computed = ask(people, path)["ETag"], []
+            for known in ("", tag):
+                MEMORY.forget()
+                computed.append(read(path, known))
+
+            assert [read(path, known) for known in ("", tag)] == computed
+            assert [status for status, *_ in computed] == [200, 304]
 
 
 def submit_one(people: People) -> None:
