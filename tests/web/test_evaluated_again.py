@@ -7,16 +7,15 @@ import pytest
 from metrics.models import Evaluation, SessionEvaluation
 from runs.models import AuditEvent, Qrels, Run
 from tests.conftest import GOOD, evaluate_all, upload
-from tests.fills import Fills
 from tests.web.worlds import People, make_collection, make_session_set, submit_form
 
 OTHER_QRELS = "1 0 a 1\n2 0 y 2\n3 0 z 1\n"
 
 
 @pytest.fixture
-def people(people: People, run: str, fills: Fills) -> People:
+def people(people: People, run: str) -> People:
     """Everybody, and an open collection with two runs of `guests` and a session set."""
-    fills.fill("session set", lambda: make_session_set(people, "one"))
+    make_session_set(people, "one")
     return people
 
 
