@@ -87,6 +87,8 @@ EVALHUB_SNAPSHOT_RUN_BYTES = env.int("EVALHUB_SNAPSHOT_RUNS_MB", default=64, lea
 EVALHUB_RUN_ARTIFACTS = env.int("EVALHUB_RUN_ARTIFACTS", default=100)
 EVALHUB_TEAM_ARTIFACT_BYTES = env.int("EVALHUB_TEAM_ARTIFACTS_MB", default=1024) * 1024 * 1024
 EVALHUB_WORKER_PROCESSES = env.int("EVALHUB_WORKER_PROCESSES", default=2, least=1)
+# To this rank the curves of a run are stored; 0: none are.
+EVALHUB_CURVE_DEPTH = min(1000, env.int("EVALHUB_CURVE_DEPTH", default=100, least=0))
 EVALHUB_WEB_PROCESSES = env.int("EVALHUB_WEB_PROCESSES", default=2, least=1)
 EVALHUB_WEB_MEMORY_MB = env.int("EVALHUB_WEB_MEMORY_MB", default=400, least=0)
 EVALHUB_BOARD_SECONDS = env.float("EVALHUB_BOARD_SECONDS", default=1.0)

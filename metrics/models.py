@@ -273,6 +273,41 @@ class MetricVector(models.Model):
         )
 
 
+class StoredCurves(models.Model):
+    """CG, DCG, nCG and nDCG of an evaluation's run at ranks 1..depth, with the gains, discount and ideal of `measure`,
+    which is the nDCG (metrics/engine/gain_curves.py)."""
+
+    evaluation = models.ForeignKey(Evaluation, on_delete=models.CASCADE, related_name="curves")
+    measure = models.CharField(max_length=200)
+    depth = models.IntegerField()
+    means = models.BinaryField(help_text="float64 by curve and rank")
+    content = models.BinaryField(help_text="gains by topic and rank, compressed")
+    digest = models.BigIntegerField(help_text="of the depth, the means and the content")
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                fields=("evaluation", "measure"), name="one_set_of_curves_per_measure"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"curves of {self.measure} of {self.evaluation_id}"
+
+    def seal(self, qrels: int) -> Self:
+        """Give them their digest, as those by this version of judgements."""
+        self.digest = self._digest(qrels)
+        return self
+
+    def is_sound(self, qrels: int) -> bool:
+        """Return whether they are unchanged."""
+        return self.digest == self._digest(qrels)
+
+    def _digest(self, qrels: int) -> int:
+        owner = ("curves", self.evaluation_id, qrels, self.measure, self.depth)
+        return digest_of_bytes(owner, self.means, self.content)
+
+
 class SessionEvaluationQuerySet(SubmissionEvaluationQuerySet["SessionEvaluation"]):
     """Evaluations of session sets."""
 

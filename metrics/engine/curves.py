@@ -29,7 +29,7 @@ class Curve:
 
     Only requested parts are computed: averages and bands come from the steps, without a value per topic and rank.
     `pooled` has the raw and the ideal vectors of norm='average', whose mean is the ratio of their averages. `cumulates`
-    says that no curve of a topic ever falls.
+    says that no curve of a topic ever falls. `averages` are the means, shape (depth,), where they were stored.
     """
 
     actual: Steps
@@ -37,6 +37,7 @@ class Curve:
     worth: Floats | None = None
     pooled: tuple[Steps, Steps] | None = None
     cumulates: bool = False
+    averages: Floats | None = None
 
     @property
     def n_topics(self) -> int:
@@ -59,6 +60,8 @@ class Curve:
     @cached_property
     def mean(self) -> Floats:
         """Return the curve averaged over topics at every rank; shape (depth,)."""
+        if self.averages is not None:
+            return self.averages
         if self.pooled:
             above, below = self.pooled
             return ratio(above.sum(), below.sum())
@@ -141,8 +144,26 @@ def _cumulated(
     run: JudgedRun, depth: int, gains: GainMap, ideal: Ideal, by: tuple[Discount, float] | None
 ) -> tuple[Steps, Steps]:
     worth = 1.0 / discount(np.arange(1, depth + 1), *by) if by else None
-    best = best_gains(run, gains, ideal)
-    return Steps.cumulated(run.gains(gains), depth, worth), Steps.cumulated(best, depth, worth)
+    actual = Steps.cumulated(run.gains(gains), depth, worth)
+    return actual, ideal_steps(run, depth, gains, ideal, by)
+
+
+def ideal_steps(
+    run: JudgedRun,
+    depth: int,
+    gains: GainMap,
+    ideal: Ideal,
+    by: tuple[Discount, float] | None,
+) -> Steps:
+    """Return the gains of the ideal rankings, summed down to each rank."""
+
+    def make() -> Steps:
+        worth = 1.0 / discount(np.arange(1, depth + 1), *by) if by else None
+        return Steps.cumulated(best_gains(run, gains, ideal), depth, worth)
+
+    if ideal != "recall_base":
+        return make()
+    return run.recall_base.once(("ideal steps", depth, gains, by), make)
 
 
 def _cg_curve(run: JudgedRun, depth: int, gains: GainMap) -> Curve:
@@ -197,10 +218,10 @@ def _normalised_gains(
     raw, best = _raw_and_ideal(run, depth, gains, ideal, by)
     # A discount changes values, and not the ranks at which they change.
     rows = run.once(("same rows", depth, gains, ideal), lambda: same_rows(raw, best))
-    return _normalised(raw, best, rows, norm)
+    return normalised(raw, best, rows, norm)
 
 
-def _normalised(raw: Steps, ideal: Steps, rows: SameRows, norm: Norm = "topic") -> Curve:
+def normalised(raw: Steps, ideal: Steps, rows: SameRows, norm: Norm = "topic") -> Curve:
     above, below = rows.of(raw, ideal)
     topics = ideal.topic[ideal.rank == 1]
     ones = np.ones(len(topics))
@@ -239,7 +260,7 @@ def _found(run: JudgedRun, depth: int, rel: int) -> tuple[Steps, Steps]:
 def _precision_curve(run: JudgedRun, depth: int, rel: int, relative: bool) -> Curve:
     found, most = _found(run, depth, rel)
     if relative:
-        return _normalised(found, most, same_rows(found, most))
+        return normalised(found, most, same_rows(found, most))
     return Curve(found, most, worth=1.0 / np.arange(1, depth + 1))
 
 

@@ -66,6 +66,17 @@ class RecallBase:
         """Return the number of documents per topic over the chosen rows; shape (topics,)."""
         return np.bincount(self.topic[chosen], self.counts[chosen], self.n_topics).astype(np.int64)
 
+    @cached_property
+    def _memo(self) -> dict[Hashable, Any]:
+        return {}
+
+    def once(self, key: Hashable, make: Callable[[], _T]) -> _T:
+        """Return a value that depends on the judgements alone, computed once for all runs by the same ones."""
+        if key not in self._memo:
+            self._memo[key] = make()
+        value: _T = self._memo[key]
+        return value
+
 
 @dataclass(frozen=True)
 class Known:
@@ -300,7 +311,8 @@ class JudgedRun:
 
     def ideal_gains(self, gains: GainMap) -> RankedGains:
         """Return the ideal ranking: every judged document with a gain, in descending order of gain."""
-        return self.once(("ideal", gains), lambda: best_order(self.recall_base, gains))
+        base = self.recall_base
+        return base.once(("ideal", gains), lambda: best_order(base, gains))
 
     def retrieved_ideal_gains(self, gains: GainMap) -> RankedGains:
         """Return the best order of the documents that the run retrieved."""

@@ -61,13 +61,11 @@ def readings(run: JudgedRun, measure: Measure, depth: int) -> Readings:
     if whole.cumulates:
         whole = curve(run, measure, max(depth, _length(run)))
     actual, ideal = whole.mean, whole.ideal_mean[:depth]
-    missed = ideal - actual[:depth]
-    percent = np.full(depth, np.nan)
-    np.divide(100 * missed, ideal, out=percent, where=ideal > 0)
+    missed, percent = missed_of(actual[:depth], ideal)
     if not whole.cumulates:
         return Readings(None, missed, percent, None)
     horizontal_from = int(whole.best.rank.max(initial=0)) or None
-    return Readings(_needed(actual, ideal), missed, percent, horizontal_from, actual)
+    return Readings(ranks_needed(actual, ideal), missed, percent, horizontal_from, actual)
 
 
 def against_best(runs: list[Readings], depth: int) -> AgainstBest | None:
@@ -80,12 +78,20 @@ def against_best(runs: list[Readings], depth: int) -> AgainstBest | None:
     highest = values.max(axis=0)
     return AgainstBest(
         values.argmax(axis=0),
-        np.stack([_needed(mean, highest) for mean in reached]),
+        np.stack([ranks_needed(mean, highest) for mean in reached]),
         highest - values,
     )
 
 
-def _needed(reached: Floats, wanted: Floats) -> Ints:
+def missed_of(actual: Floats, ideal: Floats) -> tuple[Floats, Floats]:
+    """Return by how much a curve misses the ideal at each rank, and the same in per cent, NaN where the ideal is 0."""
+    missed = ideal - actual
+    percent = np.full(len(ideal), np.nan)
+    np.divide(100 * missed, ideal, out=percent, where=ideal > 0)
+    return missed, percent
+
+
+def ranks_needed(reached: Floats, wanted: Floats) -> Ints:
     """Return the first rank at which a curve that never falls has each value, 0 where it never has."""
     before = np.searchsorted(reached, wanted * (1 - _ROUNDING))
     return np.where(before < len(reached), before + 1, 0)

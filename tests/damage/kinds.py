@@ -190,6 +190,11 @@ KINDS = (
             f"{_A} AND measure = 'nDCG@10'",
         ),
     ),
+    Kind("the curves of a run are gone", sql(f"DELETE FROM metrics_storedcurves WHERE {_A}")),
+    Kind(
+        "curves of two runs exchanged",
+        exchange("metrics_storedcurves", "id", "means, content, digest", _A, _B),
+    ),
     Kind("a judged view is gone", sql(f"DELETE FROM metrics_judgedview WHERE {_A}")),
     Kind("a judged view is empty", sql(f"UPDATE metrics_judgedview SET content = x'' WHERE {_A}")),
     Kind(

@@ -16,6 +16,7 @@ from rest_framework.test import APIClient
 
 from evalhub.operating.backup import encode_row
 from evalhub.operating.restoring import decode_row
+from metrics.engine.curves import curve_measure
 from metrics.engine.grammar import parse_measure
 from metrics.models import (
     Comparison,
@@ -24,6 +25,7 @@ from metrics.models import (
     MetricVector,
     SessionEvaluation,
     SessionView,
+    StoredCurves,
 )
 from metrics.questions.unchanged import MEMORY
 from metrics.services.boards.asked import BoardQuery
@@ -34,6 +36,7 @@ from metrics.services.comparisons.stored import compare, queue_comparison, read_
 from metrics.services.sessions.board import SessionBoardQuery, read_session_board
 from metrics.services.sessions.judged_sets import default_measures, load_set
 from metrics.services.upkeep.integrity import find_faults
+from metrics.services.values.curves import CurveQuery, read_curves
 from metrics.services.values.judged_views import depths_of, load_view, vectors_of
 from runs.errors import StoredValueCorrupt
 from runs.models import Collection, Qrels, Run
@@ -78,6 +81,19 @@ def depths() -> Any:
     return depths_of(list(evaluated.values_list("pk", flat=True)))
 
 
+def curves() -> Any:
+    query = CurveQuery([curve_measure("CG"), curve_measure("nDCG")], depth=7, with_readings=True)
+    return {
+        (evaluation.run_id, drawn.measure.name): (
+            drawn.curve.topics.tolist(),
+            drawn.curve.mean.tolist(),
+            drawn.readings and drawn.readings.missed.tolist(),
+        )
+        for evaluation in Evaluation.objects.evaluated().order_by("pk")
+        for drawn in read_curves(evaluation=evaluation, query=query)
+    }
+
+
 def session_views() -> Any:
     sets = {
         one.session_set_id: load_set(one)
@@ -107,6 +123,10 @@ KINDS = (
     Stored(MetricVector, "mean_digest", board),
     Stored(JudgedView, "content", views, 5),
     Stored(JudgedView, "digest", views),
+    Stored(StoredCurves, "means", curves, 2),
+    Stored(StoredCurves, "content", curves, 2),
+    Stored(StoredCurves, "depth", curves),
+    Stored(StoredCurves, "digest", curves),
     Stored(Evaluation, "judged_depth", depths),
     Stored(Evaluation, "depth_digest", depths),
     Stored(SessionView, "content", session_views, 3),
@@ -182,7 +202,7 @@ def test_no_flipped_bit_becomes_a_number(everything: None, unchecked_text: None)
             set_column(kind, pk, value)
             nothing_is_queued()
         # Values and means are computed again, boards shown without what is damaged.
-        assert refused or kind.read in (values, board, session_board, depths), kind
+        assert refused or kind.read in (values, board, session_board, depths, curves), kind
 
 
 def is_part_of(found: Any, right: Any) -> bool:
@@ -358,7 +378,7 @@ def test_a_run_without_sound_values_waits_below_the_others(
 
 
 def test_a_damaged_view_is_named_and_made_again(api: APIClient, submit: Callable[..., Run]) -> None:
-    path = f"/api/v1/runs/{submit(GOOD).pk}/curve/"
+    path = f"/api/v1/runs/{submit(GOOD).pk}/curve/?measures=P"
     right = api.get(path).json()
     JudgedView.objects.update(content=b"damaged")
     MEMORY.forget()
@@ -432,7 +452,7 @@ def test_values_without_a_digest_count_until_fsck_gives_them_theirs(everything: 
 def test_what_lacks_its_judged_view_is_evaluated_again(api: APIClient, everything: None) -> None:
     run, log = Run.objects.first(), SessionEvaluation.objects.get().session_set_id
     assert run
-    paths = [f"/api/v1/runs/{run.pk}/curve/", f"/api/v1/session-sets/{log}/values/"]
+    paths = [f"/api/v1/runs/{run.pk}/curve/?measures=P", f"/api/v1/session-sets/{log}/values/"]
     right = [api.get(path).json() for path in paths]
     JudgedView.objects.all().delete()
     SessionView.objects.all().delete()

@@ -13,7 +13,9 @@ from django.db.models import Model
 from metrics.engine import ENGINE_VERSION
 from metrics.engine.depth import judged_depth
 from metrics.engine.errors import EvalHubError
+from metrics.engine.gain_curves import GainCurves
 from metrics.engine.grammar import parse_measure
+from metrics.engine.judged import JudgedRun
 from metrics.engine.ranking import Floats
 from metrics.models import (
     EVALUATIONS,
@@ -23,12 +25,14 @@ from metrics.models import (
     MetricVector,
     SessionEvaluation,
     SessionView,
+    StoredCurves,
 )
 from metrics.services.queue.damage import give_up_evaluations
 from metrics.services.queue.lifecycle import queue_again
 from metrics.services.sessions.judged_sets import JudgedSet, default_measures, unpack_set, values_of
 from metrics.services.upkeep.findings import Finding
-from metrics.services.values.evaluate import make_vector
+from metrics.services.values.curves import renew_curves
+from metrics.services.values.evaluate import make_vector, unpack_curves
 from metrics.services.values.judged_views import replace_vectors, unpack_view
 from runs.errors import StoredValueCorrupt
 from runs.models import Qrels
@@ -101,6 +105,29 @@ def find_in_vectors() -> Iterator[Finding]:
                     f"{text}; --repair computes it again from the judged view",
                     again,
                 )
+        for row in StoredCurves.objects.filter(evaluation=evaluation.pk):
+            if not (row.is_sound(evaluation.qrels_id) and (view is None or _are_curves(row, view))):
+                text = (
+                    f"the curves of run {evaluation.run_id} are damaged; --repair stores them again"
+                )
+                yield Finding("curves_altered", text, partial(_renew_curves, evaluation, view))
+
+
+def _are_curves(row: StoredCurves, view: JudgedRun) -> bool:
+    """Return whether stored curves are those that this engine computes from the judged view."""
+    stored = unpack_curves(row)
+    fresh = GainCurves.of(view, stored.measure, stored.depth)
+    return _close(stored.means, fresh.means) and stored.to_bytes() == fresh.to_bytes()
+
+
+def _renew_curves(evaluation: Evaluation, view: JudgedRun | None) -> None:
+    """Store the curves of an evaluation again, or none where its judged view is damaged or of another engine."""
+    if view is None:
+        StoredCurves.objects.filter(evaluation=evaluation.pk).delete()
+    else:
+        renew_curves(
+            Evaluation.objects.select_related("run__collection").get(pk=evaluation.pk), view
+        )
 
 
 def is_whole(row: JudgedView | SessionView, qrels: int | None) -> bool:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from django.db import transaction
 
+from metrics.engine import ENGINE_VERSION
 from metrics.engine.curves import (
     CHANGE_AT_EVERY_RANK,
     CURVES,
@@ -17,6 +20,7 @@ from metrics.engine.curves import (
     curve_measures,
 )
 from metrics.engine.errors import MeasureError
+from metrics.engine.gain_curves import FAMILY, GainCurves
 from metrics.engine.gains import GainMap
 from metrics.engine.grammar import Measure
 from metrics.engine.judged import JudgedRun
@@ -37,7 +41,7 @@ from metrics.engine.precision_recall import (
 )
 from metrics.engine.ranking import Ints
 from metrics.engine.readings import Readings, readings
-from metrics.models import Evaluation
+from metrics.models import Evaluation, StoredCurves
 from metrics.services.question import (
     COMPUTED,
     Context,
@@ -52,12 +56,20 @@ from metrics.services.question import (
     parameter,
 )
 from metrics.services.values.effort import begin_curves
+from metrics.services.values.evaluate import (
+    make_curves,
+    stored_curve_sets,
+    stored_measures,
+    unpack_curves,
+)
 from metrics.services.values.judged_views import load_view, views_of
 from runs.attention import keep_going
 from runs.errors import InvalidInput
 from runs.parameters import one_of, pointed
+from runs.services.reading import after_snapshot
 
 MAX_LEVELS, DEPTH = 20, 100
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -219,9 +231,12 @@ class DrawnCurve:
 
 
 def read_curves(*, evaluation: Evaluation, query: CurveQuery) -> list[DrawnCurve]:
-    """Return the curves in the order of the request. Raise MeasureError for a measure without a curve, StatisticsError
-    for too much work."""
+    """Return the curves in the order of the request, from the store where it has them. Raise MeasureError for a measure
+    without a curve, StatisticsError for too much work."""
     _begin_curves([evaluation], query)
+    sets = _stored_sets([evaluation], query).get(evaluation.pk, [])
+    if _are_stored(sets, query):
+        return _curves_from(sets, query)
     return _curves(load_view(evaluation), query)
 
 
@@ -230,11 +245,71 @@ def read_curves_of(
 ) -> Iterator[tuple[int, list[DrawnCurve]]]:
     """Yield the curves of several runs under one version of the judgements, with the keys of their evaluations.
 
-    Judged views are read one at a time, in any order. Raise StatisticsError for too much work before the first one.
+    Judged views are read one at a time, in any order. Readings against other runs need whole views. Raise
+    StatisticsError for too much work before the first one.
     """
     _begin_curves(evaluations, query)
-    for pk, _, view in views_of(evaluation.pk for evaluation in evaluations):
+    stored = {} if query.with_readings else _stored_sets(evaluations, query)
+    served = {pk: sets for pk, sets in stored.items() if _are_stored(sets, query)}
+    for pk, sets in served.items():
+        keep_going()
+        yield pk, _curves_from(sets, query)
+
+    for pk, _, view in views_of(each.pk for each in evaluations if each.pk not in served):
         yield pk, _curves(view, query)
+
+
+def _stored_sets(evaluations: list[Evaluation], query: CurveQuery) -> dict[int, list[GainCurves]]:
+    """Return the stored sets of curves that reach the depth, by evaluation. Damaged ones are computed again and left
+    out."""
+    if not all(measure.definition.name in FAMILY for measure in query.measures):
+        return {}
+    by_key = {evaluation.pk: evaluation for evaluation in evaluations}
+    sets: dict[int, list[GainCurves]] = {}
+    for row in StoredCurves.objects.filter(evaluation__in=by_key, depth__gte=query.depth):
+        evaluation = by_key[row.evaluation_id]
+        if row.is_sound(evaluation.qrels_id):
+            sets.setdefault(evaluation.pk, []).append(unpack_curves(row))
+        else:
+            _log.error("%s are damaged, and computed again", row)
+            renew_curves(evaluation, load_view(evaluation))
+    return sets
+
+
+def renew_curves(evaluation: Evaluation, view: JudgedRun) -> None:
+    """Store all curves of an evaluation again, unless another engine version computed them."""
+    if evaluation.engine_version != ENGINE_VERSION:
+        return
+    sets = stored_curve_sets(stored_measures(evaluation.run.collection))
+    rows = [make_curves(evaluation.pk, each, view).seal(evaluation.qrels_id) for each in sets]
+
+    def replace() -> None:
+        with transaction.atomic():
+            stored = StoredCurves.objects.filter(evaluation=evaluation.pk)
+            stored.exclude(measure__in=[row.measure for row in rows]).delete()
+            StoredCurves.objects.bulk_create(
+                rows,
+                update_conflicts=True,
+                unique_fields=("evaluation", "measure"),
+                update_fields=("depth", "means", "content", "digest"),
+            )
+
+    after_snapshot(replace)
+
+
+def _are_stored(sets: list[GainCurves], query: CurveQuery) -> bool:
+    return all(
+        any(each.serves(measure, query.depth) for each in sets) for measure in query.measures
+    )
+
+
+def _curves_from(sets: list[GainCurves], query: CurveQuery) -> list[DrawnCurve]:
+    drawn = []
+    for measure in query.measures:
+        stored = next(each for each in sets if each.serves(measure, query.depth))
+        read = stored.readings(measure, query.depth) if query.with_readings else None
+        drawn.append(DrawnCurve(measure, stored.curve(measure, query.depth), read))
+    return drawn
 
 
 def _begin_curves(evaluations: list[Evaluation], query: CurveQuery) -> None:

@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import zstandard
+from django.conf import settings
 from django.db import transaction
 
 from metrics.engine.depth import judged_depth
+from metrics.engine.gain_curves import GainCurves, curve_sets
 from metrics.engine.grammar import Measure, parse_measure
 from metrics.engine.judged import JudgedRun
 from metrics.engine.known import mark_known
-from metrics.models import Evaluation, JudgedView, MetricVector
+from metrics.models import Evaluation, JudgedView, MetricVector, StoredCurves
 from metrics.services.queue.batches import Batch
 from metrics.services.queue.leases import evaluate_leased
 from metrics.services.queue.lifecycle import Lease, LeaseLost, finish
@@ -22,6 +24,7 @@ from metrics.services.queue.notices import announce_ended
 from metrics.services.values.storing import insert, seal_vectors
 from runs.digests import digest_of_depth
 from runs.formats.trec_run import judge_run
+from runs.models import Collection
 from runs.services.changes import mark_changed
 from runs.services.files import HASH_SEED, read_stored
 from runs.services.known_documents import load_known
@@ -40,6 +43,7 @@ _UNREAD = (
 # The fastest level of zstd: its usual one saves 6 % of a view's bytes and takes 30 % longer.
 _LEVEL = 1
 _VIEW = ("evaluation_id", "content", "digest")
+_CURVES = ("evaluation_id", "measure", "depth", "means", "content", "digest")
 _VECTOR = ("evaluation_id", "measure", "mean", "topics", "content", "digest", "mean_digest")
 
 
@@ -50,6 +54,7 @@ class Outcome:
     collection: int
     view: JudgedView
     vectors: list[MetricVector]
+    curves: list[StoredCurves]
     # The columns of the evaluation itself.
     told: dict[str, int | float | str]
 
@@ -86,12 +91,15 @@ def _compute(evaluation: Evaluation, lost: threading.Event) -> Outcome:
     if run.known_sha256:
         view = mark_known(view, judgements, load_known(run.known_sha256))
     vectors = []
-    for name in dict.fromkeys([*run.collection.measures, JUDGED.name]):
+    measures = stored_measures(run.collection)
+    for measure in measures:
         if lost.is_set():
             raise LeaseLost
-        vectors.append(
-            make_vector(evaluation.pk, parse_measure(name, run.collection.documents), view)
-        )
+        vectors.append(make_vector(evaluation.pk, measure, view))
+    curves = [
+        make_curves(evaluation.pk, measure, view).seal(evaluation.qrels_id)
+        for measure in stored_curve_sets(measures)
+    ]
     seal_vectors(vectors, evaluation.qrels_id)
     content = zstandard.compress(view.to_bytes(), _LEVEL)
     stored = JudgedView(evaluation_id=evaluation.pk, content=content).seal(evaluation.qrels_id)
@@ -103,7 +111,7 @@ def _compute(evaluation: Evaluation, lost: threading.Event) -> Outcome:
         "depth_digest": digest_of_depth(evaluation.pk, evaluation.qrels_id, files, depth),
         "seconds": time.perf_counter() - start,
     }
-    return Outcome(run.collection_id, stored, vectors, told)
+    return Outcome(run.collection_id, stored, vectors, curves, told)
 
 
 def make_vector(evaluation_id: int, measure: Measure, view: JudgedRun) -> MetricVector:
@@ -114,6 +122,35 @@ def make_vector(evaluation_id: int, measure: Measure, view: JudgedRun) -> Metric
     return MetricVector(
         evaluation_id=evaluation_id, measure=measure.name, mean=mean, topics=topics, content=content
     )
+
+
+def stored_measures(collection: Collection) -> list[Measure]:
+    """Return the measures that are stored for every run of a collection."""
+    names = dict.fromkeys([*collection.measures, JUDGED.name])
+    return [parse_measure(name, collection.documents) for name in names]
+
+
+def stored_curve_sets(measures: list[Measure]) -> list[Measure]:
+    """Return the sets of curves that are stored with these measures."""
+    return curve_sets(measures) if settings.EVALHUB_CURVE_DEPTH else []
+
+
+def make_curves(evaluation_id: int, measure: Measure, view: JudgedRun) -> StoredCurves:
+    """Return a set of curves as a row, neither sealed nor saved."""
+    computed = GainCurves.of(view, measure, settings.EVALHUB_CURVE_DEPTH)
+    return StoredCurves(
+        evaluation_id=evaluation_id,
+        measure=measure.name,
+        depth=computed.depth,
+        means=computed.means.astype("<f8").tobytes(),
+        content=zstandard.compress(computed.to_bytes(), _LEVEL),
+    )
+
+
+def unpack_curves(row: StoredCurves) -> GainCurves:
+    """Return the curves of a row that is sound."""
+    content = zstandard.decompress(bytes(row.content))
+    return GainCurves.from_bytes(content, bytes(row.means), parse_measure(row.measure), row.depth)
 
 
 def _store(lease: Lease, outcome: Outcome) -> bool:
@@ -135,6 +172,7 @@ def _store_together(outcomes: list[tuple[Lease, Outcome]]) -> list[Lease]:
         pks = [lease.pk for lease, _ in saved]
         for rows in (
             MetricVector.objects.filter(evaluation_id__in=pks),
+            StoredCurves.objects.filter(evaluation_id__in=pks),
             JudgedView.objects.filter(pk__in=pks),
         ):
             # Of an earlier time that it was evaluated, which few were.
@@ -145,11 +183,16 @@ def _store_together(outcomes: list[tuple[Lease, Outcome]]) -> list[Lease]:
             _VECTOR,
             [_values(one, _VECTOR) for _, outcome in saved for one in outcome.vectors],
         )
+        insert(
+            StoredCurves,
+            _CURVES,
+            [_values(row, _CURVES) for _, outcome in saved for row in outcome.curves],
+        )
         announce_ended(Evaluation, pks)
     for collection in {outcome.collection for _, outcome in saved}:
         mark_changed(collection)
     return [lease for lease, _ in saved]
 
 
-def _values(row: JudgedView | MetricVector, columns: tuple[str, ...]) -> list[Any]:
+def _values(row: JudgedView | MetricVector | StoredCurves, columns: tuple[str, ...]) -> list[Any]:
     return [getattr(row, name) for name in columns]

@@ -1,0 +1,109 @@
+"""Curves are computed by workers and stored; curves, charts and readings of them come from the store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from rest_framework.test import APIClient
+
+from metrics.models import Evaluation, JudgedView, MetricVector, StoredCurves
+from metrics.questions.unchanged import MEMORY
+from metrics.services.upkeep.integrity import find_faults
+from metrics.services.values.evaluate import unpack_curves
+from runs.models import Run
+from tests.conftest import POOR, evaluate_all, upload
+
+QUERY = {"measures": "CG,DCG,nCG,nDCG,nDCG(norm='average')", "depth": "7"}
+READINGS = {**QUERY, "readings": "true", "per_topic": "true"}
+
+
+@pytest.fixture
+def run(submit: Callable[..., Run]) -> Run:
+    return submit(POOR)
+
+
+def read(api: APIClient, run: Run, query: dict[str, str]) -> Any:
+    MEMORY.forget()
+    response = api.get(f"/api/v1/runs/{run.pk}/curve/", query)
+    assert response.status_code == 200, response.content
+    return response.json()["curves"]
+
+
+def test_only_a_worker_computes_vectors_and_curves(api: APIClient, collection: str) -> None:
+    assert upload(api, f"collections/{collection}/runs/", POOR).status_code == 202
+    assert not MetricVector.objects.exists()
+    assert not StoredCurves.objects.exists()
+
+    evaluate_all()
+    assert MetricVector.objects.count() == 3
+    row = StoredCurves.objects.get()
+    stored = unpack_curves(row)
+    assert (row.measure, row.depth, stored.means.shape) == ("nDCG", 100, (4, 100))
+    # Of three topics, it finds a document of level 1 for two: at ranks 3 and 2.
+    assert stored.means[0, :4].tolist() == pytest.approx([0, 1 / 3, 2 / 3, 2 / 3])
+    assert stored.retrieved.rank.tolist() == [3, 2]
+
+
+@pytest.mark.parametrize("query", [QUERY, READINGS])
+def test_stored_curves_are_read_without_the_view_and_equal(
+    api: APIClient,
+    run: Run,
+    query: dict[str, str],
+) -> None:
+    stored = read(api, run, query)
+    StoredCurves.objects.all().delete()
+    assert read(api, run, query) == stored
+
+    evaluation = Evaluation.objects.get()
+    Evaluation.objects.filter(pk=evaluation.pk).update(state="queued")
+    evaluate_all()
+    JudgedView.objects.all().delete()
+    assert read(api, run, query) == stored
+
+
+def test_charts_and_several_runs_read_the_store(api: APIClient, run: Run, collection: str) -> None:
+    JudgedView.objects.all().delete()
+    for address in (
+        f"/api/v1/runs/{run.pk}/charts/curve.svg?measure=nDCG&depth=7",
+        f"/api/v1/collections/{collection}/curves/?runs={run.pk}&measures=nDCG&depth=7",
+    ):
+        assert api.get(address).status_code == 200, address
+
+
+def _with_another_byte(content: bytes) -> bytes:
+    return bytes([content[0] ^ 1]) + content[1:]
+
+
+@pytest.mark.parametrize("column", ["means", "content", "digest", "measure", "depth"])
+def test_damaged_curves_are_computed_again(api: APIClient, run: Run, column: str) -> None:
+    sound, row = read(api, run, READINGS), StoredCurves.objects.get()
+    value = getattr(row, column)
+    other = {
+        "measure": "nDCH",
+        "depth": row.depth + 1,
+        "digest": row.digest ^ 1,
+    }.get(column) or _with_another_byte(bytes(value))
+    StoredCurves.objects.update(**{column: other})
+
+    assert read(api, run, READINGS) == sound
+    renewed = StoredCurves.objects.get()
+    assert [renewed.measure, renewed.depth, renewed.digest] == [row.measure, row.depth, row.digest]
+    assert bytes(renewed.means) == bytes(row.means)
+
+
+def test_fsck_finds_and_repairs_curves(run: Run) -> None:
+    assert not [f for f in find_faults() if "curves" in f.code]
+    row = StoredCurves.objects.get()
+    # Sound by its digest, and not what the judged view gives.
+    means = np.frombuffer(row.means, "<f8") + 0.1
+    row.means = means.tobytes()
+    row.seal(Evaluation.objects.get().qrels_id).save()
+
+    (finding,) = [f for f in find_faults() if "curves" in f.code]
+    assert finding.code == "curves_altered"
+    assert finding.repair
+    finding.repair()
+    assert not [f for f in find_faults() if "curves" in f.code]
