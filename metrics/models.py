@@ -401,6 +401,31 @@ class SessionView(models.Model):
         )
 
 
+class StoredSessionCurves(models.Model):
+    """sDCG and nsDCG of a session set, by session and by system, at every rank (metrics/services/sessions/curves.py)."""
+
+    evaluation = models.OneToOneField(
+        SessionEvaluation, on_delete=models.CASCADE, primary_key=True, related_name="curves"
+    )
+    content = models.BinaryField(help_text="compressed")
+    digest = models.BigIntegerField()
+
+    def __str__(self) -> str:
+        return f"curves of session evaluation {self.evaluation_id}"
+
+    def seal(self, qrels: int | None) -> Self:
+        """Give it its digest, as one by this version of judgements, or by the log's own."""
+        self.digest = self._digest(qrels)
+        return self
+
+    def is_sound(self, qrels: int | None) -> bool:
+        """Return whether it is unchanged."""
+        return self.digest == self._digest(qrels)
+
+    def _digest(self, qrels: int | None) -> int:
+        return digest_of_bytes(("session curves", self.evaluation_id, qrels), self.content)
+
+
 class ComparisonQuerySet(models.QuerySet["Comparison"]):
     def visible_to(self, user: Any) -> ComparisonQuerySet:
         """Comparisons of collections whose scores the user may see; of a blind one, its organisers' alone."""

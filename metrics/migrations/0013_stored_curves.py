@@ -1,4 +1,4 @@
-"""Store the curves of cumulated gain of each evaluated run."""
+"""Store the curves of each evaluated run and session set."""
 
 import django.db.models.deletion
 from django.db import migrations, models
@@ -7,8 +7,8 @@ from django.db import migrations, models
 def store_as_it_is(apps, schema_editor):
     """Keep PostgreSQL from trying to compress what is compressed already."""
     if schema_editor.connection.vendor == 'postgresql':
-        for column in ('means', 'content'):
-            schema_editor.execute(f'ALTER TABLE metrics_storedcurves ALTER COLUMN {column} SET STORAGE EXTERNAL')
+        for table, column in (('storedcurves', 'means'), ('storedcurves', 'content'), ('storedsessioncurves', 'content')):
+            schema_editor.execute(f'ALTER TABLE metrics_{table} ALTER COLUMN {column} SET STORAGE EXTERNAL')
 
 
 class Migration(migrations.Migration):
@@ -32,6 +32,14 @@ class Migration(migrations.Migration):
             options={
                 'constraints': [models.UniqueConstraint(fields=('evaluation', 'measure'), name='one_set_of_curves_per_measure')],
             },
+        ),
+        migrations.CreateModel(
+            name='StoredSessionCurves',
+            fields=[
+                ('evaluation', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='curves', serialize=False, to='metrics.sessionevaluation')),
+                ('content', models.BinaryField(help_text='compressed')),
+                ('digest', models.BigIntegerField()),
+            ],
         ),
         migrations.RunPython(store_as_it_is, migrations.RunPython.noop),
     ]

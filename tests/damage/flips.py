@@ -64,6 +64,8 @@ KINDS = (
     _column("metrics_sessionview", "content", SESSIONS, 3, "evaluation_id"),
     _column("metrics_sessionview", "sessions", SESSIONS, 2, "evaluation_id"),
     _column("metrics_sessionview", "digest", SESSIONS, 1, "evaluation_id"),
+    _column("metrics_storedsessioncurves", "content", ("session curves",), 2, "evaluation_id"),
+    _column("metrics_storedsessioncurves", "digest", ("session curves",), 1, "evaluation_id"),
     _column("metrics_sessionevaluation", "means", SESSIONS, 2),
     _column("metrics_sessionevaluation", "means_digest", SESSIONS),
     _column("metrics_comparison", "content", ("comparison",), 2),

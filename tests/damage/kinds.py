@@ -209,6 +209,10 @@ KINDS = (
         exchange("metrics_sessionview", "evaluation_id", "content, sessions, digest", _SET, _OTHER),
     ),
     Kind(
+        "curves of session sets exchanged",
+        exchange("metrics_storedsessioncurves", "evaluation_id", "content, digest", _SET, _OTHER),
+    ),
+    Kind(
         "means of session sets exchanged",
         exchange("metrics_sessionevaluation", "id", "means, means_digest", _OF_SET, _OF_OTHER),
     ),

@@ -7,14 +7,24 @@ from typing import Any
 
 import numpy as np
 import pytest
+import zstandard
 from rest_framework.test import APIClient
 
-from metrics.models import Evaluation, JudgedView, MetricVector, StoredCurves
+from metrics.engine.packing import pack
+from metrics.models import (
+    Evaluation,
+    JudgedView,
+    MetricVector,
+    SessionEvaluation,
+    StoredCurves,
+    StoredSessionCurves,
+)
 from metrics.questions.unchanged import MEMORY
+from metrics.services.sessions.curves import arrays_of
 from metrics.services.upkeep.integrity import find_faults
 from metrics.services.values.evaluate import unpack_curves
 from runs.models import Run
-from tests.conftest import POOR, evaluate_all, upload
+from tests.conftest import POOR, SESSIONS, evaluate_all, upload
 
 QUERY = {"measures": "CG,DCG,nCG,nDCG,nDCG(norm='average')", "depth": "7"}
 READINGS = {**QUERY, "readings": "true", "per_topic": "true"}
@@ -107,3 +117,50 @@ def test_fsck_finds_and_repairs_curves(run: Run) -> None:
     assert finding.repair
     finding.repair()
     assert not [f for f in find_faults() if "curves" in f.code]
+
+
+@pytest.fixture
+def session_set(api: APIClient, collection: str) -> str:
+    answer = upload(api, f"collections/{collection}/sessions/", SESSIONS, tag="log")
+    assert answer.status_code == 202, answer.content
+    return str(answer.json()["id"])
+
+
+@pytest.mark.parametrize("measure", ["sDCG", "nsDCG"])
+@pytest.mark.parametrize("length", ["", "3"])
+def test_workers_store_curves_of_session_sets(
+    api: APIClient, session_set: str, measure: str, length: str
+) -> None:
+    assert not StoredSessionCurves.objects.exists()
+    evaluate_all()
+    row = StoredSessionCurves.objects.get()
+    address = f"/api/v1/session-sets/{session_set}/curves/"
+    query = {"measure": measure, "per_session": "true"} | ({"length": length} if length else {})
+
+    stored = api.get(address, query).json()
+    MEMORY.forget()
+    StoredSessionCurves.objects.all().delete()
+    assert api.get(address, query).json() == stored
+
+    # Read from the row, and not computed again.
+    (name,) = {"mean"} & {key.split()[1] for key in arrays_of(row)}
+    altered = {key: value + 1 if name in key else value for key, value in arrays_of(row).items()}
+    row.content = zstandard.compress(pack({}, altered.items()))
+    row.seal(SessionEvaluation.objects.get().qrels_id).save()
+    MEMORY.forget()
+    assert api.get(address, query).json() != stored
+    assert "session_means_altered" in [finding.code for finding in find_faults()]
+
+
+def test_damaged_curves_of_sessions_are_computed_again(api: APIClient, session_set: str) -> None:
+    evaluate_all()
+    address = f"/api/v1/session-sets/{session_set}/curves/"
+    sound = api.get(address).json()
+    content = bytes(StoredSessionCurves.objects.get().content)
+    StoredSessionCurves.objects.update(content=content[:-1] + bytes([content[-1] ^ 1]))
+    MEMORY.forget()
+    answer = api.get(address)
+    assert answer.json()["code"] == "stored_value_corrupt"
+    evaluate_all()
+    MEMORY.forget()
+    assert api.get(address).json() == sound

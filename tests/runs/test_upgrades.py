@@ -162,6 +162,7 @@ def test_every_migration_keeps_what_an_install_holds(old_install: dict[str, Any]
             ("metrics_sessionview", "sessions"),
             ("metrics_storedcurves", "means"),
             ("metrics_storedcurves", "content"),
+            ("metrics_storedsessioncurves", "content"),
         }
         assert stored_as_they_are() == views | {("metrics_comparison", "content")}
     applied = MigrationRecorder(connection).applied_migrations()

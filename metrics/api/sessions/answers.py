@@ -15,7 +15,7 @@ from metrics.engine.ranking import Ints
 from metrics.engine.sessions.analyses import LengthTable, Which
 from metrics.engine.sessions.blocks import Session
 from metrics.models import SessionEvaluation
-from metrics.services.sessions import analyses, judged_sets, one_session, values
+from metrics.services.sessions import analyses, curves, judged_sets, one_session, values
 from runs.api.shapes import Url
 
 # About the measures of an answer, if the collection's judgements are used.
@@ -248,7 +248,7 @@ def values_answer(found: values.SetValues, page: slice, pages: Paged) -> SetValu
 
 
 def curves_answer(
-    chosen: values.ChosenSessions, measure: Measure, drawn: analyses.SessionCurves
+    chosen: values.ChosenSessions, measure: Measure, drawn: curves.SessionCurves
 ) -> SessionCurves:
     """Return each system's curve beside its ideal's, and each session's own if requested."""
     read = read_from(chosen.evaluation)

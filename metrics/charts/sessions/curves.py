@@ -27,7 +27,8 @@ from metrics.engine.grammar import Measure
 from metrics.engine.ranking import Floats
 from metrics.engine.sessions.cautions import counted
 from metrics.engine.sessions.grammar import setting_of
-from metrics.services.sessions.analyses import SessionCurves, system_label
+from metrics.services.sessions.analyses import system_label
+from metrics.services.sessions.curves import SessionCurves
 from metrics.services.sessions.one_session import ShownSession
 from metrics.services.sessions.values import ChosenSessions
 from runs.errors import InvalidInput

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,21 +12,20 @@ from metrics.engine.sessions.analyses import (
     MeanCurves,
     Which,
     length_table,
-    mean_ideal_curves,
     mean_query_curves,
-    mean_session_curves,
     reformulations,
     width,
 )
 from metrics.engine.sessions.grammar import setting_of
 from metrics.engine.sessions.settings import Setting
-from metrics.engine.sessions.vectors import (
-    Matrix,
-    SessionVectors,
-    normalised_vectors,
-    session_vectors,
+from metrics.models import SessionEvaluation, StoredSessionCurves
+from metrics.services.queue.damage import give_up_evaluations
+from metrics.services.sessions.curves import (
+    SessionCurves,
+    compute_curves,
+    has_stored_curves,
+    unpack_curves,
 )
-from metrics.models import SessionEvaluation
 from metrics.services.sessions.judged_sets import begin_sessions, check_means
 from metrics.services.sessions.values import ChosenSessions
 from runs.errors import InvalidInput
@@ -37,18 +36,6 @@ WHICH: tuple[Which, ...] = ("last", "others", "best", "all")
 MAX_FIGURES = 1_000_000
 # This many components of a vector are as much work as a plain measure of a query.
 _COMPONENTS = 8
-
-
-@dataclass(frozen=True)
-class SessionCurves:
-    """The mean curves of each system's sessions and of their ideals and, if requested, each session's own vector.
-
-    `ideal` of a normalised measure is 1 throughout.
-    """
-
-    curves: MeanCurves
-    ideal: Matrix
-    vectors: SessionVectors | None
 
 
 @dataclass(frozen=True)
@@ -68,35 +55,32 @@ def read_session_curves(
     per_session: bool = False,
     least: int = 1,
 ) -> SessionCurves:
-    """Return the curves of a measure that is a vector, with `length` components, all by default.
+    """Return the curves of a measure that is a vector, with `length` components, all by default; of a whole set from the
+    store where it has them.
 
     The means are those of the chosen sessions with at least `least` queries.
 
     Raise MeasureError for a measure without a vector, InvalidInput if the curves are too long for an answer.
     """
-    setting, normalised = setting_of(measure)
+    setting, _ = setting_of(measure)
     view, groups = chosen.judged.view, len(chosen.judged.systems)
-    _check_components(chosen, setting)
     longest = width(view, setting)
     length = longest if length is None else min(length, longest)
     _check_figures(2 * groups * length, "length")
-    group = chosen.judged.system
-    curves = mean_session_curves(
-        view, setting, group, groups, normalised=normalised, least=least, length=length
-    )
-    if normalised:
-        ideal = np.ones_like(curves.values)
-    else:
-        ideal = mean_ideal_curves(view, setting, group, groups, least=least, length=length).values
-    vectors = None
     if per_session:
         _check_figures(view.n_queries * setting.depth, "per_session")
-        vectors = (
-            normalised_vectors(view, setting, *normalised)
-            if normalised
-            else session_vectors(view, setting)
-        )
-    return SessionCurves(curves, ideal, vectors)
+
+    if has_stored_curves(measure) and chosen.judged is chosen.whole and least == 1:
+        evaluation = chosen.evaluation
+        row = StoredSessionCurves.objects.filter(pk=evaluation.pk).first()
+        if row and not row.is_sound(evaluation.qrels_id):
+            raise give_up_evaluations(SessionEvaluation, [evaluation.pk], "curves")
+        drawn = row and unpack_curves(row, measure, length)
+        if drawn and (drawn.vectors or not per_session):
+            return drawn if per_session else replace(drawn, vectors=None)
+
+    _check_components(chosen, setting)
+    return compute_curves(chosen.judged, measure, length, least=least, per_session=per_session)
 
 
 def read_query_curves(*, chosen: ChosenSessions, measure: Measure) -> QueryCurves:

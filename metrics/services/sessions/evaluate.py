@@ -15,10 +15,11 @@ from metrics.engine.judging import Judgements
 from metrics.engine.sessions.blocks import Session, SessionBlock
 from metrics.engine.sessions.judged import JudgedSessions
 from metrics.engine.sessions.judging import JudgedBy, judge_sessions
-from metrics.models import SessionEvaluation, SessionView
+from metrics.models import SessionEvaluation, SessionView, StoredSessionCurves
 from metrics.services.queue.leases import evaluate_leased
 from metrics.services.queue.lifecycle import Lease, LeaseLost, finish
 from metrics.services.queue.notices import announce_ended
+from metrics.services.sessions.curves import stored_curves
 from metrics.services.sessions.judged_sets import (
     JudgedSet,
     default_measures,
@@ -39,6 +40,7 @@ class Outcome:
 
     judged: JudgedSet
     stored: SessionView
+    curves: StoredSessionCurves
     means: dict[str, Any]
     means_digest: int
     files: str
@@ -70,7 +72,8 @@ def _compute(evaluation: SessionEvaluation, lost: threading.Event) -> Outcome:
     ).seal(evaluation.qrels_id)
     shown = {"systems": [name.decode() for name in judged.systems], "values": means}
     files, digest = "".join(evaluation.session_set.files), evaluation.digest_of_means(shown)
-    return Outcome(judged, stored, shown, digest, files, time.perf_counter() - start)
+    curves = stored_curves(evaluation.pk, judged).seal(evaluation.qrels_id)
+    return Outcome(judged, stored, curves, shown, digest, files, time.perf_counter() - start)
 
 
 def _judgements(evaluation: SessionEvaluation) -> tuple[Judgements, JudgedBy]:
@@ -110,9 +113,11 @@ def _store(lease: Lease, outcome: Outcome) -> bool:
     }
     judged = int(outcome.judged.view.is_judged.sum())
     stored = {name: getattr(outcome.stored, name) for name in ("content", "sessions", "digest")}
+    curves = {name: getattr(outcome.curves, name) for name in ("content", "digest")}
     with transaction.atomic():
         if not finish(lease, seconds=outcome.seconds, sessions_judged=judged, **means):
             raise LeaseLost
         SessionView.objects.update_or_create(evaluation_id=lease.pk, defaults=stored)
+        StoredSessionCurves.objects.update_or_create(evaluation_id=lease.pk, defaults=curves)
         announce_ended(SessionEvaluation, [lease.pk])
     return True

@@ -26,9 +26,11 @@ from metrics.models import (
     SessionEvaluation,
     SessionView,
     StoredCurves,
+    StoredSessionCurves,
 )
 from metrics.services.queue.damage import give_up_evaluations
 from metrics.services.queue.lifecycle import queue_again
+from metrics.services.sessions.curves import arrays_of, stored_curves
 from metrics.services.sessions.judged_sets import JudgedSet, default_measures, unpack_set, values_of
 from metrics.services.upkeep.findings import Finding
 from metrics.services.values.curves import renew_curves
@@ -152,7 +154,7 @@ def _close(a: Floats, b: Floats) -> bool:
 
 
 def find_in_session_means() -> Iterator[Finding]:
-    """Check that the stored means of a session set are unchanged, and equal to what this engine computes from its
+    """Check that the stored means and curves of a session set are unchanged, and equal to what this engine computes from its
     judged view."""
     done = (
         SessionEvaluation.objects.evaluated().filter(engine_version=ENGINE_VERSION).defer("means")
@@ -162,11 +164,14 @@ def find_in_session_means() -> Iterator[Finding]:
         try:
             same = evaluation.has_sound_means()
             if same and kept and is_whole(kept, evaluation.qrels_id):
-                same = _are_means(unpack_set(kept), evaluation.means)
+                judged = unpack_set(kept)
+                same = _are_means(judged, evaluation.means)
+                for row in StoredSessionCurves.objects.filter(pk=evaluation.pk):
+                    same &= row.is_sound(evaluation.qrels_id) and _are_session_curves(row, judged)
         except OperationalError:
             same = False
         if not same:
-            text = f"the means of session set {evaluation.session_set_id} are damaged; --repair evaluates it again"
+            text = f"the means or curves of session set {evaluation.session_set_id} are damaged; --repair evaluates it again"
             yield Finding("session_means_altered", text, partial(_evaluate_again, evaluation.pk))
 
 
@@ -183,6 +188,11 @@ def _are_means(judged: JudgedSet, means: dict[str, Any]) -> bool:
         if not _close(stored, own):
             return False
     return True
+
+
+def _are_session_curves(row: StoredSessionCurves, judged: JudgedSet) -> bool:
+    stored, own = arrays_of(row), arrays_of(stored_curves(row.evaluation_id, judged))
+    return stored.keys() == own.keys() and all(_close(stored[name], own[name]) for name in own)
 
 
 def _evaluate_again(pk: int) -> None:
