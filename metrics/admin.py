@@ -9,7 +9,14 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 from django.http import HttpRequest, HttpResponse
 
-from metrics.models import Comparison, DispatcherRound, Evaluation, Job, SessionEvaluation
+from metrics.models import (
+    Comparison,
+    DispatcherRound,
+    Evaluation,
+    Job,
+    SessionEvaluation,
+    VectorUpdate,
+)
 from metrics.services.queue.rounds import ALIVE_SECONDS
 from metrics.services.upkeep.repeating import cancel_comparison, repeat_evaluation
 from runs.admin.parts import ReadOnlyAdmin
@@ -138,6 +145,16 @@ class ComparisonAdmin(JobAdmin):
 
 def _cancel(comparison: Comparison, origin: Origin) -> None:
     cancel_comparison(comparison=comparison, origin=origin)
+
+
+@admin.register(VectorUpdate)
+class VectorUpdateAdmin(JobAdmin):
+    """The jobs that store vectors of measures that were added to collections."""
+
+    list_display = ("qrels", "state", "attempts", "lease", "error_code", "error", "since")
+    list_select_related = ("qrels__collection",)
+    list_filter = ("state", "error_code", "qrels__collection")
+    search_fields = ("qrels__collection__slug", "error_code", "error_message")
 
 
 @admin.register(DispatcherRound)

@@ -484,8 +484,33 @@ class Comparison(Job):
         return digest_of_bytes(("comparison", query_digest), content)
 
 
+class VectorUpdate(Job):
+    """The work of storing what evaluations under a version of judgements lack of their collection's measures, which
+    were changed since (metrics/services/values/missing.py)."""
+
+    HELD, DONE, NOUN = "computing", "computed", "update"
+
+    class State(models.TextChoices):
+        QUEUED = "queued"
+        COMPUTING = "computing"
+        COMPUTED = "computed"
+        FAILED = "failed"
+
+    qrels = models.OneToOneField(
+        Qrels, on_delete=models.CASCADE, primary_key=True, related_name="vector_update"
+    )
+    state = models.CharField(max_length=12, choices=State.choices, default=State.QUEUED)
+
+    class Meta:
+        constraints = (lease_exactly_while("computing", "lease_exactly_while_computing"),)
+        indexes = (queue_of("computing", "vector_updates_queue"),)
+
+    def __str__(self) -> str:
+        return f"vectors by {self.qrels}"
+
+
 # Every kind of work that workers take from the database, the most urgent first.
-JOBS: tuple[type[Job], ...] = (Evaluation, SessionEvaluation, Comparison)
+JOBS: tuple[type[Job], ...] = (Evaluation, SessionEvaluation, VectorUpdate, Comparison)
 # What judges each kind of submission.
 EVALUATIONS: dict[type[Submission], type[Evaluation] | type[SessionEvaluation]] = {
     Run: Evaluation,

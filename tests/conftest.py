@@ -18,10 +18,11 @@ from django.test import override_settings
 from rest_framework.test import APIClient
 from whitenoise.middleware import WhiteNoiseMiddleware
 
-from metrics.models import Evaluation, SessionEvaluation
+from metrics.models import Evaluation, SessionEvaluation, VectorUpdate
 from metrics.questions.unchanged import MEMORY
 from metrics.services.sessions.evaluate import evaluate_sessions
 from metrics.services.values.evaluate import evaluate
+from metrics.services.values.missing import store_missing
 from runs.models import ALL_SCOPES, ApiToken, Run, User
 from runs.services.marker import remember
 from runs.services.rates import RATES
@@ -277,6 +278,8 @@ def evaluate_all() -> int:
     """Evaluate what is queued, in this process, as a worker would."""
     queued = Evaluation.objects.filter(state=Evaluation.State.QUEUED).order_by("created_at", "pk")
     done = sum(evaluate(evaluation_id=pk) for pk in queued.values_list("pk", flat=True))
+    updates = VectorUpdate.objects.filter(state=VectorUpdate.State.QUEUED)
+    done += sum(store_missing(qrels_id=pk) for pk in updates.values_list("pk", flat=True))
     return done + evaluate_all_sessions()
 
 

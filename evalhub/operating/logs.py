@@ -12,7 +12,7 @@ from typing import Any
 
 # The fields of a line beside its message, in this order; given as `extra` where it is logged.
 FIELDS = ("request_id", "method", "path", "view", "status", "seconds", "user", "evaluation",
-          "session_evaluation", "comparison", "run", "session_set", "state", "attempts", "code")  # fmt: skip
+          "session_evaluation", "qrels", "comparison", "run", "session_set", "state", "attempts", "code")  # fmt: skip
 _SANE_ID = re.compile(r"\A[A-Za-z0-9._-]{1,64}\Z")
 _TOKEN = re.compile(r"evh_[0-9a-f]{4,}_[\w-]+")
 # The secret of a share link, if its address is logged before the middleware that takes it out.
@@ -38,6 +38,11 @@ def begin_evaluation(evaluation_id: int) -> None:
 def begin_session_evaluation(session_evaluation_id: int) -> None:
     """Mark the following log lines of this thread as about this evaluation of a session set."""
     _context.set({"session_evaluation": session_evaluation_id})
+
+
+def begin_vectors(qrels_id: int) -> None:
+    """Mark the following log lines of this thread as about the vectors under these judgements."""
+    _context.set({"qrels": qrels_id})
 
 
 def begin_comparison(comparison_id: str) -> None:

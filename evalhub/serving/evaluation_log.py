@@ -12,10 +12,15 @@ from typing import Any
 from celery import signals
 from django.db import DatabaseError
 
-from evalhub.operating.logs import begin_comparison, begin_evaluation, begin_session_evaluation
-from metrics.models import Comparison, Evaluation, Job, SessionEvaluation
+from evalhub.operating.logs import (
+    begin_comparison,
+    begin_evaluation,
+    begin_session_evaluation,
+    begin_vectors,
+)
+from metrics.models import Comparison, Evaluation, Job, SessionEvaluation, VectorUpdate
 from metrics.services.queue.batches import begun
-from metrics.tasks import compare, evaluate, evaluate_batch, evaluate_sessions
+from metrics.tasks import compare, evaluate, evaluate_batch, evaluate_sessions, store_missing
 
 _log = logging.getLogger("evalhub.evaluation")
 # A process of the pool works on one task at a time.
@@ -38,6 +43,7 @@ _JOBS = {
     "session_evaluation_id": _Logged(
         SessionEvaluation, "session evaluation", begin_session_evaluation, "session_set_id"
     ),
+    "qrels_id": _Logged(VectorUpdate, "vectors", begin_vectors),
     "comparison_id": _Logged(Comparison, "comparison", begin_comparison),
 }
 
@@ -48,7 +54,7 @@ _batch: list[int] = []
 
 def connect() -> None:
     """Connect to the signals of this process's evaluations and comparisons."""
-    for task in (evaluate, evaluate_sessions, compare):
+    for task in (evaluate, evaluate_sessions, store_missing, compare):
         signals.task_prerun.connect(_begin, sender=task)
         signals.task_postrun.connect(_end, sender=task)
     signals.task_prerun.connect(_begin_batch, sender=evaluate_batch)

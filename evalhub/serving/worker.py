@@ -25,7 +25,7 @@ from evalhub.serving.ahead import make_ahead
 from evalhub.serving.celery import app
 from evalhub.serving.secret_key import keep_key
 from metrics.services.upkeep.dispatch import Dispatcher
-from metrics.tasks import compare, evaluate, evaluate_batch, evaluate_sessions
+from metrics.tasks import compare, evaluate, evaluate_batch, evaluate_sessions, store_missing
 from runs.formats.scanning.warm_up import warm_up
 from runs.models import Install
 from runs.services.place import WrongPlace, require_place
@@ -46,6 +46,10 @@ def publish_batch(evaluation_ids: list[int]) -> None:
 
 def publish_sessions(session_evaluation_id: int) -> None:
     evaluate_sessions.apply_async(kwargs={"session_evaluation_id": session_evaluation_id})
+
+
+def publish_vectors(qrels_id: int) -> None:
+    store_missing.apply_async(kwargs={"qrels_id": qrels_id})
 
 
 def publish_comparison(comparison_id: UUID) -> None:
@@ -111,6 +115,7 @@ class DispatcherStep(bootsteps.StartStopStep):
             waiting,
             publish_batch=publish_batch,
             publish_sessions=publish_sessions,
+            publish_vectors=publish_vectors,
             publish_comparison=publish_comparison,
             publish_ahead=publish_ahead,
         )

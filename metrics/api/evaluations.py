@@ -58,6 +58,10 @@ class Progress(TypedDict):
     total: Annotated[int, "live runs"]
     evaluated: int
     states: dict[str, int]
+    computing: Annotated[
+        dict[str, int],
+        "measures that workers are computing, with the number of evaluated runs that lack each",
+    ]
     done: Annotated[bool, "nothing waits any more; what failed stays failed"]
 
 
@@ -118,6 +122,7 @@ class CollectionEvaluations(APIView):
             total=progress.total,
             evaluated=progress.evaluated,
             states=progress.states,
+            computing=progress.computing,
             done=progress.done,
         )
         return Response(answer)

@@ -1,6 +1,7 @@
-"""Store the curves of each evaluated run and session set."""
+"""Store the curves of each evaluated run and session set, and let workers add vectors of changed measures."""
 
 import django.db.models.deletion
+import django.utils.timezone
 from django.db import migrations, models
 
 
@@ -40,6 +41,28 @@ class Migration(migrations.Migration):
                 ('content', models.BinaryField(help_text='compressed')),
                 ('digest', models.BigIntegerField()),
             ],
+        ),
+        migrations.CreateModel(
+            name='VectorUpdate',
+            fields=[
+                ('since', models.DateTimeField(default=django.utils.timezone.now)),
+                ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
+                ('attempts', models.PositiveSmallIntegerField(default=0)),
+                ('lease_token', models.UUIDField(null=True)),
+                ('lease_until', models.DateTimeField(null=True)),
+                ('dispatched_at', models.DateTimeField(null=True)),
+                ('not_before', models.DateTimeField(null=True)),
+                ('error_code', models.CharField(blank=True, max_length=50)),
+                ('error_message', models.TextField(blank=True)),
+                ('traceback', models.TextField(blank=True, help_text='for administrators only')),
+                ('seconds', models.FloatField(null=True)),
+                ('qrels', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='vector_update', serialize=False, to='runs.qrels')),
+                ('state', models.CharField(choices=[('queued', 'Queued'), ('computing', 'Computing'), ('computed', 'Computed'), ('failed', 'Failed')], default='queued', max_length=12)),
+            ],
+            options={
+                'indexes': [models.Index(condition=models.Q(('state__in', ('queued', 'computing'))), fields=['state', 'created_at'], name='vector_updates_queue')],
+                'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('lease_token__isnull', False), ('lease_until__isnull', False), ('state', 'computing')), models.Q(models.Q(('state', 'computing'), _negated=True), ('lease_token', None), ('lease_until', None)), _connector='OR'), name='lease_exactly_while_computing')],
+            },
         ),
         migrations.RunPython(store_as_it_is, migrations.RunPython.noop),
     ]

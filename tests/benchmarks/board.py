@@ -146,7 +146,7 @@ def fill_collection(
     """Evaluated runs of a collection that has no judgements yet, with keys behind all that there are; each has a judged
     view of these bytes, if any are given. `files` are the SHA-256 of the judgements and of every run."""
     from metrics.models import Evaluation
-    from metrics.services.values.evaluate import JUDGED
+    from metrics.services.queue.vectors import JUDGED
     from runs.digests import digest_of_vector, digests_of_means, measure_seed
     from runs.models import Qrels
 

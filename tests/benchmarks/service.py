@@ -140,7 +140,8 @@ def time_bare() -> None:
 
 def _time_bare(evaluations: list[Evaluation]) -> tuple[float, float]:
     from metrics.engine.grammar import parse_measure
-    from metrics.services.values.evaluate import JUDGED, make_vector
+    from metrics.services.queue.vectors import JUDGED
+    from metrics.services.values.evaluate import make_vector
     from runs.formats.scanning.ahead import few_threads
     from runs.formats.trec_run import judge_run
     from runs.services.files import HASH_SEED, read_stored

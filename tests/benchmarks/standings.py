@@ -66,7 +66,7 @@ def _measure_design(slug: str) -> None:
 
 def fill(team: Any, runs: int, topics: int, name: str = "board") -> str:
     """Rows as an evaluation leaves them, without the files behind them; returns the collection's slug."""
-    from metrics.services.values.evaluate import JUDGED
+    from metrics.services.queue.vectors import JUDGED
 
     slug = f"{name}-{runs}-{topics}"
     evaluation, vector = (

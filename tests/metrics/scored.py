@@ -10,8 +10,8 @@ import numpy as np
 from metrics.engine.grammar import parse_measure
 from metrics.engine.steps import Matrix
 from metrics.models import Evaluation, MetricVector
+from metrics.services.queue.vectors import JUDGED
 from metrics.services.values.coverage import depth_of
-from metrics.services.values.evaluate import JUDGED
 from runs.models import Collection, Qrels, Run, Team
 
 

@@ -159,16 +159,13 @@ def test_no_other_body_comes_back_with_a_run_that_is_restored(
     assert len(again.json()["results"]) == 6
 
 
-def test_what_a_board_computed_is_stored_though_others_wrote_meanwhile(
+def test_what_a_board_repaired_is_stored_though_others_wrote_meanwhile(
     client: Client, submit: Callable[..., Run], tmp_path: Path
 ) -> None:
     submit(GOOD)
-    MetricVector.objects.all().delete()
+    sound = dict(MetricVector.objects.values_list("measure", "mean"))
+    MetricVector.objects.update(mean=0.125)
     with in_a_file(tmp_path / "copy.sqlite3") as write:
         with meanwhile(lambda: write("UPDATE runs_team SET name = 'other'")):
             assert read(client, "/api/v1/collections/small/leaderboard/").status_code == 200
-        assert set(MetricVector.objects.values_list("measure", flat=True)) == {
-            "nDCG@10",
-            "AP",
-            "Judged@10",
-        }
+        assert dict(MetricVector.objects.values_list("measure", "mean")) == sound

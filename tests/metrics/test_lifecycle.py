@@ -326,6 +326,7 @@ def test_judgements_replaced_while_runs_are_evaluated_mix_nothing(
         "total": 2,
         "evaluated": 0,
         "states": {"queued": 2},
+        "computing": {},
         "done": False,
     }
     rows = board(api)
@@ -340,6 +341,7 @@ def test_judgements_replaced_while_runs_are_evaluated_mix_nothing(
         "total": 2,
         "evaluated": 2,
         "states": {"evaluated": 2},
+        "computing": {},
         "done": True,
     }
     assert [(row["rank"], row["qrels"]) for row in board(api)] == [(1, 2), (2, 2)]
@@ -365,6 +367,7 @@ def test_progress_counts_what_failed_as_done(api: APIClient, queued: Evaluation)
         "total": 1,
         "evaluated": 0,
         "states": {"failed": 1},
+        "computing": {},
         "done": True,
     }
     assert api.get("/api/v1/collections/small/evaluations/?scores=float16").status_code == 400

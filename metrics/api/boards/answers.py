@@ -245,8 +245,14 @@ class Leaderboard(TypedDict):
     count: Annotated[int, "rows of all pages: those that the filter shows"]
     ranked: Annotated[int, "runs that have a rank, whatever the filter shows"]
     topics: Annotated[int, "topics that the mean of every ranked run covers"]
-    provisional: Annotated[bool, "whether runs are still to be evaluated, so that ranks may change"]
+    provisional: Annotated[
+        bool, "whether runs or means are still to come, so that ranks may change"
+    ]
     states: dict[str, int]
+    computing: Annotated[
+        dict[str, int],
+        "measures of the board that workers are computing, with the number of runs that lack each",
+    ]
     next: Url | None
     previous: Url | None
     statistics: NotRequired[BoardStatistics]
@@ -276,6 +282,7 @@ def leaderboard_answer(
         topics=board.topics,
         provisional=board.waiting,
         states=board.states,
+        computing=board.computing,
         results=[_row(board, row, found) for row in board.rows],
         next=replace_query_param(url, "offset", after) if after < board.total else None,
         previous=replace_query_param(url, "offset", before) if query.offset else None,

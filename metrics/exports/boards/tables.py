@@ -254,8 +254,7 @@ def _notes(
         *(f"{caution.message}." for caution in board.cautions),
     ]
     if board.waiting:
-        done, runs = board.states.get("evaluated", 0), sum(board.states.values())
-        sentences.append(f"Provisional: {done} of {runs} runs are evaluated.")
+        sentences.append(f"Provisional: {board.progress}.")
     return [
         *sentences,
         "The best of each column is bold.",

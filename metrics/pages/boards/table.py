@@ -30,7 +30,7 @@ from metrics.services.boards.leaderboard import Leaderboard, Row
 from metrics.services.boards.mean_intervals import Ends, cut_note, within_range
 from metrics.services.boards.standing_parts import Standing, Standings
 from metrics.services.boards.states import UNRANKED
-from metrics.services.values.evaluate import JUDGED
+from metrics.services.queue.vectors import JUDGED
 from metrics.services.values.judged_views import Mean
 from metrics.tables import (
     MeasureColumn,
@@ -177,7 +177,7 @@ class BoardTable:
         board = self.board
         if not (board.ranked and board.waiting):
             return ""
-        return f"provisional: {board.states.get('evaluated', 0):,} of {sum(board.states.values()):,} runs evaluated"
+        return f"provisional: {board.progress}"
 
     @property
     def with_best(self) -> bool:

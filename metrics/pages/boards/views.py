@@ -252,6 +252,7 @@ def _board(
         "paging": Paging(asked.offset, asked.limit, board.total),
         "choices": filter_choices(collection, board, own_teams, query),
         "waiting": [(state, board.states[state]) for state in _MOVING if board.states.get(state)],
+        "computing": board.computing,
         "failed": board.states.get("failed", 0),
         "of_systems": asked.versions != ALL or has_versions(collection),
         "versions": [(which, None if which == ALL else which) for which in VERSIONS],

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 from uuid import UUID
 
 import numpy as np
-from django.db.models import Q, QuerySet, TextField
+from django.db.models import Count, Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
 from metrics.engine.grammar import Measure, parse_measure
@@ -58,6 +58,7 @@ from metrics.services.question import (
     measure_in,
     parameter,
 )
+from metrics.services.queue.vectors import JUDGED
 from metrics.services.snapshots import once_in_snapshot, once_until_changed
 from metrics.services.values.judged_views import covered_topics, means_of, stored_means
 from metrics.services.values.own_measures import own_measures
@@ -244,6 +245,24 @@ def active_qrels(collection: Collection) -> Qrels:
     return qrels
 
 
+def computing_measures(collection: Collection, qrels: Qrels) -> frozenset[str]:
+    """Return the collection's measures if workers are to compute some of them for runs that are evaluated."""
+    if qrels.pk not in read_groups(collection.pk).updating:
+        return frozenset()
+    return frozenset((*own_measures(collection), JUDGED.name))
+
+
+def count_lacking(evaluations: EvaluationQuerySet, measures: Set[str]) -> dict[str, int]:
+    """Return how many of these evaluations lack each of the measures; those that none lacks are left out."""
+    if not measures:
+        return {}
+    vectors = MetricVector.objects.filter(evaluation__in=evaluations, measure__in=measures)
+    stored = dict(vectors.order_by().values_list("measure").annotate(Count("pk")))
+    total = evaluations.count()
+    lacking = {name: total - stored.get(name, 0) for name in sorted(measures)}
+    return {name: count for name, count in lacking.items() if count}
+
+
 @dataclass(frozen=True)
 class AskedBoard:
     """The inputs of a leaderboard."""
@@ -285,6 +304,20 @@ class AskedBoard:
     def runs(self) -> dict[int, UUID]:
         """Return the run of each evaluation under these judgements, in the order of submission."""
         return self.roster.runs
+
+    @cached_property
+    def computing(self) -> frozenset[str]:
+        """Return the collection's measures where workers are to compute them for runs that were evaluated before: no
+        reader computes them meanwhile. A board of named runs, such as a phase's, waits for nothing."""
+        return frozenset() if self.query.among else computing_measures(self.collection, self.qrels)
+
+    def count_lacking(self) -> dict[str, int]:
+        """Return how many evaluated runs still lack each measure of the board that is being computed."""
+        measures = self.computing & {m.name for m in (*self.query.measures, self.query.sort)}
+        runs = Evaluation.objects.current(self.qrels, self.scores).evaluated()
+        if self.among and self.among.runs is not None:
+            runs = runs.filter(run__in=self.among.runs)
+        return count_lacking(runs, measures)
 
     @cached_property
     def order(self) -> FairOrder:
@@ -346,7 +379,7 @@ class AskedBoard:
         from_row = from_row[there[inside]]
         means[there], topics[there] = stored[from_row], covered[from_row]
         if missing := keys[~there].tolist():
-            computed = means_of(missing, [sort], own_measures(self.collection), self.qrels.pk)
+            computed = means_of(missing, [sort], self.qrels.pk, self.computing)
             found = [computed.get((pk, sort.name), (None, 0)) for pk in missing]
             means[~there] = [np.nan if mean is None else mean for mean, _ in found]
             topics[~there] = [count for _, count in found]

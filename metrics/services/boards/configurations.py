@@ -16,7 +16,6 @@ from metrics.models import Evaluation
 from metrics.services.boards.columns import shown_value
 from metrics.services.boards.matching import matching_runs
 from metrics.services.values.judged_views import Mean, means_of
-from metrics.services.values.own_measures import own_measures
 from runs.errors import InvalidInput
 from runs.formats.parameters import Value, flatten
 from runs.models import Collection, ParameterKey, Run
@@ -236,7 +235,7 @@ def read_means(*, collection: Collection, runs: list[UUID]) -> RunMeans | None:
     measure = parse_measure(collection.measures[0], collection.documents)
     current = Evaluation.objects.current(qrels, collection.scores).evaluated().filter(run__in=runs)
     run_of = dict(current.order_by().values_list("pk", "run_id"))
-    found = means_of(list(run_of), [measure], own_measures(collection), qrels.pk) if run_of else {}
+    found = means_of(list(run_of), [measure], qrels.pk) if run_of else {}
     return RunMeans(measure, qrels.topics, {run_of[pk]: mean for (pk, _), mean in found.items()})
 
 

@@ -15,11 +15,12 @@ from typing import Any
 from django.db import connection
 from django.db.models import Count, Max, Sum
 
-from metrics.models import Evaluation
+from metrics.models import Evaluation, VectorUpdate
 from metrics.services.snapshots import once_until_changed
 from runs.models import Campaign, Entry, ParameterSet, Phase, Qrels, Release, Run, Team
 
 _MOVING = {"queued", "evaluating"}
+_UPDATING = {VectorUpdate.State.QUEUED.value, VectorUpdate.State.COMPUTING.value}
 # Runs are only added, withdrawn and restored, each time at a later moment: who of them is live follows from the counts
 # and the latest moments. Entries are only added, with the next number of their phase: their count and those that do not
 # just compete tell all of them. One statement, because each takes as long as to read a thousand rows.
@@ -32,6 +33,10 @@ SELECT 'evaluations', COUNT(*), SUM(id), qrels_id, NULL, MAX(since), NULL, NULL,
 FROM {Evaluation._meta.db_table}
 WHERE qrels_id IN (SELECT id FROM {Qrels._meta.db_table} WHERE collection_id = %s)
 GROUP BY qrels_id, scores, engine_version, state
+UNION ALL
+SELECT 'vectors', qrels_id, NULL, NULL, NULL, since, NULL, NULL, NULL, state
+FROM {VectorUpdate._meta.db_table}
+WHERE qrels_id IN (SELECT id FROM {Qrels._meta.db_table} WHERE collection_id = %s)
 UNION ALL
 SELECT 'team', id, NULL, NULL, NULL, NULL, NULL, NULL, slug, name FROM {Team._meta.db_table} AS team
 WHERE EXISTS (
@@ -57,12 +62,14 @@ WHERE phase.collection_id = %s AND (late OR chosen OR published OR role <> 'comp
 class RunGroups:
     """Hold the part of a leaderboard's fingerprint that changes while runs arrive, as a text. `live` counts the runs
     that are not withdrawn; `under_way` says whether a run is queued or being evaluated; `entries` has what else than
-    their number changes of entries, and is empty where the collection has no phase."""
+    their number changes of entries, and is empty where the collection has no phase; `updating` names the versions of
+    judgements under which workers are to compute vectors of changed measures."""
 
     text: str
     live: int
     under_way: bool
     entries: str = ""
+    updating: frozenset[int] = frozenset()
 
     @classmethod
     def of(cls, groups: Iterable[tuple[Any, ...]]) -> RunGroups:
@@ -71,7 +78,11 @@ class RunGroups:
         under_way = any(row[0] == "evaluations" and row[-1] in _MOVING for row in rows)
         phases = [(*row[:2], *row[3:]) for row in rows if row[0] == "phase"]
         entries = [row for row in rows if row[0] == "entry"]
-        return cls(repr(rows), live, under_way, repr((phases, entries)) if phases else "")
+        updating = frozenset(
+            int(row[1]) for row in rows if row[0] == "vectors" and row[-1] in _UPDATING
+        )
+        of_entries = repr((phases, entries)) if phases else ""
+        return cls(repr(rows), live, under_way, of_entries, updating)
 
 
 def read_groups(collection: int) -> RunGroups:
@@ -80,7 +91,7 @@ def read_groups(collection: int) -> RunGroups:
 
     def read() -> RunGroups:
         with connection.cursor() as cursor:
-            cursor.execute(_SQL, [collection] * 5)
+            cursor.execute(_SQL, [collection] * 6)
             return RunGroups.of(cursor.fetchall())
 
     return once_until_changed(("groups", collection), read)

@@ -28,11 +28,10 @@ from metrics.services.boards.roster import NOBODY, Roster
 from metrics.services.boards.states import RANKED, STALE, UNRANKED, count_states
 from metrics.services.boards.versions import ALL, BEST, Chosen, Place, Places, expected_means
 from metrics.services.queue.damage import check_files
+from metrics.services.queue.vectors import JUDGED
 from metrics.services.snapshots import read_in_snapshot
 from metrics.services.values.common_values import qrels_cautions
-from metrics.services.values.evaluate import JUDGED
 from metrics.services.values.judged_views import Mean, means_of
-from metrics.services.values.own_measures import own_measures
 from runs.errors import InvalidInput
 from runs.models import Collection, Phase, Qrels, Run
 from runs.services.labels import labels_of
@@ -48,6 +47,8 @@ _SHOWN = (
 _NOTHING: Mean = (None, 0)
 # Of a run without values of these judgements: its key, its state, and the evaluation to show.
 _OTHERS = ("pk", "board_state", "evaluation_shown")
+# The code and reason of a run without a rank whose mean is not computed yet.
+_COMPUTING = ("computing", "its mean is being computed")
 MOVING = (Evaluation.State.QUEUED, Evaluation.State.EVALUATING)
 # Long columns, which no row shows.
 _LONG = ("warnings", "known_warnings", "metadata", "ir_metadata")
@@ -114,7 +115,8 @@ class Leaderboard:
     `order` has every ranked evaluation with its mean, including those of other pages and those that the filter hides,
     on a leaderboard of best versions those of all versions, which statistics compare; `roster` has the run of each.
     `held` is the row of the run that the query holds in sight, if that is on another page. `entries` counts the
-    entries of a collection with phases that make them official.
+    entries of a collection with phases that make them official. `computing` has the measures that workers are to
+    compute for evaluated runs, because the collection's measures were changed, each with the number of these runs.
     """
 
     qrels: Qrels
@@ -134,6 +136,7 @@ class Leaderboard:
     held: Row | None = None
     versions: str = ALL
     entries: EntryCounts | None = None
+    computing: dict[str, int] = field(default_factory=dict)
 
     @property
     def runs(self) -> dict[int, UUID]:
@@ -142,8 +145,17 @@ class Leaderboard:
 
     @property
     def waiting(self) -> bool:
-        """Return whether runs are still to be evaluated, so that all ranks are provisional."""
-        return any(self.states.get(state) for state in MOVING)
+        """Return whether runs are still to be evaluated, or the measure of the ranks to be computed, so that all ranks
+        are provisional."""
+        return self.sort.name in self.computing or any(self.states.get(state) for state in MOVING)
+
+    @property
+    def progress(self) -> str:
+        """Return how many runs are ranked already, in words."""
+        runs, done = sum(self.states.values()), self.states.get(Evaluation.State.EVALUATED, 0)
+        if missing := self.computing.get(self.sort.name, 0):
+            return f"{done - missing:,} of {runs:,} runs have {self.sort.name}"
+        return f"{done:,} of {runs:,} runs evaluated"
 
     @property
     def cautions(self) -> list[Caution]:
@@ -221,6 +233,7 @@ def _read_board(collection: Collection, query: BoardQuery) -> Leaderboard:
         held=rows[0] if held else None,
         versions=query.versions,
         entries=_count_entries(board),
+        computing=board.count_lacking(),
     )
 
 
@@ -247,6 +260,8 @@ def _places(board: AskedBoard) -> Places:
     """Return the places of all evaluations under the leaderboard's judgements."""
     order, query = board.order, board.query
     below = {pk: order.why_below(topics) for pk, topics in order.below}
+    if query.sort.name in board.computing:
+        below |= {pk: _COMPUTING for pk, topics in order.below if not topics}
     keys = np.concatenate([order.keys, np.array(list(below), np.int64)])
     places = Places(
         keys, np.concatenate([order.ranks_of_keys, np.zeros(len(below), np.int64)]), below
@@ -294,8 +309,8 @@ def _rows(
     check_files(Evaluation, ((pk, found[pk].same_files) for pk in stale))
     # Judged@10, too: evaluations of an earlier release have not stored it.
     wanted = list(dict.fromkeys([*board.query.measures, JUDGED]))
-    own, qrels = {*own_measures(board.collection), JUDGED.name}, None if stale else board.qrels.pk
-    means = means_of(valued, wanted, own, qrels) if valued else {}
+    qrels = None if stale else board.qrels.pk
+    means = means_of(valued, wanted, qrels, board.computing) if valued else {}
     labels = labels_of(
         [*(found[place.pk].run_id for place in page), *(run for run, _, _ in others)]
     )

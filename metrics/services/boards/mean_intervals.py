@@ -22,12 +22,14 @@ Ends = tuple[float, float]
 
 
 def mean_intervals(board: Leaderboard, confidence: float) -> dict[tuple[int, str], Ends]:
-    """Return both ends by evaluation and measure, from the topics on which the run has a value; stale rows have none.
+    """Return both ends by evaluation and measure, from the topics on which the run has a value; stale rows have none,
+    nor do measures that are still being computed.
 
     Raise StatisticsError for more values than are read in one request.
     """
     ids = [row.evaluation.pk for row in board.rows if row.current]
-    return intervals_of(ids, board.measures, confidence, board.qrels.topics)
+    measures = [measure for measure in board.measures if measure.name not in board.computing]
+    return intervals_of(ids, measures, confidence, board.qrels.topics)
 
 
 def intervals_of(

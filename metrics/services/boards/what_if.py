@@ -249,7 +249,7 @@ def _orders(
     """
     own = own_measures(collection)
     stored = means_of(
-        evaluation_ids, [measure for measure in measures if measure.name in own], own, qrels.pk
+        evaluation_ids, [measure for measure in measures if measure.name in own], qrels.pk
     )
     others = [measure for measure in measures if measure.name not in own]
     computed = computed_means(evaluation_ids, others) if others else {}

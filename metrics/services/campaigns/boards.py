@@ -194,7 +194,7 @@ def _unpooled(phase: Phase, qrels: Qrels, later: list[UUID]) -> list[Caution]:
         .distinct()
     )
     keys = dict(done.values_list("pk", "run_id"))
-    shares = means_of(list(keys), [JUDGED], {JUDGED.name}, qrels.pk)
+    shares = means_of(list(keys), [JUDGED], qrels.pk)
     judged = {
         run: share for pk, run in keys.items() if (share := shares[pk, JUDGED.name][0]) is not None
     }

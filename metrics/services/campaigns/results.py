@@ -109,7 +109,7 @@ def described_entries(
     intervals = intervals_of(keys, read.measures, CONFIDENCE, read.qrels.topics)
     for measure in read.measures:
         ends[measure.name] = within_range(intervals, measure)
-    judged = means_of(keys, [JUDGED], {JUDGED.name}, read.qrels.pk)
+    judged = means_of(keys, [JUDGED], read.qrels.pk)
     depths = depths_of(keys)
     places = {one.run_type: place for place, one in enumerate(sets)}
     found = []

@@ -242,11 +242,12 @@ def try_failed_again(jobs: QuerySet[Any]) -> int:
     return queue_again(jobs.filter(state=Job.FAILED))
 
 
-def queue_again(ended: QuerySet[Any]) -> int:
-    """Return finished jobs to the queue, with all their attempts. Return how many."""
-    return ended.update(
-        state=Job.QUEUED, since=Now(), attempts=0, dispatched_at=None, not_before=None, error_code="",
-        error_message="", traceback="",
+def queue_again(jobs: QuerySet[Any]) -> int:
+    """Return jobs to the queue, with all their attempts; a worker that still holds one loses its lease. Return how
+    many."""
+    return jobs.update(
+        state=Job.QUEUED, since=Now(), attempts=0, lease_token=None, lease_until=None, dispatched_at=None,
+        not_before=None, **_NO_ERROR,
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from django.db.models.functions import Now
 from metrics.engine import ENGINE_VERSION
 from metrics.models import EVALUATIONS, Evaluation, SubmissionEvaluation
 from metrics.services.queue.lifecycle import queue_again, try_failed_again
+from metrics.services.queue.vectors import queue_missing_vectors, queue_vectors_if_behind
 from runs.errors import StoredFileCorrupt, StoredFileMissing
 from runs.models import Qrels, Run, SessionSet
 
@@ -79,16 +80,20 @@ def queue_evaluations(qrels: Qrels, scores: str | None = None) -> int:
 
 
 def queue_judged(qrels: Qrels) -> None:
-    """Queue all runs and session sets without an evaluation under these judgements, which are now active, and those
-    that failed."""
+    """Queue all runs and session sets without an evaluation under these judgements, which are now active, those that
+    failed, and the vectors that others lack."""
+    queue_vectors_if_behind(qrels)
     for kind in EVALUATIONS.values():
         try_failed_again(kind.objects.counting().live().filter(qrels=qrels))
         _queue(unqueued(kind.OF.objects.filter(collection=qrels.collection)))
 
 
 def queue_missing() -> int:
-    """Queue runs and session sets that have no evaluation under the active judgements. Return how many."""
-    return sum(_queue(unqueued(kind.OF.objects.all())) for kind in EVALUATIONS.values())
+    """Queue runs and session sets that have no evaluation under the active judgements, and the vectors that others
+    lack. Return how many."""
+    return queue_missing_vectors() + sum(
+        _queue(unqueued(kind.OF.objects.all())) for kind in EVALUATIONS.values()
+    )
 
 
 def unqueued(made: QuerySet[Any]) -> list[Any]:

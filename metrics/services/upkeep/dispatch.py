@@ -15,7 +15,7 @@ from typing import Any
 from django.conf import settings
 from django.db import DatabaseError, close_old_connections, connections
 
-from metrics.models import JOBS, Comparison, Evaluation, Job, SessionEvaluation
+from metrics.models import JOBS, Comparison, Evaluation, Job, SessionEvaluation, VectorUpdate
 from metrics.services import kept_answers
 from metrics.services.campaigns.releasing import release_due
 from metrics.services.comparisons.stored import sweep_comparisons
@@ -108,6 +108,7 @@ class Dispatcher(threading.Thread):
         *,
         publish_batch: Publish | None = None,
         publish_sessions: Publish = _nobody,
+        publish_vectors: Publish = _nobody,
         publish_comparison: Publish = _nobody,
         publish_ahead: Publish = _nobody,
     ) -> None:
@@ -141,6 +142,11 @@ class Dispatcher(threading.Thread):
                 "publishing sessions",
                 SessionEvaluation,
                 lambda: publish_due(publish_sessions, waiting, SessionEvaluation),
+            ),
+            publishing(
+                "publishing vectors",
+                VectorUpdate,
+                lambda: publish_due(publish_vectors, waiting, VectorUpdate),
             ),
             # After the evaluations, with the remaining room in the broker.
             publishing(

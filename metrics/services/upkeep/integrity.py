@@ -30,6 +30,7 @@ from metrics.services.comparisons.content import decode, digest_of, query_from
 from metrics.services.queue.damage import evaluate_anew, forget_result
 from metrics.services.queue.lifecycle import queue_again, reap_expired
 from metrics.services.queue.queueing import cancel_evaluations, queue_missing, unqueued
+from metrics.services.queue.vectors import evaluations_behind, queue_vectors
 from metrics.services.sessions.judged_sets import unpack_set
 from metrics.services.upkeep.campaigns import find_in_campaigns
 from metrics.services.upkeep.database_file import (
@@ -47,7 +48,7 @@ from metrics.services.upkeep.stored_values import (
     find_unsealed,
 )
 from metrics.services.upkeep.webhooks import find_in_webhooks
-from metrics.services.values.judged_views import means_of, unpack_view
+from metrics.services.values.judged_views import unpack_view
 from runs.errors import StoredValueCorrupt
 from runs.models import (
     Artifact,
@@ -106,31 +107,24 @@ def find_faults(*, fast: bool = False) -> Iterator[Finding]:
 
 
 def _find_in_collections() -> Iterator[Finding]:
-    """Check that the measures of collections can be computed and are stored for every evaluation."""
+    """Check that the measures of collections can be computed, and that vectors and curves of them are stored."""
     for collection in Collection.objects.all():
-        measures = []
+        computable = True
         for name in collection.measures:
             try:
-                measures.append(parse_measure(name, collection.documents))
+                parse_measure(name, collection.documents)
             except EvalHubError as error:
                 text = f"collection {collection} asks for what this engine cannot compute; PATCH its measures: "
                 yield Finding("measure_unknown", text + error.message)
-        names = {measure.name for measure in measures}
-        stored = Count("vectors", filter=Q(vectors__measure__in=names))
-        done = (
-            Evaluation.objects.evaluated()
-            .live()
-            .filter(run__collection=collection, qrels__active=True)
-        )
-        short = done.exclude(view=None).annotate(stored=stored).filter(stored__lt=len(names))
-        if ids := list(short.values_list("pk", flat=True)):
-            text = f"{len(ids)} evaluations of collection {collection} have not every measure of it stored, which was "
-            yield Finding(
-                "vector_missing",
-                text + "changed since; what is missing is computed when it is read, or by --repair",
-                partial(means_of, ids, measures, names),
-                note=True,
-            )
+                computable = False
+
+        qrels = collection.active_qrels
+        if not (qrels and computable):
+            continue
+        if behind := evaluations_behind(qrels).exclude(view=None).count():
+            text = f"{behind} evaluations of collection {collection} lack vectors or curves of its measures, which are "
+            text += "computed when they are read; --repair queues them, as workers do hourly"
+            yield Finding("vector_missing", text, partial(queue_vectors, qrels), note=True)
 
 
 def _find_in_qrels() -> Iterator[Finding]:

@@ -23,7 +23,7 @@ from metrics.engine.significance.verdicts import (
     TOO_FEW_TOPICS,
     Verdicts,
 )
-from metrics.services.values.evaluate import JUDGED
+from metrics.services.queue.vectors import JUDGED
 from metrics.services.values.judged_views import condensed_matrix, means_of
 from runs.models import Qrels
 
@@ -240,7 +240,7 @@ def read_coverage(answered: Mapping[int, int | None], measure: Measure, qrels: Q
     this order. Means of Judged@k that are not stored are computed, and cached."""
     k = depth_of(measure)
     judged = JUDGED if k == USUAL_DEPTH else parse_measure(f"Judged@{k}")
-    means = means_of(list(answered), [judged], {JUDGED.name}, qrels.pk)
+    means = means_of(list(answered), [judged], qrels.pk)
     topics = np.array(
         [np.nan if number is None else number for number in answered.values()], np.float64
     )

@@ -55,11 +55,10 @@ from metrics.services.question import (
     Word,
     parameter,
 )
+from metrics.services.queue.vectors import stored_curve_sets, stored_measures
 from metrics.services.values.effort import begin_curves
 from metrics.services.values.evaluate import (
     make_curves,
-    stored_curve_sets,
-    stored_measures,
     unpack_curves,
 )
 from metrics.services.values.judged_views import load_view, views_of

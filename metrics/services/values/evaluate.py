@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import transaction
 
 from metrics.engine.depth import judged_depth
-from metrics.engine.gain_curves import GainCurves, curve_sets
+from metrics.engine.gain_curves import GainCurves
 from metrics.engine.grammar import Measure, parse_measure
 from metrics.engine.judged import JudgedRun
 from metrics.engine.known import mark_known
@@ -21,18 +21,15 @@ from metrics.services.queue.batches import Batch
 from metrics.services.queue.leases import evaluate_leased
 from metrics.services.queue.lifecycle import Lease, LeaseLost, finish
 from metrics.services.queue.notices import announce_ended
+from metrics.services.queue.vectors import stored_curve_sets, stored_measures
 from metrics.services.values.storing import insert, seal_vectors
 from runs.digests import digest_of_depth
 from runs.formats.trec_run import judge_run
-from runs.models import Collection
 from runs.services.changes import mark_changed
 from runs.services.files import HASH_SEED, read_stored
 from runs.services.known_documents import load_known
 from runs.services.qrels import load_judgements
 
-# Stored for every run, whatever the collection's measures are: every row of a leaderboard shows how much of the run was
-# judged.
-JUDGED = parse_measure("Judged@10")
 # Long columns that an evaluation does not need: thousands of topics, a run's metadata.
 _UNREAD = (
     "traceback", "qrels__topic_ids", "qrels__levels", "qrels__warnings",
@@ -122,17 +119,6 @@ def make_vector(evaluation_id: int, measure: Measure, view: JudgedRun) -> Metric
     return MetricVector(
         evaluation_id=evaluation_id, measure=measure.name, mean=mean, topics=topics, content=content
     )
-
-
-def stored_measures(collection: Collection) -> list[Measure]:
-    """Return the measures that are stored for every run of a collection."""
-    names = dict.fromkeys([*collection.measures, JUDGED.name])
-    return [parse_measure(name, collection.documents) for name in names]
-
-
-def stored_curve_sets(measures: list[Measure]) -> list[Measure]:
-    """Return the sets of curves that are stored with these measures."""
-    return curve_sets(measures) if settings.EVALHUB_CURVE_DEPTH else []
 
 
 def make_curves(evaluation_id: int, measure: Measure, view: JudgedRun) -> StoredCurves:

@@ -1,5 +1,4 @@
-"""Values that are not stored: computed from the judged views, and stored if they belong to the collection's
-measures."""
+"""Values that are not stored, computed from the judged views."""
 
 from __future__ import annotations
 
@@ -217,23 +216,30 @@ def _defined(values: Floats) -> bytes:
 
 
 def means_of(
-    evaluation_ids: list[int], measures: list[Measure], keep: set[str], qrels: int | None = None
+    evaluation_ids: list[int],
+    measures: list[Measure],
+    qrels: int | None = None,
+    computing: frozenset[str] = frozenset(),
 ) -> dict[tuple[int, str], Mean]:
     """Return the mean and the number of topics by (evaluation, measure).
 
-    Missing values are computed. They are stored if their measure is in `keep` (the collection's own measures), and
-    otherwise cached for an hour, so that reading an odd measure never fills the database. Damaged values are replaced.
-    `qrels` is the version of judgements if all evaluations have the same one.
+    Missing values are computed and cached for an hour, never stored: workers store those of the collection's measures,
+    and reading an odd measure must not fill the database. Damaged values are replaced.
+    `qrels` is the version of judgements if all evaluations have the same one. Measures that workers are `computing` are
+    read only: what is missing of them has no mean.
     """
     names = [measure.name for measure in measures]
     rows = MetricVector.objects.filter(evaluation__in=evaluation_ids, measure__in=names)
     means, damaged = sound_means(rows, qrels)
     _check_engine(damaged)
-    wanted = [(pk, name) for pk in evaluation_ids for name in names if (pk, name) not in means]
+    wanted = [
+        (pk, name)
+        for pk in evaluation_ids
+        for name in names
+        if (pk, name) not in means and (name not in computing or (pk, name) in damaged)
+    ]
     if wanted:
-        means.update(
-            _computed(wanted, {measure.name: measure for measure in measures}, keep, damaged)
-        )
+        means.update(_computed(wanted, {measure.name: measure for measure in measures}, damaged))
     return means
 
 
@@ -284,7 +290,6 @@ def sound_means(
 def _computed(
     wanted: list[tuple[int, str]],
     measures: dict[str, Measure],
-    keep: set[str],
     damaged: set[tuple[int, str]],
 ) -> dict[tuple[int, str], Mean]:
     keys = {_cache_key(pk, name): (pk, name) for pk, name in wanted}
@@ -302,18 +307,9 @@ def _computed(
         for measure in _watched(missing[pk])
     ]
     replace_vectors([row for row in fresh if (row.evaluation_id, row.measure) in damaged])
-    kept = [
-        row
-        for row in fresh
-        if row.measure in keep and (row.evaluation_id, row.measure) not in damaged
-    ]
-    if kept:
-        after_snapshot(lambda: MetricVector.objects.bulk_create(kept, 500, ignore_conflicts=True))
     new = {(row.evaluation_id, row.measure): (row.mean, row.topics) for row in fresh}
-    cache.set_many(
-        {_cache_key(*pair): mean for pair, mean in new.items() if pair[1] not in keep},
-        _CACHE_SECONDS,
-    )
+    odd = {_cache_key(*pair): mean for pair, mean in new.items() if pair not in damaged}
+    cache.set_many(odd, _CACHE_SECONDS)
     return known | new
 
 
