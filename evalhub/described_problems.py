@@ -115,7 +115,7 @@ class Described(AutoSchema):
                 operation["responses"].setdefault(
                     str(status), {"$ref": f"#/components/responses/{_name(status)}"}
                 )
-            if getattr(getattr(self.view, self.method.lower(), None), "unchanged", False):
+            if getattr(getattr(self.view, self.method.lower(), None), "kept", False):
                 operation["responses"]["304"] = {
                     "description": "what If-None-Match names is the present answer"
                 }

@@ -93,6 +93,7 @@ EVALHUB_WEB_PROCESSES = env.int("EVALHUB_WEB_PROCESSES", default=2, least=1)
 EVALHUB_WEB_MEMORY_MB = env.int("EVALHUB_WEB_MEMORY_MB", default=400, least=0)
 EVALHUB_BOARD_SECONDS = env.float("EVALHUB_BOARD_SECONDS", default=1.0)
 EVALHUB_KEPT_ANSWERS_BYTES = env.int("EVALHUB_KEPT_ANSWERS_MB", default=256, least=0) * 1024 * 1024
+EVALHUB_LARGEST_ANSWER_BYTES = 512 * 1024
 EVALHUB_WORK_SECONDS = env.float("EVALHUB_WORK_SECONDS", default=2.0)
 EVALHUB_ANSWER_SECONDS = env.float("EVALHUB_ANSWER_SECONDS", default=30.0)
 EVALHUB_DEAR_REQUESTS = env.int("EVALHUB_DEAR_REQUESTS", default=2)
@@ -143,6 +144,14 @@ DATABASES = {
     "default": _database(
         EVALHUB_DATABASE_URL, EVALHUB_DATA, EVALHUB_LOCK_SECONDS, EVALHUB_DATABASE_SILENCE_SECONDS
     ),
+}
+CACHES = {
+    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
+    "answers": {
+        "BACKEND": f"django.core.cache.backends.{'filebased.FileBased' if EVALHUB_KEPT_ANSWERS_BYTES else 'dummy.Dummy'}Cache",
+        "LOCATION": EVALHUB_DATA / "answers",
+        "OPTIONS": {"MAX_ENTRIES": EVALHUB_KEPT_ANSWERS_BYTES // EVALHUB_LARGEST_ANSWER_BYTES},
+    },
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 AUTH_USER_MODEL = "runs.User"
@@ -211,6 +220,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "evalhub.version.in_pages",
+                "metrics.questions.answer_cache.page_slots",
             ],
         },
     },

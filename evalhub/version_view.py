@@ -12,8 +12,7 @@ from rest_framework.views import APIView
 
 from evalhub.version import LEAST_CLIENT, VERSION
 from metrics.engine import ENGINE_VERSION
-from metrics.questions.unchanged import unchanged
-from metrics.services.boards.fingerprints import Fingerprint, of_code
+from metrics.questions.answer_cache import everybody, kept
 from metrics.services.comparisons.content import STATISTICS_VERSION
 from runs.api.shapes import shape
 
@@ -30,15 +29,11 @@ class Version(TypedDict):
     features: Annotated[list[str], "what this API has that earlier ones of its version had not"]
 
 
-def of_version(request: Request) -> Fingerprint:
-    return (*of_code(), VERSION)
-
-
 class VersionView(APIView):
     """The versions of this EvalHub, its engine, its statistics and its API."""
 
     @extend_schema(responses=shape(Version))
-    @unchanged(of_version, stored=False)
+    @kept(None, shared_by=everybody)
     def get(self, request: Request) -> Response:
         versions = Version(
             version=VERSION,

@@ -30,12 +30,13 @@ class Job(models.Model):
     """Work that waits in the database and is leased to one worker at a time.
 
     `state` changes only by compare-and-set updates (metrics/services/queue/lifecycle.py). Each kind of work names its
-    own states of being in progress and of being done."""
+    own states of being in progress and of being done, and the path to its `COLLECTION`."""
 
     QUEUED, FAILED = "queued", "failed"
     HELD: ClassVar[str]
     DONE: ClassVar[str]
     NOUN: ClassVar[str]
+    COLLECTION: ClassVar[str]
 
     state: Any
     since = models.DateTimeField(default=timezone.now)
@@ -155,7 +156,7 @@ class EvaluationQuerySet(SubmissionEvaluationQuerySet["Evaluation"]):
 class Evaluation(SubmissionEvaluation):
     """One run judged by one qrels version, one way of comparing scores and one engine version."""
 
-    OF, WAY = Run, "scores"
+    OF, WAY, COLLECTION = Run, "scores", "run__collection"
     JUDGEMENTS = Q(qrels__active=True)
     FILES = Concat("run__sha256", "run__known_sha256")
 
@@ -319,7 +320,7 @@ class SessionEvaluation(SubmissionEvaluation):
     is given the mean and the number of sessions of each of them.
     """
 
-    OF, WAY = SessionSet, "judged_by"
+    OF, WAY, COLLECTION = SessionSet, "judged_by", "session_set__collection"
     JUDGEMENTS = Q(qrels__active=True) | Q(qrels=None)
     FILES = F("session_set__sha256")
 
@@ -442,6 +443,7 @@ class Comparison(Job):
     """
 
     HELD, DONE, NOUN = "comparing", "compared", "comparison"
+    COLLECTION = "qrels__collection"
 
     class State(models.TextChoices):
         QUEUED = "queued"
@@ -489,6 +491,7 @@ class VectorUpdate(Job):
     were changed since (metrics/services/values/missing.py)."""
 
     HELD, DONE, NOUN = "computing", "computed", "update"
+    COLLECTION = "qrels__collection"
 
     class State(models.TextChoices):
         QUEUED = "queued"

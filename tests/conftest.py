@@ -19,7 +19,7 @@ from rest_framework.test import APIClient
 from whitenoise.middleware import WhiteNoiseMiddleware
 
 from metrics.models import Evaluation, SessionEvaluation, VectorUpdate
-from metrics.questions.unchanged import MEMORY
+from metrics.services import answer_store
 from metrics.services.sessions.evaluate import evaluate_sessions
 from metrics.services.values.evaluate import evaluate
 from metrics.services.values.missing import store_missing
@@ -71,6 +71,9 @@ def pytest_configure() -> None:
         raise pytest.UsageError(f"EVALHUB_TEST_REQUIRED is set, but not {' and '.join(MISSING)}")
     gc.set_threshold(50_000)
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    # Many tests change what is stored behind the back of the services.
+    settings.CACHES["answers"] = {"BACKEND": "django.core.cache.backends.dummy.DummyCache"}
+    answer_store.LEAST_SECONDS = 0.0
     if connections["default"].vendor == "sqlite":
         connections.settings["default"]["TEST"]["NAME"] = ":memory:"
 
@@ -174,7 +177,7 @@ def shared_folder(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> N
 
 @pytest.fixture(autouse=True)
 def own_data_folder(tmp_path: Path) -> Iterator[Path]:
-    """Every test has a data folder, a cache, remembered answers and rates of its own.
+    """Every test has a data folder, a cache and rates of its own.
 
     The folder needs no marker of its install unless the test settles it.
     """
@@ -182,10 +185,19 @@ def own_data_folder(tmp_path: Path) -> Iterator[Path]:
     folder.mkdir()
     remember(unmarked=True)
     cache.clear()
-    MEMORY.forget()
     RATES.forget()
     with override_settings(EVALHUB_DATA=folder):
         yield folder
+
+
+@pytest.fixture
+def answers_kept() -> Iterator[None]:
+    """Keep answers in the memory of the process, however quickly they are computed."""
+    in_memory = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": "answers"}
+    with override_settings(CACHES={**settings.CACHES, "answers": in_memory}):
+        answer_store.forget_all()
+        yield
+        answer_store.forget_all()
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from django.db import DatabaseError, close_old_connections, connections
 from evalhub.operating.checks import OWN_CHECKS, check_redis
 from evalhub.operating.settling import settle_redis
 from evalhub.serving import evaluation_log
-from evalhub.serving.ahead import make_ahead
+from evalhub.serving.cache_warming import warm_cache
 from evalhub.serving.celery import app
 from evalhub.serving.secret_key import keep_key
 from metrics.services.upkeep.dispatch import Dispatcher
@@ -56,8 +56,8 @@ def publish_comparison(comparison_id: UUID) -> None:
     compare.apply_async(kwargs={"comparison_id": str(comparison_id)})
 
 
-def publish_ahead(collection_id: int) -> None:
-    make_ahead.apply_async(kwargs={"collection_id": collection_id})
+def publish_warming(collection_id: int) -> None:
+    warm_cache.apply_async(kwargs={"collection_id": collection_id})
 
 
 def waiting() -> int:
@@ -117,7 +117,7 @@ class DispatcherStep(bootsteps.StartStopStep):
             publish_sessions=publish_sessions,
             publish_vectors=publish_vectors,
             publish_comparison=publish_comparison,
-            publish_ahead=publish_ahead,
+            publish_warming=publish_warming,
         )
         # The pool forks a new process for each that has ended.
         os.register_at_fork(

@@ -15,13 +15,13 @@ from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_sche
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from metrics.charts.boards.charts import COLLECTION_CHART_READS, COLLECTION_CHARTS, EXPLAINED_CHARTS
-from metrics.charts.comparisons.charts import TOGETHER_CHARTS
+from metrics.charts.boards.charts import COLLECTION_CHART_READS, COLLECTION_CHARTS
 from metrics.charts.figure import Figure
 from metrics.charts.look import PALETTES, SIZES, Look
 from metrics.charts.rendering import FORMATS, render
 from metrics.charts.values.charts import RUN_CHART_READS, RUN_CHARTS, Asked
 from metrics.models import Evaluation, SessionEvaluation
+from metrics.questions.answer_cache import everybody, kept, of_collection
 from metrics.questions.declared import (
     SCORES,
     VERSION,
@@ -29,16 +29,7 @@ from metrics.questions.declared import (
     parameter,
 )
 from metrics.questions.parameters import query_of
-from metrics.questions.unchanged import (
-    of_board,
-    of_chosen_runs,
-    of_collection,
-    of_explained,
-    of_measured_runs,
-    unchanged,
-)
 from metrics.questions.values import evaluation_in
-from metrics.services.boards.fingerprints import Fingerprint
 from metrics.services.work import begin_drawing
 from runs.api.access import scored_collection, scored_run
 from runs.api.parameters import refusals
@@ -94,21 +85,6 @@ class RunChart(APIView):
         return picture(key, form, look, found.collection, lambda: RUN_CHARTS[chart](asked))
 
 
-def _of_collection(request: Request, collection: str, chart: str, form: str) -> Fingerprint | None:
-    # The rows that a filter shows may depend on the reader.
-    if chart == "means":
-        return of_board(request, collection)
-    if chart in EXPLAINED_CHARTS:
-        return of_explained(request, collection)
-    if chart in ("parameter", "parallel"):
-        return of_measured_runs(request, collection)
-    return (
-        of_chosen_runs(request, collection)
-        if chart in TOGETHER_CHARTS
-        else of_collection(request, collection)
-    )
-
-
 class CollectionChart(APIView):
     """A chart of a collection: means, the runs of one page of the leaderboard with their intervals; what-if, the first
     of the requested combinations beside the official order; heat-map, runs against topics; parameter and parallel,
@@ -122,7 +98,7 @@ class CollectionChart(APIView):
             *CHART_PARAMETERS,
         ],
     )
-    @unchanged(_of_collection)
+    @kept(of_collection, shared_by=everybody)
     def get(self, request: Request, collection: str, chart: str, form: str) -> HttpResponse:
         found = scored_collection(request, collection)
         check_chart(request, COLLECTION_CHART_READS, chart, form)

@@ -14,9 +14,9 @@ from metrics.engine.curves import CURVES
 from metrics.engine.measures.definition import MeasureDefinition, show
 from metrics.engine.sessions.grammar import VECTORS
 from metrics.models import Evaluation
+from metrics.questions.answer_cache import everybody, kept
 from metrics.questions.declared import parameter
 from metrics.questions.parameters import query_of
-from metrics.questions.unchanged import of_measures, unchanged
 from metrics.services.values.known_measures import OF, Of, find_measure, of_what, search_measures
 from runs.api.shapes import shape
 from runs.parameters import choice_in
@@ -64,7 +64,7 @@ class MeasureList(generics.GenericAPIView[Any]):
             parameter("of", "measures of these only; default: all", choices=tuple(OF)),
         ],
     )
-    @unchanged(of_measures, stored=False)
+    @kept(None, shared_by=everybody)
     def get(self, request: Request) -> Response:
         query = query_of(request)
         found = search_measures(
@@ -77,7 +77,7 @@ class MeasureDetail(APIView):
     """One measure of runs or of sessions, by any of its names: nDCG, ndcg_cut_10, P(rel=2)@5, sDCG."""
 
     @extend_schema(responses=shape(Measure))
-    @unchanged(of_measures, stored=False)
+    @kept(None, shared_by=everybody)
     def get(self, request: Request, measure: str) -> Response:
         return Response(_measure(find_measure(measure)))
 

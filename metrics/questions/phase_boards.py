@@ -1,9 +1,8 @@
-"""The leaderboard of a phase that a request asks for, who may see it, and when it has not changed."""
+"""The leaderboard of a phase that a request asks for, who may see it, and for whom it is the same."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import cast
 
@@ -11,15 +10,15 @@ from django.http import HttpRequest
 from rest_framework.request import Request
 
 from metrics.engine.errors import EvalHubError
+from metrics.questions.answer_cache import Subject, what_is_meant
 from metrics.services.boards.asked import BoardQuery
-from metrics.services.boards.fingerprints import Fingerprint, of_boards, of_filter
 from metrics.services.boards.standing_parts import StandingsQuery
 from metrics.services.campaigns.boards import OFFICIAL, VIEWS, PhaseQuery, Reader
 from runs.api.access import once, sees_scores
 from runs.api.campaigns.finding import participation_of, visible_phase
 from runs.api.parameters import text_of
 from runs.errors import Blind, InvalidInput
-from runs.models import Entry, Phase, Release, can_see_scores, sees_board
+from runs.models import Collection, Entry, Phase, can_see_scores, sees_board
 from runs.parameters import choice_in
 from runs.services.campaigns import clock
 from runs.services.campaigns.managing import is_organiser
@@ -38,7 +37,7 @@ class AskedBoard:
 def phase_board_in(request: HttpRequest | Request, campaign: str, phase: str) -> AskedBoard:
     """Return the phase that a request names. Raise Blind if its user does not see its leaderboard.
 
-    A fingerprint and its answer get the same, with the same time.
+    All parts of an answer get the same, with the same time.
     """
     return cast(
         AskedBoard,
@@ -79,57 +78,30 @@ def phase_query(parameters: Mapping[str, str], phase: Phase, reader: object) -> 
     )
 
 
-def of_phase_board(request: HttpRequest | Request, campaign: str, phase: str) -> Fingerprint | None:
-    """Return the fingerprint of a phase's leaderboard, or None if the request is invalid. It has which names are hidden
-    from the reader now, and not the clock."""
+def of_phase_board(request: HttpRequest | Request, campaign: str, phase: str) -> Subject:
+    """Return what a phase's leaderboard is about: beside its collection, what the reader is in the campaign and which
+    names are hidden from the reader now."""
     asked = phase_board_in(request, campaign, phase)
     found, reader = asked.phase, asked.reader
+    disclosure = found.collection.disclosure
+    teams = found.campaign.participations.order_by("pk").values_list("pk", "anonymous_until")
+    hidden = tuple(
+        pk for pk, until in teams if hides(found.campaign, until, disclosure, reader.now)
+    )
+    frozen = bool(found.freeze_board_at and found.freeze_board_at <= reader.now)
+    scored = can_see_scores(request.user, found.collection)
+    own = reader.own.pk if reader.own else None
+    # An answer of before, with its age, would reveal that later entries are being evaluated.
+    return Subject(
+        found.collection, (own, reader.organiser, scored, frozen, hidden), may_be_old=not frozen
+    )
+
+
+def readers_of_a_phase(request: HttpRequest | Request, collection: Collection) -> Hashable:
+    """Share a phase's leaderboard with all who are the same in the campaign and mean the same by `own`; its `view` is
+    no saved one."""
+    parameters = {name: text for name, text in text_of(request.GET).items() if name != "view"}
     try:
-        query = phase_query(text_of(request.GET), found, request.user)
-        shown = of_filter(found.collection, query.board)
+        return what_is_meant(parameters, collection, request.user)
     except EvalHubError:
         return None
-    # Of the other phases of the campaign, too: the entries afterwards are theirs.
-    entries = Entry.objects.filter(
-        phase__campaign=found.campaign_id, phase__collection=found.collection_id
-    )
-    rows = list(
-        entries.order_by("phase_id", "number").values_list(
-            "phase",
-            "number",
-            "state",
-            "role",
-            "label",
-            "late",
-            "run_type",
-            "priority",
-            "chosen",
-            "published",
-        )
-    )
-    releases = Release.objects.filter(phase=found).exclude(done_at=None).order_by("pk")
-    excluded = Phase.objects.filter(
-        collection=found.collection_id, excluded_topics__isnull=False
-    ).order_by("pk")
-    disclosure, teams = found.collection.disclosure, found.campaign.participations.order_by("pk")
-    names = [
-        (*team, until, hides(found.campaign, until, disclosure, reader.now))
-        for *team, until in teams.values_list(
-            "pk", "team__slug", "name", "former_name", "pseudonym", "anonymous_until"
-        )
-    ]
-    own = reader.own.pk if reader.own else None
-    frozen = found.freeze_board_at, found.freeze_board_at and found.freeze_board_at <= reader.now
-    of_phase = (
-        found.selection,
-        found.measures,
-        frozen,
-        list(releases.values_list("pk", "done_at")),
-    )
-    exclusions = list(excluded.values_list("excluded_topics", "excluded_reason"))
-    state = repr((exclusions, rows, names, of_phase, own, reader.organiser))
-    of_runs = of_boards(found.collection)
-    if frozen[1]:
-        # As a text: an answer of before, with its age, would reveal that later entries are being evaluated.
-        of_runs = (repr(of_runs),)
-    return (*of_runs, *shown, hashlib.sha256(state.encode()).hexdigest())

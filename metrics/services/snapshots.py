@@ -12,6 +12,7 @@ from django.db import transaction
 from metrics.engine.errors import EvalHubError
 from runs.errors import StoredValueCorrupt
 from runs.services.reading import WRITES
+from runs.services.revisions import Revision, read_revision
 
 # How often a reading is repeated that meets damaged values.
 _TRIES = 3
@@ -19,10 +20,8 @@ _TRIES = 3
 T = TypeVar("T")
 # What was read in the open snapshot, by what it is.
 _READ: ContextVar[dict[Hashable, Any] | None] = ContextVar("read", default=None)
-# The key of what was read before in the same state of the database.
-_BEFORE = "before"
-# More than this of one state is forgotten.
-_MOST = 100
+# The key that says whether the snapshot is as of one committed moment.
+_ISOLATED = "isolated"
 
 
 @contextmanager
@@ -82,18 +81,9 @@ def once_in_snapshot(key: Hashable, read: Callable[[], T]) -> T:
     return found
 
 
-def once_until_changed(key: Hashable, read: Callable[[], T]) -> T:
-    """Return the result of `read`, called once for each key until anything in the database changes: another snapshot of
-    this thread gets it, too. It must depend on what is stored alone, neither on the reader nor on the time."""
-    known = _READ.get() or {}
-    if _BEFORE not in known:
-        return once_in_snapshot(key, read)
-    before: dict[Hashable, T] = known[_BEFORE]
-    if key not in before:
-        if len(before) >= _MOST:
-            before.clear()
-        before[key] = read()
-    return before[key]
+def revision_in_snapshot(collection: int) -> Revision:
+    """Return the revision of a collection by its key, as of the open snapshot."""
+    return once_in_snapshot(("revision", collection), lambda: read_revision(collection))
 
 
 def state_of_database() -> tuple[Any, ...] | None:
@@ -106,8 +96,7 @@ def state_of_database() -> tuple[Any, ...] | None:
 def is_isolated() -> bool:
     """Return whether a snapshot is open whose readings are as of one committed moment: those of a transaction that
     was open before may be of several, or of what is never committed."""
-    known = _READ.get()
-    return known is not None and _BEFORE in known
+    return _ISOLATED in (_READ.get() or {})
 
 
 @contextmanager
@@ -120,9 +109,8 @@ def _reading() -> Iterator[None]:
     with ExitStack() as stack:
         if connection.vendor == "postgresql":
             stack.enter_context(transaction.atomic())
-            state = _state_of_postgresql(
-                connection, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY;"
-            )
+            with connection.cursor() as cursor:
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
         else:
             # EvalHub's transactions take SQLite's write lock immediately; a deferred one reads what its first query
             # saw.
@@ -132,26 +120,17 @@ def _reading() -> Iterator[None]:
                 stack.enter_context(transaction.atomic())
             finally:
                 connection.transaction_mode = usual
-            state = _state_of_sqlite(connection)
         known = _READ.get()
         if known is not None:
-            known[_BEFORE] = _read_before(connection, state)
+            known[_ISOLATED] = True
         yield
 
 
-def _read_before(connection: Any, state: tuple[Any, ...]) -> dict[Hashable, Any]:
-    """Return what was read through this connection, which is of one thread, in the same state of its database."""
-    last: tuple[Any, dict[Hashable, Any]] = connection.__dict__.get("read_before", (None, {}))
-    if last[0] != state:
-        last = connection.__dict__["read_before"] = state, {}
-    return last[1]
-
-
-def _state_of_postgresql(connection: Any, before: str = "") -> tuple[Any, ...]:
+def _state_of_postgresql(connection: Any) -> tuple[Any, ...]:
     # Two snapshots of the same name see the same rows. A server that was restored counts anew.
     asked = "SELECT pg_current_snapshot()::text, pg_postmaster_start_time()::text"
     with connection.cursor() as cursor:
-        cursor.execute(before + asked)
+        cursor.execute(asked)
         found: tuple[Any, ...] = cursor.fetchone()
     return found
 

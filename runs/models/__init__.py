@@ -44,6 +44,7 @@ from runs.models.notes import Note
 from runs.models.parameters import Parameter, ParameterKey, ParameterSet
 from runs.models.published import Packet, Snapshot
 from runs.models.releases import Release
+from runs.models.revisions import RevisionPart
 from runs.models.runs import Run, System
 from runs.models.saved_views import View
 from runs.models.sessions import SessionSet
@@ -90,6 +91,7 @@ __all__ = [
     "RateCounter",
     "Release",
     "RememberedAnswer",
+    "RevisionPart",
     "Run",
     "RunLink",
     "RunParent",

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from django.db import models, transaction
 
 from runs.models import AuditEvent, Collection, User
-from runs.services.changes import mark_changed
+from runs.services.revisions import raise_revision
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +24,23 @@ class Origin:
 
 # The origin of commands and scripts on the server itself.
 SYSTEM = Origin()
+_Action = AuditEvent.Action
+# Events that change nothing.
+_READINGS = (_Action.VALUES_READ, _Action.QRELS_READ)
+# The ways from collections to what their answers show, by its kind, for events that name no collection.
+_SHOWN_BY = {
+    "collection": ("pk",),
+    "run": ("runs",),
+    "note": ("notes", "runs__notes"),
+    "team": ("team", "runs__team", "phases__campaign__participations__team"),
+    "system": ("runs__system",),
+    "user": ("notes__author", "runs__notes__author"),
+    "campaign": ("phases__campaign",),
+    "participation": ("phases__campaign__participations",),
+    "phase": ("phases",),
+    "entry": ("phases__entries",),
+    "release": ("phases__releases",),
+}
 # The attribute that names an object in the trail, if its text does not.
 _IDS = {
     "run": "pk", "sessionset": "pk", "comparison": "pk", "webhook": "pk", "apitoken": "key", "invitationlink": "key",
@@ -44,7 +60,7 @@ def record(
 ) -> None:
     """Add one event. Call this inside the transaction of the change, so that both or neither are stored.
 
-    A collection that changed is marked, so that a worker makes the answers about it anew.
+    The revisions of the collection, and of those whose answers show the target, are raised.
     """
     if not transaction.get_connection().in_atomic_block:
         raise transaction.TransactionManagementError(
@@ -64,8 +80,20 @@ def record(
         request_id=origin.request_id,
         address=origin.address,
     )
+    if action not in _READINGS:
+        arriving = action in (_Action.RUN_SUBMITTED, _Action.SESSION_SET_SUBMITTED)
+        raise_revision(*_showing(target, collection), arriving=arriving)
+
+
+def _showing(target: models.Model, collection: Collection | None) -> set[int]:
+    """Return the keys of the collections whose answers show something."""
     if collection is not None:
-        transaction.on_commit(partial(mark_changed, collection.pk))
+        return {collection.pk}
+    keys = set[int]()
+    for way in _SHOWN_BY.get(target._meta.model_name or "", ()):
+        shown = Collection.objects.filter(**{way: target.pk}).order_by()
+        keys.update(shown.values_list("pk", flat=True).distinct())
+    return keys
 
 
 def changed(

@@ -226,28 +226,24 @@ def time_pages(addresses: str) -> None:
 
 
 def _timed(address: str) -> tuple[float, float, float, int, int]:
-    from django.conf import settings
     from django.db import connection
     from django.test.utils import CaptureQueriesContext
 
-    from metrics.questions.unchanged import MEMORY
+    from metrics.services.answer_store import forget_all
 
     client = Client()
-    kept = settings.EVALHUB_KEPT_ANSWERS_BYTES
-    settings.EVALHUB_KEPT_ANSWERS_BYTES = 0
+    forget_all()
     with CaptureQueriesContext(connection) as captured:
         answer = client.get(address)
         assert answer.status_code == 200, address
         queries = len(captured)
     medians = []
-    for files, forget in ((0, True), (kept, True), (kept, False)):
-        settings.EVALHUB_KEPT_ANSWERS_BYTES = files
-        MEMORY.forget()
+    for forget in (True, False):
         client.get(address)
         seconds = []
         for _ in range(ROUNDS):
             if forget:
-                MEMORY.forget()
+                forget_all()
                 cache.clear()
             start = time.process_time()
             client.get(address)

@@ -115,7 +115,7 @@ def _evaluate() -> None:
 
 
 def _ask() -> None:
-    from metrics.questions.unchanged import MEMORY
+    from metrics.services.answer_store import forget_all
     from metrics.services.boards.matching import matching_runs
     from tests.conftest import client_of
 
@@ -130,7 +130,7 @@ def _ask() -> None:
     def get(path: str, again: bool = False, **query: Any) -> Callable[[int], None]:
         def ask(_: int) -> None:
             if not again:
-                MEMORY.forget()
+                forget_all()
             answer = api.get(address + path, query)
             assert answer.status_code == 200, answer.content
 

@@ -16,7 +16,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
-from metrics.questions.unchanged import MEMORY
+from metrics.services.answer_store import forget_all
 from metrics.services.upkeep.campaigns import find_in_campaigns
 from runs.models import AuditEvent, Campaign, Collection, Disclosure, Participation, User
 from runs.services.collections import disclose
@@ -35,6 +35,7 @@ from tests.campaigns.worlds import (
     run_of,
 )
 from tests.conftest import POOR, evaluate_all
+from tests.kept import recalled_answers
 from tests.web.test_pages import page, text_of
 from tests.web.worlds import body_of
 
@@ -429,7 +430,9 @@ def test_the_page_hides_names_until_their_instant(held: Clients, clock: Clock) -
     assert set(hidden) <= set(text_of(after.content.decode()).split())
 
 
-def test_the_page_kept_for_one_reader_is_the_page_of_the_next(held: Clients, clock: Clock) -> None:
+def test_the_page_kept_for_one_reader_is_the_page_of_the_next(
+    held: Clients, clock: Clock, answers_kept: None
+) -> None:
     Campaign.objects.update(anonymous_until=LIFTED)
     step(Disclosure.PUBLIC)
     clock.now = LIFTED - TICK
@@ -441,16 +444,16 @@ def test_the_page_kept_for_one_reader_is_the_page_of_the_next(held: Clients, clo
 
     alone = {}
     for name in readers:
-        MEMORY.forget()
+        forget_all()
         alone[name] = read(name)
     assert len(set(alone.values())) == len(readers)
     for name in (*readers, *reversed(readers)):
         assert read(name) == alone[name], name
     # Two who are nobody here get the same page, but for the name of the reader.
     stranger = browser("eve")
-    before = MEMORY.recalled
-    assert shown(stranger) == shown(readers[""])
-    assert MEMORY.recalled == before + 2
+    with recalled_answers() as recalled:
+        assert shown(stranger) == shown(readers[""])
+    assert len(recalled) == 2
 
 
 def test_the_page_asks_no_more_for_more_entries(held: Clients) -> None:
@@ -464,6 +467,7 @@ def test_the_page_asks_no_more_for_more_entries(held: Clients) -> None:
     assert asked[1] < 45, asked
 
 
+@pytest.mark.usefixtures("answers_kept")
 def test_the_leaderboard_finds_its_phase_once_and_asks_less_when_it_was_asked_before(
     held: Clients,
 ) -> None:

@@ -11,8 +11,8 @@ import pytest
 from django.test import Client
 
 from metrics.models import Evaluation
-from metrics.questions import unchanged
-from metrics.questions.unchanged import MEMORY
+from metrics.questions import answer_cache
+from metrics.services.answer_store import forget_all
 from metrics.services.queue.lifecycle import claim, fail
 from runs.models import Campaign, Collection, Disclosure, Participation, User
 from runs.services.collections import disclose
@@ -32,6 +32,7 @@ from tests.campaigns.worlds import (
 from tests.conftest import evaluate_all
 from tests.web.worlds import body_of
 
+pytestmark = pytest.mark.usefixtures("answers_kept")
 BOARD, PAGE = f"{PHASE}board/", "/campaigns/cup/phases/task/"
 PATHS = (
     BOARD,
@@ -53,7 +54,7 @@ def read(client: Client, paths: tuple[str, ...]) -> Iterator[tuple[str, Answer]]
     """Read each address when nothing is cached, again from the cache, and with its tag."""
     # A page with a form sets a cookie with it, on which its tag depends.
     client.get(PAGE)
-    MEMORY.forget()
+    forget_all()
     for path in paths:
         tag = ""
         for how in ("computed", "cached", "conditional"):
@@ -124,7 +125,7 @@ def test_later_entries_change_no_answer_of_a_frozen_leaderboard(
     """Neither do their evaluation, withdrawal and disqualification, also where an old leaderboard would be returned
     while runs are evaluated."""
     settings.EVALHUB_BOARD_SECONDS = 3600
-    monkeypatch.setattr(unchanged, "_SLOW_SECONDS", 0.0)
+    monkeypatch.setattr(answer_cache, "_SLOW_SECONDS", 0.0)
     olga, ann, ben = people["olga"], people["ann"], people["ben"]
     frozen = CLOSES - timedelta(days=3)
     make_campaign(olga, kind="development", feedback="board", freeze_board_at=frozen.isoformat())

@@ -27,7 +27,7 @@ from evalhub.operating.settling import settle_install
 from evalhub.operating.simulation import simulate_collection
 from metrics.engine.grammar import parse_measure
 from metrics.models import Comparison
-from metrics.questions.unchanged import MEMORY
+from metrics.services.answer_store import forget_all
 from metrics.services.comparisons.comparison import ComparisonQuery
 from metrics.services.comparisons.stored import compare, queue_comparison
 from runs.models import ALL_SCOPES, ApiToken, Collection, User
@@ -202,12 +202,12 @@ class World:
     def close(self) -> None:
         """Let go of the database and forget all that was read."""
         connections.close_all()
-        MEMORY.forget()
+        forget_all()
         cache.clear()
 
     def ask(self, name: str) -> Answer:
         """Read one answer, whatever was remembered of it."""
-        MEMORY.forget()
+        forget_all()
         response: Any = self.client.get(urljoin("/api/v1/", ANSWERS[name].format(**self.names)))
         try:
             content = (

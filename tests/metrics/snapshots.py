@@ -12,6 +12,10 @@ from typing import Any
 from django.db import connections
 
 Write = Callable[[str], None]
+# As services raise revisions, in the transaction of the change.
+_RAISE = """
+INSERT INTO runs_revisionpart (collection_id, changes, others) SELECT id, 1, 1 FROM runs_collection
+"""
 
 
 @contextmanager
@@ -28,8 +32,15 @@ def in_a_file(path: Path) -> Iterator[Write]:
     file: Any = memory.__class__(settings, "default")
     with closing(sqlite3.connect(path, isolation_level=None)) as beside:
         connections["default"] = file
+
+        def write(sql: str) -> None:
+            beside.execute("BEGIN IMMEDIATE")
+            beside.execute(sql)
+            beside.execute(_RAISE)
+            beside.execute("COMMIT")
+
         try:
-            yield lambda sql: [beside.execute(sql)].clear()
+            yield write
         finally:
             file.close()
             connections["default"] = memory

@@ -8,19 +8,12 @@ import pytest
 from rest_framework.test import APIClient
 
 from metrics.engine.significance.pairs import Matrix
-from metrics.questions.unchanged import Memory
 from runs.models import Collection, Run, User
 from tests.metrics.boards import make_board, simulated
 
 BOARD = "/api/v1/collections/board/leaderboard/"
 NOBODY = "7b2d1a52-8a52-4b0e-9d5b-0d5f8f0f0f0f"
 RUNS, TOPICS = 9, 30
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """These tests change what answers depend on behind the service's back: limits, stored values."""
-    monkeypatch.setattr(Memory, "keep", lambda *_: None)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from django.db import connections
 from django.test import Client
 
 from metrics.models import Evaluation, MetricVector
-from metrics.questions.unchanged import MEMORY
+from metrics.services.answer_store import forget_all
 from runs.models import Collection, Run, User
 from tests.conftest import GOOD
 from tests.metrics.boards import add_version, make_board, simulated, vector
@@ -22,6 +22,7 @@ from tests.metrics.snapshots import Write, in_a_file
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("answers_kept"),
     pytest.mark.sqlite("writes beside in SQLite's way"),
 ]
 API = "/api/v1/collections/board"
@@ -77,7 +78,7 @@ def beside(alice: User, tmp_path: Path) -> Iterator[Write]:
 
 def read(client: Client, address: str, **headers: Any) -> Any:
     """An answer that nothing remembered helped to make."""
-    MEMORY.forget()
+    forget_all()
     cache.clear()
     return client.get(address, **headers)
 

@@ -27,12 +27,11 @@ from tests.metrics.waiting import (
     expire,
     ids,
     made,
-    nothing_is_remembered,
     queued,
     slow,
 )
 
-__all__ = ["ids", "nothing_is_remembered", "queued", "slow"]
+__all__ = ["ids", "queued", "slow"]
 
 
 # The worker

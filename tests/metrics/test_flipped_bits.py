@@ -27,7 +27,7 @@ from metrics.models import (
     SessionView,
     StoredCurves,
 )
-from metrics.questions.unchanged import MEMORY
+from metrics.services.answer_store import forget_all
 from metrics.services.boards.asked import BoardQuery
 from metrics.services.boards.leaderboard import Leaderboard, read_leaderboard
 from metrics.services.comparisons import workload
@@ -274,7 +274,7 @@ def test_exchanged_evaluations_are_made_again(api: APIClient, everything: None) 
     )
     assert compare(comparison_id=str(stored.pk))
     exchange_runs()
-    MEMORY.forget()
+    forget_all()
     assert {finding.code for finding in find_faults()} == {"evaluation_of_other_files"}
     refused = api.get(f"/api/v1/runs/{next(iter(right))}/values/")
     assert (refused.status_code, refused.json()["code"]) == (500, "stored_value_corrupt")
@@ -304,7 +304,7 @@ def test_runs_that_name_each_others_files_are_shown_nowhere(
 ) -> None:
     run, other = board()
     exchange(Run, "sha256", "size", "lines", "documents", "topics")
-    MEMORY.forget()
+    forget_all()
     assert {finding.code for finding in find_faults()} == {
         "run_altered",
         "evaluation_of_other_files",
@@ -365,7 +365,7 @@ def test_a_run_without_sound_values_waits_below_the_others(
     right = api.get(path).json()["results"]
     JudgedView.objects.filter(evaluation__run=good).update(content=b"damaged")
     MetricVector.objects.filter(evaluation__run=good, measure="AP").update(mean=0.01)
-    MEMORY.forget()
+    forget_all()
     rows = api.get(path).json()["results"]
     assert [(row["run"]["id"], row["state"], row["rank"]) for row in rows] == [
         (str(poor.pk), "ranked", 1), (str(good.pk), "queued", None),
@@ -381,13 +381,13 @@ def test_a_damaged_view_is_named_and_made_again(api: APIClient, submit: Callable
     path = f"/api/v1/runs/{submit(GOOD).pk}/curve/?measures=P"
     right = api.get(path).json()
     JudgedView.objects.update(content=b"damaged")
-    MEMORY.forget()
+    forget_all()
     refused = api.get(path)
     assert (refused.status_code, refused.json()["code"]) == (500, "stored_value_corrupt")
     assert "judged view of run" in refused.json()["detail"]
     assert Evaluation.objects.get().state == "queued"
     evaluate_all()
-    MEMORY.forget()
+    forget_all()
     assert api.get(path).json() == right
 
 
@@ -456,7 +456,7 @@ def test_what_lacks_its_judged_view_is_evaluated_again(api: APIClient, everythin
     right = [api.get(path).json() for path in paths]
     JudgedView.objects.all().delete()
     SessionView.objects.all().delete()
-    MEMORY.forget()
+    forget_all()
     refused = [api.get(path) for path in paths]
     assert [(answer.status_code, answer.json()["code"]) for answer in refused] == [
         (500, "stored_value_corrupt")
@@ -514,7 +514,7 @@ def test_what_is_no_json_any_more_is_named(
     table, name = column.split(".")
     with connection.cursor() as cursor:
         cursor.execute(f"UPDATE {table} SET {name} = '[1, '")
-    MEMORY.forget()
+    forget_all()
     refused = api.get(
         "/api/v1/" + JSON_COLUMNS[column].format(run=Run.objects.values_list("pk", flat=True)[0])
     )
@@ -532,7 +532,7 @@ def test_topic_ids_that_are_no_json_are_read_again_by_fsck(
     right = api.get(path).json()
     with connection.cursor() as cursor:
         cursor.execute("UPDATE runs_qrels SET topic_ids = '['")
-    MEMORY.forget()
+    forget_all()
     refused = api.get(path)
     assert (refused.status_code, refused.json()["code"]) == (500, "stored_value_corrupt")
     for finding in find_faults():

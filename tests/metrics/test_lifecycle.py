@@ -25,6 +25,7 @@ from metrics.services.upkeep.dispatch import publish_due
 from metrics.services.values import evaluate as evaluate_module
 from metrics.services.values.evaluate import evaluate
 from runs.models import Collection, Run, User
+from runs.services.revisions import read_revision
 from runs.services.runs import RunUpload
 from runs.services.submissions import submit as submit_file
 from tests.conftest import GOOD, POOR, upload
@@ -37,6 +38,41 @@ def test_only_one_claim_succeeds(queued: Evaluation) -> None:
     assert lifecycle.claim(queued.pk) is not None
     assert lifecycle.claim(queued.pk) is None
     assert state(queued) == "evaluating"
+
+
+def test_every_move_raises_the_revision_of_the_collection(queued: Evaluation) -> None:
+    """As one of a run that only arrives."""
+    collection = queued.run.collection_id
+
+    def claimed() -> lifecycle.Lease:
+        lease = lifecycle.claim(queued.pk)
+        assert lease
+        return lease
+
+    def raised_by(call: Callable[[], object]) -> bool:
+        before = read_revision(collection)
+        assert call()
+        after = read_revision(collection)
+        assert after.others == before.others
+        return after.changes > before.changes
+
+    jobs = Evaluation.objects.filter(pk=queued.pk)
+    (lease,) = lifecycle.claim_together([queued.pk])
+    assert raised_by(lambda: lifecycle.give_back([lease], begun=False))
+    assert raised_by(lambda: lifecycle.claim_together([queued.pk]))
+    assert raised_by(lifecycle.queue_interrupted)
+    assert raised_by(claimed)
+    expire(queued)
+    assert raised_by(lifecycle.reap_expired)
+    lease = claimed()
+    assert raised_by(lambda: lifecycle.release(lease, delay=0.0, burn=False))
+    lease = claimed()
+    assert raised_by(lambda: lifecycle.fail(lease, code="failed", message="failed"))
+    assert raised_by(lambda: lifecycle.try_failed_again(jobs))
+    lease = claimed()
+    assert raised_by(lambda: lifecycle.drop(lease, "run_deleted"))
+    assert raised_by(lambda: lifecycle.queue_again(jobs))
+    assert raised_by(lambda: evaluate(evaluation_id=queued.pk))
 
 
 def test_a_task_that_runs_twice_writes_once(queued: Evaluation) -> None:

@@ -20,6 +20,7 @@ from metrics.services.snapshots import once_in_snapshot, one_snapshot
 from metrics.services.values.judged_views import stored_means
 from runs.models import Collection, ParameterKey, Run, User
 from runs.services.parameters import PARAM, store_parameters
+from runs.services.revisions import raise_revision
 from tests.metrics.boards import add_runs, add_version, make_board, make_run, simulated
 
 
@@ -100,7 +101,7 @@ def test_a_damaged_mean_is_left_out_of_the_means_that_order(alice: User) -> None
 def test_another_name_of_a_team_and_each_withdrawal_are_noticed(
     alice: User, anonymous: APIClient
 ) -> None:
-    make_board(alice.personal_team, {"AP": simulated(3, 10)})
+    board = make_board(alice.personal_team, {"AP": simulated(3, 10)})
     seen, address = [], "/api/v1/collections/board/leaderboard/"
 
     def look() -> None:
@@ -110,14 +111,17 @@ def test_another_name_of_a_team_and_each_withdrawal_are_noticed(
     team = alice.personal_team
     team.slug = "another-name"
     team.save()
+    raise_revision(board.pk)
     look()
     first, second = Run.objects.order_by("tag")[:2]
     for run in (first, second):
         Run.objects.filter(pk=run.pk).update(
             deleted_at="2026-01-01T00:00:00Z" if run == first else "2026-01-02T00:00Z"
         )
+        raise_revision(board.pk)
         look()
     Run.objects.filter(pk=first.pk).update(deleted_at=None)
+    raise_revision(board.pk)
     look()
     assert len(set(seen)) == len(seen)
 
@@ -133,6 +137,7 @@ def test_remembered_places_of_parameters_follow_every_change(
         for run, k in zip(runs, given, strict=True):
             run.metadata = {} if k is None else {"k": k}
         store_parameters(board, runs)
+        raise_revision(board.pk)
         key = ParameterKey.objects.get(collection=board, name="k")
         column = ShownColumn(PARAM, "k", key_id=key.pk)
         names = list(named.order_by("tag").values_list("name", flat=True))

@@ -24,13 +24,12 @@ from tests.metrics.standings import (
     TOPICS,
     board,
     id_of,
-    nothing_is_remembered,
     rows_of,
     values,
 )
 
 pytestmark = pytest.mark.words
-__all__ = ["board", "nothing_is_remembered", "values"]
+__all__ = ["board", "values"]
 
 
 def holm(p_values: list[float]) -> list[float]:

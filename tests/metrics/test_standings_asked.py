@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 from django.conf import settings
-from django.core.cache import cache
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -17,6 +16,8 @@ from rest_framework.test import APIClient
 
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.pairs import Matrix
+from metrics.questions import answer_cache
+from metrics.services.answer_store import forget_all
 from metrics.services.boards import standings
 from metrics.services.boards.standing_parts import BOARD_RESAMPLES, StandingsQuery
 from metrics.services.values.effort import seconds_of_ranks, seconds_of_test
@@ -28,13 +29,12 @@ from tests.metrics.standings import (
     RUNS,
     board,
     id_of,
-    nothing_is_remembered,
     rows_of,
     values,
 )
 
 pytestmark = pytest.mark.words
-__all__ = ["board", "nothing_is_remembered", "values"]
+__all__ = ["board", "values"]
 
 
 @pytest.mark.parametrize("test", TESTS)
@@ -95,10 +95,12 @@ def test_statistics_without_a_meaning_are_refused(
     assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]
 
 
+@pytest.mark.usefixtures("answers_kept")
 def test_what_would_take_too_long_is_refused_and_says_what_to_narrow(
     anonymous: APIClient, board: Collection, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # What is remembered takes no time.
+    # Parts of statistics that are kept take no time; whole answers are made anew.
+    monkeypatch.setattr(answer_cache, "keep", lambda *_, **__: None)
     assert (
         anonymous.get(BOARD, {"statistics": "tiers,ranks", "test": "sign", "seed": "1"}).status_code
         == 200
@@ -131,7 +133,7 @@ def test_a_long_board_has_tiers_without_letters(
 ) -> None:
     lettered = rows_of(anonymous, statistics="tiers")
     monkeypatch.setattr(standings, "MAX_GROUPED_RUNS", RUNS - 1)
-    cache.clear()
+    forget_all()
     body = anonymous.get(BOARD, {"statistics": "tiers"}).json()
     assert [caution["code"] for caution in body["statistics"]["tiers"]["cautions"]] == [
         "groups_left_out"

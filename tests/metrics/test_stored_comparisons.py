@@ -27,12 +27,11 @@ from tests.metrics.waiting import (
     address,
     ids,
     made,
-    nothing_is_remembered,
     queued,
     slow,
 )
 
-__all__ = ["ids", "nothing_is_remembered", "queued", "slow"]
+__all__ = ["ids", "queued", "slow"]
 
 
 def test_a_long_comparison_is_asked_once_and_found_again(

@@ -19,7 +19,7 @@ from metrics.models import (
     StoredCurves,
     StoredSessionCurves,
 )
-from metrics.questions.unchanged import MEMORY
+from metrics.services.answer_store import forget_all
 from metrics.services.sessions.curves import arrays_of
 from metrics.services.upkeep.integrity import find_faults
 from metrics.services.values.evaluate import unpack_curves
@@ -36,7 +36,7 @@ def run(submit: Callable[..., Run]) -> Run:
 
 
 def read(api: APIClient, run: Run, query: dict[str, str]) -> Any:
-    MEMORY.forget()
+    forget_all()
     response = api.get(f"/api/v1/runs/{run.pk}/curve/", query)
     assert response.status_code == 200, response.content
     return response.json()["curves"]
@@ -138,7 +138,7 @@ def test_workers_store_curves_of_session_sets(
     query = {"measure": measure, "per_session": "true"} | ({"length": length} if length else {})
 
     stored = api.get(address, query).json()
-    MEMORY.forget()
+    forget_all()
     StoredSessionCurves.objects.all().delete()
     assert api.get(address, query).json() == stored
 
@@ -147,7 +147,7 @@ def test_workers_store_curves_of_session_sets(
     altered = {key: value + 1 if name in key else value for key, value in arrays_of(row).items()}
     row.content = zstandard.compress(pack({}, altered.items()))
     row.seal(SessionEvaluation.objects.get().qrels_id).save()
-    MEMORY.forget()
+    forget_all()
     assert api.get(address, query).json() != stored
     assert "session_means_altered" in [finding.code for finding in find_faults()]
 
@@ -158,9 +158,9 @@ def test_damaged_curves_of_sessions_are_computed_again(api: APIClient, session_s
     sound = api.get(address).json()
     content = bytes(StoredSessionCurves.objects.get().content)
     StoredSessionCurves.objects.update(content=content[:-1] + bytes([content[-1] ^ 1]))
-    MEMORY.forget()
+    forget_all()
     answer = api.get(address)
     assert answer.json()["code"] == "stored_value_corrupt"
     evaluate_all()
-    MEMORY.forget()
+    forget_all()
     assert api.get(address).json() == sound

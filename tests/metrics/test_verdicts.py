@@ -10,7 +10,6 @@ from rest_framework.test import APIClient
 
 from metrics.engine.significance import TESTS
 from metrics.models import Comparison
-from metrics.questions.unchanged import Memory
 from metrics.services.comparisons import workload
 from metrics.services.comparisons.content import digest_of
 from metrics.services.comparisons.stored import compare
@@ -26,11 +25,6 @@ BOARD, COMPARISON = (
     "/api/v1/collections/board/comparison/",
 )
 SIMULTANEOUS = [name for name, test in TESTS.items() if test.simultaneous]
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Memory, "keep", lambda *_: None)
 
 
 def ask(client: APIClient, path: str, status: int = 200, **query: Any) -> dict[str, Any]:

@@ -16,8 +16,8 @@ from django.core.cache import cache
 from rest_framework.test import APIClient
 
 from metrics.engine.grammar import parse_measure
-from metrics.questions.unchanged import MEMORY
 from metrics.services import work
+from metrics.services.answer_store import forget_all
 from metrics.services.values.effort import seconds_of_measure
 from runs.attention import attention, check_client, keep_going, present_attention
 from runs.errors import ClientLeft, Unavailable
@@ -200,7 +200,7 @@ def test_places_are_free_after_every_answer(
     pair = {"runs": ",".join(str(run.pk) for run in runs)}
     for _ in range(3):
         cache.clear()
-        MEMORY.forget()
+        forget_all()
         assert anonymous.get(BOARD, {"measures": ODD}).status_code == 200
         assert (
             anonymous.get(f"{SMALL}/comparison/", {"measures": "nDCG@13", **pair}).status_code

@@ -9,7 +9,6 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from metrics.models import Comparison
-from metrics.questions.unchanged import Memory
 from metrics.services.comparisons import workload
 from metrics.services.comparisons.stored import compare
 from runs.models import Team, User
@@ -18,12 +17,6 @@ from tests.metrics.scored import make_scored, simulated
 SCORED = "/api/v1/collections/scored/comparison/"
 # Enough to be more than a request may take, by what is set below.
 QUERY = {"tests": "randomisation,paired_t", "resamples": "3000", "measures": "AP"}
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """These tests change what answers depend on behind the service's back: limits, stored values."""
-    monkeypatch.setattr(Memory, "keep", lambda *_: None)
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from django.test import Client
 from django.urls import URLPattern
 
 from metrics.models import Comparison
-from metrics.questions import unchanged
-from metrics.questions.unchanged import MEMORY
+from metrics.questions import answer_cache
+from metrics.services.answer_store import forget_all
 from metrics.services.comparisons import stored
 from metrics.services.snapshots import read_in_snapshot
 from runs.models import Run
@@ -35,7 +35,10 @@ from tests.web.worlds import (
     submit_form,
 )
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("answers_kept"),
+]
 # The parameters without which an address refuses or answers nothing of the state.
 QUERIES = {
     "frontier-page": "?x=ms",
@@ -51,7 +54,7 @@ def cached_addresses() -> dict[str, URLPattern]:
     """Every address with a cached answer, by name."""
 
     def is_cached(view: Any) -> bool:
-        return getattr(getattr(getattr(view, "cls", None), "get", view), "unchanged", False)
+        return getattr(getattr(getattr(view, "cls", None), "get", view), "kept", False)
 
     return {str(pattern.name): pattern for pattern in patterns() if is_cached(pattern.callback)}
 
@@ -124,26 +127,21 @@ def content(answer: Any) -> bytes:
 def test_an_answer_during_a_change_is_never_cached_as_that_of_another_state(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answer = unchanged._answer
+    make = answer_cache.Question._make
 
-    def change_before_the_view(
-        request: Any, fingerprint: Any, page: bool, make: Callable[[], Any], *standing: Any
-    ) -> Any:
-        def late() -> Any:
-            through_another_connection(world.second)
-            return make()
-
-        return answer(request, fingerprint, page, late, *standing)
+    def change_before_the_view(question: Any, *arguments: Any) -> Any:
+        through_another_connection(world.second)
+        return make(question, *arguments)
 
     unlike, constant = set(), set()
     for name in world.paths:
         # A page with a form sets a cookie, which belongs to its tag.
         world.ask(name)
-        MEMORY.forget()
+        forget_all()
         before = world.ask(name)
-        MEMORY.forget()
+        forget_all()
         with monkeypatch.context() as patch:
-            patch.setattr(unchanged, "_answer", change_before_the_view)
+            patch.setattr(answer_cache.Question, "_make", change_before_the_view)
             during = world.ask(name)
         between = world.ask(name)
         through_another_connection(world.first)
@@ -176,11 +174,11 @@ def test_an_answer_is_read_in_its_snapshot_and_written_after_it(
         ended = True
         return answer
 
-    monkeypatch.setattr(unchanged, "read_in_snapshot", read_and_end)
+    monkeypatch.setattr(answer_cache, "read_in_snapshot", read_and_end)
     with connection.execute_wrapper(check):
         for name in set(world.paths) - CONSTANT:
             ended = False
-            MEMORY.forget()
+            forget_all()
             assert world.ask(name).status_code == 200, name
             assert ended, name
 

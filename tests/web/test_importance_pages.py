@@ -10,7 +10,6 @@ import pytest
 from django.test import Client
 
 from metrics.engine.grammar import parse_measure
-from metrics.questions.left_out import without_reader
 from metrics.services.boards.frontier import FrontierQuery, read_frontier
 from metrics.services.values.curves_together import TogetherQuery
 from runs.models import Collection, User
@@ -143,5 +142,5 @@ def test_blind_pages_tell_participants_nothing(
         assert answer.status_code == 200
         assert "Nothing that depends on the judgements is shown" in text_of(answer)
         # The token of a form may have any two letters.
-        assert b"k1" not in without_reader(answer.content)
+        assert b"k1" not in re.sub(rb'csrfmiddlewaretoken" value="\w+', b"", answer.content)
         assert "ms" not in re.findall(r"<option[^>]*>([^<]*)", answer.content.decode())

@@ -1,10 +1,9 @@
-"""Pages that are kept: without their reader, for readers of whom they show the same, and made ahead by a worker."""
+"""Pages that are kept: without their reader, for readers of whom they show the same, and made for the cache by a worker."""
 
 from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,20 +11,21 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
+from django.utils.html import escape
 
-from evalhub.serving import ahead
-from evalhub.serving.ahead import PAGES, make_ahead
-from metrics.questions import unchanged
-from metrics.questions.unchanged import MEMORY
+from evalhub.serving import cache_warming
+from evalhub.serving.cache_warming import PAGES, warm_cache
+from metrics.services.answer_store import forget_all
 from metrics.services.upkeep.dispatch import Dispatcher
 from runs.models import Collection, Run, View
-from runs.services import changes
-from runs.services.changes import mark_changed
+from runs.services import revisions
 from runs.services.labels import move_label
+from runs.services.revisions import mark_changed
 from tests.conftest import GOOD, POOR, evaluate_all
+from tests.kept import recalled_answers
 from tests.web.worlds import ROLES, People, make_collection, make_label, submit_form
 
-pytestmark = pytest.mark.words
+pytestmark = [pytest.mark.words, pytest.mark.usefixtures("answers_kept")]
 ONE = "/collections/one/"
 SHARED = (
     "board/", "comparison/", "parameters/", "parameters/importance/", "frontier/", "what-if/", "heat-map/", "orders/",
@@ -42,14 +42,17 @@ LABELLED = (
 
 
 @pytest.fixture
-def kept(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Every answer takes long, so that it is kept."""
-    monkeypatch.setattr(unchanged, "_SLOW_SECONDS", 0.0)
+def kept(settings: Any) -> Path:
+    """Answers are in files, as those of a server are."""
+    folder: Path = settings.EVALHUB_DATA / "answers"
+    in_files = {
+        "BACKEND": "django.core.cache.backends.filebased.FileBasedCache",
+        "LOCATION": folder,
+        "OPTIONS": {"MAX_ENTRIES": 1000},
+    }
+    settings.CACHES = {**settings.CACHES, "answers": in_files}
     settings.EVALHUB_KEPT_ANSWERS_BYTES = 2**26
-    MEMORY.forget()
-    yield settings.EVALHUB_DATA / "answers"
-    for file in (settings.EVALHUB_DATA / "answers").glob("*"):
-        file.unlink()
+    return folder
 
 
 @pytest.fixture
@@ -79,10 +82,10 @@ def test_a_page_kept_for_one_reader_is_the_page_of_the_next(
 ) -> None:
     made = {}
     for role in ROLES:
-        MEMORY.forget()
+        forget_all()
         made[role] = shown(people.browsers[role].get(f"{ONE}{path}").content)
     for first in ROLES:
-        MEMORY.forget()
+        forget_all()
         people.browsers[first].get(f"{ONE}{path}")
         for role in ROLES:
             answer = people.browsers[role].get(f"{ONE}{path}")
@@ -116,9 +119,9 @@ def test_the_page_of_somebody_signed_in_is_remembered_with_a_token_that_works(
     browser.force_login(people.users["participant"])
     for path in (ONE, f"{ONE}frontier/", "/measures/"):
         browser.get(path)
-        before = MEMORY.recalled
-        page = browser.get(path).content.decode()
-        assert MEMORY.recalled == before + 1, path
+        with recalled_answers() as recalled:
+            page = browser.get(path).content.decode()
+        assert len(recalled) == 1, path
         tokens = re.findall(r'csrfmiddlewaretoken" value="(\w+)"', page)
         assert tokens, path
         assert all(len(token) == 64 for token in tokens), path
@@ -134,12 +137,12 @@ def test_the_page_of_somebody_signed_in_is_remembered_with_a_token_that_works(
 
 
 def test_names_cannot_imitate_the_places_of_reader_and_token(people: People, run: str) -> None:
-    text = '<!-- account -->x<!-- /account --><input name="csrfmiddlewaretoken" value="">'
+    text = '{{ account_slot }}{{ csrf_token }}<input name="csrfmiddlewaretoken" value="">'
     Collection.objects.update(name=text)
     for role in ("anonymous", "owner"):
         pages = [people.browsers[role].get(f"{ONE}frontier/").content for _ in range(2)]
         assert shown(pages[0]) == shown(pages[1])
-        assert pages[1].count(b"<!-- account -->") == 1
+        assert escape(text).encode() in pages[1]
 
 
 def test_other_processes_find_what_one_has_kept(
@@ -150,35 +153,33 @@ def test_other_processes_find_what_one_has_kept(
     ]
     made = [people.browsers["anonymous"].get(path).content for path in paths]
     board = people.api["anonymous"].get("/api/v1/collections/one/leaderboard/").content
-    MEMORY.forget()
     request.getfixturevalue("no_view")
     assert [people.browsers["anonymous"].get(path).content for path in paths] == made
     answer = people.api["anonymous"].get("/api/v1/collections/one/leaderboard/")
     assert (answer.content, answer["Content-Type"]) == (board, "application/json")
 
 
-def test_nothing_is_kept_for_one_reader_alone(people: People, run: str, kept: Path) -> None:
-    people.browsers["participant"].get(ONE)
-    people.browsers["participant"].get(f"{ONE}board/")
-    assert not list(kept.glob("*"))
+def test_a_page_of_one_reader_is_kept_for_that_reader_alone(people: People, run: str) -> None:
+    for role, times in (("participant", 0), ("owner", 0), ("participant", 1)):
+        with recalled_answers() as recalled:
+            people.browsers[role].get(ONE)
+        assert len(recalled) == times, role
 
 
 def test_nothing_blind_is_kept_for_others_and_what_was_kept_is_not_shown(
-    people: People, run: str, kept: Path
+    people: People, run: str
 ) -> None:
     path = f"{ONE}frontier/"
     public = people.browsers["anonymous"].get(path)
-    assert list(kept.glob("*"))
     Collection.objects.update(blind=True)
-    MEMORY.forget()
-    files = len(list(kept.glob("*")))
-    for role in ("anonymous", "participant", "other"):
-        answer = people.browsers[role].get(path)
-        assert shown(answer.content) != shown(public.content), role
-        assert "ETag" not in answer, role
-    people.browsers["owner"].get(path)
-    assert len(list(kept.glob("*"))) == files
-    assert make_ahead(collection_id=Collection.objects.get(slug="one").pk) == 0
+    for role in ("owner", "anonymous", "participant", "other"):
+        with recalled_answers() as recalled:
+            answer = people.browsers[role].get(path)
+        assert not recalled, role
+        if role != "owner":
+            assert shown(answer.content) != shown(public.content), role
+            assert "ETag" not in answer, role
+    assert warm_cache(collection_id=Collection.objects.get(slug="one").pk) == 0
 
 
 def test_an_adopted_database_has_no_answers_of_another(
@@ -195,14 +196,14 @@ def test_an_adopted_database_has_no_answers_of_another(
 
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ahead, "LEAST_RUNS", 2)
-    monkeypatch.setattr(changes, "SETTLED_SECONDS", -1.0)
+    monkeypatch.setattr(cache_warming, "LEAST_RUNS", 2)
+    monkeypatch.setattr(revisions, "SETTLED_SECONDS", -1.0)
 
 
 def settle() -> list[int]:
     """Let a dispatcher look for collections that have settled, and return what it asked for."""
     asked: list[int] = []
-    Dispatcher(lambda pk: None, publish_ahead=asked.append).round()
+    Dispatcher(lambda pk: None, publish_warming=asked.append).round()
     return asked
 
 
@@ -213,6 +214,7 @@ def test_after_a_new_evaluation_the_answers_are_there_before_the_first_request(
     kept: Path,
     large: None,
     visibility: str,
+    django_capture_on_commit_callbacks: Any,
     request: pytest.FixtureRequest,
 ) -> None:
     Collection.objects.update(visibility=visibility)
@@ -222,9 +224,10 @@ def test_after_a_new_evaluation_the_answers_are_there_before_the_first_request(
     )
     assert late.status_code == 202, late.content
     assert settle() == []
-    evaluate_all()
+    with django_capture_on_commit_callbacks(execute=True):
+        evaluate_all()
     (collection,) = settle()
-    assert make_ahead(collection_id=collection) >= len(PAGES)
+    assert warm_cache(collection_id=collection) >= len(PAGES)
     request.getfixturevalue("no_view")
     role = "anonymous" if visibility == "public" else "member"
     for path in ("frontier/", "what-if/", "parameters/importance/"):
@@ -255,14 +258,12 @@ def test_a_page_made_ahead_is_the_page_of_a_request(
 ) -> None:
     Collection.objects.update(visibility=visibility)
     # Of a private collection the organisers alone are readers.
-    assert make_ahead(collection_id=Collection.objects.get(slug="one").pk) == len(PAGES) * len(
+    assert warm_cache(collection_id=Collection.objects.get(slug="one").pk) == len(PAGES) * len(
         {"owner", role}
     )
     paths = [reverse(name, args=["one"]) for name in PAGES]
     ahead_of_all = [shown(people.browsers[role].get(path).content) for path in paths]
-    MEMORY.forget()
-    for file in kept.glob("*"):
-        file.unlink()
+    forget_all()
     for path, made in zip(paths, ahead_of_all, strict=True):
         assert shown(people.browsers[role].get(path).content) == made, path
 
@@ -277,8 +278,8 @@ def test_nothing_more_is_made_ahead_of_a_collection_that_becomes_blind(
         asked.append(address)
         return 200
 
-    monkeypatch.setattr(ahead, "_ask", hide)
-    make_ahead(collection_id=Collection.objects.get(slug="one").pk)
+    monkeypatch.setattr(cache_warming, "_ask", hide)
+    warm_cache(collection_id=Collection.objects.get(slug="one").pk)
     assert len(asked) == 1
 
 
@@ -290,8 +291,8 @@ def test_a_page_that_fails_ahead_loses_nothing(
 
     mark_changed(Collection.objects.get(slug="one").pk)
     (collection,) = settle()
-    monkeypatch.setattr(ahead, "_ask", fail)
-    assert make_ahead(collection_id=collection) == 0
+    monkeypatch.setattr(cache_warming, "_ask", fail)
+    assert warm_cache(collection_id=collection) == 0
     # The task is not repeated, and readers get what they ask for.
     assert settle() == []
     assert people.browsers["anonymous"].get(f"{ONE}frontier/").status_code == 200
@@ -304,11 +305,11 @@ def test_small_collections_and_those_with_evaluations_under_way_are_left_alone(
     assert (
         submit_form(people.api["other"], "one", GOOD, team="others", tag="late").status_code == 202
     )
-    assert make_ahead(collection_id=collection) == 0
+    assert warm_cache(collection_id=collection) == 0
     evaluate_all()
-    monkeypatch.setattr(ahead, "LEAST_RUNS", Run.objects.count() + 1)
-    assert make_ahead(collection_id=collection) == 0
-    assert make_ahead(collection_id=collection + 1000) == 0
+    monkeypatch.setattr(cache_warming, "LEAST_RUNS", Run.objects.count() + 1)
+    assert warm_cache(collection_id=collection) == 0
+    assert warm_cache(collection_id=collection + 1000) == 0
 
 
 def test_nothing_is_made_ahead_where_answers_are_not_kept(
@@ -333,23 +334,6 @@ def two_labels(people: People, run: str) -> None:
     View.objects.create(collection=Collection.objects.get(slug="one"), **named)
 
 
-def test_pages_that_name_labels_or_views_are_of_one_reader(
-    people: People, kept: Path, two_labels: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """And so in no file: what is kept are the parts of the statistics."""
-    written: list[bytes] = []
-    monkeypatch.setattr(
-        unchanged.kept_answers, "keep", lambda key, content: written.append(content)
-    )
-    for asked in (
-        "board/?view=named",
-        "board/?%76iew=named",
-        "comparison/?baseline=label:guests/main",
-    ):
-        assert people.browsers["owner"].get(f"{ONE}{asked}").status_code == 200
-    assert not [content for content in written if b"</table>" in content]
-
-
 @pytest.mark.parametrize("path", LABELLED)
 def test_a_label_is_that_of_the_reader_however_the_address_is_encoded(
     people: People, run: str, kept: Path, two_labels: None, path: str
@@ -357,13 +341,11 @@ def test_a_label_is_that_of_the_reader_however_the_address_is_encoded(
     clients = people.browsers if path.startswith("{one}") else people.api
     asked, made = path.format(one=ONE, api="/api/v1/collections/one/", run=run), {}
     for role in ("participant", "other"):
-        MEMORY.forget()
-        for file in kept.glob("*"):
-            file.unlink()
+        forget_all()
         answer = clients[role].get(asked)
         assert answer.status_code == 200, answer.content
         made[role] = shown(answer.content)
     assert shown(clients["participant"].get(asked).content) == made["participant"]
-    MEMORY.forget()
+    forget_all()
     assert shown(clients["participant"].get(asked).content) == made["participant"]
     assert made["participant"].replace(b"participant", b"") != made["other"].replace(b"other", b"")

@@ -15,7 +15,7 @@ from django.test import Client
 
 from evalhub.serving import static_files
 from evalhub.serving.static_files import StaticFiles, find_file, read_file
-from metrics.services.boards import fingerprints
+from metrics.services import answer_store
 from runs.models import User
 
 pytestmark = pytest.mark.words
@@ -132,17 +132,17 @@ def test_a_page_that_names_it_changes_with_it(
     package = tmp_path / "evalhub"
     package.mkdir()
     sheet = package / "style.css"
-    monkeypatch.setattr(fingerprints, "_PACKAGES", ("evalhub",))
+    monkeypatch.setattr(answer_store, "_PACKAGES", ("evalhub",))
     monkeypatch.setattr(
-        fingerprints.apps, "get_app_config", lambda name: type("App", (), {"path": str(package)})
+        answer_store.apps, "get_app_config", lambda name: type("App", (), {"path": str(package)})
     )
     digests = set()
     for text in ("a {}", "b {}"):
         sheet.write_text(text)
-        digests.add(fingerprints._code.__wrapped__())
+        digests.add(answer_store.release_digest.__wrapped__())
     assert len(digests) == 2
-    monkeypatch.setattr(fingerprints, "version", lambda name: "another release")
-    assert fingerprints._code.__wrapped__() not in digests
+    monkeypatch.setattr(answer_store, "version", lambda name: "another release")
+    assert answer_store.release_digest.__wrapped__() not in digests
 
 
 @pytest.mark.parametrize(

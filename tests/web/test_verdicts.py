@@ -15,7 +15,7 @@ from rest_framework.test import APIClient
 
 from metrics.engine.significance import TESTS
 from metrics.models import Comparison
-from metrics.questions.unchanged import MEMORY
+from metrics.services.answer_store import forget_all
 from metrics.services.comparisons import workload
 from metrics.services.comparisons.stored import compare
 from runs.models import Run
@@ -91,7 +91,7 @@ def walk(anonymous: APIClient, monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def stored(slug: str, test: str) -> Iterator[tuple[str, Any]]:
         monkeypatch.setattr(workload, "AT_ONCE_SECONDS", 0.0)
-        MEMORY.forget()
+        forget_all()
         question = {"tests": test, "measures": "RR", "resamples": "2000"}
         assert anonymous.get(f"{API}collections/{slug}/comparison/", question).status_code == 202
         pk = Comparison.objects.latest("created_at").pk

@@ -11,7 +11,7 @@ from django.db import connection
 from evalhub.management import command
 from evalhub.operating.checks import OWN_CHECKS
 from evalhub.operating.settling import require_migrated, settle_redis
-from metrics.services.kept_answers import forget_kept
+from metrics.services.answer_store import forget_all
 from runs.services.place import adopt
 
 
@@ -31,7 +31,7 @@ class Command(command.Command):
     def handle(self, **options: Any) -> None:
         command.placed(require_migrated)
         install, there, named = adopt(new=options["new"])
-        forget_kept()
+        forget_all()
         if not settings.EVALHUB_EMBEDDED:
             command.placed(lambda: settle_redis(install, replace=True))
         self.stdout.write(

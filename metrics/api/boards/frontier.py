@@ -16,9 +16,9 @@ from metrics.api.answers import Caution, RunName, cautions_of, run_name
 from metrics.engine.frontier import STATUSES
 from metrics.exports.boards.explanations import frontier_table
 from metrics.exports.formats import FORMATS
+from metrics.questions.answer_cache import everybody, kept, of_collection
 from metrics.questions.declared import FRONTIER
 from metrics.questions.parameters import query_of
-from metrics.questions.unchanged import of_explained, unchanged
 from metrics.services.boards import frontier
 from metrics.services.boards.frontier import FrontierQuery
 from metrics.services.snapshots import read_in_snapshot
@@ -73,7 +73,7 @@ class FrontierView(APIView):
     which may be beaten. Runs on different hardware are compared with `across` alone."""
 
     @extend_schema(operation_id="frontier_read", responses=shape(Frontier), parameters=[*FRONTIER])
-    @unchanged(of_explained)
+    @kept(of_collection, shared_by=everybody)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
         query = FrontierQuery.read(query_of(request, found), found, request.user)

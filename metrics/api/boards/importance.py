@@ -18,11 +18,14 @@ from metrics.engine.explanation.association import PERMUTATIONS, RESAMPLES
 from metrics.engine.explanation.explaining import REASONS
 from metrics.engine.explanation.matched import Change
 from metrics.engine.explanation.settings import Plain, Range
-from metrics.exports.boards.explanations import TABLES, importance_table
+from metrics.exports.boards.explanations import (
+    TABLES,
+    importance_table,
+)
 from metrics.exports.formats import FORMATS
+from metrics.questions.answer_cache import everybody, kept, of_collection
 from metrics.questions.declared import IMPORTANCE, parameter
 from metrics.questions.parameters import query_of
-from metrics.questions.unchanged import of_explained, unchanged
 from metrics.services.boards import importance
 from metrics.services.boards.importance import ImportanceQuery
 from metrics.services.snapshots import read_in_snapshot
@@ -107,7 +110,7 @@ class ImportanceView(APIView):
     @extend_schema(
         operation_id="importance_read", responses=shape(Importance), parameters=[*IMPORTANCE]
     )
-    @unchanged(of_explained)
+    @kept(of_collection, shared_by=everybody)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
         query = ImportanceQuery.read(query_of(request, found), found, request.user)

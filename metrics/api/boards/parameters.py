@@ -12,8 +12,7 @@ from rest_framework.response import Response
 from rest_framework.utils.urls import replace_query_param
 from rest_framework.views import APIView
 
-from metrics.questions.unchanged import of_measured_runs, unchanged
-from metrics.services.boards.fingerprints import Fingerprint
+from metrics.questions.answer_cache import Subject, everybody, kept
 from metrics.services.boards.parameters import DEFAULT_LIMIT, MAX_LIMIT, Facet, read_facets
 from runs.api.access import note_filter, visible_collection
 from runs.api.keys import Key, key_of
@@ -50,10 +49,10 @@ class Parameters(TypedDict):
     results: list[KeyWithFacets]
 
 
-def _fingerprint(request: Request, collection: str) -> Fingerprint | None:
-    """Return the fingerprint of the list, or None while the judgements are blind, when readers see different runs."""
+def _open_collection(request: Request, collection: str) -> Subject | None:
+    """Return the collection, or None while the judgements are blind, when readers see different runs."""
     found = visible_collection(request, collection)
-    return None if found.blind or found.veiled else of_measured_runs(request, collection)
+    return None if found.blind or found.veiled else Subject(found)
 
 
 class ParameterList(APIView):
@@ -77,7 +76,7 @@ class ParameterList(APIView):
             OpenApiParameter("offset", int, description="keys to pass over"),
         ],
     )
-    @unchanged(_fingerprint)
+    @kept(_open_collection, shared_by=everybody)
     def get(self, request: Request, collection: str) -> Response:
         found = visible_collection(request, collection)
         asked = text_of(request.query_params)

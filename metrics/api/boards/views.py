@@ -14,6 +14,7 @@ from rest_framework.views import APIView
 from metrics.api.boards.answers import Leaderboard, leaderboard_answer
 from metrics.exports.boards import EXPORTS
 from metrics.exports.formats import FORMATS
+from metrics.questions.answer_cache import everybody, kept, of_collection
 from metrics.questions.declared import (
     ARRANGE,
     BOARD,
@@ -30,7 +31,6 @@ from metrics.questions.declared import (
     VIEW,
 )
 from metrics.questions.saved_views import board_parameters
-from metrics.questions.unchanged import of_board, unchanged
 from metrics.services.boards.asked import BoardQuery
 from metrics.services.boards.leaderboard import read_leaderboard, read_whole_board
 from metrics.services.boards.standing_parts import StandingsQuery
@@ -47,7 +47,7 @@ class LeaderboardView(APIView):
     leaderboard."""
 
     @extend_schema(responses=shape(Leaderboard), parameters=[*BOARD, VIEW])
-    @unchanged(of_board)
+    @kept(of_collection, shared_by=everybody)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
         parameters = board_parameters(request, found)

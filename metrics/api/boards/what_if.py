@@ -11,9 +11,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from metrics.api.answers import MeasureCautions, RunName, cautions_of, number, numbers, run_name
+from metrics.questions.answer_cache import everybody, kept, of_collection
 from metrics.questions.declared import WHAT_IF
 from metrics.questions.parameters import query_of
-from metrics.questions.unchanged import of_collection, unchanged
 from metrics.services.boards import what_if
 from metrics.services.boards.what_if import WhatIfQuery
 from runs.api.access import scored_collection
@@ -67,7 +67,7 @@ class WhatIfView(APIView):
         responses=shape(WhatIf),
         parameters=[*WHAT_IF],
     )
-    @unchanged(of_collection)
+    @kept(of_collection, shared_by=everybody)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
         query = WhatIfQuery.read(query_of(request, found), found)

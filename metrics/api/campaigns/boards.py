@@ -16,6 +16,7 @@ from metrics.api.boards import answers
 from metrics.api.boards.answers import leaderboard_answer
 from metrics.exports.boards import EXPORTS
 from metrics.exports.formats import FORMATS
+from metrics.questions.answer_cache import kept
 from metrics.questions.declared import (
     ARRANGE,
     COLUMNS,
@@ -29,8 +30,12 @@ from metrics.questions.declared import (
     parameter,
 )
 from metrics.questions.parameters import query_of
-from metrics.questions.phase_boards import of_phase_board, phase_board_in, phase_query
-from metrics.questions.unchanged import unchanged
+from metrics.questions.phase_boards import (
+    of_phase_board,
+    phase_board_in,
+    phase_query,
+    readers_of_a_phase,
+)
 from metrics.services.campaigns.boards import VIEWS, PhaseBoard, read_phase_board
 from metrics.services.snapshots import read_in_snapshot
 from metrics.services.values.judged_views import depths_of
@@ -106,7 +111,7 @@ class PhaseBoardView(APIView):
         responses=shape(PhaseLeaderboard),
         parameters=[MEASURE_NAMES, SORT, ORDER, *PAGE, *_ROWS, *_OF_RUNS, SCORES, *STATISTICS],
     )
-    @unchanged(of_phase_board)
+    @kept(of_phase_board, shared_by=readers_of_a_phase)
     def get(self, request: Request, campaign: str, phase: str) -> Response:
         asked = phase_board_in(request, campaign, phase)
         query = phase_query(query_of(request), asked.phase, request.user)

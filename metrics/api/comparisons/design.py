@@ -13,9 +13,9 @@ from rest_framework.views import APIView
 from metrics.api.answers import Caution, RunName, cautions_of, number, numbers, run_name
 from metrics.engine.design import discriminative_power, swap_rates
 from metrics.engine.significance import TESTS
+from metrics.questions.answer_cache import everybody, kept, of_collection
 from metrics.questions.declared import DESIGN
 from metrics.questions.parameters import query_of
-from metrics.questions.unchanged import of_collection, unchanged
 from metrics.services.comparisons import design
 from metrics.services.comparisons.design import DesignQuery
 from runs.api.access import scored_collection
@@ -125,7 +125,7 @@ class DesignView(APIView):
     fewer topics."""
 
     @extend_schema(responses=shape(Design), parameters=[*DESIGN])
-    @unchanged(of_collection)
+    @kept(of_collection, shared_by=everybody)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
         query = DesignQuery.read(query_of(request, found), found)

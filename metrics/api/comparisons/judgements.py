@@ -11,9 +11,9 @@ from rest_framework.views import APIView
 
 from metrics.api.answers import number, numbers
 from metrics.engine.agreement.assessments import Assessments
+from metrics.questions.answer_cache import everybody, kept, of_judged_collection
 from metrics.questions.declared import declared
 from metrics.questions.parameters import query_of
-from metrics.questions.unchanged import of_judged_collection, unchanged
 from metrics.services.comparisons.judgements import JudgedVersion, JudgementsQuery, read_judgements
 from runs.api.access import scored_collection
 from runs.api.shapes import shape
@@ -87,7 +87,7 @@ class JudgementsView(APIView):
         responses=shape(JudgementsOf),
         parameters=[*declared(JudgementsQuery)],
     )
-    @unchanged(of_judged_collection)
+    @kept(of_judged_collection, shared_by=everybody)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection, values=False)
         answer = read_judgements(collection=found, query=JudgementsQuery.read(query_of(request)))

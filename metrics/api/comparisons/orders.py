@@ -11,9 +11,9 @@ from rest_framework.views import APIView
 
 from metrics.api.answers import Caution, RunName, cautions_of, number, run_name
 from metrics.engine.agreement import intervals
+from metrics.questions.answer_cache import everybody, kept, of_collection
 from metrics.questions.declared import ORDERS
 from metrics.questions.parameters import query_of
-from metrics.questions.unchanged import of_collection, unchanged
 from metrics.services.comparisons import orders
 from metrics.services.comparisons.orders import OrdersQuery
 from runs.api.access import scored_collection
@@ -70,7 +70,7 @@ class OrdersView(APIView):
     """
 
     @extend_schema(responses=shape(Orders), parameters=[*ORDERS])
-    @unchanged(of_collection)
+    @kept(of_collection, shared_by=everybody)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
         query = OrdersQuery.read(query_of(request, found), found)

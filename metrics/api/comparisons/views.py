@@ -22,11 +22,11 @@ from metrics.charts.comparisons.charts import ANSWER_CHARTS
 from metrics.exports.comparisons import EXPORTS
 from metrics.exports.formats import FORMATS
 from metrics.models import Comparison
+from metrics.questions.answer_cache import everybody, kept, of_collection
 from metrics.questions.comparisons import stored_comparison
 from metrics.questions.declared import COMPARISON, PAIRS, parameter
 from metrics.questions.parameters import query_of
 from metrics.questions.run_ids import without_labels
-from metrics.questions.unchanged import of_collection, unchanged
 from metrics.services.comparisons.comparison import ComparisonQuery
 from metrics.services.comparisons.shown_pairs import PairSelection
 from metrics.services.comparisons.stored import (
@@ -74,7 +74,7 @@ class ComparisonView(APIView):
         responses={200: shape(answers.Comparison), 202: shape(answers.WaitingComparison)},
         parameters=[*COMPARISON, *PAIRS],
     )
-    @unchanged(of_collection)
+    @kept(of_collection, shared_by=everybody)
     def get(self, request: Request, collection: str) -> Response | Callable[[], Response]:
         found = scored_collection(request, collection)
         parameters = query_of(request, found)

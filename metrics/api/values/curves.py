@@ -15,6 +15,7 @@ from metrics.engine import precision_recall
 from metrics.engine.intervals import Band
 from metrics.engine.steps import Matrix
 from metrics.models import Evaluation
+from metrics.questions.answer_cache import everybody, kept, of_scored_run
 from metrics.questions.declared import (
     CONFIDENCE,
     CURVE_MEASURES,
@@ -27,7 +28,6 @@ from metrics.questions.declared import (
     VERSION,
 )
 from metrics.questions.parameters import query_of
-from metrics.questions.unchanged import of_scored_run, unchanged
 from metrics.questions.values import check_size, evaluation_in
 from metrics.services.values.curves import (
     CurveQuery,
@@ -133,7 +133,7 @@ class RunCurveView(APIView):
             VERSION,
         ],
     )
-    @unchanged(of_scored_run)
+    @kept(of_scored_run, shared_by=everybody)
     def get(self, request: Request, run: UUID) -> Response:
         found = scored_run(request, run)
         text = query_of(request)
@@ -168,7 +168,7 @@ class PrecisionRecallView(APIView):
             VERSION,
         ],
     )
-    @unchanged(of_scored_run)
+    @kept(of_scored_run, shared_by=everybody)
     def get(self, request: Request, run: UUID) -> Response:
         found = scored_run(request, run)
         text = query_of(request)

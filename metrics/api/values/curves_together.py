@@ -14,6 +14,7 @@ from metrics.api.answers import Coverage, RunName, coverage, run_name
 from metrics.api.values.curves import Curve, LevelCurve, curve_answer, level_answer
 from metrics.engine.precision_recall import recall_points
 from metrics.engine.readings import Readings, against_best
+from metrics.questions.answer_cache import everybody, kept, of_collection
 from metrics.questions.declared import (
     CHOSEN_RUNS,
     CONFIDENCE,
@@ -24,7 +25,6 @@ from metrics.questions.declared import (
     RECALL,
 )
 from metrics.questions.parameters import query_of
-from metrics.questions.unchanged import of_chosen_runs, unchanged
 from metrics.questions.values import check_size
 from metrics.services.values.curves import (
     CurveQuery,
@@ -93,7 +93,7 @@ class CollectionCurvesView(APIView):
         responses=shape(CollectionCurves),
         parameters=[*CURVE_MEASURES, DEPTH, RANKS, CONFIDENCE, READINGS, *CHOSEN_RUNS],
     )
-    @unchanged(of_chosen_runs)
+    @kept(of_collection, shared_by=everybody)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
         text = query_of(request, found)
@@ -128,7 +128,7 @@ class CollectionPrecisionRecallView(APIView):
     """Interpolated precision of several runs at even points of recall: one curve each, or one for every level."""
 
     @extend_schema(responses=shape(CollectionPrecisionRecall), parameters=[*RECALL, *CHOSEN_RUNS])
-    @unchanged(of_chosen_runs)
+    @kept(of_collection, shared_by=everybody)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
         text = query_of(request, found)

@@ -10,9 +10,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from metrics.api.answers import Mean, RunName, number, run_name
+from metrics.questions.answer_cache import everybody, kept, of_collection
 from metrics.questions.declared import declared
 from metrics.questions.parameters import query_of
-from metrics.questions.unchanged import of_collection, unchanged
 from metrics.services.values import difference
 from metrics.services.values.difference import DifferenceQuery
 from runs.api.access import scored_collection
@@ -59,7 +59,7 @@ class DifferenceView(APIView):
         responses=shape(Difference),
         parameters=[*declared(DifferenceQuery)],
     )
-    @unchanged(of_collection)
+    @kept(of_collection, shared_by=everybody)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
         query = DifferenceQuery.read(query_of(request, found), found)

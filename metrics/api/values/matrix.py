@@ -16,9 +16,9 @@ from metrics.api.answers import MeasureCautions, RunName, cautions_of, numbers, 
 from metrics.exports.formats import FORMATS
 from metrics.exports.values.matrix import MATRIX_EXPORTS, columns_of
 from metrics.exports.values.run_values import RUN_VALUE_EXPORTS
+from metrics.questions.answer_cache import everybody, kept, of_collection
 from metrics.questions.declared import MEASURE_NAMES, RUNS, SCORES, VERSION, declared
 from metrics.questions.parameters import query_of
-from metrics.questions.unchanged import of_collection, unchanged
 from metrics.questions.values import evaluation_in
 from metrics.services.question import measures_in
 from metrics.services.snapshots import read_in_snapshot
@@ -47,7 +47,7 @@ class CollectionValuesView(APIView):
     """The values of every evaluated run by topic, under the active judgements, in one request."""
 
     @extend_schema(responses=shape(CollectionValues), parameters=[MEASURE_NAMES, RUNS, SCORES])
-    @unchanged(of_collection)
+    @kept(of_collection, shared_by=everybody)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
         matrix = read_matrix(

@@ -16,11 +16,10 @@ from metrics.api.answers import MeasureCautions, RunName, cautions_of, number
 from metrics.api.comparisons.judgements import LevelShare
 from metrics.exports.formats import FORMATS
 from metrics.exports.values.heat_map import heat_map_table
+from metrics.questions.answer_cache import everybody, kept, of_collection
 from metrics.questions.parameters import query_of
 from metrics.questions.rankings import topic_in
 from metrics.questions.topics import HEAT_FILE, ONE_TOPIC, TOPICS
-from metrics.questions.unchanged import unchanged
-from metrics.services.boards.fingerprints import Fingerprint, of_boards, of_topics
 from metrics.services.snapshots import read_in_snapshot
 from metrics.services.values.heat_map import HeatQuery, read_heat_map
 from metrics.services.values.judged_topic import JudgedTopic, read_judged_topic
@@ -99,17 +98,12 @@ class TopicRuns(TypedDict):
     results: list[RunOnTopic]
 
 
-def _fingerprint(request: Request, collection: str) -> Fingerprint:
-    found = scored_collection(request, collection)
-    return *of_boards(found), *of_topics(found)
-
-
 class DifficultyView(APIView):
     """The judged topics by difficulty: mean, spread and extremes of all evaluated runs on each, and how many pairs of
     runs are in the other order than on the leaderboard."""
 
     @extend_schema(responses=shape(TopicDifficulty), parameters=[*TOPICS])
-    @unchanged(_fingerprint)
+    @kept(of_collection, shared_by=everybody)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
         query = TopicsQuery.read(query_of(request), found)
@@ -143,7 +137,7 @@ class TopicView(APIView):
     """One topic: its text, its judgements by level, and what every evaluated run reaches on it, best first."""
 
     @extend_schema(responses=shape(TopicRuns), parameters=[*ONE_TOPIC])
-    @unchanged(_fingerprint)
+    @kept(of_collection, shared_by=everybody)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
         parameters = query_of(request)

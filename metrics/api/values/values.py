@@ -21,9 +21,9 @@ from metrics.api.answers import (
     read_from,
 )
 from metrics.engine.measures.undefined import REASONS
+from metrics.questions.answer_cache import everybody, kept, of_scored_run
 from metrics.questions.declared import MEASURE_NAMES, SCORES, VERSION
 from metrics.questions.parameters import query_of
-from metrics.questions.unchanged import of_scored_run, unchanged
 from metrics.questions.values import evaluation_in
 from metrics.services.question import measures_in
 from metrics.services.values.common_values import qrels_cautions
@@ -56,7 +56,7 @@ class RunValuesView(APIView):
     """A run's values for every topic, and their means. Values that are not stored are computed from the judged view."""
 
     @extend_schema(responses=shape(RunValues), parameters=[MEASURE_NAMES, SCORES, VERSION])
-    @unchanged(of_scored_run)
+    @kept(of_scored_run, shared_by=everybody)
     def get(self, request: Request, run: UUID) -> Response:
         found = scored_run(request, run)
         query = query_of(request)

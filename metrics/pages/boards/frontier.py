@@ -13,8 +13,8 @@ from metrics.engine.frontier import ON_FRONTIER
 from metrics.exports.boards.explanations import KINDS
 from metrics.exports.formats import FORMATS
 from metrics.pages.parts import Query, ShownFigure, fill, query_of
+from metrics.questions.answer_cache import all_once_public, kept_page, of_visible_collection
 from metrics.questions.declared import FRONTIER, names_of
-from metrics.questions.unchanged import of_explained_page, same_for_all, unchanged_page
 from metrics.services.boards.conditions import visible_board, visible_keys
 from metrics.services.boards.frontier import Frontier, FrontierQuery, read_frontier
 from metrics.services.comparisons.shown_pairs import names_of as names_of_runs
@@ -49,7 +49,7 @@ class PricedLine:
 
 @page
 @reads(*names_of(FRONTIER))
-@unchanged_page(of_explained_page, standing=same_for_all)
+@kept_page(of_visible_collection, shared_by=all_once_public)
 def frontier_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show effectiveness against cost, and which runs no other one beats at no higher cost."""
     collection = visible_collection(request, slug)

@@ -16,8 +16,8 @@ from metrics.engine.significance.verdicts import MIN_TOPICS, VERDICTS
 from metrics.exports.boards.explanations import KINDS
 from metrics.exports.formats import FORMATS
 from metrics.pages.parts import Query, ShownFigure, fill, query_of
+from metrics.questions.answer_cache import all_once_public, kept_page, of_visible_collection
 from metrics.questions.declared import IMPORTANCE, names_of
-from metrics.questions.unchanged import of_explained_page, same_for_all, unchanged_page
 from metrics.services.boards.importance import (
     CHOSEN,
     CHOSEN_RUNS,
@@ -70,7 +70,7 @@ class AssociatedLine:
 
 @page
 @reads(*names_of(IMPORTANCE))
-@unchanged_page(of_explained_page, standing=same_for_all)
+@kept_page(of_visible_collection, shared_by=all_once_public)
 def importance_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show which parameters go with a measure, and what changing one of them changed."""
     collection = visible_collection(request, slug)

@@ -15,12 +15,11 @@ from rest_framework.request import Request
 
 from metrics.pages.boards.parameter_charts import parameter_charts
 from metrics.pages.parts import Query, changed, fill, query_of
-from metrics.questions.unchanged import of_measured_runs, same_for_organisers, unchanged_page
+from metrics.questions.answer_cache import Subject, all_organisers, kept_page
 from metrics.services.boards.columns import shown_value
 from metrics.services.boards.conditions import visible_board, visible_keys, written
 from metrics.services.boards.configurations import MAX_RUNS, MIN_RUNS
 from metrics.services.boards.filter_grammar import MAX_WORD
-from metrics.services.boards.fingerprints import Fingerprint
 from metrics.services.boards.parameters import DEFAULT_LIMIT, Facet, read_facets
 from metrics.services.snapshots import read_in_snapshot
 from metrics.tables import Paging
@@ -80,15 +79,15 @@ def anchor_of(key: ParameterKey) -> str:
     return quote(str(key), safe="")
 
 
-def _fingerprint(request: HttpRequest, slug: str) -> Fingerprint | None:
-    """Return the fingerprint of the page, or None while the judgements are blind."""
-    scored = can_see_scores(request.user, visible_collection(request, slug))
-    return of_measured_runs(request, slug) if scored else None
+def _scored_collection(request: HttpRequest, slug: str) -> Subject | None:
+    """Return the collection, or None while the judgements are blind."""
+    found = visible_collection(request, slug)
+    return Subject(found) if can_see_scores(request.user, found) else None
 
 
 @page
 @reads("filter", "q", "offset", "x", "by", "measure")
-@unchanged_page(_fingerprint, standing=same_for_organisers)
+@kept_page(_scored_collection, shared_by=all_organisers)
 def parameters_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the parameters and costs of the runs that the reader sees."""
     collection = visible_collection(request, slug)

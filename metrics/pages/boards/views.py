@@ -30,15 +30,14 @@ from metrics.pages.boards.statistics import BoardStatistics, asked_statistics, r
 from metrics.pages.boards.table import BoardTable
 from metrics.pages.parts import Problem, Query, ShownFigure, changed, fill, query_of
 from metrics.pages.shares import share_address
+from metrics.questions.answer_cache import all_without_runs, kept_page, of_visible_collection
 from metrics.questions.declared import BOARD, HOW_MADE, names_of
-from metrics.questions.unchanged import of_asked_board, same_for_strangers, unchanged_page
 from metrics.services.boards.asked import BoardQuery
-from metrics.services.boards.fingerprints import Fingerprint, of_listed, of_parameters, of_views
 from metrics.services.boards.leaderboard import read_leaderboard
 from metrics.services.boards.versions import ALL, CAPTIONS, VERSIONS, has_versions
 from metrics.services.question import measure_in, measures_in, run_id_in
 from metrics.tables import Paging, level_lines
-from runs.api.access import check_scores, counted_collection, sees_scores, visible_collection
+from runs.api.access import check_scores, counted_collection, visible_collection
 from runs.api.parameters import text_of
 from runs.errors import InvalidInput
 from runs.models import Collection, Team, can_see_scores
@@ -73,19 +72,9 @@ _DRAWN = {
 }
 
 
-def _fingerprint(request: HttpRequest, slug: str) -> Fingerprint | None:
-    """Return the fingerprint of the page, or None while the judgements are blind: a tag would reveal every change
-    behind them."""
-    found = visible_collection(request, slug)
-    board = of_asked_board(request, found) if sees_scores(request, found) else None
-    # A citation names the day.
-    listed = (*of_listed(found), *of_parameters(found), *of_views(found), timezone.now().date())
-    return board + listed if board else None
-
-
 @page
 @reads(*_READS)
-@unchanged_page(_fingerprint)
+@kept_page(of_visible_collection)
 def collection_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show a collection with its leaderboard. Columns to `add` and what a `view` keeps become part of its address, and
     `compare` and `group` redirect."""
@@ -128,7 +117,7 @@ def collection_page(request: HttpRequest, slug: str) -> HttpResponse:
 
 @page
 @reads(*_READS)
-@unchanged_page(_fingerprint, standing=same_for_strangers)
+@kept_page(of_visible_collection, shared_by=all_without_runs)
 def board_piece(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the leaderboard alone, with all of its statistics; its page requests this to refresh itself."""
     collection = visible_collection(request, slug)

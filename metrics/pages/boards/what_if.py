@@ -18,7 +18,7 @@ from metrics.engine.gains import MAX_GAIN, NAMED, GainMap
 from metrics.engine.grammar import Measure, parse_measure
 from metrics.engine.what_if import PRESETS
 from metrics.pages.parts import Query, ShownFigure, changed, fill, query_of
-from metrics.questions.unchanged import of_visible_collection, same_for_all, unchanged_page
+from metrics.questions.answer_cache import all_once_public, kept_page, of_visible_collection
 from metrics.services.boards.asked import active_qrels
 from metrics.services.boards.what_if import Combination, Place, WhatIf, WhatIfQuery, ask_what_if
 from metrics.tables import NOTHING, mean_cell
@@ -89,7 +89,7 @@ class Controls:
 # Sorting a thousand runs again takes a third of a second, and readers come back to an address or share it.
 @page
 @reads("family", "dis", "b", "depth", "p", *_SETTINGS, numbered="g")
-@unchanged_page(of_visible_collection, standing=same_for_all)
+@kept_page(of_visible_collection, shared_by=all_once_public)
 def what_if_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the leaderboard of a collection by a measure defined with sliders, or by several settings, with the official
     one."""

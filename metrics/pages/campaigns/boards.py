@@ -17,9 +17,14 @@ from metrics.exports.formats import FORMATS
 from metrics.exports.table import Cell
 from metrics.pages.boards.cells import judged_share, unjudged_note
 from metrics.pages.parts import changed, fill
-from metrics.questions.phase_boards import AskedBoard, of_phase_board, phase_board_in, phase_query
-from metrics.questions.unchanged import unchanged_page
-from metrics.services.boards.fingerprints import Fingerprint
+from metrics.questions.answer_cache import kept_page
+from metrics.questions.phase_boards import (
+    AskedBoard,
+    of_phase_board,
+    phase_board_in,
+    phase_query,
+    readers_of_a_phase,
+)
 from metrics.services.boards.leaderboard import Leaderboard, Row
 from metrics.services.boards.standing_parts import StandingsQuery
 from metrics.services.campaigns.boards import (
@@ -32,7 +37,6 @@ from metrics.services.campaigns.boards import (
 )
 from metrics.services.values.judged_views import depths_of
 from metrics.tables import NOTHING, MeasureColumn, Paging, columns_of, mean_cell
-from runs.api.campaigns.finding import visible_phase
 from runs.api.parameters import text_of
 from runs.models import Entry, can_see_scores
 from runs.services.reduced_qrels import reasons_of_exclusion
@@ -71,26 +75,9 @@ class ShownEntry:
         return self.entry.state == Entry.State.DISQUALIFIED
 
 
-def _fingerprint(request: HttpRequest, campaign: str, phase: str) -> Fingerprint | None:
-    """Return the fingerprint of the API's leaderboard with what the page says beside it."""
-    of_board = of_phase_board(request, campaign, phase)
-    if of_board is None:
-        return None
-    found = visible_phase(request, campaign, phase)
-    scores = can_see_scores(request.user, found.collection)
-    names = (found.campaign.name, found.name, found.collection.name, repr(found.run_types), scores)
-    return (*of_board, *names)
-
-
-def _standing(request: HttpRequest, campaign: str, phase: str) -> Fingerprint:
-    """Return the standing of readers: none, because the fingerprint has the team of the reader, whether the reader is
-    an organiser, and which names and runs the reader sees."""
-    return ()
-
-
 @page
 @reads("measures", "sort", "order", "offset", "view", "run_type", "role", "filter")
-@unchanged_page(_fingerprint, standing=_standing)
+@kept_page(of_phase_board, shared_by=readers_of_a_phase)
 def phase_board_page(request: HttpRequest, campaign: str, phase: str) -> HttpResponse:
     """Show a page of the leaderboard of a phase to those who see it in the API."""
     asked, query = phase_board_in(request, campaign, phase), text_of(request.GET)

@@ -10,8 +10,8 @@ from django.shortcuts import render
 
 from metrics.charts.comparisons.power import power_figure
 from metrics.pages.parts import Query, ShownFigure, fill, query_of
+from metrics.questions.answer_cache import all_once_public, kept_page, of_visible_collection
 from metrics.questions.declared import DESIGN, names_of
-from metrics.questions.unchanged import of_visible_collection, same_for_all, unchanged_page
 from metrics.services.comparisons.design import (
     DesignQuery,
     Detection,
@@ -28,7 +28,7 @@ from runs.views import page, reads
 
 @page
 @reads(*names_of(DESIGN))
-@unchanged_page(of_visible_collection, standing=same_for_all)
+@kept_page(of_visible_collection, shared_by=all_once_public)
 def design_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show which differences the topics can detect, and how many topics would be needed."""
     collection = visible_collection(request, slug)

@@ -12,9 +12,8 @@ from django.urls import reverse
 
 from metrics.engine.agreement.assessments import Assessments
 from metrics.pages.parts import Query, fill, level_class, query_of
+from metrics.questions.answer_cache import Subject, kept_page
 from metrics.questions.topics import topic_address
-from metrics.questions.unchanged import unchanged_page
-from metrics.services.boards.fingerprints import Fingerprint, of_all_judgements, of_topics
 from metrics.services.comparisons.judgements import (
     JudgedVersion,
     JudgementsAnswer,
@@ -64,16 +63,15 @@ class LevelLine:
     per_topic: float
 
 
-def _fingerprint(request: HttpRequest, slug: str) -> Fingerprint | None:
+def _judged_collection(request: HttpRequest, slug: str) -> Subject | None:
+    """Return the collection, or None while its judgements are blind. No values are read."""
     collection = visible_collection(request, slug)
-    if not can_see_scores(request.user, collection):
-        return None
-    return *of_all_judgements(collection), *of_topics(collection)
+    return Subject(collection) if can_see_scores(request.user, collection) else None
 
 
 @page
 @reads("qrels", "offset")
-@unchanged_page(_fingerprint)
+@kept_page(_judged_collection)
 def judgements_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the content of the judgements, and the agreement of two versions."""
     collection = visible_collection(request, slug)

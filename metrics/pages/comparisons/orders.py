@@ -12,8 +12,8 @@ from django.shortcuts import render
 from metrics.charts.comparisons.two_orders import title_of, two_orders_figure
 from metrics.engine.agreement.intervals import Agreement
 from metrics.pages.parts import Query, ShownFigure, changed, fill, query_of
+from metrics.questions.answer_cache import all_once_public, kept_page, of_visible_collection
 from metrics.questions.declared import ORDERS, names_of
-from metrics.questions.unchanged import of_visible_collection, same_for_all, unchanged_page
 from metrics.services.comparisons.orders import OrderPair, Orders, OrdersQuery, compare_orders
 from metrics.services.values.selection import tested_measures
 from metrics.tables import NOTHING, with_minus
@@ -39,7 +39,7 @@ class PairLine:
 
 @page
 @reads(*names_of(ORDERS))
-@unchanged_page(of_visible_collection, standing=same_for_all)
+@kept_page(of_visible_collection, shared_by=all_once_public)
 def orders_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the agreement of the orders of the runs."""
     collection = visible_collection(request, slug)

@@ -22,18 +22,10 @@ from metrics.pages.comparisons.two_runs import PAIRWISE, two_runs_parts
 from metrics.pages.parts import fill
 from metrics.pages.shares import share_address
 from metrics.pages.values.curves import RECALL_PARAMETERS
+from metrics.questions.answer_cache import Subject, all_who_signed_in, kept_page
 from metrics.questions.comparisons import stored_comparison
 from metrics.questions.declared import COMPARISON, names_of
 from metrics.questions.run_ids import shown_without_labels, shown_without_tags, without_labels
-from metrics.questions.unchanged import same_for_signed_in, unchanged_page
-from metrics.services.boards.fingerprints import (
-    Fingerprint,
-    of_boards,
-    of_comparisons,
-    of_described,
-    of_listed,
-    of_parameters,
-)
 from metrics.services.comparisons.comparison import ComparisonQuery, choose_entrants
 from metrics.services.comparisons.stored import (
     Answer,
@@ -69,21 +61,19 @@ _ASKED = tuple(names_of(COMPARISON))
 _UNDER_WAY = (Comparison.State.QUEUED, Comparison.State.COMPARING)
 
 
-def _fingerprint(request: HttpRequest, slug: str) -> Fingerprint | None:
-    """Return the fingerprint of the page, or None while the judgements are blind or a comparison is in progress,
-    because its progress changes without any request."""
+def _compared_collection(request: HttpRequest, slug: str) -> Subject | None:
+    """Return the collection, or None while the judgements are blind or a comparison is in progress: its page shows how
+    far it is."""
     found = visible_collection(request, slug)
     if not sees_scores(request, found):
         return None
-    made = of_comparisons(found)
-    if made is None:
-        return None
-    return *of_boards(found), *of_listed(found), *of_parameters(found), *of_described(found), made
+    in_progress = Comparison.objects.unfinished().filter(qrels__collection=found)
+    return None if in_progress.exists() else Subject(found)
 
 
 @page
 @reads(*_ASKED, *_SHOWN)
-@unchanged_page(_fingerprint, standing=same_for_signed_in)
+@kept_page(_compared_collection, shared_by=all_who_signed_in)
 def comparison_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show a comparison of chosen runs of a collection: two of them in detail, or many."""
     collection = visible_collection(request, slug)
@@ -189,19 +179,15 @@ class QueueComparison(FormPage):
         return see(request, reverse("stored-comparison-page", args=[stored.pk]))
 
 
-def _stored_fingerprint(request: HttpRequest, comparison: UUID) -> Fingerprint | None:
-    """Return the fingerprint, or None while a worker computes the comparison."""
+def _finished_comparison(request: HttpRequest, comparison: UUID) -> Subject | None:
+    """Return the collection of a comparison, or None while a worker computes it."""
     stored = stored_comparison(request, comparison)
-    if stored.state in _UNDER_WAY:
-        return None
-    collection = stored.qrels.collection
-    described = (*of_parameters(collection), *of_described(collection))
-    return *of_boards(collection), *described, stored.state, stored.since
+    return None if stored.state in _UNDER_WAY else Subject(stored.qrels.collection)
 
 
 @page
 @reads("runs", *_SHOWN)
-@unchanged_page(_stored_fingerprint)
+@kept_page(_finished_comparison)
 def stored_comparison_page(request: HttpRequest, comparison: UUID) -> HttpResponse:
     """Show a comparison that a worker computes: its progress, and then its result."""
     stored = stored_comparison(request, comparison)

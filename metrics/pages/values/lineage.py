@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from metrics.services.boards.fingerprints import Fingerprint
 from runs.formats.links import header_baselines
 from runs.models import Run, RunLink
 from runs.services.lineage import Edge, Tree
@@ -93,13 +92,11 @@ def _branch(tree: Tree, edge: Edge, other: UUID | None, up: bool) -> Branch:
     return Branch(run, name, f"{edge.relation} {'from' if up else 'into'}", edge.weight)
 
 
-def fingerprint_of_lineage(run: Run, tree: Tree | None) -> Fingerprint:
-    """Return what the lineage on the page depends on: the edges and runs that the reader sees, and the links."""
-    links = tuple(run.links.order_by("pk").values_list("pk", flat=True))
+def what_lineage_shows(tree: Tree | None) -> tuple[Hashable, ...]:
+    """Return the edges and runs that the reader of a page sees, which may be of other collections."""
     if tree is None:
-        return (links,)
+        return ()
     return (
-        links,
         tuple(tree.levels.items()),
         tuple(tree.edges),
         tuple(_names(tree.runs.values())),

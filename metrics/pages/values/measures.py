@@ -16,7 +16,7 @@ from metrics.engine.measures.definition import Cutoff, MeasureDefinition, Parame
 from metrics.engine.measures.finding import names_of
 from metrics.engine.sessions.grammar import VECTORS, parse_session_measure
 from metrics.pages.parts import query_of
-from metrics.questions.unchanged import of_measures, unchanged_page
+from metrics.questions.answer_cache import everybody, kept_page
 from metrics.services.values.examples import (
     EXAMPLE_LEVELS,
     EXAMPLE_MISSED,
@@ -70,7 +70,7 @@ class MeasureLine:
 
 @page
 @reads("search", "of")
-@unchanged_page(of_measures, stored=False)
+@kept_page(None, shared_by=everybody)
 def measures_page(request: HttpRequest) -> HttpResponse:
     """Show every measure, of runs or of sessions by `of`, or those that a search finds."""
     query = query_of(request)
@@ -81,7 +81,7 @@ def measures_page(request: HttpRequest) -> HttpResponse:
 
 
 @page
-@unchanged_page(of_measures, stored=False)
+@kept_page(None, shared_by=everybody)
 def measure_page(request: HttpRequest, measure: str) -> HttpResponse:
     """Show one measure, by any of its names: its definition, and its values for a small ranking."""
     try:

@@ -40,24 +40,14 @@ from metrics.pages.values.curves import (
     reading_table,
     recall_choices,
 )
-from metrics.pages.values.lineage import fingerprint_of_lineage, read_lineage
+from metrics.pages.values.lineage import read_lineage, what_lineage_shows
 from metrics.pages.values.parameters import changes_since, parameter_lines
 from metrics.pages.values.summary import read_summary
+from metrics.questions.answer_cache import Subject, kept_page
 from metrics.questions.parameters import scores_in
 from metrics.questions.rankings import topic_in
 from metrics.questions.run_ids import shown_without_tags
 from metrics.questions.topics import topic_address
-from metrics.questions.unchanged import unchanged_page
-from metrics.services.boards.fingerprints import (
-    Fingerprint,
-    of_artifacts,
-    of_boards,
-    of_described,
-    of_notes,
-    of_parameters,
-    of_run,
-    of_topics,
-)
 from metrics.services.question import measure_in, measures_in
 from metrics.services.queue.status import detailed_statuses
 from metrics.services.values.common_values import qrels_cautions
@@ -99,22 +89,14 @@ _OTHERS_NAMED = 300
 _MAX_VERSION = 10**6
 
 
-def _fingerprint(request: HttpRequest, run_id: UUID) -> Fingerprint | None:
-    """Return the fingerprint, or None while the judgements are blind. It covers the other runs that a run's page
-    names."""
+def _shown_run(request: HttpRequest, run_id: UUID) -> Subject | None:
+    """Return what the page is about, or None while the judgements are blind: the run, the reader's experiments with it,
+    and runs from which it was made, which may be of other collections."""
     found = visible_run(request, run_id)
-    collection = found.collection
-    if not sees_scores(request, collection):
+    if not sees_scores(request, found.collection):
         return None
-    said = (
-        of_topics(collection),
-        of_described(collection),
-        of_parameters(collection),
-        of_artifacts(found),
-    )
     groups = tuple((one.pk, one.name) for one in _experiments(request, found))
-    beside = (of_notes(found), groups, fingerprint_of_lineage(found, _tree(request, found)))
-    return *of_run(found), *of_boards(collection), *said, *beside
+    return Subject(found.collection, (groups, what_lineage_shows(_tree(request, found))))
 
 
 def _experiments(request: HttpRequest, run: Run) -> list[Experiment]:
@@ -135,7 +117,7 @@ def _tree(request: HttpRequest, run: Run) -> Tree | None:
     "measures", "sort", "order", "offset", "by", "other", "measure", "depth", "ranks", *RECALL_PARAMETERS, "qrels",
     "scores", "baseline",
 )  # fmt: skip
-@unchanged_page(_fingerprint)
+@kept_page(_shown_run)
 def run_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
     """Show a run: its description, means, values by topic, and charts."""
     run = visible_run(request, run_id)

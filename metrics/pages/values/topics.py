@@ -12,14 +12,13 @@ from django.shortcuts import render
 from django.urls import reverse
 
 from metrics.pages.parts import Query, changed, fill, level_class, query_of
+from metrics.questions.answer_cache import kept_page, of_visible_collection
 from metrics.questions.topics import topic_address
-from metrics.questions.unchanged import unchanged_page
-from metrics.services.boards.fingerprints import Fingerprint, of_boards, of_topics
 from metrics.services.values.judged_topic import read_judged_topic
 from metrics.services.values.selection import tested_measures
 from metrics.services.values.topics import TopicsQuery, TopicValues, ValuedRun, read_topic_values
 from metrics.tables import NOTHING, Paging, figure, with_minus
-from runs.api.access import check_scores, sees_scores, visible_collection
+from runs.api.access import check_scores, visible_collection
 from runs.errors import NotFound
 from runs.models import Collection, Qrels, can_see_scores, document_address
 from runs.parameters import MAX_OFFSET, integer_in
@@ -42,16 +41,9 @@ _HEADINGS = (
 _WIDTH = 90.0
 
 
-def _fingerprint(request: HttpRequest, slug: str, topic: str = "") -> Fingerprint | None:
-    collection = visible_collection(request, slug)
-    if not sees_scores(request, collection):
-        return None
-    return *of_boards(collection), *of_topics(collection)
-
-
 @page
 @reads("measure", "sort", "order", "offset", "scores", "topic")
-@unchanged_page(_fingerprint)
+@kept_page(of_visible_collection)
 def topics_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the topics of a collection by difficulty; with `topic`, that topic, whatever its id consists of."""
     collection = visible_collection(request, slug)
@@ -72,7 +64,7 @@ def topics_page(request: HttpRequest, slug: str) -> HttpResponse:
 
 @page
 @reads("measure", "offset", "scores")
-@unchanged_page(_fingerprint)
+@kept_page(of_visible_collection)
 def topic_page(request: HttpRequest, slug: str, topic: str) -> HttpResponse:
     """Show one topic."""
     return _one_topic(request, visible_collection(request, slug), query_of(request), topic)

@@ -14,7 +14,7 @@ from django.db.models.functions import Cast
 
 from metrics.engine.grammar import Measure, parse_measure
 from metrics.engine.ranking import Floats, Ints
-from metrics.models import Evaluation, EvaluationQuerySet, MetricVector
+from metrics.models import Evaluation, EvaluationQuerySet, MetricVector, VectorUpdate
 from metrics.services.boards.columns import (
     Arrangement,
     ShownColumn,
@@ -32,8 +32,7 @@ from metrics.services.boards.entries import (
 from metrics.services.boards.fair_order import FairOrder, order_fairly
 from metrics.services.boards.filter import Term, asks_for, filtered, with_keys
 from metrics.services.boards.filter_grammar import parse_filter
-from metrics.services.boards.groups import read_groups
-from metrics.services.boards.roster import ORDERS, Roster, read_roster
+from metrics.services.boards.roster import ORDERS, Recent, Roster, read_roster
 from metrics.services.boards.states import NOT_CURRENT, runs_with_states
 from metrics.services.boards.versions import (
     ALL,
@@ -59,7 +58,7 @@ from metrics.services.question import (
     parameter,
 )
 from metrics.services.queue.vectors import JUDGED
-from metrics.services.snapshots import once_in_snapshot, once_until_changed
+from metrics.services.snapshots import once_in_snapshot, revision_in_snapshot
 from metrics.services.values.judged_views import covered_topics, means_of, stored_means
 from metrics.services.values.own_measures import own_measures
 from runs.errors import NotFound
@@ -69,6 +68,9 @@ from runs.models import Collection, Phase, Qrels
 BESIDE = ("not_competing", "it does not compete")
 # Evaluations of others among those of a leaderboard, as a multiple of its own, that are read with them.
 _DENSE = 2
+# Entries in all that is remembered.
+_MOST_ENTRIES = 20_000
+_ENTRIES = Recent["CollectionEntries | None"](_MOST_ENTRIES)
 
 
 @dataclass(frozen=True)
@@ -247,7 +249,8 @@ def active_qrels(collection: Collection) -> Qrels:
 
 def computing_measures(collection: Collection, qrels: Qrels) -> frozenset[str]:
     """Return the collection's measures if workers are to compute some of them for runs that are evaluated."""
-    if qrels.pk not in read_groups(collection.pk).updating:
+    under_way = (VectorUpdate.State.QUEUED, VectorUpdate.State.COMPUTING)
+    if not VectorUpdate.objects.filter(qrels=qrels, state__in=under_way).exists():
         return frozenset()
     return frozenset((*own_measures(collection), JUDGED.name))
 
@@ -467,12 +470,12 @@ def primary_means(qrels: Qrels, phase: Phase, runs: list[UUID]) -> Mapping[UUID,
 
 def collection_entries(collection: Collection, qrels: Qrels) -> CollectionEntries | None:
     """Return the entries of a collection under these judgements, None where no phase makes one official."""
-    if not read_groups(collection.pk).entries:
-        return None
-    return once_until_changed(
-        ("entries", collection.pk, qrels.pk),
-        lambda: read_entries(collection, partial(primary_means, qrels)),
-    )
+
+    def read() -> CollectionEntries | None:
+        return read_entries(collection, partial(primary_means, qrels))
+
+    key = collection.pk, qrels.pk, revision_in_snapshot(collection.pk)
+    return _ENTRIES.of(key, read, lambda entries: 1 + len(entries.by_run) if entries else 1)
 
 
 def ranked_evaluations(collection: Collection, qrels: Qrels, scores: str) -> EvaluationQuerySet:

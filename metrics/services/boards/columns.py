@@ -18,8 +18,8 @@ from django.db.models import TextField
 from django.db.models.functions import Cast
 
 from metrics.services.boards.conditions import KINDS, PLAIN_KEY, Board, find_key, written
-from metrics.services.boards.groups import read_parameter_sets
 from metrics.services.boards.roster import Recent
+from metrics.services.snapshots import revision_in_snapshot
 from runs.errors import InvalidInput
 from runs.formats.parameters import Value, canonical_name, cost_leaves, flatten
 from runs.models import Collection, Label, Parameter, Run
@@ -157,8 +157,8 @@ def places_of(column: ShownColumn, collection: Collection) -> Mapping[str, int]:
     Those of a parameter or cost are remembered by each process until one of any run changes.
     """
     if column.key_id is not None:
-        key, seen = column.key_id, read_parameter_sets(collection.pk)
-        return _PLACES.of((key, seen), lambda: _in_order(_values_of_key(key)), len)
+        key, revision = column.key_id, revision_in_snapshot(collection.pk)
+        return _PLACES.of((key, revision), lambda: _in_order(_values_of_key(key)), len)
     if column.space == LABEL:
         labels = Label.objects.filter(collection=collection).order_by("-name")
         # The first of several names is the last one read.

@@ -17,7 +17,7 @@ from django.db.models.functions import Substr
 from metrics.engine.errors import MeasureError
 from metrics.engine.grammar import name_in_collection
 from metrics.models import Evaluation, MetricVector
-from metrics.services.snapshots import once_until_changed
+from metrics.services.snapshots import once_in_snapshot
 from runs.errors import InvalidInput
 from runs.formats.parameters import canonical_name, fold
 from runs.models import Collection, Parameter, ParameterKey, Qrels, Run
@@ -95,7 +95,7 @@ def visible_keys(board: Board, space: str | None = None) -> QuerySet[ParameterKe
 def find_key(board: Board, space: str, name: str, where: str) -> ParameterKey:
     """Return a key that a visible run has. Raise InvalidInput with near names otherwise; `where` begins the message."""
     asked = ("key", board.collection.pk, space, name)
-    key = once_until_changed(asked, lambda: _key_with_kinds(board.collection, space, name))
+    key = once_in_snapshot(asked, lambda: _key_with_kinds(board.collection, space, name))
     if key and any(
         getattr(key, f"first_{kind}") and _is_seen(board, key.pk, kind) for kind in KINDS
     ):

@@ -23,7 +23,6 @@ from metrics.services.boards.columns import (
     read_cells,
 )
 from metrics.services.boards.entries import BARRED, OFFICIAL, EntryStatus
-from metrics.services.boards.groups import read_groups
 from metrics.services.boards.roster import NOBODY, Roster
 from metrics.services.boards.states import RANKED, STALE, UNRANKED, count_states
 from metrics.services.boards.versions import ALL, BEST, Chosen, Place, Places, expected_means
@@ -241,7 +240,7 @@ def _count_entries(board: AskedBoard) -> EntryCounts | None:
     if board.entries is None:
         return None
     official = len(board.entries.with_status(OFFICIAL))
-    live = read_groups(board.collection.pk).live
+    live = Run.objects.filter(collection=board.collection, deleted_at=None).count()
     return EntryCounts(board.query.entries, official, live - official, board.entries.phases)
 
 

@@ -1,7 +1,7 @@
 """The evaluations that a leaderboard ranks, in the order of submission, and their order by a measure.
 
 Reading ten thousand of them takes longer than all else of a page. Both are therefore remembered by each process, under
-what they depend on (metrics/services/boards/groups.py): another page, measure or filter then reads only what is new.
+what revision of the collection: another page, measure or filter then reads only what is new.
 """
 
 from __future__ import annotations
@@ -21,10 +21,9 @@ from django.db.models.functions import Cast
 from metrics.engine import ENGINE_VERSION
 from metrics.engine.ranking import Ints
 from metrics.models import Evaluation
-from metrics.services.boards.groups import read_groups
 from metrics.services.queue.damage import check_files
-from metrics.services.snapshots import is_isolated, once_in_snapshot
-from runs.models import Collection, Qrels
+from metrics.services.snapshots import is_isolated, once_in_snapshot, revision_in_snapshot
+from runs.models import Collection, Qrels, Run
 
 # Runs in all that is remembered: 100 bytes each of a roster, 24 of an order.
 _MOST_RUNS, _MOST_ORDERED = 100_000, 400_000
@@ -89,8 +88,8 @@ def read_roster(collection: Collection, qrels: Qrels, scores: str) -> Roster:
 
     Raise StoredValueCorrupt, and have them made again, if some were made from other files than their runs name.
     """
-    groups = read_groups(collection.pk)
-    seen = collection.pk, qrels.pk, scores, ENGINE_VERSION, groups.text
+    revision = revision_in_snapshot(collection.pk)
+    seen = collection.pk, qrels.pk, scores, ENGINE_VERSION, revision.changes
 
     def read() -> Roster:
         rows = list(_current(qrels, scores))
@@ -99,7 +98,8 @@ def read_roster(collection: Collection, qrels: Qrels, scores: str) -> Roster:
         states: dict[str, int] = {}
         for _, state, _, _ in rows:
             states[state] = states.get(state, 0) + 1
-        if (unasked := groups.live - len(rows)) > 0:
+        live = Run.objects.filter(collection=collection, deleted_at=None).count()
+        if (unasked := live - len(rows)) > 0:
             # A run without a requested evaluation counts as queued.
             states[Evaluation.State.QUEUED] = states.get(Evaluation.State.QUEUED, 0) + unasked
         keys = np.array([row[0] for row in done], np.int64)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import pickle
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -15,7 +14,6 @@ from functools import cached_property
 from typing import TypeVar, cast
 
 import numpy as np
-from django.core.cache import cache
 from django.db.models import Count, Min, Q
 
 from metrics.engine.agreement.intervals import rank_intervals
@@ -32,8 +30,7 @@ from metrics.engine.significance.shrinkage import MIN_RUNS, expected_means
 from metrics.engine.significance.tiers import letters_of
 from metrics.engine.significance.verdicts import MIN_TIERED_TOPICS, MIN_TOPICS, REASONS
 from metrics.models import Evaluation
-from metrics.services import kept_answers
-from metrics.services.boards.fingerprints import of_code
+from metrics.services.answer_store import keep, recall
 from metrics.services.boards.leaderboard import Leaderboard
 from metrics.services.boards.mean_intervals import mean_intervals, without_interval
 from metrics.services.boards.standing_parts import (
@@ -65,11 +62,6 @@ _MARKS = {1: "better", -1: "worse", 0: None}
 MAX_RUNS = 1000
 # Of more runs no groups are shown: there are hundreds, and hundreds of letters in a row are unreadable.
 MAX_GROUPED_RUNS = 200
-_CACHE_SECONDS = 3600
-# What took longer is kept for all processes.
-_DEAR_SECONDS = 0.05
-# Increased when the cached results are computed or stored differently, because a cache outlives an update.
-_SHAPE = 6
 # The advice for a part that takes too long, and the parameter concerned.
 _NARROW = {
     "tiers": ("use fewer resamples, another test, or leave it out of statistics=", "test"),
@@ -196,26 +188,16 @@ class _Entrants:
         make: Callable[[CommonValues], _T],
         seconds: float = 0.0,
     ) -> _T:
-        """Return the cached result for the same values, or compute it, which takes about this many seconds."""
-        digest = hashlib.sha256(f"{self.identity} {part} {options!r}".encode())
-        key = f"standings:{_SHAPE}:{digest.hexdigest()}"
-        known = cache.get(key)
-        if known is not None:
-            return cast(_T, known)
-        of_all_processes, since = f"{key} {of_code()}", time.monotonic()
-        kept = kept_answers.recall(of_all_processes)
-        if kept is not None:
-            # Only this server can have written it: it has its authentication code.
-            known = pickle.loads(kept)  # noqa: S301
-        else:
+        """Return the kept result for the same values, or compute it, which takes about this many seconds."""
+        key, since = f"standings {self.identity} {part} {options!r}", time.monotonic()
+        result = recall(key)
+        if result is None:
             begin(
                 seconds, f"{part} of {len(self.ids):,} runs", *_NARROW.get(part, _NARROW["tiers"])
             )
-            known = make(self.common)
-            if time.monotonic() - since >= _DEAR_SECONDS:
-                kept_answers.keep(of_all_processes, pickle.dumps(known))
-        cache.set(key, known, _CACHE_SECONDS)
-        return cast(_T, known)
+            result = make(self.common)
+            keep(key, result, took=time.monotonic() - since)
+        return cast(_T, result)
 
 
 def _compare(

@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -43,7 +44,14 @@ from metrics.services.comparisons.workload import (
 )
 from metrics.services.queue.damage import check_files, make_comparison_again
 from metrics.services.queue.leases import patiently, work_on
-from metrics.services.queue.lifecycle import Lease, LeaseLost, finish, note, try_failed_again
+from metrics.services.queue.lifecycle import (
+    Lease,
+    LeaseLost,
+    count_moves,
+    finish,
+    note,
+    try_failed_again,
+)
 from metrics.services.queue.notices import announce_compared
 from metrics.services.work import begin
 from runs.attention import present_attention
@@ -206,7 +214,10 @@ def _find_or_queue(entrants: Entrants, query: ComparisonQuery) -> Comparison:
         message = f"{waiting} comparisons of this collection are already waiting; try again when some are done"
         raise LimitReached(message, wait=_WAIT_SECONDS, code="too_many_comparisons")
     identity = {"qrels": entrants.qrels, "scores": entrants.scores, "query": asked}
-    made: Comparison = Comparison.objects.get_or_create(digest=digest, defaults=identity)[0]
+    made: Comparison
+    with transaction.atomic():
+        made = Comparison.objects.get_or_create(digest=digest, defaults=identity)[0]
+        count_moves(Comparison, [made.pk])
     return made
 
 
@@ -291,6 +302,7 @@ def _store(lease: Lease, stored: Comparison, done: dict[str, Any]) -> None:
     with transaction.atomic():
         if not finish(lease, **done):
             raise LeaseLost
+        count_moves(Comparison, [lease.pk])
         announce_compared(stored)
 
 
@@ -340,10 +352,18 @@ class Progress:
 def sweep_comparisons() -> int:
     """Delete comparisons not read for a month, then those least recently read beyond a gigabyte. Return how many."""
     ended = Comparison.objects.exclude(pk__in=Comparison.objects.unfinished().values("pk"))
-    forgotten, _ = ended.filter(read_at__lt=timezone.now() - KEPT).delete()
+    forgotten = _forget(ended.filter(read_at__lt=timezone.now() - KEPT))
     total, surplus = 0, []
     for pk, size in ended.order_by("-read_at", "-created_at").values_list("pk", "size"):
         total += size
         if total > KEPT_BYTES:
             surplus.append(pk)
-    return forgotten + ended.filter(pk__in=surplus).delete()[0]
+    return forgotten + _forget(ended.filter(pk__in=surplus))
+
+
+def _forget(comparisons: QuerySet[Comparison]) -> int:
+    """Delete comparisons. Return how many."""
+    with transaction.atomic():
+        pks = list(comparisons.values_list("pk", flat=True))
+        count_moves(Comparison, pks)
+        return Comparison.objects.filter(pk__in=pks).delete()[0]

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.db import DatabaseError, transaction
-from django.db.models.functions import Now
 
 from metrics.engine import ENGINE_VERSION
 from metrics.models import (
@@ -17,7 +16,7 @@ from metrics.models import (
     SessionEvaluation,
     SubmissionEvaluation,
 )
-from metrics.services.queue.lifecycle import queue_again
+from metrics.services.queue.lifecycle import count_moves, move, queue_again
 from runs.errors import StoredValueCorrupt
 from runs.services.reading import after_snapshot
 
@@ -45,9 +44,9 @@ def give_up_evaluations(
         try:
             current = kind._default_manager.live().filter(pk__in=pks, engine_version=ENGINE_VERSION)
             queue_again(current.filter(state=kind.DONE))
-            done.update(
+            move(
+                done,
                 state=Job.FAILED,
-                since=Now(),
                 error_code=code,
                 error_message=f"its stored {what} is damaged",
             )
@@ -85,12 +84,11 @@ def evaluate_anew(kind: type[SubmissionEvaluation], pks: list[int]) -> None:
         identity = (f"{kind.OF.KEY}_id", "qrels_id", kind.WAY)
         ours = rows.filter(engine_version=ENGINE_VERSION)
         wanted = [dict(zip(identity, row, strict=True)) for row in ours.values_list(*identity)]
+        count_moves(kind, pks)
         ours.delete()
         kind._default_manager.bulk_create([kind(**row) for row in wanted], ignore_conflicts=True)
         said = "it was made from other files than those that its row names"
-        rows.update(
-            state=Job.FAILED, since=Now(), error_code=StoredValueCorrupt.code, error_message=said
-        )
+        move(rows, state=Job.FAILED, error_code=StoredValueCorrupt.code, error_message=said)
 
 
 def make_comparison_again(stored: Comparison) -> StoredValueCorrupt:
@@ -104,6 +102,4 @@ def make_comparison_again(stored: Comparison) -> StoredValueCorrupt:
 def forget_result(pk: Any) -> None:
     """Delete the result of a finished comparison and queue it again."""
     again = {"state": Job.QUEUED, "content": None, "content_digest": None, "size": 0, "attempts": 0}
-    Comparison.objects.filter(pk=pk, state=Comparison.DONE).update(
-        **again, since=Now(), dispatched_at=None
-    )
+    move(Comparison.objects.filter(pk=pk, state=Comparison.DONE), **again, dispatched_at=None)

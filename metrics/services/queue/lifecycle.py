@@ -2,12 +2,14 @@
 
 Every change is one UPDATE that names the previous state and, if there is one, the lease token. A count of 1 means that
 this call made the change, 0 that another one did. Times are the database's, so that workers' clocks do not matter.
+
+Answers show states of jobs: a change raises the revisions of their collections in its own transaction.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
@@ -20,10 +22,13 @@ from django.db.models.functions import Now
 
 from metrics.models import JOBS, Evaluation, Job, SubmissionEvaluation
 from metrics.services.queue.notices import announce_ended
+from runs.services.revisions import raise_revision
 
 MAX_ATTEMPTS = 3
 # The longest delay of a job that is given back to the queue, in seconds.
 LONGEST_DELAY = 60.0
+# Jobs that one statement changes at most.
+_TOGETHER = 10_000
 _NO_ERROR = {"error_code": "", "error_message": "", "traceback": ""}
 
 
@@ -46,17 +51,20 @@ class Lease:
 def claim(pk: Any, kind: type[Job] = Evaluation) -> Lease | None:
     """Take a queued job for one lease and return the lease, or None if the job is not available."""
     lease = Lease(pk, uuid.uuid4(), kind)
-    claimed = (
-        _rows(kind)
-        .filter(is_due(), pk=pk, state=kind.QUEUED)
-        .update(
-            state=kind.HELD,
-            since=Now(),
-            attempts=F("attempts") + 1,
-            lease_token=lease.token,
-            lease_until=_from_now(settings.EVALHUB_LEASE_SECONDS),
+    with transaction.atomic():
+        claimed = (
+            _rows(kind)
+            .filter(is_due(), pk=pk, state=kind.QUEUED)
+            .update(
+                state=kind.HELD,
+                since=Now(),
+                attempts=F("attempts") + 1,
+                lease_token=lease.token,
+                lease_until=_from_now(settings.EVALHUB_LEASE_SECONDS),
+            )
         )
-    )
+        if claimed:
+            count_moves(kind, [pk])
     return lease if claimed else None
 
 
@@ -73,9 +81,11 @@ def claim_together(pks: Collection[Any], kind: type[Job] = Evaluation) -> list[L
         "lease_until": _from_now(settings.EVALHUB_LEASE_SECONDS),
     }
     queued = _rows(kind).filter(is_due(), pk__in=pks, state=kind.QUEUED, attempts=0)
-    if not queued.update(state=kind.HELD, since=Now(), **leased):
-        return []
-    held = set(_rows(kind).filter(pk__in=pks, lease_token=token).values_list("pk", flat=True))
+    with transaction.atomic():
+        if not queued.update(state=kind.HELD, since=Now(), **leased):
+            return []
+        held = set(_rows(kind).filter(pk__in=pks, lease_token=token).values_list("pk", flat=True))
+        count_moves(kind, held)
     return [Lease(pk, token, kind) for pk in pks if pk in held]
 
 
@@ -96,7 +106,8 @@ def note(lease: Lease, **changes: Any) -> bool:
 
 
 def finish(lease: Lease, **results: Any) -> bool:
-    """Close a job as done. Call this inside the transaction that stores its results."""
+    """Close a job as done. Call this inside the transaction that stores its results, with `count_moves` for all that it
+    stores."""
     return _leave(lease, lease.kind.DONE, **_NO_ERROR, **results)
 
 
@@ -106,6 +117,7 @@ def fail(lease: Lease, *, code: str, message: str, traceback: str = "") -> bool:
     with transaction.atomic():
         failed = _leave(lease, lease.kind.FAILED, **reason)
         if failed:
+            count_moves(lease.kind, [lease.pk])
             announce_ended(lease.kind, [lease.pk])
     return failed
 
@@ -127,9 +139,11 @@ def release(
     changes["error_message"] = message[:2000]
     if not burn:
         changes["attempts"] = F("attempts") - 1
-    return _leave(
-        lease, lease.kind.QUEUED, error_code=code, traceback=traceback[-20_000:], **changes
-    )
+    with transaction.atomic():
+        count_moves(lease.kind, [lease.pk])
+        return _leave(
+            lease, lease.kind.QUEUED, error_code=code, traceback=traceback[-20_000:], **changes
+        )
 
 
 def give_back(leases: Sequence[Lease], *, begun: bool) -> int:
@@ -143,7 +157,9 @@ def give_back(leases: Sequence[Lease], *, begun: bool) -> int:
 
 def drop(lease: Lease, code: str) -> bool:
     """Close the evaluation of a run or session set that was withdrawn while the evaluation waited."""
-    return _leave(lease, SubmissionEvaluation.State.CANCELLED, error_code=code)
+    with transaction.atomic():
+        count_moves(lease.kind, [lease.pk])
+        return _leave(lease, SubmissionEvaluation.State.CANCELLED, error_code=code)
 
 
 def reap_expired() -> int:
@@ -169,6 +185,7 @@ def _reap(kind: type[Job]) -> int:
         # One by one: two reapers must not both announce the same end.
         pks = list(last.order_by("pk").values_list("pk", flat=True))
         failed = [pk for pk in pks if last.filter(pk=pk).update(**crashed)]
+        count_moves(kind, failed)
         announce_ended(kind, failed)
         return len(failed) + _requeue(expired)
 
@@ -180,7 +197,7 @@ def queue_interrupted() -> int:
 
 def _requeue(held: QuerySet[Any], **changes: Any) -> int:
     free = {"lease_token": None, "lease_until": None, "dispatched_at": None}
-    return held.update(state=Job.QUEUED, since=Now(), **free, **changes)
+    return move(held, state=Job.QUEUED, **free, **changes)
 
 
 def due_jobs(again_after: float, kind: type[Job] = Evaluation) -> QuerySet[Any]:
@@ -245,10 +262,30 @@ def try_failed_again(jobs: QuerySet[Any]) -> int:
 def queue_again(jobs: QuerySet[Any]) -> int:
     """Return jobs to the queue, with all their attempts; a worker that still holds one loses its lease. Return how
     many."""
-    return jobs.update(
-        state=Job.QUEUED, since=Now(), attempts=0, lease_token=None, lease_until=None, dispatched_at=None,
-        not_before=None, **_NO_ERROR,
+    return move(
+        jobs, state=Job.QUEUED, attempts=0, lease_token=None, lease_until=None, dispatched_at=None, not_before=None,
+        **_NO_ERROR,
     )  # fmt: skip
+
+
+def move(jobs: QuerySet[Any], **changes: Any) -> int:
+    """Change the jobs that a condition selects, as of now. Return how many."""
+    kind, moved = jobs.model, 0
+    with transaction.atomic():
+        # What the condition selects does not change any more: the collections of all that move are known.
+        locked = jobs.select_for_update(of=("self",)).order_by("pk")
+        pks = list(locked.values_list("pk", flat=True))
+        for start in range(0, len(pks), _TOGETHER):
+            some = pks[start : start + _TOGETHER]
+            moved += _rows(kind).filter(pk__in=some).update(since=Now(), **changes)
+            count_moves(kind, some)
+    return moved
+
+
+def count_moves(kind: type[Job], pks: Iterable[Any]) -> None:
+    """Raise the revisions of the collections of these jobs, in the transaction that moves them."""
+    jobs = _rows(kind).filter(pk__in=list(pks)).order_by()
+    raise_revision(*jobs.values_list(kind.COLLECTION, flat=True).distinct(), arriving=True)
 
 
 def is_due() -> Q:

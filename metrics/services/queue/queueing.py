@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
-from django.db.models.functions import Now
 
 from metrics.engine import ENGINE_VERSION
 from metrics.models import EVALUATIONS, Evaluation, SubmissionEvaluation
-from metrics.services.queue.lifecycle import queue_again, try_failed_again
+from metrics.services.queue.lifecycle import count_moves, move, queue_again, try_failed_again
 from metrics.services.queue.vectors import queue_missing_vectors, queue_vectors_if_behind
 from runs.errors import StoredFileCorrupt, StoredFileMissing
 from runs.models import Qrels, Run, SessionSet
+from runs.services.revisions import raise_revision
 
+# Evaluations that one statement stores.
+_TOGETHER = 500
 _STATE = SubmissionEvaluation.State
 # The only way of judging that needs no judgements of the collection.
 _OWN = SessionSet.JudgedBy.OWN
@@ -47,7 +50,10 @@ def queue_evaluation(made: Run | SessionSet, way: str | None = None) -> Any:
         kind.WAY: way,
         "engine_version": ENGINE_VERSION,
     }
-    evaluation, new = kind._default_manager.get_or_create(**identity)
+    with transaction.atomic():
+        evaluation, new = kind._default_manager.get_or_create(**identity)
+        if new:
+            count_moves(kind, [evaluation.pk])
     if not new and try_failed_again(kind._default_manager.filter(pk=evaluation.pk)):
         evaluation.refresh_from_db()
     return evaluation
@@ -116,9 +122,7 @@ def unqueued(made: QuerySet[Any]) -> list[Any]:
 def cancel_evaluations(made: Run | SessionSet) -> int:
     """Cancel the queued evaluations of a withdrawn run or session set. Return how many."""
     queued = made.evaluations.filter(state=_STATE.QUEUED)
-    return queued.update(
-        state=_STATE.CANCELLED, since=Now(), error_code=EVALUATIONS[type(made)].withdrawn_code()
-    )
+    return move(queued, state=_STATE.CANCELLED, error_code=EVALUATIONS[type(made)].withdrawn_code())
 
 
 def restore_evaluations(made: Run | SessionSet) -> None:
@@ -133,6 +137,12 @@ def restore_evaluations(made: Run | SessionSet) -> None:
 
 
 def _queue(evaluations: list[Any]) -> int:
-    if evaluations:
-        type(evaluations[0])._default_manager.bulk_create(evaluations, 500, ignore_conflicts=True)
+    for start in range(0, len(evaluations), _TOGETHER):
+        some = evaluations[start : start + _TOGETHER]
+        kind = type(some[0])
+        submissions = [getattr(evaluation, f"{kind.OF.KEY}_id") for evaluation in some]
+        judged = kind.OF.objects.filter(pk__in=submissions).order_by()
+        with transaction.atomic():
+            kind._default_manager.bulk_create(some, ignore_conflicts=True)
+            raise_revision(*judged.values_list("collection", flat=True).distinct(), arriving=True)
     return len(evaluations)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from django.conf import settings
+from django.db import transaction
 from django.db.models import Count, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce
 
@@ -18,7 +19,7 @@ from metrics.engine.errors import MeasureError
 from metrics.engine.gain_curves import curve_sets
 from metrics.engine.grammar import Measure, parse_measure
 from metrics.models import Evaluation, EvaluationQuerySet, MetricVector, StoredCurves, VectorUpdate
-from metrics.services.queue.lifecycle import queue_again
+from metrics.services.queue.lifecycle import count_moves, queue_again
 from runs.models import Collection, Qrels
 
 # Stored for every run, whatever the collection's measures are: every row of a leaderboard shows how much of the run was
@@ -63,7 +64,10 @@ def evaluations_behind(qrels: Qrels) -> EvaluationQuerySet:
 def queue_vectors(qrels: Qrels) -> None:
     """Queue the job that stores what evaluations under these judgements lack. A worker that is at it loses its lease:
     another one begins with the measures of now."""
-    update, new = VectorUpdate.objects.get_or_create(qrels=qrels)
+    with transaction.atomic():
+        update, new = VectorUpdate.objects.get_or_create(qrels=qrels)
+        if new:
+            count_moves(VectorUpdate, [update.pk])
     if not new:
         queue_again(VectorUpdate.objects.filter(pk=update.pk))
 

@@ -17,7 +17,7 @@ from metrics.engine.sessions.judged import JudgedSessions
 from metrics.engine.sessions.judging import JudgedBy, judge_sessions
 from metrics.models import SessionEvaluation, SessionView, StoredSessionCurves
 from metrics.services.queue.leases import evaluate_leased
-from metrics.services.queue.lifecycle import Lease, LeaseLost, finish
+from metrics.services.queue.lifecycle import Lease, LeaseLost, count_moves, finish
 from metrics.services.queue.notices import announce_ended
 from metrics.services.sessions.curves import stored_curves
 from metrics.services.sessions.judged_sets import (
@@ -119,5 +119,6 @@ def _store(lease: Lease, outcome: Outcome) -> bool:
             raise LeaseLost
         SessionView.objects.update_or_create(evaluation_id=lease.pk, defaults=stored)
         StoredSessionCurves.objects.update_or_create(evaluation_id=lease.pk, defaults=curves)
+        count_moves(SessionEvaluation, [lease.pk])
         announce_ended(SessionEvaluation, [lease.pk])
     return True

@@ -16,7 +16,7 @@ from django.conf import settings
 from django.db import DatabaseError, close_old_connections, connections
 
 from metrics.models import JOBS, Comparison, Evaluation, Job, SessionEvaluation, VectorUpdate
-from metrics.services import kept_answers
+from metrics.services import answer_store
 from metrics.services.campaigns.releasing import release_due
 from metrics.services.comparisons.stored import sweep_comparisons
 from metrics.services.queue.batches import TOGETHER, in_batches
@@ -34,9 +34,9 @@ from metrics.services.queue.rounds import BROKER_AWAY, BROKER_FULL, RoundNotes
 from metrics.services.snapshots import state_of_database
 from runs.errors import StorageUnavailable
 from runs.services.campaigns.moments import note_digests, note_moments, note_waiting
-from runs.services.changes import take_settled
 from runs.services.mail.outbox import reap_mails, sweep_mails
 from runs.services.mail.sending import MailSender
+from runs.services.revisions import take_settled
 from runs.services.sweeping import sweep
 from runs.services.webhooks.deliveries import reap, sweep_deliveries
 from runs.services.webhooks.sending import Sender
@@ -61,7 +61,7 @@ SENDING_SECONDS = 0.5
 # How often phases are looked at that open and close, and the outbox for mails that are due.
 MOMENT_SECONDS, MAIL_SECONDS, DIGEST_SECONDS = 15.0, 2.0, 300.0
 # How often collections are looked for whose evaluations have settled.
-AHEAD_SECONDS = 2.0
+WARMING_SECONDS = 2.0
 # How long a process that is forked waits for the round under way.
 REST_SECONDS = 10.0
 BATCH = 50
@@ -110,7 +110,7 @@ class Dispatcher(threading.Thread):
         publish_sessions: Publish = _nobody,
         publish_vectors: Publish = _nobody,
         publish_comparison: Publish = _nobody,
-        publish_ahead: Publish = _nobody,
+        publish_warming: Publish = _nobody,
     ) -> None:
         super().__init__(name="dispatcher", daemon=True)
         self._stopped = threading.Event()
@@ -155,7 +155,7 @@ class Dispatcher(threading.Thread):
                 lambda: publish_comparisons(publish_comparison, waiting),
             ),
             Step("asking the broker", BROKER_SECONDS, waiting, sends=True),
-            *(_ahead_steps(publish_ahead) if kept_answers.is_on() else ()),
+            *(_warming_steps(publish_warming) if answer_store.is_on() else ()),
             Step("releasing", RELEASING_SECONDS, release_due),
             Step("queueing", SWEEP_SECONDS, queue_missing),
             *(_webhook_steps() if settings.EVALHUB_WEBHOOKS else ()),
@@ -235,12 +235,12 @@ class Dispatcher(threading.Thread):
                 self._reaping.due = time.monotonic() + settings.EVALHUB_LEASE_SECONDS / 2
 
 
-def _ahead_steps(publish: Publish) -> tuple[Step, ...]:
+def _warming_steps(publish: Publish) -> tuple[Step, ...]:
     def publish_settled() -> None:
         for collection in take_settled():
             publish(collection)
 
-    return (Step("making answers ahead", AHEAD_SECONDS, publish_settled, sends=True),)
+    return (Step("warming the cache", WARMING_SECONDS, publish_settled, sends=True),)
 
 
 def _webhook_steps() -> tuple[Step, ...]:
@@ -259,7 +259,6 @@ def _mail_steps() -> tuple[Step, ...]:
 
 
 def _sweep() -> None:
-    kept_answers.sweep_kept()
     sweep_comparisons()
     sweep_deliveries()
     sweep_mails()

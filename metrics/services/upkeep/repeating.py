@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from django.db import transaction
-from django.db.models.functions import Now
 
 from metrics.engine import ENGINE_VERSION
 from metrics.models import Comparison, Evaluation, Job, SessionEvaluation
-from metrics.services.queue.lifecycle import queue_again
+from metrics.services.queue.lifecycle import move, queue_again
 from runs.errors import Conflict
 from runs.models import AuditEvent, Collection
 from runs.services.audit import SYSTEM, Origin, record
@@ -48,9 +47,7 @@ def cancel_comparison(*, comparison: Comparison, origin: Origin = SYSTEM) -> Non
     with transaction.atomic():
         reason = {"error_code": "comparison_cancelled", "error_message": _CANCELLED}
         waiting = Comparison.objects.unfinished().filter(pk=comparison.pk)
-        if not waiting.update(
-            state=Job.FAILED, since=Now(), lease_token=None, lease_until=None, **reason
-        ):
+        if not move(waiting, state=Job.FAILED, lease_token=None, lease_until=None, **reason):
             raise Conflict(f"{comparison} has ended already")
         action, collection = AuditEvent.Action.COMPARISON_CANCELLED, comparison.qrels.collection
         _record(origin, action, comparison, collection, comparison.state)

@@ -25,10 +25,10 @@ from metrics.services.queue.vectors import stored_curve_sets, stored_measures
 from metrics.services.values.storing import insert, seal_vectors
 from runs.digests import digest_of_depth
 from runs.formats.trec_run import judge_run
-from runs.services.changes import mark_changed
 from runs.services.files import HASH_SEED, read_stored
 from runs.services.known_documents import load_known
 from runs.services.qrels import load_judgements
+from runs.services.revisions import raise_revision
 
 # Long columns that an evaluation does not need: thousands of topics, a run's metadata.
 _UNREAD = (
@@ -174,9 +174,8 @@ def _store_together(outcomes: list[tuple[Lease, Outcome]]) -> list[Lease]:
             _CURVES,
             [_values(row, _CURVES) for _, outcome in saved for row in outcome.curves],
         )
+        raise_revision(*{outcome.collection for _, outcome in saved}, arriving=True)
         announce_ended(Evaluation, pks)
-    for collection in {outcome.collection for _, outcome in saved}:
-        mark_changed(collection)
     return [lease for lease, _ in saved]
 
 

@@ -16,13 +16,12 @@ from django.db.models.functions import Now
 from metrics.engine.grammar import Measure
 from metrics.models import Evaluation, MetricVector, StoredCurves, VectorUpdate
 from metrics.services.queue.leases import patiently, work_on
-from metrics.services.queue.lifecycle import Lease, LeaseLost, finish, note, release
+from metrics.services.queue.lifecycle import Lease, LeaseLost, count_moves, finish, note, release
 from metrics.services.queue.vectors import evaluations_behind, stored_curve_sets, stored_measures
 from metrics.services.values.evaluate import make_curves, make_vector
 from metrics.services.values.judged_views import views_of
 from runs.errors import StoredValueCorrupt
 from runs.models import Qrels
-from runs.services.changes import mark_changed
 
 # Evaluations that are stored in one transaction.
 _TOGETHER = 10
@@ -48,7 +47,6 @@ def _work(lease: Lease, lost: threading.Event) -> bool:
             raise LeaseLost
         chunk, behind = behind[:_TOGETHER], behind[_TOGETHER:]
         _store_missing(lease, chunk, measures)
-        mark_changed(qrels.collection_id)
         if time.monotonic() >= ends:
             break
 
@@ -57,7 +55,13 @@ def _work(lease: Lease, lost: threading.Event) -> bool:
         pause = 0.0 if behind else _PAUSE_SECONDS
         patiently(lambda: release(lease, delay=pause, burn=False))
         return False
-    return patiently(lambda: finish(lease))
+
+    def end() -> bool:
+        with transaction.atomic():
+            count_moves(VectorUpdate, [lease.pk])
+            return finish(lease)
+
+    return patiently(end)
 
 
 def _store_missing(lease: Lease, pks: list[int], measures: list[Measure]) -> None:
@@ -86,9 +90,9 @@ def _store_missing(lease: Lease, pks: list[int], measures: list[Measure]) -> Non
 
     def store() -> None:
         with transaction.atomic():
-            # A leaderboard is read anew after each change of this moment.
             if not note(lease, since=Now()):
                 raise LeaseLost
+            count_moves(VectorUpdate, [lease.pk])
             evaluations = Evaluation.objects.select_for_update().evaluated().order_by("pk")
             now = dict(evaluations.filter(pk__in=pks).values_list("pk", "since"))
             same = {pk for pk, moment in now.items() if since.get(pk) == moment}

@@ -1,8 +1,8 @@
-"""Make the answers ahead that readers of a large collection ask for first, as a request would make them.
+"""Warm the cache with the answers that readers of a large collection ask for first, as a request would make them.
 
-The pages are asked for as by a reader of the collection, and what they keep for all processes
-(metrics/questions/unchanged.py) is there when somebody comes. Nothing depends on it: a task that fails, is killed or
-never comes leaves the work to the first request.
+The pages are asked for as by a reader of the collection, and what is kept of them (metrics/questions/answer_cache.py)
+is there when somebody comes. Nothing depends on it: a task that fails, is killed or never comes leaves the work to the
+first request.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ PAGES = (
 MOST_SECONDS = 20.0
 
 
-@shared_task(name="evalhub.make_ahead", soft_time_limit=int(2 * MOST_SECONDS), ignore_result=True)
-def make_ahead(*, collection_id: int) -> int:
-    """Make the answers about a collection and return how many were made.
+@shared_task(name="evalhub.warm_cache", soft_time_limit=int(2 * MOST_SECONDS), ignore_result=True)
+def warm_cache(*, collection_id: int) -> int:
+    """Make the answers about a collection for the cache. Return how many were made.
 
     Blind collections have none: which runs their readers see depends on the reader, and every reading is recorded.
     """
@@ -67,11 +67,7 @@ def make_ahead(*, collection_id: int) -> int:
         logger.warning("answers about %s took longer than their time limit", found.slug)
     except Exception:
         # Whoever asks for the page will be told; here nobody waits.
-        logger.exception("answers about %s were not made ahead", found.slug)
-    # They are in files: this process answers nobody. A worker loads the pages only when it asks for one.
-    from metrics.questions.unchanged import MEMORY
-
-    MEMORY.forget()
+        logger.exception("answers about %s were not made for the cache", found.slug)
     return made
 
 
@@ -109,7 +105,7 @@ def _ask(address: str, reader: Any) -> int:
     # Pages mark their own name among their links.
     request.resolver_match = resolve(address)
     view, _, names = request.resolver_match
-    own = ("making ahead", "making ahead")
+    own = ("warming the cache", "warming the cache")
     with ExitStack() as places, attention(MOST_SECONDS, bool), limited_work(lambda: own, places):
         status: int = view(request, **names).status_code
         return status

@@ -1,0 +1,162 @@
+"""Which answers are kept for others, and which changes leave them as they are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.urls import URLPattern
+
+from metrics.services.answer_store import forget_all
+from runs.api.parameters import parameters_read
+from runs.models import Collection, Run, View
+from runs.services.labels import move_label
+from runs.services.revisions import read_revision
+from tests.conftest import POOR, evaluate_all
+from tests.kept import recalled_answers
+from tests.web.test_answers_of_one_state import QUERIES, cached_addresses
+from tests.web.test_matrix import BODIES, MATRIX, PAGES, parameters_of
+from tests.web.worlds import People, address, body_of, run_ids, submit_form
+
+pytestmark = [pytest.mark.words, pytest.mark.slow, pytest.mark.usefixtures("answers_kept")]
+# What two readers mean differently.
+MEANT = {
+    "baseline": "label:main",
+    "family": "label:main",
+    "filter": "own",
+    "other": "label:main",
+    "run": "label:main",
+    "runs": "label:main,{run}",
+    "view": "named",
+}
+# Values of other parameters, without which these are refused.
+ASKED = {
+    "arrange": "param:k1",
+    "chart": "means",
+    "columns": "param:k1,label",
+    "measure": "AP",
+    "measures": "AP",
+    "sort": "AP",
+    "statistics": "all",
+    "topic": "1",
+    "x": "ms",
+    "y": "AP",
+}
+READERS = ("participant", "other")
+# What shows most beside values.
+PERSONAL = ("run-page", "collection-page", "comparison-page", "phase-board-page")
+
+
+@pytest.fixture
+def labelled(people: People, run: str) -> None:
+    """The teams of both readers have a label `main` for a run of their own, and the collection a view with it."""
+    move_label(run=Run.objects.get(pk=run), name="main", user=None)
+    late = submit_form(
+        people.api["other"], "one", POOR, tag="late", metadata='{"k1": 1}', costs='{"ms": 2}'
+    )
+    evaluate_all()
+    move_label(run=Run.objects.get(pk=late.json()["id"]), name="main", user=None)
+    query = "filter=own&baseline=label%3Amain"
+    collection = Collection.objects.get(slug="one")
+    View.objects.create(
+        collection=collection, code="named", query=query, scope=View.Scope.COLLECTION
+    )
+
+
+def asked_of(pattern: URLPattern) -> Iterator[str]:
+    """Every parameter of an address, with a value."""
+    view: Any = pattern.callback
+    names = getattr(view, "reads", ())
+    if of_api := getattr(view, "cls", None):
+        instance = of_api()
+        instance.request, instance.args, instance.kwargs = None, (), {}
+        names = parameters_read(instance, "GET")
+    for name in names:
+        yield f"{name}={MEANT.get(name, ASKED.get(name, '1'))}"
+
+
+def ask(people: People, role: str, path: str) -> tuple[int, bytes]:
+    client = (people.api if path.startswith("/api/") else people.browsers)[role]
+    answer = client.get(path)
+    # A token is another one each time.
+    body = re.sub(rb'csrfmiddlewaretoken" value="\w+', b"", body_of(answer))
+    return answer.status_code, body
+
+
+def test_nobody_gets_the_answer_of_somebody_else(
+    people: People, values: dict[str, Any], run: str, labelled: None
+) -> None:
+    """Whoever asks first, with whatever parameter; a view that says nothing shares nothing."""
+    mistaken, unsaid, readable = set(), set(), 0
+    for name, pattern in cached_addresses().items():
+        view: Any = pattern.callback
+        shares = getattr(getattr(view, "cls", None), "get", view).shared_by is not None
+        plain = address(name, list(pattern.pattern.converters), values)
+        needed = QUERIES.get(name, "?").format(run=run, other=run_ids("one")[1])
+        for query in ("", *asked_of(pattern)):
+            path = f"{plain}{needed}&{query.format(run=run)}".replace("?&", "?")
+            answers = []
+            for readers in (READERS, READERS[::-1]):
+                forget_all()
+                first = ask(people, readers[0], path)
+                with recalled_answers() as recalled:
+                    second = ask(people, readers[1], path)
+                answers.append({readers[0]: first, readers[1]: second})
+                if recalled and not shares:
+                    unsaid.add(path)
+                readable += first[0] == 200
+            if answers[0] != answers[1]:
+                mistaken.add(path)
+    assert (mistaken, unsaid) == (set(), set())
+    assert readable > 300
+
+
+def test_no_change_leaves_a_kept_answer_that_it_alters(
+    people: People, values: dict[str, Any], run: str
+) -> None:
+    """Every address that changes something, asked by somebody who may: the revision moves, or what is kept stays as
+    right as it was."""
+    collection = Collection.objects.get(slug="one").pk
+    patterns = cached_addresses()
+    paths = [address(name, list(patterns[name].pattern.converters), values) for name in PERSONAL]
+
+    def answers() -> dict[tuple[str, str], tuple[int, bytes]]:
+        return {(role, path): ask(people, role, path) for role in READERS for path in paths}
+
+    altered, moved = set(), 0
+    for name, methods in MATRIX.items():
+        for method in set(methods) - {"GET"}:
+            answers()
+            with transaction.atomic():
+                revision = read_revision(collection)
+                if not change(people, name, method, values):
+                    pass
+                elif read_revision(collection) != revision:
+                    moved += 1
+                else:
+                    kept = answers()
+                    forget_all()
+                    fresh = answers()
+                    altered |= {(name, method, key) for key in fresh if fresh[key] != kept[key]}
+                    forget_all()
+                transaction.set_rollback(True)
+    assert altered == set()
+    assert moved > 60
+
+
+def change(people: People, name: str, method: str, values: dict[str, Any]) -> bool:
+    """Make the request as whoever may, and return whether anybody may."""
+    path = address(name, parameters_of()[name], values)
+    for role in ("staff", "participant", "owner", "other", "member"):
+        body = BODIES.get((name, method), dict)()
+        if name in PAGES:
+            answer = people.browsers[role].post(path, body)
+        else:
+            form = "multipart" if "file" in body else "json"
+            answer = getattr(people.api[role], method.lower())(path, body, format=form)
+        if answer.status_code < 400:
+            return True
+    return False
