@@ -51,26 +51,33 @@ class GainCurves:
         # What the ideal has within the depth, the run may have at any later rank.
         length = max(depth, int(retrieved.rank.max(initial=0)))
         discounts = (None, (parameters["dis"], parameters["b"]))
+        ranking = best_gains(judged, gains, ideal)
 
-        raw, best, reached, needed = [], [], [], []
+        def of_ideal(name: Hashable, make: Callable[[], Any]) -> Any:
+            # That of the recall base is the same for all runs by the same judgements.
+            if ideal != "recall_base":
+                return make()
+            return judged.recall_base.once((name, depth, gains), make)
+
+        shown, place = retrieved.within(depth), retrieved.rank - 1
+        raw, best, means, needed = [], [], [], []
         for by in discounts:
-            worth = 1.0 / discount(np.arange(1, length + 1), *by) if by else None
-            whole = Steps.cumulated(retrieved, length, worth)
-            raw.append(whole.within(depth))
+            worth = 1.0 / discount(np.arange(1, length + 1), *by) if by else np.ones(length)
+            raw.append(Steps.cumulated(shown, depth, worth[:depth] if by else None))
             best.append(ideal_steps(judged, depth, gains, ideal, by))
-            reached.append(whole.sum() / judged.n_topics)
-            needed.append(ranks_needed(reached[-1], best[-1].sum() / judged.n_topics))
+            means.append(raw[-1].sum() / judged.n_topics)
+            reached: Floats = np.cumsum(np.bincount(place, retrieved.gain * worth[place], length))
+            needed.append(ranks_needed(reached, of_ideal(("ideal sum", by), best[-1].sum)))
 
         # A discount changes values, and not the ranks at which they change.
         rows = same_rows(raw[0], best[0])
         shares = [normalised(*both, rows).mean for both in zip(raw, best, strict=True)]
-        ranking = best_gains(judged, gains, ideal)
         return cls(
             measure=measure,
             depth=depth,
-            retrieved=retrieved.within(depth),
-            best=ranking.within(depth),
-            means=np.array([*(mean[:depth] for mean in reached), *shares]),
+            retrieved=shown,
+            best=of_ideal("ideal ranking", lambda: ranking.within(depth)),
+            means=np.array([*means, *shares]),
             needed=np.array(needed),
             horizontal_from=int(ranking.rank.max(initial=0)),
         )

@@ -56,12 +56,6 @@ class Steps:
         total: Floats = np.cumsum(np.bincount(self.rank - 1, self.change, self.depth))
         return total
 
-    def within(self, depth: int) -> Self:
-        """Return the same to a smaller depth."""
-        rows = np.flatnonzero(self.rank <= depth)
-        columns = {name: getattr(self, name)[rows] for name in ("topic", "rank", "value")}
-        return replace(self, **columns, depth=depth)
-
     def with_value(self, value: Floats) -> Self:
         """Return the same rows with other values."""
         return replace(self, value=value)

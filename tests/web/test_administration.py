@@ -93,6 +93,8 @@ UNSEEN = {
     "JudgedView",
     "MetricVector",
     "SessionView",
+    "StoredCurves",
+    "StoredSessionCurves",
 }
 
 
@@ -120,6 +122,7 @@ def fill(people: People, number: int) -> None:
     submit_form(people.api["owner"], slug, GOOD, team="lab", tag="waits")
     make_session_set(people, slug)
     make_comparison(slug)
+    VectorUpdate.objects.create(qrels=Qrels.objects.get(collection__slug=slug, active=True))
     ApiToken.objects.issue(user=people.users["owner"], name=slug)
     DispatcherRound.objects.create(
         worker=f"worker-{number}", at=Collection.objects.get(slug=slug).created_at

@@ -184,6 +184,7 @@ def test_a_stored_measure_follows_the_number_of_documents(
 ) -> None:
     stored = ["NormRecall(missing='last')", "AP"]
     assert api.patch(COLLECTION, {"measures": stored}, format="json").json()["measures"] == stored
+    evaluate_all()
     before = means_of(api, "NormRecall(missing='last')")
     assert before == means_of(api, "NormRecall(missing='last',documents=100)")
     first = api.get(BOARD)
@@ -191,6 +192,7 @@ def test_a_stored_measure_follows_the_number_of_documents(
     assert api.patch(COLLECTION, {"documents": 50}, format="json").status_code == 200
     assert api.get(BOARD, headers={"If-None-Match": first["ETag"]}).status_code == 200
     assert api.get(BOARD).json()["sort"] == "NormRecall(missing='last',documents=50)"
+    evaluate_all()
     assert means_of(api, "NormRecall(missing='last')")["other"] != before["other"]
     assert Collection.objects.get().measures == stored
     assert upload(api, "collections/small/runs/", BEST, tag="again").status_code == 202

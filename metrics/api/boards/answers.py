@@ -251,7 +251,7 @@ class Leaderboard(TypedDict):
     states: dict[str, int]
     computing: Annotated[
         dict[str, int],
-        "measures of the board that workers are computing, with the number of runs that lack each",
+        "measures of the leaderboard that workers are computing, with the number of runs that lack each",
     ]
     next: Url | None
     previous: Url | None
