@@ -258,11 +258,8 @@ def _against(compared: Compared, family: Family) -> dict[int, str]:
 
 def _notes(collection: Collection, answer: Answer, names: dict[Run, str]) -> list[str]:
     """Return what a reader needs to know about the numbers, one sentence each."""
-    used = sorted({compared.topics for compared in answer.results})
-    topics = f"{used[0]}" if len(used) == 1 else f"{used[0]} to {used[-1]}"
-    source = f"{collection.name} (qrels version {answer.entrants.qrels.version})"
     return [
-        f"Means of {len(names)} runs of {source} on {topics} topics.",
+        f"{_source(collection, answer, names)}.",
         "The best of each column is bold.",
         _marks(answer, names),
         f"Test: {how_tested(answer)}.",
@@ -271,6 +268,13 @@ def _notes(collection: Collection, answer: Answer, names: dict[Run, str]) -> lis
         *coverage_of_results(answer),
         *filter(None, (equivalence_sentence(answer, compared) for compared in answer.results)),
     ]
+
+
+def _source(collection: Collection, answer: Answer, names: dict[Run, str]) -> str:
+    topics = sorted({compared.topics for compared in answer.results})
+    span = f"{topics[0]}" if len(topics) == 1 else f"{topics[0]} to {topics[-1]}"
+    source = f"{collection.name} (qrels version {answer.entrants.qrels.version})"
+    return f"Means of {len(names)} runs of {source} on {span} topics"
 
 
 def _few(answer: Answer) -> list[str]:
@@ -410,20 +414,11 @@ def _differences(compared: Compared) -> dict[tuple[int, int], Cell]:
 
 def _difference_notes(collection: Collection, answer: Answer, names: dict[Run, str]) -> list[str]:
     """Return what a reader needs to know about numbers and marks, one sentence each."""
-    used = sorted({compared.topics for compared in answer.results})
-    topics = f"{used[0]}" if len(used) == 1 else f"{used[0]} to {used[-1]}"
-    source = f"{collection.name} (qrels version {answer.entrants.qrels.version})"
-    said = [f"Means of {len(names)} runs of {source} on {topics} topics, and their differences."]
-    if used[-1] < MIN_TOPICS:
-        return [*said, too_few(used[-1])]
-    few = [compared.measure.name for compared in answer.results if compared.topics < MIN_TOPICS]
-    said += (
-        [
-            f"No verdicts by {', '.join(few)}: fewer than {MIN_TOPICS} topics have a value of every run."
-        ]
-        if few
-        else []
-    )
+    notes = [f"{_source(collection, answer, names)}, and their differences."]
+    most = max(compared.topics for compared in answer.results)
+    if most < MIN_TOPICS:
+        return [*notes, too_few(most)]
+    notes += _few(answer)
     alpha = answer.query.rule.alpha
     for number, family in sorted(
         enumerate(answer.results[0].families), key=lambda one: not _ranks(one[1])
@@ -435,19 +430,19 @@ def _difference_notes(collection: Collection, answer: Answer, names: dict[Run, s
             if alpha <= CLEARLY
             else f"{once} p < {alpha:g}, {twice} p < {CLEARLY:g}"
         )
-        said.append(f"By {kind}: {levels}; {how_tested(answer, family)}.")
+        notes.append(f"By {kind}: {levels}; {how_tested(answer, family)}.")
         families = [compared.families[number] for compared in answer.results]
         withheld = [
             REASONS[reason] for one in families for reason in one.verdicts.withheld.tolist()
         ]
-        said += [f"By {kind}, {sentence}" for sentence in withheld_pairs(withheld)]
+        notes += [f"By {kind}, {sentence}" for sentence in withheld_pairs(withheld)]
     for compared in answer.results:
         cautions = [caution for family in compared.families for caution in family.result.cautions]
-        found = [
+        messages = [
             caution.message for caution in cautions if caution.code == "omnibus_not_significant"
         ]
-        said += [f"{compared.measure.name}: {message}." for message in found]
-    return [*said, *coverage_of_results(answer)]
+        notes += [f"{compared.measure.name}: {message}." for message in messages]
+    return [*notes, *coverage_of_results(answer)]
 
 
 def _ranks(family: Family) -> bool:
