@@ -15,7 +15,7 @@ from django.test import Client, RequestFactory
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from metrics.models import DispatcherRound, Evaluation
+from metrics.models import DispatcherRound, Evaluation, VectorUpdate
 from metrics.services.queue.rounds import RoundNotes
 from runs.models import (
     ApiToken,
