@@ -93,6 +93,7 @@ UNSEEN = {
     "JudgedView",
     "MetricVector",
     "SessionView",
+    "RevisionPart",
     "StoredCurves",
     "StoredSessionCurves",
 }
