@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from functools import cache
 from typing import Any, ClassVar, Self
 from uuid import UUID
 
@@ -357,7 +358,7 @@ class Question:
     ) -> Self:
         """Return the question that parameters ask. Raise InvalidInput or MeasureError, which name a parameter."""
         context = Context(parameters, collection, reader, {})
-        for name, part in cls._parts():
+        for name, part in _parts_of(cls):
             if isinstance(part, Parameter | _Group):
                 context.values[name] = part.value(context)
             else:
@@ -368,7 +369,7 @@ class Question:
     def parameters(cls) -> list[Parameter]:
         """Return the parameters in the order of the fields."""
         found: list[Parameter] = []
-        for _, part in cls._parts():
+        for _, part in _parts_of(cls):
             if isinstance(part, Parameter):
                 found.append(part)
             else:
@@ -386,7 +387,7 @@ class Question:
 
     def values(self) -> Iterator[tuple[Parameter, Any]]:
         """Return the value of each parameter."""
-        for name, part in self._parts():
+        for name, part in _parts_of(type(self)):
             value = getattr(self, name)
             if isinstance(part, Parameter):
                 yield part, value
@@ -404,15 +405,20 @@ class Question:
                 texts[kind.name] = f"{texts[kind.name]},{text}" if kind.name in texts else text
         return texts
 
-    @classmethod
-    def _parts(cls) -> Iterator[tuple[str, Parameter | _Group | type[Question]]]:
-        """Return the fields that are read from a request, by their names."""
-        for known in fields(cls):  # type: ignore[arg-type]
-            part = known.metadata.get("part")
-            if isinstance(part, Parameter) and not part.name:
-                part = replace(part, name=known.name)
-            if part:
-                yield known.name, part
+
+@cache
+def _parts_of(
+    question: type[Question],
+) -> tuple[tuple[str, Parameter | _Group | type[Question]], ...]:
+    """Return the fields that are read from a request, with their names."""
+    parts = []
+    for known in fields(question):  # type: ignore[arg-type]
+        part = known.metadata.get("part")
+        if isinstance(part, Parameter) and not part.name:
+            part = replace(part, name=known.name)
+        if part:
+            parts.append((known.name, part))
+    return tuple(parts)
 
 
 # Single parameters

@@ -161,7 +161,7 @@ def test_states_without_a_board(browser: Client, api: Any, collection: str) -> N
 
 
 def test_an_order_is_made_once_until_something_changes(
-    browser: Client, submit: Submit, monkeypatch: pytest.MonkeyPatch
+    browser: Client, submit: Submit, monkeypatch: pytest.MonkeyPatch, answers_kept: None
 ) -> None:
     submit(SHARP)
     made: list[Any] = []

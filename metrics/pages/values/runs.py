@@ -90,10 +90,15 @@ _MAX_VERSION = 10**6
 
 
 def _shown_run(request: HttpRequest, run_id: UUID) -> Subject | None:
-    """Return what the page is about, or None while the judgements are blind: the run, the reader's experiments with it,
-    and runs from which it was made, which may be of other collections."""
+    """Return what the page is about: the run, the reader's experiments with it, and runs from which it was made, which
+    may be of other collections. Return None while the judgements are blind, and while the run waits: how long depends on
+    the time, and on what waits elsewhere."""
     found = visible_run(request, run_id)
-    if not sees_scores(request, found.collection):
+    waits = (Evaluation.State.QUEUED, Evaluation.State.EVALUATING)
+    if (
+        not sees_scores(request, found.collection)
+        or found.evaluations.filter(state__in=waits).exists()
+    ):
         return None
     groups = tuple((one.pk, one.name) for one in _experiments(request, found))
     return Subject(found.collection, (groups, what_lineage_shows(_tree(request, found))))
