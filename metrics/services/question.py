@@ -358,7 +358,7 @@ class Question:
     ) -> Self:
         """Return the question that parameters ask. Raise InvalidInput or MeasureError, which name a parameter."""
         context = Context(parameters, collection, reader, {})
-        for name, part in _parts_of(cls):
+        for name, part in cls._parts():
             if isinstance(part, Parameter | _Group):
                 context.values[name] = part.value(context)
             else:
@@ -369,7 +369,7 @@ class Question:
     def parameters(cls) -> list[Parameter]:
         """Return the parameters in the order of the fields."""
         found: list[Parameter] = []
-        for _, part in _parts_of(cls):
+        for _, part in cls._parts():
             if isinstance(part, Parameter):
                 found.append(part)
             else:
@@ -387,7 +387,7 @@ class Question:
 
     def values(self) -> Iterator[tuple[Parameter, Any]]:
         """Return the value of each parameter."""
-        for name, part in _parts_of(type(self)):
+        for name, part in self._parts():
             value = getattr(self, name)
             if isinstance(part, Parameter):
                 yield part, value
@@ -404,6 +404,10 @@ class Question:
             if text and (kind.usual or value != kind.constant):
                 texts[kind.name] = f"{texts[kind.name]},{text}" if kind.name in texts else text
         return texts
+
+    @classmethod
+    def _parts(cls) -> tuple[tuple[str, Parameter | _Group | type[Question]], ...]:
+        return _parts_of(cls)  # type: ignore[arg-type]
 
 
 @cache
