@@ -64,7 +64,8 @@ def main() -> None:
 
         keep_freed_memory()
     if command not in _LOCAL:
-        # Digests of passwords, sessions and blind judgements are in the files of the service: nobody else reads them.
+        # Digests of passwords, sessions and blind judgements are in the files of the service:
+        # nobody else reads them.
         os.umask(0o077)
     module, _, function = _LOCAL.get(command, _SERVICE).partition(":")
     try:
@@ -76,7 +77,8 @@ def main() -> None:
 
 
 def _sentence(error: Exception) -> str | None:
-    """Say what to do about what the installation lacks; None for an error that only its traceback explains."""
+    """Say what to do about what the installation lacks; None for an error that only its traceback
+    explains."""
     from django import db
     from django.conf import settings
     from django.core.exceptions import ImproperlyConfigured
@@ -87,8 +89,8 @@ def _sentence(error: Exception) -> str | None:
     text = str(error)
     if isinstance(error, ImproperlyConfigured):
         return f"evalhub: {text}"
-    # As SQLite says it of a file cut short or overwritten, of one that never was a database, and of a damaged schema.
-    # For every other error Django has a class below DatabaseError.
+    # As SQLite says it of a file cut short or overwritten, of one that never was a database, and of
+    # a damaged schema. For every other error Django has a class below DatabaseError.
     damaged = type(error) is db.DatabaseError or says_damaged(error)
     if damaged and not settings.EVALHUB_DATABASE_URL:
         return damaged_database(text)

@@ -1,7 +1,8 @@
-"""Settings: every value from the environment, only names with the prefix EVALHUB_; docs/settings.md lists them.
+"""Settings: every value from the environment, only names with the prefix EVALHUB_; docs/settings.md
+lists them.
 
-Nothing set means the embedded service: SQLite in WAL mode in the data folder, and a Celery worker whose broker is
-its own process's memory. Importing this module writes nothing.
+Nothing set means the embedded service: SQLite in WAL mode in the data folder, and a Celery worker
+whose broker is its own process's memory. Importing this module writes nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ env = Environment()
 
 
 def _data_folder() -> Path:
-    """Return the folder of the environment, or that of the checkout, or else the user's own for data of programs."""
+    """Return the folder of the environment, or that of the checkout, or else the user's own for
+    data of programs."""
     given: str = env.str("EVALHUB_DATA", default="")
     checkout = (BASE_DIR / "pyproject.toml").is_file()
     own = BASE_DIR / ".evalhub" / "data" if checkout else user_data_path("evalhub", appauthor=False)
@@ -40,8 +42,8 @@ def _database(url: str, data: Path, patience: int, silence: int) -> dict[str, An
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,
     }
-    # A server that does not even refuse would hold a request for two minutes, a network that went silent for a quarter
-    # of an hour.
+    # A server that does not even refuse would hold a request for two minutes, a network that went
+    # silent for a quarter of an hour.
     limits = {
         "connect_timeout": max(2, min(5, silence)), "tcp_user_timeout": silence * 1000,
         "keepalives": 1, "keepalives_idle": max(1, silence // 2), "keepalives_interval": max(1, silence // 6),
@@ -56,7 +58,8 @@ def _database(url: str, data: Path, patience: int, silence: int) -> dict[str, An
 def _sqlite(path: Path, patience: int) -> dict[str, Any]:
     pragmas = f"PRAGMA journal_mode=WAL;PRAGMA synchronous=FULL;PRAGMA foreign_keys=ON;PRAGMA busy_timeout={patience * 1000};"
     options = {"timeout": patience, "transaction_mode": "IMMEDIATE", "init_command": pragmas}
-    # Opening it takes as long as a third of a submission: the pragmas, the schema, and a cache that is empty again.
+    # Opening it takes as long as a third of a submission: the pragmas, the schema, and a cache that
+    # is empty again.
     return {
         "ENGINE": "evalhub.serving.sqlite",
         "NAME": path,
@@ -136,7 +139,8 @@ if EVALHUB_LOG_LEVEL not in ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"):
 if EVALHUB_LOG_FORMAT not in FORMATTERS:
     raise ImproperlyConfigured(f"EVALHUB_LOG_FORMAT is {' or '.join(FORMATTERS)}")
 
-# Reading the settings writes nothing: where no key is kept yet, this process has its own until a web server keeps one.
+# Reading the settings writes nothing: where no key is kept yet, this process has its own until a
+# web server keeps one.
 SECRET_KEY = EVALHUB_SECRET_KEY or read_key(EVALHUB_DATA) or new_key()
 ALLOWED_HOSTS = env.list("EVALHUB_ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("EVALHUB_TRUSTED_ORIGINS", default=[])
@@ -233,7 +237,8 @@ USE_TZ = True
 STATIC_URL = "static/"
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
-# Under its own name a file is asked for again each time; docs/decisions/0032 tells of the other names.
+# Under its own name a file is asked for again each time; docs/decisions/0032 tells of the other
+# names.
 WHITENOISE_MAX_AGE = 0
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
@@ -243,7 +248,8 @@ LOGIN_URL = "/login/"
 LOGIN_REDIRECT_URL = LOGOUT_REDIRECT_URL = "/"
 CSRF_FAILURE_VIEW = "evalhub.problems.csrf_failure"
 
-# Uploads always go to a file beside their destination, so that storing one is a link and not a copy.
+# Uploads always go to a file beside their destination, so that storing one is a link and not a
+# copy.
 FILE_UPLOAD_HANDLERS = ["runs.api.uploads.BoundedFileUploadHandler"]
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 100

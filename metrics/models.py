@@ -29,8 +29,9 @@ E_co = TypeVar("E_co", bound="SubmissionEvaluation", covariant=True)
 class Job(models.Model):
     """Work that waits in the database and is leased to one worker at a time.
 
-    `state` changes only by compare-and-set updates (metrics/services/queue/lifecycle.py). Each kind of work names its
-    own states of being in progress and of being done, and the path to its `COLLECTION`."""
+    `state` changes only by compare-and-set updates (metrics/services/queue/lifecycle.py). Each kind
+    of work names its own states of being in progress and of being done, and the path to its
+    `COLLECTION`."""
 
     QUEUED, FAILED = "queued", "failed"
     HELD: ClassVar[str]
@@ -56,7 +57,8 @@ class Job(models.Model):
 
 
 def lease_exactly_while(held: str, name: str) -> models.CheckConstraint:
-    """Constrain a job to have a lease while a worker holds it, in the state `held`, and at no other time."""
+    """Constrain a job to have a lease while a worker holds it, in the state `held`, and at no other
+    time."""
     leased = Q(state=held, lease_token__isnull=False, lease_until__isnull=False)
     free = ~Q(state=held) & Q(lease_token=None, lease_until=None)
     return models.CheckConstraint(condition=leased | free, name=name)
@@ -73,8 +75,9 @@ class SubmissionEvaluationQuerySet(models.QuerySet[E_co]):
     """Evaluations of runs, or of session sets."""
 
     def counting(self, judgements: Q | None = None, way: str | None = None) -> Self:
-        """Return the current evaluations: under the active judgements, or their own, in the way that is chosen now, and
-        by this engine version; a withdrawn run has one as well. This is the only place with this rule.
+        """Return the current evaluations: under the active judgements, or their own, in the way
+        that is chosen now, and by this engine version; a withdrawn run has one as well. This is the
+        only place with this rule.
 
         `judgements` and `way` are for readers who request others than the current ones.
         """
@@ -92,15 +95,17 @@ class SubmissionEvaluationQuerySet(models.QuerySet[E_co]):
         return self.filter(state=SubmissionEvaluation.State.EVALUATED)
 
     def with_files(self) -> Any:
-        """Annotate `same_files`: whether each was made from the files that its run or session set names now."""
+        """Annotate `same_files`: whether each was made from the files that its run or session set
+        names now."""
         return self.annotate(same_files=Q(judged_files="") | Q(judged_files=self.model.FILES))
 
 
 class SubmissionEvaluation(Job):
     """A run or session set judged by one qrels version and one engine version, in one way.
 
-    `OF` names the submission, `WAY` the column of the choice beside the judgements, `JUDGEMENTS` the condition of
-    active ones, `judged_files` the SHA-256 of the files it was made from, and `FILES` those that its submission names.
+    `OF` names the submission, `WAY` the column of the choice beside the judgements, `JUDGEMENTS`
+    the condition of active ones, `judged_files` the SHA-256 of the files it was made from, and
+    `FILES` those that its submission names.
     """
 
     HELD, DONE, NOUN = "evaluating", "evaluated", "evaluation"
@@ -129,13 +134,14 @@ class SubmissionEvaluation(Job):
 
     @classmethod
     def withdrawn_code(cls) -> str:
-        """Return the error code of evaluations that were cancelled because their submission was withdrawn."""
+        """Return the error code of evaluations that were cancelled because their submission was
+        withdrawn."""
         return f"{cls.OF.KEY}_deleted"
 
     @property
     def is_stale(self) -> bool:
-        """Return whether other judgements or another engine version are current now: `counting()` for a loaded row,
-        which was found by the way that its reader requested."""
+        """Return whether other judgements or another engine version are current now: `counting()`
+        for a loaded row, which was found by the way that its reader requested."""
         return (
             not (self.qrels is None or self.qrels.active) or self.engine_version != ENGINE_VERSION
         )
@@ -149,7 +155,8 @@ class SubmissionEvaluation(Job):
 
 class EvaluationQuerySet(SubmissionEvaluationQuerySet["Evaluation"]):
     def current(self, qrels: Qrels, scores: str) -> Self:
-        """Evaluations of live runs under this version of judgements, this score type and this engine."""
+        """Evaluations of live runs under this version of judgements, this score type and this
+        engine."""
         return self.live().counting(Q(qrels=qrels), scores)
 
 
@@ -181,7 +188,8 @@ class Evaluation(SubmissionEvaluation):
         )
         indexes = (
             queue_of("evaluating", "queue"),
-            # What a scrape and the fingerprint of a leaderboard count, from the index alone: rows are wide and many.
+            # What a scrape and the fingerprint of a leaderboard count, from the index alone: rows
+            # are wide and many.
             models.Index(fields=("state", "error_code", "attempts", "seconds"), name="figures"),
             models.Index(
                 fields=("qrels", "scores", "engine_version", "state", "since", "id"),
@@ -211,7 +219,8 @@ class JudgedView(models.Model):
         return self
 
     def is_sound(self, qrels: int) -> bool:
-        """Return whether it is unchanged; one without a digest, of an earlier release's worker, is accepted."""
+        """Return whether it is unchanged; one without a digest, of an earlier release's worker, is
+        accepted."""
         return self.digest in (None, self._digest(qrels))
 
     def _digest(self, qrels: int) -> int:
@@ -219,7 +228,8 @@ class JudgedView(models.Model):
 
 
 class MetricVector(models.Model):
-    """A measure's values for all topics of the qrels, in their order; float64, NaN where there is no value."""
+    """A measure's values for all topics of the qrels, in their order; float64, NaN where there is
+    no value."""
 
     evaluation = models.ForeignKey(Evaluation, on_delete=models.CASCADE, related_name="vectors")
     measure = models.CharField(max_length=200)
@@ -237,7 +247,8 @@ class MetricVector(models.Model):
                 fields=("evaluation", "measure"), name="one_vector_per_measure"
             ),
         )
-        # A leaderboard reads these columns of hundreds of evaluations: from the index alone, never the vectors.
+        # A leaderboard reads these columns of hundreds of evaluations: from the index alone, never
+        # the vectors.
         indexes = (
             models.Index(
                 fields=("measure", "evaluation", "mean", "topics", "mean_digest"),
@@ -258,7 +269,8 @@ class MetricVector(models.Model):
         return self
 
     def is_sound(self, qrels: int) -> bool:
-        """Return whether both are unchanged; those without a digest, of an earlier release's worker, are accepted."""
+        """Return whether both are unchanged; those without a digest, of an earlier release's
+        worker, are accepted."""
         return self.digest in (None, self._digest(qrels)) and self.mean_digest in (
             None,
             self._mean_digest(qrels),
@@ -275,8 +287,8 @@ class MetricVector(models.Model):
 
 
 class StoredCurves(models.Model):
-    """CG, DCG, nCG and nDCG of an evaluation's run at ranks 1..depth, with the gains, discount and ideal of `measure`,
-    which is the nDCG (metrics/engine/gain_curves.py)."""
+    """CG, DCG, nCG and nDCG of an evaluation's run at ranks 1..depth, with the gains, discount and
+    ideal of `measure`, which is the nDCG (metrics/engine/gain_curves.py)."""
 
     evaluation = models.ForeignKey(Evaluation, on_delete=models.CASCADE, related_name="curves")
     measure = models.CharField(max_length=200)
@@ -314,10 +326,11 @@ class SessionEvaluationQuerySet(SubmissionEvaluationQuerySet["SessionEvaluation"
 
 
 class SessionEvaluation(SubmissionEvaluation):
-    """One session set judged by one qrels version, or by its own judgements, and by one engine version.
+    """One session set judged by one qrels version, or by its own judgements, and by one engine
+    version.
 
-    `means` names the `systems` in the order of the stored sessions, and has in `values` for each measure that every set
-    is given the mean and the number of sessions of each of them.
+    `means` names the `systems` in the order of the stored sessions, and has in `values` for each
+    measure that every set is given the mean and the number of sessions of each of them.
     """
 
     OF, WAY, COLLECTION = SessionSet, "judged_by", "session_set__collection"
@@ -365,8 +378,8 @@ class SessionEvaluation(SubmissionEvaluation):
         return digest_of_json(("means", self.pk, self.qrels_id), means)
 
     def has_sound_means(self) -> bool:
-        """Return whether its means are unchanged; means without a digest, of an earlier release's worker, are
-        accepted."""
+        """Return whether its means are unchanged; means without a digest, of an earlier release's
+        worker, are accepted."""
         return self.means is not None and self.means_digest in (
             None,
             self.digest_of_means(self.means),
@@ -374,8 +387,8 @@ class SessionEvaluation(SubmissionEvaluation):
 
 
 class SessionView(models.Model):
-    """The judged view of a session set, and whose each session is, both compressed: every measure and analysis is
-    computed from it."""
+    """The judged view of a session set, and whose each session is, both compressed: every measure
+    and analysis is computed from it."""
 
     evaluation = models.OneToOneField(
         SessionEvaluation, on_delete=models.CASCADE, primary_key=True, related_name="view"
@@ -393,7 +406,8 @@ class SessionView(models.Model):
         return self
 
     def is_sound(self, qrels: int | None) -> bool:
-        """Return whether it is unchanged; one without a digest, of an earlier release's worker, is accepted."""
+        """Return whether it is unchanged; one without a digest, of an earlier release's worker, is
+        accepted."""
         return self.digest in (None, self._digest(qrels))
 
     def _digest(self, qrels: int | None) -> int:
@@ -403,7 +417,8 @@ class SessionView(models.Model):
 
 
 class StoredSessionCurves(models.Model):
-    """sDCG and nsDCG of a session set, by session and by system, at every rank (metrics/services/sessions/curves.py)."""
+    """sDCG and nsDCG of a session set, by session and by system, at every rank
+    (metrics/services/sessions/curves.py)."""
 
     evaluation = models.OneToOneField(
         SessionEvaluation, on_delete=models.CASCADE, primary_key=True, related_name="curves"
@@ -429,7 +444,8 @@ class StoredSessionCurves(models.Model):
 
 class ComparisonQuerySet(models.QuerySet["Comparison"]):
     def visible_to(self, user: Any) -> ComparisonQuerySet:
-        """Comparisons of collections whose scores the user may see; of a blind one, its organisers' alone."""
+        """Comparisons of collections whose scores the user may see; of a blind one, its organisers'
+        alone."""
         return self.filter(scored_in(user, "qrels__collection__"))
 
     def unfinished(self) -> ComparisonQuerySet:
@@ -437,9 +453,11 @@ class ComparisonQuerySet(models.QuerySet["Comparison"]):
 
 
 class Comparison(Job):
-    """A comparison that is too long to wait for: asked once, made by a worker, found again by its inputs.
+    """A comparison that is too long to wait for: asked once, made by a worker, found again by its
+    inputs.
 
-    `query` is everything that the result depends on in canonical form, the evaluations among it; `digest` its SHA-256.
+    `query` is everything that the result depends on in canonical form, the evaluations among it;
+    `digest` its SHA-256.
     """
 
     HELD, DONE, NOUN = "comparing", "compared", "comparison"
@@ -487,8 +505,8 @@ class Comparison(Job):
 
 
 class VectorUpdate(Job):
-    """The work of storing what evaluations under a version of judgements lack of their collection's measures, which
-    were changed since (metrics/services/values/missing.py)."""
+    """The work of storing what evaluations under a version of judgements lack of their collection's
+    measures, which were changed since (metrics/services/values/missing.py)."""
 
     HELD, DONE, NOUN = "computing", "computed", "update"
     COLLECTION = "qrels__collection"
@@ -522,7 +540,8 @@ EVALUATIONS: dict[type[Submission], type[Evaluation] | type[SessionEvaluation]] 
 
 
 class DispatcherRound(models.Model):
-    """When the dispatcher of a worker last went round, and how often it failed to; forgotten an hour later."""
+    """When the dispatcher of a worker last went round, and how often it failed to; forgotten an
+    hour later."""
 
     worker = models.CharField(max_length=200, primary_key=True)
     at = models.DateTimeField()

@@ -21,8 +21,8 @@ _T = TypeVar("_T")
 
 
 def integer_in(parameters: Mapping[str, str], name: str, default: int, low: int, high: int) -> int:
-    """Return the whole number of a parameter, or the default. Raise InvalidInput if it is not one from `low` to
-    `high`."""
+    """Return the whole number of a parameter, or the default. Raise InvalidInput if it is not one
+    from `low` to `high`."""
     text = parameters.get(name) or str(default)
     if not (text.isascii() and text.isdecimal() and len(text) < 10 and low <= int(text) <= high):
         raise InvalidInput(
@@ -32,7 +32,8 @@ def integer_in(parameters: Mapping[str, str], name: str, default: int, low: int,
 
 
 def number_in(name: str, text: str, low: float, high: float) -> float:
-    """Return the number that `text` contains. Raise InvalidInput if it is not a number from `low` to `high`."""
+    """Return the number that `text` contains. Raise InvalidInput if it is not a number from `low`
+    to `high`."""
     try:
         number = float(text) if text.isascii() and "_" not in text else math.nan
     except ValueError:

@@ -1,4 +1,5 @@
-"""Fixtures of all tests: accounts, a client with a token, a small collection, and the real data where it is at hand."""
+"""Fixtures of all tests: accounts, a client with a token, a small collection, and the real data
+where it is at hand."""
 
 from __future__ import annotations
 
@@ -28,8 +29,8 @@ from runs.services.marker import remember
 from runs.services.rates import RATES
 from tests.readers import tried
 
-# Compiled kernels and databases make times uneven; a failing example is what counts. A change is tried with the same
-# examples each time; `make fuzz`, or a number of examples, draws new ones.
+# Compiled kernels and databases make times uneven; a failing example is what counts. A change is
+# tried with the same examples each time; `make fuzz`, or a number of examples, draws new ones.
 EXAMPLES = os.environ.get("EVALHUB_TEST_EXAMPLES")
 DRAWN_ANEW = EXAMPLES or os.environ.get("EVALHUB_TEST_READER_EXAMPLES")
 hypothesis.settings.register_profile(
@@ -53,7 +54,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 SERVICES = ("EVALHUB_TEST_DATABASE_URL", "EVALHUB_TEST_REDIS_URL")
 MISSING = [name for name in SERVICES if not os.environ.get(name)]
-# What asks a database: the engine and the commands on files do not, and servers are tested on both as it is.
+# What asks a database: the engine and the commands on files do not, and servers are tested on both
+# as it is.
 DATABASE_FOLDERS = {"campaigns", "metrics", "runs", "web"}
 # Tests of these wait for servers and browsers.
 WAITING_FOLDERS = {"browser", "reliability"}
@@ -63,9 +65,10 @@ IS_WORKER = "PYTEST_XDIST_WORKER" in os.environ
 def pytest_configure() -> None:
     """Check the environment, and set up what Django has read of it.
 
-    SQLite's test database is in memory, one for each process; only Django's own backend is known for it. Passwords are
-    hashed cheaply: each takes a quarter of a second otherwise, as it does on the servers of tests. Garbage is looked for
-    more rarely: thousands of collected tests stay until the end, and each search goes through them.
+    SQLite's test database is in memory, one for each process; only Django's own backend is known
+    for it. Passwords are hashed cheaply: each takes a quarter of a second otherwise, as it does on
+    the servers of tests. Garbage is looked for more rarely: thousands of collected tests stay until
+    the end, and each search goes through them.
     """
     if MISSING and os.environ.get("EVALHUB_TEST_REQUIRED"):
         raise pytest.UsageError(f"EVALHUB_TEST_REQUIRED is set, but not {' and '.join(MISSING)}")
@@ -79,7 +82,8 @@ def pytest_configure() -> None:
 
 
 def worker_group(item: pytest.Item) -> str:
-    """Return the name of the tests that one worker runs: a file's, or all that share servers or a browser."""
+    """Return the name of the tests that one worker runs: a file's, or all that share servers or a
+    browser."""
     folder = item.path.parent.name
     if folder == "browser":
         return folder
@@ -89,7 +93,8 @@ def worker_group(item: pytest.Item) -> str:
 
 
 def depends_on_database(item: pytest.Item) -> bool:
-    """Whether a test depends on the kind of database: what a page says does not, and every page is asked by others."""
+    """Whether a test depends on the kind of database: what a page says does not, and every page is
+    asked by others."""
     has = item.get_closest_marker
     if item.path.parent.name not in DATABASE_FOLDERS or has("sqlite"):
         return False
@@ -110,7 +115,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if not os.environ.get("EVALHUB_REAL_DATA") and item.get_closest_marker("real_data"):
             item.add_marker(pytest.mark.skip(reason="set EVALHUB_REAL_DATA"))
 
-    # Workers take the files in this order: those that wait half of their time, then slow ones, then short ones.
+    # Workers take the files in this order: those that wait half of their time, then slow ones, then
+    # short ones.
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(
         key=lambda item: (item.path.parent.name not in WAITING_FOLDERS, item.path not in slow)
@@ -127,7 +133,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Report a test by a name that pytest takes: the workers of pytest-xdist add an @ and the group."""
+    """Report a test by a name that pytest takes: the workers of pytest-xdist add an @ and the
+    group."""
     if not IS_WORKER:
         report.nodeid = re.sub(r"@[\w/]+$", "", report.nodeid)
 
@@ -149,9 +156,10 @@ def real_data() -> Path:
 def quick_services() -> Iterator[None]:
     """What would take long in every test, and is none of its business.
 
-    To put Vega into one script takes seconds: tests/metrics/test_charts.py does it once, the browser's tests too. Every
-    client of a test makes the middleware anew, which would look through all folders of static files each time. And no
-    test has killed a web server, but those of servers.
+    To put Vega into one script takes seconds: tests/metrics/test_charts.py does it once, the
+    browser's tests too. Every client of a test makes the middleware anew, which would look through
+    all folders of static files each time. And no test has killed a web server, but those of
+    servers.
     """
     search, found = WhiteNoiseMiddleware.add_files_from_finders, {}
 
@@ -170,7 +178,8 @@ def quick_services() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="session")
 def shared_folder(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> None:
-    """Name the folder in which tests/reliability/servers.py prepares a database, once for all workers."""
+    """Name the folder in which tests/reliability/servers.py prepares a database, once for all
+    workers."""
     folder = tmp_path_factory.getbasetemp()
     os.environ["EVALHUB_TEST_SHARED"] = str(folder if worker_id == "master" else folder.parent)
 

@@ -11,8 +11,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 OURS = ("evalhub", "runs", "metrics")
 
-# From the top down, with what each holds. A module belongs to the first prefix that fits; it may import from its own
-# layer and those below.
+# From the top down, with what each holds. A module belongs to the first prefix that fits; it may
+# import from its own layer and those below.
 LAYERS = (
     (("evalhub",), "settings, URLs, errors to HTTP, the commands, the supervisor"),
     (("metrics.api", "metrics.pages", "metrics.urls", "metrics.admin", "metrics.charts", "metrics.tables",
@@ -75,7 +75,8 @@ def imports(tree: ast.Module) -> Iterator[tuple[ast.stmt, str]]:
 
 
 def offences(check: Callable[[str, ast.Module], Iterator[str]], *, within: str = "") -> list[str]:
-    """What `check` finds in the modules whose names begin with `within`: a line each, so that one run shows all."""
+    """What `check` finds in the modules whose names begin with `within`: a line each, so that one
+    run shows all."""
     return [
         found
         for name, tree in MODULES.items()
@@ -113,7 +114,8 @@ def test_runs_names_the_computed_side_only_in_its_interfaces() -> None:
 
 
 def test_api_and_pages_stand_side_by_side() -> None:
-    """Neither knows the other, and what both stand on (questions, charts, exports, services) knows none of them."""
+    """Neither knows the other, and what both stand on (questions, charts, exports, services) knows
+    none of them."""
 
     def knowing(module: str, tree: ast.Module) -> Iterator[str]:
         beside = {"metrics.api": ("metrics.pages",), "metrics.pages": ("metrics.api",)}
@@ -170,7 +172,8 @@ WITH_LIBRARIES = {
 
 
 def loaded(tree: ast.AST) -> Iterator[ast.AST]:
-    """What runs when a module is imported: not what is inside its functions, and not for type checkers."""
+    """What runs when a module is imported: not what is inside its functions, and not for type
+    checkers."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
@@ -181,8 +184,8 @@ def loaded(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def test_the_client_needs_the_standard_library_and_httpx_only() -> None:
-    """It is installed where no server is, under another name: its own modules are imported relatively. A function may
-    import another library when it is called."""
+    """It is installed where no server is, under another name: its own modules are imported
+    relatively. A function may import another library when it is called."""
 
     def foreign(module: str, tree: ast.Module) -> Iterator[str]:
         integration = ".".join(module.split(".")[:3])

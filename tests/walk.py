@@ -1,10 +1,11 @@
-"""Print what the first request of a process goes through: calls of EvalHub's functions, and its files.
+"""Print what the first request of a process goes through: calls of EvalHub's functions, and its
+files.
 
     python -m tests.walk
 
-The web application is loaded as the web server loads it; then each request is answered in a process of its own, with
-three evaluated runs on 30 topics in the database. Calls are counted of functions and lambdas, not of comprehensions,
-which are no calls on a newer Python.
+The web application is loaded as the web server loads it; then each request is answered in a process
+of its own, with three evaluated runs on 30 topics in the database. Calls are counted of functions
+and lambdas, not of comprehensions, which are no calls on a newer Python.
 """
 
 from __future__ import annotations

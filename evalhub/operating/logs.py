@@ -19,7 +19,8 @@ _TOKEN = re.compile(r"evh_[0-9a-f]{4,}_[\w-]+")
 _SHARE = re.compile(r"(/s/+[^/\s]{1,40}/+)[^\s\"']+")
 # PostgreSQL quotes the whole row that it refuses.
 _ROW = re.compile(r"(DETAIL: +).*")
-# Set by each request and each task, and not reset after it: Django logs some answers when all middleware is done.
+# Set by each request and each task, and not reset after it: Django logs some answers when all
+# middleware is done.
 _context: contextvars.ContextVar[dict[str, Any]] = contextvars.ContextVar("context", default={})  # noqa: B039
 
 
@@ -64,7 +65,8 @@ class ContextFilter(logging.Filter):
 
 
 class NoProbes(logging.Filter):
-    """Drop Django's line for every probe that finds the service not ready: the probes log each change once."""
+    """Drop Django's line for every probe that finds the service not ready: the probes log each
+    change once."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         path = getattr(getattr(record, "request", None), "path_info", "")
@@ -81,7 +83,8 @@ def _without_tokens(text: str) -> str:
 
 
 class LineFormatter(logging.Formatter):
-    """Time, level, logger, message, then the known fields as name=value; one line, except for a traceback."""
+    """Time, level, logger, message, then the known fields as name=value; one line, except for a
+    traceback."""
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s %(message)s")
@@ -95,7 +98,8 @@ class LineFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object per line: time, level, logger, message, the known fields, and a traceback if there is one."""
+    """One JSON object per line: time, level, logger, message, the known fields, and a traceback if
+    there is one."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {

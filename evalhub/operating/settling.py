@@ -1,4 +1,5 @@
-"""The first check of every command: whether the code, the database, the store and Redis belong together."""
+"""The first check of every command: whether the code, the database, the store and Redis belong
+together."""
 
 from __future__ import annotations
 
@@ -18,16 +19,18 @@ from django.utils.crypto import salted_hmac
 from runs.models import Install
 from runs.services.place import WrongPlace, require_place, settle
 
-# Older code works on a newer database as long as it knows these migrations. A migration that the previous release
-# cannot work with is added here with the release that brings it.
+# Older code works on a newer database as long as it knows these migrations. A migration that the
+# previous release cannot work with is added here with the release that brings it.
 NEEDS = ("runs.0012_install", "runs.0024_artifacts", "metrics.0012_store_compressed_as_it_is")
-# The last version that has each of the migrations that one of today replaces: it upgrades older databases.
+# The last version that has each of the migrations that one of today replaces: it upgrades older
+# databases.
 LAST_WITH_ALL_STEPS = "0.1.0.dev1170"
 _REDIS_KEY = "evalhub:install"
 
 
 def settle_install() -> UUID:
-    """Mark database and store as one install, for a command that may begin one. Raise WrongPlace if they do not fit."""
+    """Mark database and store as one install, for a command that may begin one. Raise WrongPlace if
+    they do not fit."""
     require_migrated()
     install = settle()
     note_needs()
@@ -36,10 +39,11 @@ def settle_install() -> UUID:
 
 
 def close_data_folder() -> None:
-    """Take away what other users of the machine may do with the data folder, as far as it belongs to this one.
+    """Take away what other users of the machine may do with the data folder, as far as it belongs
+    to this one.
 
-    Commands create files for their own user alone; those of a folder that was made otherwise, or copied, are mended at
-    every start.
+    Commands create files for their own user alone; those of a folder that was made otherwise, or
+    copied, are mended at every start.
     """
     folder: Path = settings.EVALHUB_DATA
     inside = (
@@ -57,7 +61,8 @@ def close_data_folder() -> None:
 
 
 def note_needs() -> None:
-    """Record which migrations code must know to work with this database; older code removes none of them."""
+    """Record which migrations code must know to work with this database; older code removes none of
+    them."""
     noted = Install.objects.values_list("needs", flat=True).first()
     if noted is not None and set(noted) < set(NEEDS):
         Install.objects.update(needs=list(NEEDS))
@@ -70,7 +75,8 @@ def require_install() -> None:
 
 
 def require_migrated() -> None:
-    """Raise WrongPlace if the database was not migrated, or was migrated by a version that this code does not fit."""
+    """Raise WrongPlace if the database was not migrated, or was migrated by a version that this
+    code does not fit."""
     require_known()
     if missing := missing_migrations():
         raise WrongPlace(
@@ -80,8 +86,8 @@ def require_migrated() -> None:
 
 
 def require_known() -> None:
-    """Raise WrongPlace if the database needs migrations that this code does not know, or has only some of those that
-    one migration of this code replaces."""
+    """Raise WrongPlace if the database needs migrations that this code does not know, or has only
+    some of those that one migration of this code replaces."""
     applied = MigrationRecorder(connection).applied_migrations().keys()
     known = set(_loader().disk_migrations or ())
     for migration in _loader().replacements.values():
@@ -130,8 +136,8 @@ def _loader() -> MigrationLoader:
 
 
 def settle_redis(install: UUID, *, replace: bool = False) -> None:
-    """Mark Redis as that of an install. Raise WrongPlace if it belongs to another one. An unavailable Redis is checked
-    next time."""
+    """Mark Redis as that of an install. Raise WrongPlace if it belongs to another one. An
+    unavailable Redis is checked next time."""
     # Imported here because it takes half a second to load, and most commands do not need it.
     import redis
 
@@ -151,7 +157,8 @@ def settle_redis(install: UUID, *, replace: bool = False) -> None:
 
 
 def changed_key() -> str:
-    """Return a warning if the secret key differs from that of the last start, and record the new one; else nothing.
+    """Return a warning if the secret key differs from that of the last start, and record the new
+    one; else nothing.
 
     Only a digest is stored, which tells whether keys are equal and nothing else.
     """

@@ -1,8 +1,9 @@
-"""Warm the cache with the answers that readers of a large collection ask for first, as a request would make them.
+"""Warm the cache with the answers that readers of a large collection ask for first, as a request
+would make them.
 
-The pages are asked for as by a reader of the collection, and what is kept of them (metrics/questions/answer_cache.py)
-is there when somebody comes. Nothing depends on it: a task that fails, is killed or never comes leaves the work to the
-first request.
+The pages are asked for as by a reader of the collection, and what is kept of them
+(metrics/questions/answer_cache.py) is there when somebody comes. Nothing depends on it: a task that
+fails, is killed or never comes leaves the work to the first request.
 """
 
 from __future__ import annotations
@@ -47,33 +48,37 @@ MOST_SECONDS = 20.0
 def warm_cache(*, collection_id: int) -> int:
     """Make the answers about a collection for the cache. Return how many were made.
 
-    Blind collections have none: which runs their readers see depends on the reader, and every reading is recorded.
+    Blind collections have none: which runs their readers see depends on the reader, and every
+    reading is recorded.
     """
-    found = Collection.objects.filter(pk=collection_id, blind=False).first()
-    if found is None or Run.objects.filter(collection=found, deleted_at=None).count() < LEAST_RUNS:
+    collection = Collection.objects.filter(pk=collection_id, blind=False).first()
+    if (
+        collection is None
+        or Run.objects.filter(collection=collection, deleted_at=None).count() < LEAST_RUNS
+    ):
         return 0
-    made, ends = 0, time.monotonic() + MOST_SECONDS
+    count, ends = 0, time.monotonic() + MOST_SECONDS
     try:
-        for reader, name in product(_readers(found), PAGES):
+        for reader, name in product(_readers(collection), PAGES):
             # Evaluations of the collection would make the rest useless; their end is another mark.
             moves = Evaluation.objects.filter(
-                run__collection=found, state__in=(Job.QUEUED, Evaluation.HELD)
+                run__collection=collection, state__in=(Job.QUEUED, Evaluation.HELD)
             )
-            shown = Collection.objects.filter(pk=found.pk, blind=False)
+            shown = Collection.objects.filter(pk=collection.pk, blind=False)
             if time.monotonic() > ends or moves.exists() or not shown.exists():
                 break
-            made += _ask(reverse(name, args=[found.slug]), reader) == HTTPStatus.OK
+            count += _ask(reverse(name, args=[collection.slug]), reader) == HTTPStatus.OK
     except SoftTimeLimitExceeded:
-        logger.warning("answers about %s took longer than their time limit", found.slug)
+        logger.warning("answers about %s took longer than their time limit", collection.slug)
     except Exception:
         # Whoever asks for the page will be told; here nobody waits.
-        logger.exception("answers about %s were not made for the cache", found.slug)
-    return made
+        logger.exception("answers about %s were not count for the cache", collection.slug)
+    return count
 
 
 def _readers(collection: Collection) -> list[Any]:
-    """Return readers for whom the pages differ: somebody without an account or, where these see nothing, a member of
-    the team, who sees nothing of a private collection; and an organiser."""
+    """Return readers for whom the pages differ: somebody without an account or, where these see
+    nothing, a member of the team, who sees nothing of a private collection; and an organiser."""
     team = Membership.objects.filter(team=collection.team, user__is_active=True)
     members = team.select_related("user").order_by("pk")
     organiser = members.filter(role=Membership.Role.OWNER).first()
@@ -84,7 +89,7 @@ def _readers(collection: Collection) -> list[Any]:
         reader = member and member.user
     else:
         reader = None
-    return [one for one in (reader, organiser and organiser.user) if one is not None]
+    return [user for user in (reader, organiser and organiser.user) if user is not None]
 
 
 def _ask(address: str, reader: Any) -> int:
@@ -94,13 +99,13 @@ def _ask(address: str, reader: Any) -> int:
         or settings.ALLOWED_HOSTS[0].lstrip(".*")
         or "localhost"
     )
-    given = {
+    environ = {
         "REQUEST_METHOD": "GET",
         "PATH_INFO": address,
         "HTTP_HOST": host,
         "wsgi.input": io.BytesIO(),
     }
-    request: Any = WSGIRequest(given)
+    request: Any = WSGIRequest(environ)
     request.user = reader
     # Pages mark their own name among their links.
     request.resolver_match = resolve(address)

@@ -1,4 +1,5 @@
-"""Curves: a measure at every rank 1..K, for every topic, averaged over topics, and for the ideal ranking."""
+"""Curves: a measure at every rank 1..K, for every topic, averaged over topics, and for the ideal
+ranking."""
 
 from __future__ import annotations
 
@@ -25,11 +26,13 @@ MAX_CURVES = 20
 
 @dataclass(frozen=True)
 class Curve:
-    """A measure at ranks 1..depth, of each topic and of the topics' ideal rankings, times `worth` of the rank.
+    """A measure at ranks 1..depth, of each topic and of the topics' ideal rankings, times `worth`
+    of the rank.
 
-    Only requested parts are computed: averages and bands come from the steps, without a value per topic and rank.
-    `pooled` has the raw and the ideal vectors of norm='average', whose mean is the ratio of their averages. `cumulates`
-    says that no curve of a topic ever falls. `averages` are the means, shape (depth,), where they were stored.
+    Only requested parts are computed: averages and bands come from the steps, without a value per
+    topic and rank. `pooled` has the raw and the ideal vectors of norm='average', whose mean is the
+    ratio of their averages. `cumulates` says that no curve of a topic ever falls. `averages` are
+    the means, shape (depth,), where they were stored.
     """
 
     actual: Steps
@@ -75,8 +78,8 @@ class Curve:
         return self._times_worth(self.best.sum() / self.n_topics)
 
     def band(self, confidence: float) -> Band | None:
-        """Return the interval of the mean at every rank, with the topics as a sample; None with fewer than two
-        topics."""
+        """Return the interval of the mean at every rank, with the topics as a sample; None with
+        fewer than two topics."""
         if self.n_topics < 2:
             return None
         if self.pooled:
@@ -89,7 +92,8 @@ class Curve:
 
 
 def curve(run: JudgedRun, measure: Measure, depth: int) -> Curve:
-    """Return the measure's value at each rank down to `depth`. Raise MeasureError for a measure without a curve."""
+    """Return the measure's value at each rank down to `depth`. Raise MeasureError for a measure
+    without a curve."""
     _check_curve(measure)
     run, parameters = measure.as_called(run)
     del parameters["cutoff"]
@@ -105,8 +109,8 @@ def _check_curve(measure: Measure) -> None:
 
 
 def curve_measure(text: str) -> Measure:
-    """Return the measure of a curve, which is written without a cutoff (nDCG, P(rel=2)), because the curve has every
-    cutoff."""
+    """Return the measure of a curve, which is written without a cutoff (nDCG, P(rel=2)), because
+    the curve has every cutoff."""
     try:
         return replace(parse_measure(text), cutoff=None)
     except MeasureError:
@@ -116,8 +120,8 @@ def curve_measure(text: str) -> Measure:
 
 
 def curve_measures(text: str) -> list[Measure]:
-    """Return the measures of a list of curves, without repetitions; MeasureError names the invalid one, or says that
-    they are too many."""
+    """Return the measures of a list of curves, without repetitions; MeasureError names the invalid
+    one, or says that they are too many."""
     measures = list(dict.fromkeys(curve_measure(name) for name in split_names(text)))
     if len(measures) > MAX_CURVES:
         message = f"{len(measures)} curves requested; the limit is {MAX_CURVES}"
@@ -246,7 +250,8 @@ def _graded_recall_curve(run: JudgedRun, depth: int, gains: GainMap) -> Curve:
 
 
 def _found(run: JudgedRun, depth: int, rel: int) -> tuple[Steps, Steps]:
-    """Return the number of relevant documents down to each rank, and the largest possible number: min(R, rank)."""
+    """Return the number of relevant documents down to each rank, and the largest possible number:
+    min(R, rank)."""
     relevant = run.relevant(rel)
     kept = np.flatnonzero(relevant.rank <= depth)
     found = relevant.found[kept].astype(np.float64)
@@ -282,8 +287,8 @@ def _e_curve(run: JudgedRun, depth: int, rel: int, beta: float) -> Curve:
 
 
 def _weighted_means(run: JudgedRun, depth: int, rel: int, beta: float) -> tuple[Matrix, Matrix]:
-    """Return 1 - E at every rank, of the run and of the best ranking; each rank has its own value, because R is part of
-    it."""
+    """Return 1 - E at every rank, of the run and of the best ranking; each rank has its own value,
+    because R is part of it."""
     square = beta * beta
     share = (1 + square) / (square * run.num_rel(rel)[:, None] + np.arange(1, depth + 1))
     found, most = _found(run, depth, rel)

@@ -1,4 +1,5 @@
-"""The curves of cumulated gain of a run in the form in which they are stored: gains by topic and rank, means by rank."""
+"""The curves of cumulated gain of a run in the form in which they are stored: gains by topic and
+rank, means by rank."""
 
 from __future__ import annotations
 
@@ -26,12 +27,14 @@ FAMILY = ("CG", "DCG", "nCG", "nDCG")
 
 @dataclass(frozen=True)
 class GainCurves:
-    """CG, DCG, nCG and nDCG of a run at ranks 1..depth, with the gains, discount and ideal of `measure`, an nDCG.
+    """CG, DCG, nCG and nDCG of a run at ranks 1..depth, with the gains, discount and ideal of
+    `measure`, an nDCG.
 
-    `retrieved` and `best` are the gains of the run and of the ideal rankings at these ranks: each value of a topic is a
-    sum of them, or the quotient of two sums. Shapes: `means` (4, depth), the means over topics in the order of FAMILY;
-    `needed` (2, depth), of CG and DCG the rank at which the run's mean has what the ideal's has at the rank, 0 where it
-    never has. `horizontal_from` is the last rank at which an ideal ranking gains, 0 without a gain.
+    `retrieved` and `best` are the gains of the run and of the ideal rankings at these ranks: each
+    value of a topic is a sum of them, or the quotient of two sums. Shapes: `means` (4, depth), the
+    means over topics in the order of FAMILY; `needed` (2, depth), of CG and DCG the rank at which
+    the run's mean has what the ideal's has at the rank, 0 where it never has. `horizontal_from` is
+    the last rank at which an ideal ranking gains, 0 without a gain.
     """
 
     measure: Measure
@@ -90,7 +93,8 @@ class GainCurves:
         return all(own[name] == value for name, value in wanted.items() if name != "norm")
 
     def curve(self, measure: Measure, depth: int) -> Curve:
-        """Return the curve that `metrics.engine.curves.curve` computes from the judged run, each bit of it."""
+        """Return the curve that `metrics.engine.curves.curve` computes from the judged run, each
+        bit of it."""
         name, parameters = measure.definition.name, measure.parameters
         del parameters["judged_only"]
         drawn = CURVES[name](self, depth, **parameters)
@@ -99,7 +103,8 @@ class GainCurves:
         return replace(drawn, averages=self.means[FAMILY.index(name), :depth])
 
     def readings(self, measure: Measure, depth: int) -> Readings:
-        """Return the readings of the curve, as `metrics.engine.readings.readings` does, except `reached`."""
+        """Return the readings of the curve, as `metrics.engine.readings.readings` does, except
+        `reached`."""
         drawn = self.curve(measure, depth)
         missed, percent = missed_of(drawn.mean, drawn.ideal_mean)
         if not drawn.cumulates:
@@ -170,7 +175,8 @@ class GainCurves:
 
 
 def curve_sets(measures: Iterable[Measure]) -> list[Measure]:
-    """Return the sets of curves that these measures name, each as its nDCG; that of the default gains without any."""
+    """Return the sets of curves that these measures name, each as its nDCG; that of the default
+    gains without any."""
     sets = [_set_of(measure) for measure in measures if measure.definition.name in FAMILY]
     return list(dict.fromkeys(sets)) or [parse_measure("nDCG")]
 

@@ -34,9 +34,11 @@ def _groups(topic: Ints, key: Ints) -> tuple[Ints, Ints]:
 
 @dataclass(frozen=True)
 class RecallBase:
-    """The number of documents of each topic at each level: rows sorted by topic, then by level descending.
+    """The number of documents of each topic at each level: rows sorted by topic, then by level
+    descending.
 
-    Shapes: `topic`, `level`, `counts` have one entry per (topic, level) that occurs, so a huge level needs no memory.
+    Shapes: `topic`, `level`, `counts` have one entry per (topic, level) that occurs, so a huge
+    level needs no memory.
     """
 
     topic: Ints
@@ -49,8 +51,8 @@ class RecallBase:
         top = int(levels.max(initial=0))
         width = top - int(levels.min(initial=0)) + 1
         if width * n_topics <= 4 * len(levels):
-            # Few levels, as almost always: counting them takes less time than sorting the documents.
-            # In place: an array for each step would take half as long again.
+            # Few levels, as almost always: counting them takes less time than sorting the
+            # documents. In place: an array for each step would take half as long again.
             cell = topics * width
             cell += top
             cell -= levels
@@ -71,7 +73,8 @@ class RecallBase:
         return {}
 
     def once(self, key: Hashable, make: Callable[[], _T]) -> _T:
-        """Return a value that depends on the judgements alone, computed once for all runs by the same ones."""
+        """Return a value that depends on the judgements alone, computed once for all runs by the
+        same ones."""
         if key not in self._memo:
             self._memo[key] = make()
         value: _T = self._memo[key]
@@ -82,8 +85,9 @@ class RecallBase:
 class Known:
     """What the user of a run knew and expected before the search.
 
-    Shapes: `rows` says of each row of the judged run whether its document was known; `base` counts the known judged
-    documents, retrieved or not; `expected` has one number of relevant documents per topic, 0 where none was given.
+    Shapes: `rows` says of each row of the judged run whether its document was known; `base` counts
+    the known judged documents, retrieved or not; `expected` has one number of relevant documents
+    per topic, 0 where none was given.
     """
 
     rows: Flags
@@ -123,7 +127,8 @@ class RankedGains:
         return replace(self, gain=running_sum(self.topic, values))
 
     def reached(self, topic: Ints, rank: Ints) -> Floats:
-        """Return for a cumulated vector the sum down to each given (topic, rank), listed or not; one entry for each."""
+        """Return for a cumulated vector the sum down to each given (topic, rank), listed or not;
+        one entry for each."""
         width = max(self.rank.max(initial=0), rank.max(initial=0)) + 1
         row = (
             np.searchsorted(self.topic * width + self.rank, topic * width + rank, side="right") - 1
@@ -134,7 +139,8 @@ class RankedGains:
 
 @dataclass(frozen=True)
 class Relevant:
-    """The relevant documents a run retrieved: topic, rank, and how many were found up to and including this one."""
+    """The relevant documents a run retrieved: topic, rank, and how many were found up to and
+    including this one."""
 
     topic: Ints
     rank: Ints
@@ -142,8 +148,8 @@ class Relevant:
     n_topics: int
 
     def count(self, cutoff: int | Ints | None = None) -> Ints:
-        """Return the number of relevant documents retrieved per topic, within one cutoff or one per topic; shape
-        (topics,)."""
+        """Return the number of relevant documents retrieved per topic, within one cutoff or one per
+        topic; shape (topics,)."""
         if cutoff is None:
             return np.bincount(self.topic, minlength=self.n_topics)
         limit = cutoff[self.topic] if isinstance(cutoff, np.ndarray) else cutoff
@@ -154,10 +160,11 @@ class Relevant:
 class JudgedRun:
     """The judged part of a run. Topics are in the qrels' order; rows are sorted by topic and rank.
 
-    Shapes: one entry per retrieved judged document in `topic`, `rank` (1-based), `level`, `judgement` (row of the
-    qrels), `score`, `tie_first` and `tie_size` (first rank and size of the group of equal scores); one entry per topic
-    in `num_ret` and `squared_scores` (NaN where the scores of documents left out are not known). `known` is None if the
-    run came without known documents, `subtopics` if every topic has one iteration only.
+    Shapes: one entry per retrieved judged document in `topic`, `rank` (1-based), `level`,
+    `judgement` (row of the qrels), `score`, `tie_first` and `tie_size` (first rank and size of the
+    group of equal scores); one entry per topic in `num_ret` and `squared_scores` (NaN where the
+    scores of documents left out are not known). `known` is None if the run came without known
+    documents, `subtopics` if every topic has one iteration only.
     """
 
     topic: Ints
@@ -182,7 +189,8 @@ class JudgedRun:
         return {}
 
     def once(self, key: Hashable, make: Callable[[], _T]) -> _T:
-        """Return a value that several measures or curves derive from the run, computed by the first of them."""
+        """Return a value that several measures or curves derive from the run, computed by the first
+        of them."""
         if key not in self._memo:
             self._memo[key] = make()
         found: _T = self._memo[key]
@@ -190,8 +198,8 @@ class JudgedRun:
 
     @cached_property
     def condensed(self) -> Self:
-        """Return the condensed list, without documents that are unjudged or judged at a level below 0; the rest moves
-        up (trec_eval -J, judged_only=True)."""
+        """Return the condensed list, without documents that are unjudged or judged at a level below
+        0; the rest moves up (trec_eval -J, judged_only=True)."""
         kept = self.level >= 0
         topic = self.topic[kept]
         num_ret = np.bincount(topic, minlength=self.n_topics)
@@ -231,7 +239,8 @@ class JudgedRun:
         )
 
     def of_level(self, level: int) -> Self:
-        """Return the same with documents of this level as relevant ones, at level 1, and those of any other at 0."""
+        """Return the same with documents of this level as relevant ones, at level 1, and those of
+        any other at 0."""
         return self.once(("of level", level), lambda: self._of_level(level))
 
     def _of_level(self, level: int) -> Self:
@@ -249,8 +258,8 @@ class JudgedRun:
         )
 
     def of_topics(self, chosen: Flags) -> Self:
-        """Return the same with empty recall bases for the other topics, so that these drop out of every sum over
-        topics."""
+        """Return the same with empty recall bases for the other topics, so that these drop out of
+        every sum over topics."""
         base = self.recall_base
         kept = chosen[base.topic]
         return replace(
@@ -271,8 +280,8 @@ class JudgedRun:
         return self.once(("relevant", rel), lambda: self._relevant(rel))
 
     def _at_least(self, level: int) -> Ints:
-        """Return the rows of this level or more, computed once, by number, because indexing by number is faster than by
-        flag."""
+        """Return the rows of this level or more, computed once, by number, because indexing by
+        number is faster than by flag."""
         return self.once(("at least", level), lambda: np.flatnonzero(self.level >= level))
 
     def _relevant(self, rel: int) -> Relevant:
@@ -283,7 +292,8 @@ class JudgedRun:
         return Relevant(topic, self.rank[chosen], found, self.n_topics)
 
     def num_nonrel(self, rel: int = 1) -> Ints:
-        """Return the number of documents judged non-relevant per topic, retrieved or not; shape (topics,)."""
+        """Return the number of documents judged non-relevant per topic, retrieved or not; shape
+        (topics,)."""
         level = self.recall_base.level
         return self.recall_base.sum_where((level >= 0) & (level < rel))
 
@@ -292,7 +302,8 @@ class JudgedRun:
         return (self.level >= 0) & (self.level < rel)
 
     def count_above(self, chosen: Flags, rel: int = 1) -> Ints:
-        """Return how many of the chosen rows are above each relevant document; one entry per row of `relevant(rel)`."""
+        """Return how many of the chosen rows are above each relevant document; one entry per row of
+        `relevant(rel)`."""
         first = np.searchsorted(self.topic, np.arange(self.n_topics))
         before = np.append(0, np.cumsum(chosen))
         above: Ints = (before[:-1] - before[first[self.topic]])[self.level >= rel]
@@ -371,7 +382,8 @@ class JudgedRun:
 
     @classmethod
     def from_bytes(cls, stored: bytes) -> Self:
-        """Return the JudgedRun that `to_bytes` wrote. Raise ValueError if the bytes are of a later version."""
+        """Return the JudgedRun that `to_bytes` wrote. Raise ValueError if the bytes are of a later
+        version."""
         header, arrays = unpack(stored, "judged view")
         # In the first format rows have all of their columns.
         if header["format"] != FIRST:
@@ -407,7 +419,8 @@ def _take_base(arrays: dict[str, Any], name: str, n_topics: int) -> RecallBase:
 
 
 def best_order(base: RecallBase, gains: GainMap) -> RankedGains:
-    """Return the ideal ranking of every topic: all its documents with a gain, in descending order of gain."""
+    """Return the ideal ranking of every topic: all its documents with a gain, in descending order
+    of gain."""
     gain = gains.of(base.level)
     order = np.lexsort((-gain, base.topic))
     order = order[gain[order] > 0]

@@ -1,8 +1,8 @@
-"""Readings of a curve against the ideal's, or against another run's: across, the rank that it needs for the same value;
-and down, what is missed at a rank.
+"""Readings of a curve against the ideal's, or against another run's: across, the rank that it needs
+for the same value; and down, what is missed at a rank.
 
-Source: Järvelin and Kekäläinen, TOIS 20(4), 2002, sections 2.2, 3.4 and 3.5; University of Tampere RN-2002-2,
-sections 2.2, 3.4 and 3.5.
+Source: Järvelin and Kekäläinen, TOIS 20(4), 2002, sections 2.2, 3.4 and 3.5; University of Tampere
+RN-2002-2, sections 2.2, 3.4 and 3.5.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ _ROUNDING = 1e-12
 class Readings:
     """The averaged curve against the ideal's averaged one at ranks 1..depth.
 
-    Shapes: (depth,) in each. `needed` is the rank at which the run has what the ideal has at the rank, 0 where it never
-    has; `missed` is the ideal minus the actual value and `percent` the same in per cent of the ideal, NaN where that
-    is 0. `horizontal_from` is the last rank at which the ideal gains anything: the stopping rule. `reached` is the
-    run's averaged curve down to its last document, of shape (depth or more,). `needed`, `horizontal_from` and `reached`
-    are None for a curve that may fall.
+    Shapes: (depth,) in each. `needed` is the rank at which the run has what the ideal has at the
+    rank, 0 where it never has; `missed` is the ideal minus the actual value and `percent` the same
+    in per cent of the ideal, NaN where that is 0. `horizontal_from` is the last rank at which the
+    ideal gains anything: the stopping rule. `reached` is the run's averaged curve down to its last
+    document, of shape (depth or more,). `needed`, `horizontal_from` and `reached` are None for a
+    curve that may fall.
     """
 
     needed: Ints | None
@@ -42,9 +43,9 @@ class Readings:
 class AgainstBest:
     """Several runs' averaged curves against the highest of them at each of the ranks 1..depth.
 
-    Shapes: `best` (depth,), the place of the run that is highest there, the first of equals; `needed` (runs, depth),
-    the rank at which each run has what that one has at the rank, 0 where it never has; `missed` (runs, depth), the
-    highest value at the rank minus each run's.
+    Shapes: `best` (depth,), the place of the run that is highest there, the first of equals;
+    `needed` (runs, depth), the rank at which each run has what that one has at the rank, 0 where it
+    never has; `missed` (runs, depth), the highest value at the rank minus each run's.
     """
 
     best: Ints
@@ -53,9 +54,11 @@ class AgainstBest:
 
 
 def readings(run: JudgedRun, measure: Measure, depth: int) -> Readings:
-    """Return both readings of the measure's curve. Raise MeasureError for a measure without a curve.
+    """Return both readings of the measure's curve. Raise MeasureError for a measure without a
+    curve.
 
-    A curve that never falls is followed to the last document: what the run has not gained there it never gains.
+    A curve that never falls is followed to the last document: what the run has not gained there it
+    never gains.
     """
     whole = curve(run, measure, depth)
     if whole.cumulates:
@@ -69,8 +72,8 @@ def readings(run: JudgedRun, measure: Measure, depth: int) -> Readings:
 
 
 def against_best(runs: list[Readings], depth: int) -> AgainstBest | None:
-    """Read each run across and down against the best one at ranks 1..depth; None without runs or for curves that may
-    fall."""
+    """Read each run across and down against the best one at ranks 1..depth; None without runs or
+    for curves that may fall."""
     reached = [found.reached for found in runs if found.reached is not None]
     if not reached or len(reached) < len(runs):
         return None
@@ -84,7 +87,8 @@ def against_best(runs: list[Readings], depth: int) -> AgainstBest | None:
 
 
 def missed_of(actual: Floats, ideal: Floats) -> tuple[Floats, Floats]:
-    """Return by how much a curve misses the ideal at each rank, and the same in per cent, NaN where the ideal is 0."""
+    """Return by how much a curve misses the ideal at each rank, and the same in per cent, NaN where
+    the ideal is 0."""
     missed = ideal - actual
     percent = np.full(len(ideal), np.nan)
     np.divide(100 * missed, ideal, out=percent, where=ideal > 0)

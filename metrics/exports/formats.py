@@ -21,7 +21,8 @@ def _comma_separated(table: Table) -> Iterator[str]:
 
 
 def _trec_eval(table: Table) -> Iterator[str]:
-    """Yield trec_eval's own lines for a table of runs: for each its name, then its value of every measure."""
+    """Yield trec_eval's own lines for a table of runs: for each its name, then its value of every
+    measure."""
     for row in table.rows:
         name, columns = "", []
         for column, cell in zip(table.columns, row.values, strict=True):
@@ -35,7 +36,8 @@ def _trec_eval(table: Table) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Format:
-    """A renderer, its content type, what the name of a file ends in, and what pages call the format."""
+    """A renderer, its content type, what the name of a file ends in, and what pages call the
+    format."""
 
     render: Callable[[Table], Iterator[str]]
     content_type: str

@@ -1,4 +1,5 @@
-"""A LaTeX table in the style of booktabs, which the document must load; a long one breaks over pages."""
+"""A LaTeX table in the style of booktabs, which the document must load; a long one breaks over
+pages."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ _MOST_LINES = 40
 
 
 def render(table: Table) -> Iterator[str]:
-    """Yield a table environment, with the packages it needs in a comment above; a longtable for many rows, which has
-    its own caption and repeats its head on each page."""
+    """Yield a table environment, with the packages it needs in a comment above; a longtable for
+    many rows, which has its own caption and repeats its head on each page."""
     headings = table.headings
     # Figures of a measure begin at the left: marks may follow them.
     form = "".join("l" if column.head or column.direction else "r" for column in headings)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Literal, Self
 
-# The marks of a figure that is significantly better or worse than the baseline's, and of a run that can be the best.
+# The marks of a figure that is significantly better or worse than the baseline's, and of a run that
+# can be the best.
 BETTER, WORSE = "better", "worse"
 BEST_MARK = "\N{BLACK CIRCLE}"
 _ARROWS = {
@@ -20,8 +21,9 @@ _ARROWS = {
 class Cell:
     """A value with what readers see of it.
 
-    `best` is the best of its column, and `note` says what the text does not. `mark` is better or worse, or else a text
-    above the line; `aside` follows it. `address` is where the text leads on a page.
+    `best` is the best of its column, and `note` says what the text does not. `mark` is better or
+    worse, or else a text above the line; `aside` follows it. `address` is where the text leads on a
+    page.
     """
 
     text: str
@@ -52,10 +54,10 @@ class Cell:
 class Column:
     """A column of a table.
 
-    `name` is that in files of data; without a name the column is for readers only. `title` and `unit` are for readers,
-    who see the name where there is no title; without a `format` the column is for data only. `direction` says which
-    values of a measure are better. The `head` of a row says what the row is of. A column `with_marks` leaves room for
-    the marks of BETTER and WORSE.
+    `name` is that in files of data; without a name the column is for readers only. `title` and
+    `unit` are for readers, who see the name where there is no title; without a `format` the column
+    is for data only. `direction` says which values of a measure are better. The `head` of a row
+    says what the row is of. A column `with_marks` leaves room for the marks of BETTER and WORSE.
     """
 
     name: str
@@ -74,8 +76,8 @@ class Column:
 
 @dataclass(frozen=True)
 class Row:
-    """A value or a Cell for each column. A `marked` row is one that can be the best; a rule stands above a row that
-    `begins_part`."""
+    """A value or a Cell for each column. A `marked` row is one that can be the best; a rule stands
+    above a row that `begins_part`."""
 
     values: Sequence[Any]
     baseline: bool = False
@@ -99,8 +101,8 @@ class Table:
     def of_records(
         cls, name: str, records: Iterable[Mapping[str, Any]], names: Sequence[str] = ()
     ) -> Self:
-        """Build a table of data. The columns are those of the first record, which all records have; `names` are those
-        of a table without records."""
+        """Build a table of data. The columns are those of the first record, which all records have;
+        `names` are those of a table without records."""
         remaining = iter(records)
         first = next(remaining, None)
         if first is None:
@@ -125,7 +127,8 @@ class Table:
         return [column for column in self.columns if column.format]
 
     def cells(self, row: Row) -> list[Cell]:
-        """Return the cells of a row that readers see, the first one with the mark of a row that can be the best."""
+        """Return the cells of a row that readers see, the first one with the mark of a row that can
+        be the best."""
         cells = [
             value if isinstance(value, Cell) else Cell(column.format(value))
             for column, value in zip(self.columns, row.values, strict=True)
@@ -136,7 +139,8 @@ class Table:
         return cells
 
     def parts(self) -> Iterator[list[tuple[Cell, list[Cell]]]]:
-        """Yield the rows of each part as a page writes them: the first cell, which is the head, and the others."""
+        """Yield the rows of each part as a page writes them: the first cell, which is the head, and
+        the others."""
         part: list[tuple[Cell, list[Cell]]] = []
         for row in self.rows:
             if row.begins_part and part:

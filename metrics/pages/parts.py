@@ -48,8 +48,8 @@ class Problem:
 
 
 def query_of(request: HttpRequest, collection: Collection | None = None) -> Query:
-    """Return the query string as text; repeated lists are joined, and with the collection that the page is about, runs
-    that are named by labels have their ids."""
+    """Return the query string as text; repeated lists are joined, and with the collection that the
+    page is about, runs that are named by labels have their ids."""
     given = text_of(request.GET)
     return {
         "runs": "",
@@ -64,7 +64,8 @@ def changed(query: Query, **changes: str | None) -> str:
 
 
 def fill(context: dict[str, Any], part: str, build: Callable[..., Any], *arguments: Any) -> int:
-    """Put a part of the page into its context, or the problem in its place. Return the page's status."""
+    """Put a part of the page into its context, or the problem in its place. Return the page's
+    status."""
     try:
         context[part] = build(*arguments)
     except LeftOff:
@@ -79,9 +80,9 @@ def fill(context: dict[str, Any], part: str, build: Callable[..., Any], *argumen
 
 @dataclass(frozen=True)
 class RunField:
-    """The choice of one run in a form: id, tag and team of each run that is listed, the chosen one by its id, and what
-    none of them is called; perhaps a `first` choice, value and words, that is no run. Where there are `more` runs than
-    are listed, it is a field to type in."""
+    """The choice of one run in a form: id, tag and team of each run that is listed, the chosen one
+    by its id, and what none of them is called; perhaps a `first` choice, value and words, that is
+    no run. Where there are `more` runs than are listed, it is a field to type in."""
 
     name: str
     choices: list[tuple[str, str, str]]
@@ -102,7 +103,8 @@ class RunField:
 
 @dataclass(frozen=True)
 class Subject:
-    """A run or session set that waits for evaluation: its name on a page, its page, and the address of its progress."""
+    """A run or session set that waits for evaluation: its name on a page, its page, and the address
+    of its progress."""
 
     what: str
     page: str
@@ -129,8 +131,8 @@ def level_class(level: int | None) -> str:
 
 @dataclass(frozen=True)
 class ShownFigure:
-    """A chart in a page: the addresses of its files, by look and format; `narrow` is its size on a phone. A `live` one
-    answers the pointer."""
+    """A chart in a page: the addresses of its files, by look and format; `narrow` is its size on a
+    phone. A `live` one answers the pointer."""
 
     figure: Figure
     view: str
@@ -224,8 +226,8 @@ def set_figure(
 
 
 def status_piece(request: HttpRequest, subject: Subject, status: RunStatus) -> HttpResponse:
-    """Render the progress of an evaluation, a fragment of its page that reloads itself until the evaluation has
-    ended."""
+    """Render the progress of an evaluation, a fragment of its page that reloads itself until the
+    evaluation has ended."""
     response = render(request, "metrics/_status.html", {"subject": subject, "status": status})
     if status.state not in _WAITS:
         response["HX-Refresh"] = "true"

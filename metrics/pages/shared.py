@@ -1,5 +1,6 @@
-"""The pages that a share link opens: one leaderboard, comparison or run, read-only, without links to anything else.
-Each is the ordinary page in another frame, without the parts that the link does not give to it.
+"""The pages that a share link opens: one leaderboard, comparison or run, read-only, without links
+to anything else. Each is the ordinary page in another frame, without the parts that the link does
+not give to it.
 
 Every request checks the link again (`runs/services/shares.py`), and reads what its maker sees.
 """
@@ -51,8 +52,8 @@ _DRAWN_AS = ("svg", "png", "pdf", "csv")
 class Kind:
     """A kind of what links open: its page, its files and its charts.
 
-    Each function takes the link first. `page` takes the parameters of the request too, and returns the template of the
-    page, its context and its status.
+    Each function takes the link first. `page` takes the parameters of the request too, and returns
+    the template of the page, its context and its status.
     """
 
     page: Callable[[ShareLink, Mapping[str, str]], tuple[str, dict[str, Any], int]]
@@ -75,8 +76,8 @@ def _kind_of(link: ShareLink) -> Kind:
 
 
 def _unlisted(view: View) -> View:
-    """Decorate a page of a share link: refusals are pages without links, no search engine lists it, and no link of it
-    tells its address."""
+    """Decorate a page of a share link: refusals are pages without links, no search engine lists it,
+    and no link of it tells its address."""
 
     @wraps(view)
     def guarded(request: HttpRequest, **names: str) -> HttpResponseBase:
@@ -100,7 +101,8 @@ def _unlisted(view: View) -> View:
 @_unlisted
 @reads()
 def open_page(request: HttpRequest, share: str) -> HttpResponse:
-    """Redirect a share link to its page, with a cookie for that page alone: no address has the secret from then on."""
+    """Redirect a share link to its page, with a cookie for that page alone: no address has the
+    secret from then on."""
     try:
         link = open_share(key=share, secret=getattr(request, "share_secret", ""))
     except NotFound:

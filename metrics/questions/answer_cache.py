@@ -1,22 +1,24 @@
 """Keep answers that take long to compute, and answer 304 to clients that have the current one.
 
-An answer is kept under its address, the class of its reader, and the revision of the collection that it is about
-(runs/services/revisions.py), which every change raises: nothing is ever invalidated. Every request checks the
-permissions of its reader first. A view that says nothing is kept for one reader; `shared_by` says of whom else the
-answer is the same.
+An answer is kept under its address, the class of its reader, and the revision of the collection
+that it is about (runs/services/revisions.py), which every change raises: nothing is ever
+invalidated. Every request checks the permissions of its reader first. A view that says nothing is
+kept for one reader; `shared_by` says of whom else the answer is the same.
 
-The revision and the answer are read as of one moment: the body of one state is never kept under the revision of
-another one. A view therefore writes nothing while it reads: it leaves writes to
-`runs.services.reading.after_snapshot`. If its answer depends on what it writes, as that of a comparison which it
-queues, it returns a function that writes and answers.
+The revision and the answer are read as of one moment: the body of one state is never kept under the
+revision of another one. A view therefore writes nothing while it reads: it leaves writes to
+`runs.services.reading.after_snapshot`. If its answer depends on what it writes, as that of a
+comparison which it queues, it returns a function that writes and answers.
 
-A page is kept in pieces: between them are what its header says of its reader, and the tokens of its forms, which
-belong to one browser (`PageSlots`).
+A page is kept in pieces: between them are what its header says of its reader, and the tokens of its
+forms, which belong to one browser (`PageSlots`).
 
-The tag of an answer is a digest of its body. A digest of the key would reveal changes of what its reader does not see.
+The tag of an answer is a digest of its body. A digest of the key would reveal changes of what its
+reader does not see.
 
-While runs arrive, the leaderboard changes every second. If it takes long to compute, the last one is returned for up
-to EVALHUB_BOARD_SECONDS, with its own tag and its age, as long as only runs arrive.
+While runs arrive, the leaderboard changes every second. If it takes long to compute, the last one
+is returned for up to EVALHUB_BOARD_SECONDS, with its own tag and its age, as long as only runs
+arrive.
 """
 
 from __future__ import annotations
@@ -71,36 +73,40 @@ _MOVING = (Evaluation.State.QUEUED, Evaluation.State.EVALUATING)
 
 @dataclass(frozen=True)
 class Subject:
-    """What an answer is about: a collection, and what it shows `beside`, which the collection's revision does not
-    cover. Where it `may_be_old`, an answer of before is returned while runs arrive."""
+    """What an answer is about: a collection, and in `extras` what else it shows, which the
+    collection's revision does not cover. Where it `may_be_old`, an answer of before is returned
+    while runs arrive."""
 
     collection: Collection
-    beside: tuple[Hashable, ...] = ()
+    extras: tuple[Hashable, ...] = ()
     may_be_old: bool = True
 
 
 # Finds and refuses the same objects as the view, and returns None if the answer is not kept.
 Find = Callable[..., Subject | None]
-# Returns what of its reader an answer depends on; None if that is not known, so that it is one reader's.
+# Returns what of its reader an answer depends on; None if that is not known, so that it is one
+# reader's.
 Sharing = Callable[[AnyRequest, Collection], Hashable]
 
 
 @dataclass(frozen=True)
 class PageSlots:
-    """The places of a page for what belongs to its reader. While the page is rendered, texts that nobody can guess
-    stand there."""
+    """The places of a page for what belongs to its reader. While the page is rendered, texts that
+    nobody can guess stand there."""
 
     account: str = field(default_factory=lambda: secrets.token_hex(32))
     token: str = field(default_factory=lambda: secrets.token_hex(32))
 
     def split(self, content: bytes) -> tuple[tuple[bytes, ...], ...]:
-        """Return the pieces before and after the account, each as its own pieces before and after every token."""
+        """Return the pieces before and after the account, each as its own pieces before and after
+        every token."""
         account, token = self.account.encode(), self.token.encode()
         return tuple(tuple(piece.split(token)) for piece in content.split(account))
 
 
 def page_slots(request: HttpRequest) -> dict[str, str]:
-    """Return what a page that is kept has in place of the account and of tokens: a context processor."""
+    """Return what a page that is kept has in place of the account and of tokens: a context
+    processor."""
     slots: PageSlots | None = getattr(request, "page_slots", None)
     return {"account_slot": slots.account, "csrf_token": slots.token} if slots else {}
 
@@ -135,8 +141,8 @@ class KeptAnswer:
 
 @dataclass(frozen=True)
 class Key:
-    """Under what an answer is kept: `exact` has the revision of its collection, and `settled` the revision without
-    arriving runs. `shared` says whether it is for others than one reader."""
+    """Under what an answer is kept: `exact` has the revision of its collection, and `settled` the
+    revision without arriving runs. `shared` says whether it is for others than one reader."""
 
     exact: str
     settled: str
@@ -154,7 +160,7 @@ class Key:
         reader = ("shared", shares) if shared else ("of one reader", reader_of(request))
         # A citation names the day; names of teams are shown from a moment on.
         now = timezone.now().date(), collection and collection.veiled
-        parts = (address, reader, now, subject and subject.beside)
+        parts = (address, reader, now, subject and subject.extras)
         if collection is None:
             return cls(_digest(parts), "", shared)
         revision = revision_in_snapshot(collection.pk)
@@ -168,7 +174,8 @@ class Key:
 def kept(
     find: Find | None, *, shared_by: Sharing | None = None
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorate the `get` of a view of the API. One that depends on nothing stored has nothing to `find`."""
+    """Decorate the `get` of a view of the API. One that depends on nothing stored has nothing to
+    `find`."""
 
     def decorate(get: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(get)
@@ -186,7 +193,8 @@ def kept(
 def kept_page(
     find: Find | None, *, shared_by: Sharing | None = None
 ) -> Callable[[Callable[..., HttpResponse]], Callable[..., HttpResponse]]:
-    """Decorate the view of a page in the same way; its header and the tokens of its forms are of each reader."""
+    """Decorate the view of a page in the same way; its header and the tokens of its forms are of
+    each reader."""
 
     def decorate(page: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
         @wraps(page)
@@ -214,7 +222,8 @@ class Question:
         """Return the answer that is kept, or the one that `make` makes, as of one moment."""
         if self.find is None:
             return self._read(make)
-        # Who reads is settled before: a session that has become invalid is deleted, and a snapshot refuses that.
+        # Who reads is settled before: a session that has become invalid is deleted, and a snapshot
+        # refuses that.
         bool(self.request.user.is_authenticated)
 
         def read() -> Any:
@@ -232,12 +241,12 @@ class Question:
         if self.find and subject is None:
             return make()
         key = Key.of(self.request, subject, self.sharing, page=self.page)
-        if found := recall(key.exact):
-            return self._recalled(found)
+        if answer := recall(key.exact):
+            return self._recalled(answer)
         if subject and subject.may_be_old and (old := recall(key.settled)) and are_moving(subject):
-            exact, made = old
-            if found := recall(exact):
-                return self._recalled(found, age=time.time() - made)
+            exact, kept_at = old
+            if answer := recall(exact):
+                return self._recalled(answer, age=time.time() - kept_at)
 
         slots = PageSlots() if self.page else None
         response = self._make(make, slots)
@@ -299,7 +308,9 @@ class Question:
     def _has(self, tag: str) -> bool:
         """Return whether If-None-Match contains the tag; the comparison is weak, as it is for GET."""
         tags = parse_etags(self.request.headers.get("If-None-Match", ""))
-        return "*" in tags or tag.removeprefix("W/") in [one.removeprefix("W/") for one in tags]
+        return "*" in tags or tag.removeprefix("W/") in [
+            candidate.removeprefix("W/") for candidate in tags
+        ]
 
 
 def are_moving(subject: Subject) -> bool:
@@ -333,17 +344,18 @@ def of_scored_run(request: AnyRequest, run: UUID) -> Subject:
 
 
 def of_visible_collection(request: AnyRequest, slug: str, **names: str) -> Subject | None:
-    """Return the collection of a page, or None while its judgements are blind: a tag would reveal every change behind
-    them."""
-    found = visible_collection(request, slug)
-    return Subject(found) if sees_scores(request, found) else None
+    """Return the collection of a page, or None while its judgements are blind: a tag would reveal
+    every change behind them."""
+    collection = visible_collection(request, slug)
+    return Subject(collection) if sees_scores(request, collection) else None
 
 
 # For whom an answer is the same.
 
 
 def everybody(request: AnyRequest, collection: Collection) -> Hashable:
-    """Share an answer with all who may read it and mean the same by their labels, the view and their own runs."""
+    """Share an answer with all who may read it and mean the same by their labels, the view and
+    their own runs."""
     try:
         parameters = with_view(text_of(request.GET), collection, request.user)
         return what_is_meant(parameters, collection, request.user)
@@ -354,7 +366,8 @@ def everybody(request: AnyRequest, collection: Collection) -> Hashable:
 def what_is_meant(
     parameters: Mapping[str, str], collection: Collection, reader: Any
 ) -> tuple[Hashable, ...]:
-    """Return what a reader means by parameters: the runs that labels name, and whose runs are own ones."""
+    """Return what a reader means by parameters: the runs that labels name, and whose runs are own
+    ones."""
     meant = without_labels(parameters, collection, reader)
     term = parse_filter(meant.get("filter", ""))
     own = reader.pk if term and asks_for(term, "own") else None
@@ -362,8 +375,8 @@ def what_is_meant(
 
 
 def all_once_public(request: AnyRequest, collection: Collection) -> Hashable:
-    """Share a page about all runs of a collection once its judgements are public. Before, the reader decides which
-    runs there are."""
+    """Share a page about all runs of a collection once its judgements are public. Before, the
+    reader decides which runs there are."""
     return None if collection.blind else everybody(request, collection)
 
 

@@ -41,16 +41,20 @@ def parameter(
 
 def declared(question: type[Question], *names: str) -> tuple[OpenApiParameter, ...]:
     """Return the parameters of a question, or those of some names in their order."""
-    known = {one.name: one for kind in question.parameters() for one in _described(kind)}
-    return tuple(known[name] for name in names or known)
+    described = {
+        parameter.name: parameter
+        for kind in question.parameters()
+        for parameter in _described(kind)
+    }
+    return tuple(described[name] for name in names or described)
 
 
 def _described(kind: Parameter) -> list[OpenApiParameter]:
-    found = [parameter(kind.name, kind.description, _TYPES[kind.type], kind.choices)]
+    described = [parameter(kind.name, kind.description, _TYPES[kind.type], kind.choices)]
     if kind.also:
         text = f"the same as {kind.name}, of which one is given"
-        found.append(parameter(kind.also, text))
-    return found
+        described.append(parameter(kind.also, text))
+    return described
 
 
 # The parameters of each chart of an address by the chart's name, in addition to those of all charts; a chart refuses

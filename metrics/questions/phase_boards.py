@@ -49,7 +49,8 @@ def _asked(request: HttpRequest | Request, campaign: str, phase: str) -> AskedBo
     found = visible_phase(request, campaign, phase)
     if not sees_board(request.user, found):
         raise Blind
-    # Whoever sees the leaderboard as feedback reads what the team may; of organisers it is recorded.
+    # Whoever sees the leaderboard as feedback reads what the team may; of organisers it is
+    # recorded.
     sees_scores(request, found.collection)
     own, organiser = (
         participation_of(request.user, found.campaign),
@@ -61,7 +62,8 @@ def _asked(request: HttpRequest | Request, campaign: str, phase: str) -> AskedBo
 def phase_query(parameters: Mapping[str, str], phase: Phase, reader: object) -> PhaseQuery:
     """Return the query of a phase's leaderboard; its measures are by default those of the phase.
 
-    Raise InvalidInput for a question about runs, such as a filter, by whoever does not see the runs of others.
+    Raise InvalidInput for a question about runs, such as a filter, by whoever does not see the runs
+    of others.
     """
     asked = [name for name in OF_RUNS if parameters.get(name)]
     if asked and not can_see_scores(reader, phase.collection):
@@ -79,8 +81,8 @@ def phase_query(parameters: Mapping[str, str], phase: Phase, reader: object) -> 
 
 
 def of_phase_board(request: HttpRequest | Request, campaign: str, phase: str) -> Subject:
-    """Return what a phase's leaderboard is about: beside its collection, what the reader is in the campaign and which
-    names are hidden from the reader now."""
+    """Return what a phase's leaderboard is about: beside its collection, what the reader is in the
+    campaign and which names are hidden from the reader now."""
     asked = phase_board_in(request, campaign, phase)
     found, reader = asked.phase, asked.reader
     disclosure = found.collection.disclosure
@@ -98,8 +100,8 @@ def of_phase_board(request: HttpRequest | Request, campaign: str, phase: str) ->
 
 
 def readers_of_a_phase(request: HttpRequest | Request, collection: Collection) -> Hashable:
-    """Share a phase's leaderboard with all who are the same in the campaign and mean the same by `own`; its `view` is
-    no saved one."""
+    """Share a phase's leaderboard with all who are the same in the campaign and mean the same by
+    `own`; its `view` is no saved one."""
     parameters = {name: text for name, text in text_of(request.GET).items() if name != "view"}
     try:
         return what_is_meant(parameters, collection, request.user)

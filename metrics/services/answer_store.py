@@ -1,8 +1,9 @@
-"""Answers that all processes of a server share: Django's cache `answers`, whose files are in the data folder.
+"""Answers that all processes of a server share: Django's cache `answers`, whose files are in the
+data folder.
 
-A key has everything on which an answer depends, so that none is ever invalidated, and the release of what computes it.
-What is stored has a digest: a file that was damaged or cut short, or has another answer, counts as missing. Nothing
-needs these files: they may be deleted at any time.
+A key has everything on which an answer depends, so that none is ever invalidated, and the release
+of what computes it. What is stored has a digest: a file that was damaged or cut short, or has
+another answer, counts as missing. Nothing needs these files: they may be deleted at any time.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ from metrics.engine import ENGINE_VERSION
 LEAST_SECONDS = 0.01
 _DAY = 24 * 3600.0
 _PACKAGES = ("evalhub", "runs", "metrics")
-# What computes, draws and writes answers: an older or newer one may do it otherwise, or not read what is stored.
+# What computes, draws and writes answers: an older or newer one may do it otherwise, or not read
+# what is stored.
 _LIBRARIES = (
     "django",
     "djangorestframework",
@@ -60,8 +62,8 @@ def recall(key: str) -> Any:
 
 
 def keep(key: str, value: object, *, took: float, seconds: float | None = None) -> None:
-    """Store what took so many seconds to compute, for a day or for `seconds`. What was computed quickly, what is too
-    large, and anything on a full or read-only disk is not stored."""
+    """Store what took so many seconds to compute, for a day or for `seconds`. What was computed
+    quickly, what is too large, and anything on a full or read-only disk is not stored."""
     if took < LEAST_SECONDS:
         return
     name, content = _name(key), zstandard.compress(pickle.dumps(value), 1)
@@ -71,15 +73,16 @@ def keep(key: str, value: object, *, took: float, seconds: float | None = None) 
 
 
 def forget_all() -> None:
-    """Delete all answers: those about rows that a database no longer has may fit other rows with their keys."""
+    """Delete all answers: those about rows that a database no longer has may fit other rows with
+    their keys."""
     with suppress(OSError):
         caches["answers"].clear()
 
 
 @functools.cache
 def release_digest() -> str:
-    """Return a digest of code, templates, static files and the releases of libraries: others may answer the same
-    request differently."""
+    """Return a digest of code, templates, static files and the releases of libraries: others may
+    answer the same request differently."""
     digest = hashlib.sha256(
         f"{ENGINE_VERSION} {sys.version} {[version(name) for name in _LIBRARIES]}".encode()
     )

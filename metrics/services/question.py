@@ -1,7 +1,8 @@
 """A question: a dataclass whose fields are the parameters of an address.
 
-A field says how its parameter is described, read and written. From the fields come the parser, the parameters of the
-OpenAPI description, the body of a POST, and the address that asks the same again: a new parameter is one more field.
+A field says how its parameter is described, read and written. From the fields come the parser, the
+parameters of the OpenAPI description, the body of a POST, and the address that asks the same again:
+a new parameter is one more field.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ Names = Callable[[Collection], Sequence[str]]
 
 @dataclass(frozen=True)
 class Context:
-    """What a question is read from: the parameters as text, the collection that it is about, who asks, and the fields
-    that have been read so far."""
+    """What a question is read from: the parameters as text, the collection that it is about, who
+    asks, and the fields that have been read so far."""
 
     parameters: Mapping[str, str]
     collection: Any
@@ -63,8 +64,9 @@ class Context:
 class Parameter:
     """A parameter whose value is its text. Its subclasses are the other kinds of parameters.
 
-    `name` is that of the field where it is not given, and `also` another name of the same parameter. `default` is the
-    value where the parameter is empty, unless `usual` computes one from the rest of the request.
+    `name` is that of the field where it is not given, and `also` another name of the same
+    parameter. `default` is the value where the parameter is empty, unless `usual` computes one from
+    the rest of the request.
     """
 
     type: ClassVar[str] = "string"
@@ -78,7 +80,8 @@ class Parameter:
     choices: tuple[str, ...] = ()
 
     def value(self, context: Context) -> Any:
-        """Return the value in a request. Raise InvalidInput or MeasureError, which name the parameter."""
+        """Return the value in a request. Raise InvalidInput or MeasureError, which name the
+        parameter."""
         name = one_of(context.parameters, self.name, self.also) if self.also else self.name
         text = context.parameters.get(name, "").strip()
         if text:
@@ -237,7 +240,8 @@ class OneMeasure(Parameter):
 
 @dataclass(frozen=True)
 class Word(Parameter):
-    """What a parameter of measures may be, such as the base of a discount, read as there: from its name and a text."""
+    """What a parameter of measures may be, such as the base of a discount, read as there: from its
+    name and a text."""
 
     _: KW_ONLY
     reads: Callable[[str, str], Any]
@@ -272,8 +276,8 @@ class Descending(Choice):
 
 @dataclass(frozen=True)
 class Statistics(Parameter):
-    """Which of `parts` of statistics are requested: `all` is those that are `together`, and a baseline that is given is
-    one of them."""
+    """Which of `parts` of statistics are requested: `all` is those that are `together`, and a
+    baseline that is given is one of them."""
 
     _: KW_ONLY
     name: str = "statistics"
@@ -303,7 +307,8 @@ class RunId(Parameter):
 
 @dataclass(frozen=True)
 class RunIds(Parameter):
-    """Ids of runs with commas between them; none means all runs. Where the field `names_all`, `all` stands for them."""
+    """Ids of runs with commas between them; none means all runs. Where the field `names_all`, `all`
+    stands for them."""
 
     names_all: ClassVar[bool] = False
 
@@ -328,7 +333,8 @@ def parameter(kind: Parameter) -> Any:
 
 
 def group(make: Callable[..., Any], **kinds: Parameter) -> Any:
-    """Return the field of a question that has an object, which is made from parameters named as its attributes."""
+    """Return the field of a question that has an object, which is made from parameters named as its
+    attributes."""
     part = _Group(make, tuple(replace(kind, name=name) for name, kind in kinds.items()))
     return field(default_factory=make, metadata={"part": part})
 
@@ -356,7 +362,8 @@ class Question:
     def read(
         cls, parameters: Mapping[str, str], collection: Any = None, reader: Any = None
     ) -> Self:
-        """Return the question that parameters ask. Raise InvalidInput or MeasureError, which name a parameter."""
+        """Return the question that parameters ask. Raise InvalidInput or MeasureError, which name a
+        parameter."""
         context = Context(parameters, collection, reader, {})
         for name, part in cls._parts():
             if isinstance(part, Parameter | _Group):
@@ -368,15 +375,15 @@ class Question:
     @classmethod
     def parameters(cls) -> list[Parameter]:
         """Return the parameters in the order of the fields."""
-        found: list[Parameter] = []
+        kinds: list[Parameter] = []
         for _, part in cls._parts():
             if isinstance(part, Parameter):
-                found.append(part)
+                kinds.append(part)
             else:
-                found += part.kinds if isinstance(part, _Group) else part.parameters()
+                kinds += part.kinds if isinstance(part, _Group) else part.parameters()
         # Two fields may share a list of names.
         unique: dict[str, Parameter] = {}
-        for kind in found:
+        for kind in kinds:
             unique.setdefault(kind.name, kind)
         return list(unique.values())
 
@@ -416,12 +423,12 @@ def _parts_of(
 ) -> tuple[tuple[str, Parameter | _Group | type[Question]], ...]:
     """Return the fields that are read from a request, with their names."""
     parts = []
-    for known in fields(question):  # type: ignore[arg-type]
-        part = known.metadata.get("part")
+    for attribute in fields(question):  # type: ignore[arg-type]
+        part = attribute.metadata.get("part")
         if isinstance(part, Parameter) and not part.name:
-            part = replace(part, name=known.name)
+            part = replace(part, name=attribute.name)
         if part:
-            parts.append((known.name, part))
+            parts.append((attribute.name, part))
     return tuple(parts)
 
 
@@ -431,8 +438,8 @@ def _parts_of(
 def measures_in(
     parameters: Mapping[str, str], name: str, default: list[str], documents: int | None = None
 ) -> list[Measure]:
-    """Return the measures of one parameter, or the default ones; `documents` is the size of the collection, if
-    known."""
+    """Return the measures of one parameter, or the default ones; `documents` is the size of the
+    collection, if known."""
     try:
         return parse_measures(parameters.get(name, ""), documents) or [
             parse_measure(usual, documents) for usual in default

@@ -31,8 +31,8 @@ class Memberships(ReadOnly, AnyInline):
 
 @admin.register(User)
 class PersonAdmin(ReadOnlyAdmin):
-    """Accounts. They are created, changed and deleted by commands, and by their users on the account page; here they
-    are disabled and enabled."""
+    """Accounts. They are created, changed and deleted by commands, and by their users on the
+    account page; here they are disabled and enabled."""
 
     list_display = (
         "username", "email", "own_team", "teams", "working_tokens", "is_staff", "is_active", "last_login",
@@ -84,8 +84,8 @@ def _enable(user: User, origin: Origin) -> None:
 
 @admin.register(ApiToken)
 class ApiTokenAdmin(ReadOnlyAdmin):
-    """Tokens are created through the API or `evalhub create_token`, which show their text once; here they are
-    revoked."""
+    """Tokens are created through the API or `evalhub create_token`, which show their text once;
+    here they are revoked."""
 
     list_display = (
         "key",

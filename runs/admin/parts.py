@@ -1,7 +1,8 @@
-"""What the pages of the administration share: they only show, but for a few actions that have no page of their own.
+"""What the pages of the administration share: they only show, but for a few actions that have no
+page of their own.
 
-These go through the services: one transaction for a row and its event in the audit trail, and the same rules as in the
-API.
+These go through the services: one transaction for a row and its event in the audit trail, and the
+same rules as in the API.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ _TOLD, _NAMED = 5, 20
 
 
 def number_of(rows: QuerySet[Any], of: str) -> Coalesce:
-    """Return how many of these rows have the listed one as their `of`; joins would multiply each other."""
+    """Return how many of these rows have the listed one as their `of`; joins would multiply each
+    other."""
     counted = rows.filter(**{of: OuterRef("pk")}).order_by().values(of).annotate(number=Count("pk"))
     return Coalesce(Subquery(counted.values("number")), 0)
 
@@ -65,7 +67,8 @@ class ReadOnlyAdmin(ReadOnly, AnyAdmin):
     class Media:
         css = {"all": ("evalhub/admin.css",)}
 
-    # The number of checkboxes of a page must stay below what a form may send (DATA_UPLOAD_MAX_NUMBER_FIELDS).
+    # The number of checkboxes of a page must stay below what a form may send
+    # (DATA_UPLOAD_MAX_NUMBER_FIELDS).
     list_per_page = 50
     list_max_show_all = 50
     # Counting a large table takes longer than the page that is shown of it.
@@ -80,7 +83,8 @@ class ReadOnlyAdmin(ReadOnly, AnyAdmin):
         done: str,
         question: str = "",
     ) -> HttpResponse | None:
-        """Run an action on each of the rows, after a confirmation page if it needs one, and report the result."""
+        """Run an action on each of the rows, after a confirmation page if it needs one, and report
+        the result."""
         if chosen.count() > MAX_CHOSEN:
             self.message_user(request, f"Choose {MAX_CHOSEN} rows at most.", messages.ERROR)
             return None

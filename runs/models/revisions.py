@@ -10,9 +10,9 @@ from runs.models.collections import Collection
 class RevisionPart(models.Model):
     """A part of a collection's revision, which is the sum of its parts.
 
-    Every change adds to a part that no other transaction holds, or makes one: a collection has as many as changed at
-    the same time at most, and no change waits for another. `others` leaves out what only arriving runs and the moves
-    of their evaluations added.
+    Every change adds to a part that no other transaction holds, or makes one: a collection has as
+    many as changed at the same time at most, and no change waits for another. `others` leaves out
+    what only arriving runs and the moves of their evaluations added.
     """
 
     # A constraint would wait for whoever has locked the collection, as every submission does.

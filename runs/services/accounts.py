@@ -17,8 +17,8 @@ from runs.services.audit import SYSTEM, Origin, changed, record
 def create_account(
     *, username: str, password: str, administrator: bool = False, origin: Origin = SYSTEM
 ) -> User:
-    """Return a new user with a personal team. Raise InvalidInput for a name or a password that is not permitted,
-    Conflict if the name is taken."""
+    """Return a new user with a personal team. Raise InvalidInput for a name or a password that is
+    not permitted, Conflict if the name is taken."""
     username = User.normalize_username(username.strip())
     for pointer, check in (
         ("/username", lambda: User._meta.get_field("username").clean(username, None)),
@@ -45,8 +45,8 @@ def create_account(
 def disable_user(*, user: User, origin: Origin = SYSTEM) -> None:
     """Disable an account: its password, sessions and tokens no longer work; its submissions stay.
 
-    Raise Conflict for one's own account and one that is disabled, and NotAllowed for accounts of superusers and staff
-    unless the actor is a superuser.
+    Raise Conflict for one's own account and one that is disabled, and NotAllowed for accounts of
+    superusers and staff unless the actor is a superuser.
     """
     if origin.actor and origin.actor.pk == user.pk:
         raise Conflict("you cannot disable your own account")
@@ -54,12 +54,14 @@ def disable_user(*, user: User, origin: Origin = SYSTEM) -> None:
 
 
 def enable_user(*, user: User, origin: Origin = SYSTEM) -> None:
-    """Enable an account again, with its tokens and without its sessions. Raise Conflict if it is not disabled."""
+    """Enable an account again, with its tokens and without its sessions. Raise Conflict if it is
+    not disabled."""
     _switch(user, True, origin)
 
 
 def check_may_manage(user: User, origin: Origin) -> None:
-    """Raise NotAllowed for accounts of superusers and staff unless the actor is a superuser, or no person."""
+    """Raise NotAllowed for accounts of superusers and staff unless the actor is a superuser, or no
+    person."""
     if (user.is_superuser or user.is_staff) and origin.actor and not origin.actor.is_superuser:
         raise NotAllowed(
             f"{user} is {'a superuser' if user.is_superuser else 'staff'}; only a superuser can do this"
@@ -78,7 +80,8 @@ def _switch(user: User, active: bool, origin: Origin) -> None:
 
 
 def change_password(*, user: User, password: str, origin: Origin = SYSTEM) -> None:
-    """Set a password that was validated before. This ends the account's sessions, but not its tokens."""
+    """Set a password that was validated before. This ends the account's sessions, but not its
+    tokens."""
     with transaction.atomic():
         user.set_password(password)
         user.save(update_fields=["password"])
@@ -94,8 +97,8 @@ def end_sessions(*, user: User, origin: Origin = SYSTEM) -> None:
 
 
 def change_account(*, user: User, origin: Origin = SYSTEM, **changes: str | bool) -> None:
-    """Change `username`, `email`, `is_staff` or `is_superuser`. Raise InvalidInput for a value that is not permitted,
-    Conflict if the name is taken."""
+    """Change `username`, `email`, `is_staff` or `is_superuser`. Raise InvalidInput for a value that
+    is not permitted, Conflict if the name is taken."""
     for name, value in changes.items():
         field: Any = User._meta.get_field(name)
         try:
@@ -119,7 +122,8 @@ def change_account(*, user: User, origin: Origin = SYSTEM, **changes: str | bool
 
 
 def delete_account(*, user: User, origin: Origin = SYSTEM) -> None:
-    """Delete an account and its personal team. Raise Conflict if that team submitted or organises something."""
+    """Delete an account and its personal team. Raise Conflict if that team submitted or organises
+    something."""
     try:
         with transaction.atomic():
             name = {"name": user.username}

@@ -14,7 +14,8 @@ from runs.services.revisions import raise_revision
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The actor of a change and the way it was made: the key of a token, the id and the address of a request."""
+    """The actor of a change and the way it was made: the key of a token, the id and the address of
+    a request."""
 
     actor: User | None = None
     token: str = ""
@@ -27,7 +28,8 @@ SYSTEM = Origin()
 _Action = AuditEvent.Action
 # Events that change nothing.
 _READINGS = (_Action.VALUES_READ, _Action.QRELS_READ)
-# The ways from collections to what their answers show, by its kind, for events that name no collection.
+# The ways from collections to what their answers show, by its kind, for events that name no
+# collection.
 _SHOWN_BY = {
     "collection": ("pk",),
     "run": ("runs",),
@@ -58,7 +60,8 @@ def record(
     before: Mapping[str, Any] | None = None,
     after: Mapping[str, Any] | None = None,
 ) -> None:
-    """Add one event. Call this inside the transaction of the change, so that both or neither are stored.
+    """Add one event. Call this inside the transaction of the change, so that both or neither are
+    stored.
 
     The revisions of the collection, and of those whose answers show the target, are raised.
     """

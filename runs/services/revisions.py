@@ -1,7 +1,8 @@
 """Revisions of collections: every change raises the revision of the collection that it is about.
 
-A change also leaves a mark, an empty file with the time of the last one, by which a worker knows when a collection has
-settled. Marks are no queue: where one is lost, the first reader waits for an answer that a worker would have made.
+A change also leaves a mark, an empty file with the time of the last one, by which a worker knows
+when a collection has settled. Marks are no queue: where one is lost, the first reader waits for an
+answer that a worker would have made.
 """
 
 from __future__ import annotations
@@ -21,24 +22,26 @@ from runs.models import RevisionPart
 
 # Without a change for so long, a collection has settled.
 SETTLED_SECONDS = 4.0
-# A change adds at most 2 to the power of this: four thousand million changes are less than a column can hold.
+# A change adds at most 2 to the power of this: four thousand million changes are less than a column
+# can hold.
 _BITS = 32
 _FOLDER = "changed"
 
 
 class Revision(NamedTuple):
-    """The number that every change of a collection raises, and the one that all but arriving runs and the moves of
-    their evaluations raise."""
+    """The number that every change of a collection raises, and the one that all but arriving runs
+    and the moves of their evaluations raise."""
 
     changes: int
     others: int
 
 
 def raise_revision(*collections: int, arriving: bool = False) -> None:
-    """Raise the revisions of collections by their keys. Call this in the transaction of the change; with `arriving` if
-    runs only arrive or are evaluated.
+    """Raise the revisions of collections by their keys. Call this in the transaction of the change;
+    with `arriving` if runs only arrive or are evaluated.
 
-    The number added is drawn: a database that was restored and then changed has no revision of before.
+    The number added is drawn: a database that was restored and then changed has no revision of
+    before.
     """
     for collection in set(collections):
         added = 1 + secrets.randbits(_BITS)

@@ -1,22 +1,24 @@
 """make bench: measured times. Prints medians and ratios; asserts nothing about time.
 
-`python -m tests.benchmarks peers` evaluates files beside trec_eval (the binary that TREC_EVAL names), pytrec_eval and
-ir_measures; `... views` computes measures and curves from judged views; `... upload` takes a compressed run from upload
-to values;
-`python -m tests.benchmarks board` reads leaderboards of 10,000 runs x 40 measures over HTTP on both databases;
-`python -m tests.benchmarks standings` reads leaderboards with their statistics, orders and designs;
-`python -m tests.benchmarks submit` submits runs of 50 topics x 1,000 documents over HTTP to a server of its own;
-`python -m tests.benchmarks load` asks servers of its own from many clients at once, and kills and cuts them off;
-`python -m tests.benchmarks statistics` compares all pairs of 100 runs x 50 topics, and SciPy a sample of them;
-`python -m tests.benchmarks sessions` reads 10,000 sessions of each format and scores them from their stored form;
-`python -m tests.benchmarks session-sets` uploads and evaluates the same and reads every answer;
-`python -m tests.benchmarks parameters` stores 30 parameters of 50,000 runs, filters, counts, arranges and edits them;
-`python -m tests.benchmarks service` counts runs a minute from POST to values, and evaluations after new judgements;
-`python -m tests.benchmarks campaigns` reads the leaderboard of a phase of 200 teams with 5 entries each over HTTP;
-`python -m tests.benchmarks beside` searches runs with MLflow and compares systems with PyTerrier, then does both here;
-`python -m tests.benchmarks capacity` fills a PostgreSQL with 100,000 runs of 1,000 teams and asks for everything;
-`python -m tests.benchmarks pages` loads the pages of a site with 1,000 runs in Chromium, on a desk and on a phone;
-`... server-pages` measures the processor time of the server alone, of these and of pages about all 1,000 runs.
+`python -m tests.benchmarks peers` evaluates files beside trec_eval (the binary that TREC_EVAL
+names), pytrec_eval and ir_measures; `... views` computes measures and curves from judged views;
+`... upload` takes a compressed run from upload to values; `python -m tests.benchmarks board` reads
+leaderboards of 10,000 runs x 40 measures over HTTP on both databases; `python -m tests.benchmarks
+standings` reads leaderboards with their statistics, orders and designs; `python -m tests.benchmarks
+submit` submits runs of 50 topics x 1,000 documents over HTTP to a server of its own; `python -m
+tests.benchmarks load` asks servers of its own from many clients at once, and kills and cuts them
+off; `python -m tests.benchmarks statistics` compares all pairs of 100 runs x 50 topics, and SciPy a
+sample of them; `python -m tests.benchmarks sessions` reads 10,000 sessions of each format and
+scores them from their stored form; `python -m tests.benchmarks session-sets` uploads and evaluates
+the same and reads every answer; `python -m tests.benchmarks parameters` stores 30 parameters of
+50,000 runs, filters, counts, arranges and edits them; `python -m tests.benchmarks service` counts
+runs a minute from POST to values, and evaluations after new judgements; `python -m tests.benchmarks
+campaigns` reads the leaderboard of a phase of 200 teams with 5 entries each over HTTP; `python -m
+tests.benchmarks beside` searches runs with MLflow and compares systems with PyTerrier, then does
+both here; `python -m tests.benchmarks capacity` fills a PostgreSQL with 100,000 runs of 1,000 teams
+and asks for everything; `python -m tests.benchmarks pages` loads the pages of a site with 1,000
+runs in Chromium, on a desk and on a phone; `... server-pages` measures the processor time of the
+server alone, of these and of pages about all 1,000 runs.
 """
 
 from __future__ import annotations

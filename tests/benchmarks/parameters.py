@@ -1,4 +1,5 @@
-"""Parameters of 50,000 runs, 10,000 of them in the collection that is asked, on the database of the environment."""
+"""Parameters of 50,000 runs, 10,000 of them in the collection that is asked, on the database of the
+environment."""
 
 from __future__ import annotations
 
@@ -71,7 +72,8 @@ def _fill_runs() -> None:
 
 
 def _metadata(rng: np.random.Generator, number: int) -> dict[str, Any]:
-    """Twenty numbers of few values, eight texts, a boolean, and a number that is another in every run."""
+    """Twenty numbers of few values, eight texts, a boolean, and a number that is another in every
+    run."""
     found: dict[str, Any] = {
         f"n{index}": float(rng.integers(20)) / 10 for index in range(KEYS - 11)
     }
@@ -172,7 +174,8 @@ def _time(title: str, ask: Callable[[int], object]) -> None:
         start = time.perf_counter()
         ask(number)
         seconds.append(time.perf_counter() - start)
-    # What this process took itself: on a busy machine the rest is waiting; PostgreSQL is another process.
+    # What this process took itself: on a busy machine the rest is waiting; PostgreSQL is another
+    # process.
     own = 1000 * (time.process_time() - used) / REQUESTS
     seconds.sort()
     p50, p95 = 1000 * statistics.median(seconds), 1000 * seconds[int(0.95 * len(seconds))]

@@ -42,7 +42,8 @@ def inner(
     monkeypatch.setattr(pytest_plugin, "connect", lambda: hub_inside(alice))
     monkeypatch.setenv("EVH_URL", "http://localhost")
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-    # Two sources of the same length within a second are one to whoever compares the compiled file with its source.
+    # Two sources of the same length within a second are one to whoever compares the compiled file
+    # with its source.
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     # Of the tests around it.
     monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)

@@ -48,7 +48,8 @@ def test_stored_curves_are_those_of_the_view(view: JudgedRun, name: str, depth: 
 
 
 def _family(arguments: str) -> list:
-    """Return the curves with those of the arguments that each of them takes, and nDCG with both kinds of means."""
+    """Return the curves with those of the arguments that each of them takes, and nDCG with both
+    kinds of means."""
     own = curve_measure(f"nDCG{arguments}").parameters
     measures = []
     for name in FAMILY:

@@ -1,4 +1,5 @@
-"""A change of a collection's measures is work for workers: until it is done, runs keep their values and ranks."""
+"""A change of a collection's measures is work for workers: until it is done, runs keep their values
+and ranks."""
 
 from __future__ import annotations
 

@@ -104,7 +104,8 @@ ENDPOINTS = {
 
 @contextlib.contextmanager
 def undone() -> Iterator[None]:
-    """Undo what requests store, and forget what they remember: the next request is again the first one."""
+    """Undo what requests store, and forget what they remember: the next request is again the first
+    one."""
     with transaction.atomic():
         yield
         transaction.set_rollback(True)

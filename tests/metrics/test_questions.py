@@ -81,17 +81,17 @@ ASKED: list[tuple[type[Question], dict[str, str]]] = [
 def test_the_address_of_a_question_asks_the_same(
     question: type[Question], parameters: dict[str, str], collection: str
 ) -> None:
-    found = Collection.objects.get()
-    asked = question.read(parameters, found, READER)
-    assert question.read(asked.address(), found, READER) == asked
+    small = Collection.objects.get()
+    query = question.read(parameters, small, READER)
+    assert question.read(query.address(), small, READER) == query
     if parameters:
-        assert asked != question.read({}, found, READER)
+        assert query != question.read({}, small, READER)
 
 
 def test_what_has_its_default_is_not_written(collection: str) -> None:
-    found = Collection.objects.get()
-    asked = ComparisonQuery.read({"alpha": "0.05", "rope": "0.01", "ties": "exact"}, found)
-    assert asked.address() == {"measures": "nDCG@10"}
+    small = Collection.objects.get()
+    query = ComparisonQuery.read({"alpha": "0.05", "rope": "0.01", "ties": "exact"}, small)
+    assert query.address() == {"measures": "nDCG@10"}
 
 
 @dataclass(frozen=True)
@@ -103,11 +103,11 @@ class Trial(ComparisonQuery):
 
 
 def test_a_field_is_all_that_a_new_parameter_needs(collection: str) -> None:
-    found = Collection.objects.get()
-    asked: Any = Trial.read({"least": "7", "view": "means"}, found)
-    assert (asked.least, asked.view) == (7, "means")
-    assert Trial.read({}, found) == replace(asked, least=3, view="pairs")
-    assert asked.address() == {"measures": "nDCG@10", "least": "7", "view": "means"}
+    small = Collection.objects.get()
+    query: Any = Trial.read({"least": "7", "view": "means"}, small)
+    assert (query.least, query.view) == (7, "means")
+    assert Trial.read({}, small) == replace(query, least=3, view="pairs")
+    assert query.address() == {"measures": "nDCG@10", "least": "7", "view": "means"}
 
     least, view = declared(Trial, "least", "view")
     assert (least.type, least.description) == (
@@ -118,7 +118,7 @@ def test_a_field_is_all_that_a_new_parameter_needs(collection: str) -> None:
 
     for wrong in ({"least": "10"}, {"view": "mean"}):
         with pytest.raises(EvalHubError) as caught:
-            Trial.read(wrong, found)
+            Trial.read(wrong, small)
         assert caught.value.pointer == next(iter(wrong))
 
     body = body_of(Trial, "Trial")(data={"least": 10})
@@ -128,5 +128,5 @@ def test_a_field_is_all_that_a_new_parameter_needs(collection: str) -> None:
         data={"least": 7, "view": "means", "tests": ["sign", "tost"], "margin": 0.1}
     )
     assert body.is_valid()
-    sent: Any = Trial.read(parameters_in(body.validated_data), found)
+    sent: Any = Trial.read(parameters_in(body.validated_data), small)
     assert (sent.least, sent.tests, sent.practical.tests) == (7, ["sign"], ("tost",))

@@ -1,4 +1,5 @@
-"""Curves are computed by workers and stored; curves, charts and readings of them come from the store."""
+"""Curves are computed by workers and stored; curves, charts and readings of them come from the
+store."""
 
 from __future__ import annotations
 

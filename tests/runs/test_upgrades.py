@@ -21,12 +21,14 @@ from metrics.services.upkeep.integrity import find_faults
 from runs.models import Collection, Install, Team
 from tests.conftest import client_of
 
-# The whole database of an install by the last version with 52 and 12 migrations of `runs` and `metrics`, as
-# sqlite3's iterdump and pg_dump --inserts write it: Olive's blind collection with a run, its evaluation and a comparison.
+# The whole database of an install by the last version with 52 and 12 migrations of `runs` and
+# `metrics`, as sqlite3's iterdump and pg_dump --inserts write it: Olive's blind collection with a
+# run, its evaluation and a comparison.
 DATABASES = Path(__file__).parent / "databases"
 # Ends of names that depend on the order of the columns.
 NUMBERED = re.compile(r"_[0-9a-f]{8}(_.*)?$|^(__unnamed|sqlite_auto|fk_).*")
-# SQLite's tables by the statements that made them, of which Django reads columns and constraints slowly.
+# SQLite's tables by the statements that made them, of which Django reads columns and constraints
+# slowly.
 READ: dict[tuple[str, Any], tuple[list[Any], list[Any]]] = {}
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
@@ -101,7 +103,8 @@ def restored() -> Iterator[None]:
 
 @pytest.fixture
 def old_install(restored: None) -> dict[str, Any]:
-    """The database of an install that ran the migrations one by one; returns the schema of a new one."""
+    """The database of an install that ran the migrations one by one; returns the schema of a new
+    one."""
     new = schema()
     remove_tables()
     sql = gzip.decompress((DATABASES / f"{connection.vendor}.sql.gz").read_bytes()).decode()
@@ -114,7 +117,8 @@ def old_install(restored: None) -> dict[str, Any]:
 
 
 def fill(apps: Any) -> Any:
-    """An owner's collection with an evaluated run, in the models of some release; returns the evaluation."""
+    """An owner's collection with an evaluated run, in the models of some release; returns the
+    evaluation."""
     user = apps.get_model("runs", "User").objects.create(username="olive")
     team = apps.get_model("runs", "Team").objects.create(
         slug="olive", name="Olive", personal_of=user
@@ -200,7 +204,8 @@ def test_a_database_between_two_releases_is_refused(old_install: dict[str, Any])
 
 
 def test_workers_of_the_release_before_go_on_after_a_migration() -> None:
-    """They are replaced after the web server: what they read must still be there, what they write be accepted."""
+    """They are replaced after the web server: what they read must still be there, what they write
+    be accepted."""
     old = MigrationExecutor(connection).loader.project_state(before_newest()).apps
     evaluation = fill(old)
     again = old.get_model("metrics", "Evaluation").objects.select_related(

@@ -1,4 +1,5 @@
-"""The actions of the administration: through the services, asked first, in the audit trail, for staff."""
+"""The actions of the administration: through the services, asked first, in the audit trail, for
+staff."""
 
 from __future__ import annotations
 

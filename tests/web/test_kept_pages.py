@@ -1,4 +1,5 @@
-"""Pages that are kept: without their reader, for readers of whom they show the same, and made for the cache by a worker."""
+"""Pages that are kept: without their reader, for readers of whom they show the same, and made for
+the cache by a worker."""
 
 from __future__ import annotations
 

@@ -52,7 +52,8 @@ PERSONAL = ("run-page", "collection-page", "comparison-page", "phase-board-page"
 
 @pytest.fixture
 def labelled(people: People, run: str) -> None:
-    """The teams of both readers have a label `main` for a run of their own, and the collection a view with it."""
+    """The teams of both readers have a label `main` for a run of their own, and the collection a
+    view with it."""
     move_label(run=Run.objects.get(pk=run), name="main", user=None)
     late = submit_form(
         people.api["other"], "one", POOR, tag="late", metadata='{"k1": 1}', costs='{"ms": 2}'
@@ -117,8 +118,8 @@ def test_nobody_gets_the_answer_of_somebody_else(
 def test_no_change_leaves_a_kept_answer_that_it_alters(
     people: People, values: dict[str, Any], run: str
 ) -> None:
-    """Every address that changes something, asked by somebody who may: the revision moves, or what is kept stays as
-    right as it was."""
+    """Every address that changes something, asked by somebody who may: the revision moves, or what
+    is kept stays as right as it was."""
     collection = Collection.objects.get(slug="one").pk
     patterns = cached_addresses()
     paths = [address(name, list(patterns[name].pattern.converters), values) for name in PERSONAL]

@@ -1,4 +1,5 @@
-"""Share links: one object, read-only, ended at once by whatever ends them, and their secret nowhere."""
+"""Share links: one object, read-only, ended at once by whatever ends them, and their secret
+nowhere."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ def hidden(people: People, run: str) -> str:
 
 
 def make(people: People, role: str = "owner", **fields: Any) -> Any:
-    """Share the leaderboard of the collection, or what the fields say; those that are empty are not sent."""
+    """Share the leaderboard of the collection, or what the fields say; those that are empty are not
+    sent."""
     asked = {"kind": "leaderboard", "collection": "one", **fields}
     return people.api[role].post(
         API, {name: text for name, text in asked.items() if text}, format="json"
@@ -265,7 +267,8 @@ def test_lists_and_limits(people: People, run: str, monkeypatch: pytest.MonkeyPa
 def test_the_secret_is_in_no_log_no_page_and_no_event(
     people: People, hidden: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Neither where the link works, nor where it is refused, nor where the server breaks before its view."""
+    """Neither where the link works, nor where it is refused, nor where the server breaks before its
+    view."""
     caplog.set_level(logging.DEBUG)
     browser, page, secret = opened(people)
     key = ShareLink.objects.get().key
@@ -434,7 +437,8 @@ def test_a_leaderboard_is_cited_with_what_it_depends_on(people: People, run: str
 
 
 class Words(HTMLParser):
-    """The words of the content of a page, with those of its titles and labels, and how often each is there."""
+    """The words of the content of a page, with those of its titles and labels, and how often each
+    is there."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -453,7 +457,8 @@ class Words(HTMLParser):
 
 @pytest.mark.queries
 def test_readers_of_a_link_see_a_part_of_what_its_maker_sees(people: People, hidden: str) -> None:
-    """Of every kind: no word and no number that is not on the page of its maker, and a good part of it."""
+    """Of every kind: no word and no number that is not on the page of its maker, and a good part of
+    it."""
     runs = list(Run.objects.filter(collection__slug="one").values_list("pk", flat=True))
     stored, board, run = make_comparison("one"), "/collections/one/", f"/runs/{hidden}/"
     pair, many = f"runs={runs[0]},{runs[1]}&tests=sign", "tests=conover,tukey_hsd"
@@ -478,7 +483,8 @@ def test_readers_of_a_link_see_a_part_of_what_its_maker_sees(people: People, hid
         assert not shown - all_words, (fields, shown - all_words)
         assert shown["good"], fields
         assert len(shown) > len(all_words) / 5, fields
-        # Parameters but in a column of the link, digests of files, titles of topics, lineage and notes.
+        # Parameters but in a column of the link, digests of files, titles of topics, lineage and
+        # notes.
         kept_back = {"k1", "SHA-256", "three", "Lineage", "Notes"}
         assert kept_back & set(shown) == ({"k1"} if fields.get("query") == kept else set()), fields
         # Who reads the page is not asked anything, and makes nothing run.

@@ -1,4 +1,5 @@
-"""evalhub migrate: Django's command, in one process at a time, and never on a database that replaces a lost one."""
+"""evalhub migrate: Django's command, in one process at a time, and never on a database that
+replaces a lost one."""
 
 from __future__ import annotations
 
@@ -37,8 +38,9 @@ class Command(command.Command, migrate.Command):
     def handle(self, *args: Any, **options: Any) -> None:
         command.placed(require_known)
         if not (options.get("app_label") or options["verbosity"] or missing_migrations()):
-            # As a server finds it at almost every start. Django would build the state of all models twice; what
-            # it does after a migration is repeated, in case the last one was interrupted there.
+            # As a server finds it at almost every start. Django would build the state of all models
+            # twice; what it does after a migration is repeated, in case the last one was
+            # interrupted there.
             emit_post_migrate_signal(0, False, options["database"])
             note_needs()
             return
@@ -50,8 +52,8 @@ class Command(command.Command, migrate.Command):
 
 @contextlib.contextmanager
 def _alone() -> Iterator[None]:
-    """Hold the lock for migrating this database, after waiting for its current holder. The kernel or server frees it if
-    the process dies."""
+    """Hold the lock for migrating this database, after waiting for its current holder. The kernel
+    or server frees it if the process dies."""
     path = connection.settings_dict["NAME"]
     if connection.vendor == "postgresql":
         # Polled, because a wait inside the server would end with a statement's time limit.
@@ -83,7 +85,8 @@ def _alone() -> Iterator[None]:
 
 
 def _begin(path: Path) -> None:
-    """Create an empty database if there is none; no other command does. Raise CommandError if one was lost."""
+    """Create an empty database if there is none; no other command does. Raise CommandError if one
+    was lost."""
     if path.exists() and path.stat().st_size:
         return
     if any(the_store().entries()):

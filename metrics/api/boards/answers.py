@@ -64,9 +64,9 @@ class Outlook(TypedDict):
 
 
 class Received(TypedDict):
-    """What the collection has ever received, or on the leaderboard of a phase the entries that the caller sees,
-    withdrawn ones included: each was tested with all others, and may follow what earlier ones showed. No p accounts for
-    that."""
+    """What the collection has ever received, or on the leaderboard of a phase the entries that the
+    caller sees, withdrawn ones included: each was tested with all others, and may follow what
+    earlier ones showed. No p accounts for that."""
 
     runs: int
     teams: int
@@ -87,7 +87,8 @@ class Contrast(TypedDict):
 
 
 class BoardStatistics(TypedDict):
-    """How the statistics of a leaderboard were computed; a part that was not requested or has no result is null."""
+    """How the statistics of a leaderboard were computed; a part that was not requested or has no
+    result is null."""
 
     measure: Annotated[str, "the measure that the leaderboard is sorted by"]
     parts: list[str]
@@ -114,7 +115,8 @@ class RankInterval(TypedDict):
 
 
 class DifferenceOnJudged(TypedDict):
-    """The run minus the baseline on judged documents alone: unjudged ones removed, the rest moved up."""
+    """The run minus the baseline on judged documents alone: unjudged ones removed, the rest moved
+    up."""
 
     difference: float
     low: float | None

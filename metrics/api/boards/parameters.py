@@ -1,5 +1,5 @@
-"""The API of the parameters and costs of a collection's runs, with facets. What organisers say of one is in
-`runs.api.keys`."""
+"""The API of the parameters and costs of a collection's runs, with facets. What organisers say of
+one is in `runs.api.keys`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ class Parameters(TypedDict):
 
 
 def _open_collection(request: Request, collection: str) -> Subject | None:
-    """Return the collection, or None while the judgements are blind, when readers see different runs."""
+    """Return the collection, or None while the judgements are blind, when readers see different
+    runs."""
     found = visible_collection(request, collection)
     return None if found.blind or found.veiled else Subject(found)
 

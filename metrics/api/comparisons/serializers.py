@@ -39,8 +39,8 @@ class RunField(serializers.UUIDField):
 
 
 def body_of(question: type[Question], name: str) -> type[serializers.Serializer[Any]]:
-    """Return the serializer of a question as a body: the parameters of its address, those with several values as
-    lists, with the same defaults."""
+    """Return the serializer of a question as a body: the parameters of its address, those with
+    several values as lists, with the same defaults."""
     fields = {kind.name: _field(kind) for kind in question.parameters()}
     document = f"The parameters of {name} as a body, with the same defaults as in the address."
     return type(

@@ -1,4 +1,5 @@
-"""Configurations as a table: a row for each run, a column for each parameter that is set in any of them."""
+"""Configurations as a table: a row for each run, a column for each parameter that is set in any of
+them."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ def configurations_table(
 ) -> Table:
     """Build the table of the runs, the baseline first and then the best.
 
-    Parameters that differ come before those that are the same, and last those that do not say how a run was made.
-    `means` adds the mean of each run; a parameter that is not set is an empty cell.
+    Parameters that differ come before those that are the same, and last those that do not say how a
+    run was made. `means` adds the mean of each run; a parameter that is not set is an empty cell.
     """
     parameters = [*found.differ, *found.same, *found.ignored]
 

@@ -26,17 +26,19 @@ TABLES = (MATCHED, ASSOCIATED)
 KINDS = ("csv", "md", "tex")
 
 
-def importance_table(collection: Collection, found: Importance, table: str, kind: str) -> Table:
+def importance_table(
+    collection: Collection, importance: Importance, table: str, kind: str
+) -> Table:
     """Build one of TABLES; of what is associated a file of data has the levels of each parameter."""
     name = f"{collection.slug}-importance-{table}"
     if table == MATCHED:
-        return _matched_table(name, collection, found)
+        return _matched_table(name, collection, importance)
     build = _levels_table if kind == "csv" else _associated_table
-    return build(name, collection, found)
+    return build(name, collection, importance)
 
 
-def _matched_table(name: str, collection: Collection, found: Importance) -> Table:
-    settings, inputs = found.explanation.settings, _inputs(collection, found)
+def _matched_table(name: str, collection: Collection, importance: Importance) -> Table:
+    settings, inputs = importance.explanation.settings, _inputs(collection, importance)
     columns = [
         Column("parameter", "Parameter", head=True),
         Column("from", "From"),
@@ -64,38 +66,40 @@ def _matched_table(name: str, collection: Collection, found: Importance) -> Tabl
                 *inputs.values(),
             ]
         )
-        for change in found.explanation.changes
+        for change in importance.explanation.changes
     ]
     notes = [
-        _source(collection, found),
+        _source(collection, importance),
         "Each row: pairs of runs that differ in nothing else; the mean difference over them, with its 95% interval and p "
         "for other topics and other runs (min F'); p is corrected by Holm over all rows that have one.",
     ]
     return Table(name, columns, rows, notes)
 
 
-def _levels_table(name: str, collection: Collection, found: Importance) -> Table:
-    inputs = _inputs(collection, found)
+def _levels_table(name: str, collection: Collection, importance: Importance) -> Table:
+    inputs = _inputs(collection, importance)
     own = ("parameter", "epsilon_squared", "low", "high", "p", "level", "runs", "mean")
-    records = ({**level, **inputs} for one in found.associated for level in _levels(one))
+    records = (
+        {**level, **inputs} for parameter in importance.associated for level in _levels(parameter)
+    )
     return Table.of_records(name, records, (*own, *inputs))
 
 
-def _levels(one: Associated) -> Iterator[dict[str, Any]]:
-    for level in one.levels:
+def _levels(parameter: Associated) -> Iterator[dict[str, Any]]:
+    for level in parameter.levels:
         yield {
-            "parameter": one.setting.name,
-            "epsilon_squared": one.effect,
-            "low": one.low,
-            "high": one.high,
-            "p": one.p_value,
+            "parameter": parameter.setting.name,
+            "epsilon_squared": parameter.effect,
+            "low": parameter.low,
+            "high": parameter.high,
+            "p": parameter.p_value,
             "level": words_of_level(level.level),
             "runs": level.runs,
             "mean": level.mean,
         }
 
 
-def _associated_table(name: str, collection: Collection, found: Importance) -> Table:
+def _associated_table(name: str, collection: Collection, importance: Importance) -> Table:
     columns = [
         Column("parameter", "Parameter", head=True),
         Column("levels", "Levels"),
@@ -105,50 +109,62 @@ def _associated_table(name: str, collection: Collection, found: Importance) -> T
         Column("p", format=probability),
     ]
     rows = [
-        Row([one.setting.name, len(one.levels), one.effect, one.low, one.high, one.p_value])
-        for one in found.associated
+        Row(
+            [
+                parameter.setting.name,
+                len(parameter.levels),
+                parameter.effect,
+                parameter.low,
+                parameter.high,
+                parameter.p_value,
+            ]
+        )
+        for parameter in importance.associated
     ]
     explained = (
         "Epsilon squared of the run means, its 95% interval over the topics, and p against the largest of all "
         f"parameters over permutations. {CHOSEN}"
     )
-    notes = [_source(collection, found), explained if found.associated else found.message]
+    notes = [
+        _source(collection, importance),
+        explained if importance.associated else importance.message,
+    ]
     return Table(name, columns, rows, notes)
 
 
-def _inputs(collection: Collection, found: Importance) -> dict[str, Any]:
+def _inputs(collection: Collection, importance: Importance) -> dict[str, Any]:
     return {
         "collection": collection.slug,
-        "measure": found.query.measure.name,
-        "qrels": found.qrels.version,
-        "scores": found.scores,
-        "runs_examined": found.explanation.runs,
-        "topics": found.topics,
-        "seed": found.query.seed,
+        "measure": importance.query.measure.name,
+        "qrels": importance.qrels.version,
+        "scores": importance.scores,
+        "runs_examined": importance.explanation.runs,
+        "topics": importance.topics,
+        "seed": importance.query.seed,
     }
 
 
-def _source(collection: Collection, found: Importance) -> str:
-    runs, topics = found.explanation.runs, found.topics
-    source = f"{collection.name} (qrels version {found.qrels.version})"
-    return f"{found.query.measure.name} of {runs} runs of {source} on {topics} topics."
+def _source(collection: Collection, importance: Importance) -> str:
+    runs, topics = importance.explanation.runs, importance.topics
+    source = f"{collection.name} (qrels version {importance.qrels.version})"
+    return f"{importance.query.measure.name} of {runs} runs of {source} on {topics} topics."
 
 
 def _signed(number: float) -> str:
     return NOTHING if math.isnan(number) else signed(number)
 
 
-def frontier_table(collection: Collection, found: Frontier) -> Table:
+def frontier_table(collection: Collection, frontier: Frontier) -> Table:
     """Build the table of the runs with a cost, the cheapest first."""
     inputs = {
         "collection": collection.slug,
-        "measure": found.query.measure.name,
-        "cost_name": found.key.name,
-        "unit": found.key.unit,
-        "across": found.query.across,
-        "qrels": found.qrels.version,
-        "scores": found.scores,
-        "topics": found.topics,
+        "measure": frontier.query.measure.name,
+        "cost_name": frontier.key.name,
+        "unit": frontier.key.unit,
+        "across": frontier.query.across,
+        "qrels": frontier.qrels.version,
+        "scores": frontier.scores,
+        "topics": frontier.topics,
     }
     # For readers a run has its name, and a cost its interval.
     columns = [
@@ -156,9 +172,9 @@ def frontier_table(collection: Collection, found: Frontier) -> Table:
         Column("", "Run", head=True),
         Column("team", format=None),
         Column("tag", format=None),
-        Column("mean", found.query.measure.name, format=_mean),
+        Column("mean", frontier.query.measure.name, format=_mean),
         Column("cost", format=None),
-        Column("", found.key.name, found.key.unit),
+        Column("", frontier.key.name, frontier.key.unit),
         Column("low", format=None),
         Column("high", format=None),
         Column("n", format=None),
@@ -169,36 +185,36 @@ def frontier_table(collection: Collection, found: Frontier) -> Table:
         Column("p_adjusted", "p", format=_probability),
         *(Column(column, format=None) for column in inputs),
     ]
-    names = names_of([one.run for one in found.runs])
+    names = names_of([priced.run for priced in frontier.runs])
     rows = [
         Row(
             [
-                str(one.run.pk),
-                names[one.run],
-                one.run.team.slug,
-                one.run.tag,
-                one.mean,
-                one.cost,
-                cost_text(one),
-                one.low,
-                one.high,
-                one.measured,
-                one.hardware,
-                one.status,
-                str(one.by.pk) if one.by else None,
-                names[one.by] if one.by else NOTHING,
-                one.p_adjusted,
+                str(priced.run.pk),
+                names[priced.run],
+                priced.run.team.slug,
+                priced.run.tag,
+                priced.mean,
+                priced.cost,
+                cost_text(priced),
+                priced.low,
+                priced.high,
+                priced.measured,
+                priced.hardware,
+                priced.status,
+                str(priced.by.pk) if priced.by else None,
+                names[priced.by] if priced.by else NOTHING,
+                priced.p_adjusted,
                 *inputs.values(),
             ]
         )
-        for one in found.runs
+        for priced in frontier.runs
     ]
-    source = f"{collection.name} (qrels version {found.qrels.version})"
-    apart = "" if found.query.across else " Runs on different hardware are compared apart."
+    source = f"{collection.name} (qrels version {frontier.qrels.version})"
+    apart = "" if frontier.query.across else " Runs on different hardware are compared apart."
     notes = [
-        f"{len(found.runs)} of {found.total} runs of {source} on {found.topics} topics.",
+        f"{len(frontier.runs)} of {frontier.total} runs of {source} on {frontier.topics} topics.",
         "Surely dominated: another run is better at no higher cost, by a one-sided paired t test, corrected by Holm "
-        f"over {found.pairs:,} pairs.{apart}",
+        f"over {frontier.pairs:,} pairs.{apart}",
     ]
     return Table(f"{collection.slug}-frontier", columns, rows, notes)
 

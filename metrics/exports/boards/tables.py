@@ -36,8 +36,8 @@ _ON_JUDGED = ("difference", "low", "high", "p_value", "p_adjusted")
 
 
 def data_table(collection: Collection, board: Leaderboard, standings: Standings | None) -> Table:
-    """Build the table of all rows as they stand on the leaderboard, those without a rank too, and of how their figures
-    were made."""
+    """Build the table of all rows as they stand on the leaderboard, those without a rank too, and
+    of how their figures were made."""
     inputs = {
         "collection": collection.slug,
         "scores": board.scores,
@@ -93,8 +93,8 @@ def _entry(row: leaderboard.Row) -> dict[str, Any]:
 
 
 def _version(board: Leaderboard, row: leaderboard.Row) -> dict[str, Any]:
-    """Return on a leaderboard of systems which version the row is, of how many, and what the best one is expected to
-    have on other topics."""
+    """Return on a leaderboard of systems which version the row is, of how many, and what the best
+    one is expected to have on other topics."""
     if board.versions == ALL:
         return {}
     system, chosen = row.run.system, row.chosen
@@ -111,7 +111,8 @@ def _version(board: Leaderboard, row: leaderboard.Row) -> dict[str, Any]:
 
 
 def _values(row: leaderboard.Row, standings: Standings | None) -> dict[str, Any]:
-    """Return the mean of each measure, its number of topics, and both ends of its interval if requested."""
+    """Return the mean of each measure, its number of topics, and both ends of its interval if
+    requested."""
     values: dict[str, Any] = {}
     for name, (mean, topics) in row.values.items():
         values |= {name: mean, f"{name} topics": topics}
@@ -169,8 +170,8 @@ def _inputs(standings: Standings) -> dict[str, Any]:
 
 
 def paper_table(collection: Collection, board: Leaderboard, standings: Standings | None) -> Table:
-    """Build the table without runs of other judgements, a column of means for each measure with the marks of one of
-    them; runs on fewer topics come last, without a rank."""
+    """Build the table without runs of other judgements, a column of means for each measure with the
+    marks of one of them; runs on fewer topics come last, without a rank."""
     rows = [row for row in board.rows if row.current]
     names = names_of([row.run for row in rows])
     against = standings is not None and standings.baseline is not None
@@ -271,7 +272,8 @@ def _entries_sentence(counts: EntryCounts) -> str:
 
 
 def _fewer_topics(board: Leaderboard, ranked: list[leaderboard.Row]) -> list[str]:
-    """Return for each measure that has no value for some topics, how many its values in the table are of."""
+    """Return for each measure that has no value for some topics, how many its values in the table
+    are of."""
     sentences = []
     for measure in board.measures:
         counts = {row.values[measure.name][1] for row in ranked}
@@ -284,7 +286,8 @@ def _fewer_topics(board: Leaderboard, ranked: list[leaderboard.Row]) -> list[str
 
 
 def best_of(board: Leaderboard, standings: Standings | None) -> str:
-    """Return which runs can be the best, the first statement about a leaderboard; empty without statistics."""
+    """Return which runs can be the best, the first statement about a leaderboard; empty without
+    statistics."""
     if standings is None:
         return ""
     names = names_of([row.run for row in board.rows if row.current])

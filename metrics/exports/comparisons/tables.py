@@ -1,5 +1,5 @@
-"""A comparison as tables: every pair at full precision, and for a paper its runs with marks, or its differences with
-the marks of two tests."""
+"""A comparison as tables: every pair at full precision, and for a paper its runs with marks, or its
+differences with the marks of two tests."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ CLEARLY = 0.01
 
 
 def pairs_table(collection: Collection, answer: Answer, selection: PairSelection) -> Table:
-    """Build the table with a row for each measure, pair and test, and all that is needed to make its figures again.
+    """Build the table with a row for each measure, pair and test, and all that is needed to make
+    its figures again.
 
     Raise InvalidInput for more rows than one file has.
     """
@@ -138,8 +139,8 @@ def _pair(compared: Compared, pair: ShownPair, verdict: Verdict) -> dict[str, An
         "cautions": " ".join(pair.cautions),
         **_equivalence(pair),
         **{
-            f"{name}_{side}": getattr(found, side)
-            for name, found in pair.chances.items()
+            f"{name}_{side}": getattr(chance, side)
+            for name, chance in pair.chances.items()
             for side in ("better", "equal", "worse")
         },
     }
@@ -158,12 +159,12 @@ def _coverage(compared: Compared, a: int, b: int) -> dict[str, Any]:
 
 
 def _on_judged(pair: ShownPair, place: int) -> dict[str, Any]:
-    """Return the columns of judged documents alone, empty where the runs are judged alike; `place` is that of the
-    test."""
-    found = pair.on_judged
-    verdict = found and found.verdicts[place]
+    """Return the columns of judged documents alone, empty where the runs are judged alike; `place`
+    is that of the test."""
+    on_judged = pair.on_judged
+    verdict = on_judged and on_judged.verdicts[place]
     return {
-        "on_judged_difference": found and found.difference,
+        "on_judged_difference": on_judged and on_judged.difference,
         "on_judged_low": verdict and verdict.low,
         "on_judged_high": verdict and verdict.high,
         "on_judged_p_value": verdict and verdict.p_value,
@@ -173,15 +174,23 @@ def _on_judged(pair: ShownPair, place: int) -> dict[str, Any]:
 
 def _equivalence(pair: ShownPair) -> dict[str, Any]:
     """Return the columns of tost, where it was asked for."""
-    found = pair.equivalence
-    if found is None:
+    equivalence = pair.equivalence
+    if equivalence is None:
         return {}
-    claims = {"a_not_worse": found.a, "b_not_worse": found.b, "equivalent": found.both}
-    columns: dict[str, Any] = {"tost_low": found.low, "tost_high": found.high}
+    claims = {
+        "a_not_worse": equivalence.a,
+        "b_not_worse": equivalence.b,
+        "equivalent": equivalence.both,
+    }
+    columns: dict[str, Any] = {"tost_low": equivalence.low, "tost_high": equivalence.high}
     for name, claim in claims.items():
         columns |= {f"{name}_p": claim.p_value, f"{name}_p_adjusted": claim.p_adjusted}
         columns[name] = claim.holds
-    return {**columns, "equivalence_withheld": found.withheld, "equivalence_topics": found.topics}
+    return {
+        **columns,
+        "equivalence_withheld": equivalence.withheld,
+        "equivalence_topics": equivalence.topics,
+    }
 
 
 def _bounded(name: str, figure: Bounded) -> dict[str, float]:
@@ -189,13 +198,15 @@ def _bounded(name: str, figure: Bounded) -> dict[str, float]:
 
 
 def paper_table(collection: Collection, answer: Answer, _: PairSelection) -> Table:
-    """Build the table of runs with the marks of one test, or of differences with those of two kinds of tests."""
+    """Build the table of runs with the marks of one test, or of differences with those of two kinds
+    of tests."""
     build = difference_table if two_kinds(answer.query) else means_table
     return build(collection, answer)
 
 
 def means_table(collection: Collection, answer: Answer) -> Table:
-    """Build the table with a row for each run, a column of means for each measure, and the marks of the one test.
+    """Build the table with a row for each run, a column of means for each measure, and the marks of
+    the one test.
 
     Raise InvalidInput for several tests.
     """
@@ -241,7 +252,8 @@ def _means_of_runs(answer: Answer, compared: Compared) -> dict[Run, Cell]:
 
 
 def _letters(family: Family) -> dict[int, str]:
-    """Return letters by row, or the tier where groups exceed the letters; nothing where no pair is tested."""
+    """Return letters by row, or the tier where groups exceed the letters; nothing where no pair is
+    tested."""
     if family.tiers is None:
         return {}
     tiers = family.tiers
@@ -252,8 +264,8 @@ def _against(compared: Compared, family: Family) -> dict[int, str]:
     """Return which rows are significantly better or worse than the baseline."""
     rows, _ = compared.pairs.indices()
     better = family.verdicts.better(compared.measure.definition.lower_is_better)
-    said = {1: BETTER, -1: WORSE}
-    return {row: said[way] for row, way in zip(rows.tolist(), better.tolist(), strict=True) if way}
+    words = {1: BETTER, -1: WORSE}
+    return {row: words[way] for row, way in zip(rows.tolist(), better.tolist(), strict=True) if way}
 
 
 def _notes(collection: Collection, answer: Answer, names: dict[Run, str]) -> list[str]:
@@ -325,12 +337,14 @@ def two_kinds(query: ComparisonQuery) -> bool:
 
 
 def difference_table(collection: Collection, answer: Answer) -> Table:
-    """Build the table of a comparison by `two_kinds` of tests: parts of runs with their means, of pairs with their
-    differences, and of tests of all runs with p. Raise InvalidInput for more than MOST_PAIRS pairs.
+    """Build the table of a comparison by `two_kinds` of tests: parts of runs with their means, of
+    pairs with their differences, and of tests of all runs with p. Raise InvalidInput for more than
+    MOST_PAIRS pairs.
 
-    Differences have `**` from the test of ranks and `(##)` from that of means, as in the source: Järvelin and
-    Kekäläinen, University of Tampere RN-2002-2, table 1, with measures as columns. Runs are best first by the first
-    measure, and a difference is that of the better run there minus the other, or of a run minus the baseline.
+    Differences have `**` from the test of ranks and `(##)` from that of means, as in the source:
+    Järvelin and Kekäläinen, University of Tampere RN-2002-2, table 1, with measures as columns.
+    Runs are best first by the first measure, and a difference is that of the better run there minus
+    the other, or of a run minus the baseline.
     """
     best = answer.results[0]
     runs = {best.order[row]: run_of(answer, best, row) for row in rows_of(answer, best)}
@@ -391,13 +405,14 @@ def _means(compared: Compared) -> dict[int, str]:
 
 
 def _differences(compared: Compared) -> dict[tuple[int, int], Cell]:
-    """The difference of each two entrants by their places, whichever is the better one under this measure."""
+    """The difference of each two entrants by their places, whichever is the better one under this
+    measure."""
     counts = {}
     for family in compared.families:
         clear = family.adjusted < CLEARLY
         counts[TESTS[family.test].ranks] = np.where(family.significant, 1 + clear, 0).tolist()
     differences = compared.families[0].result.difference.tolist()
-    found = {}
+    cells = {}
     ends = (side.tolist() for side in compared.pairs.indices())
     for a, b, difference, by_ranks, by_means in zip(
         *ends, differences, counts[True], counts[False], strict=True
@@ -406,10 +421,10 @@ def _differences(compared: Compared) -> dict[tuple[int, int], Cell]:
             # Adding zero makes a plain one of a negative one.
             text = f"{round(sign * difference, _digits(compared)) + 0.0:.{_digits(compared)}f}"
             aside = f"({'#' * by_means})" if by_means else ""
-            found[compared.order[one], compared.order[other]] = Cell(
+            cells[compared.order[one], compared.order[other]] = Cell(
                 text, mark="*" * by_ranks, aside=aside
             )
-    return found
+    return cells
 
 
 def _difference_notes(collection: Collection, answer: Answer, names: dict[Run, str]) -> list[str]:

@@ -32,30 +32,30 @@ def board_data_table(
     collection: Collection, board: SessionBoard, standings: SessionStandings | None
 ) -> Table:
     """Build the table with every row of the leaderboard."""
-    made: dict[str, Any] = {"collection": collection.slug, "judged_by": board.judged_by}
+    inputs: dict[str, Any] = {"collection": collection.slug, "judged_by": board.judged_by}
     if standings:
         compared = standings.compared
-        made |= {
+        inputs |= {
             "statistics_of": standings.measure.name,
             "confidence": standings.query.options.confidence,
         }
-        made |= _made(compared) if compared else {}
-    records = ({**_row(row, standings), **made} for row in board.rows)
+        inputs |= _inputs(compared) if compared else {}
+    records = ({**_row(row, standings), **inputs} for row in board.rows)
     return Table.of_records(f"{collection.slug}-sessions", records)
 
 
 def _row(row: SystemRow, standings: SessionStandings | None) -> dict[str, Any]:
-    evaluation, found = row.evaluation, row.evaluation.session_set
+    evaluation, session_set = row.evaluation, row.evaluation.session_set
     name = system_name(evaluation, row.system)
     cells: dict[str, Any] = {
         "rank": row.rank,
         "stale": row.stale,
         "reason": row.reason,
-        "team": found.team.slug,
-        "tag": found.tag,
+        "team": session_set.team.slug,
+        "tag": session_set.tag,
         "system": row.system,
-        "session_set": str(found.pk),
-        "submitted": found.created_at,
+        "session_set": str(session_set.pk),
+        "submitted": session_set.created_at,
         "sessions": row.sessions,
         "qrels": evaluation.qrels.version if evaluation.qrels else None,
         "engine_version": evaluation.engine_version,
@@ -82,9 +82,9 @@ def _row(row: SystemRow, standings: SessionStandings | None) -> dict[str, Any]:
 
 def pairs_table(collection: Collection, compared: SessionComparison) -> Table:
     """Build the table with a row for each pair."""
-    made = {
+    inputs = {
         "confidence": compared.query.options.confidence,
-        **_made(compared),
+        **_inputs(compared),
         "collection": collection.slug,
         "judged_by": compared.judged_by,
         "qrels": compared.qrels.version if compared.qrels else None,
@@ -97,7 +97,7 @@ def pairs_table(collection: Collection, compared: SessionComparison) -> Table:
             **{f"{column}_a": value for column, value in _system(compared, a).items()},
             **{f"{column}_b": value for column, value in _system(compared, b).items()},
             **_figures(compared, at),
-            **made,
+            **inputs,
         }
         for at, (a, b) in enumerate(zip(first, second, strict=True))
     )
@@ -144,7 +144,7 @@ def _bounded(name: str, size: Estimate, at: int) -> dict[str, Any]:
     return {column: float(values[at]) for column, values in ends.items()}
 
 
-def _made(compared: SessionComparison) -> dict[str, Any]:
+def _inputs(compared: SessionComparison) -> dict[str, Any]:
     query = compared.query
     return {
         "design": compared.design,
@@ -161,7 +161,8 @@ def _made(compared: SessionComparison) -> dict[str, Any]:
 def board_table(
     collection: Collection, board: SessionBoard, standings: SessionStandings | None
 ) -> Table:
-    """Build the table without sets of other judgements; systems with fewer sessions come last, without a rank."""
+    """Build the table without sets of other judgements; systems with fewer sessions come last,
+    without a rank."""
     rows = [row for row in board.rows if not row.stale]
     query, tiers = board.query, standings.tiers if standings else None
     best = _best(board, rows)
@@ -205,10 +206,10 @@ def _best(board: SessionBoard, rows: list[SystemRow]) -> dict[str, str]:
     best = {}
     for measure in board.query.measures:
         means = [row.values[measure.name][0] for row in rows if row.rank is not None]
-        known = [mean for mean in means if mean is not None]
-        if known:
+        defined = [mean for mean in means if mean is not None]
+        if defined:
             best[measure.name] = figure(
-                measure, min(known) if measure.lower_is_better else max(known)
+                measure, min(defined) if measure.lower_is_better else max(defined)
             )
     return best
 
@@ -234,15 +235,16 @@ def _board_row(
 
 
 def comparison_table(collection: Collection, compared: SessionComparison) -> Table:
-    """Build the table of compared systems, best first: their means with marks, and how many sessions have a value."""
+    """Build the table of compared systems, best first: their means with marks, and how many
+    sessions have a value."""
     measure, baseline = compared.query.measure, compared.pairs.baseline
     letters = letters_of(compared.tiers) if compared.tiers else None
     marks = dict(enumerate(letters or []))
     if baseline is not None:
         others = compared.pairs.indices()[0].tolist()
-        said = {1: BETTER, -1: WORSE}
+        words = {1: BETTER, -1: WORSE}
         marks = {
-            place: said[way] for at, place in enumerate(others) if (way := compared.better(at))
+            place: words[way] for at, place in enumerate(others) if (way := compared.better(at))
         }
     texts = [figure(measure, system.mean) for system in compared.systems]
     caption = [

@@ -1,4 +1,5 @@
-"""Topics against runs as a table: a row for each topic, the hardest first, and a column for each run, the best first."""
+"""Topics against runs as a table: a row for each topic, the hardest first, and a column for each
+run, the best first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A leaderboard for readers of a share link: what its maker sees on the page, and nothing that belongs to one reader."""
+"""A leaderboard for readers of a share link: what its maker sees on the page, and nothing that
+belongs to one reader."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ _OF_CHART = names_of(COLLECTION_CHART_READS["means"])
 
 
 def page(link: ShareLink, given: Mapping[str, str]) -> tuple[str, dict[str, Any], int]:
-    """Return the template of the leaderboard's page, its context and its status. Raise the errors of leaderboards."""
+    """Return the template of the leaderboard's page, its context and its status. Raise the errors
+    of leaderboards."""
     query = {**_query(link), **given}
     asked = shown_query(link.collection, query, link.created_by)
     board = read_leaderboard(collection=link.collection, query=asked)

@@ -1,4 +1,5 @@
-"""The page of a collection with its leaderboard: its parameters, its table, and the progress of its runs."""
+"""The page of a collection with its leaderboard: its parameters, its table, and the progress of its
+runs."""
 
 from __future__ import annotations
 
@@ -49,8 +50,8 @@ _OF_MEASURES = ("measures", "sort", "order")
 _MOVING = ("evaluating", "queued")
 CHARTS = ("none", "means", "scatter")
 _FEW_ROWS = 15
-# The parameters of the page: the leaderboard's, columns to add, chosen runs, the chart with its measures, a saved view
-# to open, and the one that was opened.
+# The parameters of the page: the leaderboard's, columns to add, chosen runs, the chart with its
+# measures, a saved view to open, and the one that was opened.
 _OWN = ("select", "chart", "x", "y", "opened")
 _READS = (*names_of(BOARD), "add", "compare", "group", "view", *_OWN)
 # The parameters of the page that its chart depends on.
@@ -76,8 +77,8 @@ _DRAWN = {
 @reads(*_READS)
 @kept_page(of_visible_collection)
 def collection_page(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show a collection with its leaderboard. Columns to `add` and what a `view` keeps become part of its address, and
-    `compare` and `group` redirect."""
+    """Show a collection with its leaderboard. Columns to `add` and what a `view` keeps become part
+    of its address, and `compare` and `group` redirect."""
     collection = counted_collection(request, slug)
     query = query_of(request, collection)
     if query.get("view"):
@@ -119,14 +120,16 @@ def collection_page(request: HttpRequest, slug: str) -> HttpResponse:
 @reads(*_READS)
 @kept_page(of_visible_collection, shared_by=all_without_runs)
 def board_piece(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show the leaderboard alone, with all of its statistics; its page requests this to refresh itself."""
+    """Show the leaderboard alone, with all of its statistics; its page requests this to refresh
+    itself."""
     collection = visible_collection(request, slug)
     context, status = _context(request, collection, query_of(request, collection), at_once=True)
     return render(request, "metrics/_board_piece.html", context, status=status)
 
 
 def _with_added(request: HttpRequest, collection: Collection, query: Query) -> str | None:
-    """Return the address with the added columns after the others, or None if there are none or one is invalid."""
+    """Return the address with the added columns after the others, or None if there are none or one
+    is invalid."""
     if "add" not in query:
         return None
     try:
@@ -151,7 +154,8 @@ def _with_added(request: HttpRequest, collection: Collection, query: Query) -> s
 def _context(
     request: HttpRequest, collection: Collection, query: Query, *, at_once: bool
 ) -> tuple[dict[str, Any], int]:
-    """Return the context of the leaderboard. The parameters, the result and its statistics fail independently."""
+    """Return the context of the leaderboard. The parameters, the result and its statistics fail
+    independently."""
     given, (query, wrong) = query, _readable(request, collection, query)
     context: dict[str, Any] = {"collection": collection, "given": given, "wrong": wrong}
     status = fill(context, "asked", _asked, request, collection, query)
@@ -193,7 +197,8 @@ def _context(
 def _readable(
     request: HttpRequest, collection: Collection, query: Query
 ) -> tuple[Query, dict[str, Problem]]:
-    """Return the valid parameters, and the error of each invalid one: the leaderboard is shown anyway."""
+    """Return the valid parameters, and the error of each invalid one: the leaderboard is shown
+    anyway."""
     readable, wrong = dict(query), dict[str, Problem]()
     while True:
         try:
@@ -208,7 +213,8 @@ def _readable(
 
 
 def _asked(request: HttpRequest, collection: Collection, query: Query) -> BoardQuery:
-    """Return what the parameters of the page ask for; raise InvalidInput for each that cannot be read."""
+    """Return what the parameters of the page ask for; raise InvalidInput for each that cannot be
+    read."""
     check_scores(request, collection)
     if query.get("add"):
         read_added(query, collection, request.user)
@@ -219,8 +225,8 @@ def _asked(request: HttpRequest, collection: Collection, query: Query) -> BoardQ
 
 
 def shown_query(collection: Collection, query: Query, reader: Any) -> BoardQuery:
-    """Return the measures shown, which always include the one that ranks the leaderboard, and hold the baseline in
-    sight."""
+    """Return the measures shown, which always include the one that ranks the leaderboard, and hold
+    the baseline in sight."""
     asked = BoardQuery.read(with_shown_measures(collection, query), collection, reader)
     try:
         hold = run_id_in(query, "baseline")

@@ -58,8 +58,8 @@ _FEW_ROWS = 12
 
 @dataclass(frozen=True)
 class Shown:
-    """An answer under the selected measure; its numbers and verdicts are those of the first test. With a `link` it is
-    shown to readers of a share link."""
+    """An answer under the selected measure; its numbers and verdicts are those of the first test.
+    With a `link` it is shown to readers of a share link."""
 
     collection: Collection
     answer: Answer
@@ -87,8 +87,9 @@ class Shown:
 
     @cached_property
     def drawn(self) -> list[Evaluation]:
-        """Return those whose curves are drawn, the best first: of the runs that `draw` names, or of the first ones, as
-        many as a chart has colours for. Raise InvalidInput for more, and for a run that is not compared."""
+        """Return those whose curves are drawn, the best first: of the runs that `draw` names, or of
+        the first ones, as many as a chart has colours for. Raise InvalidInput for more, and for a
+        run that is not compared."""
         there = {str((one := self.evaluation(row)).run_id): one for row in self.rows}
         named = set(run_ids_in(self.text, "draw"))
         if len(named) > MAX_TOGETHER:
@@ -113,10 +114,11 @@ class Shown:
 
     @property
     def in_detail(self) -> bool:
-        """Return whether topics, curves and rankings are shown: not to readers of a link, and not of old values."""
+        """Return whether topics, curves and rankings are shown: not to readers of a link, and not
+        of old values."""
         return not self.stale and self.link is None
 
-    @property
+    @cached_property
     def asked(self) -> dict[str, str]:
         """Return the query as parameters."""
         query = self.answer.query
@@ -245,8 +247,8 @@ def answer_figure(shown: Shown, figure: Figure) -> ShownFigure:
 
 
 def curves_part(shown: Shown) -> dict[str, Any]:
-    """Return the curves of some runs with their readings, under the requested measure and to the requested
-    rank."""
+    """Return the curves of some runs with their readings, under the requested measure and to the
+    requested rank."""
     text = shown.text
     given = {
         "measure": text.get("curve", ""),

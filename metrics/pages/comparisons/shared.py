@@ -1,4 +1,5 @@
-"""A comparison for readers of a share link: what its maker sees on the page, without topics, curves and parameters."""
+"""A comparison for readers of a share link: what its maker sees on the page, without topics, curves
+and parameters."""
 
 from __future__ import annotations
 
@@ -55,7 +56,8 @@ def chart(link: ShareLink, name: str) -> Figure:
 
 
 def _answer(link: ShareLink) -> Answer:
-    """Return the comparison, as its maker reads it. Raise NotFound where it is not there yet, or not any more."""
+    """Return the comparison, as its maker reads it. Raise NotFound where it is not there yet, or
+    not any more."""
     if link.target:
         seen = Comparison.objects.visible_to(link.created_by).select_related("qrels__collection")
         stored = seen.filter(pk=UUID(link.target), qrels__collection=link.collection).first()

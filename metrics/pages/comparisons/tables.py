@@ -45,7 +45,8 @@ RUNS_SHOWN = 200
 
 @dataclass(frozen=True)
 class RunLine:
-    """One compared run: its means with the names of the measures, its tier and groups, and its rank interval."""
+    """One compared run: its means with the names of the measures, its tier and groups, and its rank
+    interval."""
 
     run: Run
     name: str
@@ -61,7 +62,8 @@ class RunLine:
 def run_lines(
     answer: Answer, compared: Compared, family: Family, spread: RankIntervals | None
 ) -> list[RunLine]:
-    """Return the first RUNS_SHOWN runs, best first by the shown measure. Runs with equal means share a rank."""
+    """Return the first RUNS_SHOWN runs, best first by the shown measure. Runs with equal means
+    share a rank."""
     rows = rows_of(answer, compared)
     ranks = standings(
         compared.values.mean(axis=1)[None, :],
@@ -99,14 +101,16 @@ def run_lines(
 
 @dataclass(frozen=True)
 class ChancesCell:
-    """Three chances of a pair as text, and the ends of the first two in a bar of 100; both empty without any."""
+    """Three chances of a pair as text, and the ends of the first two in a bar of 100; both empty
+    without any."""
 
     text: str
     ends: tuple[str, str] | None
 
 
 def chances_cell(found: PairChances) -> ChancesCell:
-    """Return the chances that the first run is better, that both are practically equal, and that it is worse."""
+    """Return the chances that the first run is better, that both are practically equal, and that it
+    is worse."""
     if math.isnan(found.better):
         return ChancesCell(NOTHING, None)
     sides = (found.better, found.equal, found.worse)
@@ -116,8 +120,8 @@ def chances_cell(found: PairChances) -> ChancesCell:
 
 @dataclass(frozen=True)
 class PairLine:
-    """The values of a pair by the first test, and its interval as x positions between 0 and 200, or None without
-    one."""
+    """The values of a pair by the first test, and its interval as x positions between 0 and 200, or
+    None without one."""
 
     pair: ShownPair
     verdict: Verdict
@@ -136,8 +140,8 @@ class PairLine:
 
 
 def pair_lines(answer: Answer, compared: Compared, pairs: list[ShownPair]) -> list[PairLine]:
-    """Return some pairs of a comparison; every interval is drawn on the same scale, which contains zero and all
-    pairs."""
+    """Return some pairs of a comparison; every interval is drawn on the same scale, which contains
+    zero and all pairs."""
     result = compared.families[0].result
     low, high = (
         float(np.fmin.reduce(result.low, initial=0.0)),
@@ -172,7 +176,8 @@ def pair_lines(answer: Answer, compared: Compared, pairs: list[ShownPair]) -> li
 
 
 def equivalence_text(pair: ShownPair) -> str:
-    """Return whether a pair is equivalent, with its corrected p; empty where that was not asked for."""
+    """Return whether a pair is equivalent, with its corrected p; empty where that was not asked
+    for."""
     found = pair.equivalence
     if found is None:
         return ""
@@ -264,8 +269,8 @@ def family_lines(answer: Answer, compared: Compared) -> list[FamilyLine]:
 def matrix_table(
     collection: Collection, answer: Answer, compared: Compared, family: Family
 ) -> Table | None:
-    """Build the table of every run against every other, best first: the row's mean minus the column's. None with a
-    baseline or with more runs than fit a page."""
+    """Build the table of every run against every other, best first: the row's mean minus the
+    column's. None with a baseline or with more runs than fit a page."""
     rows = rows_of(answer, compared)
     if compared.pairs.baseline is not None or len(rows) > MATRIX_RUNS:
         return None

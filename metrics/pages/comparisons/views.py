@@ -44,7 +44,8 @@ from runs.models import Collection, Scope
 from runs.pages.forms import FormPage, see
 from runs.views import page, reads
 
-# The parameters that select what is shown: a measure, curves of another, a topic of two runs, a page of the pairs.
+# The parameters that select what is shown: a measure, curves of another, a topic of two runs, a
+# page of the pairs.
 _SHOWN = (
     "by",
     "curve",
@@ -62,8 +63,8 @@ _UNDER_WAY = (Comparison.State.QUEUED, Comparison.State.COMPARING)
 
 
 def _compared_collection(request: HttpRequest, slug: str) -> Subject | None:
-    """Return the collection, or None while the judgements are blind or a comparison is in progress: its page shows how
-    far it is."""
+    """Return the collection, or None while the judgements are blind or a comparison is in progress:
+    its page shows how far it is."""
     found = visible_collection(request, slug)
     if not sees_scores(request, found):
         return None
@@ -118,8 +119,8 @@ def _found(collection: Collection, text: Text, controls: Controls) -> dict[str, 
 def _query(collection: Collection, text: Text, controls: Controls) -> ComparisonQuery:
     """Return the query. For two runs it has every test of a pair, after the requested ones.
 
-    Two runs from a larger family have every test only if the whole family is tested at once, because a verdict is about
-    all of it.
+    Two runs from a larger family have every test only if the whole family is tested at once,
+    because a verdict is about all of it.
     """
     query = ComparisonQuery.read(text, collection)
     named = {*query.runs, *([query.baseline] if query.runs and query.baseline else [])}

@@ -1,4 +1,5 @@
-"""What the page of a run shows of its lineage: the tree of runs above and below it, links, and proposed parents."""
+"""What the page of a run shows of its lineage: the tree of runs above and below it, links, and
+proposed parents."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ _MOST_LINES = 200
 
 @dataclass
 class Branch:
-    """A run in the tree with the edge that leads to it, and the branches behind it. `run` is None for one that is
-    withdrawn or gone; `again` is one whose branches are shown elsewhere."""
+    """A run in the tree with the edge that leads to it, and the branches behind it. `run` is None
+    for one that is withdrawn or gone; `again` is one whose branches are shown elsewhere."""
 
     run: Run | None
     name: str
@@ -67,7 +68,8 @@ def read_lineage(run: Run, tree: Tree | None, reader: Any, may_change: bool) -> 
 
 
 def _branches(tree: Tree, pk: UUID, up: bool, passed: set[UUID], room: list[int]) -> list[Branch]:
-    """Return the branches behind a run; each run is followed once, and no more of them than there is room for."""
+    """Return the branches behind a run; each run is followed once, and no more of them than there
+    is room for."""
     found: list[tuple[Branch, UUID | None]] = []
     for edge in tree.edges:
         if (edge.child if up else edge.parent) != pk:

@@ -90,9 +90,9 @@ _MAX_VERSION = 10**6
 
 
 def _shown_run(request: HttpRequest, run_id: UUID) -> Subject | None:
-    """Return what the page is about: the run, the reader's experiments with it, and runs from which it was made, which
-    may be of other collections. Return None while the judgements are blind, and while the run waits: how long depends on
-    the time, and on what waits elsewhere."""
+    """Return what the page is about: the run, the reader's experiments with it, and runs from which
+    it was made, which may be of other collections. Return None while the judgements are blind, and
+    while the run waits: how long depends on the time, and on what waits elsewhere."""
     found = visible_run(request, run_id)
     waits = (Evaluation.State.QUEUED, Evaluation.State.EVALUATING)
     if (
@@ -173,8 +173,8 @@ def run_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
 
 
 def _other(run: Run, evaluation: Evaluation, query: Query) -> str:
-    """Return the run whose values stand beside those of this one: the chosen one, or else the baseline with which the
-    page was opened, if it is evaluated in the same way."""
+    """Return the run whose values stand beside those of this one: the chosen one, or else the
+    baseline with which the page was opened, if it is evaluated in the same way."""
     baseline = query.get("baseline", "")
     if "other" in query or not baseline or baseline == str(run.pk):
         return query.get("other", "")
@@ -185,7 +185,8 @@ def _other(run: Run, evaluation: Evaluation, query: Query) -> str:
 
 
 def _value_exports(run: Run, query: Query) -> list[tuple[str, str]]:
-    """Return name and address of each other format of the values by topic, with the parameters of the page."""
+    """Return name and address of each other format of the values by topic, with the parameters of
+    the page."""
     asked = changed({name: query.get(name, "") for name in ("measures", "qrels", "scores")})
     files = [
         (FORMATS[kind].title, reverse("run-values-export", args=[run.pk, kind]) + asked)
@@ -328,8 +329,8 @@ def _drawn(chart: str, run: Run, evaluation: Evaluation, asked: Mapping[str, str
 
 
 def _spread(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:
-    """Return the charts of one measure over the topics: the distribution of its values, and a bar for each topic, alone
-    or against another run."""
+    """Return the charts of one measure over the topics: the distribution of its values, and a bar
+    for each topic, alone or against another run."""
     measure = measure_in(query, "by", run.collection.measures[0], run.collection.documents)
     asked = _kept(query, measure=measure.name, qrels=evaluation.qrels.version)
     paired = {**asked, "other": query.get("other", "")}

@@ -1,5 +1,5 @@
-"""A run for readers of a share link: its means, its values by topic and its charts, without its files and whatever else
-its page says of how it was made."""
+"""A run for readers of a share link: its means, its values by topic and its charts, without its
+files and whatever else its page says of how it was made."""
 
 from __future__ import annotations
 

@@ -66,7 +66,8 @@ from runs.models import Collection, Phase, Qrels
 
 # The code and reason of a run that stands beside others without a rank.
 BESIDE = ("not_competing", "it does not compete")
-# Evaluations of others among those of a leaderboard, as a multiple of its own, that are read with them.
+# Evaluations of others among those of a leaderboard, as a multiple of its own, that are read with
+# them.
 _DENSE = 2
 # Entries in all that is remembered.
 _MOST_ENTRIES = 20_000
@@ -75,11 +76,12 @@ _ENTRIES = Recent["CollectionEntries | None"](_MOST_ENTRIES)
 
 @dataclass(frozen=True)
 class Among:
-    """The `runs` that a leaderboard is of, as if the collection had no others; all where they are None.
+    """The `runs` that a leaderboard is of, as if the collection had no others; all where they are
+    None.
 
-    Those of them that are `beside` stand at their place by value without a rank; others are ranked, and compared in
-    statistics, as if they were not there, except the one that is `against`, with which others are compared. Only those
-    that are `shown` have rows, which changes no rank.
+    Those of them that are `beside` stand at their place by value without a rank; others are ranked,
+    and compared in statistics, as if they were not there, except the one that is `against`, with
+    which others are compared. Only those that are `shown` have rows, which changes no rank.
     """
 
     runs: frozenset[UUID] | None = None
@@ -163,11 +165,11 @@ class _Arrange(Parameter):
 
 @dataclass(frozen=True)
 class BoardQuery(Question):
-    """The parameters of a leaderboard; `reader` is the user who requests it, for a filter by own runs, and `hold` a
-    ranked run whose row is read whatever page is shown.
+    """The parameters of a leaderboard; `reader` is the user who requests it, for a filter by own
+    runs, and `hold` a ranked run whose row is read whatever page is shown.
 
-    `entries` decides whether the official entries of the collection's phases are shown and ranked alone; with `among`
-    it is of some of the collection's runs, whatever their entries are."""
+    `entries` decides whether the official entries of the collection's phases are shown and ranked
+    alone; with `among` it is of some of the collection's runs, whatever their entries are."""
 
     measures: list[Measure] = parameter(
         Measures("measure names separated by commas; default: the collection's own")
@@ -217,8 +219,8 @@ class BoardQuery(Question):
     def read(
         cls, parameters: Mapping[str, str], collection: Any = None, reader: Any = None
     ) -> BoardQuery:
-        """Return the query of a leaderboard. The keys of filter, columns and order are those of runs that the reader
-        sees; in one snapshot they are read once."""
+        """Return the query of a leaderboard. The keys of filter, columns and order are those of
+        runs that the reader sees; in one snapshot they are read once."""
         key = (collection.pk, getattr(reader, "pk", None), tuple(sorted(parameters.items())))
         return once_in_snapshot(
             ("board_query", *key),
@@ -248,7 +250,8 @@ def active_qrels(collection: Collection) -> Qrels:
 
 
 def computing_measures(collection: Collection, qrels: Qrels) -> frozenset[str]:
-    """Return the collection's measures if workers are to compute some of them for runs that are evaluated."""
+    """Return the collection's measures if workers are to compute some of them for runs that are
+    evaluated."""
     under_way = (VectorUpdate.State.QUEUED, VectorUpdate.State.COMPUTING)
     if not VectorUpdate.objects.filter(qrels=qrels, state__in=under_way).exists():
         return frozenset()
@@ -256,7 +259,8 @@ def computing_measures(collection: Collection, qrels: Qrels) -> frozenset[str]:
 
 
 def count_lacking(evaluations: EvaluationQuerySet, measures: Set[str]) -> dict[str, int]:
-    """Return how many of these evaluations lack each of the measures; those that none lacks are left out."""
+    """Return how many of these evaluations lack each of the measures; those that none lacks are
+    left out."""
     if not measures:
         return {}
     vectors = MetricVector.objects.filter(evaluation__in=evaluations, measure__in=measures)
@@ -280,13 +284,14 @@ class AskedBoard:
 
     @cached_property
     def entries(self) -> CollectionEntries | None:
-        """Return the entries that decide who is ranked, None where there are none or the query names the runs."""
+        """Return the entries that decide who is ranked, None where there are none or the query
+        names the runs."""
         return None if self.query.among else collection_entries(self.collection, self.qrels)
 
     @cached_property
     def among(self) -> Among | None:
-        """Return the runs of the leaderboard: those of the query, or the official ones. Of all runs those that were
-        withdrawn from a phase or disqualified are never ranked."""
+        """Return the runs of the leaderboard: those of the query, or the official ones. Of all runs
+        those that were withdrawn from a phase or disqualified are never ranked."""
         if self.entries is None:
             return self.query.among
         if self.query.entries == OFFICIAL:
@@ -310,12 +315,14 @@ class AskedBoard:
 
     @cached_property
     def computing(self) -> frozenset[str]:
-        """Return the collection's measures where workers are to compute them for runs that were evaluated before: no
-        reader computes them meanwhile. A board of named runs, such as a phase's, waits for nothing."""
+        """Return the collection's measures where workers are to compute them for runs that were
+        evaluated before: no reader computes them meanwhile. A board of named runs, such as a
+        phase's, waits for nothing."""
         return frozenset() if self.query.among else computing_measures(self.collection, self.qrels)
 
     def count_lacking(self) -> dict[str, int]:
-        """Return how many evaluated runs still lack each measure of the board that is being computed."""
+        """Return how many evaluated runs still lack each measure of the board that is being
+        computed."""
         measures = self.computing & {m.name for m in (*self.query.measures, self.query.sort)}
         runs = Evaluation.objects.current(self.qrels, self.scores).evaluated()
         if self.among and self.among.runs is not None:
@@ -358,7 +365,8 @@ class AskedBoard:
         )
 
     def _means(self, keys: Ints) -> tuple[Floats, Ints]:
-        """Return the mean of each evaluation, NaN where there is none, and the number of its topics."""
+        """Return the mean of each evaluation, NaN where there is none, and the number of its
+        topics."""
         sort, means, topics = (
             self.query.sort,
             np.full(len(keys), np.nan),
@@ -367,7 +375,8 @@ class AskedBoard:
         current = Evaluation.objects.counting(Q(qrels=self.qrels), self.scores).evaluated()
         rows = MetricVector.objects.filter(evaluation__in=current, measure=sort.name)
         if len(keys) and keys.max() - keys.min() < _DENSE * len(keys):
-            # Nearly all between them are theirs: one piece of the index is read faster than one key after another.
+            # Nearly all between them are theirs: one piece of the index is read faster than one key
+            # after another.
             low, high = int(keys.min()), int(keys.max())
             rows = MetricVector.objects.filter(
                 evaluation__gte=low, evaluation__lte=high, measure=sort.name
@@ -405,8 +414,8 @@ class AskedBoard:
 
     @property
     def shown(self) -> QuerySet[Any]:
-        """Return the runs with their states, without those that the filter hides or for which another version
-        stands."""
+        """Return the runs with their states, without those that the filter hides or for which
+        another version stands."""
         term = self.query.filter
         below = [pk for pk, _ in self.order.below] if term and asks_for(term, "status") else []
         runs = runs_with_states(self.collection, self.qrels, self.scores, below)
@@ -420,15 +429,15 @@ class AskedBoard:
 
     @property
     def shown_without_values(self) -> QuerySet[Any]:
-        """Return those of these runs that have no values under these judgements: few, and looked at one by one for
-        their states."""
+        """Return those of these runs that have no values under these judgements: few, and looked at
+        one by one for their states."""
         valued = Evaluation.objects.counting(Q(qrels=self.qrels), self.scores).evaluated()
         return self.shown.exclude(pk__in=valued.values("run")).filter(board_state__in=NOT_CURRENT)
 
     @property
     def shown_names(self) -> list[str]:
-        """Return the keys of these runs in their order, as the database writes them: those of one snapshot are read
-        once."""
+        """Return the keys of these runs in their order, as the database writes them: those of one
+        snapshot are read once."""
         query = self.query
         reader, sort = getattr(query.reader, "pk", None), (query.sort.name, query.descending)
         key = (
@@ -455,8 +464,8 @@ class AskedBoard:
 
 
 def primary_means(qrels: Qrels, phase: Phase, runs: list[UUID]) -> Mapping[UUID, float]:
-    """Return the mean of the phase's primary measure of each of these runs that has one under these judgements and
-    can be ranked, the greater the better."""
+    """Return the mean of the phase's primary measure of each of these runs that has one under these
+    judgements and can be ranked, the greater the better."""
     collection = phase.collection
     name = (phase.measures or collection.measures)[0]
     measure = parse_measure(name, collection.documents)
@@ -469,7 +478,8 @@ def primary_means(qrels: Qrels, phase: Phase, runs: list[UUID]) -> Mapping[UUID,
 
 
 def collection_entries(collection: Collection, qrels: Qrels) -> CollectionEntries | None:
-    """Return the entries of a collection under these judgements, None where no phase makes one official."""
+    """Return the entries of a collection under these judgements, None where no phase makes one
+    official."""
 
     def read() -> CollectionEntries | None:
         return read_entries(collection, partial(primary_means, qrels))
@@ -479,8 +489,8 @@ def collection_entries(collection: Collection, qrels: Qrels) -> CollectionEntrie
 
 
 def ranked_evaluations(collection: Collection, qrels: Qrels, scores: str) -> EvaluationQuerySet:
-    """Return the evaluations that the collection's leaderboard ranks: of official entries where it has a phase that
-    makes them so, and otherwise of all runs."""
+    """Return the evaluations that the collection's leaderboard ranks: of official entries where it
+    has a phase that makes them so, and otherwise of all runs."""
     current = Evaluation.objects.current(qrels, scores).evaluated()
     entries = collection_entries(collection, qrels)
     return current if entries is None else current.filter(run__in=entries.with_status(OFFICIAL))

@@ -14,8 +14,9 @@ from runs.models import Collection, Qrels
 
 @dataclass(frozen=True)
 class Progress:
-    """The progress of evaluating a collection under its active judgements; `states` counts the live runs, and
-    `computing` the evaluated ones that lack a measure because the collection's measures were changed."""
+    """The progress of evaluating a collection under its active judgements; `states` counts the live
+    runs, and `computing` the evaluated ones that lack a measure because the collection's measures
+    were changed."""
 
     qrels: Qrels
     scores: str

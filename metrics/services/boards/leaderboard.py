@@ -1,4 +1,5 @@
-"""Leaderboards: the means of evaluated runs, ranked by one measure, and below them the runs without a rank."""
+"""Leaderboards: the means of evaluated runs, ranked by one measure, and below them the runs without
+a rank."""
 
 from __future__ import annotations
 
@@ -56,13 +57,15 @@ _UNSHOWN = ("traceback", "qrels__topic_ids", "qrels__warnings", *(f"run__{name}"
 
 @dataclass(frozen=True)
 class Row:
-    """One run on the leaderboard. Where it has no `rank`, `code` and `reason` say why if its state does not.
+    """One run on the leaderboard. Where it has no `rank`, `code` and `reason` say why if its state
+    does not.
 
-    An unranked row has values on fewer or on other topics than the ranked runs. A stale row has values of other
-    judgements or of an older engine. A queued, evaluating or failed row has no values; it has an unsaved evaluation if
-    none was requested yet. `judged` is the mean of Judged@10, `cells` has the values of the columns by their names,
-    `labels` are the names of its labels, `chosen` says on a board of systems which version it is, `entry` on a
-    collection with phases what its entry is; files have `beside`.
+    An unranked row has values on fewer or on other topics than the ranked runs. A stale row has
+    values of other judgements or of an older engine. A queued, evaluating or failed row has no
+    values; it has an unsaved evaluation if none was requested yet. `judged` is the mean of
+    Judged@10, `cells` has the values of the columns by their names, `labels` are the names of its
+    labels, `chosen` says on a board of systems which version it is, `entry` on a collection with
+    phases what its entry is; files have `beside`.
     """
 
     rank: int | None
@@ -95,8 +98,8 @@ class Row:
 
 @dataclass(frozen=True)
 class EntryCounts:
-    """Which entries a leaderboard shows, the number of live runs that are official entries and that are not, and the
-    phases with the official leaderboards."""
+    """Which entries a leaderboard shows, the number of live runs that are official entries and that
+    are not, and the phases with the official leaderboards."""
 
     shown: str
     official: int
@@ -108,14 +111,15 @@ class EntryCounts:
 class Leaderboard:
     """One page of a leaderboard. `states` counts the live runs by the state of their evaluation.
 
-    `ranked` counts all runs that have a rank, and `total` the rows of all pages that the filter shows. The means of the
-    ranked runs all cover the same `topics`.
+    `ranked` counts all runs that have a rank, and `total` the rows of all pages that the filter
+    shows. The means of the ranked runs all cover the same `topics`.
 
-    `order` has every ranked evaluation with its mean, including those of other pages and those that the filter hides,
-    on a leaderboard of best versions those of all versions, which statistics compare; `roster` has the run of each.
-    `held` is the row of the run that the query holds in sight, if that is on another page. `entries` counts the
-    entries of a collection with phases that make them official. `computing` has the measures that workers are to
-    compute for evaluated runs, because the collection's measures were changed, each with the number of these runs.
+    `order` has every ranked evaluation with its mean, including those of other pages and those that
+    the filter hides, on a leaderboard of best versions those of all versions, which statistics
+    compare; `roster` has the run of each. `held` is the row of the run that the query holds in
+    sight, if that is on another page. `entries` counts the entries of a collection with phases that
+    make them official. `computing` has the measures that workers are to compute for evaluated runs,
+    because the collection's measures were changed, each with the number of these runs.
     """
 
     qrels: Qrels
@@ -144,8 +148,8 @@ class Leaderboard:
 
     @property
     def waiting(self) -> bool:
-        """Return whether runs are still to be evaluated, or the measure of the ranks to be computed, so that all ranks
-        are provisional."""
+        """Return whether runs are still to be evaluated, or the measure of the ranks to be
+        computed, so that all ranks are provisional."""
         return self.sort.name in self.computing or any(self.states.get(state) for state in MOVING)
 
     @property
@@ -163,11 +167,11 @@ class Leaderboard:
 
 
 def read_leaderboard(*, collection: Collection, query: BoardQuery) -> Leaderboard:
-    """Return the page of the leaderboard that `query` describes, as of one moment. Ties share a rank; earlier
-    submissions come first among them.
+    """Return the page of the leaderboard that `query` describes, as of one moment. Ties share a
+    rank; earlier submissions come first among them.
 
-    A filter selects the rows that are shown and never changes who is compared: ranks are those of the whole
-    leaderboard.
+    A filter selects the rows that are shown and never changes who is compared: ranks are those of
+    the whole leaderboard.
     """
     return read_in_snapshot(lambda: _read_board(collection, query))
 
@@ -293,8 +297,9 @@ def _arranged(
 def _rows(
     board: AskedBoard, page: list[Place], others: list[tuple[UUID, str, int | None]]
 ) -> list[Row]:
-    """Return the rows of a page: evaluations under the leaderboard's judgements, then `others`, which are runs with
-    their state and the key of the evaluation to show, or None if none was requested yet."""
+    """Return the rows of a page: evaluations under the leaderboard's judgements, then `others`,
+    which are runs with their state and the key of the evaluation to show, or None if none was
+    requested yet."""
     related = Evaluation.objects.select_related("run__team", "run__system")
     found = related.only(*_SHOWN).in_bulk([place.pk for place in page])
     for evaluation in found.values():
@@ -374,7 +379,8 @@ def _rows(
 
 
 def read_whole_board(*, collection: Collection, query: BoardQuery) -> Leaderboard:
-    """Return all rows that the filter shows on one page; InvalidInput for more rows or values than the limits allow."""
+    """Return all rows that the filter shows on one page; InvalidInput for more rows or values than
+    the limits allow."""
 
     def read() -> Leaderboard:
         rows = len(runs_shown(collection=collection, query=query))

@@ -22,8 +22,8 @@ Ends = tuple[float, float]
 
 
 def mean_intervals(board: Leaderboard, confidence: float) -> dict[tuple[int, str], Ends]:
-    """Return both ends by evaluation and measure, from the topics on which the run has a value; stale rows have none,
-    nor do measures that are still being computed.
+    """Return both ends by evaluation and measure, from the topics on which the run has a value;
+    stale rows have none, nor do measures that are still being computed.
 
     Raise StatisticsError for more values than are read in one request.
     """
@@ -57,9 +57,11 @@ def intervals_of(
 
 
 def within_range(intervals: Mapping[tuple[int, str], Ends], measure: Measure) -> dict[int, Ends]:
-    """Return the part of each run's interval that lies within the measure's range, which is the part shown to readers.
+    """Return the part of each run's interval that lies within the measure's range, which is the
+    part shown to readers.
 
-    The result is by evaluation, without NaN intervals. Student's t does not know the range of a measure.
+    The result is by evaluation, without NaN intervals. Student's t does not know the range of a
+    measure.
     """
     low, high = measure.definition.bounds
     own = {
@@ -71,7 +73,8 @@ def within_range(intervals: Mapping[tuple[int, str], Ends], measure: Measure) ->
 
 
 def cut_note(intervals: Mapping[tuple[int, str], Ends], measure: Measure) -> str:
-    """Return a note on where intervals of the measure are cut, or an empty text if all of them lie within its range."""
+    """Return a note on where intervals of the measure are cut, or an empty text if all of them lie
+    within its range."""
     shown = within_range(intervals, measure)
     return (
         cut_words(measure)
@@ -98,6 +101,6 @@ def without_interval(measures: list[Measure]) -> list[Caution]:
 
 
 def _has_interval(measure: Measure) -> bool:
-    """Return whether the mean has an interval. Sums, geometric means and pooled ratios are not means of the topics'
-    values."""
+    """Return whether the mean has an interval. Sums, geometric means and pooled ratios are not
+    means of the topics' values."""
     return measure.definition.aggregate is Aggregate.MEAN and not measure.pools

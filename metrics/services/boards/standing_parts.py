@@ -25,8 +25,9 @@ from metrics.services.question import (
 )
 from runs.errors import InvalidInput
 
-# B by default where it is not 100,000, so that everything about 200 runs on 250 topics is answered at once. p of the
-# last two counts for all pairs: no correction multiplies the smallest that B allows, and at 0.05 its error is 0.0022.
+# B by default where it is not 100,000, so that everything about 200 runs on 250 topics is answered
+# at once. p of the last two counts for all pairs: no correction multiplies the smallest that B
+# allows, and at 0.05 its error is 0.0022.
 BOARD_RESAMPLES = {"bootstrap": 50_000, "max_t": 10_000, "randomised_tukey_hsd": 10_000}
 PARTS = ("intervals", "tiers", "ranks", "expected", "baseline")
 
@@ -72,7 +73,8 @@ class StandingsQuery(Question):
 
     @classmethod
     def requested(cls, parameters: Mapping[str, str]) -> StandingsQuery | None:
-        """Return the statistics that are requested, or None if neither `statistics` nor `baseline` is given."""
+        """Return the statistics that are requested, or None if neither `statistics` nor `baseline`
+        is given."""
         if not (parameters.get("statistics") or parameters.get("baseline")):
             return None
         query = cls.read(parameters)
@@ -84,7 +86,8 @@ class StandingsQuery(Question):
 
     @property
     def corrected_by(self) -> str | None:
-        """Return the correction that is applied, or None if the test's own p accounts for all pairs."""
+        """Return the correction that is applied, or None if the test's own p accounts for all
+        pairs."""
         return None if TESTS[self.test].simultaneous else self.correction
 
 
@@ -92,11 +95,12 @@ class StandingsQuery(Question):
 class Tiering:
     """The tier, the group letters and the rank set of each run, in the order of the leaderboard.
 
-    `groups` is None for too many runs. `rank_sets` holds the lowest and the highest rank of each, and `best` whether it
-    is in the set of the best; both are None where the family does not limit the chance of any wrong finding about
-    means. `family` is the number of pairs that p accounts for; of these `across` are in different tiers, and
-    `undecided_across` of them do not differ significantly. `detectable` is the true difference that half of the pairs
-    without a significant one would show in 8 of 10 samples of topics; NaN if there are none.
+    `groups` is None for too many runs. `rank_sets` holds the lowest and the highest rank of each,
+    and `best` whether it is in the set of the best; both are None where the family does not limit
+    the chance of any wrong finding about means. `family` is the number of pairs that p accounts
+    for; of these `across` are in different tiers, and `undecided_across` of them do not differ
+    significantly. `detectable` is the true difference that half of the pairs without a significant
+    one would show in 8 of 10 samples of topics; NaN if there are none.
     """
 
     tier: list[int]
@@ -112,13 +116,15 @@ class Tiering:
 
     @property
     def marks_best(self) -> bool:
-        """Return whether the set of the best is marked: where all runs are in it, a mark says nothing."""
+        """Return whether the set of the best is marked: where all runs are in it, a mark says
+        nothing."""
         return self.best is not None and not all(self.best)
 
 
 @dataclass(frozen=True)
 class RankSpread:
-    """The ends of each run's rank interval and its share of first places, in the order of the leaderboard."""
+    """The ends of each run's rank interval and its share of first places, in the order of the
+    leaderboard."""
 
     low: list[int]
     high: list[int]
@@ -127,8 +133,9 @@ class RankSpread:
 
 @dataclass(frozen=True)
 class Outlook:
-    """The mean that each run is expected to have on other topics, and its estimated chance to be the best there, in the
-    order of the leaderboard. `excess` is how much worse than here the run of the best mean is expected to be."""
+    """The mean that each run is expected to have on other topics, and its estimated chance to be
+    the best there, in the order of the leaderboard. `excess` is how much worse than here the run of
+    the best mean is expected to be."""
 
     means: list[float]
     chances: list[float]
@@ -151,8 +158,8 @@ class DifferenceOnJudged:
 class AgainstBaseline:
     """One run minus the baseline; a win is a topic on which the run is better.
 
-    `mark` is None without a verdict, and `withheld`, one of REASONS, says why there is none whatever p is. `on_judged`
-    is None unless the two are judged unevenly.
+    `mark` is None without a verdict, and `withheld`, one of REASONS, says why there is none
+    whatever p is. `on_judged` is None unless the two are judged unevenly.
     """
 
     difference: float
@@ -172,9 +179,11 @@ class AgainstBaseline:
 
 @dataclass(frozen=True)
 class Contrast:
-    """Every other run against the baseline, in the order of the leaderboard, with None for the baseline itself.
+    """Every other run against the baseline, in the order of the leaderboard, with None for the
+    baseline itself.
 
-    `family` is the number of pairs that p accounts for; `detectable` is that of `Tiering`, of these pairs.
+    `family` is the number of pairs that p accounts for; `detectable` is that of `Tiering`, of these
+    pairs.
     """
 
     rows: list[AgainstBaseline | None]
@@ -202,8 +211,8 @@ class Standing:
 
 @dataclass(frozen=True)
 class Received:
-    """The runs that a collection, or the entries that a phase of a campaign has ever received, withdrawn ones
-    included: what a leaderboard was tested on."""
+    """The runs that a collection, or the entries that a phase of a campaign has ever received,
+    withdrawn ones included: what a leaderboard was tested on."""
 
     runs: int
     teams: int
@@ -213,9 +222,11 @@ class Received:
 
 @dataclass(frozen=True)
 class Standings:
-    """The statistics of a leaderboard. `places` gives the place of an evaluation in the lists of its parts.
+    """The statistics of a leaderboard. `places` gives the place of an evaluation in the lists of
+    its parts.
 
-    `intervals` has both ends by evaluation and measure; `topics` are those on which every run has a value.
+    `intervals` has both ends by evaluation and measure; `topics` are those on which every run has a
+    value.
     """
 
     query: StandingsQuery

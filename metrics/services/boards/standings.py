@@ -1,6 +1,8 @@
-"""The statistics of a leaderboard: intervals of its means, tiers and groups, rank intervals, and p against a baseline.
+"""The statistics of a leaderboard: intervals of its means, tiers and groups, rank intervals, and p
+against a baseline.
 
-They cover all ranked runs of the leaderboard, whatever page is shown, under the measure by which it is sorted.
+They cover all ranked runs of the leaderboard, whatever page is shown, under the measure by which it
+is sorted.
 """
 
 from __future__ import annotations
@@ -60,7 +62,8 @@ from runs.models import Qrels, Run
 
 _MARKS = {1: "better", -1: "worse", 0: None}
 MAX_RUNS = 1000
-# Of more runs no groups are shown: there are hundreds, and hundreds of letters in a row are unreadable.
+# Of more runs no groups are shown: there are hundreds, and hundreds of letters in a row are
+# unreadable.
 MAX_GROUPED_RUNS = 200
 # The advice for a part that takes too long, and the parameter concerned.
 _NARROW = {
@@ -73,15 +76,16 @@ _T = TypeVar("_T")
 def read_standings(
     *, board: Leaderboard, query: StandingsQuery, received: Received | None = None
 ) -> Standings:
-    """Return the statistics of a leaderboard that was read; `received` counts the runs of the whole collection by
-    default.
+    """Return the statistics of a leaderboard that was read; `received` counts the runs of the whole
+    collection by default.
 
-    Raise StatisticsError for an unknown test, correction or baseline, too many runs, or a request that would take too
-    long. A leaderboard with fewer than two runs or topics, or sorted by a ratio of averaged vectors, has none, and a
-    caution says so.
+    Raise StatisticsError for an unknown test, correction or baseline, too many runs, or a request
+    that would take too long. A leaderboard with fewer than two runs or topics, or sorted by a ratio
+    of averaged vectors, has none, and a caution says so.
 
-    Of best versions there are neither intervals, rank sets nor expected means: they were chosen by these means. Tiers
-    and p are those of the pairs of all versions, so that choosing afterwards makes no error more likely.
+    Of best versions there are neither intervals, rank sets nor expected means: they were chosen by
+    these means. Tiers and p are those of the pairs of all versions, so that choosing afterwards
+    makes no error more likely.
     """
     check_names(query.test, query.correction)
     received = received or _received(board.qrels.collection_id)
@@ -161,7 +165,8 @@ def _received(collection: int) -> Received:
 
 @dataclass(frozen=True)
 class _Entrants:
-    """The ranked evaluations that have a mean, best first; their values are read when they are needed."""
+    """The ranked evaluations that have a mean, best first; their values are read when they are
+    needed."""
 
     ids: list[int]
     means: Floats
@@ -175,8 +180,8 @@ class _Entrants:
 
     @cached_property
     def identity(self) -> str:
-        """Return a key that is the same for all readers of the leaderboard and changes with its runs, means or
-        order."""
+        """Return a key that is the same for all readers of the leaderboard and changes with its
+        runs, means or order."""
         digest = hashlib.sha256(np.array(self.ids, np.int64).tobytes() + self.means.tobytes())
         digest.update(f"{self.descending} {self.measure.name}".encode())
         return digest.hexdigest()
@@ -188,7 +193,8 @@ class _Entrants:
         make: Callable[[CommonValues], _T],
         seconds: float = 0.0,
     ) -> _T:
-        """Return the kept result for the same values, or compute it, which takes about this many seconds."""
+        """Return the kept result for the same values, or compute it, which takes about this many
+        seconds."""
         key, since = f"standings {self.identity} {part} {options!r}", time.monotonic()
         result = recall(key)
         if result is None:
@@ -203,7 +209,8 @@ class _Entrants:
 def _compare(
     entrants: _Entrants, query: StandingsQuery, places: dict[int, int], against: int | None
 ) -> Standings:
-    """Return all parts except the intervals of the means; each part is computed once for all readers."""
+    """Return all parts except the intervals of the means; each part is computed once for all
+    readers."""
     lower, measure = not entrants.descending, entrants.measure
     try:
         topics, left_out, reordered = entrants.remembered(
@@ -269,8 +276,8 @@ def _compare(
 
 
 def _topics(common: CommonValues, lower_is_better: bool) -> tuple[int, int, bool]:
-    """Return how many topics are common and left out, and whether the runs have another order by their arithmetic
-    means."""
+    """Return how many topics are common and left out, and whether the runs have another order by
+    their arithmetic means."""
     means = common.values.mean(axis=1)
     steps = np.diff(-means if lower_is_better else means)
     return common.topics, common.left_out, bool((steps > ROUNDING * np.abs(means).max()).any())

@@ -44,8 +44,8 @@ from metrics.services.values.own_measures import own_measures
 from metrics.services.values.selection import select_evaluations
 from runs.models import Collection, Qrels, Run
 
-# The limit of runs times combinations: each is a measure computed for all topics, about half a millisecond for a large
-# collection.
+# The limit of runs times combinations: each is a measure computed for all topics, about half a
+# millisecond for a large collection.
 MAX_FIGURES = 5000
 
 
@@ -67,8 +67,8 @@ class _Depth(Word):
 
 @dataclass(frozen=True)
 class WhatIfQuery(Question):
-    """The requested combinations: `measures`, those of `preset`, and the product of the other parameters, by default the
-    two user presets. No runs means all."""
+    """The requested combinations: `measures`, those of `preset`, and the product of the other
+    parameters, by default the two user presets. No runs means all."""
 
     families: list[str] = parameter(
         _words(
@@ -159,8 +159,8 @@ class Place:
 
 @dataclass(frozen=True)
 class Combination:
-    """The leaderboard of one combination, best run first; `tau` is its agreement with the collection's first
-    measure."""
+    """The leaderboard of one combination, best run first; `tau` is its agreement with the
+    collection's first measure."""
 
     measure: Measure
     ties: bool
@@ -170,8 +170,8 @@ class Combination:
 
 @dataclass(frozen=True)
 class WhatIf:
-    """The leaderboards of all combinations, and Kendall's tau of every pair of them over the runs that both rank, NaN
-    where one of them does not order these runs."""
+    """The leaderboards of all combinations, and Kendall's tau of every pair of them over the runs
+    that both rank, NaN where one of them does not order these runs."""
 
     query: WhatIfQuery
     qrels: Qrels
@@ -190,7 +190,8 @@ class WhatIf:
 
 
 def ask_what_if(*, collection: Collection, query: WhatIfQuery) -> WhatIf:
-    """Return the leaderboard of every combination, together with the official one. Stale runs are left out.
+    """Return the leaderboard of every combination, together with the official one. Stale runs are
+    left out.
 
     Raise StatisticsError for an unknown run, or for more runs times combinations than MAX_FIGURES.
     """
@@ -243,9 +244,11 @@ def _evaluations(
 def _orders(
     collection: Collection, qrels: Qrels, evaluation_ids: list[int], measures: list[Measure]
 ) -> tuple[list[dict[int, Mean]], list[FairOrder]]:
-    """Return the means of every measure, in the order of the evaluations, and the evaluations ordered by them.
+    """Return the means of every measure, in the order of the evaluations, and the evaluations
+    ordered by them.
 
-    The means of the collection's own measures are stored; computing the others takes most of the time.
+    The means of the collection's own measures are stored; computing the others takes most of the
+    time.
     """
     own = own_measures(collection)
     stored = means_of(

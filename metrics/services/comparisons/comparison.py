@@ -75,7 +75,8 @@ RANK_RESAMPLES = 2_000
 
 @dataclass(frozen=True)
 class _Family(RunIds):
-    """The runs among which `runs` are tested; the value is empty for all runs, and None where `runs` are the family."""
+    """The runs among which `runs` are tested; the value is empty for all runs, and None where
+    `runs` are the family."""
 
     names_all: ClassVar[bool] = True
 
@@ -100,7 +101,8 @@ class _Family(RunIds):
 
 @dataclass(frozen=True)
 class _Tests(Several):
-    """Names of tests: of significance, or those that are `practical`. Both are given in one parameter."""
+    """Names of tests: of significance, or those that are `practical`. Both are given in one
+    parameter."""
 
     practical: bool = False
     of: Parameter = Parameter("a test", choices=(*TESTS, *PRACTICAL))
@@ -112,11 +114,12 @@ class _Tests(Several):
 
 @dataclass(frozen=True)
 class ComparisonQuery(Question):
-    """The parameters of a comparison; no runs means all, no baseline means all pairs, no tests the usual one.
+    """The parameters of a comparison; no runs means all, no baseline means all pairs, no tests the
+    usual one.
 
-    `family` names the runs from which `runs` were selected, an empty list meaning all: their pairs are tested and
-    corrected together, and those of `runs` are shown. None means that `runs` are the family. `practical` is asked
-    beside the tests, which decide what is significant.
+    `family` names the runs from which `runs` were selected, an empty list meaning all: their pairs
+    are tested and corrected together, and those of `runs` are shown. None means that `runs` are the
+    family. `practical` is asked beside the tests, which decide what is significant.
     """
 
     measures: list[Measure] = parameter(
@@ -194,8 +197,8 @@ class ComparisonQuery(Question):
 
 @dataclass(frozen=True)
 class Entrants:
-    """The evaluations that take part, in the order of submission whatever order the request has; the baseline is one of
-    them, given by its place."""
+    """The evaluations that take part, in the order of submission whatever order the request has;
+    the baseline is one of them, given by its place."""
 
     qrels: Qrels
     scores: str
@@ -211,10 +214,10 @@ class Entrants:
 class Compared:
     """Runs compared under one measure.
 
-    `order` gives for each row of `values` (runs, topics) the place of its entrant, best first. The topics are those on
-    which all runs have a value, and `left_out` has for every other topic the number of runs without one. The baseline
-    of `pairs` is a row. Verdicts of `families` hold for what was measured by `coverage`. `equivalence` is None unless it
-    was asked for.
+    `order` gives for each row of `values` (runs, topics) the place of its entrant, best first. The
+    topics are those on which all runs have a value, and `left_out` has for every other topic the
+    number of runs without one. The baseline of `pairs` is a row. Verdicts of `families` hold for
+    what was measured by `coverage`. `equivalence` is None unless it was asked for.
     """
 
     measure: Measure
@@ -234,8 +237,8 @@ class Compared:
         return cautions_of_values([self.measure], len(self.left_out))
 
     def among(self, places: Container[int]) -> Compared:
-        """Return some of the entrants, by their places, with the p values, verdicts and groups of the whole
-        comparison."""
+        """Return some of the entrants, by their places, with the p values, verdicts and groups of
+        the whole comparison."""
         rows = np.array([row for row, place in enumerate(self.order) if place in places], np.int64)
         first, second = self.pairs.indices()
         pairs = np.flatnonzero(np.isin(first, rows) & np.isin(second, rows))
@@ -260,8 +263,8 @@ class Compared:
 def choose_entrants(*, collection: Collection, query: ComparisonQuery) -> Entrants:
     """Return the evaluated runs that take part under the active judgements, without stale ones.
 
-    Raise StatisticsError for fewer than two runs, more than MAX_RUNS, an unknown one, or a measure without values of
-    topics; NotFound without judgements.
+    Raise StatisticsError for fewer than two runs, more than MAX_RUNS, an unknown one, or a measure
+    without values of topics; NotFound without judgements.
     """
     refuse_pooled(query.measures)
     qrels = active_qrels(collection)
@@ -292,8 +295,8 @@ def with_usual_test(query: ComparisonQuery, entrants: Entrants) -> ComparisonQue
 
 
 def one_of_many(entrants: Entrants, query: ComparisonQuery) -> Caution | None:
-    """Return a caution for two runs that are named and tested alone although the collection has others to choose
-    from."""
+    """Return a caution for two runs that are named and tested alone although the collection has
+    others to choose from."""
     if not query.runs or len(entrants.evaluations) != 2:
         return None
     qrels = entrants.qrels
@@ -355,7 +358,8 @@ def compare_entrants(
             pairs,
             compare,
         )
-        # Tests of all runs at once: those that belong to a requested test, and the usual two for many runs.
+        # Tests of all runs at once: those that belong to a requested test, and the usual two for
+        # many runs.
         wanted = {TESTS[test].omnibus for test in query.tests}
         wanted |= {"anova", "friedman"} if len(values) >= _MANY else set()
         omnibus = {name: test_all(values) for name, test_all in OMNIBUS.items() if name in wanted}
@@ -405,7 +409,8 @@ def with_equivalence(compared: Compared, query: ComparisonQuery) -> Compared:
 
 
 def read_rank_intervals(compared: Compared, options: Options) -> RankIntervals | None:
-    """Return the rank interval of each row over samples of the topics, with the confidence and seed of the options.
+    """Return the rank interval of each row over samples of the topics, with the confidence and seed
+    of the options.
 
     Return None for more runs than MAX_RANKED, or too few topics to resample.
     """
@@ -418,7 +423,8 @@ def read_rank_intervals(compared: Compared, options: Options) -> RankIntervals |
 
 
 def split_omnibus(compared: Compared, rule: Rule) -> list[Caution]:
-    """Return a caution if analysis of variance and Friedman's test disagree on whether the runs differ at all."""
+    """Return a caution if analysis of variance and Friedman's test disagree on whether the runs
+    differ at all."""
     if not {"anova", "friedman"} <= set(compared.omnibus) or compared.topics < MIN_TOPICS:
         return []
     anova, friedman = (compared.omnibus[name].p_value for name in ("anova", "friedman"))

@@ -39,7 +39,8 @@ MOST_CARRYING = 10
 
 @dataclass(frozen=True)
 class PairSelection(Question):
-    """The pairs to show: those with one run (its id), in one of PAIR_ORDERS, from `offset` on, `limit` of them."""
+    """The pairs to show: those with one run (its id), in one of PAIR_ORDERS, from `offset` on,
+    `limit` of them."""
 
     run: str | None = parameter(RunId("only the pairs with this run (its id)"))
     sort: str = parameter(
@@ -52,7 +53,8 @@ class PairSelection(Question):
 
     @classmethod
     def of(cls, parameters: Mapping[str, str], query: ComparisonQuery) -> PairSelection:
-        """Return the pairs that parameters select. Raise InvalidInput for more results than one answer has."""
+        """Return the pairs that parameters select. Raise InvalidInput for more results than one
+        answer has."""
         selection = cls.read(parameters)
         limit = selection.limit or 1
         shown = limit * len(query.measures) * max(len(query.tests), 1)
@@ -77,9 +79,9 @@ class Bounded:
 class Verdict:
     """The result of one test for `a` against `b`.
 
-    `better` is 1 where `a` is significantly better, -1 where it is worse, 0 without a verdict; `withheld`, one of
-    REASONS, says why there is none whatever p is. `leaning` is 1 where the test's own statistic favours `a`, -1 where
-    it favours `b`.
+    `better` is 1 where `a` is significantly better, -1 where it is worse, 0 without a verdict;
+    `withheld`, one of REASONS, says why there is none whatever p is. `leaning` is 1 where the
+    test's own statistic favours `a`, -1 where it favours `b`.
     """
 
     test: str
@@ -100,7 +102,8 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Held:
-    """A claim about a pair: its p, alone and corrected over the family, and whether it holds at the level."""
+    """A claim about a pair: its p, alone and corrected over the family, and whether it holds at the
+    level."""
 
     p_value: float
     p_adjusted: float
@@ -109,10 +112,12 @@ class Held:
 
 @dataclass(frozen=True)
 class PairEquivalence:
-    """Whether `a` is not worse than `b` by the margin, `b` not worse than `a`, and both; by two one-sided tests.
+    """Whether `a` is not worse than `b` by the margin, `b` not worse than `a`, and both; by two
+    one-sided tests.
 
-    `low` and `high` are of the interval of 1 - 2 alpha, and `topics` is the number that would show two runs of this
-    spread equivalent that do not differ, in 8 of 10 samples; None beyond a million, and without spread.
+    `low` and `high` are of the interval of 1 - 2 alpha, and `topics` is the number that would show
+    two runs of this spread equivalent that do not differ, in 8 of 10 samples; None beyond a
+    million, and without spread.
     """
 
     low: float
@@ -126,7 +131,8 @@ class PairEquivalence:
 
 @dataclass(frozen=True)
 class PairChances:
-    """How likely `a` is better than `b` by more than the region, practically equal, and worse by more.
+    """How likely `a` is better than `b` by more than the region, practically equal, and worse by
+    more.
 
     They sum to one; NaN where the differences have no spread.
     """
@@ -138,11 +144,11 @@ class PairChances:
 
 @dataclass(frozen=True)
 class Fragile:
-    """How many topics carry the lead, and the significance by the first test; None where no number of them does, as it
-    is still significant with five topics left.
+    """How many topics carry the lead, and the significance by the first test; None where no number
+    of them does, as it is still significant with five topics left.
 
-    `topics` are these topics, at most MOST_CARRYING, most in favour of the winner first: their places among the topics
-    of the comparison.
+    `topics` are these topics, at most MOST_CARRYING, most in favour of the winner first: their
+    places among the topics of the comparison.
     """
 
     sign: int | None
@@ -152,7 +158,8 @@ class Fragile:
 
 @dataclass(frozen=True)
 class PairOnJudged:
-    """The means of two runs on judged documents alone, and the verdict of each test of their difference."""
+    """The means of two runs on judged documents alone, and the verdict of each test of their
+    difference."""
 
     mean_a: float
     mean_b: float
@@ -162,10 +169,11 @@ class PairOnJudged:
 
 @dataclass(frozen=True)
 class ShownPair:
-    """Two runs and their means. Every difference is `a` minus `b`; wins are topics on which `a` is better.
+    """Two runs and their means. Every difference is `a` minus `b`; wins are topics on which `a` is
+    better.
 
-    `cautions` are those of PAIR_CAUTIONS that concern their differences, whether they are significant or not.
-    `on_judged` is None unless the runs are judged unevenly.
+    `cautions` are those of PAIR_CAUTIONS that concern their differences, whether they are
+    significant or not. `on_judged` is None unless the runs are judged unevenly.
     """
 
     a: Run
@@ -213,7 +221,8 @@ def names_of(runs: list[Run]) -> dict[Run, str]:
 
 
 def coverage_cautions(answer: Answer, compared: Compared) -> list[Caution]:
-    """Return what was not measured of the runs that are shown, and what follows for the verdicts of the first test."""
+    """Return what was not measured of the runs that are shown, and what follows for the verdicts of
+    the first test."""
     runs = {row: run_of(answer, compared, row) for row in rows_of(answer, compared)}
     names = names_of(list(runs.values()))
     return compared.coverage.cautions(

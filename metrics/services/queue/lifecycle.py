@@ -1,9 +1,12 @@
-"""The life of a job: an evaluation or comparison is queued, in progress, finished, failed or cancelled.
+"""The life of a job: an evaluation or comparison is queued, in progress, finished, failed or
+cancelled.
 
-Every change is one UPDATE that names the previous state and, if there is one, the lease token. A count of 1 means that
-this call made the change, 0 that another one did. Times are the database's, so that workers' clocks do not matter.
+Every change is one UPDATE that names the previous state and, if there is one, the lease token. A
+count of 1 means that this call made the change, 0 that another one did. Times are the database's,
+so that workers' clocks do not matter.
 
-Answers show states of jobs: a change raises the revisions of their collections in its own transaction.
+Answers show states of jobs: a change raises the revisions of their collections in its own
+transaction.
 """
 
 from __future__ import annotations
@@ -69,10 +72,11 @@ def claim(pk: Any, kind: type[Job] = Evaluation) -> Lease | None:
 
 
 def claim_together(pks: Collection[Any], kind: type[Job] = Evaluation) -> list[Lease]:
-    """Take those of these queued jobs that are available and were never tried, under one token. Return their leases, in
-    this order.
+    """Take those of these queued jobs that are available and were never tried, under one token.
+    Return their leases, in this order.
 
-    A job that was tried may be why its worker died: it is claimed alone, so that it takes no other one with it again.
+    A job that was tried may be why its worker died: it is claimed alone, so that it takes no other
+    one with it again.
     """
     token = uuid.uuid4()
     leased = {
@@ -95,7 +99,8 @@ def beat(*leases: Lease) -> bool:
     if len(leases) == 1:
         return bool(held.update(**until))
     with transaction.atomic():
-        # Those that are being finished need no lease any more: to wait for them here could be for ever.
+        # Those that are being finished need no lease any more: to wait for them here could be for
+        # ever.
         free = list(held.select_for_update(skip_locked=True).values_list("pk", flat=True))
         return bool(free and held.filter(pk__in=free).update(**until)) or bool(held.exists())
 
@@ -106,8 +111,8 @@ def note(lease: Lease, **changes: Any) -> bool:
 
 
 def finish(lease: Lease, **results: Any) -> bool:
-    """Close a job as done. Call this inside the transaction that stores its results, with `count_moves` for all that it
-    stores."""
+    """Close a job as done. Call this inside the transaction that stores its results, with
+    `count_moves` for all that it stores."""
     return _leave(lease, lease.kind.DONE, **_NO_ERROR, **results)
 
 
@@ -131,7 +136,8 @@ def release(
     message: str = "",
     traceback: str = "",
 ) -> bool:
-    """Give a job back to the queue; `burn` keeps the attempt counted. A `delay` is at most LONGEST_DELAY."""
+    """Give a job back to the queue; `burn` keeps the attempt counted. A `delay` is at most
+    LONGEST_DELAY."""
     changes: dict[str, Any] = {
         "not_before": _from_now(delay) if delay else None,
         "dispatched_at": None,
@@ -147,8 +153,8 @@ def release(
 
 
 def give_back(leases: Sequence[Lease], *, begun: bool) -> int:
-    """Return those of these jobs to the queue that are still held, which have one token; an attempt counts where the
-    work was `begun`. Return how many."""
+    """Return those of these jobs to the queue that are still held, which have one token; an attempt
+    counts where the work was `begun`. Return how many."""
     if not leases:
         return 0
     uncounted = {} if begun else {"attempts": F("attempts") - 1}
@@ -163,7 +169,8 @@ def drop(lease: Lease, code: str) -> bool:
 
 
 def reap_expired() -> int:
-    """Return jobs whose lease expired to the queue, or fail them after the last attempt. Return how many."""
+    """Return jobs whose lease expired to the queue, or fail them after the last attempt. Return how
+    many."""
     return sum(_reap(kind) for kind in JOBS)
 
 
@@ -201,7 +208,8 @@ def _requeue(held: QuerySet[Any], **changes: Any) -> int:
 
 
 def due_jobs(again_after: float, kind: type[Job] = Evaluation) -> QuerySet[Any]:
-    """Return the queued jobs without a message, or with one that was not answered within `again_after` seconds."""
+    """Return the queued jobs without a message, or with one that was not answered within
+    `again_after` seconds."""
     return _rows(kind).filter(is_silent(again_after), is_due(), state=kind.QUEUED)
 
 
@@ -211,7 +219,8 @@ def any_due(again_after: float, kind: type[Job]) -> bool:
 
 
 def kinds_due(again_after: float, kinds: tuple[type[Job], ...] = JOBS) -> set[type[Job]]:
-    """Return the kinds of which `due_jobs` would find any, from one query: every dispatcher asks after each change."""
+    """Return the kinds of which `due_jobs` would find any, from one query: every dispatcher asks
+    after each change."""
     with connection.cursor() as cursor:
         cursor.execute(*_due_statement(connection.vendor, again_after, kinds))
         return {kind for kind, due in zip(kinds, cursor.fetchone(), strict=True) if due}
@@ -221,7 +230,8 @@ def kinds_due(again_after: float, kinds: tuple[type[Job], ...] = JOBS) -> set[ty
 def _due_statement(
     vendor: str, again_after: float, kinds: tuple[type[Job], ...]
 ) -> tuple[str, tuple[Any, ...]]:
-    # It reads the database's clock, so it stays the same; to put it together takes ten times as long as to execute it.
+    # It reads the database's clock, so it stays the same; to put it together takes ten times as
+    # long as to execute it.
     found = [
         due_jobs(again_after, kind).order_by().values("pk").query.sql_with_params()
         for kind in kinds
@@ -260,8 +270,8 @@ def try_failed_again(jobs: QuerySet[Any]) -> int:
 
 
 def queue_again(jobs: QuerySet[Any]) -> int:
-    """Return jobs to the queue, with all their attempts; a worker that still holds one loses its lease. Return how
-    many."""
+    """Return jobs to the queue, with all their attempts; a worker that still holds one loses its
+    lease. Return how many."""
     return move(
         jobs, state=Job.QUEUED, attempts=0, lease_token=None, lease_until=None, dispatched_at=None, not_before=None,
         **_NO_ERROR,
@@ -272,7 +282,8 @@ def move(jobs: QuerySet[Any], **changes: Any) -> int:
     """Change the jobs that a condition selects, as of now. Return how many."""
     kind, moved = jobs.model, 0
     with transaction.atomic():
-        # What the condition selects does not change any more: the collections of all that move are known.
+        # What the condition selects does not change any more: the collections of all that move are
+        # known.
         locked = jobs.select_for_update(of=("self",)).order_by("pk")
         pks = list(locked.values_list("pk", flat=True))
         for start in range(0, len(pks), _TOGETHER):
@@ -289,8 +300,8 @@ def count_moves(kind: type[Job], pks: Iterable[Any]) -> None:
 
 
 def is_due() -> Q:
-    """Return the condition of jobs that are due. Jobs delayed for longer than the longest delay are due too: their time
-    was written before the clock was set back."""
+    """Return the condition of jobs that are due. Jobs delayed for longer than the longest delay are
+    due too: their time was written before the clock was set back."""
     return (
         Q(not_before=None)
         | Q(not_before__lte=Now())
@@ -299,8 +310,8 @@ def is_due() -> Q:
 
 
 def is_silent(again_after: float) -> Q:
-    """Return the condition of jobs without a message, or whose message was not answered, or is dated in the future by
-    more than simultaneous statements differ."""
+    """Return the condition of jobs without a message, or whose message was not answered, or is
+    dated in the future by more than simultaneous statements differ."""
     past, future = (
         Q(dispatched_at__lt=_from_now(-again_after)),
         Q(dispatched_at__gt=_from_now(again_after)),

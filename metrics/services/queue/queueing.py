@@ -25,7 +25,8 @@ _OWN = SessionSet.JudgedBy.OWN
 def queue_submitted(made: Run | SessionSet) -> None:
     """Queue a run or session set that this transaction has stored, if there are judgements for it.
 
-    It has no evaluation yet, and on SQLite every other writer waits for this transaction, so nothing else is read.
+    It has no evaluation yet, and on SQLite every other writer waits for this transaction, so
+    nothing else is read.
     """
     kind, way = EVALUATIONS[type(made)], made.way
     active = (
@@ -38,8 +39,8 @@ def queue_submitted(made: Run | SessionSet) -> None:
 
 
 def queue_evaluation(made: Run | SessionSet, way: str | None = None) -> Any:
-    """Return a queued evaluation under the current judgements, or in another way; the existing one if there is one, or
-    None if there are no judgements yet."""
+    """Return a queued evaluation under the current judgements, or in another way; the existing one
+    if there is one, or None if there are no judgements yet."""
     kind, way = EVALUATIONS[type(made)], way or made.way
     qrels = None if way == _OWN else made.collection.active_qrels
     if qrels is None and way != _OWN:
@@ -60,8 +61,8 @@ def queue_evaluation(made: Run | SessionSet, way: str | None = None) -> Any:
 
 
 def try_damaged_again(made: Run | SessionSet) -> int:
-    """Queue the evaluations again that failed because a stored file was damaged or that wait for a missing one, because
-    the file was submitted again."""
+    """Queue the evaluations again that failed because a stored file was damaged or that wait for a
+    missing one, because the file was submitted again."""
     waiting = made.evaluations.filter(state=_STATE.QUEUED, error_code=StoredFileMissing.code)
     if waiting.exists():
         queue_again(waiting)
@@ -73,7 +74,8 @@ def try_damaged_again(made: Run | SessionSet) -> int:
 
 
 def queue_evaluations(qrels: Qrels, scores: str | None = None) -> int:
-    """Queue every live run without an evaluation under these judgements, and those that failed. Return how many."""
+    """Queue every live run without an evaluation under these judgements, and those that failed.
+    Return how many."""
     scores = scores or qrels.collection.scores
     met = Evaluation.objects.current(qrels, scores)
     again = try_failed_again(met)
@@ -86,8 +88,8 @@ def queue_evaluations(qrels: Qrels, scores: str | None = None) -> int:
 
 
 def queue_judged(qrels: Qrels) -> None:
-    """Queue all runs and session sets without an evaluation under these judgements, which are now active, those that
-    failed, and the vectors that others lack."""
+    """Queue all runs and session sets without an evaluation under these judgements, which are now
+    active, those that failed, and the vectors that others lack."""
     queue_vectors_if_behind(qrels)
     for kind in EVALUATIONS.values():
         try_failed_again(kind.objects.counting().live().filter(qrels=qrels))
@@ -95,15 +97,16 @@ def queue_judged(qrels: Qrels) -> None:
 
 
 def queue_missing() -> int:
-    """Queue runs and session sets that have no evaluation under the active judgements, and the vectors that others
-    lack. Return how many."""
+    """Queue runs and session sets that have no evaluation under the active judgements, and the
+    vectors that others lack. Return how many."""
     return queue_missing_vectors() + sum(
         _queue(unqueued(kind.OF.objects.all())) for kind in EVALUATIONS.values()
     )
 
 
 def unqueued(made: QuerySet[Any]) -> list[Any]:
-    """Return unsaved evaluations of the live runs or session sets that have judgements but no evaluation."""
+    """Return unsaved evaluations of the live runs or session sets that have judgements but no
+    evaluation."""
     kind, way = EVALUATIONS[made.model], made.model.WAY
     met = kind.objects.counting().filter(**{kind.OF.KEY: OuterRef("pk")})
     active = Qrels.objects.filter(collection=OuterRef("collection"), active=True).values("pk")
@@ -126,7 +129,8 @@ def cancel_evaluations(made: Run | SessionSet) -> int:
 
 
 def restore_evaluations(made: Run | SessionSet) -> None:
-    """Queue the cancelled evaluations of a restored run or session set again, and its current evaluation."""
+    """Queue the cancelled evaluations of a restored run or session set again, and its current
+    evaluation."""
     code = EVALUATIONS[type(made)].withdrawn_code()
     queue_again(
         made.evaluations.filter(

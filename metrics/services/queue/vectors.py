@@ -1,8 +1,8 @@
 """Which vectors and curves are stored of every run, and the queue of those that are missing.
 
-A worker that evaluates a run stores those of its collection's measures. Where these are changed afterwards, the
-evaluations stay as they are, and one job for the version of judgements adds what they lack
-(metrics/services/values/missing.py).
+A worker that evaluates a run stores those of its collection's measures. Where these are changed
+afterwards, the evaluations stay as they are, and one job for the version of judgements adds what
+they lack (metrics/services/values/missing.py).
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from metrics.models import Evaluation, EvaluationQuerySet, MetricVector, StoredC
 from metrics.services.queue.lifecycle import count_moves, queue_again
 from runs.models import Collection, Qrels
 
-# Stored for every run, whatever the collection's measures are: every row of a leaderboard shows how much of the run was
-# judged.
+# Stored for every run, whatever the collection's measures are: every row of a leaderboard shows how
+# much of the run was judged.
 JUDGED = parse_measure("Judged@10")
 
 
 def stored_measures(collection: Collection) -> list[Measure]:
-    """Return the measures that are stored for every run of a collection, under their names of this release. Raise
-    MeasureError for one that this engine cannot compute."""
+    """Return the measures that are stored for every run of a collection, under their names of this
+    release. Raise MeasureError for one that this engine cannot compute."""
     measures = [parse_measure(name, collection.documents) for name in collection.measures]
     return list({measure.name: measure for measure in [*measures, JUDGED]}.values())
 
@@ -40,8 +40,9 @@ def stored_curve_sets(measures: list[Measure]) -> list[Measure]:
 
 
 def evaluations_behind(qrels: Qrels) -> EvaluationQuerySet:
-    """Return the evaluations of live runs under these judgements by this engine that lack a vector or curves of the
-    collection's measures. Raise MeasureError for a measure that this engine cannot compute."""
+    """Return the evaluations of live runs under these judgements by this engine that lack a vector
+    or curves of the collection's measures. Raise MeasureError for a measure that this engine cannot
+    compute."""
     measures = stored_measures(qrels.collection)
     wanted = {
         "vectors": (MetricVector, measures),
@@ -62,8 +63,8 @@ def evaluations_behind(qrels: Qrels) -> EvaluationQuerySet:
 
 
 def queue_vectors(qrels: Qrels) -> None:
-    """Queue the job that stores what evaluations under these judgements lack. A worker that is at it loses its lease:
-    another one begins with the measures of now."""
+    """Queue the job that stores what evaluations under these judgements lack. A worker that is at
+    it loses its lease: another one begins with the measures of now."""
     with transaction.atomic():
         update, new = VectorUpdate.objects.get_or_create(qrels=qrels)
         if new:
@@ -73,8 +74,8 @@ def queue_vectors(qrels: Qrels) -> None:
 
 
 def queue_vectors_if_behind(qrels: Qrels) -> bool:
-    """Queue the job if an evaluation lacks something, or may lack it when it ends: its worker may have read the
-    measures before they were changed. Return whether it was queued."""
+    """Queue the job if an evaluation lacks something, or may lack it when it ends: its worker may
+    have read the measures before they were changed. Return whether it was queued."""
     with suppress(MeasureError):
         under_way = Evaluation.objects.filter(
             qrels=qrels, state__in=(Evaluation.State.QUEUED, Evaluation.State.EVALUATING)
@@ -86,9 +87,11 @@ def queue_vectors_if_behind(qrels: Qrels) -> bool:
 
 
 def queue_missing_vectors() -> int:
-    """Queue the jobs for active judgements under which something is lacking, as after an upgrade. Return how many.
+    """Queue the jobs for active judgements under which something is lacking, as after an upgrade.
+    Return how many.
 
-    Those under way are left alone, and those that failed, which a change of the measures queues again."""
+    Those under way are left alone, and those that failed, which a change of the measures queues
+    again."""
     jobs = VectorUpdate.objects.exclude(state=VectorUpdate.State.COMPUTED)
     idle = Qrels.objects.filter(active=True).exclude(pk__in=jobs.values("pk"))
     queued = 0

@@ -1,4 +1,5 @@
-"""Analyses of session sets: mean curves, last queries against others, lengths, and the queries of one session."""
+"""Analyses of session sets: mean curves, last queries against others, lengths, and the queries of
+one session."""
 
 from __future__ import annotations
 
@@ -40,8 +41,8 @@ _COMPONENTS = 8
 
 @dataclass(frozen=True)
 class QueryCurves:
-    """Mean curves of queries by their position; for each system the number of reformulations that gained, lost and did
-    neither."""
+    """Mean curves of queries by their position; for each system the number of reformulations that
+    gained, lost and did neither."""
 
     curves: dict[Which, MeanCurves]
     changed: list[tuple[int, int, int]]
@@ -55,12 +56,13 @@ def read_session_curves(
     per_session: bool = False,
     least: int = 1,
 ) -> SessionCurves:
-    """Return the curves of a measure that is a vector, with `length` components, all by default; of a whole set from the
-    store where it has them.
+    """Return the curves of a measure that is a vector, with `length` components, all by default; of
+    a whole set from the store where it has them.
 
     The means are those of the chosen sessions with at least `least` queries.
 
-    Raise MeasureError for a measure without a vector, InvalidInput if the curves are too long for an answer.
+    Raise MeasureError for a measure without a vector, InvalidInput if the curves are too long for
+    an answer.
     """
     setting, _ = setting_of(measure)
     view, groups = chosen.judged.view, len(chosen.judged.systems)
@@ -84,7 +86,8 @@ def read_session_curves(
 
 
 def read_query_curves(*, chosen: ChosenSessions, measure: Measure) -> QueryCurves:
-    """Return the mean vectors of single queries at ranks 1..X, and the gains and losses of reformulations."""
+    """Return the mean vectors of single queries at ranks 1..X, and the gains and losses of
+    reformulations."""
     setting, normalised = setting_of(measure)
     view, judged = chosen.judged.view, chosen.judged
     _check_components(chosen, setting)
@@ -106,15 +109,17 @@ def read_lengths(*, chosen: ChosenSessions) -> LengthTable:
 
 
 def system_label(session_set: SessionSet, system: str) -> str:
-    """Return the name of a system in a chart of its set; a system that the log does not name has the set's tag."""
+    """Return the name of a system in a chart of its set; a system that the log does not name has
+    the set's tag."""
     return system or session_set.tag
 
 
 def system_places(evaluation: SessionEvaluation) -> dict[str, int]:
-    """Return the place of a set's systems among those of the collection, in order of submission, which decides their
-    colour.
+    """Return the place of a set's systems among those of the collection, in order of submission,
+    which decides their colour.
 
-    Withdrawn sets keep their place and later ones follow them, so that the colour of a system never changes.
+    Withdrawn sets keep their place and later ones follow them, so that the colour of a system never
+    changes.
     """
     check_means([evaluation])
     own = evaluation.session_set

@@ -1,4 +1,5 @@
-"""Curves of session sets: those of sDCG and nsDCG as a worker stores them, all others from the judged view."""
+"""Curves of session sets: those of sDCG and nsDCG as a worker stores them, all others from the
+judged view."""
 
 from __future__ import annotations
 
@@ -26,14 +27,16 @@ from metrics.engine.sessions.vectors import (
 from metrics.models import StoredSessionCurves
 from metrics.services.sessions.judged_sets import JudgedSet
 
-# The measures of sets that workers store curves of; a set with more components of vectors has those of its systems only.
+# The measures of sets that workers store curves of; a set with more components of vectors has those
+# of its systems only.
 STORED = ("sDCG", "nsDCG")
 MAX_COMPONENTS = 1_000_000
 
 
 @dataclass(frozen=True)
 class SessionCurves:
-    """The mean curves of each system's sessions and of their ideals and, if requested, each session's own vector.
+    """The mean curves of each system's sessions and of their ideals and, if requested, each
+    session's own vector.
 
     `ideal` of a normalised measure is 1 throughout.
     """
@@ -46,8 +49,8 @@ class SessionCurves:
 def compute_curves(
     judged: JudgedSet, measure: Measure, length: int, *, least: int = 1, per_session: bool
 ) -> SessionCurves:
-    """Return the curves of a measure with `length` components. The means are those of sessions with at least `least`
-    queries. Raise MeasureError for a measure without a vector."""
+    """Return the curves of a measure with `length` components. The means are those of sessions with
+    at least `least` queries. Raise MeasureError for a measure without a vector."""
     setting, normalised = setting_of(measure)
     view, group, groups = judged.view, judged.system, len(judged.systems)
     curves = mean_session_curves(
@@ -68,7 +71,8 @@ def compute_curves(
 
 
 def has_stored_curves(measure: Measure) -> bool:
-    """Return whether workers store the curves of a measure: one of STORED without parameters that change them."""
+    """Return whether workers store the curves of a measure: one of STORED without parameters that
+    change them."""
     name = measure.definition.name
     return name in STORED and setting_of(measure) == setting_of(parse_session_measure(name))
 
@@ -105,7 +109,8 @@ def arrays_of(row: StoredSessionCurves) -> dict[str, Any]:
 
 
 def unpack_curves(row: StoredSessionCurves, measure: Measure, length: int) -> SessionCurves:
-    """Return the curves of a measure that has stored ones from a row that is sound; without vectors where it has none."""
+    """Return the curves of a measure that has stored ones from a row that is sound; without vectors
+    where it has none."""
     arrays, name = arrays_of(row), measure.definition.name
     count = arrays[f"{name} count"]
     mean, ideal = (arrays[f"{name} {of}"].reshape(len(count), -1) for of in ("mean", "ideal"))

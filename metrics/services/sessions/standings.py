@@ -1,7 +1,8 @@
-"""The statistics of a leaderboard of systems: intervals of its means, tiers and groups, and p against a baseline.
+"""The statistics of a leaderboard of systems: intervals of its means, tiers and groups, and p
+against a baseline.
 
-Tiers and baseline are of all ranked systems, whichever page is shown, by the measure that the leaderboard is sorted by
-and the design of their sessions.
+Tiers and baseline are of all ranked systems, whichever page is shown, by the measure that the
+leaderboard is sorted by and the design of their sessions.
 """
 
 from __future__ import annotations
@@ -63,7 +64,8 @@ class SessionStandingsQuery(Question):
 
     @classmethod
     def requested(cls, parameters: Mapping[str, str]) -> SessionStandingsQuery | None:
-        """Return the statistics that are requested, or None if neither `statistics` nor `baseline` is given.
+        """Return the statistics that are requested, or None if neither `statistics` nor `baseline`
+        is given.
 
         Raise InvalidInput for options of statistics without them.
         """
@@ -83,8 +85,8 @@ class SessionStandingsQuery(Question):
 
 @dataclass(frozen=True)
 class SystemStanding:
-    """The statistics of one row: its tier, the letters of its groups, and its place among the pairs with the baseline.
-    Parts that were not requested or have no result are None."""
+    """The statistics of one row: its tier, the letters of its groups, and its place among the pairs
+    with the baseline. Parts that were not requested or have no result are None."""
 
     tier: int | None
     groups: list[str] | None
@@ -95,8 +97,8 @@ class SystemStanding:
 class SessionStandings:
     """The statistics of a leaderboard of systems.
 
-    `tiers` compares all pairs of the ranked systems, `baseline` every other one with it. `intervals` has both ends by
-    evaluation, system and measure.
+    `tiers` compares all pairs of the ranked systems, `baseline` every other one with it.
+    `intervals` has both ends by evaluation, system and measure.
     """
 
     query: SessionStandingsQuery
@@ -136,8 +138,8 @@ def read_session_standings(
 ) -> SessionStandings:
     """Return the statistics of a leaderboard that was read in the same snapshot.
 
-    Raise StatisticsError for an unknown test, correction or baseline, too many systems, or too much work. A leaderboard
-    of fewer than two ranked systems has no tiers; a caution says so.
+    Raise StatisticsError for an unknown test, correction or baseline, too many systems, or too much
+    work. A leaderboard of fewer than two ranked systems has no tiers; a caution says so.
     """
     check_known(
         [query.test] if query.test and query.test not in OWN_TESTS else [], query.rule.correction
@@ -167,7 +169,8 @@ def _compared(
     query: SessionStandingsQuery,
     found: SessionStandings,
 ) -> SessionStandings:
-    """Return the statistics with tiers and baseline, or with a caution that says why there are none."""
+    """Return the statistics with tiers and baseline, or with a caution that says why there are
+    none."""
     if len(board.ranked) < 2:
         few = Caution(
             "too_few_systems",
@@ -200,7 +203,8 @@ def _compared(
 
 
 def _add_intervals(found: SessionStandings, board: SessionBoard, confidence: float) -> None:
-    """Add the interval of every mean on the page, from the sessions with a value; stale rows have none."""
+    """Add the interval of every mean on the page, from the sessions with a value; stale rows have
+    none."""
     measures = list(dict.fromkeys([*board.query.measures, board.query.sort]))
     evaluations = list(
         {row.evaluation.pk: row.evaluation for row in board.rows if not row.stale}.values()

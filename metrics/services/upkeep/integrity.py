@@ -107,7 +107,8 @@ def find_faults(*, fast: bool = False) -> Iterator[Finding]:
 
 
 def _find_in_collections() -> Iterator[Finding]:
-    """Check that the measures of collections can be computed, and that vectors and curves of them are stored."""
+    """Check that the measures of collections can be computed, and that vectors and curves of them
+    are stored."""
     for collection in Collection.objects.all():
         computable = True
         for name in collection.measures:
@@ -189,8 +190,8 @@ def _find_in_labels() -> Iterator[Finding]:
 
 
 def _find_in_leases() -> Iterator[Finding]:
-    """Check that a job has a complete lease exactly while a worker holds it, and never a longer one than a worker
-    takes."""
+    """Check that a job has a complete lease exactly while a worker holds it, and never a longer one
+    than a worker takes."""
     leased = Q(lease_token__isnull=False) | Q(lease_until__isnull=False)
     whole = Q(lease_token__isnull=False, lease_until__isnull=False)
     lease = timedelta(seconds=settings.EVALHUB_LEASE_SECONDS)
@@ -224,7 +225,8 @@ def _name(job: Job) -> str:
 
 
 def _find_in_submissions() -> Iterator[Finding]:
-    """Check that withdrawn runs and session sets are not queued, and that all others have a current evaluation."""
+    """Check that withdrawn runs and session sets are not queued, and that all others have a current
+    evaluation."""
     for kind in EVALUATIONS.values():
         key, noun = kind.OF.KEY, kind.OF.noun()
         waiting = kind.OF.objects.filter(evaluations__state=Job.QUEUED).exclude(deleted_at=None)
@@ -245,8 +247,8 @@ def _find_in_submissions() -> Iterator[Finding]:
 
 
 def _find_in_evaluations(fast: bool) -> Iterator[Finding]:
-    """Check that evaluations use judgements of their collection, and have a judged view and vectors of the right
-    length.
+    """Check that evaluations use judgements of their collection, and have a judged view and vectors
+    of the right length.
 
     Unreadable values are computed again from the runs and logs.
     """
@@ -371,7 +373,8 @@ def _look_at(sha256: str) -> Examined:
 
 
 def _named_files() -> Iterator[tuple[str, int | None, str]]:
-    """Yield stored files as rows name them: the SHA-256, the size if the row has it, and a description of the row."""
+    """Yield stored files as rows name them: the SHA-256, the size if the row has it, and a
+    description of the row."""
     for qrels in Qrels.objects.select_related("collection").defer("topic_ids", "warnings"):
         yield qrels.sha256, qrels.size, f"judgements {qrels}"
     for log in SessionSet.objects.filter(deleted_at=None).only("sha256", "size", "tag"):

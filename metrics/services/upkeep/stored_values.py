@@ -1,4 +1,5 @@
-"""Check stored values against their sources: their digests, vectors from views, means from vectors, topic ids."""
+"""Check stored values against their sources: their digests, vectors from views, means from vectors,
+topic ids."""
 
 from __future__ import annotations
 
@@ -71,7 +72,8 @@ def find_in_topic_ids() -> Iterator[Finding]:
 
 
 def find_in_vectors() -> Iterator[Finding]:
-    """Check that every vector and mean is unchanged, and equal to what this engine computes from the judged view."""
+    """Check that every vector and mean is unchanged, and equal to what this engine computes from
+    the judged view."""
     for evaluation in Evaluation.objects.evaluated().select_related("run").only(*_READ):
         current, view = evaluation.engine_version == ENGINE_VERSION, None
         kept = JudgedView.objects.filter(pk=evaluation.pk).first() if current else None
@@ -123,7 +125,8 @@ def _are_curves(row: StoredCurves, view: JudgedRun) -> bool:
 
 
 def _renew_curves(evaluation: Evaluation, view: JudgedRun | None) -> None:
-    """Store the curves of an evaluation again, or none where its judged view is damaged or of another engine."""
+    """Store the curves of an evaluation again, or none where its judged view is damaged or of
+    another engine."""
     if view is None:
         StoredCurves.objects.filter(evaluation=evaluation.pk).delete()
     else:
@@ -154,8 +157,8 @@ def _close(a: Floats, b: Floats) -> bool:
 
 
 def find_in_session_means() -> Iterator[Finding]:
-    """Check that the stored means and curves of a session set are unchanged, and equal to what this engine computes from its
-    judged view."""
+    """Check that the stored means and curves of a session set are unchanged, and equal to what this
+    engine computes from its judged view."""
     done = (
         SessionEvaluation.objects.evaluated().filter(engine_version=ENGINE_VERSION).defer("means")
     )
@@ -203,8 +206,8 @@ def _evaluate_again(pk: int) -> None:
 
 
 def find_unsealed() -> Iterator[Finding]:
-    """Yield values without a digest, stored by a worker of an earlier release; they were just compared with their
-    view."""
+    """Yield values without a digest, stored by a worker of an earlier release; they were just
+    compared with their view."""
     kinds: tuple[tuple[type[Model], str, str], ...] = (
         (JudgedView, "digest", "evaluation__qrels_id"),
         (MetricVector, "mean_digest", "evaluation__qrels_id"),

@@ -90,7 +90,8 @@ class _Curves(Parameter):
 
 @dataclass(frozen=True)
 class CurveQuery(Question):
-    """The parameters of curves over ranks; `ranks` are those of 1..depth to answer, none meaning all."""
+    """The parameters of curves over ranks; `ranks` are those of 1..depth to answer, none meaning
+    all."""
 
     measures: list[Measure] = parameter(
         _Curves(f"of {', '.join(CURVES)}, with their parameters; default: nDCG", also="measure")
@@ -134,7 +135,8 @@ class CurveQuery(Question):
 
 @dataclass(frozen=True)
 class _Levels(Parameter):
-    """Levels of relevance with commas between them; `all`, those that occur in the judgements, is None."""
+    """Levels of relevance with commas between them; `all`, those that occur in the judgements, is
+    None."""
 
     reads: Callable[[str, str], Any] = REL.read
     default: Any = ()
@@ -150,8 +152,8 @@ class _Levels(Parameter):
 
 @dataclass(frozen=True)
 class RecallQuery(Question):
-    """The parameters of a run's precision-recall curves: levels with all levels above them, single levels, and gains
-    of generalised precision over generalised recall.
+    """The parameters of a run's precision-recall curves: levels with all levels above them, single
+    levels, and gains of generalised precision over generalised recall.
 
     None instead of a list of levels means all levels that occur in the judgements.
     """
@@ -215,7 +217,8 @@ class RecallQuery(Question):
 
     @property
     def rounding_of_recall(self) -> Rounding | None:
-        """Return how recall is made a number of documents; None for intervals, and for curves of gains alone."""
+        """Return how recall is made a number of documents; None for intervals, and for curves of
+        gains alone."""
         counts = self.interp == "ceiling" and (self.levels != [] or self.alone != [])
         return self.rounding if counts else None
 
@@ -230,8 +233,8 @@ class DrawnCurve:
 
 
 def read_curves(*, evaluation: Evaluation, query: CurveQuery) -> list[DrawnCurve]:
-    """Return the curves in the order of the request, from the store where it has them. Raise MeasureError for a measure
-    without a curve, StatisticsError for too much work."""
+    """Return the curves in the order of the request, from the store where it has them. Raise
+    MeasureError for a measure without a curve, StatisticsError for too much work."""
     _begin_curves([evaluation], query)
     sets = _stored_sets([evaluation], query).get(evaluation.pk, [])
     if _are_stored(sets, query):
@@ -242,10 +245,11 @@ def read_curves(*, evaluation: Evaluation, query: CurveQuery) -> list[DrawnCurve
 def read_curves_of(
     *, evaluations: list[Evaluation], query: CurveQuery
 ) -> Iterator[tuple[int, list[DrawnCurve]]]:
-    """Yield the curves of several runs under one version of the judgements, with the keys of their evaluations.
+    """Yield the curves of several runs under one version of the judgements, with the keys of their
+    evaluations.
 
-    Judged views are read one at a time, in any order. Readings against other runs need whole views. Raise
-    StatisticsError for too much work before the first one.
+    Judged views are read one at a time, in any order. Readings against other runs need whole views.
+    Raise StatisticsError for too much work before the first one.
     """
     _begin_curves(evaluations, query)
     stored = {} if query.with_readings else _stored_sets(evaluations, query)
@@ -259,8 +263,8 @@ def read_curves_of(
 
 
 def _stored_sets(evaluations: list[Evaluation], query: CurveQuery) -> dict[int, list[GainCurves]]:
-    """Return the stored sets of curves that reach the depth, by evaluation. Damaged ones are computed again and left
-    out."""
+    """Return the stored sets of curves that reach the depth, by evaluation. Damaged ones are
+    computed again and left out."""
     if not all(measure.definition.name in FAMILY for measure in query.measures):
         return {}
     by_key = {evaluation.pk: evaluation for evaluation in evaluations}
@@ -331,7 +335,8 @@ def _curves(view: JudgedRun, query: CurveQuery) -> list[DrawnCurve]:
 
 
 def read_precision_recall(*, evaluation: Evaluation, query: RecallQuery) -> list[PrecisionRecall]:
-    """Return one curve for each level of relevance. Raise MeasureError for more than MAX_LEVELS levels."""
+    """Return one curve for each level of relevance. Raise MeasureError for more than MAX_LEVELS
+    levels."""
     _begin_precision_recall([evaluation], query)
     return _precision_recall(load_view(evaluation), query)
 

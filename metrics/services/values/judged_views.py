@@ -40,8 +40,8 @@ _log = logging.getLogger(__name__)
 
 
 def load_view(evaluation: Evaluation) -> JudgedRun:
-    """Return the judged view of an evaluated run. If it is damaged or missing, queue the evaluation again and raise
-    StoredValueCorrupt."""
+    """Return the judged view of an evaluated run. If it is damaged or missing, queue the evaluation
+    again and raise StoredValueCorrupt."""
     row = JudgedView.objects.filter(pk=evaluation.pk).first()
     if row is None or not row.is_sound(evaluation.qrels_id):
         raise give_up_evaluations(Evaluation, [evaluation.pk], VIEW)
@@ -51,7 +51,8 @@ def load_view(evaluation: Evaluation) -> JudgedRun:
 def vectors_of(
     evaluation_ids: list[int], measures: list[Measure]
 ) -> dict[tuple[int, str], MetricVector]:
-    """Return the values of evaluated runs for each measure by (evaluation, measure), stored or computed and not saved.
+    """Return the values of evaluated runs for each measure by (evaluation, measure), stored or
+    computed and not saved.
 
     Damaged values are computed as well, and replaced where they are stored.
     """
@@ -74,7 +75,8 @@ def vectors_of(
 def _make_vectors(
     missing: dict[int, list[Measure]], damaged: set[tuple[int, str]]
 ) -> dict[tuple[int, str], MetricVector]:
-    """Compute the measures that are missing of each evaluation, and replace those that are stored and damaged."""
+    """Compute the measures that are missing of each evaluation, and replace those that are stored
+    and damaged."""
     _check_engine(damaged)
     begin_values(missing)
     found: dict[tuple[int, str], MetricVector] = {}
@@ -88,7 +90,8 @@ def _make_vectors(
 def matrix_of(
     evaluation_ids: list[int], measure: Measure, qrels: Qrels
 ) -> tuple[Matrix, dict[int, Mean]]:
-    """Return one measure's values of evaluations by these judgements, shape (evaluations, topics), and their means."""
+    """Return one measure's values of evaluations by these judgements, shape (evaluations, topics),
+    and their means."""
     (found,) = matrices_of(evaluation_ids, [measure], qrels)
     return found
 
@@ -98,7 +101,8 @@ def matrices_of(
 ) -> list[tuple[Matrix, dict[int, Mean]]]:
     """Return the same of several measures.
 
-    What is stored is read in one query, without an object for each row; the rest is computed as by `vectors_of`.
+    What is stored is read in one query, without an object for each row; the rest is computed as by
+    `vectors_of`.
     """
     begin_vectors(len(evaluation_ids) * len(measures))
     columns = ("measure", "evaluation_id", "content", "digest", "mean", "topics", "mean_digest")
@@ -143,9 +147,11 @@ def matrices_of(
 
 
 def condensed_matrix(evaluation_ids: list[int], measure: Measure) -> Matrix:
-    """Return one measure's values of evaluations on judged documents alone, shape (evaluations, topics).
+    """Return one measure's values of evaluations on judged documents alone, shape (evaluations,
+    topics).
 
-    They are those of `judged_only=True`, also of measures without this parameter. Nothing is stored.
+    They are those of `judged_only=True`, also of measures without this parameter. Nothing is
+    stored.
     """
     begin_values({pk: [measure] for pk in evaluation_ids})
     values = {pk: measure.compute(view.condensed) for pk, _, view in views_of(evaluation_ids)}
@@ -170,8 +176,8 @@ def replace_vectors(rows: list[MetricVector]) -> None:
 
 
 def _check_engine(damaged: Iterable[tuple[int, str]]) -> None:
-    """Raise StoredValueCorrupt if another engine version computed the damaged value, because this one would compute its
-    own."""
+    """Raise StoredValueCorrupt if another engine version computed the damaged value, because this
+    one would compute its own."""
     pks = {pk for pk, _ in damaged}
     if pks:
         _log.error("stored values are damaged, and computed again: %s", sorted(damaged)[:_NAMED])
@@ -183,7 +189,8 @@ def _check_engine(damaged: Iterable[tuple[int, str]]) -> None:
 def computed_means(
     evaluation_ids: list[int], measures: list[Measure]
 ) -> dict[tuple[int, str], tuple[Mean, bytes]]:
-    """Return by (evaluation, measure) the mean and the topics it covers, from the judged views, held one at a time."""
+    """Return by (evaluation, measure) the mean and the topics it covers, from the judged views,
+    held one at a time."""
     found = {}
     begin_values(dict.fromkeys(evaluation_ids, measures))
     for pk, _, view in views_of(evaluation_ids):
@@ -194,8 +201,8 @@ def computed_means(
 
 
 def covered_topics(evaluation_ids: list[int], measure: Measure) -> dict[int, bytes]:
-    """Return which topics have a value, by evaluation, as bytes that are equal for equal topics. Cached for an hour if
-    the values are not stored."""
+    """Return which topics have a value, by evaluation, as bytes that are equal for equal topics.
+    Cached for an hour if the values are not stored."""
     keys = {_cache_key(pk, measure.name, "topics"): pk for pk in evaluation_ids}
     found = {keys[key]: topics for key, topics in cache.get_many(keys).items()}
     missing = [pk for pk in evaluation_ids if pk not in found]
@@ -223,10 +230,10 @@ def means_of(
 ) -> dict[tuple[int, str], Mean]:
     """Return the mean and the number of topics by (evaluation, measure).
 
-    Missing values are computed and cached for an hour, never stored: workers store those of the collection's measures,
-    and reading an odd measure must not fill the database. Damaged values are replaced.
-    `qrels` is the version of judgements if all evaluations have the same one. Measures that workers are `computing` are
-    read only: what is missing of them has no mean.
+    Missing values are computed and cached for an hour, never stored: workers store those of the
+    collection's measures, and reading an odd measure must not fill the database. Damaged values are
+    replaced. `qrels` is the version of judgements if all evaluations have the same one. Measures
+    that workers are `computing` are read only: what is missing of them has no mean.
     """
     names = [measure.name for measure in measures]
     rows = MetricVector.objects.filter(evaluation__in=evaluation_ids, measure__in=names)
@@ -246,8 +253,8 @@ def means_of(
 def stored_means(
     rows: QuerySet[MetricVector], measure: str, qrels: int
 ) -> tuple[Ints, Floats, Ints]:
-    """Return of stored means of one measure by these judgements the evaluations, the means, NaN where there is none,
-    and the numbers of topics; damaged ones are left out."""
+    """Return of stored means of one measure by these judgements the evaluations, the means, NaN
+    where there is none, and the numbers of topics; damaged ones are left out."""
     read = list(rows.values_list("evaluation_id", "mean", "topics", "mean_digest"))
     if not read:
         return np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64)
@@ -314,8 +321,8 @@ def _computed(
 
 
 def depths_of(evaluation_ids: list[int]) -> dict[int, int]:
-    """Return how deep each evaluated run is judged without a gap. What an earlier release did not store, or is damaged,
-    is computed from its judged view and stored."""
+    """Return how deep each evaluated run is judged without a gap. What an earlier release did not
+    store, or is damaged, is computed from its judged view and stored."""
     rows = Evaluation.objects.filter(pk__in=evaluation_ids).values_list(
         "pk", "qrels", "judged_files", *_DEPTH
     )
@@ -344,7 +351,8 @@ def depths_of(evaluation_ids: list[int]) -> dict[int, int]:
 
 
 def _cache_key(evaluation_id: int, measure: str, what: str = "mean") -> str:
-    # Memcached restricts keys, and names contain quotes, commas and brackets, so they are written as hexadecimal.
+    # Memcached restricts keys, and names contain quotes, commas and brackets, so they are written
+    # as hexadecimal.
     return f"{what}:{evaluation_id}:{measure.encode().hex()}"
 
 
@@ -356,8 +364,8 @@ def _watched(measures: list[Measure]) -> Iterable[Measure]:
 
 
 def views_of(evaluation_ids: Iterable[int]) -> Iterable[tuple[int, int, JudgedRun]]:
-    """Yield evaluation, version of judgements and view, one at a time. Raise StoredValueCorrupt at the end if any are
-    damaged or missing."""
+    """Yield evaluation, version of judgements and view, one at a time. Raise StoredValueCorrupt at
+    the end if any are damaged or missing."""
     ids = list(evaluation_ids)
     damaged = set(ids)
     for start in range(0, len(ids), _BATCH):

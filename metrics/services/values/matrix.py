@@ -18,15 +18,16 @@ from metrics.services.values.selection import select_evaluations
 from runs.errors import InvalidInput
 from runs.models import Collection, Qrels
 
-# A row for each run and topic with a column for each measure, or a row for each topic with a column for each run.
+# A row for each run and topic with a column for each measure, or a row for each topic with a column
+# for each run.
 LAYOUTS = ("long", "wide")
 MAX_RUNS, MAX_VALUES = 1_000, 1_000_000
 
 
 @dataclass(frozen=True)
 class MatrixQuery(Question):
-    """The requested values: of these measures, for these runs (their ids) or, if none is named, for all of the
-    leaderboard."""
+    """The requested values: of these measures, for these runs (their ids) or, if none is named, for
+    all of the leaderboard."""
 
     measures: list[Measure] = parameter(
         Measures("measure names separated by commas; default: the collection's own")
@@ -57,7 +58,8 @@ class MatrixFileQuery(MatrixQuery):
 class ValueMatrix:
     """Values by measure, each of shape (runs, topics) and NaN where a run has no value.
 
-    Rows are `evaluations`, in the order of the query or of submission; columns are the topics of `qrels`.
+    Rows are `evaluations`, in the order of the query or of submission; columns are the topics of
+    `qrels`.
     """
 
     qrels: Qrels
@@ -77,10 +79,11 @@ class ValueMatrix:
 
 
 def read_matrix(*, collection: Collection, query: MatrixQuery) -> ValueMatrix:
-    """Return every requested value under the active judgements; values that are not stored are computed.
+    """Return every requested value under the active judgements; values that are not stored are
+    computed.
 
-    Raise StatisticsError for a run that is not evaluated or too many runs, InvalidInput for more than MAX_VALUES
-    values.
+    Raise StatisticsError for a run that is not evaluated or too many runs, InvalidInput for more
+    than MAX_VALUES values.
     """
     qrels = active_qrels(collection)
     scores = query.scores or collection.scores
