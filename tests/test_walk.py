@@ -19,8 +19,8 @@ LIMITS = {
     "board (API)": (455, 52),
     "board (page)": (1510, 84),
     "comparison (API)": (960, 71),
-    "comparison (page)": (3100, 111),
-    "run (page)": (3020, 93),
+    "comparison (page)": (2950, 111),
+    "run (page)": (3000, 93),
     "campaign entry (API)": (470, 72),
 }
 

@@ -79,7 +79,7 @@ FILTER, COLUMNS, ARRANGE, VERSIONS, ENTRIES, SCORES = declared(
 STATISTICS = declared(StandingsQuery)
 # The parameters of a leaderboard, and those without effect if no statistics are requested.
 BOARD = (*declared(BoardQuery), *STATISTICS)
-HOW_MADE = tuple(StandingsQuery.options())
+HOW_MADE = tuple(StandingsQuery.option_names())
 COMPARISON, PAIRS = declared(ComparisonQuery), declared(PairSelection)
 ORDERS, DESIGN = declared(OrdersQuery), declared(DesignQuery)
 RUNS, TEST, CONFIDENCE, SEED = (
@@ -97,9 +97,7 @@ WHAT_IF = declared(WhatIfQuery)
 SESSION_MEASURES, JUDGED_BY = declared(SessionBoardQuery, "measures", "judged_by")
 SESSION_MEASURE, COMPARED = declared(SessionComparisonQuery, "measure", "compare")
 SESSION_COMPARISON = tuple(one for one in declared(SessionComparisonQuery) if one.name != "compare")
-SESSION_HOW_MADE = tuple(
-    name for name in SessionStandingsQuery.names() if name not in ("statistics", "baseline")
-)
+SESSION_HOW_MADE = tuple(SessionStandingsQuery.option_names())
 SESSION_BOARD = (
     *(one for one in declared(SessionBoardQuery) if one.name not in ("limit", "offset")),
     *declared(SessionStandingsQuery),

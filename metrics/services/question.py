@@ -417,6 +417,48 @@ class Question:
         return _parts_of(cls)  # type: ignore[arg-type]
 
 
+class StatisticsQuestion(Question):
+    """The base of questions about statistics of a leaderboard. They are requested by the names of
+    their `parts`, or by a `baseline`; the other parameters are options of these."""
+
+    # What a baseline is named by.
+    NAMED_BY: ClassVar[str]
+
+    parts: tuple[str, ...]
+    baseline: str | None
+
+    @classmethod
+    def option_names(cls) -> list[str]:
+        """Return the names of parameters that have no effect where no statistics are requested."""
+        return [name for name in cls.names() if name not in ("statistics", "baseline")]
+
+    @classmethod
+    def requested(cls, parameters: Mapping[str, str]) -> Self | None:
+        """Return the statistics that are requested, or None if there are none."""
+        if not (parameters.get("statistics") or parameters.get("baseline")):
+            return None
+
+        question = cls.read(parameters)
+        if "baseline" in question.parts and not question.baseline:
+            message = f"statistics=baseline needs the {cls.NAMED_BY}: baseline=..."
+            raise InvalidInput(message, pointer="baseline")
+        return question if question.parts else None
+
+    @classmethod
+    def check_options(cls, parameters: Mapping[str, str]) -> None:
+        """Raise InvalidInput for options where no statistics are requested."""
+        if parameters.get("statistics") or parameters.get("baseline"):
+            return
+
+        for name in cls.option_names():
+            if parameters.get(name):
+                message = (
+                    f"{name} is an option of statistics: request some, such as statistics=tiers, or "
+                    "a baseline"
+                )
+                raise InvalidInput(message, code="required", pointer="statistics")
+
+
 @cache
 def _parts_of(
     question: type[Question],

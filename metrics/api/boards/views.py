@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
@@ -21,7 +19,6 @@ from metrics.questions.declared import (
     COLUMNS,
     ENTRIES,
     FILTER,
-    HOW_MADE,
     MEASURE_NAMES,
     ORDER,
     SCORES,
@@ -38,7 +35,6 @@ from metrics.services.boards.standings import read_standings
 from metrics.services.snapshots import read_in_snapshot
 from runs.api.access import scored_collection
 from runs.api.shapes import shape
-from runs.errors import InvalidInput
 
 
 class LeaderboardView(APIView):
@@ -51,12 +47,12 @@ class LeaderboardView(APIView):
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
         parameters = board_parameters(request, found)
-        query, asked = (
-            BoardQuery.read(parameters, found, request.user),
-            _asked_standings(parameters),
-        )
+        query = BoardQuery.read(parameters, found, request.user)
+        StandingsQuery.check_options(parameters)
+        statistics = StandingsQuery.requested(parameters)
+
         board = read_leaderboard(collection=found, query=query)
-        standings = read_standings(board=board, query=asked) if asked else None
+        standings = read_standings(board=board, query=statistics) if statistics else None
         return Response(
             leaderboard_answer(found, query, board, standings, request.build_absolute_uri())
         )
@@ -86,25 +82,14 @@ class LeaderboardExport(APIView):
         def read() -> tuple[str, bytes]:
             found = scored_collection(request, collection)
             parameters = board_parameters(request, found)
-            query, asked = (
-                BoardQuery.read(parameters, found, request.user),
-                _asked_standings(parameters),
-            )
+            query = BoardQuery.read(parameters, found, request.user)
+            StandingsQuery.check_options(parameters)
+            statistics = StandingsQuery.requested(parameters)
+
             board = read_whole_board(collection=found, query=query)
-            standings = read_standings(board=board, query=asked) if asked else None
+            standings = read_standings(board=board, query=statistics) if statistics else None
             table = EXPORTS[kind](found, board, standings)
             return found.slug, FORMATS[kind].content(table)
 
         slug, content = read_in_snapshot(read)
         return HttpResponse(content, headers=FORMATS[kind].headers(f"{slug}-leaderboard"))
-
-
-def _asked_standings(parameters: Mapping[str, str]) -> StandingsQuery | None:
-    """Return the query of statistics, or None. Raise InvalidInput if there are options but no statistics are
-    requested."""
-    asked = StandingsQuery.requested(parameters)
-    told = [name for name in HOW_MADE if parameters.get(name)]
-    if asked is None and told:
-        message = f"{told[0]} is an option of statistics: request some, such as statistics=tiers, or a baseline"
-        raise InvalidInput(message, code="required", pointer="statistics")
-    return asked

@@ -40,13 +40,15 @@ class SessionBoardView(APIView):
         def read() -> SessionBoard:
             found = scored_collection(request, collection)
             parameters = query_of(request)
-            query, asked = (
-                SessionBoardQuery.read(parameters, found),
-                SessionStandingsQuery.requested(parameters),
-            )
+            query = SessionBoardQuery.read(parameters, found)
+            SessionStandingsQuery.check_options(parameters)
+            statistics = SessionStandingsQuery.requested(parameters)
+
             read = board.read_session_board(collection=found, query=query)
             standings = (
-                read_session_standings(collection=found, board=read, query=asked) if asked else None
+                read_session_standings(collection=found, board=read, query=statistics)
+                if statistics
+                else None
             )
             pages = paged(request, query.offset, query.limit or read.total, read.total)
             return board_answer(found, read, standings, pages)
@@ -63,12 +65,14 @@ class SessionBoardExport(APIView):
             found = scored_collection(request, collection)
             parameters = query_of(request)
             query = replace(SessionBoardQuery.read(parameters, found), limit=None)
-            asked, read = (
-                SessionStandingsQuery.requested(parameters),
-                board.read_session_board(collection=found, query=query),
-            )
+            SessionStandingsQuery.check_options(parameters)
+            statistics = SessionStandingsQuery.requested(parameters)
+
+            read = board.read_session_board(collection=found, query=query)
             standings = (
-                read_session_standings(collection=found, board=read, query=asked) if asked else None
+                read_session_standings(collection=found, board=read, query=statistics)
+                if statistics
+                else None
             )
             return BOARD_EXPORTS[kind](found, read, standings)
 

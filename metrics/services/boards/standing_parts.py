@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -17,13 +16,12 @@ from metrics.services.question import (
     SEED,
     Integer,
     Parameter,
-    Question,
     RunId,
     Share,
     Statistics,
+    StatisticsQuestion,
     parameter,
 )
-from runs.errors import InvalidInput
 
 # B by default where it is not 100,000, so that everything about 200 runs on 250 topics is answered
 # at once. p of the last two counts for all pairs: no correction multiplies the smallest that B
@@ -33,8 +31,10 @@ PARTS = ("intervals", "tiers", "ranks", "expected", "baseline")
 
 
 @dataclass(frozen=True)
-class StandingsQuery(Question):
+class StandingsQuery(StatisticsQuestion):
     """The requested `parts` and their options; `baseline` is a run's id."""
+
+    NAMED_BY = "id of a run"
 
     parts: tuple[str, ...] = parameter(
         Statistics(
@@ -65,24 +65,6 @@ class StandingsQuery(Question):
         )
     )
     seed: int = parameter(SEED)
-
-    @classmethod
-    def options(cls) -> list[str]:
-        """Return the names of parameters that have no effect where no statistics are requested."""
-        return [name for name in cls.names() if name not in ("statistics", "baseline")]
-
-    @classmethod
-    def requested(cls, parameters: Mapping[str, str]) -> StandingsQuery | None:
-        """Return the statistics that are requested, or None if neither `statistics` nor `baseline`
-        is given."""
-        if not (parameters.get("statistics") or parameters.get("baseline")):
-            return None
-        query = cls.read(parameters)
-        if "baseline" in query.parts and not query.baseline:
-            raise InvalidInput(
-                "statistics=baseline needs the id of a run: baseline=...", pointer="baseline"
-            )
-        return query if query.parts else None
 
     @property
     def corrected_by(self) -> str | None:

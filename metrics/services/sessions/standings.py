@@ -7,7 +7,6 @@ leaderboard is sorted by and the design of their sessions.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -20,7 +19,7 @@ from metrics.engine.significance.crossed import mean_interval
 from metrics.engine.significance.families import Rule, check_known
 from metrics.engine.significance.pairs import Options
 from metrics.engine.significance.tiers import letters_of
-from metrics.services.question import Parameter, Question, Statistics, group, parameter
+from metrics.services.question import Parameter, Statistics, StatisticsQuestion, group, parameter
 from metrics.services.sessions.board import SessionBoard
 from metrics.services.sessions.comparison import SessionComparison, compare_sample
 from metrics.services.sessions.judged_sets import begin_sessions, load_sets, values_of, work_of
@@ -37,7 +36,6 @@ from metrics.services.sessions.sample import (
     SessionComparisonQuery,
     read_sample,
 )
-from runs.errors import InvalidInput
 from runs.models import Collection
 
 PARTS = ("intervals", "tiers", "baseline")
@@ -46,8 +44,10 @@ Ends = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class SessionStandingsQuery(Question):
+class SessionStandingsQuery(StatisticsQuestion):
     """The requested `parts` and their options, which are those of a comparison of systems."""
+
+    NAMED_BY = "name of a system"
 
     parts: tuple[str, ...] = parameter(
         Statistics(
@@ -61,26 +61,6 @@ class SessionStandingsQuery(Question):
     test: str | None = parameter(TEST)
     rule: Rule = group(Rule, correction=CORRECTION, alpha=ALPHA)
     options: Options = group(Options, confidence=CONFIDENCE, resamples=DRAWS, seed=SEED)
-
-    @classmethod
-    def requested(cls, parameters: Mapping[str, str]) -> SessionStandingsQuery | None:
-        """Return the statistics that are requested, or None if neither `statistics` nor `baseline`
-        is given.
-
-        Raise InvalidInput for options of statistics without them.
-        """
-        if not (parameters.get("statistics") or parameters.get("baseline")):
-            options = [name for name in cls.names() if parameters.get(name)]
-            if options:
-                message = f"{options[0]} is an option of statistics: request some, such as statistics=tiers, or a baseline"
-                raise InvalidInput(message, code="required", pointer="statistics")
-            return None
-        query = cls.read(parameters)
-        if "baseline" in query.parts and not query.baseline:
-            raise InvalidInput(
-                "statistics=baseline needs the name of a system: baseline=...", pointer="baseline"
-            )
-        return query if query.parts else None
 
 
 @dataclass(frozen=True)
