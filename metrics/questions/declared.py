@@ -95,8 +95,11 @@ RECALL = tuple(one for one in declared(RecallQuery) if one.name != "per_topic")
 IMPORTANCE, FRONTIER = declared(ImportanceQuery), declared(FrontierQuery)
 WHAT_IF = declared(WhatIfQuery)
 SESSION_MEASURES, JUDGED_BY = declared(SessionBoardQuery, "measures", "judged_by")
-SESSION_MEASURE, COMPARED = declared(SessionComparisonQuery, "measure", "compare")
-SESSION_COMPARISON = tuple(one for one in declared(SessionComparisonQuery) if one.name != "compare")
+(SESSION_MEASURE,) = declared(SessionComparisonQuery, "measure")
+COMPARED_FACTOR = declared(SessionComparisonQuery, "compare", "collections")
+SESSION_COMPARISON = tuple(
+    one for one in declared(SessionComparisonQuery) if one not in COMPARED_FACTOR
+)
 SESSION_HOW_MADE = tuple(SessionStandingsQuery.option_names())
 SESSION_BOARD = (
     *(one for one in declared(SessionBoardQuery) if one.name not in ("limit", "offset")),

@@ -20,7 +20,7 @@ from scipy import stats
 from statsmodels.formula.api import ols
 from statsmodels.stats.anova import AnovaRM, anova_lm
 
-from runs.models import SessionSet
+from runs.models import Collection, SessionSet
 from tests.conftest import SESSIONS, evaluate_all, upload
 from tests.web.test_pages import text_of
 
@@ -171,6 +171,94 @@ def test_what_cannot_be_compared_says_why(
     evaluate_all()
     detail = api.get(COMPARISON, {"compare": "searchers"}).json()["detail"]
     assert "do not name their searcher" in detail
+
+
+@pytest.fixture
+def second(api: APIClient) -> str:
+    """A second collection with other judgements of the same topics and documents."""
+    assert api.post("/api/v1/collections/", {"slug": "second", "name": "Second", "measures": ["AP"]}).status_code == 201
+    rng = np.random.default_rng(11)
+    lines = [f"t{t} 0 d{one} {rng.integers(0, 3)}\n" for t in range(8) for one in range(12)]
+    assert upload(api, "collections/second/qrels/", "".join(lines)).status_code == 201
+    return "second"
+
+
+@pytest.mark.parametrize(
+    ("rows", "again", "design", "cells", "index"),
+    [
+        (PAIRED, PAIRED, "paired", 6, ["searcher", "system"]),
+        (UNPAIRED, [("t1", one[1], "A") for one in UNPAIRED], "two_way", 8, ["searcher"]),
+        # One searcher did not come back.
+        (UNPAIRED, UNPAIRED[1:], "unpaired", 15, []),
+    ],
+)
+def test_collections_are_compared_by_their_searchers(
+    compare: Callable[..., dict[str, Any]],
+    second: str,
+    api: APIClient,
+    rows: list[Row],
+    again: list[Row],
+    design: str,
+    cells: int,
+    index: list[str],
+) -> None:
+    small = frame(compare(rows)).assign(collection="small")
+    content = log(again, np.random.default_rng(23))
+    sent = upload(api, f"collections/{second}/sessions/", content, tag="log0").json()
+    evaluate_all()
+    values = api.get(f"/api/v1/session-sets/{sent['id']}/values/", {"measures": MEASURE}).json()
+    both = pd.concat([small, frame({"values": values["sessions"]}).assign(collection=second)])
+
+    query = {"compare": "collections", "collections": second, "measure": MEASURE}
+    answer = api.get(COMPARISON, query).json()
+
+    assert (answer["compare"], answer["qrels"]) == ("collections", None)
+    assert (answer["design"]["used"], answer["cells"]) == (design, cells)
+    means = both.groupby("collection")["value"].mean().to_dict()
+    assert {one["name"]: one["mean"] for one in answer["systems"]} == pytest.approx(means)
+    (pair,) = answer["pairs"]
+    if index:
+        table = both.pivot_table(index=index, columns="collection", values="value")
+        expected = stats.ttest_rel(table[pair["a"]], table[pair["b"]])
+    else:
+        groups = dict(list(both.groupby("collection")["value"]))
+        expected = stats.ttest_ind(groups[pair["a"]], groups[pair["b"]], equal_var=False)
+    assert pair["p_value"] == pytest.approx(expected.pvalue)
+
+
+def test_one_system_is_compared_in_two_collections(
+    compare: Callable[..., dict[str, Any]], second: str, api: APIClient
+) -> None:
+    compare(PAIRED)
+    content = log(PAIRED, np.random.default_rng(23))
+    upload(api, f"collections/{second}/sessions/", content, tag="log0")
+    evaluate_all()
+    query = {"compare": "collections", "collections": second}
+    answer = api.get(COMPARISON, {**query, "systems": "B", "baseline": "small"}).json()
+    assert [(pair["a"], pair["b"]) for pair in answer["pairs"]] == [(second, "small")]
+    assert [one["sessions"] for one in answer["systems"]] == [8, 8]
+
+
+def test_collections_that_cannot_be_compared_say_why(
+    compare: Callable[..., dict[str, Any]],
+    second: str,
+    api: APIClient,
+    anonymous: APIClient,
+) -> None:
+    compare(PAIRED)
+    for named, status, message in (
+        ("", 400, "name the collections"),
+        ("small", 400, "name the collections"),
+        (second, 400, "no session set of second is evaluated"),
+        ("unknown", 404, "unknown"),
+    ):
+        answer = api.get(COMPARISON, {"compare": "collections", "collections": named})
+        assert (answer.status_code, message in answer.json()["detail"]) == (status, True), named
+
+    # Who may not see the scores of one of them may not see how it compares.
+    Collection.objects.filter(slug=second).update(visibility="private")
+    query = {"compare": "collections", "collections": second}
+    assert anonymous.get(COMPARISON, query).status_code == 404
 
 
 CROSSED = [(f"t{t}", f"u{u}", system) for t in range(5) for u in range(6) for system in "ABC"]

@@ -21,7 +21,7 @@ from metrics.api.sessions.board_answers import (
 from metrics.exports.formats import FORMATS
 from metrics.exports.sessions import BOARD_EXPORTS, COMPARISON_EXPORTS
 from metrics.exports.table import Table
-from metrics.questions.declared import COMPARED, PAGE, SESSION_BOARD, SESSION_COMPARISON
+from metrics.questions.declared import COMPARED_FACTOR, PAGE, SESSION_BOARD, SESSION_COMPARISON
 from metrics.questions.parameters import query_of
 from metrics.services.sessions import board, comparison
 from metrics.services.sessions.board import SessionBoardQuery
@@ -80,16 +80,18 @@ class SessionBoardExport(APIView):
 
 
 class SessionComparisonView(APIView):
-    """Systems, searchers or topics compared on one value of each session, by the design of these sessions, with the
-    reason for the design."""
+    """Systems, searchers, topics or collections compared on one value of each session, by the design of these
+    sessions, with the reason for the design."""
 
-    @extend_schema(responses=shape(SessionComparison), parameters=[*SESSION_COMPARISON, COMPARED])
+    @extend_schema(
+        responses=shape(SessionComparison), parameters=[*SESSION_COMPARISON, *COMPARED_FACTOR]
+    )
     def get(self, request: Request, collection: str) -> Response:
-        found = scored_collection(request, collection)
-        query = SessionComparisonQuery.read(query_of(request), found)
-        return Response(
-            comparison_answer(found, comparison.compare_systems(collection=found, query=query))
-        )
+        own = scored_collection(request, collection)
+        query = SessionComparisonQuery.read(query_of(request), own)
+        others = [scored_collection(request, slug) for slug in query.collections]
+        compared = comparison.compare_systems(collection=own, query=query, others=others)
+        return Response(comparison_answer(own, compared))
 
 
 class SessionComparisonExport(APIView):

@@ -3,6 +3,7 @@ or as unpaired samples."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -86,6 +87,11 @@ _WHY_OF: dict[ComparedFactor, dict[Design, str]] = {
         "paired": "every topic was searched by every searcher with every system that the searcher used",
         "two_way": "every topic was searched by every searcher, but not with the same systems",
         "unpaired": "some topics were not searched by every searcher",
+    },
+    "collections": {
+        "paired": "every searcher used every system that the searcher used in every collection",
+        "two_way": "every searcher searched every collection, but not with the same systems",
+        "unpaired": "some searchers did not search every collection",
     },
 }
 # The tests that fit a design, the usual one first. Crossed and in a Latin square, pairs have its own analysis.
@@ -171,7 +177,10 @@ class SessionComparison:
 
     @property
     def qrels(self) -> Qrels | None:
-        """Return the active judgements, which are the same for every system, or None if the logs contain their own."""
+        """Return the active judgements, which are the same for every system, or None if the logs contain their own, or
+        if collections with judgements of their own are compared."""
+        if self.query.compare == "collections":
+            return None
         return self.systems[0].evaluation.qrels
 
     @property
@@ -201,15 +210,18 @@ class _Outcome:
     crossed: list[OmnibusResult] = field(default_factory=list)
 
 
-def compare_systems(*, collection: Collection, query: SessionComparisonQuery) -> SessionComparison:
-    """Compare systems on the measure, by the design of their sessions or the requested one.
+def compare_systems(
+    *, collection: Collection, query: SessionComparisonQuery, others: Sequence[Collection] = ()
+) -> SessionComparison:
+    """Compare systems on the measure, by the design of their sessions or the requested one; or the collection with
+    `others`, those that the query names.
 
     Raise StatisticsError for fewer than two systems, too many, an unknown one, a test that does not fit the design, or
     too few values.
     """
     with one_snapshot():
         judged_by = query.judged_by or first_judged_by(collection)
-        sample = read_sample(collection, judged_by, query)
+        sample = read_sample(collection, judged_by, query, others)
     return compare_sample(sample, judged_by, query)
 
 

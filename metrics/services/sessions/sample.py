@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 from uuid import UUID
@@ -39,8 +40,8 @@ from runs.models import Collection
 
 MAX_SYSTEMS = 50
 
-ComparedFactor = Literal["systems", "searchers", "topics"]
-COMPARED_FACTORS: tuple[ComparedFactor, ...] = ("systems", "searchers", "topics")
+ComparedFactor = Literal["systems", "searchers", "topics", "collections"]
+COMPARED_FACTORS: tuple[ComparedFactor, ...] = ("systems", "searchers", "topics", "collections")
 DESIGNS: tuple[Design, ...] = ("crossed", "paired", "latin_square", "two_way", "unpaired")
 # The tests of an analysis of all sessions at once: crossed, and in a Latin square.
 OWN_TESTS = ("min_f", "latin_square")
@@ -49,6 +50,8 @@ _ROLES: dict[ComparedFactor, tuple[str, str, str]] = {
     "systems": ("system", "topic_id", "searcher"),
     "searchers": ("searcher", "topic_id", "system"),
     "topics": ("topic_id", "searcher", "system"),
+    # The topics of two collections are not the same ones, even if they have the same names.
+    "collections": ("collection", "searcher", "system"),
 }
 
 
@@ -97,8 +100,8 @@ class SessionComparisonQuery(Question):
     """The parameters of a comparison; no sets or systems means all, no design the recognised one, no test the usual one
     of the design.
 
-    `compare` is the factor whose levels are compared; for searchers and topics, `systems` chooses the sessions and
-    `baseline` is one of those compared.
+    `compare` is the factor whose levels are compared; for those other than systems, `systems` chooses the sessions and
+    `baseline` is one of those compared. `collections` are those that are compared with the collection of the question.
 
     `descending` is the order of the systems by their means; None puts the best one first.
     """
@@ -112,10 +115,14 @@ class SessionComparisonQuery(Question):
     )
     compare: ComparedFactor = parameter(
         Choice(
-            "what is compared: the systems, the searchers or the topics of the sessions",
+            "what is compared: the systems, the searchers or the topics of the sessions, or this collection"
+            " with others",
             default=COMPARED_FACTORS[0],
             choices=COMPARED_FACTORS,
         )
+    )
+    collections: list[str] = parameter(
+        _Names("collections to compare this one with, separated by commas (compare=collections)")
     )
     baseline: str | None = parameter(
         Parameter("a system, or one of those compared: compare every other one with it only")
@@ -138,76 +145,102 @@ class Sample:
     entrants: dict[str, tuple[SessionEvaluation, str]]
 
 
-def read_sample(collection: Collection, judged_by: str, query: SessionComparisonQuery) -> Sample:
-    """Read the sessions of the named systems. Raise StatisticsError for fewer than two systems, too many of them, or an
-    unknown one."""
-    evaluations = current_evaluations(collection, judged_by)
-    if query.sets:
-        evaluated = {str(evaluation.session_set_id) for evaluation in evaluations}
-        missing = [pk for pk in query.sets if pk not in evaluated]
-        if missing:
-            message = f"session set {missing[0]} is not evaluated, judged by {judged_by}, in {collection.slug}"
-            raise StatisticsError(message, code="unknown_session_set", pointer="sets")
-        evaluations = [
-            evaluation for evaluation in evaluations if str(evaluation.session_set_id) in query.sets
-        ]
+def read_sample(
+    collection: Collection,
+    judged_by: str,
+    query: SessionComparisonQuery,
+    others: Sequence[Collection] = (),
+) -> Sample:
+    """Read the sessions of the named systems in the collection, and in the `others` that it is compared with.
+
+    Raise StatisticsError for fewer than two systems, too many of them, or an unknown one.
+    """
+    evaluations = _evaluations([collection, *others], judged_by, query)
     check_means(evaluations)
-    entrants = {
-        system_name(evaluation, system): (evaluation, system)
-        for evaluation in evaluations
-        for system in evaluation.means["systems"]
-    }
+    entrants: dict[str, list[tuple[SessionEvaluation, str]]] = {}
+    for evaluation in evaluations:
+        for system in evaluation.means["systems"]:
+            entrants.setdefault(system_name(evaluation, system), []).append((evaluation, system))
     names = _chosen(entrants, query)
-    taken = {entrants[name][0].pk for name in names}
+    taken = {evaluation.pk for name in names for evaluation, _ in entrants[name]}
     evaluations = [evaluation for evaluation in evaluations if evaluation.pk in taken]
     queries = sum(one.session_set.queries for one in evaluations)
     begin_sessions(work_of(queries, [query.measure]), "sets", read=queries)
+
     parts: list[Floats] = []
     sessions: list[Session] = []
+    compared: dict[str, tuple[SessionEvaluation, str]] = {}
     for evaluation, judged in load_sets(evaluations):
         label = [system_name(evaluation, name.decode()) for name in judged.systems]
         taking = np.flatnonzero(
             np.isin(judged.system, [i for i, name in enumerate(label) if name in names])
         )
         parts.append(session_values(judged.view, query.measure)[taking])
-        owners = judged.system[taking].tolist()
-        kept = (judged.sessions[index] for index in taking.tolist())
-        sessions += [
-            replace(one, system=label[owner].encode())
-            for one, owner in zip(kept, owners, strict=True)
-        ]
-    if query.compare != "systems":
-        sessions = _in_roles(sessions, query.compare)
+        slug = evaluation.session_set.collection.slug
+        for index, owner in zip(taking.tolist(), judged.system[taking].tolist(), strict=True):
+            session = replace(judged.sessions[index], system=label[owner].encode())
+            sessions.append(_in_role(session, query.compare, slug))
+            level = sessions[-1].system.decode()
+            compared.setdefault(level, (evaluation, level))
+
     factors = Factors.of(sessions)
     names_in_order = [name.decode() for name in factors.systems]
-    if query.compare != "systems":
-        if not 2 <= len(names_in_order) <= MAX_SYSTEMS:
-            few = len(names_in_order) < 2
-            message = (
-                f"2 to {MAX_SYSTEMS} {query.compare} can be compared; found {len(names_in_order)}"
-            )
-            code = "too_few_systems" if few else "too_many_systems"
-            raise StatisticsError(message, code=code, pointer="compare")
-        entrants = {name: (evaluations[0], name) for name in names_in_order}
-    return _in_order(Sample(np.concatenate(parts), factors, names_in_order, entrants), query)
+    if query.compare == "systems":
+        compared = {name: entrants[name][0] for name in names}
+    elif not 2 <= len(names_in_order) <= MAX_SYSTEMS:
+        few = len(names_in_order) < 2
+        message = (
+            f"2 to {MAX_SYSTEMS} {query.compare} can be compared; found {len(names_in_order)}"
+        )
+        code = "too_few_systems" if few else "too_many_systems"
+        raise StatisticsError(message, code=code, pointer="compare")
+    return _in_order(Sample(np.concatenate(parts), factors, names_in_order, compared), query)
 
 
-def _in_roles(sessions: list[Session], compare: ComparedFactor) -> list[Session]:
-    """Return the sessions with the compared factor in the place of the system, and the others in those of topic and
-    searcher. Raise StatisticsError if a session does not name its searcher."""
-    if not all(session.searcher for session in sessions):
+def _evaluations(
+    collections: list[Collection], judged_by: str, query: SessionComparisonQuery
+) -> list[SessionEvaluation]:
+    """Return the evaluations of the sets that take part. Raise StatisticsError if one of them is not
+    evaluated, if a collection has none, or if no other collection is named."""
+    slugs = [collection.slug for collection in collections]
+    if query.compare == "collections" and len(set(slugs)) < 2:
+        message = "name the collections to compare this one with, as in collections=web-2,web-3"
+        raise StatisticsError(message, code="too_few_systems", pointer="collections")
+    evaluations: list[SessionEvaluation] = []
+    for collection in dict.fromkeys(collections):
+        own = current_evaluations(collection, judged_by)
+        if not own and len(slugs) > 1:
+            message = f"no session set of {collection.slug} is evaluated, judged by {judged_by}"
+            raise StatisticsError(message, code="unknown_session_set", pointer="collections")
+        evaluations += own
+    evaluated = {str(evaluation.session_set_id) for evaluation in evaluations}
+    missing = [pk for pk in query.sets if pk not in evaluated]
+    if missing:
+        message = f"session set {missing[0]} is not evaluated, judged by {judged_by}, in {' or '.join(slugs)}"
+        raise StatisticsError(message, code="unknown_session_set", pointer="sets")
+    chosen = set(query.sets) or evaluated
+    return [one for one in evaluations if str(one.session_set_id) in chosen]
+
+
+def _in_role(session: Session, compare: ComparedFactor, collection: str) -> Session:
+    """Return the session with the compared factor in the place of the system, and the others in those of topic and
+    searcher. Raise StatisticsError if it must name its searcher and does not."""
+    if compare == "systems":
+        return session
+    if compare == "collections":
+        return replace(
+            session, system=collection.encode(), topic_id=session.searcher, searcher=session.system
+        )
+    if not session.searcher:
         message = f"{compare} cannot be compared: some sessions do not name their searcher"
         raise StatisticsError(message, code="not_crossed", pointer="compare")
     system, topic, searcher = _ROLES[compare]
-    return [
-        replace(
-            session,
-            system=getattr(session, system),
-            topic_id=getattr(session, topic),
-            searcher=getattr(session, searcher),
-        )
-        for session in sessions
-    ]
+    return replace(
+        session,
+        system=getattr(session, system),
+        topic_id=getattr(session, topic),
+        searcher=getattr(session, searcher),
+    )
 
 
 def in_words_of(text: str, compare: ComparedFactor) -> str:
@@ -218,14 +251,15 @@ def in_words_of(text: str, compare: ComparedFactor) -> str:
 
 
 def _chosen(
-    entrants: dict[str, tuple[SessionEvaluation, str]], query: SessionComparisonQuery
+    entrants: dict[str, list[tuple[SessionEvaluation, str]]], query: SessionComparisonQuery
 ) -> set[str]:
     """Return the systems that take part by their full names; a system's own name is enough if only one set has it."""
     names = set()
     baseline = query.systems and query.compare == "systems" and query.baseline
     for name in [*query.systems, *([baseline] if baseline else [])]:
-        found = [full for full, (_, system) in entrants.items() if name in (full, system)]
-        if len(found) != 1:
+        found = [full for full in entrants if name in (full, entrants[full][0][1])]
+        # The system that is held against itself in other collections may be in a set of each.
+        if not found or (len(found) > 1 and query.compare != "collections"):
             what = (
                 "is in several session sets"
                 if found
@@ -233,7 +267,7 @@ def _chosen(
             )
             message = f"system {name[:100]!r} {what}; write team/tag:system"
             raise StatisticsError(message, code="unknown_system", pointer="systems")
-        names.add(found[0])
+        names.update(found)
     names = names or set(entrants)
     if query.compare != "systems":
         return names
