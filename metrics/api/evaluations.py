@@ -15,8 +15,9 @@ from rest_framework.views import APIView
 from metrics import models
 from metrics.questions.declared import SCORES
 from metrics.questions.parameters import query_of, scores_in
-from metrics.services.boards.asked import active_qrels
+from metrics.services.boards.asked import active_qrels, qrels_version
 from metrics.services.boards.evaluating import read_progress
+from metrics.services.question import MAX_VERSION
 from metrics.services.queue.queueing import queue_evaluation, queue_evaluations
 from runs.api.access import (
     check_scores,
@@ -28,8 +29,7 @@ from runs.api.access import (
 from runs.api.fields import ChoiceField
 from runs.api.parameters import KnownFields
 from runs.api.shapes import OneOf, shape
-from runs.errors import NotFound
-from runs.models import Collection, Scope
+from runs.models import Collection, Qrels, Scope
 
 
 class Evaluation(TypedDict):
@@ -47,7 +47,15 @@ class Evaluation(TypedDict):
 
 
 class NewEvaluationSerializer(KnownFields, serializers.Serializer[Any]):
-    scores = ChoiceField(choices=("float64", "float32"))
+    scores = ChoiceField(
+        choices=("float64", "float32"), required=False, help_text="default: the collection's"
+    )
+    qrels = serializers.IntegerField(
+        min_value=1,
+        max_value=MAX_VERSION,
+        required=False,
+        help_text="a version of the judgements; default: the active one",
+    )
 
 
 class Progress(TypedDict):
@@ -84,7 +92,8 @@ def evaluation_answer(evaluation: models.Evaluation) -> Evaluation:
 
 
 class RunEvaluations(APIView):
-    """Every evaluation of a run, newest judgements first; POST requests one with another score precision."""
+    """Every evaluation of a run, newest judgements first; POST requests one with another score precision, or under
+    another version of the judgements."""
 
     scopes = {"POST": Scope.SUBMIT}
 
@@ -96,19 +105,16 @@ class RunEvaluations(APIView):
 
     @extend_schema(request=NewEvaluationSerializer, responses={202: shape(Evaluation)})
     def post(self, request: Request, run: UUID) -> Response:
-        found = owned_run(request, run)
-        check_scores(request, found.collection, values=False)
-        evaluation = queue_evaluation(found, _new_scores(request))
-        if evaluation is None:
-            raise NotFound(
-                f"collection {found.collection} has no active judgements yet",
-                code="no_active_qrels",
-            )
+        own = owned_run(request, run)
+        check_scores(request, own.collection, values=False)
+        qrels, scores = _way(request, own.collection)
+        evaluation = queue_evaluation(own, scores, qrels)
         return Response(evaluation_answer(evaluation), status.HTTP_202_ACCEPTED)
 
 
 class CollectionEvaluations(APIView):
-    """The number of runs evaluated under the active judgements; POST requests another score precision for every run."""
+    """The number of runs evaluated under the active judgements; POST requests another score precision, or another
+    version of the judgements, for every run."""
 
     scopes = {"POST": Scope.MANAGE}
 
@@ -130,12 +136,14 @@ class CollectionEvaluations(APIView):
     @extend_schema(request=NewEvaluationSerializer, responses={202: shape(Queued)})
     def post(self, request: Request, collection: str) -> Response:
         found = managed_collection(request, collection)
-        queued = queue_evaluations(active_qrels(found), _new_scores(request))
+        queued = queue_evaluations(*_way(request, found))
         return Response(Queued(queued=queued), status.HTTP_202_ACCEPTED)
 
 
-def _new_scores(request: Request) -> str:
+def _way(request: Request, collection: Collection) -> tuple[Qrels, str | None]:
+    """Return the judgements and the score precision that a request names; None is the collection's precision."""
     serializer = NewEvaluationSerializer(data=request.data)
     serializer.is_valid(raise_exception=True)
-    scores: str = serializer.validated_data["scores"]
-    return scores
+    version = serializer.validated_data.get("qrels")
+    qrels = qrels_version(collection, version) if version else active_qrels(collection)
+    return qrels, serializer.validated_data.get("scores")

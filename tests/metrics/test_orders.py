@@ -17,7 +17,7 @@ from metrics.engine.significance.resampling import draw_weights
 from metrics.models import Evaluation
 from metrics.services.comparisons import orders
 from runs.models import Collection, Run, User
-from tests.conftest import GOOD, POOR, evaluate_all, upload
+from tests.conftest import GOOD, POOR, QRELS, client_of, evaluate_all, upload
 from tests.metrics.boards import add_runs, add_version, make_board, make_run, simulated
 
 pytestmark = pytest.mark.words
@@ -199,6 +199,43 @@ def test_new_judgements_of_the_same_runs(api: APIClient, submit: Callable[..., R
     body = api.get(small, {"qrels": "1,2", "measures": "AP"}).json()
     assert [order["ranks"] for order in body["orders"]] == [[1, 2], [2, 1]]
     assert (body["pairs"][0]["tau"]["value"], body["pairs"][0]["changes"]) == (-1.0, [1, -1])
+
+
+def test_dimensions_of_relevance_are_versions_that_every_run_is_evaluated_against(
+    api: APIClient, submit: Callable[..., Run], bob: User
+) -> None:
+    submit(GOOD, tag="good")
+    credibility = "1 0 a 0\n1 0 b 2\n1 0 u 1\n2 0 y 1\n3 0 q 3\n"
+    assert upload(api, "collections/small/qrels/", credibility).status_code == 201
+    # This one is submitted when the first dimension is no longer the active one.
+    late = submit(POOR, tag="poor")
+    values = f"/api/v1/runs/{late.pk}/values/?measures=AP&qrels=1"
+    assert api.get(values).json()["code"] == "not_evaluated"
+
+    path = "/api/v1/collections/small/evaluations/"
+    assert client_of(bob).post(path, {"qrels": 1}).status_code == 403
+    unknown = api.post(path, {"qrels": 3})
+    assert (unknown.status_code, unknown.json()["code"]) == (404, "unknown_qrels")
+    assert api.post(path, {"qrels": 1}).json() == {"queued": 1}
+    evaluate_all()
+
+    # The same values as in a collection that has these judgements alone.
+    fields = {"slug": "topicality", "name": "Topicality", "measures": ["AP"]}
+    assert api.post("/api/v1/collections/", fields).status_code == 201
+    assert upload(api, "collections/topicality/qrels/", QRELS).status_code == 201
+    alone = upload(api, "collections/topicality/runs/", POOR, tag="poor").json()["id"]
+    evaluate_all()
+    expected = api.get(f"/api/v1/runs/{alone}/values/?measures=AP").json()
+    assert api.get(values).json()["topics"] == expected["topics"]
+    orders = api.get("/api/v1/collections/small/orders/", {"qrels": "1,2", "measures": "AP"})
+    assert [order["ranks"] for order in orders.json()["orders"]] == [[1, 2], [2, 1]]
+
+    # A single run, by its team.
+    other = submit("1 Q0 b 1 1 other\n", tag="other")
+    request = api.post(f"/api/v1/runs/{other.pk}/evaluations/", {"qrels": 1})
+    assert (request.status_code, request.json()["qrels"]) == (202, 1)
+    evaluate_all()
+    assert api.get(f"/api/v1/runs/{other.pk}/values/?qrels=1").status_code == 200
 
 
 @pytest.mark.queries

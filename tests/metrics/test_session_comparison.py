@@ -176,7 +176,12 @@ def test_what_cannot_be_compared_says_why(
 @pytest.fixture
 def second(api: APIClient) -> str:
     """A second collection with other judgements of the same topics and documents."""
-    assert api.post("/api/v1/collections/", {"slug": "second", "name": "Second", "measures": ["AP"]}).status_code == 201
+    assert (
+        api.post(
+            "/api/v1/collections/", {"slug": "second", "name": "Second", "measures": ["AP"]}
+        ).status_code
+        == 201
+    )
     rng = np.random.default_rng(11)
     lines = [f"t{t} 0 d{one} {rng.integers(0, 3)}\n" for t in range(8) for one in range(12)]
     assert upload(api, "collections/second/qrels/", "".join(lines)).status_code == 201

@@ -47,8 +47,13 @@ def names(api: APIClient, submit: Callable[..., Run]) -> dict[str, str]:
     )
     timed = SESSIONS.replace('"documents"', '"time": 4.5, "documents"')
     made = upload(api, "collections/small/sessions/", timed)
+    fields = {"slug": "second", "name": "Second", "measures": ["AP"]}
+    assert api.post("/api/v1/collections/", fields).status_code == 201
+    assert upload(api, "collections/second/qrels/", QRELS).status_code == 201
+    assert upload(api, "collections/second/sessions/", timed).status_code == 202
     evaluate_all()
-    return {"run": run, "other": other, "collection": "small", "set": made.json()["id"]}
+    ids = {"run": run, "other": other, "set": made.json()["id"]}
+    return {**ids, "collection": "small", "second": "second"}
 
 
 @pytest.fixture

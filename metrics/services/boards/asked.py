@@ -239,6 +239,17 @@ class BoardQuery(Question):
         )
 
 
+def qrels_version(collection: Collection, version: int) -> Qrels:
+    """Return one version of the judgements, active or not; NotFound if it does not exist."""
+    qrels: Qrels | None = collection.qrels.filter(version=version).first()
+    if qrels is None:
+        raise NotFound(
+            f"collection {collection.slug} has no qrels version {version}", code="unknown_qrels"
+        )
+    qrels.collection = collection
+    return qrels
+
+
 def active_qrels(collection: Collection) -> Qrels:
     """Return the active judgements; NotFound if none are active."""
     qrels = collection.active_qrels

@@ -10,9 +10,9 @@ from metrics.engine.agreement.assessments import Assessments, compare_assessment
 from metrics.engine.errors import StatisticsError
 from metrics.engine.judging import Judgements
 from metrics.engine.ranking import Ints
-from metrics.services.boards.asked import active_qrels
+from metrics.services.boards.asked import active_qrels, qrels_version
 from metrics.services.question import MAX_VERSION, Integer, Question, Several, parameter
-from runs.errors import InvalidInput, NotFound
+from runs.errors import InvalidInput
 from runs.models import Collection, Qrels
 from runs.services.qrels import load_judgements
 
@@ -90,14 +90,7 @@ def read_judgements(*, collection: Collection, query: JudgementsQuery) -> Judgem
     if len(versions) > 2:
         message = f"{len(versions)} versions; one or two can be looked at: qrels=1,2"
         raise StatisticsError(message, code="too_many_versions", pointer="qrels")
-    found = []
-    for version in versions:
-        qrels = collection.qrels.filter(version=version).first()
-        if qrels is None:
-            raise NotFound(
-                f"collection {collection.slug} has no qrels version {version}", code="unknown_qrels"
-            )
-        found.append(qrels)
+    found = [qrels_version(collection, version) for version in versions]
     found = found or [active_qrels(collection)]
     judgements = [_judgements(qrels) for qrels in found]
     compared = compare_assessments(*judgements) if len(judgements) == 2 else None

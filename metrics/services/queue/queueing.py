@@ -38,11 +38,13 @@ def queue_submitted(made: Run | SessionSet) -> None:
         kind._default_manager.create(**{kind.OF.KEY: made, "qrels_id": qrels, kind.WAY: way})
 
 
-def queue_evaluation(made: Run | SessionSet, way: str | None = None) -> Any:
-    """Return a queued evaluation under the current judgements, or in another way; the existing one
-    if there is one, or None if there are no judgements yet."""
+def queue_evaluation(
+    made: Run | SessionSet, way: str | None = None, qrels: Qrels | None = None
+) -> Any:
+    """Return a queued evaluation under the current judgements, or under others, or in another way;
+    the existing one if there is one, or None if there are no judgements yet."""
     kind, way = EVALUATIONS[type(made)], way or made.way
-    qrels = None if way == _OWN else made.collection.active_qrels
+    qrels = None if way == _OWN else qrels or made.collection.active_qrels
     if qrels is None and way != _OWN:
         return None
     identity: dict[str, Any] = {

@@ -189,9 +189,7 @@ def read_sample(
         compared = {name: entrants[name][0] for name in names}
     elif not 2 <= len(names_in_order) <= MAX_SYSTEMS:
         few = len(names_in_order) < 2
-        message = (
-            f"2 to {MAX_SYSTEMS} {query.compare} can be compared; found {len(names_in_order)}"
-        )
+        message = f"2 to {MAX_SYSTEMS} {query.compare} can be compared; found {len(names_in_order)}"
         code = "too_few_systems" if few else "too_many_systems"
         raise StatisticsError(message, code=code, pointer="compare")
     return _in_order(Sample(np.concatenate(parts), factors, names_in_order, compared), query)
