@@ -113,8 +113,8 @@ class RunEvaluations(APIView):
 
 
 class CollectionEvaluations(APIView):
-    """The number of runs evaluated under the active judgements; POST requests another score precision, or another
-    version of the judgements, for every run."""
+    """The number of runs evaluated under the active judgements; POST requests other scores or judgements for every
+    run."""
 
     scopes = {"POST": Scope.MANAGE}
 
