@@ -16,6 +16,7 @@ from platformdirs import user_data_path
 from evalhub.environment import Environment, files_location, mail_settings
 from evalhub.operating.logs import FORMATTERS
 from evalhub.serving.secret_key import new_key, read_key
+from evalhub.serving.template_sources import TEXTS
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = Environment()
@@ -216,7 +217,10 @@ TEMPLATES = [
             "loaders": [
                 (
                     "django.template.loaders.cached.Loader",
-                    ["evalhub.serving.template_sources.Loader"],
+                    [
+                        ("django.template.loaders.locmem.Loader", TEXTS),
+                        "django.template.loaders.app_directories.Loader",
+                    ],
                 )
             ],
             "context_processors": [

@@ -9,19 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from django.apps import apps
-from django.template import Origin
-from django.template.loaders import app_directories
 
-# By path.
-_texts: dict[str, str] = {}
-
-
-class Loader(app_directories.Loader):
-    """Finds templates in the folders of apps, as Django's does."""
-
-    def get_contents(self, origin: Origin) -> str:
-        text = _texts.get(origin.name)
-        return super().get_contents(origin) if text is None else text
+# By name: the settings give them to Django's loader of templates in memory.
+TEXTS: dict[str, str] = {}
 
 
 def own_templates() -> list[tuple[str, Path]]:
@@ -39,4 +29,4 @@ def own_templates() -> list[tuple[str, Path]]:
 
 def read_templates() -> None:
     """Read all of them, for this process and those that are forked from it."""
-    _texts.update({str(page): page.read_text(encoding="utf-8") for _, page in own_templates()})
+    TEXTS.update({name: page.read_text(encoding="utf-8") for name, page in own_templates()})

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from django.template import Origin, engines
+from django.template import Engine, TemplateDoesNotExist
 from django.template.loader import get_template
+from django.template.loaders.cached import Loader
 
 from evalhub.serving import template_sources
 
@@ -24,11 +25,17 @@ def test_a_template_that_was_read_is_not_read_again(
 ) -> None:
     page, other = tmp_path / "page.html", tmp_path / "other.html"
     page.write_text("as it was")
-    monkeypatch.setattr(template_sources, "_texts", {})
     monkeypatch.setattr(template_sources, "own_templates", lambda: [("page.html", page)])
-    template_sources.read_templates()
-    for one in (page, other):
-        one.write_text("as it is now")
-    loader = template_sources.Loader(engines["django"].engine)  # type: ignore[attr-defined]
-    found = [loader.get_contents(Origin(str(one))) for one in (page, other)]
-    assert found == ["as it was", "as it is now"]
+    (loader,) = Engine.get_default().template_loaders
+    assert isinstance(loader, Loader)
+    loader.reset()
+    try:
+        template_sources.read_templates()
+        for template in (page, other):
+            template.write_text("as it is now")
+        assert get_template("page.html").render() == "as it was"
+        with pytest.raises(TemplateDoesNotExist):
+            get_template("other.html")
+    finally:
+        del template_sources.TEXTS["page.html"]
+        loader.reset()
