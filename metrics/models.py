@@ -18,7 +18,6 @@ from runs.digests import (
     digest_of_json,
     digest_of_vector,
     digests_of_means,
-    measure_seed,
 )
 from runs.models import Collection, Qrels, Run, SessionSet, Submission, scored_in
 from runs.models.checked import ReadableJSON
@@ -280,10 +279,8 @@ class MetricVector(models.Model):
         return digest_of_vector(self.evaluation_id, qrels, self.measure, self.content)
 
     def _mean_digest(self, qrels: int) -> int:
-        seed = measure_seed(self.measure)
-        return int(
-            digests_of_means([self.evaluation_id], [qrels], [seed], [self.mean], [self.topics])[0]
-        )
+        mean, topics = [self.mean], [self.topics]
+        return int(digests_of_means([self.evaluation_id], qrels, self.measure, mean, topics)[0])
 
 
 class StoredCurves(models.Model):

@@ -60,17 +60,19 @@ def digest_of_json(owner: tuple[object, ...], value: object) -> int:
 def digests_of_means(
     evaluations: Sequence[int],
     qrels: Sequence[int] | int,
-    seeds: Sequence[int] | int,
+    measures: Sequence[str] | str,
     means: Sequence[Any],
     topics: Sequence[int],
 ) -> Integers:
     """Return a digest for each mean, including None, with its number of topics. They are computed together, because a
     leaderboard reads thousands.
 
-    Version of judgements and measure are one for all, or one for each; the seeds are those of `measure_seed`. Every
-    step is a bijection of each word, so that every change of one is detected.
+    Version of judgements and measure are one for all, or one for each. Every step is a bijection of
+    each word, so that every change of one is detected.
     """
-    state = np.array(seeds, np.int64).view(np.uint64)
+    names = [measures] if isinstance(measures, str) else measures
+    seeds = {name: isal_zlib.crc32(name.encode()) for name in set(names)}
+    state = np.array([seeds[name] for name in names], np.int64).view(np.uint64)
     # SQLite does not keep the sign of a zero.
     values = np.array(means, np.float64) + 0.0
     values[np.isnan(values)] = np.nan
@@ -85,17 +87,11 @@ def digests_of_means(
     return state.view(np.int64)
 
 
-def measure_seed(measure: str) -> int:
-    """Return the seed of the digests of a measure's means."""
-    seed: int = isal_zlib.crc32(measure.encode())
-    return seed
-
-
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
+        return [inner if isinstance(inner, str) else _plain(inner) for inner in value]
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value) + 0.0
     return value

@@ -147,7 +147,7 @@ def fill_collection(
     view of these bytes, if any are given. `files` are the SHA-256 of the judgements and of every run."""
     from metrics.models import Evaluation
     from metrics.services.queue.vectors import JUDGED
-    from runs.digests import digest_of_vector, digests_of_means, measure_seed
+    from runs.digests import digest_of_vector, digests_of_means
     from runs.models import Qrels
 
     rng = np.random.default_rng(seed)
@@ -180,14 +180,13 @@ def fill_collection(
     )  # fmt: skip
     stored = [*measures, JUDGED.name]
     skill = rng.normal(0, 0.1, number)
-    seeds = [measure_seed(name) for name in stored]
 
     def vectors() -> Iterator[tuple[Any, ...]]:
         for pk, own in zip(ids, skill.tolist(), strict=True):
             values = np.clip(0.5 + own + rng.normal(0, 0.2, (len(stored), TOPICS)), 0, 1)
             means = values.mean(axis=1).tolist()
             digests = digests_of_means(
-                [pk] * len(stored), qrels.pk, seeds, means, [TOPICS] * len(stored)
+                [pk] * len(stored), qrels.pk, stored, means, [TOPICS] * len(stored)
             ).tolist()
             for name, row, mean, digest in zip(stored, values, means, digests, strict=True):
                 content = row.tobytes()

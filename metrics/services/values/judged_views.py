@@ -22,7 +22,7 @@ from metrics.services.queue.damage import give_up_evaluations
 from metrics.services.values.effort import begin_values, begin_vectors
 from metrics.services.values.evaluate import make_vector
 from runs.attention import keep_going
-from runs.digests import digest_of_depth, digest_of_vector, digests_of_means, measure_seed
+from runs.digests import digest_of_depth, digest_of_vector, digests_of_means
 from runs.models import Qrels
 from runs.services.reading import after_snapshot
 
@@ -118,7 +118,7 @@ def matrices_of(
     damaged = set()
     for name, found in stored.items():
         keys, _, _, averages, covered, _ = zip(*found, strict=True) if found else ((),) * 6
-        made = digests_of_means(keys, qrels.pk, measure_seed(name), averages, covered).tolist()
+        made = digests_of_means(keys, qrels.pk, name, averages, covered).tolist()
         for (pk, content, digest, mean, topics, known), expected in zip(found, made, strict=True):
             if known in (None, expected) and digest in (
                 None,
@@ -259,7 +259,7 @@ def stored_means(
     if not read:
         return np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64)
     pks, averages, counts, digests = zip(*read, strict=True)
-    made = digests_of_means(pks, qrels, measure_seed(measure), averages, counts).tolist()
+    made = digests_of_means(pks, qrels, measure, averages, counts).tolist()
     keys, means, topics = (
         np.array(pks, np.int64),
         np.array(averages, np.float64),
@@ -283,9 +283,7 @@ def sound_means(
     if not read:
         return {}, set()
     pks, names, means, topics, digests, *by = zip(*read, strict=True)
-    seeds = {name: measure_seed(name) for name in set(names)}
-    seed = seeds[names[0]] if len(seeds) == 1 else [seeds[name] for name in names]
-    made = tuple(digests_of_means(pks, qrels or by[0], seed, means, topics).tolist())
+    made = tuple(digests_of_means(pks, qrels or by[0], names, means, topics).tolist())
     found = dict(zip(zip(pks, names, strict=True), zip(means, topics, strict=True), strict=True))
     if made == digests:
         return found, set()

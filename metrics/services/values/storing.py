@@ -10,7 +10,7 @@ from typing import Any
 from django.db import connection, models
 
 from metrics.models import MetricVector
-from runs.digests import digest_of_vector, digests_of_means, measure_seed
+from runs.digests import digest_of_vector, digests_of_means
 
 _SIGNATURE, _END = b"PGCOPY\n\xff\r\n\0" + bytes(8), struct.pack("!h", -1)
 
@@ -47,9 +47,9 @@ def insert(
 
 def seal_vectors(vectors: list[MetricVector], qrels: int) -> None:
     """Give vectors the digests that `MetricVector.seal` gives one, together."""
-    seeds = [measure_seed(one.measure) for one in vectors]
+    measures = [one.measure for one in vectors]
     means, topics = [one.mean for one in vectors], [one.topics for one in vectors]
-    made = digests_of_means([one.evaluation_id for one in vectors], qrels, seeds, means, topics)
+    made = digests_of_means([one.evaluation_id for one in vectors], qrels, measures, means, topics)
     for one, digest in zip(vectors, made.tolist(), strict=True):
         one.digest = digest_of_vector(one.evaluation_id, qrels, one.measure, one.content)
         one.mean_digest = digest
