@@ -84,21 +84,20 @@ class Measure:
 
     @cached_property
     def name(self) -> str:
-        pairs = zip(self.definition.parameters, self.values, strict=True)
+        definition, cutoff = self.definition, self.cutoff
+        pairs = zip(definition.parameters, self.values, strict=True)
         shown = [p.show(value) for p, (_, value) in pairs if p.always_shown or value != p.default]
-        arguments = f"({','.join(shown)})" if shown else ""
-        return f"{self.definition.name}{arguments}{self._suffix(bool(shown))}"
+        name = f"{definition.name}({','.join(shown)})" if shown else definition.name
+        if cutoff is None:
+            return name
 
-    def _suffix(self, has_arguments: bool) -> str:
-        """Return the cutoff as the end of the name; trec_eval's form has no parameters."""
-        if self.cutoff is None:
-            return ""
-        share = self.definition.cutoff is Cutoff.SHARE
-        plain = f"{self.cutoff:.6f}".rstrip("0").rstrip(".") if share else str(self.cutoff)
-        if has_arguments or not self.definition.trec_style:
-            return f"@{plain}"
-        two_digits = f"{self.cutoff:.2f}"
-        return f"_{two_digits}" if share and float(two_digits) == self.cutoff else f"_{plain}"
+        share = definition.cutoff is Cutoff.SHARE
+        plain = f"{cutoff:.6f}".rstrip("0").rstrip(".") if share else str(cutoff)
+        # trec_eval's form has no parameters.
+        if shown or not definition.trec_style:
+            return f"{name}@{plain}"
+        two_digits = f"{cutoff:.2f}"
+        return f"{name}_{two_digits if share and float(two_digits) == cutoff else plain}"
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -131,7 +130,7 @@ class Measure:
         level = parameters.pop("level", None)
         return (run if level is None else run.of_level(level)), parameters
 
-    @property
+    @cached_property
     def pools(self) -> bool:
         """Return whether the value of a run is not computed from its values per topic: norm='average'."""
         return self.definition.pooled is not None and self.parameters["norm"] == "average"
@@ -288,6 +287,9 @@ def _read_share(definition: MeasureDefinition, text: str) -> float:
 def _read_arguments(
     definition: MeasureDefinition, text: str, documents: int | None = None
 ) -> tuple[tuple[str, Any], ...]:
+    if not text:
+        return definition.values({}, documents)
+
     known = {parameter.name: parameter for parameter in definition.parameters}
     spellings = _IR_MEASURES if "gains" in known or definition.name == "ScaledDCG" else {}
     symbols = {parameter.symbol: parameter.name for parameter in definition.parameters}

@@ -117,7 +117,9 @@ class MeasureDefinition:
             parameter.name: given.get(parameter.name, parameter.default)
             for parameter in self.parameters
         }
-        problem = check_one_relevance(values) or (self.check(values) if self.check else None)
+        problem = self.check(values) if self.check else None
+        if values.get("level") is not None and values["rel"] != REL.default:
+            problem = "level is the only level that counts, rel the lowest one: give one of them"
         if problem:
             raise MeasureError(f"{self.name}: {problem}", code="bad_parameter")
         return tuple(values.items())
@@ -402,15 +404,6 @@ def looks_beyond_the_ranking(given: Mapping[str, Any]) -> bool:
 
 def counts_unretrieved(given: Mapping[str, Any]) -> bool:
     return bool(given.get("d"))
-
-
-def check_one_relevance(values: Mapping[str, Any]) -> str | None:
-    both = values.get("level") is not None and values["rel"] != REL.default
-    return (
-        "level is the only level that counts, rel the lowest one: give one of them"
-        if both
-        else None
-    )
 
 
 def check_levels(values: Mapping[str, Any]) -> str | None:
