@@ -256,9 +256,9 @@ def document_address(collection: Collection, doc_id: str) -> str:
 def can_see_scores(viewer: Any, collection: Collection) -> bool:
     """Return whether the viewer may see everything that depends on the collection's judgements, by the rule of
     `runs.models.disclosure.sees_everything`."""
-    open_to_all = not (collection.blind or collection.veiled)
-    seen = Collection.objects.filter(sees_everything(viewer), pk=collection.pk)
-    return open_to_all or seen.exists()
+    if not (collection.blind or collection.veiled):
+        return True
+    return Collection.objects.filter(sees_everything(viewer), pk=collection.pk).exists()
 
 
 class Topic(models.Model):
