@@ -12,7 +12,7 @@ import numpy as np
 
 from metrics.engine.grammar import Measure
 from metrics.engine.measures.definition import Aggregate
-from metrics.exports.table import Cell
+from metrics.exports.table import Cell, Column
 from metrics.services.boards.leaderboard import Row
 from metrics.services.values.judged_views import Mean
 from metrics.services.values.values import RunValues
@@ -21,24 +21,27 @@ from runs.models import Collection, Qrels
 NOTHING = "–"
 
 
-@dataclass(frozen=True)
-class MeasureColumn:
-    """A measure's column: how it is sorted now, and the order that a click on its name asks for.
+@dataclass(frozen=True, kw_only=True)
+class SortableColumn(Column):
+    """A column of a page: how it is sorted now, and the order that a click on its title asks for, if it has a `link`,
+    which is an id; it sorts by a measure, or `arranges` the rows in another order.
 
-    `ends` are those of the scale on which intervals are drawn in it; `title` says what its figures are where they are
-    no means.
+    `kind` has its CSS classes. `ends` are those of the scale on which intervals are drawn in it; `note` says what its
+    figures are.
     """
 
-    name: str
-    sorting: str
-    next_order: str
-    title: str = ""
+    kind: str = "number"
+    note: str = ""
+    sorting: str = ""
+    next_order: str = ""
+    link: str = ""
+    arranges: bool = False
     ends: tuple[str, str] | None = None
 
     @property
     def parts(self) -> list[str]:
-        """The name where a line may break: behind each comma."""
-        return re.findall(r"[^,]*,|[^,]+", self.name)
+        """The title where a line may break: behind each comma."""
+        return re.findall(r"[^,]*,|[^,]+", self.title or self.name)
 
 
 @dataclass(frozen=True)
@@ -72,18 +75,21 @@ class Paging:
 
 def columns_of(
     measures: list[Measure], sort: Measure | None, descending: bool
-) -> list[MeasureColumn]:
+) -> list[SortableColumn]:
     now, other = ("descending", "asc") if descending else ("ascending", "desc")
-    titles = {
-        measure: "" if aggregated(measure) == "means" else aggregated(measure)
-        for measure in measures
-    }
-    return [
-        MeasureColumn(m.name, now, other, titles[m])
-        if m == sort
-        else MeasureColumn(m.name, "", "desc", titles[m])
-        for m in measures
-    ]
+    columns = []
+    for place, measure in enumerate(measures, 1):
+        figures, sorted_by = aggregated(measure), measure == sort
+        columns.append(
+            SortableColumn(
+                measure.name,
+                note="" if figures == "means" else f"{figures}, not means",
+                sorting=now if sorted_by else "",
+                next_order=other if sorted_by else "desc",
+                link=f"sort-{place}",
+            )
+        )
+    return columns
 
 
 def figure(measure: Measure, value: float | None) -> str:
@@ -103,7 +109,9 @@ def amount(measure: Measure, difference: float) -> str:
     )
 
 
-def mean_cell(measure: Measure, mean: Mean, judged: int, best: Mean | None = None) -> Cell:
+def mean_cell(
+    measure: Measure, mean: Mean, judged: int, best: tuple[str, int] | None = None
+) -> Cell:
     """Return a mean; if not all judged topics have a value, the note says how many do.
 
     A run with the text of the best mean, over as many topics, is equally good.
@@ -111,19 +119,14 @@ def mean_cell(measure: Measure, mean: Mean, judged: int, best: Mean | None = Non
     value, topics = mean
     note = f"{topics} of {judged} topics have a value" if topics != judged else ""
     text = figure(measure, value)
-    return Cell(
-        text,
-        best is not None and (text, topics) == (figure(measure, best[0]), best[1]),
-        note,
-        value=value,
-    )
+    return Cell(text, best == (text, topics), note, value=value)
 
 
-def best_means(rows: Iterable[Row], measures: list[Measure]) -> dict[str, Mean]:
-    """The best mean of each measure among the ranked rows, with its number of topics: of those over the most topics,
-    for a mean over fewer is no better by being higher."""
+def best_means(rows: Iterable[Row], measures: list[Measure]) -> dict[str, tuple[str, int]]:
+    """The text of the best mean of each measure among the ranked rows, with its number of topics: of those over the
+    most topics, for a mean over fewer is no better by being higher."""
     ranked = [row for row in rows if row.rank is not None]
-    best: dict[str, Mean] = {}
+    best: dict[str, tuple[str, int]] = {}
     for measure in measures:
         sign = -1.0 if measure.definition.lower_is_better else 1.0
         means = [
@@ -133,7 +136,7 @@ def best_means(rows: Iterable[Row], measures: list[Measure]) -> dict[str, Mean]:
         ]
         if means:
             topics, mean = max(means)
-            best[measure.name] = sign * mean, topics
+            best[measure.name] = figure(measure, sign * mean), topics
     return best
 
 

@@ -200,7 +200,7 @@ def _paper_row(
     board: Leaderboard,
     row: leaderboard.Row,
     name: str,
-    best: dict[str, Any],
+    best: dict[str, tuple[str, int]],
     standings: Standings | None,
 ) -> Row:
     standing = standings.of(row.evaluation.pk) if standings else None

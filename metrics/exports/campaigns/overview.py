@@ -9,7 +9,7 @@ from metrics.exports.table import Column, Row, Table
 from metrics.services.campaigns.editions import Edition
 from metrics.services.campaigns.official import placed_entries, tiers_of
 from metrics.services.campaigns.reference import EntryValues
-from metrics.tables import NOTHING, direction_of, mean_cell
+from metrics.tables import NOTHING, direction_of, figure, mean_cell
 from runs.models import Entry, Participation
 from runs.services.campaigns.names import hidden_tag, shown_names
 
@@ -40,7 +40,7 @@ def overview_table(edition: Edition, read: EntryValues, reader: Participation) -
         for measure in read.measures:
             found = read.means[measure.name][read.evaluations[row]]
             top = best[measure.name]
-            to_reach = (top, found[1]) if rank and top is not None else None
+            to_reach = (figure(measure, top), found[1]) if rank and top is not None else None
             cells.append(mean_cell(measure, found, read.qrels.topics, to_reach))
         name = names_of[entry.participation_id] if entry.participation_id else None
         team = name.name if name else _ROLES.get(Entry.Role(entry.role), "")

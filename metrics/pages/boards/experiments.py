@@ -27,7 +27,6 @@ from metrics.services.boards.leaderboard import Leaderboard, Row, read_leaderboa
 from metrics.services.boards.matching import matching_runs
 from metrics.services.boards.states import RANKED
 from metrics.services.queue.status import statuses
-from metrics.services.values.judged_views import Mean
 from metrics.tables import Paging, best_means, mean_cell, signed
 from runs.api.access import note_filter, sees_scores, visible_collection, visible_experiment
 from runs.api.experiments import ExperimentChangeSerializer
@@ -284,7 +283,11 @@ def _mean_of(board: Leaderboard, run: UUID | None) -> float | None:
 
 
 def _line(
-    row: Row, measures: list[Measure], board: Leaderboard, best: dict[str, Mean], base: float | None
+    row: Row,
+    measures: list[Measure],
+    board: Leaderboard,
+    best: dict[str, tuple[str, int]],
+    base: float | None,
 ) -> Line:
     cells = tuple(
         (

@@ -1,388 +1,443 @@
-"""The table of the leaderboard's page: its rows, and the intervals drawn on one scale."""
+"""The table of the leaderboard's page: a row for each run, with the intervals drawn on one scale."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from uuid import UUID
 
-from metrics.engine.grammar import Measure
+from metrics.exports import table
 from metrics.exports.boards.tables import best_of
 from metrics.exports.boards.words import percent
+from metrics.exports.comparisons.words import WITHHELD
 from metrics.exports.table import BEST_MARK
-from metrics.pages.boards.cells import (
-    Against,
-    Bar,
-    BoardCell,
-    ParameterCell,
-    ParameterColumn,
-    Scale,
-    against_baseline,
-    judged_share,
-    parameter_cell,
-    unjudged_note,
-)
 from metrics.pages.boards.statistics import BoardStatistics
 from metrics.pages.parts import Query, changed
-from metrics.services.boards.columns import LABEL
+from metrics.services.boards.columns import LABEL, Cell, shown_value
 from metrics.services.boards.leaderboard import Leaderboard, Row
 from metrics.services.boards.mean_intervals import Ends, cut_note, within_range
 from metrics.services.boards.standing_parts import Standing, Standings
 from metrics.services.boards.states import UNRANKED
 from metrics.services.queue.vectors import JUDGED
-from metrics.services.values.judged_views import Mean
 from metrics.tables import (
-    MeasureColumn,
+    SortableColumn,
     aggregated,
     best_means,
     columns_of,
     figure,
     mean_cell,
+    probability,
+    signed,
     with_minus,
 )
 from runs.services.runs import contradicted_ranks
 
+# The width of the scale of the intervals, in pixels.
+SCALE_WIDTH = 90.0
+_NARROW_SCALE = 0.05
+# Below this share most of the first ten documents are unjudged, and the mean says little about the run.
+LOW_JUDGED = 0.5
+# Characters of a text in a column of parameters, and of one that is not broken into lines.
+_CUT, _BRIEF = 60, 24
+
 
 @dataclass(frozen=True)
-class BoardLine:
-    """One run on the leaderboard; parts that were not requested or have no result are None.
+class Bar:
+    """A mean and its interval as x positions and in words; `ends` is the interval alone."""
 
-    `mine` is a run of the reader's, `pinned` the baseline, `marked` one that can be the best, and `opens_tier` the first
-    of a tier below another one.
-    `contradicted` says how the run's rank column contradicts its scores; empty if it does not. `short` names the run in
-    the address of a selection.
+    low: str
+    middle: str
+    high: str
+    text: str
+    ends: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoardCell(table.Cell):
+    """A cell of the page. `kind` has its CSS classes, `warning` says why its value may be too low, and `bar` draws its
+    interval."""
+
+    kind: str = "number"
+    warning: str = ""
+    bar: Bar | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoardRow(table.Row):
+    """One run on the page, of the leaderboard's row `shown`; a row that begins a part is the first of a tier.
+
+    `mine` is a run of the reader's. `contradicted` says how the run's rank column contradicts its scores; empty if it
+    does not. `short` names the run in the address of a selection.
     """
 
-    row: Row
-    cells: list[BoardCell]
-    parameters: list[ParameterCell]
-    judged_topics: int | None
-    standing: Standing | None
-    against: Against | None
+    shown: Row
     mine: bool
-    pinned: bool
-    marked: bool
-    opens_tier: bool
     contradicted: str
     short: str
 
     @property
-    def incomplete(self) -> bool:
-        return (self.row.evaluation.topics_answered or 0) < (self.judged_topics or 0)
-
-    @property
-    def unjudged(self) -> str:
-        """Return a note on a low share of judged documents; empty if the share is not low."""
-        return unjudged_note(self.row.judged)
-
-    @property
-    def judged(self) -> str:
-        """Return the share of judged documents."""
-        return "" if self.row.judged is None else judged_share(self.row.judged)
-
-    @property
     def since(self) -> str:
         """Return why a stale row is stale: older judgements or, with the same ones, an older engine."""
-        evaluation = self.row.evaluation
-        return (
-            f"qrels v{evaluation.qrels.version}" if not evaluation.qrels.active else "older engine"
-        )
-
-    @property
-    def ranks(self) -> str:
-        """Return the ends of the rank interval, or the one rank if both are equal; empty without an interval."""
-        if self.standing is None or self.standing.rank_low is None:
-            return ""
-        low, high = self.standing.rank_low, self.standing.rank_high
-        return f"{low}\N{EN DASH}{high}" if low != high else str(low)
-
-    @property
-    def ranks_note(self) -> str:
-        """Return how often the run is first when the topics are resampled."""
-        share = self.standing.share_first if self.standing else None
-        if share is None:
-            return ""
-        resamples = f"ranked first, tied or alone, in {100 * share:.0f}% of the resamples"
-        chance = self.standing.chance_best if self.standing else None
-        if chance is None:
-            return f"{resamples}; not its chance to be the best"
-        return (
-            f"{resamples}; its estimated chance to be the best on other topics is {percent(chance)}"
-        )
-
-    @property
-    def tier_note(self) -> str:
-        groups = self.standing.groups if self.standing else None
-        return (
-            f"no significant difference from runs that share a letter of {' '.join(groups)}"
-            if groups
-            else ""
-        )
-
-    @property
-    def classes(self) -> str:
-        named = {
-            "mine": self.mine,
-            "pinned": self.pinned,
-            "opens": self.opens_tier,
-            "unranked": self.row.rank is None,
-        }
-        return " ".join([self.row.state, *(name for name, holds in named.items() if holds)])
+        qrels = self.shown.evaluation.qrels
+        return "older engine" if qrels.active else f"qrels v{qrels.version}"
 
 
-class BoardTable:
-    """One page of a leaderboard as a table; `own_teams` are the reader's, `query` is that of the page's address, and
-    `shorts` are the names of runs in a selection."""
+@dataclass(frozen=True, kw_only=True)
+class BoardTable(table.Table):
+    """One page of a leaderboard as a table, whose columns follow those of ranks, runs and teams.
 
-    def __init__(
-        self,
-        board: Leaderboard,
-        sure: BoardStatistics | None,
-        *,
-        own_teams: set[int],
-        query: Query,
-        shorts: Mapping[UUID, str],
-    ) -> None:
-        self.board = board
-        self._shorts = shorts
-        self.standings = sure.standings if sure else None
-        self._own_teams = own_teams
-        self._query = query
+    `best` says which runs can be the best, and `ranked_by` how they are ordered. `held` is the baseline, which stays in
+    sight below the header, and `baseline` its tag and mean. The intervals are drawn on one `scale` of its ends, on
+    which `zero` is the x position of the baseline's mean; `cut` is a note on those that are cut. `own_team` is the team
+    of the reader's to which all shown runs belong; empty if there are others: then each row names its team. `pins` is
+    the address for pinning a run, up to its id.
+    """
 
-    @property
-    def ranked_by(self) -> str:
-        """Return the order of the rows in words, or why there is none."""
-        board = self.board
-        version = f"qrels v{board.qrels.version}"
-        if not board.ranked:
-            kept = (
-                " The values below come from earlier judgements or an older engine version."
-                if self._has_stale
-                else ""
+    columns: Sequence[SortableColumn]
+    rows: Sequence[BoardRow]
+    board: Leaderboard
+    best: str
+    best_mark: str
+    ranked_by: str
+    provisional: str
+    held: BoardRow | None
+    baseline: tuple[str, float] | None
+    confidence: str
+    scale: tuple[float, float] | None
+    zero: str
+    cut: str
+    own_team: str
+    unpinned: str
+    pins: str
+    with_best: bool
+    with_unranked: bool
+    with_labels: bool
+    with_tiers: bool
+
+
+def board_table(
+    board: Leaderboard,
+    sure: BoardStatistics | None,
+    *,
+    own_teams: set[int],
+    query: Query,
+    shorts: Mapping[UUID, str],
+) -> BoardTable:
+    """Build the table; `own_teams` are the reader's, `query` is that of the page's address, and `shorts` are the names
+    of runs in a selection."""
+    standings = sure.standings if sure else None
+    intervals = within_range(standings.intervals, board.sort) if standings else {}
+    ends = [end for interval in intervals.values() for end in interval]
+    scale = (min(ends), max(ends)) if ends else None
+    confidence = f"{100 * standings.query.confidence:g}%" if standings else ""
+    shown = [*board.rows, *([board.held] if board.held else [])]
+    baseline = _baseline(board, standings, shown)
+    # At first tiers would be read as differences.
+    with_tiers = bool(query.get("statistics") and standings and standings.tiers)
+
+    best = best_means(board.rows, board.measures)
+    contradicted = contradicted_ranks([row.run.pk for row in shown])
+    rows: list[BoardRow] = []
+    above: Standing | None = None
+    for row in shown:
+        pk, run = row.evaluation.pk, row.run
+        pinned = str(run.pk) == query.get("baseline")
+        standing = standings.of(pk) if standings and row.rank is not None else None
+        cells = [
+            *(_against(standing, pinned=pinned) if standings and standings.baseline else []),
+            *_means(board, row, best, scale, intervals.get(pk), confidence),
+            *(_parameter(row.cells.get(column.name)) for column in board.columns),
+            *([_tier(standing)] if with_tiers else []),
+            *([_rank_interval(standing)] if standings and standings.ranks else []),
+            *_judged(board, row),
+        ]
+        rows.append(
+            BoardRow(
+                values=cells,
+                baseline=pinned,
+                marked=standings is not None and standings.is_marked(pk),
+                # Elsewhere than in the order of ranks a tier begins anywhere.
+                begins_part=bool(
+                    with_tiers
+                    and not board.arrange
+                    and standing
+                    and above
+                    and standing.tier != above.tier
+                    and row is not board.held
+                ),
+                shown=row,
+                mine=run.team.pk in own_teams,
+                contradicted=contradicted.get(run.pk, ""),
+                short=shorts.get(run.pk, ""),
             )
-            return f"No run has been evaluated against {version} yet, so none is ranked.{kept}"
-        first = "highest" if board.descending else "lowest"
-        some = f"{board.topics:,} of " if board.topics != board.qrels.topics else ""
-        figures = f"{aggregated(board.sort)} over {some}{board.qrels.topics:,} topics"
-        return f"Ranked by {board.sort.name}, {first} first, {figures}, {version}."
-
-    @property
-    def _has_stale(self) -> bool:
-        return any(row.stale for row in self.board.rows)
-
-    @property
-    def provisional(self) -> str:
-        """Return a note on how many runs are ranked while others wait; empty once all are evaluated."""
-        board = self.board
-        if not (board.ranked and board.waiting):
-            return ""
-        return f"provisional: {board.progress}"
-
-    @property
-    def with_best(self) -> bool:
-        return any(row.rank is not None for row in self.board.rows)
-
-    @property
-    def with_unranked(self) -> bool:
-        return any(row.state == UNRANKED for row in self.board.rows)
-
-    @property
-    def columns(self) -> list[MeasureColumn]:
-        """Return the columns; that of the ranking measure has the ends of the scale."""
-        board = self.board
-        columns = columns_of(
-            board.measures, None if board.arrange else board.sort, board.descending
         )
-        ends = self.scale.ends if self.scale else None
-        return [
-            replace(column, ends=ends) if column.name == board.sort.name else column
-            for column in columns
+        above = standing
+
+    held = rows.pop() if board.held else None
+    ranked = [row for row in rows if row.shown.rank is not None]
+    mine = {row.shown.run.team.slug for row in rows if row.mine}
+    unpinned = changed(query, baseline=None)
+    return BoardTable(
+        name="leaderboard",
+        columns=_columns(board, sure, baseline, scale, confidence, with_tiers=with_tiers),
+        rows=rows,
+        board=board,
+        best=best_of(board, standings),
+        best_mark=BEST_MARK if standings and standings.tiers and standings.tiers.marks_best else "",
+        ranked_by=_ranked_by(board),
+        provisional=f"provisional: {board.progress}" if board.ranked and board.waiting else "",
+        held=held or next((row for row in ranked if row.baseline), None),
+        baseline=baseline,
+        confidence=confidence,
+        scale=scale,
+        zero=_place(baseline[1], scale)
+        if baseline and scale and scale[0] <= baseline[1] <= scale[1]
+        else "",
+        cut=cut_note(standings.intervals, board.sort) if standings else "",
+        own_team=mine.pop() if len(mine) == 1 and all(row.mine for row in rows) else "",
+        unpinned=unpinned,
+        pins=f"{unpinned}{'&' if len(unpinned) > 1 else ''}baseline=",
+        with_best=bool(ranked),
+        with_unranked=any(row.state == UNRANKED for row in board.rows),
+        with_labels=all(column.space != LABEL for column in board.columns),
+        with_tiers=with_tiers,
+    )
+
+
+def _columns(
+    board: Leaderboard,
+    sure: BoardStatistics | None,
+    baseline: tuple[str, float] | None,
+    scale: tuple[float, float] | None,
+    confidence: str,
+    *,
+    with_tiers: bool,
+) -> list[SortableColumn]:
+    """Return the columns; that of the ranking measure has the ends of the scale."""
+    columns = []
+    if sure and baseline:
+        columns += [
+            SortableColumn("", f"Δ vs {baseline[0]}"),
+            SortableColumn("", sure.baseline_corrected, kind="number p-value"),
         ]
 
-    @property
-    def parameters(self) -> list[ParameterColumn]:
-        """Return the columns of parameters and costs."""
-        by, found = self.board.arrange, []
-        for column in self.board.columns:
-            sorting = (
-                ("descending" if by.descending else "ascending")
-                if by and by.column == column
-                else ""
+    sort = None if board.arrange else board.sort
+    for column in columns_of(board.measures, sort, board.descending):
+        if scale and column.name == board.sort.name:
+            places = 4 if scale[1] - scale[0] < _NARROW_SCALE else 2
+            low, high = (with_minus(f"{end:.{places}f}") for end in scale)
+            columns.append(replace(column, ends=(low, high)))
+        else:
+            columns.append(column)
+
+    by = board.arrange
+    for place, shown in enumerate(board.columns, 1):
+        sorting = ""
+        if by and by.column == shown:
+            sorting = "descending" if by.descending else "ascending"
+        columns.append(
+            SortableColumn(
+                shown.name,
+                shown.heading,
+                kind="",
+                sorting=sorting,
+                next_order=f"-{shown.name}" if sorting == "ascending" else shown.name,
+                link=f"arrange-{place}",
+                arranges=True,
             )
-            found.append(
-                ParameterColumn(column, sorting, f"{'-' * (sorting == 'ascending')}{column.name}")
-            )
-        return found
-
-    @cached_property
-    def own_team(self) -> str:
-        """Return the team of the reader's to which all shown runs belong; empty if there are others: then each row
-        names its team."""
-        teams = {line.row.run.team.slug for line in self.lines if line.mine}
-        return teams.pop() if len(teams) == 1 and all(line.mine for line in self.lines) else ""
-
-    @property
-    def with_judged(self) -> bool:
-        """Return whether the share of judged documents needs a column: it may be one of the measures."""
-        return JUDGED not in self.board.measures
-
-    @property
-    def with_labels(self) -> bool:
-        """Return whether labels stand beside the names of runs: they may have a column."""
-        return all(column.space != LABEL for column in self.board.columns)
-
-    @cached_property
-    def best(self) -> str:
-        """Return which runs can be the best, the first statement of the page."""
-        return best_of(self.board, self.standings)
-
-    @property
-    def best_mark(self) -> str:
-        """Return the mark of the runs that can be the best; empty if none is marked."""
-        tiers = self.standings.tiers if self.standings else None
-        return BEST_MARK if tiers and tiers.marks_best else ""
-
-    @property
-    def with_tiers(self) -> bool:
-        """Return whether tiers have a column: at first they would be read as differences."""
-        return bool(self._query.get("statistics") and self.standings and self.standings.tiers)
-
-    @property
-    def with_ranks(self) -> bool:
-        return bool(self.standings and self.standings.ranks)
-
-    @property
-    def confidence(self) -> str:
-        return _percent(self.standings) if self.standings else ""
-
-    @cached_property
-    def scale(self) -> Scale | None:
-        """Return the scale, or None if the page has no interval of the sorting measure."""
-        ends = [end for pair in self._ends.values() for end in pair]
-        return Scale(min(ends), max(ends)) if ends else None
-
-    @property
-    def cut(self) -> str:
-        """Return a note on bars that are cut at the range of the measure; empty if none is."""
-        return cut_note(self.standings.intervals, self.board.sort) if self.standings else ""
-
-    @cached_property
-    def baseline(self) -> tuple[str, float] | None:
-        """Return tag and mean of the baseline, which may be on another page."""
-        contrast = self.standings.baseline if self.standings else None
-        if contrast is None:
-            return None
-        pk, mean = self.board.order[contrast.rows.index(None)]
-        held = [self.board.held] if self.board.held else []
-        return next(
-            row.run.tag for row in (*self.board.rows, *held) if row.evaluation.pk == pk
-        ), mean
-
-    @cached_property
-    def zero(self) -> str | None:
-        """Return the x position of the baseline's mean on the scale."""
-        if (
-            self.baseline is None
-            or self.scale is None
-            or not self.scale.low <= self.baseline[1] <= self.scale.high
-        ):
-            return None
-        return self.scale.place(self.baseline[1])
-
-    @cached_property
-    def pins(self) -> str:
-        """Return the address for pinning a run, up to its id."""
-        kept = self.unpinned
-        return f"{kept}{'&' if len(kept) > 1 else ''}baseline="
-
-    @cached_property
-    def unpinned(self) -> str:
-        return changed(self._query, baseline=None)
-
-    @cached_property
-    def _contradicted(self) -> dict[UUID, str]:
-        held = [self.board.held] if self.board.held else []
-        return contradicted_ranks([row.run.pk for row in (*self.board.rows, *held)])
-
-    @cached_property
-    def lines(self) -> list[BoardLine]:
-        best = best_means(self.board.rows, self.board.measures)
-        found: list[BoardLine] = []
-        for row in self.board.rows:
-            found.append(self._line(row, best, found[-1] if found else None))
-        return found
-
-    @cached_property
-    def held(self) -> BoardLine | None:
-        """Return the baseline, which stays in sight below the header of the table."""
-        if self.board.held:
-            return self._line(
-                self.board.held, best_means(self.board.rows, self.board.measures), None
-            )
-        return next(
-            (line for line in self.lines if line.pinned and line.row.rank is not None), None
         )
 
-    def _line(self, row: Row, best: Mapping[str, Mean], above: BoardLine | None) -> BoardLine:
-        standing = (
-            self.standings.of(row.evaluation.pk)
-            if self.standings and row.rank is not None
-            else None
-        )
-        return BoardLine(
-            row,
-            [self._cell(row, measure, best) for measure in self.board.measures],
-            [parameter_cell(row.cells.get(column.name)) for column in self.board.columns],
-            row.evaluation.qrels.topics if row.has_values else None,
-            standing,
-            against_baseline(standing.baseline) if standing and standing.baseline else None,
-            row.run.team.pk in self._own_teams,
-            str(row.run.pk) == self._query.get("baseline"),
-            bool(self.standings and self.standings.is_marked(row.evaluation.pk)),
-            # Elsewhere than in the order of ranks a tier begins anywhere.
-            self.with_tiers
-            and not self.board.arrange
-            and bool(
-                standing and above and above.standing and standing.tier != above.standing.tier
-            ),
-            self._contradicted.get(row.run.pk, ""),
-            self._shorts.get(row.run.pk, ""),
-        )
+    if with_tiers:
+        note = "runs in a tier do not differ significantly from its best run"
+        columns.append(SortableColumn("", "Tier", note=note))
+    if sure and sure.standings.ranks:
+        note = "of each run alone, over bootstrap samples of the topics"
+        columns.append(SortableColumn("", f"{confidence} rank interval", note=note))
+    columns.append(SortableColumn("", "Answered", note="topics answered, of all judged topics"))
+    if JUDGED not in board.measures:
+        note = "share of the top ten documents that are judged"
+        columns.append(SortableColumn("", "Judged@10", note=note))
+    return columns
 
-    def _cell(self, row: Row, measure: Measure, best: Mapping[str, Mean]) -> BoardCell:
-        """Return a cell. Only a ranked run can be the best, and one that is not evaluated has no values."""
-        if not row.has_values:
-            return BoardCell("")
+
+def _ranked_by(board: Leaderboard) -> str:
+    """Return the order of the rows in words, or why there is none."""
+    version = f"qrels v{board.qrels.version}"
+    if not board.ranked:
+        kept = (
+            " The values below come from earlier judgements or an older engine version."
+            if any(row.stale for row in board.rows)
+            else ""
+        )
+        return f"No run has been evaluated against {version} yet, so none is ranked.{kept}"
+
+    first = "highest" if board.descending else "lowest"
+    some = f"{board.topics:,} of " if board.topics != board.qrels.topics else ""
+    figures = f"{aggregated(board.sort)} over {some}{board.qrels.topics:,} topics"
+    return f"Ranked by {board.sort.name}, {first} first, {figures}, {version}."
+
+
+def _baseline(
+    board: Leaderboard, standings: Standings | None, shown: list[Row]
+) -> tuple[str, float] | None:
+    """Return tag and mean of the baseline, which may be on another page."""
+    if standings is None or standings.baseline is None:
+        return None
+    pk, mean = board.order[standings.baseline.rows.index(None)]
+    tags = {row.evaluation.pk: row.run.tag for row in shown}
+    return (tags[pk], mean) if pk in tags else None
+
+
+def _place(value: float, scale: tuple[float, float]) -> str:
+    """Return the x position of a value on the scale."""
+    low, high = scale
+    return f"{(value - low) / ((high - low) or 1.0) * SCALE_WIDTH:.1f}"
+
+
+def _against(standing: Standing | None, *, pinned: bool) -> list[BoardCell]:
+    """Return a run minus the baseline, with a mark if that is significant and the reasons, and the p value."""
+    against = standing.baseline if standing else None
+    if against is None:
+        text, kind = ("baseline", "number against faint") if pinned else ("", "number against")
+        return [BoardCell(text=text, kind=kind), BoardCell(text="", kind="number p-value")]
+
+    interval = (
+        "no interval"
+        if math.isnan(against.low)
+        else f"interval {signed(against.low)} to {signed(against.high)}"
+    )
+    p_value = (
+        "no p" if math.isnan(against.p_value) else f"p {probability(against.p_value)} uncorrected"
+    )
+    topics = f"better on {against.wins}, equal on {against.ties}, worse on {against.losses} topics"
+    note = f"{interval}, {p_value}; {topics}"
+    if against.withheld:
+        note += f"; no verdict: {WITHHELD[against.withheld]}"
+    if against.on_judged:
+        corrected = probability(against.on_judged.p_adjusted)
+        note += f"; on judged documents alone {signed(against.on_judged.difference)}, corrected p {corrected}"
+    mark = against.mark or ""
+    return [
+        BoardCell(
+            text=signed(against.difference), note=note, mark=mark, kind=f"number against {mark}"
+        ),
+        BoardCell(text=probability(against.p_adjusted), kind="number p-value"),
+    ]
+
+
+def _means(
+    board: Leaderboard,
+    row: Row,
+    best: Mapping[str, tuple[str, int]],
+    scale: tuple[float, float] | None,
+    interval: Ends | None,
+    confidence: str,
+) -> list[BoardCell]:
+    """Return the means of a run. Only a ranked run can be the best, and one that is not evaluated has no values."""
+    if not row.has_values:
+        return [BoardCell(text="")] * len(board.measures)
+
+    cells = []
+    for measure in board.measures:
         to_reach = best.get(measure.name) if row.rank is not None else None
-        cell = mean_cell(measure, row.values[measure.name], row.evaluation.qrels.topics, to_reach)
-        bar = self._bar(row) if measure == self.board.sort else None
-        unjudged = unjudged_note(row.judged) if measure == JUDGED else ""
-        indented = measure == self.board.sort and self.scale is not None and bar is None
-        return BoardCell(
-            cell.text,
-            cell.best,
-            cell.note,
-            bar,
-            unjudged,
-            indented,
-            ranking=measure == self.board.sort,
+        mean = row.values[measure.name]
+        cell = mean_cell(measure, mean, row.evaluation.qrels.topics, to_reach)
+        kind, bar = "number", None
+        if measure == board.sort:
+            kind = "number ranking"
+            if scale and interval and mean[0] is not None:
+                low, high = (with_minus(figure(measure, end)) for end in interval)
+                bar = Bar(
+                    low=_place(interval[0], scale),
+                    middle=_place(mean[0], scale),
+                    high=_place(interval[1], scale),
+                    text=f"{confidence} interval {low} to {high}",
+                    ends=f"{low} to {high}",
+                )
+            elif scale:
+                # Aligned with the means that have a bar.
+                kind = "number ranking indented"
+        cells.append(
+            BoardCell(
+                text=cell.text,
+                best=cell.best,
+                note=cell.note,
+                aside="*" if cell.note else "",
+                kind=kind,
+                warning=unjudged_note(row.judged) if measure == JUDGED else "",
+                bar=bar,
+            )
         )
-
-    def _bar(self, row: Row) -> Bar | None:
-        ends = self._ends.get(row.evaluation.pk)
-        mean, _ = row.values[self.board.sort.name]
-        if ends is None or mean is None or self.standings is None or self.scale is None:
-            return None
-        low, high = (with_minus(figure(self.board.sort, end)) for end in ends)
-        text = f"{_percent(self.standings)} interval {low} to {high}"
-        place = self.scale.place
-        return Bar(place(ends[0]), place(mean), place(ends[1]), text, f"{low} to {high}")
-
-    @cached_property
-    def _ends(self) -> dict[int, Ends]:
-        return within_range(self.standings.intervals, self.board.sort) if self.standings else {}
+    return cells
 
 
-def _percent(standings: Standings) -> str:
-    return f"{100 * standings.query.confidence:g}%"
+def _parameter(value: Cell) -> BoardCell:
+    """Return a parameter or cost: a number, or a text, which is cut if it is long."""
+    text = shown_value(value)
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    kind = "number" if number else "brief" if len(text) <= _BRIEF else ""
+    if len(text) <= _CUT:
+        return BoardCell(text=text, kind=kind)
+    return BoardCell(text=f"{text[:_CUT]}…", note=text, kind=kind)
+
+
+def _tier(standing: Standing | None) -> BoardCell:
+    groups = standing.groups if standing else None
+    note = (
+        f"no significant difference from runs that share a letter of {' '.join(groups)}"
+        if groups
+        else ""
+    )
+    tier = standing.tier if standing else None
+    return BoardCell(text="" if tier is None else str(tier), note=note, kind="number tier")
+
+
+def _rank_interval(standing: Standing | None) -> BoardCell:
+    """Return the ends of the rank interval, or the one rank if both are equal, and how often the run is first when the
+    topics are resampled."""
+    if standing is None or standing.rank_low is None:
+        return BoardCell(text="", kind="number spread")
+    low, high = standing.rank_low, standing.rank_high
+    note = ""
+    if standing.share_first is not None:
+        note = (
+            f"ranked first, tied or alone, in {100 * standing.share_first:.0f}% of the resamples; "
+        )
+        note += (
+            "not its chance to be the best"
+            if standing.chance_best is None
+            else f"its estimated chance to be the best on other topics is {percent(standing.chance_best)}"
+        )
+    text = f"{low}\N{EN DASH}{high}" if low != high else str(low)
+    return BoardCell(text=text, note=note, kind="number spread")
+
+
+def _judged(board: Leaderboard, row: Row) -> list[BoardCell]:
+    """Return how many topics a run answers and, unless that is one of the measures, the share of judged documents."""
+    share = "" if row.judged is None else judged_share(row.judged)
+    answered, fewer = "", ""
+    if row.has_values:
+        topics, judged = row.evaluation.topics_answered or 0, row.evaluation.qrels.topics
+        answered = f"{topics}/{judged}"
+        if topics < judged:
+            fewer = f"{topics} of {judged} topics answered; the rest count 0"
+    cells = [(answered, fewer)]
+    if JUDGED not in board.measures:
+        cells.append((share, unjudged_note(row.judged)))
+    return [
+        BoardCell(text=text, kind="number incomplete" if warning else "number", warning=warning)
+        for text, warning in cells
+    ]
+
+
+def unjudged_note(judged: float | None) -> str:
+    """Return a note on a low share of judged documents; empty if the share is not low."""
+    if judged is None or judged >= LOW_JUDGED:
+        return ""
+    share = f"{100 * (1 - judged):.0f}%"
+    return f"{share} of the top ten documents are unjudged and count as not relevant; the run may be better than its value"
+
+
+def judged_share(judged: float) -> str:
+    return f"{100 * judged:.0f}%"

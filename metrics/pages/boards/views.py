@@ -28,7 +28,7 @@ from metrics.pages.boards.questions import (
 from metrics.pages.boards.saved_views import address_of, read_menu
 from metrics.pages.boards.selection import comparison_address, group_address, read_selection
 from metrics.pages.boards.statistics import BoardStatistics, asked_statistics, read_statistics
-from metrics.pages.boards.table import BoardTable
+from metrics.pages.boards.table import board_table
 from metrics.pages.parts import Problem, Query, ShownFigure, changed, fill, query_of
 from metrics.pages.shares import share_address
 from metrics.questions.answer_cache import all_without_runs, kept_page, of_visible_collection
@@ -259,7 +259,7 @@ def add_table(context: dict[str, Any], query: Query, *, at_once: bool) -> int:
     """Add the statistics of the leaderboard and its table. Return the page's status."""
     part, selection = context["board"], context.get("selection")
     status = fill(context, "sure", read_statistics, part["board"], query, at_once)
-    context["table"] = BoardTable(
+    context["table"] = board_table(
         part["board"],
         context.get("sure"),
         own_teams=part["own_teams"],

@@ -15,7 +15,7 @@ from metrics.exports.boards import EXPORTS
 from metrics.exports.boards.words import best_sentence
 from metrics.exports.formats import FORMATS
 from metrics.exports.table import Cell
-from metrics.pages.boards.cells import judged_share, unjudged_note
+from metrics.pages.boards.table import judged_share, unjudged_note
 from metrics.pages.parts import changed, fill
 from metrics.questions.answer_cache import kept_page
 from metrics.questions.phase_boards import (
@@ -36,7 +36,7 @@ from metrics.services.campaigns.boards import (
     read_phase_board,
 )
 from metrics.services.values.judged_views import depths_of
-from metrics.tables import NOTHING, MeasureColumn, Paging, columns_of, mean_cell
+from metrics.tables import NOTHING, Paging, columns_of, mean_cell
 from runs.api.parameters import text_of
 from runs.models import Entry, can_see_scores
 from runs.services.reduced_qrels import reasons_of_exclusion
@@ -124,7 +124,7 @@ def _board(request: HttpRequest, asked: AskedBoard, query: dict[str, str]) -> di
     depths = depths_of([row.evaluation.pk for row in board.rows if row.current])
     scored = can_see_scores(request.user, phase.collection)
     kinds = {one["key"]: one["label"] for one in phase.run_types}
-    columns: list[MeasureColumn] = columns_of(board.measures, board.sort, board.descending)
+    columns = columns_of(board.measures, board.sort, board.descending)
     return {
         "board": board,
         "best": best_sentence(standings, tags) if standings else "",

@@ -32,7 +32,7 @@ from metrics.services.sessions.judged_sets import default_measures
 from metrics.services.sessions.parameters import session_measure_in
 from metrics.services.sessions.sample import SessionComparisonQuery
 from metrics.services.snapshots import one_snapshot
-from metrics.tables import NOTHING, MeasureColumn, Paging, figure, probability, signed, with_minus
+from metrics.tables import NOTHING, Paging, SortableColumn, figure, probability, signed, with_minus
 from runs.api.access import check_scores, visible_collection
 from runs.models import Collection, SessionSet
 from runs.parameters import MAX_OFFSET, choice_in, integer_in
@@ -114,10 +114,13 @@ def _board(request: HttpRequest, collection: Collection, query: Query) -> dict[s
         "total": board.total,
         "cautions": [caution.message for caution in board.cautions],
         "columns": [
-            MeasureColumn(
+            SortableColumn(
                 measure.name,
-                "" if measure != sort else "ascending" if sort.lower_is_better else "descending",
-                "",
+                sorting=""
+                if measure != sort
+                else "ascending"
+                if sort.lower_is_better
+                else "descending",
             )
             for measure in measures
         ],
