@@ -7,8 +7,13 @@ import unicodedata
 
 # Widths in ems of the widest font of the pages' stack, so that no reader's font needs more.
 _CLASSES = ((0.4, " .,:;'`|!ijlI"), (0.5, '"()[]{}/\\-_fJrst*'), (1.0, "mMwW%@"))
-_WIDTHS = {character: width for width, characters in _CLASSES for character in characters}
 _CAPITAL, _OTHER, _WIDE, _BOLD = 0.76, 0.64, 1.0, 1.12
+_WIDTHS = {
+    **{
+        character: _CAPITAL if character.isupper() else _OTHER for character in map(chr, range(128))
+    },
+    **{character: width for width, characters in _CLASSES for character in characters},
+}
 # What stands before an ellipsis, of what is kept of a name: where one leaves names alike, another may not.
 _SHARES = (0.6, 0.8, 0.45, 1.0, 0.3)
 _ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
@@ -16,14 +21,13 @@ _ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 
 def width_of(text: str, size: float, *, bold: bool = False) -> float:
     """Return the pixels that the text takes at most."""
-    return size * sum(map(_width, text)) * (_BOLD if bold else 1.0)
+    widths = [_WIDTHS.get(character) or _width(character) for character in text]
+    return size * sum(widths) * (_BOLD if bold else 1.0)
 
 
 def _width(character: str) -> float:
     if character in _WIDTHS:
         return _WIDTHS[character]
-    if character.isascii():
-        return _CAPITAL if character.isupper() else _OTHER
     if unicodedata.combining(character):
         return 0.0
     return _WIDE if unicodedata.east_asian_width(character) in "WFA" else _CAPITAL
