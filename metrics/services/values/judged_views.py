@@ -58,16 +58,26 @@ def vectors_of(
     """
     begin_vectors(len(evaluation_ids) * len(measures))
     names = [measure.name for measure in measures]
-    rows = MetricVector.objects.filter(evaluation__in=evaluation_ids, measure__in=names).annotate(
-        by=_QRELS
+    stored = MetricVector.objects.filter(evaluation__in=evaluation_ids, measure__in=names)
+    rows = list(stored.annotate(by=_QRELS))
+    digests = digests_of_means(
+        [row.evaluation_id for row in rows],
+        [row.by for row in rows],
+        [row.measure for row in rows],
+        [row.mean for row in rows],
+        [row.topics for row in rows],
     )
     found: dict[tuple[int, str], MetricVector] = {}
     damaged = set()
-    for row in rows:
-        if row.is_sound(row.by):
-            found[row.evaluation_id, row.measure] = row
+    for row, digest in zip(rows, digests.tolist(), strict=True):
+        key = row.evaluation_id, row.measure
+        if row.mean_digest in (None, digest) and row.digest in (
+            None,
+            digest_of_vector(row.evaluation_id, row.by, row.measure, row.content),
+        ):
+            found[key] = row
         else:
-            damaged.add((row.evaluation_id, row.measure))
+            damaged.add(key)
     missing = {pk: [m for m in measures if (pk, m.name) not in found] for pk in evaluation_ids}
     return found | _make_vectors(missing, damaged)
 
