@@ -19,6 +19,8 @@ from metrics.services.values.values import RunValues
 from runs.models import Collection, Qrels
 
 NOTHING = "–"
+# The format of a mean, and of what has another one.
+_MEAN, _FORMATS = ".4f", {Aggregate.SUM: ",.0f"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +98,13 @@ def figure(measure: Measure, value: float | None) -> str:
     """A value to four decimals; counts are whole."""
     if value is None or math.isnan(value):
         return NOTHING
-    return f"{value:,.0f}" if measure.definition.aggregate is Aggregate.SUM else f"{value:.4f}"
+    return format(value, _FORMATS.get(measure.definition.aggregate, _MEAN))
+
+
+def figures(measure: Measure, values: Iterable[float]) -> list[str]:
+    """The same of many values, NaN where there is none."""
+    form = _FORMATS.get(measure.definition.aggregate, _MEAN)
+    return [NOTHING if math.isnan(value) else format(value, form) for value in values]
 
 
 def amount(measure: Measure, difference: float) -> str:
@@ -171,17 +179,18 @@ def topic_lines(
 
     Of all lines in that order only those `shown` are made.
     """
-    order = list(range(len(values.topic_ids)))
+    topic_ids = values.topic_ids
+    order = list(range(len(topic_ids)))
     if sort:
         column, sign = values.vectors[sort.name].tolist(), -1.0 if descending else 1.0
         order.sort(key=lambda index: (math.isnan(column[index]), sign * column[index]))
-    columns = [(measure, values.vectors[measure.name].tolist()) for measure in values.measures]
+    rows = order[shown]
+    columns = [
+        figures(measure, values.vectors[measure.name][rows].tolist()) for measure in values.measures
+    ]
     return [
-        TopicLine(
-            values.topic_ids[index],
-            [Cell(figure(measure, column[index])) for measure, column in columns],
-        )
-        for index in order[shown]
+        TopicLine(topic_ids[index], [Cell(column[row]) for column in columns])
+        for row, index in enumerate(rows)
     ]
 
 

@@ -32,7 +32,8 @@ class Attention:
             raise ClientLeft
 
     def keep_going(self) -> None:
-        self.check_client()
+        if self.has_left():
+            raise ClientLeft
         if time.monotonic() > self.ends:
             message = f"the answer was not ready after {self.seconds:g} s; try again when the server has less to do"
             raise Unavailable(message, wait=_RETRY_SECONDS, code="too_slow")

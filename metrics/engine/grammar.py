@@ -124,7 +124,7 @@ class Measure:
 
     def as_called(self, run: JudgedRun) -> tuple[JudgedRun, dict[str, Any]]:
         """Return the run that the measure reads, and the arguments of its function."""
-        parameters = {"cutoff": self.cutoff, **self.parameters}
+        parameters = {"cutoff": self.cutoff, **dict(self.values)}
         if parameters.pop("judged_only", False):
             run = run.condensed
         level = parameters.pop("level", None)
