@@ -19,6 +19,7 @@ from metrics.engine.ranking import Floats, Ints
 from metrics.engine.steps import Matrix
 from metrics.models import Evaluation, JudgedView, MetricVector
 from metrics.services.queue.damage import give_up_evaluations
+from metrics.services.snapshots import once_in_snapshot
 from metrics.services.values.effort import begin_values, begin_vectors
 from metrics.services.values.evaluate import make_vector
 from runs.attention import keep_going
@@ -40,12 +41,9 @@ _log = logging.getLogger(__name__)
 
 
 def load_view(evaluation: Evaluation) -> JudgedRun:
-    """Return the judged view of an evaluated run. If it is damaged or missing, queue the evaluation
-    again and raise StoredValueCorrupt."""
-    row = JudgedView.objects.filter(pk=evaluation.pk).first()
-    if row is None or not row.is_sound(evaluation.qrels_id):
-        raise give_up_evaluations(Evaluation, [evaluation.pk], VIEW)
-    return unpack_view(row)
+    """Return the judged view of an evaluation. Raise StoredValueCorrupt if it is damaged or missing."""
+    ((_, _, view),) = views_of([evaluation.pk])
+    return view
 
 
 def vectors_of(
@@ -375,6 +373,14 @@ def views_of(evaluation_ids: Iterable[int]) -> Iterable[tuple[int, int, JudgedRu
     """Yield evaluation, version of judgements and view, one at a time. Raise StoredValueCorrupt at
     the end if any are damaged or missing."""
     ids = list(evaluation_ids)
+    if len(ids) == 1:
+        # Several parts of a page read the same run.
+        yield from once_in_snapshot(("view", *ids), lambda: list(_read_views(ids)))
+    else:
+        yield from _read_views(ids)
+
+
+def _read_views(ids: list[int]) -> Iterable[tuple[int, int, JudgedRun]]:
     damaged = set(ids)
     for start in range(0, len(ids), _BATCH):
         rows = JudgedView.objects.filter(pk__in=ids[start : start + _BATCH]).annotate(by=_QRELS)
