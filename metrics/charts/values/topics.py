@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from operator import itemgetter
 from typing import Any
 from urllib.parse import quote
 
@@ -55,7 +56,8 @@ def paired_topics_figure(
 
 
 def _ordered(topics: Topics) -> Topics:
-    return sorted((pair for pair in topics if math.isfinite(pair[1])), key=lambda pair: -pair[1])
+    finite = [pair for pair in topics if math.isfinite(pair[1])]
+    return sorted(finite, key=itemgetter(1), reverse=True)
 
 
 def _thinned(ordered: Topics) -> str:

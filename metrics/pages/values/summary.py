@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from django.urls import reverse
 
-from metrics.engine.grammar import Measure, parse_measure
+from metrics.engine.grammar import parse_measure
 from metrics.engine.trec_eval.requests import read_requests
 from metrics.models import Evaluation
 from metrics.pages.parts import changed
@@ -21,12 +21,29 @@ OFFICIAL = {
     for name in asked.names
     if name != "runid"
 }
-_WORDS = {
+_COUNTS = {
     "num_q": "Topics", "num_ret": "Documents retrieved", "num_rel": "Relevant documents",
-    "num_rel_ret": "Relevant documents retrieved", "map": "Mean average precision",
-    "gm_map": "Geometric mean of average precision", "Rprec": "R-precision", "bpref": "Binary preference",
-    "recip_rank": "Reciprocal rank",
+    "num_rel_ret": "Relevant documents retrieved",
 }  # fmt: skip
+_AVERAGES = {
+    "map": "Mean average precision", "gm_map": "Geometric mean of average precision", "Rprec": "R-precision",
+    "bpref": "Binary preference", "recip_rank": "Reciprocal rank",
+}  # fmt: skip
+# The parts of the table, and what each of their lines is in words.
+_PARTS = {
+    "Counts": _COUNTS,
+    "Averages": {name: _AVERAGES[name] for name in OFFICIAL if name in _AVERAGES},
+    "Precision at recall": {
+        name: f"recall {measure.cutoff:.1f}"
+        for name, measure in OFFICIAL.items()
+        if name.startswith("iprec_at_recall_")
+    },
+    "Precision at ranks": {
+        name: f"rank {measure.cutoff:,}"
+        for name, measure in OFFICIAL.items()
+        if name.startswith("P_")
+    },
+}
 
 
 @dataclass(frozen=True)
@@ -50,32 +67,22 @@ class Summary:
 def read_summary(run: Run, evaluation: Evaluation, asked: dict[str, str]) -> Summary:
     """Return the figures of one evaluation; `asked` are the parameters that select it."""
     means = read_values(evaluation=evaluation, measures=[*OFFICIAL.values()]).means
-    lines = {
-        name: SummaryLine(
-            _words(name, measure),
-            name,
-            measure.definition.name,
-            figure(measure, means[measure.name][0]),
+    parts = []
+    for title, words in _PARTS.items():
+        measures = [(name, OFFICIAL[name]) for name in words]
+        parts.append(
+            (
+                title,
+                [
+                    SummaryLine(
+                        words[name],
+                        name,
+                        measure.definition.name,
+                        figure(measure, means[measure.name][0]),
+                    )
+                    for name, measure in measures
+                ],
+            )
         )
-        for name, measure in OFFICIAL.items()
-    }
-    counts = [line for name, line in lines.items() if name.startswith("num_")]
-    averages = [line for name, line in lines.items() if name in _WORDS and line not in counts]
-    recall = [line for name, line in lines.items() if name.startswith("iprec_at_recall_")]
-    ranks = [line for name, line in lines.items() if name.startswith("P_")]
-    parts = [
-        ("Counts", counts),
-        ("Averages", averages),
-        ("Precision at recall", recall),
-        ("Precision at ranks", ranks),
-    ]
     address = reverse("run-values-export", args=[run.pk, "trec_eval"])
     return Summary(parts, address + changed({**asked, "measures": ",".join(OFFICIAL)}))
-
-
-def _words(name: str, measure: Measure) -> str:
-    if name in _WORDS:
-        return _WORDS[name]
-    return (
-        f"recall {measure.cutoff:.1f}" if name.startswith("iprec") else f"rank {measure.cutoff:,}"
-    )
