@@ -48,7 +48,11 @@ class DigestStorage(StaticFilesStorage):
     """The storage from which `{% static %}` gets addresses."""
 
     def url(self, name: str | None) -> str:
-        return super().url(name if settings.DEBUG or not name else with_digest(name))
+        """Return the address under which a file can be cached permanently."""
+        if name and not settings.DEBUG and (file := find_file(name)):
+            stem, ending = splitext(name)
+            name = f"{stem}.{file.digest}{ending}"
+        return super().url(name)
 
 
 class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc]
@@ -75,13 +79,6 @@ class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc]
     def immutable_file_test(self, path: str, url: str) -> bool:
         """Return False: names with digests are served above. WhiteNoise would read and compress files to find out."""
         return False
-
-
-def with_digest(name: str) -> str:
-    """Return the name under which a file can be cached permanently, or the same name if there is no such file."""
-    file = find_file(name)
-    stem, ending = splitext(name)
-    return f"{stem}.{file.digest}{ending}" if file else name
 
 
 def find_file(name: str) -> StaticFile | None:
