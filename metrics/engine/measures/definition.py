@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cached_property
 from typing import Any
 
 from metrics.engine.errors import MeasureError
@@ -133,7 +134,7 @@ class MeasureDefinition:
         }
         return {"summary": " ".join(parts[0].split()), **named}
 
-    @property
+    @cached_property
     def bounds(self) -> tuple[float, float]:
         """Between which ends a topic's value lies, as the function's docstring says; infinite where it has none."""
         found = _RANGE.match(self.sections().get("range", ""))

@@ -50,7 +50,16 @@ def critical(level: float, runs: int, freedom: float = np.inf) -> float:
 
 
 def _studentized(curve: Callable[[Floats], Floats], q: Floats, freedom: float) -> Floats:
-    spread, weight = _spread(freedom, float(np.max(q, initial=1.0)))
+    # Values of s and their weights, reaching down to where the tail of the largest q comes from.
+    largest = float(np.max(q, initial=1.0))
+    scale = 1 / np.sqrt(2 * freedom)
+    low = 0.5 * np.log(freedom / (freedom + largest**2 / 2)) - 12 * scale - 40 / freedom
+    log_s = np.arange(low, min(12 * scale, 3.0), scale / 8)
+    log_density = np.log(2) + freedom / 2 * np.log(freedom / 2) - special.gammaln(freedom / 2)
+    density = np.exp(log_density + freedom * log_s - freedom / 2 * np.exp(2 * log_s))
+    spread: Floats = np.exp(log_s)
+    weight: Floats = density * scale / 8
+
     log_tail = curve(np.minimum(q[:, None] * spread, _WIDEST))
     return np.minimum(np.exp(log_tail) @ weight, 1.0)
 
@@ -68,13 +77,3 @@ def _log_tail_of_range(runs: int) -> Callable[[Floats], Floats]:
     weight = np.exp(-np.square(z) / 2 + (runs - 1) * log_below) / np.sqrt(2 * np.pi)
     g = runs * _EDGE * (weight * outside).sum(axis=0)
     return CubicSpline(width, np.log(np.minimum(g, 1.0)))
-
-
-def _spread(freedom: float, largest: float) -> tuple[Floats, Floats]:
-    """Values of s and their weights, reaching down to where the tail of the largest q comes from."""
-    scale = 1 / np.sqrt(2 * freedom)
-    low = 0.5 * np.log(freedom / (freedom + largest**2 / 2)) - 12 * scale - 40 / freedom
-    log_s = np.arange(low, min(12 * scale, 3.0), scale / 8)
-    log_density = np.log(2) + freedom / 2 * np.log(freedom / 2) - special.gammaln(freedom / 2)
-    density = np.exp(log_density + freedom * log_s - freedom / 2 * np.exp(2 * log_s))
-    return np.exp(log_s), density * scale / 8

@@ -290,10 +290,9 @@ def best_of(board: Leaderboard, standings: Standings | None) -> str:
     statistics."""
     if standings is None:
         return ""
-    names = names_of([row.run for row in board.rows if row.current])
-    return best_sentence(
-        standings, {row.evaluation.pk: names[row.run] for row in board.rows if row.current}
-    )
+    rows = [row for row in board.rows if row.current]
+    names = names_of([row.run for row in rows])
+    return best_sentence(standings, {row.evaluation.pk: names[row.run] for row in rows})
 
 
 def _statistics(board: Leaderboard, standings: Standings, names: dict[Run, str]) -> list[str]:

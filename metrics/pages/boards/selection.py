@@ -71,8 +71,9 @@ def short_ids(runs: Iterable[UUID]) -> dict[UUID, str]:
 
 def read_selection(board: Leaderboard, query: Query) -> Selection:
     """Return the chosen runs that are ranked now, in the order of the address; others are ignored."""
-    shorts = short_ids(board.runs.values())
-    ranked = {board.runs[pk] for pk, _ in board.order}
+    runs_of = board.runs
+    shorts = short_ids(runs_of.values())
+    ranked = {runs_of[pk] for pk, _ in board.order}
     chosen = [run for run in _named(query, shorts) if run in ranked]
     kept = chosen[:MOST_CHOSEN]
     rows = [*board.rows, *([board.held] if board.held else [])]

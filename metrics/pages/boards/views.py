@@ -220,7 +220,8 @@ def _asked(request: HttpRequest, collection: Collection, query: Query) -> BoardQ
         read_added(query, collection, request.user)
     choice_in(query, "chart", CHARTS)
     for axis in ("x", "y"):
-        measures_in(query, axis, [], collection.documents)
+        if query.get(axis):
+            measures_in(query, axis, [], collection.documents)
     return shown_query(collection, query, request.user)
 
 
