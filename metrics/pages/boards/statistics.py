@@ -131,13 +131,14 @@ def asked_statistics(query: Query) -> StandingsQuery | None:
     return StandingsQuery.requested({**query, "statistics": "" if named == NONE else named})
 
 
-def read_statistics(board: Leaderboard, query: Query, at_once: bool) -> BoardStatistics | None:
+def read_statistics(
+    board: Leaderboard, asked: StandingsQuery | None, query: Query, at_once: bool
+) -> BoardStatistics | None:
     """Return the statistics of the page; if not `at_once`, only those that take little time.
 
     Raise StatisticsError if the address requests an impossible part. Default parts that are impossible are left out
     instead, with a caution; a leaderboard without a ranked run has none.
     """
-    asked = asked_statistics(query)
     if asked is None or not (board.ranked or query.get("statistics") or asked.baseline):
         return None
     if not query.get("statistics"):

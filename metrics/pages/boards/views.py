@@ -35,6 +35,7 @@ from metrics.questions.answer_cache import all_without_runs, kept_page, of_visib
 from metrics.questions.declared import BOARD, HOW_MADE, names_of
 from metrics.services.boards.asked import BoardQuery
 from metrics.services.boards.leaderboard import read_leaderboard
+from metrics.services.boards.standing_parts import StandingsQuery
 from metrics.services.boards.versions import ALL, CAPTIONS, VERSIONS, has_versions
 from metrics.services.question import measure_in, measures_in, run_id_in
 from metrics.tables import Paging, level_lines
@@ -181,7 +182,8 @@ def _context(
     if "board" in context:
         context["selection"] = read_selection(context["board"]["board"], query)
         status = max(status, add_table(context, query, at_once=at_once))
-        fill(context, "exports", _exports, collection, query)
+        if "statistics" in context:
+            context["exports"] = _exports(collection, query, context["statistics"])
         fill(context, "shown", _chart, request, collection, query, context)
         context["charts"] = [
             (
@@ -259,7 +261,12 @@ def _board(
 def add_table(context: dict[str, Any], query: Query, *, at_once: bool) -> int:
     """Add the statistics of the leaderboard and its table. Return the page's status."""
     part, selection = context["board"], context.get("selection")
-    status = fill(context, "sure", read_statistics, part["board"], query, at_once)
+    status = fill(context, "statistics", asked_statistics, query)
+    if "statistics" in context:
+        requested = context["statistics"]
+        status = fill(context, "sure", read_statistics, part["board"], requested, query, at_once)
+    else:
+        context["sure_problem"] = context["statistics_problem"]
     context["table"] = board_table(
         part["board"],
         context.get("sure"),
@@ -308,10 +315,11 @@ def _citation(request: HttpRequest, collection: Collection, context: dict[str, A
     return Citation(collection, board.qrels, board.sort, address, timezone.now().date())
 
 
-def _exports(collection: Collection, query: Query) -> list[tuple[str, str]]:
+def _exports(
+    collection: Collection, query: Query, asked: StandingsQuery | None
+) -> list[tuple[str, str]]:
     """Return name and address of each other format. The API computes statistics only on request."""
     query = {**with_shown_measures(collection, query), **dict.fromkeys(_OWN, "")}
-    asked = asked_statistics(query)
     named = ",".join(part for part in asked.parts if part != "baseline") if asked else None
     said = {"statistics": named, **({} if asked else dict.fromkeys(HOW_MADE))}
     page_address = changed(query, **said)
