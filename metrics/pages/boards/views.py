@@ -157,11 +157,14 @@ def _context(
 ) -> tuple[dict[str, Any], int]:
     """Return the context of the leaderboard. The parameters, the result and its statistics fail
     independently."""
-    given, (query, wrong) = query, _readable(request, collection, query)
+    given, (query, wrong, asked) = query, _readable(request, collection, query)
     context: dict[str, Any] = {"collection": collection, "given": given, "wrong": wrong}
-    status = fill(context, "asked", _asked, request, collection, query)
-    if "asked" in context:
-        status = fill(context, "board", _board, request, collection, query, context["asked"])
+    if asked is None:
+        # It says why.
+        status = fill(context, "asked", _asked, request, collection, query)
+    else:
+        context["asked"] = asked
+        status = fill(context, "board", _board, request, collection, query, asked)
     if "board_problem" in context and any(query.get(name) for name in _OF_MEASURES):
         # The inputs of these measures are missing; the leaderboard shows the others.
         wrong["measures"] = context.pop("board_problem")
@@ -198,20 +201,20 @@ def _context(
 
 def _readable(
     request: HttpRequest, collection: Collection, query: Query
-) -> tuple[Query, dict[str, Problem]]:
-    """Return the valid parameters, and the error of each invalid one: the leaderboard is shown
-    anyway."""
+) -> tuple[Query, dict[str, Problem], BoardQuery | None]:
+    """Return the valid parameters, the error of each invalid one, and what the valid ones ask for:
+    the leaderboard is shown anyway. Return None for what they ask if the collection has no
+    leaderboard to show."""
     readable, wrong = dict(query), dict[str, Problem]()
     while True:
         try:
-            _asked(request, collection, readable)
+            return readable, wrong, _asked(request, collection, readable)
         except (MeasureError, InvalidInput) as error:
-            if error.pointer and readable.pop(error.pointer, None):
-                wrong[error.pointer] = Problem(problem_of(error)[1], error.code)
-                continue
+            if not (error.pointer and readable.pop(error.pointer, None)):
+                return readable, wrong, None
+            wrong[error.pointer] = Problem(problem_of(error)[1], error.code)
         except EvalHubError:
-            pass  # the state of the collection, which the leaderboard shows
-        return readable, wrong
+            return readable, wrong, None
 
 
 def _asked(request: HttpRequest, collection: Collection, query: Query) -> BoardQuery:
