@@ -73,8 +73,9 @@ class Recent(Generic[T]):
         if is_isolated():
             with self._lock:
                 if key not in self._found:
-                    self._found[key] = made, size(made)
-                    self._size += size(made)
+                    runs = size(made)
+                    self._found[key] = made, runs
+                    self._size += runs
                 while self._size > self._most and len(self._found) > 1:
                     self._size -= self._found.popitem(last=False)[1][1]
         return made
