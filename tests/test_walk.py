@@ -20,7 +20,7 @@ LIMITS = {
     "board (page)": (955, 82),
     "comparison (API)": (960, 71),
     "comparison (page)": (2950, 111),
-    "run (page)": (1880, 92),
+    "run (page)": (1825, 92),
     "campaign entry (API)": (470, 72),
 }
 

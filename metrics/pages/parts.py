@@ -151,20 +151,20 @@ class ShownFigure:
 
     @property
     def pictures(self) -> list[tuple[str, str, int, int]]:
-        """Return the images for certain screens: their media query, address, width and height."""
+        """Return the images: media query, address, width and height. The last one, without a query,
+        is for all other screens and for printing."""
         narrow, dark = "(max-width: 40rem)", "(prefers-color-scheme: dark)"
-        kinds = ((f"screen and {dark} and {narrow}", "dark", self.narrow), (f"screen and {dark}", "dark", self.size),
-                 (f"screen and {narrow}", "light", self.narrow))  # fmt: skip
-        sides = self.figure.sides
+        kinds = (
+            (f"screen and {dark} and {narrow}", "dark", self.narrow),
+            (f"screen and {dark}", "dark", self.size),
+            (f"screen and {narrow}", "light", self.narrow),
+            ("", "", self.size),
+        )
+        sides = {size: self.figure.sides(size) for size in (self.narrow, self.size)}
         return [
-            (media, self.address("svg", theme=theme, size=size), *sides(size))
+            (media, self.address("svg", theme=theme, size=size), *sides[size])
             for media, theme, size in kinds
         ]
-
-    @property
-    def picture(self) -> tuple[str, int, int]:
-        """Return the image for all other screens and for printing: address, width, height."""
-        return self.address("svg", size=self.size), *self.figure.sides(self.size)
 
     @property
     def specification(self) -> str:
