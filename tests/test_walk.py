@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 LIMITS = {
     "upload (API)": (355, 64),
     "board (API)": (400, 51),
-    "board (page)": (955, 82),
+    "board (page)": (985, 82),
     "comparison (API)": (960, 71),
     "comparison (page)": (2950, 111),
     "run (page)": (1825, 92),

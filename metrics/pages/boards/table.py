@@ -62,6 +62,10 @@ class BoardCell(table.Cell):
     warning: str = ""
     bar: Bar | None = None
 
+    @property
+    def plain(self) -> bool:
+        return not (self.best or self.note or self.mark or self.warning or self.bar)
+
 
 @dataclass(frozen=True, kw_only=True)
 class BoardRow(table.Row):
