@@ -95,6 +95,7 @@ RECALL = tuple(one for one in declared(RecallQuery) if one.name != "per_topic")
 IMPORTANCE, FRONTIER = declared(ImportanceQuery), declared(FrontierQuery)
 WHAT_IF = declared(WhatIfQuery)
 SESSION_MEASURES, JUDGED_BY = declared(SessionBoardQuery, "measures", "judged_by")
+SESSION = parameter("session", "its id or its number in the log, default: the first")
 (SESSION_MEASURE,) = declared(SessionComparisonQuery, "measure")
 COMPARED_FACTOR = declared(SessionComparisonQuery, "compare", "collections")
 SESSION_COMPARISON = tuple(

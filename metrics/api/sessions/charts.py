@@ -21,7 +21,7 @@ from metrics.api.charts import (
 from metrics.charts.sessions.charts import SESSION_CHART_READS, SESSION_CHARTS, AskedOfSet
 from metrics.questions.declared import VERSION
 from metrics.questions.parameters import query_of
-from metrics.questions.sessions import session_evaluation_in
+from metrics.services.sessions.values import SessionEvaluationQuery, find_session_evaluation
 from runs.api.access import scored_session_set
 
 _OF_A_SET = (*CHART_PARAMETERS, VERSION)
@@ -42,6 +42,9 @@ class SessionChart(APIView):
         check_chart(request, SESSION_CHART_READS, chart, form, _OF_A_SET)
         query = query_of(request)
         look = look_in(query)
-        asked = AskedOfSet(session_evaluation_in(query, found), query)
-        key = chart_key(asked.evaluation, f"{chart}.{form}", query)
+        evaluation = find_session_evaluation(
+            session_set=found, query=SessionEvaluationQuery.read(query)
+        )
+        asked = AskedOfSet(evaluation, query)
+        key = chart_key(evaluation, f"{chart}.{form}", query)
         return picture(key, form, look, found.collection, lambda: SESSION_CHARTS[chart](asked))

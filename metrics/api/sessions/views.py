@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Annotated, TypedDict
 from uuid import UUID
 
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -27,78 +26,55 @@ from metrics.api.sessions.answers import (
     values_answer,
 )
 from metrics.api.sessions.searcher_answers import Searchers, searchers_answer
-from metrics.questions.declared import SESSION_MEASURE, SESSION_MEASURES, VERSION, parameter
+from metrics.questions.declared import declared, parameter
 from metrics.questions.parameters import query_of
-from metrics.questions.sessions import (
-    curve_measure_in,
-    documents_in,
-    length_in,
-    selection_in,
-    session_evaluation_in,
-    session_page_in,
+from metrics.services.sessions.analyses import (
+    QueryCurvesQuery,
+    SessionCurvesQuery,
+    read_lengths,
+    read_query_curves,
+    read_session_curves,
 )
-from metrics.services.sessions.analyses import read_lengths, read_query_curves, read_session_curves
-from metrics.services.sessions.one_session import read_session
-from metrics.services.sessions.parameters import session_measure_in, session_measures_in
+from metrics.services.sessions.one_session import OneSessionQuery, read_session
 from metrics.services.sessions.searchers import read_searchers
-from metrics.services.sessions.values import ChosenSessions, choose_sessions, read_session_values
+from metrics.services.sessions.values import (
+    ChosenSessions,
+    SessionSelection,
+    SessionValuesQuery,
+    choose_sessions,
+    find_session_evaluation,
+    read_session_values,
+)
 from runs.api.access import scored_session_set
 from runs.api.shapes import OneOf, shape
 from runs.models import SessionSet
-from runs.parameters import flag_in
-
-_SELECTION = [
-    parameter("system", "only the sessions with this system"),
-    parameter("topic", "only those of this topic (its topic_id)"),
-    parameter("searcher", "only those of this searcher"),
-    parameter("least", "only those of at least so many queries, default: 1", OpenApiTypes.INT),
-    VERSION,
-]
 
 
 class SessionValuesView(APIView):
     """The values of each session, and their means overall and by system, computed from the judged view."""
 
-    @extend_schema(
-        responses=shape(SetValues),
-        parameters=[
-            SESSION_MEASURES,
-            *_SELECTION,
-            parameter(
-                "limit", "sessions of a page, default: 1,000, at most 10,000", OpenApiTypes.INT
-            ),
-            parameter("offset", "sessions to pass over", OpenApiTypes.INT),
-        ],
-    )
+    @extend_schema(responses=shape(SetValues), parameters=[*declared(SessionValuesQuery)])
     def get(self, request: Request, session_set: UUID) -> Response:
-        found, parameters = scored_session_set(request, session_set), query_of(request)
-        measures = session_measures_in(parameters, documents=found.collection.documents)
-        offset, limit = session_page_in(parameters)
-        chosen = _chosen(found, parameters)
-        values = read_session_values(chosen=chosen, measures=measures)
-        pages = paged(request, offset, limit, len(chosen.places))
-        return Response(values_answer(values, slice(offset, offset + limit), pages))
+        found = scored_session_set(request, session_set)
+        query = SessionValuesQuery.read(query_of(request), found.collection)
+        chosen = _chosen(found, query.selection)
+        values = read_session_values(chosen=chosen, measures=query.measures)
+        page = slice(query.offset, query.offset + query.limit)
+        pages = paged(request, query.offset, query.limit, len(chosen.places))
+        return Response(values_answer(values, page, pages))
 
 
 class SessionCurvesView(APIView):
     """The mean curve of each system's sessions beside the ideal's: a session that has stopped is held at its last
     value."""
 
-    @extend_schema(
-        responses=shape(SessionCurves),
-        parameters=[
-            SESSION_MEASURE,
-            *_SELECTION,
-            parameter("length", "components; default: the longest session's", OpenApiTypes.INT),
-            parameter("per_session", "true: every session's own vector as well", OpenApiTypes.BOOL),
-        ],
-    )
+    @extend_schema(responses=shape(SessionCurves), parameters=[*declared(SessionCurvesQuery)])
     def get(self, request: Request, session_set: UUID) -> Response:
-        found, parameters = scored_session_set(request, session_set), query_of(request)
-        measure, chosen = curve_measure_in(parameters), _chosen(found, parameters)
-        length, per_session = length_in(parameters), flag_in(parameters, "per_session")
+        found = scored_session_set(request, session_set)
+        query = SessionCurvesQuery.read(query_of(request))
+        chosen, measure = _chosen(found, query.selection), query.measure
         drawn = read_session_curves(
-            chosen=chosen, measure=measure, length=length, per_session=per_session
+            chosen=chosen, measure=measure, length=query.length, per_session=query.per_session
         )
         return Response(curves_answer(chosen, measure, drawn))
 
@@ -107,20 +83,22 @@ class SessionQueriesView(APIView):
     """Mean curves of the last queries, of all others, of the best and of all, and reformulations that gained and
     lost."""
 
-    @extend_schema(responses=shape(QueryCurves), parameters=[SESSION_MEASURE, *_SELECTION])
+    @extend_schema(responses=shape(QueryCurves), parameters=[*declared(QueryCurvesQuery)])
     def get(self, request: Request, session_set: UUID) -> Response:
-        found, parameters = scored_session_set(request, session_set), query_of(request)
-        measure, chosen = curve_measure_in(parameters), _chosen(found, parameters)
-        drawn = read_query_curves(chosen=chosen, measure=measure)
-        return Response(queries_answer(chosen, measure, drawn))
+        found = scored_session_set(request, session_set)
+        query = QueryCurvesQuery.read(query_of(request))
+        chosen = _chosen(found, query.selection)
+        drawn = read_query_curves(chosen=chosen, measure=query.measure)
+        return Response(queries_answer(chosen, query.measure, drawn))
 
 
 class SessionLengthsView(APIView):
     """Sessions by their number of queries, overall and by system."""
 
-    @extend_schema(responses=shape(Lengths), parameters=_SELECTION)
+    @extend_schema(responses=shape(Lengths), parameters=[*declared(SessionSelection)])
     def get(self, request: Request, session_set: UUID) -> Response:
-        chosen = _chosen(scored_session_set(request, session_set), query_of(request))
+        found = scored_session_set(request, session_set)
+        chosen = _chosen(found, SessionSelection.read(query_of(request)))
         return Response(lengths_answer(chosen, read_lengths(chosen=chosen)))
 
 
@@ -131,15 +109,13 @@ class SessionSearchersView(APIView):
         responses=shape(Searchers),
         parameters=[
             parameter("by", "an attribute to group by, or system; default: no groups"),
-            *_SELECTION,
+            *declared(SessionSelection),
         ],
     )
     def get(self, request: Request, session_set: UUID) -> Response:
-        parameters = query_of(request)
-        chosen, by = (
-            _chosen(scored_session_set(request, session_set), parameters),
-            parameters.get("by") or None,
-        )
+        found, parameters = scored_session_set(request, session_set), query_of(request)
+        chosen = _chosen(found, SessionSelection.read(parameters))
+        by = parameters.get("by") or None
         return Response(searchers_answer(chosen, read_searchers(chosen=chosen, by=by), by))
 
 
@@ -147,26 +123,15 @@ class OneSessionView(APIView):
     """One session, by its id or its number in the log: queries, rankings with levels, vector, contribution of each
     query."""
 
-    @extend_schema(
-        responses=shape(OneSession),
-        parameters=[
-            SESSION_MEASURE,
-            parameter(
-                "documents", "listed for each query, default: 100, at most 10,000", OpenApiTypes.INT
-            ),
-            VERSION,
-        ],
-    )
+    @extend_schema(responses=shape(OneSession), parameters=[*declared(OneSessionQuery)])
     def get(self, request: Request, session_set: UUID, session: str) -> Response:
-        found, parameters = scored_session_set(request, session_set), query_of(request)
-        measure, evaluation = (
-            session_measure_in(parameters),
-            session_evaluation_in(parameters, found),
-        )
+        found = scored_session_set(request, session_set)
+        query = OneSessionQuery.read(query_of(request))
+        evaluation = find_session_evaluation(session_set=found, query=query.evaluation)
         shown = read_session(
-            evaluation=evaluation, name=session, measure=measure, documents=documents_in(parameters)
+            evaluation=evaluation, name=session, measure=query.measure, documents=query.documents
         )
-        return Response(session_answer(evaluation, measure, shown))
+        return Response(session_answer(evaluation, query.measure, shown))
 
 
 class SessionEvaluation(TypedDict):
@@ -214,8 +179,6 @@ class SessionEvaluations(APIView):
         )
 
 
-def _chosen(session_set: SessionSet, parameters: dict[str, str]) -> ChosenSessions:
-    selection = selection_in(parameters)
-    return choose_sessions(
-        evaluation=session_evaluation_in(parameters, session_set), selection=selection
-    )
+def _chosen(session_set: SessionSet, selection: SessionSelection) -> ChosenSessions:
+    evaluation = find_session_evaluation(session_set=session_set, query=selection)
+    return choose_sessions(evaluation=evaluation, selection=selection)

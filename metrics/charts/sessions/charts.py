@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from drf_spectacular.types import OpenApiTypes
-
 from metrics.charts.figure import Figure
 from metrics.charts.sessions.curves import one_session_figure, session_curves_figure
 from metrics.charts.sessions.each import MOST_PLACES as MOST_PLACES_OF_EACH
@@ -16,14 +14,52 @@ from metrics.charts.sessions.lines import MOST_PLACES
 from metrics.charts.sessions.queries import query_curves_figure
 from metrics.engine.grammar import Measure
 from metrics.models import SessionEvaluation
-from metrics.questions.declared import Reads, parameter
-from metrics.questions.sessions import curve_measure_in, leasts_in, length_in, selection_in
-from metrics.services.sessions.analyses import read_query_curves, read_session_curves, system_places
+from metrics.questions.declared import SESSION, SESSION_MEASURE, Reads, declared
+from metrics.services.question import Flag, Integer, Question, Several, parameter
+from metrics.services.sessions.analyses import (
+    QueryCurvesQuery,
+    read_query_curves,
+    read_session_curves,
+    system_places,
+)
 from metrics.services.sessions.judged_sets import JudgedSet, load_set
 from metrics.services.sessions.one_session import read_session
-from metrics.services.sessions.parameters import session_measure_in
-from metrics.services.sessions.values import ChosenSessions, SessionSelection, choose_sessions
-from runs.parameters import flag_in
+from metrics.services.sessions.parameters import VectorMeasure, session_measure_in
+from metrics.services.sessions.values import (
+    MAX_QUERIES,
+    ChosenSessions,
+    SessionSelection,
+    choose_sessions,
+)
+from runs.errors import InvalidInput
+
+
+@dataclass(frozen=True)
+class CurvesChartQuery(Question):
+    """What is drawn of sessions of one or two least numbers of queries."""
+
+    measure: Measure = parameter(VectorMeasure())
+    leasts: list[int] = parameter(
+        Several(
+            "only sessions of at least so many queries; two numbers, as 1,4, draw the curves of both",
+            name="least",
+            of=Integer("", low=1, high=MAX_QUERIES),
+            default=(1,),
+        )
+    )
+    length: int | None = parameter(
+        Integer(
+            f"positions drawn, at most {MOST_PLACES}; default: the longest session's",
+            high=MOST_PLACES,
+        )
+    )
+    ideal: bool = parameter(Flag("false leaves out the ideal", default=True))
+
+    def __post_init__(self) -> None:
+        if len(self.leasts) > 2:
+            least = ",".join(map(str, self.leasts))[:40]
+            message = f"least={least}: one or two numbers of queries, as least=1,4"
+            raise InvalidInput(message, code="too_many_values", pointer="least")
 
 
 @dataclass(frozen=True)
@@ -56,26 +92,20 @@ class AskedOfSet:
 
 
 def _curves(asked: AskedOfSet) -> Figure:
-    measure, leasts = curve_measure_in(asked.query), leasts_in(asked.query)
-    length = length_in(asked.query, MOST_PLACES) or MOST_PLACES
-    chosen = asked.chosen(selection_in({**asked.query, "least": str(leasts[0])}))
+    query = CurvesChartQuery.read(asked.query)
+    measure, length, leasts = query.measure, query.length or MOST_PLACES, sorted(query.leasts)
+    chosen = asked.chosen(SessionSelection.read({**asked.query, "least": str(leasts[0])}))
     curves = {
         least: read_session_curves(chosen=chosen, measure=measure, length=length, least=least)
         for least in leasts
     }
-    figure = session_curves_figure(
-        chosen,
-        curves,
-        asked.places,
-        measure=measure,
-        ideal=flag_in(asked.query, "ideal", default=True),
-    )
+    figure = session_curves_figure(chosen, curves, asked.places, measure=measure, ideal=query.ideal)
     return asked.source_of(figure, measure)
 
 
 def _queries(asked: AskedOfSet) -> Figure:
-    measure = curve_measure_in(asked.query)
-    chosen = asked.chosen(selection_in(asked.query))
+    query = QueryCurvesQuery.read(asked.query)
+    chosen, measure = asked.chosen(query.selection), query.measure
     drawn = read_query_curves(chosen=chosen, measure=measure)
     return asked.source_of(
         query_curves_figure(chosen, drawn, asked.places, measure=measure), measure
@@ -84,7 +114,8 @@ def _queries(asked: AskedOfSet) -> Figure:
 
 def _sessions(asked: AskedOfSet) -> Figure:
     """Draw the sessions of one system on one topic, by default those of the first judged session."""
-    measure, selection = curve_measure_in(asked.query), selection_in(asked.query)
+    query = QueryCurvesQuery.read(asked.query)
+    measure, selection = query.measure, query.selection
     chosen = asked.chosen(selection)
     if chosen.judged.sessions and (selection.system is None or selection.topic is None):
         # Judged ones before others, in the order of the log.
@@ -113,35 +144,11 @@ SESSION_CHARTS: dict[str, Callable[[AskedOfSet], Figure]] = {
 }  # fmt: skip
 
 
-_MEASURE = parameter("measure", "a session measure that is a vector, default: nsDCG")
-_NAMED = (
-    _MEASURE,
-    parameter("system", "only the sessions with this system"),
-    parameter("topic", "only those of this topic (its topic_id)"),
-    parameter("searcher", "only those of this searcher"),
-)
-_SELECTED = (
-    *_NAMED,
-    parameter("least", "only sessions of at least so many queries", OpenApiTypes.INT),
-)
+_NAMES = ("system", "topic", "searcher")
+_SELECTED = declared(QueryCurvesQuery, "measure", *_NAMES, "least")
 SESSION_CHART_READS: Reads = {
-    "curves": (
-        *_NAMED,
-        parameter(
-            "least",
-            "only sessions of at least so many queries; two numbers, as 1,4, draw the curves of both",
-        ),
-        parameter(
-            "length",
-            f"positions drawn, at most {MOST_PLACES}; default: the longest session's",
-            OpenApiTypes.INT,
-        ),
-        parameter("ideal", "false leaves out the ideal", OpenApiTypes.BOOL),
-    ),
+    "curves": (*declared(CurvesChartQuery), *declared(SessionSelection, *_NAMES)),
     "queries": _SELECTED,
     "sessions": _SELECTED,
-    "session": (
-        _MEASURE,
-        parameter("session", "its id or its number in the log, default: the first"),
-    ),
+    "session": (SESSION_MEASURE, SESSION),
 }

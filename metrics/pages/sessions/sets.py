@@ -28,9 +28,8 @@ from metrics.pages.parts import (
     set_subject,
     status_piece,
 )
-from metrics.questions.sessions import curve_measure_in, selection_in, session_evaluation_in
 from metrics.services.queue.status import detailed_statuses
-from metrics.services.sessions.analyses import read_lengths, read_query_curves
+from metrics.services.sessions.analyses import QueryCurvesQuery, read_lengths, read_query_curves
 from metrics.services.sessions.one_session import (
     ShownDocument,
     ShownQuery,
@@ -41,8 +40,11 @@ from metrics.services.sessions.parameters import session_measure_in, session_mea
 from metrics.services.sessions.searchers import BY_SYSTEM, Feature, read_searchers
 from metrics.services.sessions.values import (
     ChosenSessions,
+    SessionEvaluationQuery,
+    SessionSelection,
     SetValues,
     choose_sessions,
+    find_session_evaluation,
     read_session_values,
 )
 from metrics.tables import NOTHING, Paging, columns_of, figure, metadata_lines, signed
@@ -110,7 +112,10 @@ def session_page(request: HttpRequest, session_set: UUID, session: str) -> HttpR
     """Show one session by query."""
     found = scored_session_set(request, session_set)
     query = _given(request)
-    evaluation, measure = session_evaluation_in(query, found), session_measure_in(query)
+    evaluation = find_session_evaluation(
+        session_set=found, query=SessionEvaluationQuery.read(query)
+    )
+    measure = session_measure_in(query)
     documents = integer_in(query, "documents", 10, 1, _MAX_DOCUMENTS)
     shown = read_session(evaluation=evaluation, name=session, measure=measure, documents=documents)
     paging = Paging(
@@ -147,8 +152,9 @@ def _given(request: HttpRequest) -> Query:
 
 def _chosen(request: HttpRequest, found: SessionSet, query: Query) -> ChosenSessions:
     check_scores(request, found.collection)
-    selection = selection_in(query)
-    return choose_sessions(evaluation=session_evaluation_in(query, found), selection=selection)
+    selection = SessionSelection.read(query)
+    evaluation = find_session_evaluation(session_set=found, query=selection)
+    return choose_sessions(evaluation=evaluation, selection=selection)
 
 
 @dataclass(frozen=True)
@@ -257,7 +263,7 @@ def _asked(chosen: ChosenSessions, query: Query) -> AskedOfSet:
 
 
 def _chart(name: str, chosen: ChosenSessions, asked: AskedOfSet) -> dict[str, Any]:
-    measure = curve_measure_in(asked.query).name
+    measure = QueryCurvesQuery.read(asked.query).measure.name
     shown = set_figure(
         SESSION_CHARTS[name](asked), chosen.evaluation.session_set_id, asked.query, "wide"
     )
@@ -266,7 +272,8 @@ def _chart(name: str, chosen: ChosenSessions, asked: AskedOfSet) -> dict[str, An
 
 def _changes(chosen: ChosenSessions, query: Query) -> list[tuple[str, list[str]]]:
     """Return for each system how many reformulations gained, lost and did neither."""
-    found = read_query_curves(chosen=chosen, measure=curve_measure_in(query))
+    measure = QueryCurvesQuery.read(query).measure
+    found = read_query_curves(chosen=chosen, measure=measure)
     lines = []
     for name, (gained, lost, same) in zip(chosen.judged.systems, found.changed, strict=True):
         share = (

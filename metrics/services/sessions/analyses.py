@@ -20,6 +20,7 @@ from metrics.engine.sessions.analyses import (
 from metrics.engine.sessions.grammar import setting_of
 from metrics.engine.sessions.settings import Setting
 from metrics.models import SessionEvaluation, StoredSessionCurves
+from metrics.services.question import Flag, Integer, Question, nested, parameter
 from metrics.services.queue.damage import give_up_evaluations
 from metrics.services.sessions.curves import (
     SessionCurves,
@@ -28,7 +29,8 @@ from metrics.services.sessions.curves import (
     unpack_curves,
 )
 from metrics.services.sessions.judged_sets import begin_sessions, check_means
-from metrics.services.sessions.values import ChosenSessions
+from metrics.services.sessions.parameters import VectorMeasure
+from metrics.services.sessions.values import ChosenSessions, SessionSelection
 from runs.errors import InvalidInput
 from runs.models import SessionSet
 
@@ -37,6 +39,22 @@ WHICH: tuple[Which, ...] = ("last", "others", "best", "all")
 MAX_FIGURES = 1_000_000
 # This many components of a vector are as much work as a plain measure of a query.
 _COMPONENTS = 8
+
+
+@dataclass(frozen=True)
+class QueryCurvesQuery(Question):
+    """A measure that is a vector, and a selection of sessions."""
+
+    measure: Measure = parameter(VectorMeasure())
+    selection: SessionSelection = nested(SessionSelection)
+
+
+@dataclass(frozen=True)
+class SessionCurvesQuery(QueryCurvesQuery):
+    """The same with the length of the curves."""
+
+    length: int | None = parameter(Integer("components; default: the longest session's"))
+    per_session: bool = parameter(Flag("true: every session's own vector as well"))
 
 
 @dataclass(frozen=True)
@@ -67,7 +85,7 @@ def read_session_curves(
     setting, _ = setting_of(measure)
     view, groups = chosen.judged.view, len(chosen.judged.systems)
     longest = width(view, setting)
-    length = longest if length is None else min(length, longest)
+    length = min(length or longest, longest)
     _check_figures(2 * groups * length, "length")
     if per_session:
         _check_figures(view.n_queries * setting.depth, "per_session")

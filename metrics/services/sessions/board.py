@@ -62,9 +62,7 @@ class SessionBoardQuery(Question):
     """The parameters of the leaderboard; no `judged_by` means the first that exists, of topic, session, query and own,
     no `limit` every row."""
 
-    measures: list[Measure] = parameter(
-        SessionMeasures("session measures separated by commas; default: those of the leaderboard")
-    )
+    measures: list[Measure] = parameter(SessionMeasures())
     sort: Measure = parameter(_Sort("the measure to rank by; default: the first"))
     descending: bool = parameter(
         Descending(

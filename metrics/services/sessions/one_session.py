@@ -23,12 +23,26 @@ from metrics.engine.sessions.vectors import (
     undiscounted,
 )
 from metrics.models import SessionEvaluation
+from metrics.services.question import Integer, Question, nested, parameter
 from metrics.services.sessions.judged_sets import load_set
+from metrics.services.sessions.parameters import SessionMeasure
+from metrics.services.sessions.values import SessionEvaluationQuery
 from metrics.services.values.effort import begin_reading_file
 from runs.errors import InvalidInput, NotFound
 from runs.services.session_sets import find_session
 
 MAX_DOCUMENTS = 100_000
+
+
+@dataclass(frozen=True)
+class OneSessionQuery(Question):
+    """A measure of one session, and how many documents of each query are listed."""
+
+    measure: Measure = parameter(SessionMeasure("a session measure, default: nsDCG"))
+    evaluation: SessionEvaluationQuery = nested(SessionEvaluationQuery)
+    documents: int = parameter(
+        Integer("listed for each query, at most 10,000", default=100, high=10_000)
+    )
 
 
 @dataclass(frozen=True)

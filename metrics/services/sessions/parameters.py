@@ -44,6 +44,7 @@ def session_measure_in(
 class SessionMeasures(Parameter):
     """Session measures with commas between them; by default those of the leaderboard."""
 
+    text: str = "session measures separated by commas; default: those of the leaderboard"
     default: Any = COMPUTED
 
     def value(self, context: Context) -> list[Measure]:
@@ -64,3 +65,17 @@ class SessionMeasure(Parameter):
 
     def write(self, value: Any) -> str:
         return str(value.name)
+
+
+@dataclass(frozen=True)
+class VectorMeasure(SessionMeasure):
+    """A session measure that is a vector, with or without values of sessions."""
+
+    text: str = "a session measure that is a vector, default: nsDCG"
+
+    def value(self, context: Context) -> Measure:
+        text = context.parameters.get(self.name, "")
+        try:
+            return (parse_session_measures(text) or default_measures())[0]
+        except MeasureError as error:
+            raise pointed(error, self.name) from error

@@ -10,6 +10,7 @@ from metrics.engine.cautions import Caution
 from metrics.engine.grammar import Measure
 from metrics.engine.ranking import Floats, Ints
 from metrics.models import SessionEvaluation
+from metrics.services.question import VERSION, Exact, Integer, Question, nested, parameter
 from metrics.services.queue.damage import check_files
 from metrics.services.sessions.judged_sets import (
     JudgedSet,
@@ -19,22 +20,34 @@ from metrics.services.sessions.judged_sets import (
     values_of,
     work_of,
 )
+from metrics.services.sessions.parameters import SessionMeasures
 from runs.errors import InvalidInput, NotFound
 from runs.models import SessionSet
 
+MAX_QUERIES = 1_000
+
 
 @dataclass(frozen=True)
-class SessionSelection:
+class SessionEvaluationQuery(Question):
+    """Which evaluation of a set is read."""
+
+    version: int | None = parameter(VERSION)
+
+
+@dataclass(frozen=True)
+class SessionSelection(SessionEvaluationQuery):
     """A selection of sessions of a set: of one system, topic or searcher, or with at least this many queries; None
     means all.
 
     An empty system or searcher selects the sessions whose log names none.
     """
 
-    system: str | None = None
-    topic: str | None = None
-    searcher: str | None = None
-    least: int = 1
+    system: str | None = parameter(Exact("only the sessions with this system"))
+    topic: str | None = parameter(Exact("only those of this topic (its topic_id)"))
+    searcher: str | None = parameter(Exact("only those of this searcher"))
+    least: int = parameter(
+        Integer("only those of at least so many queries", default=1, low=1, high=MAX_QUERIES)
+    )
 
     @property
     def words(self) -> str:
@@ -47,6 +60,18 @@ class SessionSelection:
         ]
         parts += [f"sessions of at least {self.least:,} queries"] if self.least > 1 else []
         return ", ".join(parts)
+
+
+@dataclass(frozen=True)
+class SessionValuesQuery(Question):
+    """The measures, and a page of the selected sessions."""
+
+    measures: list[Measure] = parameter(SessionMeasures())
+    selection: SessionSelection = nested(SessionSelection)
+    limit: int = parameter(
+        Integer("sessions of a page, at most 10,000", default=1_000, low=1, high=10_000)
+    )
+    offset: int = parameter(Integer("sessions to pass over", default=0))
 
 
 @dataclass(frozen=True)
@@ -79,7 +104,7 @@ class SetValues:
 
 
 def find_session_evaluation(
-    *, session_set: SessionSet, version: int | None = None
+    *, session_set: SessionSet, query: SessionEvaluationQuery
 ) -> SessionEvaluation:
     """Return the set's evaluation to read: under the named qrels version, the active one, or else the newest one that
     exists.
@@ -89,13 +114,13 @@ def find_session_evaluation(
     done = SessionEvaluation.objects.evaluated().filter(
         session_set=session_set, judged_by=session_set.judged_by
     )
-    if version is not None:
-        done = done.filter(qrels__version=version)
+    if query.version:
+        done = done.filter(qrels__version=query.version)
     order = ("-qrels__active", "-qrels__version", "-engine_version")
     rows = done.with_files().order_by(*order).select_related("qrels").defer("qrels__topic_ids")
     newest: SessionEvaluation | None = rows.first()
     if newest is None:
-        raise NotFound(_why_not(session_set, version), code="not_evaluated")
+        raise NotFound(_why_not(session_set, query.version), code="not_evaluated")
     check_files(SessionEvaluation, [(newest.pk, newest.same_files)])
     newest.session_set = session_set
     return newest
@@ -146,7 +171,7 @@ def _why_not(session_set: SessionSet, version: int | None) -> str:
     latest = rows.order_by("-created_at").first()
     if latest is None:
         return "the session set is not evaluated: the collection has no active judgements yet"
-    if version is not None:
+    if version:
         return f"the session set is not evaluated against version {version} of the judgements"
     reason = f": {latest.error_message}" if latest.error_message else ""
     return f"the session set is not evaluated: its evaluation is {latest.state}{reason}"
