@@ -103,7 +103,6 @@ def depends_on_database(item: pytest.Item) -> bool:
     return bool(has("django_db")) or "db" in item.fixturenames
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Skip what needs a service or data that the environment does not name, select, group and sort."""
     for item in items:
@@ -116,10 +115,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason="set EVALHUB_REAL_DATA"))
 
     # Workers take the files in this order: those that wait half of their time, then slow ones, then
-    # short ones.
+    # short ones. Before, pytest-django has put all tests without a database to the end, among them
+    # those of the browser, which take the longest.
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(
-        key=lambda item: (item.path.parent.name not in WAITING_FOLDERS, item.path not in slow)
+        key=lambda item: (
+            item.path.parent.name not in WAITING_FOLDERS,
+            item.path not in slow,
+            item.path,
+        )
     )
 
     selected = set(items)
