@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -97,20 +98,24 @@ def test_nobody_gets_the_answer_of_somebody_else(
         shares = getattr(getattr(view, "cls", None), "get", view).shared_by is not None
         plain = address(name, list(pattern.pattern.converters), values)
         needed = QUERIES.get(name, "?").format(run=run, other=run_ids("one")[1])
-        for query in ("", *asked_of(pattern)):
+
+        # The plain address is tried with either reader first, the parameters by turns.
+        queries = ["", "", *asked_of(pattern)]
+        for query, readers in zip(queries, itertools.cycle([READERS, READERS[::-1]]), strict=False):
             path = f"{plain}{needed}&{query.format(run=run)}".replace("?&", "?")
-            answers = []
-            for readers in (READERS, READERS[::-1]):
-                forget_all()
-                first = ask(people, readers[0], path)
-                with recalled_answers() as recalled:
-                    second = ask(people, readers[1], path)
-                answers.append({readers[0]: first, readers[1]: second})
-                if recalled and not shares:
-                    unsaid.add(path)
-                readable += first[0] == 200
-            if answers[0] != answers[1]:
+            forget_all()
+            first = ask(people, readers[0], path)
+            with recalled_answers() as recalled:
+                second = ask(people, readers[1], path)
+            readable += (first[0] == 200) + (second[0] == 200)
+            if not recalled:
+                continue
+
+            forget_all()
+            if ask(people, readers[1], path) != second:
                 mistaken.add(path)
+            if not shares:
+                unsaid.add(path)
     assert (mistaken, unsaid) == (set(), set())
     assert readable > 300
 
@@ -127,23 +132,36 @@ def test_no_change_leaves_a_kept_answer_that_it_alters(
     def answers() -> dict[tuple[str, str], tuple[int, bytes]]:
         return {(role, path): ask(people, role, path) for role in READERS for path in paths}
 
-    altered, moved = set(), 0
-    for name, methods in MATRIX.items():
-        for method in set(methods) - {"GET"}:
-            answers()
-            with transaction.atomic():
-                revision = read_revision(collection)
-                if not change(people, name, method, values):
-                    pass
-                elif read_revision(collection) != revision:
-                    moved += 1
-                else:
-                    kept = answers()
-                    forget_all()
-                    fresh = answers()
-                    altered |= {(name, method, key) for key in fresh if fresh[key] != kept[key]}
-                    forget_all()
-                transaction.set_rollback(True)
+    def altered_by(name: str, method: str) -> set[tuple[str, str]]:
+        answers()
+        with transaction.atomic():
+            assert change(people, name, method, values)
+            kept = answers()
+            forget_all()
+            fresh = answers()
+            transaction.set_rollback(True)
+        forget_all()
+        return {key for key in fresh if fresh[key] != kept[key]}
+
+    before = answers()
+    moved, suspects = 0, []
+    changes = [(name, method) for name in MATRIX for method in {*MATRIX[name]} - {"GET"}]
+    for name, method in changes:
+        forget_all()
+        with transaction.atomic():
+            revision = read_revision(collection)
+            if not change(people, name, method, values):
+                pass
+            elif read_revision(collection) != revision:
+                moved += 1
+            elif answers() != before:
+                suspects.append((name, method))
+            transaction.set_rollback(True)
+    forget_all()
+
+    # What is written anew into each page, as the teams of the reader are, may change without the
+    # revision.
+    altered = {(*suspect, *key) for suspect in suspects for key in altered_by(*suspect)}
     assert altered == set()
     assert moved > 60
 
