@@ -6,6 +6,7 @@ import ast
 import re
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -37,17 +38,16 @@ DOCUMENTED = ROOT / "docs" / "architecture.md"
 INTERFACES = ("runs.api", "runs.pages", "runs.views", "runs.urls", "runs.admin")
 
 
-def modules() -> Iterator[tuple[str, ast.Module]]:
+@cache
+def modules() -> dict[str, ast.Module]:
+    """Return the syntax tree of every module but migrations, by its name."""
+    trees = {}
     for package in OURS:
         for path in sorted((ROOT / package).rglob("*.py")):
-            if "migrations" not in path.relative_to(ROOT).parts:
-                name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(
-                    ".__init__"
-                )
-                yield name, ast.parse(path.read_text())
-
-
-MODULES = dict(modules())
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            if "migrations" not in parts:
+                trees[".".join(parts).removesuffix(".__init__")] = ast.parse(path.read_text())
+    return trees
 
 
 def layer(module: str) -> int:
@@ -70,7 +70,7 @@ def imports(tree: ast.Module) -> Iterator[tuple[ast.stmt, str]]:
         elif isinstance(node, ast.ImportFrom):
             # `from package import module` names the module, not only the package.
             inner = [f"{node.module}.{alias.name}" for alias in node.names]
-            known = [name for name in inner if name in MODULES]
+            known = [name for name in inner if name in modules()]
             yield from ((node, name) for name in known or [node.module or ""])
 
 
@@ -79,7 +79,7 @@ def offences(check: Callable[[str, ast.Module], Iterator[str]], *, within: str =
     run shows all."""
     return [
         found
-        for name, tree in MODULES.items()
+        for name, tree in modules().items()
         if name.startswith(within)
         for found in check(name, tree)
     ]
@@ -207,7 +207,7 @@ def test_the_client_needs_the_standard_library_and_httpx_only() -> None:
                     yield f"{module} imports {name}"
 
     assert offences(foreign, within="evalhub.client") == []
-    assert any(name.startswith("evalhub.client.") for name in MODULES)
+    assert any(name.startswith("evalhub.client.") for name in modules())
 
 
 if __name__ == "__main__":
