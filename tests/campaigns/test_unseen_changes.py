@@ -32,7 +32,7 @@ from tests.campaigns.worlds import (
 from tests.conftest import evaluate_all
 from tests.web.worlds import body_of
 
-pytestmark = pytest.mark.usefixtures("answers_kept")
+pytestmark = [pytest.mark.words, pytest.mark.usefixtures("answers_kept")]
 BOARD, PAGE = f"{PHASE}board/", "/campaigns/cup/phases/task/"
 PATHS = (
     BOARD,
@@ -119,6 +119,7 @@ def test_hidden_teams_change_no_answer(people: Clients, clock: Clock) -> None:
     assert before[""][f"{PAGE}, conditional"][0] == 304
 
 
+@pytest.mark.queries
 def test_later_entries_change_no_answer_of_a_frozen_leaderboard(
     people: Clients, clock: Clock, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,7 +26,7 @@ from tests.client.inside import hub_inside
 from tests.conftest import evaluate_all, upload
 from tests.web.test_pages import text_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.words]
 TOPICS = range(1, 13)
 WHERE = "/api/v1/collections/pool/"
 DEPTH = 10
