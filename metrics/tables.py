@@ -12,7 +12,7 @@ import numpy as np
 
 from metrics.engine.grammar import Measure
 from metrics.engine.measures.definition import Aggregate
-from metrics.exports.table import Cell, Column
+from metrics.exports.table import Cell, Column, Sorting
 from metrics.services.boards.leaderboard import Row
 from metrics.services.values.judged_views import Mean
 from metrics.services.values.values import RunValues
@@ -28,13 +28,11 @@ class SortableColumn(Column):
     """A column of a page: how it is sorted now, and the order that a click on its title asks for, if it has a `link`,
     which is an id; it sorts by a measure, or `arranges` the rows in another order.
 
-    `kind` has its CSS classes. `ends` are those of the scale on which intervals are drawn in it; `note` says what its
+    `ends` are those of the scale on which intervals are drawn in it; `note` says what its
     figures are.
     """
 
-    kind: str = "number"
     note: str = ""
-    sorting: str = ""
     next_order: str = ""
     link: str = ""
     arranges: bool = False
@@ -78,7 +76,8 @@ class Paging:
 def columns_of(
     measures: list[Measure], sort: Measure | None, descending: bool
 ) -> list[SortableColumn]:
-    now, other = ("descending", "asc") if descending else ("ascending", "desc")
+    now: Sorting = "descending" if descending else "ascending"
+    other = "asc" if descending else "desc"
     columns = []
     for place, measure in enumerate(measures, 1):
         figures, sorted_by = aggregated(measure), measure == sort

@@ -18,9 +18,9 @@ LIMITS = {
     "upload (API)": (355, 64),
     "board (API)": (400, 51),
     "board (page)": (985, 82),
-    "comparison (API)": (960, 71),
-    "comparison (page)": (2950, 111),
-    "run (page)": (1825, 92),
+    "comparison (API)": (865, 71),
+    "comparison (page)": (2340, 110),
+    "run (page)": (1665, 92),
     "campaign entry (API)": (470, 72),
 }
 

@@ -1,9 +1,11 @@
-"""Table: what a file has, in whatever format: its columns, its rows, and the sentences below it."""
+"""Table: what a file or a page has, in whatever format: its columns, its rows, and the sentences
+below it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from typing import Any, Literal, Self
 
@@ -22,8 +24,11 @@ class Cell:
     """A value with what readers see of it.
 
     `best` is the best of its column, and `note` says what the text does not. `mark` is better or
-    worse, or else a text above the line; `aside` follows it. `address` is where the text leads on a
-    page.
+    worse, or else a text above the line; `aside` follows it.
+
+    On a page, `address` is where the text leads, and `spoken` what the link is called there. A
+    `quiet` text is less than a result. After it come a word in a frame (`label`), `html`, such as a
+    drawing of the value, and a `hint`.
     """
 
     text: str
@@ -33,21 +38,24 @@ class Cell:
     aside: str = ""
     value: Any = None
     address: str = ""
+    spoken: str = ""
+    quiet: bool = False
+    label: str = ""
+    html: str = ""
+    hint: str = ""
 
-    @property
-    def plain(self) -> bool:
-        """Return whether a page shows the text alone, as it does in most of some thousand cells."""
-        return not (self.best or self.note or self.mark or self.aside)
+    @cached_property
+    def marks(self) -> str:
+        """Return the other marks, for pages."""
+        return " ".join(text for text in ("" if self.arrow else self.mark, self.aside) if text)
 
-    @property
+    @cached_property
     def arrow(self) -> str:
         """Return the arrow of a figure that is better or worse, for pages."""
         return _ARROWS.get(self.mark, "")
 
-    @property
-    def marks(self) -> str:
-        """Return the other marks, for pages."""
-        return " ".join(text for text in ("" if self.arrow else self.mark, self.aside) if text)
+
+Sorting = Literal["", "ascending", "descending"]
 
 
 @dataclass(frozen=True)
@@ -58,6 +66,10 @@ class Column:
     `unit` are for readers, who see the name where there is no title; without a `format` the column
     is for data only. `direction` says which values of a measure are better. The `head` of a row
     says what the row is of. A column `with_marks` leaves room for the marks of BETTER and WORSE.
+
+    On a page, `style` is the class of its cells, and `sorting` says that rows are sorted by it.
+    Where a phone shows a row as a list, `narrow` is what it calls the value, by default its
+    heading.
     """
 
     name: str
@@ -67,8 +79,11 @@ class Column:
     format: Callable[[Any], str] | None = str
     head: bool = False
     with_marks: bool = False
+    style: str = "number"
+    sorting: Sorting = ""
+    narrow: str | None = None
 
-    @property
+    @cached_property
     def heading(self) -> str:
         title = self.title or self.name
         return f"{title} ({self.unit})" if self.unit else title
@@ -77,17 +92,24 @@ class Column:
 @dataclass(frozen=True)
 class Row:
     """A value or a Cell for each column. A `marked` row is one that can be the best; a rule stands
-    above a row that `begins_part`."""
+    above a row that `begins_part`. On a page, `style` is its class."""
 
     values: Sequence[Any]
     baseline: bool = False
     marked: bool = False
     begins_part: bool = False
+    style: str = ""
+
+
+# A column with the text of a value, and its cell where that is more than the text: not in most of
+# some thousand.
+PageCell = tuple[Column, str, Cell | None]
 
 
 @dataclass(frozen=True)
 class Table:
-    """Columns, rows, and notes, each a sentence. `name` tells the table from others in a document.
+    """Columns, rows, and notes, each a sentence. `name` tells the table from others in a document,
+    and `title` is what a page calls it.
 
     The rows of a table of data may be an iterator, which is read once.
     """
@@ -96,6 +118,7 @@ class Table:
     columns: Sequence[Column]
     rows: Iterable[Row]
     notes: Sequence[str] = ()
+    title: str = ""
 
     @classmethod
     def of_records(
@@ -121,7 +144,7 @@ class Table:
         """Build a table of data from the names of its columns and the values of each row."""
         return cls(name, [Column(column) for column in names], map(Row, rows), notes)
 
-    @property
+    @cached_property
     def headings(self) -> list[Column]:
         """Return the columns that readers see."""
         return [column for column in self.columns if column.format]
@@ -138,14 +161,24 @@ class Table:
             cells[0] = Cell(f"{BEST_MARK} {cells[0].text}")
         return cells
 
-    def parts(self) -> Iterator[list[tuple[Cell, list[Cell]]]]:
-        """Yield the rows of each part as a page writes them: the first cell, which is the head, and
-        the others."""
-        part: list[tuple[Cell, list[Cell]]] = []
+    def parts(self) -> Iterator[list[tuple[Row, list[PageCell]]]]:
+        """Yield the rows of each part as a page writes them."""
+        part: list[tuple[Row, list[PageCell]]] = []
         for row in self.rows:
             if row.begins_part and part:
                 yield part
                 part = []
-            head, *others = self.cells(row)
-            part.append((head, others))
+
+            cells: list[PageCell] = []
+            for column, value in zip(self.columns, row.values, strict=True):
+                if column.format is None:
+                    continue
+                if isinstance(value, Cell):
+                    cells.append((column, value.text, value))
+                else:
+                    cells.append((column, column.format(value), None))
+            if row.marked:
+                column, text, _ = cells[0]
+                cells[0] = (column, f"{BEST_MARK} {text}", None)
+            part.append((row, cells))
         yield part

@@ -11,7 +11,7 @@ from metrics.exports import table
 from metrics.exports.boards.tables import best_of
 from metrics.exports.boards.words import percent
 from metrics.exports.comparisons.words import WITHHELD
-from metrics.exports.table import BEST_MARK
+from metrics.exports.table import BEST_MARK, Sorting
 from metrics.pages.boards.statistics import BoardStatistics
 from metrics.pages.parts import Query, changed
 from metrics.services.boards.columns import LABEL, Cell, shown_value
@@ -223,7 +223,7 @@ def _columns(
     if sure and baseline:
         columns += [
             SortableColumn("", f"Δ vs {baseline[0]}"),
-            SortableColumn("", sure.baseline_corrected, kind="number p-value"),
+            SortableColumn("", sure.baseline_corrected, style="number p-value"),
         ]
 
     sort = None if board.arrange else board.sort
@@ -237,14 +237,14 @@ def _columns(
 
     by = board.arrange
     for place, shown in enumerate(board.columns, 1):
-        sorting = ""
+        sorting: Sorting = ""
         if by and by.column == shown:
             sorting = "descending" if by.descending else "ascending"
         columns.append(
             SortableColumn(
                 shown.name,
                 shown.heading,
-                kind="",
+                style="",
                 sorting=sorting,
                 next_order=f"-{shown.name}" if sorting == "ascending" else shown.name,
                 link=f"arrange-{place}",

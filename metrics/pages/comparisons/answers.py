@@ -178,8 +178,6 @@ def common_parts(shown: Shown) -> dict[str, Any]:
         "qrels": answer.entrants.qrels,
         "measures": [one.measure.name for one in answer.results],
         "measure": compared.measure.name,
-        "sorting": "ascending" if compared.measure.definition.lower_is_better else "descending",
-        "lower": compared.measure.definition.lower_is_better,
         "coverage": coverage_sentences(answer, compared),
         "cautions": list(dict.fromkeys(messages)),
         "baseline": run_of(answer, compared, baseline)
@@ -188,10 +186,9 @@ def common_parts(shown: Shown) -> dict[str, Any]:
         "confidence": f"{100 * answer.query.options.confidence:g}%",
         "files": files(shown),
         "left_out": len(compared.left_out),
-        "posteriors": [PRACTICAL_NAMES[name] for name in answer.query.practical.posteriors],
+        "posteriors": bool(answer.query.practical.posteriors),
         "rope": f"{answer.query.practical.rope:g}",
         "equivalence": equivalence_sentence(answer, compared),
-        "within": f"Within ±{compared.equivalence.margin:g}" if compared.equivalence else "",
     }
 
 

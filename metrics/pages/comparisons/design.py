@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from metrics.charts.comparisons.power import power_figure
+from metrics.exports.table import Column, Row, Table
 from metrics.pages.parts import Query, ShownFigure, fill, query_of
 from metrics.questions.answer_cache import all_once_public, kept_page, of_visible_collection
 from metrics.questions.declared import DESIGN, names_of
 from metrics.services.comparisons.design import (
+    Design,
     DesignQuery,
     Detection,
-    MeasureDesign,
-    Smallness,
     read_design,
 )
 from metrics.services.values.selection import effectiveness_measures
@@ -24,6 +25,8 @@ from metrics.tables import NOTHING
 from runs.api.access import check_scores, visible_collection
 from runs.models import Collection
 from runs.views import page, reads
+
+_MEASURE = Column("", "Measure", head=True)
 
 
 @page
@@ -54,63 +57,124 @@ def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[
         "figure": ShownFigure(
             power_figure(design), "collection-chart", {"collection": collection.slug}, asked
         ),
-        "powers": [_power_line(one) for one in design.measures],
-        "detections": [
-            (one.measure.name, _detection_line(found))
-            for one in design.measures
-            for found in (one.topic_sets.detections if one.topic_sets else [])
-        ],
-        "margins": [
-            (one.measure.name, _margin_line(found.difference, found.smallness))
-            for one in design.measures
-            for found in (one.topic_sets.detections if one.topic_sets else [])
-            if found.smallness
-        ],
-        "swaps": [(one.measure.name, _swap_lines(one)) for one in design.measures],
+        "powers": _powers_table(design),
+        "detections": _detections_table(design),
+        "margins": _margins_table(design),
+        "swaps": _swaps_table(design),
     }
 
 
-def _power_line(one: MeasureDesign) -> list[str]:
-    power, sets = one.power, one.topic_sets
-    return [
-        one.measure.name,
-        f"{one.topics:,}",
-        f"{power.share:.1%}",
-        f"{power.typical:.4f}",
-        f"{power.needed:.4f}",
-        f"{sets.detectable:.4f}" if sets else NOTHING,
-        f"± {sets.half_width:.4f}" if sets else NOTHING,
+def _powers_table(design: Design) -> Table:
+    """Build the table of the differences that the topics detect."""
+    columns = [
+        _MEASURE,
+        Column("", "Topics"),
+        Column("", "Pairs separated"),
+        Column("", "Half of the pairs need"),
+        Column("", "Every pair needs"),
+        Column("", f"Found with power {design.query.power}"),
+        Column("", "Interval of a difference"),
     ]
+    rows = []
+    for measure in design.measures:
+        power, sets = measure.power, measure.topic_sets
+        values = [
+            measure.measure.name,
+            f"{measure.topics:,}",
+            f"{power.share:.1%}",
+            f"{power.typical:.4f}",
+            f"{power.needed:.4f}",
+            f"{sets.detectable:.4f}" if sets else NOTHING,
+            f"± {sets.half_width:.4f}" if sets else NOTHING,
+        ]
+        rows.append(Row(values))
+    return Table("powers", columns, rows, title="Discriminative power by measure")
 
 
-def _detection_line(found: Detection) -> list[str]:
-    counts = (found.topics_t, found.topics_anova, found.topics_interval)
-    return [f"{found.difference:g}", f"{found.power_t:.1%}", *map(_count, counts)]
+def _detections(design: Design) -> Iterator[tuple[str, Detection]]:
+    """Yield the name of a measure with each difference that a set of topics may have to detect."""
+    for measure in design.measures:
+        if measure.topic_sets:
+            for detection in measure.topic_sets.detections:
+                yield measure.measure.name, detection
 
 
-def _margin_line(margin: float, found: Smallness) -> list[str]:
-    return [
-        f"{margin:g}",
-        f"{found.share:.1%}",
-        f"{found.power_not_worse:.1%}",
-        _count(found.topics_not_worse),
-        f"{found.power_equivalent:.1%}",
-        _count(found.topics_equivalent),
+def _detections_table(design: Design) -> Table:
+    """Build the table of the numbers of topics that detect a difference."""
+    columns = [
+        _MEASURE,
+        Column("", "Difference", format="{:g}".format),
+        Column("", "Power now", format="{:.1%}".format),
+        Column("", "Topics, paired t test", format=_count),
+        Column("", "Topics, ANOVA of all runs", format=_count),
+        Column("", "Topics, interval", format=_count),
     ]
+    rows = [
+        Row(
+            [
+                measure,
+                detection.difference,
+                detection.power_t,
+                detection.topics_t,
+                detection.topics_anova,
+                detection.topics_interval,
+            ]
+        )
+        for measure, detection in _detections(design)
+    ]
+    return Table("detections", columns, rows, title="Topic set sizes")
+
+
+def _margins_table(design: Design) -> Table:
+    """Build the table of the numbers of topics that show a difference smaller than a margin."""
+    columns = [
+        _MEASURE,
+        Column("", "Margin", format="{:g}".format),
+        Column("", "Pairs equivalent now", format="{:.1%}".format),
+        Column("", "Power now, not worse", format="{:.1%}".format),
+        Column("", "Topics, not worse", format=_count),
+        Column("", "Power now, equivalent", format="{:.1%}".format),
+        Column("", "Topics, equivalent", format=_count),
+    ]
+    rows = [
+        Row(
+            [
+                measure,
+                detection.difference,
+                smallness.share,
+                smallness.power_not_worse,
+                smallness.topics_not_worse,
+                smallness.power_equivalent,
+                smallness.topics_equivalent,
+            ]
+        )
+        for measure, detection in _detections(design)
+        if (smallness := detection.smallness)
+    ]
+    title = "Topics to show that a difference is small"
+    return Table("margins", columns, rows, title=title)
+
+
+def _swaps_table(design: Design) -> Table:
+    """Build the table of the shares of swapped pairs for each size of the topic sets, with the
+    difference from which on few are swapped."""
+    columns = [
+        _MEASURE,
+        Column("", "Topics in a set"),
+        Column("", "Swap rate"),
+        Column("", "At most 5% from"),
+    ]
+    rows = []
+    for measure in design.measures:
+        swaps = measure.swaps
+        needed = swaps.needed().tolist()
+        for place, size in enumerate(swaps.sizes.tolist()):
+            compared, swapped = swaps.compared[place].sum(), swaps.swapped[place].sum()
+            rate = f"{swapped / compared:.1%}" if compared else NOTHING
+            least = f"{needed[place]:.2f}" if math.isfinite(needed[place]) else NOTHING
+            rows.append(Row([measure.measure.name, size, rate, least]))
+    return Table("swaps", columns, rows, title="Swap rates")
 
 
 def _count(topics: int | None) -> str:
     return "over a million" if topics is None else f"{topics:,}"
-
-
-def _swap_lines(one: MeasureDesign) -> list[list[str]]:
-    """Return for each size of the topic sets the share of swapped pairs, and the difference from which on few are
-    swapped."""
-    swaps = one.swaps
-    lines = []
-    for size, compared, swapped, needed in zip(
-        swaps.sizes.tolist(), swaps.compared, swaps.swapped, swaps.needed().tolist(), strict=True
-    ):
-        rate = f"{swapped.sum() / compared.sum():.1%}" if compared.sum() else NOTHING
-        lines.append([f"{size}", rate, f"{needed:.2f}" if math.isfinite(needed) else NOTHING])
-    return lines

@@ -9,12 +9,17 @@ from urllib.parse import urlencode
 import numpy as np
 from django.urls import reverse
 
-from metrics.charts.boards.ranks import first_on_note, ranks_figure
+from metrics.charts.boards.ranks import ranks_figure
 from metrics.charts.comparisons.significance import significance_figure
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.families import disagreements
 from metrics.exports.comparisons.tables import MOST_PAIRS, difference_table, two_kinds
-from metrics.exports.comparisons.words import OMNIBUS_NAMES, without_correction
+from metrics.exports.comparisons.words import (
+    OMNIBUS_NAMES,
+    TEST_NAMES,
+    corrected,
+    without_correction,
+)
 from metrics.pages.comparisons.answers import (
     Shown,
     answer_figure,
@@ -25,10 +30,10 @@ from metrics.pages.comparisons.answers import (
 )
 from metrics.pages.comparisons.tables import (
     RUNS_SHOWN,
-    family_lines,
+    families_table,
     matrix_table,
-    pair_lines,
-    run_lines,
+    pairs_table,
+    runs_table,
 )
 from metrics.pages.comparisons.words import not_excluded_by_many, report
 from metrics.pages.parts import fill
@@ -52,16 +57,15 @@ def many_runs_parts(shown: Shown) -> tuple[dict[str, Any], int]:
     answer, compared, family = shown.answer, shown.compared, shown.family
     where = "" if shown.link else pair_address(answer, compared)
     spread = read_rank_intervals(compared, answer.query.options)
-    lines = run_lines(answer, compared, family, spread)
+    visible = visible_pairs(answer, compared)
     context = common_parts(shown) | {
-        "runs": lines,
+        "runs": runs_table(answer, compared, family, spread),
         "runs_shown": RUNS_SHOWN,
-        "tiered": family.tiers is not None,
-        # Of many runs there are more groups than letters.
-        "lettered": any(line.letters for line in lines),
-        "ranked": spread is not None,
-        "first_on": first_on_note(spread) if spread else "",
-        "families": family_lines(answer, compared),
+        "test": TEST_NAMES[family.test],
+        "corrected": corrected(family),
+        "significant": np.count_nonzero(family.significant & visible),
+        "compared": np.count_nonzero(visible),
+        "tests": families_table(compared, visible),
         "omnibus": [
             (OMNIBUS_NAMES[name], probability(found.p_value), without_correction(found))
             for name, found in compared.omnibus.items()
@@ -74,7 +78,7 @@ def many_runs_parts(shown: Shown) -> tuple[dict[str, Any], int]:
         "report": report(answer, compared, family, None),
     }
     status = max(
-        fill(context, "pairs", _pairs, shown),
+        fill(context, "pairs", _pairs, shown, where),
         fill(
             context,
             "heat",
@@ -99,14 +103,14 @@ def many_runs_parts(shown: Shown) -> tuple[dict[str, Any], int]:
     )
 
 
-def _pairs(shown: Shown) -> dict[str, Any]:
+def _pairs(shown: Shown, address: str) -> dict[str, Any]:
     selection = PairSelection.of(
         {**shown.text, "limit": str(_PAIRS_OF_A_PAGE)}, replace(shown.answer.query, tests=["sign"])
     )
     number, chosen = choose_pairs(shown.answer, shown.compared, selection)
-    pairs = list(shown_pairs(shown.answer, shown.compared, chosen))
+    pairs = shown_pairs(shown.answer, shown.compared, chosen)
     return {
-        "lines": pair_lines(shown.answer, shown.compared, pairs),
+        "table": pairs_table(shown.answer, shown.compared, pairs, address),
         "paging": Paging(selection.offset, _PAIRS_OF_A_PAGE, number),
         "sort": selection.sort,
     }

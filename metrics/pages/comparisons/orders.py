@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -11,10 +10,11 @@ from django.shortcuts import render
 
 from metrics.charts.comparisons.two_orders import title_of, two_orders_figure
 from metrics.engine.agreement.intervals import Agreement
+from metrics.exports.table import Column, Row, Table
 from metrics.pages.parts import Query, ShownFigure, changed, fill, query_of
 from metrics.questions.answer_cache import all_once_public, kept_page, of_visible_collection
 from metrics.questions.declared import ORDERS, names_of
-from metrics.services.comparisons.orders import OrderPair, Orders, OrdersQuery, compare_orders
+from metrics.services.comparisons.orders import Orders, OrdersQuery, compare_orders
 from metrics.services.values.selection import tested_measures
 from metrics.tables import NOTHING, with_minus
 from runs.api.access import check_scores, visible_collection
@@ -23,18 +23,6 @@ from runs.views import page, reads
 
 # Of the collection's own measures: the pairs of more make a long table, and of many runs they take long.
 _FIRST = 4
-
-
-@dataclass(frozen=True)
-class PairLine:
-    """Two orders: their names, how many runs change their rank, and each coefficient with its interval."""
-
-    a: str
-    b: str
-    moved: int
-    tau: str
-    tau_ap: str
-    rbo: str
 
 
 @page
@@ -67,7 +55,7 @@ def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[
         "orders": answer,
         "interval": f"{100 * answer.query.confidence:g}%",
         "cautions": [caution.message for caution in answer.cautions],
-        "lines": [_line(answer, pair) for pair in answer.pairs],
+        "table": _table(answer),
         "json": changed(asked),
         "figure": ShownFigure(
             two_orders_figure(collection, answer, answer.pairs[0]),
@@ -78,17 +66,25 @@ def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[
     }
 
 
-def _line(answer: Orders, pair: OrderPair) -> PairLine:
-    a, b = answer.orders[pair.a], answer.orders[pair.b]
-    found = pair.agreements
-    return PairLine(
-        title_of(a, b),
-        title_of(b, a),
-        sum(change != 0 for change in pair.changes),
-        _interval(found.tau),
-        _interval(found.symmetric_tau_ap),
-        _interval(found.rbo),
-    )
+def _table(answer: Orders) -> Table:
+    """Build the table of every two orders: how many runs change their rank, and each coefficient
+    with its interval."""
+    columns = [
+        Column("", "Ranking", head=True),
+        Column("", "Other ranking", style=""),
+        Column("", "Runs moved"),
+        Column("", "τ", format=_interval),
+        Column("", "τ AP", format=_interval),
+        Column("", "RBO", format=_interval),
+    ]
+    rows = []
+    for pair in answer.pairs:
+        a, b = answer.orders[pair.a], answer.orders[pair.b]
+        agreements = pair.agreements
+        moved = sum(change != 0 for change in pair.changes)
+        coefficients = (agreements.tau, agreements.symmetric_tau_ap, agreements.rbo)
+        rows.append(Row([title_of(a, b), title_of(b, a), moved, *coefficients]))
+    return Table("pairs", columns, rows, title="Agreement of every pair of rankings")
 
 
 def _interval(found: Agreement) -> str:

@@ -8,7 +8,9 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.urls import reverse
+from django.utils.html import format_html_join
 
+from metrics.exports.table import Cell, Column, Row, Table
 from metrics.pages.boards.configurations import told_apart
 from metrics.pages.comparisons.answers import Shown
 from metrics.services.boards.configurations import (
@@ -18,7 +20,7 @@ from metrics.services.boards.configurations import (
     Configurations,
     read_configurations,
 )
-from metrics.services.comparisons.shown_pairs import run_of
+from metrics.services.comparisons.shown_pairs import names_of, run_of
 
 _ROWS, _VALUES = 15, 6
 # An address names no more runs than this.
@@ -26,24 +28,12 @@ _NAMED = 60
 
 
 @dataclass(frozen=True)
-class DifferingLine:
-    """A parameter: of two runs the value of each, of many the most frequent values with their runs, and how many more
-    there are."""
-
-    parameter: ComparedParameter
-    texts: list[str]
-    counted: list[tuple[str, int]]
-    more: int
-
-
-@dataclass(frozen=True)
 class Differing:
-    """The parameters in which the compared runs differ; `more` are not shown, and `address` is the page that has them,
-    empty for more runs than an address names."""
+    """The parameters in which the compared runs differ; the table has the first ones, and `address`
+    is the page that has all, empty for more runs than an address names."""
 
     found: Configurations
-    lines: list[DifferingLine]
-    more: int
+    table: Table
     address: str
 
 
@@ -61,11 +51,29 @@ def differing_parameters(shown: Shown, reader: Any) -> Differing | None:
         asked["baseline"] = str(run_of(shown.answer, shown.compared, baseline).pk)
     page = reverse("configurations-page", args=[shown.collection.slug])
     address = f"{page}?{urlencode(asked)}" if len(runs) <= _NAMED else ""
-    lines = [_line(one) for one in found.differ[:_ROWS]]
-    return Differing(found, lines, len(found.differ) - len(lines), address)
+    return Differing(found, _table(shown, found.differ[:_ROWS]), address)
 
 
-def _line(parameter: ComparedParameter) -> DifferingLine:
-    texts = told_apart(parameter.values)
-    counted = Counter(texts).most_common()
-    return DifferingLine(parameter, texts, counted[:_VALUES], max(0, len(counted) - _VALUES))
+def _table(shown: Shown, parameters: list[ComparedParameter]) -> Table:
+    """Build the table of some parameters: of two runs the value of each, of many the most frequent
+    values with their runs."""
+    columns = [Column("", "Parameter", head=True), Column("", "Values, with their runs", style="")]
+    if shown.pair:
+        names = names_of([run_of(shown.answer, shown.compared, row) for row in shown.rows])
+        columns[1:] = [Column("", name, style="") for name in names.values()]
+
+    rows = []
+    for parameter in parameters:
+        texts = told_apart(parameter.values)
+        values: list[Any] = texts
+        if not shown.pair:
+            counted = Counter(texts).most_common()
+            frequent = format_html_join(
+                "",
+                '<span class="value">{} <span class="faint" title="runs">{}</span></span>&#32;',
+                counted[:_VALUES],
+            )
+            more = len(counted) - _VALUES
+            values = [Cell("", hint=f"and {more:,} more" if more > 0 else "", html=frequent)]
+        rows.append(Row([Cell(parameter.name, hint=parameter.unit), *values]))
+    return Table("parameters", columns, rows, title="Parameters that differ")

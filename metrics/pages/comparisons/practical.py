@@ -6,91 +6,95 @@ import math
 from dataclasses import dataclass
 
 from metrics.exports.comparisons.words import PRACTICAL_NAMES, WITHHELD
+from metrics.exports.table import Cell, Column, Row, Table
 from metrics.pages.comparisons.answers import Shown
-from metrics.pages.comparisons.tables import ChancesCell, chances_cell
+from metrics.pages.comparisons.tables import chances_cell
 from metrics.pages.comparisons.words import PRACTICAL_ASKS
 from metrics.services.comparisons.shown_pairs import ShownPair, names_of
 from metrics.tables import NOTHING, probability, signed
 
 
-@dataclass(frozen=True)
-class ClaimLine:
-    """A claim about two runs, with its p, alone and corrected, and whether it holds."""
-
-    claim: str
-    p_value: str
-    p_adjusted: str
-    holds: bool
-    said: str
-
-
-@dataclass(frozen=True)
-class ChancesLine:
-    """The chances of two runs by one posterior: three sentences, and the bar of them."""
-
-    title: str
-    asks: str
-    said: list[str]
-    cell: ChancesCell
-
-
-def chances_lines(shown: Shown, pair: ShownPair) -> list[ChancesLine]:
-    """Return a line for each posterior that is requested."""
-    names, rope = names_of([pair.a, pair.b]), shown.answer.query.practical.rope
-    by = f"{rope:g} {shown.compared.measure.name}"
-    lines = []
-    for name, found in pair.chances.items():
-        said = [
-            f"{100 * chance:.1f}% {meaning}"
-            for chance, meaning in (
-                (found.better, f"{names[pair.a]} is ahead by more than {by}"),
-                (found.equal, f"practically equal: at most {by} apart"),
-                (found.worse, f"{names[pair.b]} is ahead by more than {by}"),
-            )
-        ]
-        if math.isnan(found.better):
-            said = ["cannot be computed, as the differences do not vary"]
-        title = PRACTICAL_NAMES[name][0].upper() + PRACTICAL_NAMES[name][1:]
-        lines.append(ChancesLine(title, PRACTICAL_ASKS[name], said, chances_cell(found)))
-    return lines
+def chances_table(shown: Shown, pair: ShownPair) -> Table | None:
+    """Build the table of the chances of two runs, a row for each posterior that is requested."""
+    if not pair.chances:
+        return None
+    names, rope = names_of([pair.a, pair.b]), f"{shown.answer.query.practical.rope:g}"
+    by = f"{rope} {shown.compared.measure.name}"
+    rows = []
+    for posterior, chances in pair.chances.items():
+        sentences = (
+            f"{100 * chances.better:.1f}% {names[pair.a]} is ahead by more than {by}",
+            f"{100 * chances.equal:.1f}% practically equal: at most {by} apart",
+            f"{100 * chances.worse:.1f}% {names[pair.b]} is ahead by more than {by}",
+        )
+        text = "; ".join(sentences)
+        if math.isnan(chances.better):
+            text = "cannot be computed, as the differences do not vary"
+        name = PRACTICAL_NAMES[posterior]
+        title = name[0].upper() + name[1:]
+        rows.append(Row([title, PRACTICAL_ASKS[posterior], chances_cell(chances, text)]))
+    columns = [
+        Column("", "By", head=True),
+        Column("", "Question", style="asks"),
+        Column("", "Chances", style=""),
+    ]
+    note = (
+        "Chances given these topics, if nothing was known of the two before. Practically equal: a "
+        f"difference of means of at most {rope}. They are no p values: nothing is corrected, and "
+        "nothing is called significant by them."
+    )
+    return Table("chances", columns, rows, [note], "Chances")
 
 
 @dataclass(frozen=True)
 class EquivalencePart:
-    """The claims of two one-sided tests, the interval that decides them, and how many topics equal runs need."""
+    """The claims of two one-sided tests, and the interval that decides them, with the number of
+    topics that two equal runs need."""
 
-    margin: str
-    percent: str
+    claims: Table
     interval: str
-    claims: list[ClaimLine]
-    topics: int | None
 
 
-def equivalence_part(shown: Shown, pair: ShownPair) -> EquivalencePart | None:
-    """Return what two one-sided tests say of the pair, or None where they were not asked for."""
-    found, whole = pair.equivalence, shown.compared.equivalence
-    if found is None or whole is None:
+def equivalence_part(shown: Shown, pair: ShownPair, among: str) -> EquivalencePart | None:
+    """Return what two one-sided tests say of the pair, or None where they were not requested. Runs
+    that were found `among` others have the p that accounts for these, too."""
+    equivalence, whole = pair.equivalence, shown.compared.equivalence
+    if equivalence is None or whole is None:
         return None
     names = names_of([pair.a, pair.b])
     a, b, margin = names[pair.a], names[pair.b], f"{whole.margin:g}"
     claims = (
-        (f"{a} is not worse than {b} by {margin} or more", found.a),
-        (f"{b} is not worse than {a} by {margin} or more", found.b),
-        (f"Both: they differ by less than {margin}", found.both),
+        (f"{a} is not worse than {b} by {margin} or more", equivalence.a),
+        (f"{b} is not worse than {a} by {margin} or more", equivalence.b),
+        (f"Both: they differ by less than {margin}", equivalence.both),
     )
+    withheld = WITHHELD.get(equivalence.withheld)
+    columns = [
+        Column("", "Claim", head=True),
+        Column("", "p alone" if among else "p", format=probability),
+        *([Column("", "Corrected p", format=probability)] if among else []),
+        Column("", "Holds", style=""),
+    ]
+    rows = []
+    for text, claim in claims:
+        holds = Cell(withheld or ("yes" if claim.holds else "not shown"), quiet=not claim.holds)
+        corrected = [claim.p_adjusted] if among else []
+        rows.append(Row([text, claim.p_value, *corrected, holds]))
+    note = (
+        f"Two one-sided t tests with a margin of {margin} {shown.compared.measure.name}: a claim "
+        f"holds if its {'corrected ' if among else ''}p is below the level. A claim that is not "
+        "shown is not refuted. Choose the margin before looking at the results."
+    )
+    percent = f"{100 * (1 - 2 * shown.answer.query.rule.alpha):g}%"
+    ends = f"{signed(equivalence.low)} to {signed(equivalence.high)}"
+    interval = (
+        f"{percent} interval of the difference: {NOTHING if math.isnan(equivalence.low) else ends}."
+    )
+    if equivalence.topics:
+        interval += (
+            f" If the two do not differ, {equivalence.topics:,} topics of this spread show it in 8 "
+            "of 10 samples, this pair tested alone."
+        )
     return EquivalencePart(
-        f"{margin} {shown.compared.measure.name}",
-        f"{100 * (1 - 2 * shown.answer.query.rule.alpha):g}%",
-        NOTHING if found.low != found.low else f"{signed(found.low)} to {signed(found.high)}",
-        [
-            ClaimLine(
-                text,
-                probability(claim.p_value),
-                probability(claim.p_adjusted),
-                claim.holds,
-                WITHHELD.get(found.withheld) or ("yes" if claim.holds else "not shown"),
-            )
-            for text, claim in claims
-        ],
-        found.topics,
+        Table("practical", columns, rows, [note], "Practical difference"), interval
     )

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from django.urls import reverse
+from django.utils.html import format_html
 
+from metrics.charts.boards.ranks import first_on_note
 from metrics.engine.agreement.intervals import RankIntervals
 from metrics.engine.agreement.standings import standings
+from metrics.engine.ranking import Flags
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.families import Family
 from metrics.engine.significance.tiers import letters_of
 from metrics.engine.significance.verdicts import REASONS
 from metrics.exports.comparisons.words import (
     PAIR_CAUTION_NAMES,
+    PRACTICAL_NAMES,
     TEST_NAMES,
     WITHHELD,
     corrected,
@@ -32,45 +37,49 @@ from metrics.services.comparisons.shown_pairs import (
     names_of,
     rows_of,
     run_of,
-    visible_pairs,
 )
 from metrics.services.comparisons.stored import Answer
 from metrics.tables import NOTHING, figure, probability, signed, statistic
-from runs.models import Collection, Run
+from runs.models import Collection
 
 MATRIX_RUNS = 25
 # The most runs that a page lists; the API has all of them.
 RUNS_SHOWN = 200
 
 
-@dataclass(frozen=True)
-class RunLine:
-    """One compared run: its means with the names of the measures, its tier and groups, and its rank
-    interval."""
-
-    run: Run
-    name: str
-    rank: int
-    named_means: list[tuple[str, str]]
-    baseline: bool
-    tier: str
-    letters: str
-    ranks: str
-    first: str
-
-
-def run_lines(
+def runs_table(
     answer: Answer, compared: Compared, family: Family, spread: RankIntervals | None
-) -> list[RunLine]:
-    """Return the first RUNS_SHOWN runs, best first by the shown measure. Runs with equal means
-    share a rank."""
+) -> Table:
+    """Build the table of the first RUNS_SHOWN runs, best first by the shown measure. Runs with
+    equal means share a rank."""
     rows = rows_of(answer, compared)
-    ranks = standings(
-        compared.values.mean(axis=1)[None, :],
-        np.array([compared.measure.definition.lower_is_better]),
-    )[0]
+    lower = compared.measure.definition.lower_is_better
+    ranks = standings(compared.values.mean(axis=1)[None, :], np.array([lower]))[0]
     runs = {row: run_of(answer, compared, row) for row in rows}
     names = names_of(list(runs.values()))
+    tiers = family.tiers
+    # Of many runs there are more groups than letters.
+    letters = letters_of(tiers) if tiers else None
+    if not any(letters or []):
+        letters = None
+    confidence = f"{100 * answer.query.options.confidence:g}%"
+
+    columns = [
+        Column("", "Rank", style="number rank", format=str),
+        Column("", "Run", head=True),
+        Column("", "Team", style="desk", narrow=""),
+        *(
+            Column(
+                "",
+                one.measure.name,
+                sorting=("ascending" if lower else "descending") if one is compared else "",
+            )
+            for one in answer.results
+        ),
+        *([Column("", "Tier")] if tiers else []),
+        *([Column("", "Groups", style="groups")] if letters else []),
+        *([Column("", f"{confidence} ranks"), Column("", "Ranked first")] if spread else []),
+    ]
     # For each measure the mean of each entrant as text.
     means = [
         {
@@ -79,100 +88,136 @@ def run_lines(
         }
         for one in answer.results
     ]
-    letters = letters_of(family.tiers) if family.tiers else None
-    return [
-        RunLine(
-            runs[row],
-            names[runs[row]],
+    lines = []
+    for row in rows[:RUNS_SHOWN]:
+        run = runs[row]
+        values: list[Any] = [
             int(ranks[row]),
-            [
-                (one.measure.name, column[compared.order[row]])
-                for one, column in zip(answer.results, means, strict=True)
-            ],
-            row == compared.pairs.baseline,
-            str(family.tiers.tier[row]) if family.tiers else "",
-            letters[row] if letters else "",
-            f"{spread.low[row]} to {spread.high[row]}" if spread else "",
-            f"{100 * spread.share_first[row]:.0f}%" if spread else "",
+            Cell(names[run], address=reverse("run-page", args=[run.pk])),
+            run.team.slug,
+            *(column[compared.order[row]] for column in means),
+        ]
+        if tiers:
+            values.append(int(tiers.tier[row]))
+        if letters:
+            values.append(letters[row] or NOTHING)
+        if spread:
+            values.append(f"{spread.low[row]} to {spread.high[row]}")
+            values.append(f"{100 * spread.share_first[row]:.0f}%")
+        lines.append(Row(values, baseline=row == compared.pairs.baseline))
+    notes = []
+    if tiers:
+        notes.append(
+            "Runs in a tier do not differ significantly from its best run; runs in different tiers "
+            "may not differ either."
         )
-        for row in rows[:RUNS_SHOWN]
-    ]
+    if letters:
+        notes.append(
+            "Runs that share a letter do not differ significantly, which does not mean that they "
+            "are equal."
+        )
+    if spread:
+        notes.append(
+            "Ranks: the run's rank interval over bootstrap samples of these topics. Ranked first: "
+            "the share of samples in which it is first, tied or alone; this is not its probability "
+            f"of being the best.{first_on_note(spread)}"
+        )
+    return Table("runs", columns, lines, notes, "Runs")
 
 
-@dataclass(frozen=True)
-class ChancesCell:
-    """Three chances of a pair as text, and the ends of the first two in a bar of 100; both empty
-    without any."""
-
-    text: str
-    ends: tuple[str, str] | None
-
-
-def chances_cell(found: PairChances) -> ChancesCell:
+def chances_cell(chances: PairChances, text: str = "") -> Cell:
     """Return the chances that the first run is better, that both are practically equal, and that it
-    is worse."""
-    if math.isnan(found.better):
-        return ChancesCell(NOTHING, None)
-    sides = (found.better, found.equal, found.worse)
-    ends = (f"{100 * found.better:.1f}", f"{100 * (found.better + found.equal):.1f}")
-    return ChancesCell(", ".join(f"{100 * side:.1f}%" for side in sides), ends)
-
-
-@dataclass(frozen=True)
-class PairLine:
-    """The values of a pair by the first test, and its interval as x positions between 0 and 200, or
-    None without one."""
-
-    pair: ShownPair
-    verdict: Verdict
-    names: tuple[str, str]
-    difference: str
-    interval: str
-    p_value: str
-    p_adjusted: str
-    relative: str
-    effect: str
-    drawn: dict[str, str]
-    said: str
-    cautions: str
-    within: str
-    chances: list[ChancesCell]
-
-
-def pair_lines(answer: Answer, compared: Compared, pairs: list[ShownPair]) -> list[PairLine]:
-    """Return some pairs of a comparison; every interval is drawn on the same scale, which contains
-    zero and all pairs."""
-    result = compared.families[0].result
-    low, high = (
-        float(np.fmin.reduce(result.low, initial=0.0)),
-        float(np.fmax.reduce(result.high, initial=0.0)),
+    is worse, as a bar of 100 with a text."""
+    if math.isnan(chances.better):
+        return Cell(text or NOTHING)
+    sides = (chances.better, chances.equal, chances.worse)
+    bar = format_html(
+        '<svg class="chances" viewBox="0 0 100 8" width="120" height="10" preserveAspectRatio="none"'
+        ' aria-hidden="true"><rect class="worse" width="100" height="8"/><rect class="equal"'
+        ' width="{}" height="8"/><rect class="better" width="{}" height="8"/></svg>',
+        f"{100 * (chances.better + chances.equal):.1f}",
+        f"{100 * chances.better:.1f}",
     )
+    return Cell(text or ", ".join(f"{100 * side:.1f}%" for side in sides), html=bar)
+
+
+def _interval_cell(pair: ShownPair, low: float, scale: float) -> Cell:
+    """Return the drawing of the interval of a pair around zero, on a scale of 200 from `low`; empty
+    without an interval."""
+    verdict = pair.verdicts[0]
+    if math.isnan(verdict.low):
+        return Cell("")
+    places = (0.0, verdict.low, verdict.high, pair.difference)
+    drawing = format_html(
+        '<svg viewBox="-4 -10 208 20" width="156" height="15" aria-hidden="true"><path class="zero"'
+        ' d="M{}-10V10"/><path class="span" d="M{} 0H{}"/><circle cx="{}" cy="0" r="3.5"/></svg>',
+        *(f"{(place - low) * scale:.1f}" for place in places),
+    )
+    return Cell("", html=drawing)
+
+
+def pairs_table(
+    answer: Answer, compared: Compared, pairs: Iterable[ShownPair], address: str
+) -> Table:
+    """Build the table of some pairs by the first test. Every interval is drawn on the same scale,
+    which contains zero and all pairs. `address` is that of the page of a pair, up to its runs."""
+    result = compared.families[0].result
+    low = float(np.fmin.reduce(result.low, initial=0.0))
+    high = float(np.fmax.reduce(result.high, initial=0.0))
     scale = 200 / ((high - low) or 1.0)
     names = names_of([run_of(answer, compared, row) for row in rows_of(answer, compared)])
+    equivalence = compared.equivalence
+    posteriors = [PRACTICAL_NAMES[name] for name in answer.query.practical.posteriors]
+
+    columns = [
+        Column("", "Run", head=True),
+        Column("", "minus", style=""),
+        Column("", "Difference", format=signed),
+        Column("", f"{100 * answer.query.options.confidence:g}% CI"),
+        Column("", "Interval around zero", style="drawn", narrow=""),
+        Column("", "p", format=probability),
+        Column("", "Corrected p", format=probability),
+        Column("", "Significant", style=""),
+        *([Column("", f"Within ±{equivalence.margin:g}", style="")] if equivalence else []),
+        *(
+            Column(
+                "",
+                f"{name[0].upper()}{name[1:]}: better, equal, worse",
+                style="",
+                narrow="Better, equal, worse",
+            )
+            for name in posteriors
+        ),
+        Column("", "Relative", format=percent),
+        Column("", "Hedges's g"),
+        Column("", "Wins, ties, losses"),
+    ]
     lines = []
     for pair in pairs:
-        verdict = pair.verdicts[0]
-        places = {"zero": 0.0, "low": verdict.low, "middle": pair.difference, "high": verdict.high}
-        drawn = {name: f"{(value - low) * scale:.1f}" for name, value in places.items()}
-        lines.append(
-            PairLine(
-                pair,
-                verdict,
-                (names[pair.a], names[pair.b]),
-                signed(pair.difference),
-                ends(verdict),
-                probability(verdict.p_value),
-                probability(verdict.p_adjusted),
-                percent(pair.relative),
-                bounded(pair.hedges_g)[0],
-                {} if math.isnan(verdict.low) else drawn,
-                verdict_text(verdict.significant, verdict.withheld),
-                ", ".join(PAIR_CAUTION_NAMES[code] for code in pair.cautions),
-                equivalence_text(pair),
-                [chances_cell(found) for found in pair.chances.values()],
-            )
-        )
-    return lines
+        verdict, a, b = pair.verdicts[0], names[pair.a], names[pair.b]
+        pair_page = f"{address}{pair.a.pk},{pair.b.pk}"
+        values: list[Any] = [
+            Cell(a, address=pair_page, spoken=f"{a} and {b} in detail"),
+            b,
+            pair.difference,
+            ends(verdict),
+            _interval_cell(pair, low, scale),
+            verdict.p_value,
+            verdict.p_adjusted,
+            _verdict_cell(verdict, ", ".join(PAIR_CAUTION_NAMES[code] for code in pair.cautions)),
+            *([equivalence_text(pair)] if equivalence else []),
+            *(chances_cell(chances) for chances in pair.chances.values()),
+            pair.relative,
+            bounded(pair.hedges_g)[0],
+            f"{pair.wins:,}, {pair.ties:,}, {pair.losses:,}",
+        ]
+        lines.append(Row(values, style="significant" if verdict.significant else ""))
+    return Table("pairs", columns, lines, title="Pairs")
+
+
+def _verdict_cell(verdict: Verdict, hint: str = "") -> Cell:
+    text = verdict_text(verdict.significant, verdict.withheld)
+    return Cell(text, quiet=not verdict.significant, hint=hint)
 
 
 def equivalence_text(pair: ShownPair) -> str:
@@ -209,61 +254,64 @@ def bounded(size: Bounded) -> tuple[str, str]:
     return NOTHING if math.isnan(value) else two_decimals(value), interval
 
 
-@dataclass(frozen=True)
-class QuestionLine:
-    """One test of two runs: its question and its answer."""
-
-    name: str
-    title: str
-    asks: str
-    about: str
-    statistic: str
-    p_value: str
-    p_adjusted: str
-    significant: bool
-    said: str
-
-
-def question_lines(pair: ShownPair) -> list[QuestionLine]:
-    return [
-        QuestionLine(
-            verdict.test,
-            TEST_NAMES[verdict.test][0].upper() + TEST_NAMES[verdict.test][1:],
-            ASKS[verdict.test],
-            "ranks or signs" if TESTS[verdict.test].ranks else "means",
+def tests_table(pair: ShownPair, compared: Compared, among: str) -> Table:
+    """Build the table of every test of two runs: its question and its answer. Runs that were found
+    `among` others have the p that accounts for these, too."""
+    names = names_of([pair.a, pair.b])
+    lower = " Lower is better." if compared.measure.definition.lower_is_better else ""
+    alone = "A single pair needs no correction."
+    if among:
+        alone = f"The first p is for this pair alone; the corrected p accounts for {among}, and decides."
+    note = (
+        f"{names[pair.a]} minus {names[pair.b]}, two-sided.{lower} {alone} Choose the test before "
+        "looking at the results, and report that one."
+    )
+    columns = [
+        Column("", "Test", head=True),
+        Column("", "Question", style="asks", narrow=""),
+        Column("", "Statistic"),
+        Column("", "p alone" if among else "p"),
+        *([Column("", "Corrected p", format=probability)] if among else []),
+        Column("", "Significant", style=""),
+    ]
+    lines = []
+    for place, verdict in enumerate(pair.verdicts):
+        name = TEST_NAMES[verdict.test]
+        about = "ranks or signs" if TESTS[verdict.test].ranks else "means"
+        values: list[Any] = [
+            Cell(name[0].upper() + name[1:], label="" if place else "selected"),
+            Cell(ASKS[verdict.test], hint=f"About {about}."),
             NOTHING if math.isnan(verdict.statistic) else statistic(verdict.statistic),
             probability(verdict.p_value) + (" (exact)" if verdict.exact else ""),
-            probability(verdict.p_adjusted),
-            verdict.significant,
-            verdict_text(verdict.significant, verdict.withheld),
-        )
-        for verdict in pair.verdicts
+            *([verdict.p_adjusted] if among else []),
+            _verdict_cell(verdict),
+        ]
+        lines.append(Row(values))
+    return Table("tests", columns, lines, [note], "Tests")
+
+
+def families_table(compared: Compared, visible: Flags) -> Table:
+    """Build the table of every test of many runs: its question, its correction, and how many of the
+    visible pairs are significant."""
+    pairs = int(np.count_nonzero(visible))
+    columns = [
+        Column("", "Test", head=True),
+        Column("", "Question", style="asks", narrow=""),
+        Column("", "Correction", style=""),
+        Column("", "Significant pairs"),
     ]
-
-
-@dataclass(frozen=True)
-class FamilyLine:
-    """One test of many runs: its question, and the number of significant pairs."""
-
-    title: str
-    asks: str
-    corrected: str
-    significant: int
-    pairs: int
-
-
-def family_lines(answer: Answer, compared: Compared) -> list[FamilyLine]:
-    there = visible_pairs(answer, compared)
-    return [
-        FamilyLine(
-            TEST_NAMES[family.test],
+    lines = []
+    for family in compared.families:
+        name, correction = TEST_NAMES[family.test], corrected(family)
+        significant = int(np.count_nonzero(family.significant & visible))
+        values = [
+            name[0].upper() + name[1:],
             ASKS[family.test],
-            corrected(family),
-            int(np.count_nonzero(family.significant & there)),
-            int(np.count_nonzero(there)),
-        )
-        for family in compared.families
-    ]
+            correction[0].upper() + correction[1:],
+            f"{significant:,} of {pairs:,}",
+        ]
+        lines.append(Row(values))
+    return Table("tests", columns, lines, title="Tests")
 
 
 def matrix_table(
@@ -298,4 +346,5 @@ def matrix_table(
         )
         for row in rows
     ]
-    return Table(f"{collection.slug}-matrix", columns, lines)
+    title = "Matrix of differences"
+    return Table(f"{collection.slug}-matrix", columns, lines, title=title)

@@ -9,15 +9,18 @@ from urllib.parse import urlencode
 
 import numpy as np
 from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.text import Truncator
 
 from metrics.charts.values.charts import RUN_CHARTS, Asked
 from metrics.charts.values.two_rankings import two_rankings_figure
 from metrics.engine.differences import differences
 from metrics.engine.significance import TESTS
 from metrics.exports.comparisons.words import named_family
+from metrics.exports.table import Cell, Column, Row, Table
 from metrics.pages.comparisons.answers import Shown, common_parts, curves_part, recall_part
-from metrics.pages.comparisons.practical import chances_lines, equivalence_part
-from metrics.pages.comparisons.tables import bounded, percent, question_lines
+from metrics.pages.comparisons.practical import chances_table, equivalence_part
+from metrics.pages.comparisons.tables import bounded, percent, tests_table
 from metrics.pages.comparisons.words import agreement, carried_by, headline, report
 from metrics.pages.parts import ShownFigure, fill, level_class, run_figure
 from metrics.questions.topics import topic_address
@@ -48,6 +51,7 @@ def two_runs_parts(shown: Shown) -> tuple[dict[str, Any], int]:
     """Return the context of the page, and its status."""
     (pair,) = shown_pairs(shown.answer, shown.compared, np.array([0]))
     names = names_of([pair.a, pair.b])
+    among = named_family(shown.answer, shown.family.test) if shown.answer.narrowed else ""
     context = common_parts(shown) | {
         "pair": pair,
         "names": (names[pair.a], names[pair.b]),
@@ -55,13 +59,10 @@ def two_runs_parts(shown: Shown) -> tuple[dict[str, Any], int]:
         "agreement": agreement(
             pair, shown.answer.query.rule.alpha, baseline=shown.answer.entrants.baseline is not None
         ),
-        "found_among": named_family(shown.answer, shown.family.test)
-        if shown.answer.narrowed
-        else "",
-        "questions": question_lines(pair),
-        "family": shown.family,
-        "practical": equivalence_part(shown, pair),
-        "chances": chances_lines(shown, pair),
+        "found_among": among,
+        "tests": tests_table(pair, shown.compared, among),
+        "practical": equivalence_part(shown, pair, among),
+        "chances": chances_table(shown, pair),
         "means": [figure(shown.compared.measure, value) for value in (pair.mean_a, pair.mean_b)],
         "effects": _effects(pair),
         "report": report(shown.answer, shown.compared, shown.family, pair),
@@ -71,12 +72,12 @@ def two_runs_parts(shown: Shown) -> tuple[dict[str, Any], int]:
         context["carried"] = carried_by(pair, topics_of(shown.answer, shown.compared))
     if not shown.in_detail:
         return context, 200
-    context["topics"] = _topics(shown, pair)
+    topics, context["topics"] = _topics(shown, pair)
     status = max(
         fill(context, "differences", _differences, shown, pair),
         fill(context, "curves", curves_part, shown),
         fill(context, "recall", recall_part, shown),
-        fill(context, "rankings", _rankings, shown, pair, context["topics"]),
+        fill(context, "rankings", _rankings, shown, pair, topics),
     )
     return context, status
 
@@ -106,49 +107,66 @@ def _share(chance: Bounded) -> tuple[str, str]:
 
 
 @dataclass(frozen=True)
-class TopicLine:
-    """One topic: both values, their difference, that of the means without it, and the addresses of each ranking, of
-    both, and of its own page."""
+class Topic:
+    """A topic of two runs, and the address of both rankings of it. `size` is the difference."""
 
     topic_id: str
     title: str
-    values: tuple[str, str]
-    difference: str
-    without: str
     size: float
-    rankings: tuple[str, str]
+    difference: str
     both: str
-    page: str
 
 
-def _topics(shown: Shown, pair: ShownPair) -> list[TopicLine]:
-    """Return the topics, the largest difference first."""
-    measure, qrels = shown.compared.measure, shown.answer.entrants.qrels
-    ids = topics_of(shown.answer, shown.compared)
-    a, b = (shown.compared.values[int(side[0])].tolist() for side in shown.compared.pairs.indices())
-    order = sorted(range(len(ids)), key=lambda at: -abs(a[at] - b[at]))[:_TOPICS_SHOWN]
-    without = pair.difference + differences(np.array(a), np.array(b)).influence
+def _topics(shown: Shown, pair: ShownPair) -> tuple[list[Topic], Table]:
+    """Return the topics, the largest difference first, and their table: both values, the
+    difference, and that of the means without the topic."""
+    compared, qrels = shown.compared, shown.answer.entrants.qrels
+    ids = topics_of(shown.answer, compared)
+    a, b = (compared.values[int(side[0])] for side in compared.pairs.indices())
+    order = np.argsort(-np.abs(a - b), kind="stable")[:_TOPICS_SHOWN].tolist()
+    without = (pair.difference + differences(a, b).influence).tolist()
     titles = _titles(shown.collection, [ids[at] for at in order])
     ranking_a, ranking_b = (reverse("ranking-page", args=[run.pk]) for run in (pair.a, pair.b))
     # The address of this page, whether of a stored comparison or not.
     here = {name: value for name, value in shown.text.items() if value}
-    base, lines = reverse("topics-page", args=[shown.collection.slug]), []
+    base = reverse("topics-page", args=[shown.collection.slug])
+
+    topics, rows = [], []
     for at in order:
-        asked = urlencode({"topic": ids[at], "qrels": qrels.version})
-        lines.append(
-            TopicLine(
-                ids[at],
-                titles.get(ids[at], ""),
-                (figure(measure, a[at]), figure(measure, b[at])),
-                signed(a[at] - b[at]),
-                NOTHING if np.isnan(without[at]) else signed(float(without[at])),
-                a[at] - b[at],
-                (f"{ranking_a}?{asked}", f"{ranking_b}?{asked}"),
-                f"?{urlencode({**here, 'topic': ids[at]})}#rankings",
-                topic_address(base, ids[at]),
-            )
+        topic_id, size = ids[at], float(a[at] - b[at])
+        title = titles.get(topic_id, "")
+        both = f"?{urlencode({**here, 'topic': topic_id})}#rankings"
+        topics.append(Topic(topic_id, title, size, signed(size), both))
+
+        ranking = urlencode({"topic": topic_id, "qrels": qrels.version})
+        page = format_html(
+            '&#32;<a class="faint" href="{}" title="all runs on this topic">{}</a>',
+            topic_address(base, topic_id),
+            Truncator(title).chars(60) or "all runs",
         )
-    return lines
+        values = [
+            Cell(topic_id, address=both, html=page),
+            Cell(figure(compared.measure, a[at]), address=f"{ranking_a}?{ranking}"),
+            Cell(figure(compared.measure, b[at]), address=f"{ranking_b}?{ranking}"),
+            signed(size),
+            NOTHING if math.isnan(without[at]) else signed(without[at]),
+        ]
+        rows.append(Row(values))
+
+    names = names_of([pair.a, pair.b])
+    columns = [
+        Column("", "Topic", head=True),
+        Column("", names[pair.a]),
+        Column("", names[pair.b]),
+        Column("", "Difference"),
+        Column("", "Means without it"),
+    ]
+    note = (
+        "Largest absolute difference first; in the last column the difference of the means without "
+        "the topic. Select a value to see that run's ranking, a topic to see both rankings side by "
+        "side."
+    )
+    return topics, Table("topics", columns, rows, [note], "Differences by topic")
 
 
 def _titles(collection: Collection, topic_ids: list[str]) -> dict[str, str]:
@@ -181,7 +199,7 @@ class RankedLine:
         return level_class(self.placed.document.level)
 
 
-def _rankings(shown: Shown, pair: ShownPair, topics: list[TopicLine]) -> dict[str, Any]:
+def _rankings(shown: Shown, pair: ShownPair, topics: list[Topic]) -> dict[str, Any]:
     """Return one topic's rankings side by side: of the requested topic, or of the one with the largest difference."""
     topic = shown.text.get("topic") or topics[0].topic_id
     near: dict[str, Any] = {
