@@ -83,7 +83,7 @@ def _sentence(error: Exception) -> str | None:
     from django.conf import settings
     from django.core.exceptions import ImproperlyConfigured
 
-    from evalhub import away
+    from evalhub import database_errors as away
     from runs.errors import says_damaged
 
     text = str(error)
@@ -108,7 +108,7 @@ def _of_database(error: Exception, text: str) -> str | None:
     from django import db
     from django.conf import settings
 
-    from evalhub import away
+    from evalhub import database_errors as away
 
     name = settings.DATABASES["default"]["NAME"]
     if "unable to open database file" in text:

@@ -13,10 +13,10 @@ from typing import Any, NotRequired, TypedDict
 from drf_spectacular.openapi import AutoSchema
 from rest_framework.permissions import SAFE_METHODS
 
-from runs.api.conditions import HEADER as CONDITION
-from runs.api.idempotency import HEADER as KEY
-from runs.api.shapes import shape
-from runs.api.uploads import FILE_PARSERS
+from runs.web.conditions import HEADER as CONDITION
+from runs.web.idempotency import HEADER as KEY
+from runs.web.shapes import shape
+from runs.web.uploads import FILE_PARSERS
 
 PROBLEM_TYPE = "application/problem+json"
 # By status. Every other code of a 400 is that of a single field, such as `required`.

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
-from runs.services.stores.location import Location, parse_location
+from runs.services.storage.stores.location import Location, parse_location
 
 N = TypeVar("N", int, float)
 

@@ -19,7 +19,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
-from evalhub.away import away
+from evalhub.database_errors import away
 from evalhub.operating.logs import current_request_id
 from metrics.engine.errors import EvalHubError, MeasureError, StatisticsError
 from runs import errors

@@ -13,7 +13,7 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitVie
 from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
 
-from runs.api.authentication import TokenAuthentication
+from runs.web.authentication import TokenAuthentication
 
 
 class _Refusing:

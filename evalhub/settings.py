@@ -254,7 +254,7 @@ CSRF_FAILURE_VIEW = "evalhub.problems.csrf_failure"
 
 # Uploads always go to a file beside their destination, so that storing one is a link and not a
 # copy.
-FILE_UPLOAD_HANDLERS = ["runs.api.uploads.BoundedFileUploadHandler"]
+FILE_UPLOAD_HANDLERS = ["runs.web.uploads.BoundedFileUploadHandler"]
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 100
 
@@ -268,19 +268,19 @@ SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if EVALHUB_HTTPS e
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "runs.api.authentication.TokenAuthentication",
+        "runs.web.authentication.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": [
-        "runs.api.permissions.Scoped",
-        "runs.api.parameters.KnownParameters",
-        "runs.api.conditions.KnownConditions",
+        "runs.web.permissions.Scoped",
+        "runs.web.parameters.KnownParameters",
+        "runs.web.conditions.KnownConditions",
     ],
-    "DEFAULT_THROTTLE_CLASSES": ["runs.api.throttling.UserRate"],
+    "DEFAULT_THROTTLE_CLASSES": ["runs.web.throttling.UserRate"],
     "DEFAULT_PAGINATION_CLASS": "evalhub.problems.Pagination",
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["runs.api.json_bodies.JSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["runs.web.json_bodies.JSONParser"],
     # OPTIONS would describe views by calling them.
     "DEFAULT_METADATA_CLASS": None,
     "DEFAULT_SCHEMA_CLASS": "evalhub.described_problems.Described",

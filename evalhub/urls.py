@@ -7,7 +7,7 @@ from django.urls import include, path
 from evalhub import problems, schema
 from evalhub.operating.probes import PROBES
 from evalhub.version_view import VersionView
-from runs.views import checked, reads
+from runs.web.views import checked, reads
 
 admin.site.site_header = admin.site.site_title = "EvalHub administration"
 

@@ -14,7 +14,7 @@ from evalhub.version import LEAST_CLIENT, VERSION
 from metrics.engine import ENGINE_VERSION
 from metrics.questions.answer_cache import everybody, kept
 from metrics.services.comparisons.content import STATISTICS_VERSION
-from runs.api.shapes import shape
+from runs.web.shapes import shape
 
 # A name is added with what it names, and never taken away within one version of the API.
 FEATURES = ("me", "run_states", "sha256_filter", "labels", "gate")

@@ -20,7 +20,7 @@ from metrics.models import (
 from metrics.services.queue.rounds import ALIVE_SECONDS
 from metrics.services.upkeep.repeating import cancel_comparison, repeat_evaluation
 from runs.admin.parts import ReadOnlyAdmin
-from runs.services.audit import Origin
+from runs.services.audit.trail import Origin
 
 _ERROR_SHOWN = 120
 

@@ -12,7 +12,7 @@ from django.db.models.functions import Concat
 from django.utils import timezone
 
 from metrics.engine import ENGINE_VERSION
-from metrics.engine.ranking import Floats
+from metrics.engine.arrays import Floats
 from runs.digests import (
     digest_of_bytes,
     digest_of_json,
@@ -285,7 +285,7 @@ class MetricVector(models.Model):
 
 class StoredCurves(models.Model):
     """CG, DCG, nCG and nDCG of an evaluation's run at ranks 1..depth, with the gains, discount and
-    ideal of `measure`, which is the nDCG (metrics/engine/gain_curves.py)."""
+    ideal of `measure`, which is the nDCG (metrics/engine/curve/gain_curves.py)."""
 
     evaluation = models.ForeignKey(Evaluation, on_delete=models.CASCADE, related_name="curves")
     measure = models.CharField(max_length=200)

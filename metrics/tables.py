@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from metrics.engine.grammar import Measure
 from metrics.engine.measures.definition import Aggregate
+from metrics.engine.measures.grammar import Measure
 from metrics.exports.table import Cell, Column, Sorting
 from metrics.services.boards.leaderboard import Row
 from metrics.services.values.judged_views import Mean

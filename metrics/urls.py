@@ -6,16 +6,7 @@ from django.urls import URLPattern, path, register_converter
 from django.urls.converters import StringConverter
 
 from metrics.pages import scripts, shared, shares
-from metrics.pages.boards import (
-    configurations,
-    experiments,
-    frontier,
-    importance,
-    parameters,
-    saved_views,
-    systems,
-    what_if,
-)
+from metrics.pages.boards import saved_views, what_if
 from metrics.pages.boards import views as boards
 from metrics.pages.campaigns import boards as phase_boards
 from metrics.pages.campaigns import snapshots
@@ -24,6 +15,14 @@ from metrics.pages.comparisons import design, judgements, orders
 from metrics.pages.comparisons import views as comparisons
 from metrics.pages.sessions import boards as session_boards
 from metrics.pages.sessions import sets as session_sets
+from metrics.pages.tracking import (
+    configurations,
+    experiments,
+    frontier,
+    importance,
+    parameters,
+    systems,
+)
 from metrics.pages.values import heat_map, measures, runs, topics
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from metrics.engine.errors import MeasureError
-from metrics.engine.spelling import closest
+from metrics.engine.measures.spelling import closest
 from runs.errors import InvalidInput
 
 # The largest offset of any list.

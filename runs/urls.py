@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from runs import views
-from runs.pages.account import AccountPage
-from runs.pages.artifacts import RunArtifactsPage
+from runs.pages.accounts.account import AccountPage
+from runs.pages.accounts.joining import first_account_page, join_page
+from runs.pages.accounts.teams import TeamPage, TeamsPage
+from runs.pages.accounts.tokens import TokensPage
 from runs.pages.campaigns.acts import ActPage
 from runs.pages.campaigns.configuration import ConfigurationPage
 from runs.pages.campaigns.copying import CopyPage
@@ -18,29 +19,28 @@ from runs.pages.campaigns.public import campaign_page, campaigns_page
 from runs.pages.campaigns.setup import AgreementsPage, NewCampaignPage, PhasePage, SettingsPage
 from runs.pages.campaigns.team import TeamDeskPage
 from runs.pages.campaigns.trail import TrailPage
-from runs.pages.changes import RunChangePage, SessionSetChangePage
-from runs.pages.collections import NewCollectionPage
-from runs.pages.experiments import ExperimentsPage
-from runs.pages.joining import first_account_page, join_page
-from runs.pages.lineage import RunLineagePage
-from runs.pages.manage.access import AccessPage
-from runs.pages.manage.audit import AuditPage
-from runs.pages.manage.general import GeneralPage
-from runs.pages.manage.judgements import JudgementsPage
-from runs.pages.manage.measures import MeasuresPage
-from runs.pages.manage.quota import QuotaPage
-from runs.pages.manage.topics import TopicsPage
-from runs.pages.manage.withdrawn import WithdrawnPage
-from runs.pages.my_runs import MyRunsPage
-from runs.pages.notes import CollectionNotesPage, ExperimentNotesPage, RunNotesPage
-from runs.pages.parameters import RunParametersPage
-from runs.pages.renaming import RenameParameterPage
-from runs.pages.submit import SubmitPage
-from runs.pages.submit_sessions import SubmitSessionsPage
-from runs.pages.systems import SystemChangePage
-from runs.pages.teams import TeamPage, TeamsPage
-from runs.pages.tokens import TokensPage
+from runs.pages.collections.collections import NewCollectionPage
+from runs.pages.collections.manage.access import AccessPage
+from runs.pages.collections.manage.audit import AuditPage
+from runs.pages.collections.manage.general import GeneralPage
+from runs.pages.collections.manage.judgements import JudgementsPage
+from runs.pages.collections.manage.measures import MeasuresPage
+from runs.pages.collections.manage.quota import QuotaPage
+from runs.pages.collections.manage.topics import TopicsPage
+from runs.pages.collections.manage.withdrawn import WithdrawnPage
+from runs.pages.submissions.changes import RunChangePage, SessionSetChangePage
+from runs.pages.submissions.my_runs import MyRunsPage
+from runs.pages.submissions.submit import SubmitPage
+from runs.pages.submissions.submit_sessions import SubmitSessionsPage
+from runs.pages.tracking.artifacts import RunArtifactsPage
+from runs.pages.tracking.experiments import ExperimentsPage
+from runs.pages.tracking.lineage import RunLineagePage
+from runs.pages.tracking.notes import CollectionNotesPage, ExperimentNotesPage, RunNotesPage
+from runs.pages.tracking.parameters import RunParametersPage
+from runs.pages.tracking.renaming import RenameParameterPage
+from runs.pages.tracking.systems import SystemChangePage
 from runs.pages.webhooks import CollectionWebhooksPage, TeamWebhooksPage
+from runs.web import views
 
 _CAMPAIGN = "campaigns/<slug:campaign>/"
 _MANAGE = "collections/<slug:slug>/manage/"

@@ -25,8 +25,8 @@ from metrics.services.sessions.evaluate import evaluate_sessions
 from metrics.services.values.evaluate import evaluate
 from metrics.services.values.missing import store_missing
 from runs.models import ALL_SCOPES, ApiToken, Run, User
-from runs.services.marker import remember
-from runs.services.rates import RATES
+from runs.services.audit.rates import RATES
+from runs.services.storage.install_marker import remember
 from tests.readers import tried
 
 # Compiled kernels and databases make times uneven; a failing example is what counts. A change is

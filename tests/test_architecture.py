@@ -19,8 +19,8 @@ LAYERS = (
     (("metrics.api", "metrics.pages", "metrics.urls", "metrics.admin", "metrics.charts", "metrics.tables",
       "metrics.exports"), "requests and responses about computed values"),
     (("metrics.questions",), "what requests name and ask, read in the same way for API and pages; imports neither"),
-    (("runs.api", "runs.pages", "runs.views", "runs.urls", "runs.admin"),
-     "requests and responses about stored data; permissions"),
+    (("runs.api", "runs.pages", "runs.urls", "runs.admin"), "requests and responses about stored data"),
+    (("runs.web",), "what the API and the pages of all apps share: access, permissions, parameters, uploads, forms"),
     (("metrics.tasks",), "the Celery tasks: each takes keys and calls a service"),
     (("metrics.services",), "evaluation, dispatching, leaderboards and their uncertainty, comparisons, designs"),
     (("metrics.models", "metrics.apps"), "evaluations, judged views, metric vectors, stored comparisons"),
@@ -32,10 +32,10 @@ LAYERS = (
     (("metrics.engine",), "the numeric core: NumPy and SciPy only"),
 )  # fmt: skip
 # In every layer of `metrics` that has packages.
-PACKAGES = {"values", "boards", "campaigns", "comparisons", "sessions"}
+PACKAGES = {"values", "boards", "campaigns", "comparisons", "sessions", "tracking"}
 UNDER_SERVICES = {"queue", "upkeep"}
 DOCUMENTED = ROOT / "docs" / "architecture.md"
-INTERFACES = ("runs.api", "runs.pages", "runs.views", "runs.urls", "runs.admin")
+INTERFACES = ("runs.api", "runs.pages", "runs.web", "runs.urls", "runs.admin")
 
 
 @cache

@@ -14,9 +14,9 @@ from evalhub.management.commands.document_sessions import reference as document_
 from evalhub.management.commands.document_statistics import reference
 from evalhub.operating.middleware import count_request
 from evalhub.operating.monitoring import exposition
-from metrics.engine import machine_code
-from metrics.engine.grammar import parse_measure
-from runs.services.files import upload_folder
+from metrics.engine.compiled import machine_code
+from metrics.engine.measures.grammar import parse_measure
+from runs.services.storage.files import upload_folder
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])

@@ -22,13 +22,13 @@ METHODS = ("match", "fullmatch", "search", "sub", "split", "finditer", "findall"
 VALIDATORS = ("RegexValidator", "RegexField")
 # Expressions that would be slow on a long text, and the longest one that reaches them.
 SHORT = {
-    "metrics.engine.grammar._ARGUMENT": 200,
-    "metrics.engine.spelling._PARTS": 200,
+    "metrics.engine.measures.grammar._ARGUMENT": 200,
+    "metrics.engine.measures.spelling._PARTS": 200,
     "metrics.services.boards.filter_grammar._FIELD": 500,
 }
 # These read what is ours: source code and docstrings.
 OURS = (
-    "evalhub.management.commands.document_statistics", "metrics.engine.machine_code",
+    "evalhub.management.commands.document_statistics", "metrics.engine.compiled.machine_code",
     "metrics.engine.measures.definition._RANGE", "metrics.engine.measures.definition._SECTION",
 )  # fmt: skip
 SCREENED, SUSPECT_SECONDS = 400, 0.0003

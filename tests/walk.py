@@ -49,7 +49,7 @@ def prepare() -> dict[str, str]:
     from django.utils import timezone
 
     from runs.models import ALL_SCOPES, ApiToken, User
-    from runs.services.place import settle
+    from runs.services.storage.installs import settle
     from tests.campaigns.worlds import make_campaign, make_team, register
     from tests.conftest import evaluate_all, upload
 

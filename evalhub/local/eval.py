@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from evalhub.local.files import LocalFile
 from evalhub.local.options import parse, parser
 from metrics.engine.errors import EvalHubError, MeasureError
-from metrics.engine.grammar import Measure
-from metrics.engine.judging import Judgements, ScoreType
-from metrics.engine.known import KnownDocuments, mark_known
+from metrics.engine.judgement.judging import Judgements, ScoreType
+from metrics.engine.judgement.known import KnownDocuments, mark_known
+from metrics.engine.measures.grammar import Measure
 from metrics.engine.measures.subtopics import OF_SUBTOPICS
 from metrics.engine.measures.undefined import REASONS
 from metrics.engine.trec_eval.columns import Answers, Column, Scale, Settings, columns

@@ -10,8 +10,8 @@ from django.core.management import CommandError
 from django.db import transaction
 
 from runs.models import AuditEvent, User
-from runs.services.audit import SYSTEM, record
-from runs.services.tokens import issue_token
+from runs.services.accounts.tokens import issue_token
+from runs.services.audit.trail import SYSTEM, record
 
 
 def create_account(

@@ -9,9 +9,9 @@ from django.core.management import BaseCommand, CommandError, CommandParser
 
 from runs.errors import StorageUnavailable, StoreRefuses, WrongStore
 from runs.models import Install
-from runs.services.place import WrongPlace
-from runs.services.stores.chosen import the_store
-from runs.services.stores.s3 import AWAY
+from runs.services.storage.installs import WrongPlace
+from runs.services.storage.stores.chosen import the_store
+from runs.services.storage.stores.s3 import AWAY
 
 _CHECK_FILES = "check EVALHUB_FILES_URL, EVALHUB_FILES_KEY and EVALHUB_FILES_SECRET"
 

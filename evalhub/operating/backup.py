@@ -36,8 +36,8 @@ from django.utils import timezone
 from metrics.engine import ENGINE_VERSION
 from metrics.services.snapshots import one_snapshot
 from runs.models import Artifact, Qrels, Run, SessionSet
-from runs.services.files import examine_opened, storing
-from runs.services.stores.chosen import the_store
+from runs.services.storage.files import examine_opened, storing
+from runs.services.storage.stores.chosen import the_store
 
 # Since format 2 the manifest has a SHA-256 of its own.
 FORMAT = 2

@@ -11,8 +11,8 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
 from metrics.services.work import limited_work
-from runs.api.origin import network_of, sender_of
 from runs.attention import Attention, attention
+from runs.web.origin import network_of, sender_of
 
 # The key under which waitress says whether the client has left.
 _DISCONNECTED = "waitress.client_disconnected"

@@ -16,7 +16,7 @@ from django.conf import settings
 from django.core import checks
 
 from evalhub.settings import env
-from runs.services.stores.s3 import is_installed
+from runs.services.storage.stores.s3 import is_installed
 
 # File systems on which locks and a memory-mapped log are not shared as SQLite needs it.
 _NETWORK = ("nfs", "cifs", "smb", "9p", "afs", "ceph", "gluster", "lustre", "gpfs", "beegfs", "ocfs2", "gfs2",

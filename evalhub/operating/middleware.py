@@ -24,8 +24,8 @@ from evalhub.operating.probes import PROBES
 from evalhub.operating.request_counters import count_request
 from evalhub.problems import slow_down, token_in_address
 from evalhub.version import LEAST_CLIENT, LEAST_CLIENT_HEADER
-from runs.api.origin import network_of, sender_of
-from runs.services.rates import RATES
+from runs.services.audit.rates import RATES
+from runs.web.origin import network_of, sender_of
 
 # Only Swagger's page has inline styles, and no page runs a script that is not one of EvalHub's files.
 _POLICY = (

@@ -18,13 +18,13 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils.cache import add_never_cache_headers
 from django.views.decorators.http import require_safe
 
-from evalhub.away import is_full
+from evalhub.database_errors import is_full
 from evalhub.operating.monitoring import exposition
 from evalhub.operating.settling import newest_migrations
 from metrics.services.queue.rounds import ALIVE_SECONDS, BROKER_AWAY, BROKER_FULL, last_rounds
 from metrics.services.upkeep.job_counts import read_queue
 from runs.errors import StorageUnavailable
-from runs.services.files import try_store
+from runs.services.storage.files import try_store
 
 _log = logging.getLogger(__name__)
 _TROUBLES = {BROKER_AWAY: "Redis does not answer", BROKER_FULL: "Redis is full"}

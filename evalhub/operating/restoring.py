@@ -35,9 +35,9 @@ from metrics.engine.errors import EvalHubError
 from metrics.services.queue.lifecycle import queue_interrupted
 from runs import models as stored
 from runs.formats.compression import open_stream
-from runs.services.files import STORED, HashingReader, keep_file, storing, upload_folder
-from runs.services.parameters import rebuild_parameters
-from runs.services.stores.chosen import the_store
+from runs.services.storage.files import STORED, HashingReader, keep_file, storing, upload_folder
+from runs.services.storage.stores.chosen import the_store
+from runs.services.tracking.parameters import rebuild_parameters
 from runs.services.webhooks.managing import settle_restored
 
 _STEP = 1024 * 1024

@@ -17,7 +17,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.utils.crypto import salted_hmac
 
 from runs.models import Install
-from runs.services.place import WrongPlace, require_place, settle
+from runs.services.storage.installs import WrongPlace, require_place, settle
 
 # Older code works on a newer database as long as it knows these migrations. A migration that the
 # previous release cannot work with is added here with the release that brings it.

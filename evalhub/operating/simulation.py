@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from metrics.engine.ranking import Floats, Ints
+from metrics.engine.arrays import Floats, Ints
 
 _LEVELS = (0, 1, 2, 3)
 _SHARES = (0.62, 0.2, 0.12, 0.06)

@@ -34,7 +34,7 @@ from evalhub.serving.requests import (
     too_many_transfers,
 )
 from evalhub.serving.threads import FairThreads
-from runs.api.origin import network_of, sender_in
+from runs.web.origin import network_of, sender_in
 
 # The slowest permitted rate of sending and reading.
 BYTES_PER_SECOND = 1024

@@ -12,7 +12,7 @@ from django.conf import settings
 from waitress.parser import HTTPRequestParser, ParsingError
 from waitress.task import ErrorTask, Task
 
-from evalhub.away import STORAGE_BROKEN, away
+from evalhub.database_errors import STORAGE_BROKEN, away
 from evalhub.problems import PROBLEM_TYPE, problem
 
 # A body or an unread answer of more than this counts as a transfer.

@@ -43,7 +43,7 @@ from evalhub.serving.requests import LARGE
 from evalhub.serving.supervisor import end_with, name_process
 from evalhub.serving.threads import FairThreads
 from runs.errors import StorageUnavailable
-from runs.services.marker import read_marker
+from runs.services.storage.install_marker import read_marker
 
 THREADS = 4
 # One client's share of them: the others are for somebody else.

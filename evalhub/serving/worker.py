@@ -28,7 +28,7 @@ from metrics.services.upkeep.dispatch import Dispatcher
 from metrics.tasks import compare, evaluate, evaluate_batch, evaluate_sessions, store_missing
 from runs.formats.scanning.warm_up import warm_up
 from runs.models import Install
-from runs.services.place import WrongPlace, require_place
+from runs.services.storage.installs import WrongPlace, require_place
 
 logger = logging.getLogger(__name__)
 _WATCH_SECONDS = 0.2

@@ -1,4 +1,4 @@
-"""Parts that several answers share; `shape` of a TypedDict is its description (runs/api/shapes.py)."""
+"""Parts that several answers share; `shape` of a TypedDict is its description (runs/web/shapes.py)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Annotated, TypedDict
 from uuid import UUID
 
 from metrics.engine.cautions import Caution as EngineCaution
-from metrics.engine.grammar import Measure
+from metrics.engine.measures.grammar import Measure
 from metrics.models import Evaluation
-from runs.api.shapes import OneOf
 from runs.models import Run
+from runs.web.shapes import OneOf
 
 Aggregate = Annotated[str, OneOf(("mean", "sum", "geometric mean", "pooled ratio"))]
 

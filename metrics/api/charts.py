@@ -31,10 +31,10 @@ from metrics.questions.declared import (
 from metrics.questions.parameters import query_of
 from metrics.questions.values import evaluation_in
 from metrics.services.work import begin_drawing
-from runs.api.access import scored_collection, scored_run
-from runs.api.parameters import refusals
 from runs.models import Collection
 from runs.parameters import choice_in, flag_in
+from runs.web.access import scored_collection, scored_run
+from runs.web.parameters import refusals
 
 _KEPT_SECONDS = 600
 

@@ -15,21 +15,21 @@ from rest_framework.views import APIView
 from metrics import models
 from metrics.questions.declared import SCORES
 from metrics.questions.parameters import query_of, scores_in
-from metrics.services.boards.asked import active_qrels, qrels_version
+from metrics.services.boards.board_question import active_qrels, qrels_version
 from metrics.services.boards.evaluating import read_progress
 from metrics.services.question import MAX_VERSION
 from metrics.services.queue.queueing import queue_evaluation, queue_evaluations
-from runs.api.access import (
+from runs.models import Collection, Qrels, Scope
+from runs.web.access import (
     check_scores,
     managed_collection,
     owned_run,
     scored_collection,
     scored_run,
 )
-from runs.api.fields import ChoiceField
-from runs.api.parameters import KnownFields
-from runs.api.shapes import OneOf, shape
-from runs.models import Collection, Qrels, Scope
+from runs.web.fields import ChoiceField
+from runs.web.parameters import KnownFields
+from runs.web.shapes import OneOf, shape
 
 
 class Evaluation(TypedDict):

@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from metrics.engine.curves import CURVES
+from metrics.engine.curve.curves import CURVES
 from metrics.engine.measures.definition import MeasureDefinition, show
 from metrics.engine.sessions.grammar import VECTORS
 from metrics.models import Evaluation
@@ -18,8 +18,8 @@ from metrics.questions.answer_cache import everybody, kept
 from metrics.questions.declared import parameter
 from metrics.questions.parameters import query_of
 from metrics.services.values.known_measures import OF, Of, find_measure, of_what, search_measures
-from runs.api.shapes import shape
 from runs.parameters import choice_in
+from runs.web.shapes import shape
 
 
 class Parameter(TypedDict):

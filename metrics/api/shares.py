@@ -17,14 +17,14 @@ from rest_framework.views import APIView
 
 from metrics.questions.shares import shared_in
 from runs import models
-from runs.api.fields import ChoiceField
-from runs.api.lists import AnswerList
-from runs.api.origin import origin_of
-from runs.api.parameters import KnownFields
-from runs.api.shapes import OneOf, Url, shape
 from runs.models import Scope, User
-from runs.models.shares import MAX_SHARED_QUERY
-from runs.services.shares import create_share, revoke_share
+from runs.models.sharing.shares import MAX_SHARED_QUERY
+from runs.services.sharing.shares import create_share, revoke_share
+from runs.web.fields import ChoiceField
+from runs.web.lists import AnswerList
+from runs.web.origin import origin_of
+from runs.web.parameters import KnownFields
+from runs.web.shapes import OneOf, Url, shape
 
 
 class ShareLink(TypedDict):

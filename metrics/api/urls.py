@@ -4,16 +4,7 @@ from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
 from metrics.api import charts, evaluations, measures, shares
-from metrics.api.boards import (
-    citation,
-    configurations,
-    frontier,
-    importance,
-    parameters,
-    saved_views,
-    systems,
-    what_if,
-)
+from metrics.api.boards import citation, saved_views, what_if
 from metrics.api.boards import views as boards
 from metrics.api.campaigns import boards as phase_boards
 from metrics.api.campaigns import releases, results, snapshots
@@ -22,6 +13,7 @@ from metrics.api.comparisons import views as comparisons
 from metrics.api.sessions import boards as session_boards
 from metrics.api.sessions import charts as session_charts
 from metrics.api.sessions import views as sessions
+from metrics.api.tracking import configurations, frontier, importance, parameters, systems
 from metrics.api.values import (
     curves,
     curves_together,

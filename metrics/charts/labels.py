@@ -11,7 +11,7 @@ import numpy as np
 
 from metrics.charts.look import Look, marks
 from metrics.charts.text import shortened_names, width_of
-from metrics.engine.ranking import Floats
+from metrics.engine.arrays import Floats
 
 MOST_NAMES = 12
 _LETTERS, _LETTERS_NARROW, _LINE = 11, 10, 14

@@ -11,13 +11,14 @@ from typing import Any, Literal
 
 import numpy as np
 
+from metrics.engine.arrays import Bytes, Ints
 from metrics.engine.errors import InputError, MeasureError
-from metrics.engine.grammar import parse_measure, split_names
-from metrics.engine.judging import SCORE_TYPES, Judgements, ScoreType, judge
+from metrics.engine.judgement.judging import SCORE_TYPES, Judgements, ScoreType, judge
+from metrics.engine.judgement.ranking import RankedBlock, hash_spans
+from metrics.engine.judgement.subtopics import Subtopics
 from metrics.engine.measures.definition import MAX_LEVEL
-from metrics.engine.ranking import Bytes, Ints, RankedBlock, hash_spans
-from metrics.engine.subtopics import Subtopics
-from metrics.engine.trec_files import FilePath, QrelsRows, RunRows, read_qrels, read_run
+from metrics.engine.measures.grammar import parse_measure, split_names
+from metrics.engine.trec_eval.files import FilePath, QrelsRows, RunRows, read_qrels, read_run
 
 # The possible uses of the second column of a qrels file.
 Iteration = Literal["subtopic", "ignore"]

@@ -19,10 +19,10 @@ from metrics.exports.formats import FORMATS
 from metrics.exports.table import Table
 from metrics.questions.run_ids import shown_without_labels
 from metrics.services.queue.status import RunStatus
-from runs.api.parameters import text_of
 from runs.errors import LeftOff
 from runs.models import Collection, ShareLink
-from runs.views import problem_of
+from runs.web.parameters import text_of
+from runs.web.views import problem_of
 
 # Errors that describe the state of the collection; all others are errors of the request.
 _STATES = ("blind", "no_active_qrels", "not_evaluated", "too_few_runs", "too_few_topics", "too_many_runs",

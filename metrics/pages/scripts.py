@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.http import Http404, HttpRequest, HttpResponse
 
 from metrics.charts.bundle import BUNDLE_NAME, read_bundle
-from runs.views import page
+from runs.web.views import page
 
 _FOR_GOOD = "public, max-age=31536000, immutable"
 

@@ -2,7 +2,7 @@
 to anything else. Each is the ordinary page in another frame, without the parts that the link does
 not give to it.
 
-Every request checks the link again (`runs/services/shares.py`), and reads what its maker sees.
+Every request checks the link again (`runs/services/sharing/shares.py`), and reads what its maker sees.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from metrics.pages.parts import shared_figure
 from metrics.pages.values import shared as values
 from metrics.services.snapshots import read_in_snapshot
 from metrics.services.work import begin_drawing
-from runs.api.origin import network_of, sender_of
-from runs.api.parameters import text_of
 from runs.errors import LimitReached, NotFound
 from runs.models import ShareLink
 from runs.parameters import choice_in
-from runs.services.rates import RATES
-from runs.services.shares import no_share, open_share, opened_share, proof_of
-from runs.views import View, answer_of_the_api, checked, reads
+from runs.services.audit.rates import RATES
+from runs.services.sharing.shares import no_share, open_share, opened_share, proof_of
+from runs.web.origin import network_of, sender_of
+from runs.web.parameters import text_of
+from runs.web.views import View, answer_of_the_api, checked, reads
 
 _COOKIE, _SALT = "evalhub_share", "evalhub.share"
 _DRAWN_AS = ("svg", "png", "pdf", "csv")

@@ -19,12 +19,12 @@ from rest_framework.request import Request
 
 from metrics.engine.errors import EvalHubError
 from metrics.questions.shares import shared_in
-from runs.api.origin import origin_of
-from runs.api.parameters import text_of
 from runs.errors import InvalidInput, NotFound
 from runs.models import Run, Scope, ShareLink, User
-from runs.pages.forms import FormPage, refusal_of, see
-from runs.services.shares import Shared, create_share, may_share, revoke_share, shared_by
+from runs.services.sharing.shares import Shared, create_share, may_share, revoke_share, shared_by
+from runs.web.forms import FormPage, refusal_of, see
+from runs.web.origin import origin_of
+from runs.web.parameters import text_of
 
 _NAMES = ("kind", "collection", "run", "comparison", "query")
 _DAYS = {"7": "7 days", "30": "30 days", "90": "90 days", "366": "a year"}

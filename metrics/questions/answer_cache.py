@@ -1,13 +1,13 @@
 """Keep answers that take long to compute, and answer 304 to clients that have the current one.
 
 An answer is kept under its address, the class of its reader, and the revision of the collection
-that it is about (runs/services/revisions.py), which every change raises: nothing is ever
+that it is about (runs/services/audit/revisions.py), which every change raises: nothing is ever
 invalidated. Every request checks the permissions of its reader first. A view that says nothing is
 kept for one reader; `shared_by` says of whom else the answer is the same.
 
 The revision and the answer are read as of one moment: the body of one state is never kept under the
 revision of another one. A view therefore writes nothing while it reads: it leaves writes to
-`runs.services.reading.after_snapshot`. If its answer depends on what it writes, as that of a
+`runs.services.audit.reading.after_snapshot`. If its answer depends on what it writes, as that of a
 comparison which it queues, it returns a function that writes and answers.
 
 A page is kept in pieces: between them are what its header says of its reader, and the tokens of its
@@ -52,15 +52,15 @@ from metrics.services.answer_store import keep, recall
 from metrics.services.boards.filter import asks_for
 from metrics.services.boards.filter_grammar import parse_filter
 from metrics.services.snapshots import read_in_snapshot, revision_in_snapshot
-from runs.api.access import (
+from runs.models import Collection, Membership, Run, Team
+from runs.web.access import (
     find_again,
     scored_collection,
     scored_run,
     sees_scores,
     visible_collection,
 )
-from runs.api.parameters import text_of
-from runs.models import Collection, Membership, Run, Team
+from runs.web.parameters import text_of
 
 AnyRequest = HttpRequest | Request
 # What is kept with a body.

@@ -8,9 +8,9 @@ from typing import Any
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter
 
-from metrics.services.boards.asked import BoardQuery
-from metrics.services.boards.frontier import FrontierQuery
-from metrics.services.boards.importance import ImportanceQuery
+from metrics.services.boards.board_question import BoardQuery
+from metrics.services.boards.curves_together import TogetherQuery
+from metrics.services.boards.matrix import MatrixQuery
 from metrics.services.boards.standing_parts import StandingsQuery
 from metrics.services.boards.what_if import WhatIfQuery
 from metrics.services.comparisons.comparison import ComparisonQuery
@@ -21,9 +21,9 @@ from metrics.services.question import Parameter, Question
 from metrics.services.sessions.board import SessionBoardQuery
 from metrics.services.sessions.sample import SessionComparisonQuery
 from metrics.services.sessions.standings import SessionStandingsQuery
+from metrics.services.tracking.frontier import FrontierQuery
+from metrics.services.tracking.importance import ImportanceQuery
 from metrics.services.values.curves import CurveQuery, RecallQuery
-from metrics.services.values.curves_together import TogetherQuery
-from metrics.services.values.matrix import MatrixQuery
 
 _TYPES = {
     "string": OpenApiTypes.STR,

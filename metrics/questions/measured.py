@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from metrics.engine.errors import StatisticsError
-from metrics.services.boards.asked import BoardQuery
+from metrics.services.boards.board_question import BoardQuery
 from metrics.services.boards.columns import ShownColumn, read_columns
 from metrics.services.boards.conditions import visible_board
-from metrics.services.boards.measured import differing_columns
+from metrics.services.tracking.measured import differing_columns
 from runs.errors import InvalidInput
 from runs.models import Collection
-from runs.services.parameters import PARAM
+from runs.services.tracking.parameters import PARAM
 
 MAX_AXES = 8
 

@@ -8,12 +8,12 @@ from typing import Any
 from rest_framework.request import Request
 
 from metrics.engine.errors import MeasureError
-from metrics.engine.judging import SCORE_TYPES
+from metrics.engine.judgement.judging import SCORE_TYPES
 from metrics.engine.measures.definition import Parameter
 from metrics.questions.run_ids import without_labels
-from runs.api.parameters import text_of
 from runs.models import Collection
 from runs.parameters import choice_in, number_in, pointed
+from runs.web.parameters import text_of
 
 _LEAST_SHARE = 0.0001
 

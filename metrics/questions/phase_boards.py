@@ -11,18 +11,18 @@ from rest_framework.request import Request
 
 from metrics.engine.errors import EvalHubError
 from metrics.questions.answer_cache import Subject, what_is_meant
-from metrics.services.boards.asked import BoardQuery
+from metrics.services.boards.board_question import BoardQuery
 from metrics.services.boards.standing_parts import StandingsQuery
 from metrics.services.campaigns.boards import OFFICIAL, VIEWS, PhaseQuery, Reader
-from runs.api.access import once, sees_scores
 from runs.api.campaigns.finding import participation_of, visible_phase
-from runs.api.parameters import text_of
 from runs.errors import Blind, InvalidInput
 from runs.models import Collection, Entry, Phase, can_see_scores, sees_board
 from runs.parameters import choice_in
 from runs.services.campaigns import clock
 from runs.services.campaigns.managing import is_organiser
 from runs.services.campaigns.names import hides
+from runs.web.access import once, sees_scores
+from runs.web.parameters import text_of
 
 # Parameters that ask about runs, and not about what the leaderboard has of their entries.
 OF_RUNS = ("filter", "columns", "arrange")

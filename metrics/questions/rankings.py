@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from metrics.engine.errors import MeasureError
-from metrics.engine.gains import LINEAR, GainMap
+from metrics.engine.judgement.gains import LINEAR, GainMap
 from runs.errors import InvalidInput
 from runs.parameters import pointed
 

@@ -8,13 +8,13 @@ from datetime import datetime
 from django.http import Http404, HttpRequest
 from rest_framework.request import Request
 
-from metrics.services.boards.asked import active_qrels
+from metrics.services.boards.board_question import active_qrels
 from metrics.services.campaigns.editions import latest_release
-from runs.api.access import note_reading
 from runs.api.campaigns.finding import own_participation, visible_phase
 from runs.errors import Blind
 from runs.models import Participation, Phase, Qrels, can_see_scores, sees_own_results
 from runs.services.campaigns.managing import check_organiser
+from runs.web.access import note_reading
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from runs.errors import InvalidInput
 from runs.models import Collection, Run
-from runs.services.labels import PREFIX, find_labelled
+from runs.services.tracking.labels import PREFIX, find_labelled
 
 # The parameters that name runs.
 _NAMING = ("runs", "family", "baseline", "run", "other")

@@ -12,13 +12,13 @@ from rest_framework.request import Request
 from metrics.engine.errors import EvalHubError
 from metrics.questions.declared import BOARD, HOW_MADE, names_of
 from metrics.questions.run_ids import without_labels
-from metrics.services.boards.asked import BoardQuery
+from metrics.services.boards.board_question import BoardQuery
 from metrics.services.boards.standing_parts import StandingsQuery
 from metrics.services.question import measure_in, measures_in
-from runs.api.parameters import refusals, text_of
 from runs.errors import InvalidInput, NotAllowed
 from runs.models import Collection, View
-from runs.models.saved_views import MAX_QUERY, ViewQuerySet
+from runs.models.sharing.saved_views import MAX_QUERY, ViewQuerySet
+from runs.web.parameters import refusals, text_of
 
 # What a view keeps of a leaderboard, in this order: everything but its place in the pages.
 KEPT = tuple(name for name in names_of(BOARD) if name != "offset")

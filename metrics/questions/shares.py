@@ -18,12 +18,12 @@ from metrics.questions.saved_views import canonical_query
 from metrics.services.comparisons.comparison import ComparisonQuery
 from metrics.services.comparisons.stored import Outlook, look_up_comparison
 from metrics.services.question import measures_in
-from runs.api.access import scored_collection, scored_run
-from runs.api.parameters import refusals, text_of
 from runs.errors import InvalidInput
 from runs.models import Collection, ShareLink
-from runs.models.shares import MAX_SHARED_QUERY
-from runs.services.shares import Shared
+from runs.models.sharing.shares import MAX_SHARED_QUERY
+from runs.services.sharing.shares import Shared
+from runs.web.access import scored_collection, scored_run
+from runs.web.parameters import refusals, text_of
 
 _Kind = ShareLink.Kind
 # What names the object, beside the collection.

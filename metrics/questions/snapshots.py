@@ -9,13 +9,13 @@ from django.http import Http404, HttpRequest, HttpResponse
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from runs.api.access import sees_scores
-from runs.api.parameters import KnownFields
 from runs.errors import Gone, StoredValueCorrupt
 from runs.models import Collection, Snapshot
 from runs.models.campaigns import SLUG_RULE
 from runs.models.text import check_line
 from runs.services.campaigns.snapshots import CODE, snapshots_seen_by
+from runs.web.access import sees_scores
+from runs.web.parameters import KnownFields
 
 # The ending of an archive, and its content type.
 ARCHIVE, ARCHIVE_TYPE = "tar.zst", "application/zstd"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from urllib.parse import quote, urlencode
 
 from metrics.questions.declared import declared, parameter
-from metrics.services.values.heat_map import HeatQuery
-from metrics.services.values.topics import TopicsQuery
+from metrics.services.boards.heat_map import HeatQuery
+from metrics.services.boards.topics import TopicsQuery
 
 # The parameters of the topics of a collection, and of the runs on one topic.
 TOPICS = declared(TopicsQuery)

@@ -15,10 +15,10 @@ from typing import Any, ClassVar, Self
 from uuid import UUID
 
 from metrics.engine.errors import MeasureError
-from metrics.engine.gains import GainMap
-from metrics.engine.grammar import Measure, parse_measure, parse_measures
-from metrics.engine.judging import SCORE_TYPES
+from metrics.engine.judgement.gains import GainMap
+from metrics.engine.judgement.judging import SCORE_TYPES
 from metrics.engine.measures.definition import read_choice, show
+from metrics.engine.measures.grammar import Measure, parse_measure, parse_measures
 from runs.errors import InvalidInput
 from runs.models import Collection
 from runs.parameters import (
@@ -31,7 +31,7 @@ from runs.parameters import (
     pointed,
     several_in,
 )
-from runs.services.labels import PREFIX
+from runs.services.tracking.labels import PREFIX
 
 MAX_LIMIT = 200
 MAX_VERSION, MAX_SEED = 10**6, 10**9 - 1

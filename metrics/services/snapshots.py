@@ -11,8 +11,8 @@ from django.db import transaction
 
 from metrics.engine.errors import EvalHubError
 from runs.errors import StoredValueCorrupt
-from runs.services.reading import WRITES
-from runs.services.revisions import Revision, read_revision
+from runs.services.audit.reading import WRITES
+from runs.services.audit.revisions import Revision, read_revision
 
 # How often a reading is repeated that meets damaged values.
 _TRIES = 3
@@ -29,7 +29,7 @@ def one_snapshot() -> Iterator[None]:
     """Read everything inside as of one moment, without blocking writers.
 
     Only read inside: PostgreSQL refuses a write, and SQLite refuses it if another connection wrote meanwhile. Leave
-    writes to `runs.services.reading.after_snapshot`. Inside another snapshot or an open transaction, that one decides
+    writes to `runs.services.audit.reading.after_snapshot`. Inside another snapshot or an open transaction, that one decides
     what is visible.
     """
     if WRITES.get() is not None:

@@ -19,7 +19,7 @@ from django.conf import settings
 from metrics.engine.errors import StatisticsError
 from runs.attention import keep_going
 from runs.errors import LimitReached, Unavailable
-from runs.services.slots import SLOTS
+from runs.services.audit.slots import SLOTS
 
 # Requests that take no longer than this need no place: a server answers hundreds of them while others compute.
 CHEAP_SECONDS = 0.1

@@ -11,9 +11,9 @@ from django.http import HttpRequest, HttpResponse
 
 from runs.admin.parts import AnyInline, ReadOnly, ReadOnlyAdmin, number_of
 from runs.models import ApiToken, Membership, Team, User
-from runs.services.accounts import check_may_manage, disable_user, enable_user
-from runs.services.audit import Origin
-from runs.services.tokens import revoke_token
+from runs.services.accounts.accounts import check_may_manage, disable_user, enable_user
+from runs.services.accounts.tokens import revoke_token
+from runs.services.audit.trail import Origin
 
 # Groups give permissions, which nothing here asks for.
 admin.site.unregister(Group)

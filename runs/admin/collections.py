@@ -10,8 +10,8 @@ from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
 
 from runs.admin.parts import ReadOnlyAdmin
-from runs.api.access import collections_of
 from runs.models import Collection, Qrels, QuotaCounter, Topic
+from runs.web.access import collections_of
 
 
 @admin.register(Collection)

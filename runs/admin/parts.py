@@ -18,9 +18,9 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from metrics.engine.errors import EvalHubError
-from runs.api.origin import origin_of
-from runs.models.accounts import is_staff
-from runs.services.audit import Origin
+from runs.models.accounts.accounts import is_staff
+from runs.services.audit.trail import Origin
+from runs.web.origin import origin_of
 
 # The stubs know these classes as generic; Django itself does not.
 if TYPE_CHECKING:

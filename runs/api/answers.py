@@ -12,9 +12,9 @@ from rest_framework.reverse import reverse
 
 from metrics.services.queue import status
 from runs import models
-from runs.api.fields import JSONObject, JSONObjectField
-from runs.api.shapes import Kind, OneOf, Url
-from runs.services.reports import FileReport, FileWarning, grouped
+from runs.services.storage.reports import FileReport, FileWarning, grouped
+from runs.web.fields import JSONObject, JSONObjectField
+from runs.web.shapes import Kind, OneOf, Url
 
 Iteration = Annotated[str, OneOf(models.Qrels.Iteration.choices)]
 

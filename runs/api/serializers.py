@@ -8,7 +8,16 @@ from rest_framework import serializers
 
 from metrics.engine.measures.definition import MAX_DOCUMENTS
 from runs.api import answers
-from runs.api.fields import (
+from runs.formats.parameters import MAX_KEY
+from runs.formats.trec_run import TAG_RULE
+from runs.models import Collection, ParameterKey, Qrels, Run, Team
+from runs.models.collections.collections import check_labels, check_measures
+from runs.models.submissions.runs import SYSTEM_RULE, SYSTEM_RULE_SAID
+from runs.models.text import check_line, check_text
+from runs.models.tracking.labels import NAME_RULE, NAME_RULE_SAID
+from runs.services.submissions.runs import FAIL, VERSION
+from runs.services.tracking.experiments import find_experiment
+from runs.web.fields import (
     ChoiceField,
     CostsField,
     CostsPatchField,
@@ -16,17 +25,8 @@ from runs.api.fields import (
     MeasureListField,
     MetadataField,
 )
-from runs.api.lineage_fields import LinksField, ParentsField
-from runs.api.parameters import KnownFields
-from runs.formats.parameters import MAX_KEY
-from runs.formats.trec_run import TAG_RULE
-from runs.models import Collection, ParameterKey, Qrels, Run, Team
-from runs.models.collections import check_labels, check_measures
-from runs.models.labels import NAME_RULE, NAME_RULE_SAID
-from runs.models.runs import SYSTEM_RULE, SYSTEM_RULE_SAID
-from runs.models.text import check_line, check_text
-from runs.services.experiments import find_experiment
-from runs.services.runs import FAIL, VERSION
+from runs.web.lineage_fields import LinksField, ParentsField
+from runs.web.parameters import KnownFields
 
 
 class TeamField(serializers.SlugRelatedField[Team]):

@@ -3,28 +3,26 @@
 from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
-from runs.api import (
-    accounts,
+from runs.api import webhooks
+from runs.api.accounts import accounts
+from runs.api.audit import trail as audit
+from runs.api.campaigns import campaigns, config, entries, news, phases, trail
+from runs.api.campaigns import teams as campaign_teams
+from runs.api.collections import collections as views
+from runs.api.submissions import my_runs, states, submissions
+from runs.api.tracking import (
     artifacts,
-    audit,
     configurations,
     edits,
     experiments,
     keys,
     labels,
     lineage,
-    my_runs,
     notes,
-    states,
-    submissions,
-    views,
-    webhooks,
 )
-from runs.api.campaigns import campaigns, config, entries, news, phases, trail
-from runs.api.campaigns import teams as campaign_teams
 from runs.models import ParameterKey
-from runs.models.artifacts import NAME_RULE as ARTIFACT_NAME_RULE
-from runs.models.labels import NAME_RULE
+from runs.models.tracking.artifacts import NAME_RULE as ARTIFACT_NAME_RULE
+from runs.models.tracking.labels import NAME_RULE
 
 
 class SpaceConverter(StringConverter):

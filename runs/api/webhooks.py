@@ -16,11 +16,6 @@ from rest_framework.views import APIView
 
 from metrics.services.work import begin_file
 from runs import models
-from runs.api.access import led_team, managed_collection
-from runs.api.lists import AnswerList
-from runs.api.origin import origin_of
-from runs.api.parameters import KnownFields
-from runs.api.shapes import OneOf, shape
 from runs.models import Scope, User
 from runs.services.webhooks.deliveries import send_again
 from runs.services.webhooks.managing import (
@@ -31,6 +26,11 @@ from runs.services.webhooks.managing import (
     try_webhook,
 )
 from runs.services.webhooks.transport import SECONDS
+from runs.web.access import led_team, managed_collection
+from runs.web.lists import AnswerList
+from runs.web.origin import origin_of
+from runs.web.parameters import KnownFields
+from runs.web.shapes import OneOf, shape
 
 _Event, _Format = models.Webhook.Event, models.Webhook.Format
 

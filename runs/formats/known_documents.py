@@ -15,9 +15,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from metrics.engine.known import KnownDocuments
+from metrics.engine.arrays import Flags
+from metrics.engine.judgement.known import KnownDocuments
+from metrics.engine.judgement.ranking import RankedBlock, spans_equal
 from metrics.engine.measures.definition import MAX_CUTOFF
-from metrics.engine.ranking import Flags, RankedBlock, spans_equal
 from runs.errors import PROBLEMS_SHOWN, FileReport
 from runs.formats.limits import DEFAULT_LIMITS, Limits
 from runs.formats.scanning.columns import DOCUMENT, KNOWN, TOPIC, Columns

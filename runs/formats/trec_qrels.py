@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from metrics.engine.judging import Judgements
+from metrics.engine.arrays import Flags, Ints
+from metrics.engine.judgement.judging import Judgements
+from metrics.engine.judgement.subtopics import Subtopics
 from metrics.engine.measures.definition import MAX_LEVEL
-from metrics.engine.ranking import Flags, Ints
-from metrics.engine.subtopics import Subtopics
 from runs.errors import PROBLEMS_SHOWN, FileReport
 from runs.formats.limits import DEFAULT_LIMITS, Limits
 from runs.formats.scanning.columns import DOCUMENT, LABEL, QRELS, Columns

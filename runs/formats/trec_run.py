@@ -10,9 +10,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from metrics.engine.judged import JudgedRun
-from metrics.engine.judging import JudgedBlock, Judgements, ScoreType, judge
-from metrics.engine.ranking import Flags, Floats, Ints, RankedBlock
+from metrics.engine.arrays import Flags, Floats, Ints
+from metrics.engine.judgement.judged import JudgedRun
+from metrics.engine.judgement.judging import JudgedBlock, Judgements, ScoreType, judge
+from metrics.engine.judgement.ranking import RankedBlock
 from runs.errors import LINES_NAMED, PROBLEMS_SHOWN, FileReport
 from runs.formats.limits import DEFAULT_LIMITS, Limits
 from runs.formats.scanning.columns import (

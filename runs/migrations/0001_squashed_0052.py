@@ -5,16 +5,16 @@ import django.core.serializers.json
 import django.core.validators
 import django.db.models.deletion
 import django.utils.timezone
-import runs.models.accounts
+import runs.models.accounts.accounts
 import runs.models.campaigns
-import runs.models.collections
-import runs.models.saved_views
+import runs.models.collections.collections
+import runs.models.sharing.saved_views
 import runs.models.text
 import uuid
 from django.conf import settings
 from django.db import migrations, models
 
-# 3 is public, as runs.models.disclosure has it. A table that SQLite makes anew loses its triggers: a later migration that
+# 3 is public, as runs.models.collections.disclosure has it. A table that SQLite makes anew loses its triggers: a later migration that
 # changes a column of this table makes this one again, and tests/campaigns/test_disclosure.py says when it is forgotten.
 SMALLER = """
     (CASE WHEN NEW.blind THEN NEW.shown_to ELSE 3 END) < (CASE WHEN OLD.blind THEN OLD.shown_to ELSE 3 END)
@@ -88,7 +88,7 @@ MODELS = [
             'abstract': False,
         },
         managers=[
-            ('objects', runs.models.accounts.PersonManager()),
+            ('objects', runs.models.accounts.accounts.PersonManager()),
         ],
     ),
     migrations.CreateModel(
@@ -156,7 +156,7 @@ MODELS = [
             ('name', models.CharField(max_length=100, validators=[runs.models.text.check_line])),
             ('key', models.CharField(editable=False, max_length=8, unique=True)),
             ('digest', models.CharField(editable=False, max_length=64)),
-            ('scopes', models.JSONField(default=runs.models.accounts.default_scopes)),
+            ('scopes', models.JSONField(default=runs.models.accounts.accounts.default_scopes)),
             ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
             ('expires_at', models.DateTimeField(blank=True, null=True)),
             ('last_used_at', models.DateTimeField(blank=True, editable=False, null=True)),
@@ -199,9 +199,9 @@ MODELS = [
             ('daily_submissions', models.PositiveIntegerField(blank=True, help_text='submissions of a team per day (UTC)', null=True, validators=[django.core.validators.MinValueValidator(1)])),
             ('simulated', models.BooleanField(default=False, help_text='simulated data; labelled as such wherever it is listed')),
             ('documents', models.BigIntegerField(blank=True, help_text='number of documents in the corpus', null=True, validators=[django.core.validators.MinValueValidator(1)])),
-            ('level_labels', models.JSONField(blank=True, default=dict, help_text='what the levels mean: {"0": "not relevant"}', validators=[runs.models.collections.check_labels])),
-            ('document_url', models.CharField(blank=True, db_default='', default='', help_text='where a document can be read, with {doc_id} for its id: https://example.org/documents/{doc_id}', max_length=500, validators=[runs.models.collections.check_document_url])),
-            ('measures', models.JSONField(default=runs.models.collections.default_measures, help_text='computed for every run')),
+            ('level_labels', models.JSONField(blank=True, default=dict, help_text='what the levels mean: {"0": "not relevant"}', validators=[runs.models.collections.collections.check_labels])),
+            ('document_url', models.CharField(blank=True, db_default='', default='', help_text='where a document can be read, with {doc_id} for its id: https://example.org/documents/{doc_id}', max_length=500, validators=[runs.models.collections.collections.check_document_url])),
+            ('measures', models.JSONField(default=runs.models.collections.collections.default_measures, help_text='computed for every run')),
             ('scores', models.CharField(choices=[('float64', 'Float64'), ('float32', 'Float32')], default='float64', max_length=10)),
             ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
         ],
@@ -847,7 +847,7 @@ MODELS = [
         name='View',
         fields=[
             ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-            ('code', models.CharField(default=runs.models.saved_views.new_code, editable=False, max_length=10, unique=True)),
+            ('code', models.CharField(default=runs.models.sharing.saved_views.new_code, editable=False, max_length=10, unique=True)),
             ('collection', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='views', to='runs.collection')),
             ('owner', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='views', to=settings.AUTH_USER_MODEL)),
             ('team', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='views', to='runs.team')),

@@ -1,6 +1,6 @@
 """Tables of what users upload and manage."""
 
-from runs.models.accounts import (
+from runs.models.accounts.accounts import (
     ALL_SCOPES,
     DEFAULT_SCOPES,
     ApiToken,
@@ -11,9 +11,10 @@ from runs.models.accounts import (
     Team,
     User,
 )
-from runs.models.answers import RememberedAnswer
-from runs.models.artifacts import Artifact
-from runs.models.audit import AuditEvent, Immutable
+from runs.models.accounts.installs import Install
+from runs.models.audit.limits import QuotaCounter, RateCounter
+from runs.models.audit.stored_answers import RememberedAnswer
+from runs.models.audit.trail import AuditEvent, Immutable
 from runs.models.campaigns import (
     Agreement,
     Campaign,
@@ -23,7 +24,7 @@ from runs.models.campaigns import (
     Phase,
     Signature,
 )
-from runs.models.collections import (
+from runs.models.collections.collections import (
     DEFAULT_MEASURES,
     Collection,
     Qrels,
@@ -32,24 +33,23 @@ from runs.models.collections import (
     document_address,
     scored_in,
 )
-from runs.models.disclosure import Disclosure, boards_seen, sees_board, sees_own_results
+from runs.models.collections.disclosure import Disclosure, boards_seen, sees_board, sees_own_results
+from runs.models.collections.revisions import RevisionPart
 from runs.models.entries import Entry
-from runs.models.experiments import Experiment, ExperimentRun
-from runs.models.install import Install
-from runs.models.labels import Label, LabelMove
-from runs.models.limits import QuotaCounter, RateCounter
-from runs.models.lineage import RunLink, RunParent
 from runs.models.mails import CampaignNotice, Mail, PhaseMoment
-from runs.models.notes import Note
-from runs.models.parameters import Parameter, ParameterKey, ParameterSet
 from runs.models.published import Packet, Snapshot
 from runs.models.releases import Release
-from runs.models.revisions import RevisionPart
-from runs.models.runs import Run, System
-from runs.models.saved_views import View
-from runs.models.sessions import SessionSet
-from runs.models.shares import ShareLink
-from runs.models.submissions import Submission
+from runs.models.sharing.saved_views import View
+from runs.models.sharing.shares import ShareLink
+from runs.models.submissions.runs import Run, System
+from runs.models.submissions.sessions import SessionSet
+from runs.models.submissions.submissions import Submission
+from runs.models.tracking.artifacts import Artifact
+from runs.models.tracking.experiments import Experiment, ExperimentRun
+from runs.models.tracking.labels import Label, LabelMove
+from runs.models.tracking.lineage import RunLink, RunParent
+from runs.models.tracking.notes import Note
+from runs.models.tracking.parameters import Parameter, ParameterKey, ParameterSet
 from runs.models.webhooks import Delivery, UnannouncedEvaluations, Webhook
 
 __all__ = [

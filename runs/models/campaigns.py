@@ -10,10 +10,10 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 
-from runs.models.accounts import Team, User
+from runs.models.accounts.accounts import Team, User
 from runs.models.checked import StoredJSON
-from runs.models.collections import Collection
-from runs.models.disclosure import led_by
+from runs.models.collections.collections import Collection
+from runs.models.collections.disclosure import led_by
 from runs.models.text import DOI_RULE, DOI_SAID, check_line, check_text
 
 # What the short name of a campaign or a phase may be.

@@ -7,10 +7,10 @@ import uuid
 from django.db import models
 from django.db.models import Q
 
-from runs.models.accounts import User
+from runs.models.accounts.accounts import User
 from runs.models.campaigns import Participation, Phase
 from runs.models.checked import StoredJSON
-from runs.models.runs import Run
+from runs.models.submissions.runs import Run
 from runs.models.text import check_line
 
 

@@ -9,7 +9,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from runs.models.accounts import User
+from runs.models.accounts.accounts import User
 from runs.models.campaigns import Campaign, Phase
 from runs.models.text import check_line, check_text
 

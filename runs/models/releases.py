@@ -8,11 +8,11 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from runs.models.accounts import User
+from runs.models.accounts.accounts import User
 from runs.models.campaigns import Phase
 from runs.models.checked import StoredJSON
-from runs.models.collections import Qrels
-from runs.models.disclosure import Disclosure
+from runs.models.collections.collections import Qrels
+from runs.models.collections.disclosure import Disclosure
 from runs.models.text import check_line
 
 

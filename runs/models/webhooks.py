@@ -9,10 +9,10 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from runs.models.accounts import Team, User
+from runs.models.accounts.accounts import Team, User
 from runs.models.checked import ReadableJSON
-from runs.models.collections import Collection, Qrels
-from runs.models.disclosure import led_by
+from runs.models.collections.collections import Collection, Qrels
+from runs.models.collections.disclosure import led_by
 
 
 class WebhookQuerySet(models.QuerySet["Webhook"]):

@@ -14,12 +14,9 @@ from rest_framework.request import Request
 
 from metrics.engine.errors import EvalHubError
 from metrics.services.work import begin_file
-from runs.api.access import led_team, managed_collection
-from runs.api.origin import origin_of
 from runs.api.webhooks import WebhookSerializer
 from runs.errors import NotFound
 from runs.models import Collection, Delivery, Scope, Team, User, Webhook
-from runs.pages.forms import FormPage
 from runs.services.webhooks.managing import (
     change_secret,
     change_webhook,
@@ -28,7 +25,10 @@ from runs.services.webhooks.managing import (
     try_webhook,
 )
 from runs.services.webhooks.transport import SECONDS
-from runs.views import problem_of
+from runs.web.access import led_team, managed_collection
+from runs.web.forms import FormPage
+from runs.web.origin import origin_of
+from runs.web.views import problem_of
 
 _RECENT = 5
 _MEANINGS = {

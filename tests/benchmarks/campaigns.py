@@ -12,7 +12,7 @@ import httpx
 import zstandard
 from django.apps import apps
 
-from metrics.engine.depth import judged_depth
+from metrics.engine.judgement.depth import judged_depth
 from runs.digests import digest_of_depth
 from tests.benchmarks.board import fill as fill_board
 from tests.benchmarks.views import judged_view

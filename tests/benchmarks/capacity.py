@@ -72,7 +72,7 @@ def _shell(server: Server, code: str) -> str:
 def fill() -> None:
     """Teams with an owner each, collections with judgements, and their runs; one file that all of them name."""
     from runs.models import Collection, Qrels, Team
-    from runs.services.files import keep_file, storing
+    from runs.services.storage.files import keep_file, storing
 
     teams, first = int(TEAMS * SHARE), 1_000
     insert(

@@ -143,7 +143,7 @@ def multiply(number: int, slug: str = "open") -> None:
 
     from metrics.models import Evaluation, JudgedView, MetricVector
     from runs.models import Run
-    from runs.services.parameters import store_parameters
+    from runs.services.tracking.parameters import store_parameters
 
     rng = np.random.default_rng(1)
     known = list(

@@ -30,7 +30,7 @@ def measure_parameters() -> None:
     runner = get_runner(settings)(verbosity=0, interactive=False)
     databases = runner.setup_databases()
     try:
-        from runs.services.parameters import rebuild_parameters
+        from runs.services.tracking.parameters import rebuild_parameters
 
         _fill_runs()
         start, used = time.perf_counter(), time.process_time()

@@ -17,9 +17,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from metrics.engine.grammar import parse_measure
-from metrics.engine.judged import JudgedRun
-from metrics.engine.judging import Judgements
+from metrics.engine.judgement.judged import JudgedRun
+from metrics.engine.judgement.judging import Judgements
+from metrics.engine.measures.grammar import parse_measure
 from runs.formats.compression import open_file
 from runs.formats.limits import DEFAULT_LIMITS
 from runs.formats.scanning.warm_up import warm_up

@@ -139,13 +139,13 @@ def time_bare() -> None:
 
 
 def _time_bare(evaluations: list[Evaluation]) -> tuple[float, float]:
-    from metrics.engine.grammar import parse_measure
+    from metrics.engine.measures.grammar import parse_measure
     from metrics.services.queue.vectors import JUDGED
     from metrics.services.values.evaluate import make_vector
     from runs.formats.scanning.ahead import few_threads
     from runs.formats.trec_run import judge_run
-    from runs.services.files import HASH_SEED, read_stored
-    from runs.services.qrels import load_judgements
+    from runs.services.collections.qrels import load_judgements
+    from runs.services.storage.files import HASH_SEED, read_stored
 
     measures = [parse_measure(name) for name in [*MEASURES, JUDGED.name]]
     qrels = evaluations[0].qrels

@@ -34,7 +34,7 @@ def measure_session_sets() -> None:
     try:
         with tempfile.TemporaryDirectory() as folder:
             settings.EVALHUB_DATA = Path(folder)
-            from runs.services.place import settle
+            from runs.services.storage.installs import settle
 
             settle()
             _measure()

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import zstandard
 
-from metrics.engine.judging import Judgements
+from metrics.engine.judgement.judging import Judgements
 from metrics.engine.sessions.analyses import mean_session_curves
 from metrics.engine.sessions.grammar import parse_session_measure, session_values
 from metrics.engine.sessions.judged import JudgedSessions

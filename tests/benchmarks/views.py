@@ -13,10 +13,10 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from metrics.engine.curves import curve, curve_measure
-from metrics.engine.grammar import parse_measure, parse_measures
-from metrics.engine.judged import JudgedRun
-from metrics.engine.judging import Judgements
+from metrics.engine.curve.curves import curve, curve_measure
+from metrics.engine.judgement.judged import JudgedRun
+from metrics.engine.judgement.judging import Judgements
+from metrics.engine.measures.grammar import parse_measure, parse_measures
 from runs.formats.compression import open_file
 from runs.formats.limits import DEFAULT_LIMITS
 from runs.formats.scanning.warm_up import warm_up

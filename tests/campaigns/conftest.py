@@ -16,7 +16,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """The clock of the database, which a test sets."""
     made = Clock()
     monkeypatch.setattr("runs.services.campaigns.clock.database_now", made)
-    monkeypatch.setattr("runs.models.disclosure.now", made)
+    monkeypatch.setattr("runs.models.collections.disclosure.now", made)
     return made
 
 

@@ -19,7 +19,7 @@ from rest_framework.test import APIClient
 from metrics.services.answer_store import forget_all
 from metrics.services.upkeep.campaigns import find_in_campaigns
 from runs.models import AuditEvent, Campaign, Collection, Disclosure, Participation, User
-from runs.services.collections import disclose
+from runs.services.collections.collections import disclose
 from tests.campaigns.worlds import (
     CAMPAIGN,
     CLOSES,

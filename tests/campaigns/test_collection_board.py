@@ -13,7 +13,7 @@ from django.test import Client
 from rest_framework.test import APIClient
 
 from runs.models import AuditEvent, Entry, Run, User
-from runs.services.sweeping import is_named
+from runs.services.submissions.sweeping import is_named
 from tests.campaigns.worlds import (
     CLOSES,
     LATE,

@@ -10,7 +10,7 @@ from rest_framework.test import APIClient
 
 from runs.errors import Conflict
 from runs.models import AuditEvent, Collection, Disclosure, Phase, Qrels, User, sees_own_results
-from runs.services.collections import disclose
+from runs.services.collections.collections import disclose
 from tests.campaigns.worlds import (
     CLOSES,
     LATE,

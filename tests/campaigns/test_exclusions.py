@@ -11,7 +11,7 @@ from rest_framework.test import APIClient
 
 from metrics.services.upkeep.campaigns import find_in_campaigns
 from runs.models import AuditEvent, Collection, Disclosure, Qrels
-from runs.services.collections import disclose
+from runs.services.collections.collections import disclose
 from tests.campaigns.conftest import Clients
 from tests.campaigns.test_pages import ACTS, browser, send
 from tests.campaigns.worlds import (

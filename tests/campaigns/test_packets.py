@@ -14,7 +14,7 @@ from rest_framework.test import APIClient
 
 from evalhub.local import verify_snapshot
 from runs.models import Collection, Disclosure, Packet, Snapshot
-from runs.services.collections import disclose
+from runs.services.collections.collections import disclose
 from tests.campaigns.worlds import (
     CAMPAIGN,
     CLOSES,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rest_framework.test import APIClient
 
 from runs.models import Entry, Run
-from runs.services.sweeping import young_strangers
+from runs.services.submissions.sweeping import young_strangers
 from tests.campaigns.worlds import OPENS, PHASE, Clock, enter, make_campaign, make_team, register
 
 SLOTS, TRIES = 3, 200

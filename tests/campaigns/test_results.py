@@ -13,7 +13,7 @@ from django.db import transaction
 from rest_framework.test import APIClient
 
 from runs.models import Collection, Disclosure
-from runs.services.collections import disclose
+from runs.services.collections.collections import disclose
 from tests.campaigns.test_pages import browser
 from tests.campaigns.worlds import (
     CAMPAIGN,

@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from runs.models import Campaign, Collection, Disclosure, Participation
-from runs.services.collections import disclose
+from runs.services.collections.collections import disclose
 from tests.campaigns.conftest import Clients
 from tests.campaigns.test_pages import DESK, TEAM, browser, send
 from tests.campaigns.worlds import CLOSES, LATE, OPENS, Clock, campaign, make_campaign, register

@@ -18,7 +18,7 @@ from rest_framework.test import APIClient
 from evalhub.local import verify_snapshot
 from metrics.exports.campaigns.citations import Cited, ro_crate
 from runs.models import AuditEvent, Collection, Disclosure, Snapshot
-from runs.services.collections import disclose
+from runs.services.collections.collections import disclose
 from tests.campaigns.test_pages import browser, send
 from tests.campaigns.worlds import (
     CAMPAIGN,

@@ -15,7 +15,7 @@ from metrics.questions import answer_cache
 from metrics.services.answer_store import forget_all
 from metrics.services.queue.lifecycle import claim, fail
 from runs.models import Campaign, Collection, Disclosure, Participation, User
-from runs.services.collections import disclose
+from runs.services.collections.collections import disclose
 from tests.campaigns.conftest import Clients
 from tests.campaigns.worlds import (
     CAMPAIGN,

@@ -11,7 +11,7 @@ import pytest
 
 from evalhub.client import Hub, Means, Values
 from metrics.engine.errors import MeasureError
-from metrics.engine.grammar import parse_measure
+from metrics.engine.measures.grammar import parse_measure
 from tests.client.conftest import raw_run
 from tests.reliability.servers import ROOT
 

@@ -25,7 +25,7 @@ from django.utils.timezone import now
 
 from evalhub.operating.settling import settle_install
 from evalhub.operating.simulation import simulate_collection
-from metrics.engine.grammar import parse_measure
+from metrics.engine.measures.grammar import parse_measure
 from metrics.models import Comparison
 from metrics.services.answer_store import forget_all
 from metrics.services.comparisons.comparison import ComparisonQuery

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from metrics.engine.judged import JudgedRun
-from metrics.engine.judging import Judgements, ScoreType, Search, judge, search
-from metrics.engine.known import mark_known
+from metrics.engine.judgement.judged import JudgedRun
+from metrics.engine.judgement.judging import Judgements, ScoreType, Search, judge, search
+from metrics.engine.judgement.known import mark_known
 from runs.formats.compression import in_memory
 from runs.formats.known_documents import read_known
 from runs.formats.limits import DEFAULT_LIMITS

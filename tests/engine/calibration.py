@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from metrics.engine.ranking import Flags
+from metrics.engine.arrays import Flags
 from metrics.engine.significance import CORRECTIONS, OMNIBUS, TESTS
 from metrics.engine.significance.effect_sizes import effect_sizes
 from metrics.engine.significance.pairs import Matrix, Options, PairedResult, all_pairs

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from metrics.engine.ranking import Flags, Floats, Ints
+from metrics.engine.arrays import Flags, Floats, Ints
 from metrics.engine.significance import TESTS, crossed, latin_square
 from metrics.engine.significance.pairs import DEFAULTS
 from tests.engine.calibration import ALPHA, Rate, rate_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from metrics.engine.ranking import Floats
+from metrics.engine.arrays import Floats
 from metrics.engine.significance.effect_sizes import detectable_difference
 from metrics.engine.significance.paired_t import compare
 from metrics.engine.significance.pairs import Matrix

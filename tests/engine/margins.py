@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from metrics.engine.ranking import Floats
+from metrics.engine.arrays import Floats
 from metrics.engine.significance.equivalence import tost
 from metrics.engine.significance.families import Rule
 from metrics.engine.significance.pairs import Matrix, Options

@@ -9,7 +9,7 @@ import numpy as np
 
 from metrics.engine.agreement import COEFFICIENTS
 from metrics.engine.agreement.standings import standings
-from metrics.engine.ranking import Floats, Ints
+from metrics.engine.arrays import Floats, Ints
 from metrics.engine.significance.pairs import Matrix
 from metrics.engine.significance.resampling import Plan, draw_weights, resampled_sums
 from tests.engine.calibration import Rate, Statement, rate_of, span

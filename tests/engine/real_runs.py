@@ -12,8 +12,8 @@ import numpy as np
 
 from metrics.engine.agreement.intervals import rank_intervals
 from metrics.engine.agreement.standings import standings
-from metrics.engine.intervals import row_intervals
-from metrics.engine.ranking import Flags, Floats
+from metrics.engine.arrays import Flags, Floats
+from metrics.engine.curve.intervals import row_intervals
 from metrics.engine.significance import CORRECTIONS, OMNIBUS, TESTS
 from metrics.engine.significance.effect_sizes import effect_sizes
 from metrics.engine.significance.families import Pairs, Rule, compare_family, separate

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import pytrec_eval
 
-from metrics.engine.grammar import parse_measure
+from metrics.engine.measures.grammar import parse_measure
 from tests.engine.build import judged_run
 
 CUTOFFS = (1, 3, 5, 10, 20, 100)

@@ -9,7 +9,7 @@ import pytest
 from statsmodels.stats.inter_rater import cohens_kappa
 
 from metrics.engine.agreement.assessments import Assessments, compare_assessments
-from metrics.engine.judging import Judgements
+from metrics.engine.judgement.judging import Judgements
 from runs.formats.compression import in_memory
 from runs.formats.limits import DEFAULT_LIMITS
 from runs.formats.trec_qrels import read_qrels

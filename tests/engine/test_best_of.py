@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from metrics.engine.best_of import best_so_far, expected_best, reach_of_equals
+from metrics.engine.analysis.best_of import best_so_far, expected_best, reach_of_equals
 
 
 def histories(count: int, versions: int, topics: int, seed: int = 11) -> np.ndarray:
@@ -45,7 +45,7 @@ def test_a_better_version_lies_beyond_the_band_in_either_direction() -> None:
 def test_the_band_is_the_same_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     (values,) = histories(1, 4, 30)
     whole = reach_of_equals(values)
-    monkeypatch.setattr("metrics.engine.best_of._PIECE", 300)
+    monkeypatch.setattr("metrics.engine.analysis.best_of._PIECE", 300)
     np.testing.assert_allclose(reach_of_equals(values), whole, atol=1e-12)
 
 

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from metrics.engine.curves import CURVES, Curve, curve, curve_measure, curve_measures
+from metrics.engine.curve.curves import CURVES, Curve, curve, curve_measure, curve_measures
+from metrics.engine.curve.readings import against_best, readings
 from metrics.engine.errors import MeasureError
-from metrics.engine.grammar import parse_measure
-from metrics.engine.judged import JudgedRun
-from metrics.engine.readings import against_best, readings
+from metrics.engine.judgement.judged import JudgedRun
+from metrics.engine.measures.grammar import parse_measure
 from tests.engine import naive
 from tests.engine.build import Qrels, Run, judged_run, ranked
 from tests.engine.test_against_pytrec_eval import random_collection

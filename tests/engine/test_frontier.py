@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from metrics.engine.frontier import Costs, frontier
+from metrics.engine.analysis.frontier import Costs, frontier
 from metrics.engine.significance.pairs import Matrix
 
 NONE = math.nan

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from metrics.engine.curves import MAX_DEPTH, curve, curve_measure
-from metrics.engine.gain_curves import FAMILY, GainCurves, curve_sets
-from metrics.engine.grammar import parse_measure, parse_measures
-from metrics.engine.judged import JudgedRun
-from metrics.engine.readings import readings
+from metrics.engine.curve.curves import MAX_DEPTH, curve, curve_measure
+from metrics.engine.curve.gain_curves import FAMILY, GainCurves, curve_sets
+from metrics.engine.curve.readings import readings
+from metrics.engine.judgement.judged import JudgedRun
+from metrics.engine.measures.grammar import parse_measure, parse_measures
 from tests.engine.build import judged_run
 from tests.engine.test_against_pytrec_eval import random_collection
 

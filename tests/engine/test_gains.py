@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from metrics.engine.gains import MAX_GAIN, GainMap
-from metrics.engine.grammar import parse_measure
+from metrics.engine.analysis.what_if import PRESETS
+from metrics.engine.judgement.gains import MAX_GAIN, GainMap
+from metrics.engine.measures.grammar import parse_measure
 from metrics.engine.sessions.grammar import parse_session_measure
-from metrics.engine.what_if import PRESETS
 from tests.engine.build import judged_run
 
 LEVELS = np.array([-2, 0, 1, 2, 3, 4, 5])

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.engine.judged import JudgedRun, RecallBase
-from metrics.engine.judging import SCORE_TYPES, ScoreType, Search, judge, search
-from metrics.engine.ranking import RankedBlock, hash_spans
-from metrics.engine.search import search_compiled
+from metrics.engine.judgement.judged import JudgedRun, RecallBase
+from metrics.engine.judgement.judging import SCORE_TYPES, ScoreType, Search, judge, search
+from metrics.engine.judgement.ranking import RankedBlock, hash_spans
+from metrics.engine.judgement.search import search_compiled
 from tests.engine.build import judged_run, judgements_of
 
 ARRAYS = (

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metrics.engine.errors import MeasureError
-from metrics.engine.grammar import parse_measure
-from metrics.engine.judged import JudgedRun
-from metrics.engine.known import KnownDocuments, mark_known
+from metrics.engine.judgement.judged import JudgedRun
+from metrics.engine.judgement.known import KnownDocuments, mark_known
+from metrics.engine.judgement.ranking import RankedBlock
 from metrics.engine.measures import MEASURES
-from metrics.engine.ranking import RankedBlock
+from metrics.engine.measures.grammar import parse_measure
 from tests.engine.build import Qrels, Run, judged_run, judgements_of, known_run, ranked
 from tests.engine.naive import NAIVE_KNOWN, Searcher
 from tests.engine.test_against_pytrec_eval import random_collection

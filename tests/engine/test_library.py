@@ -18,12 +18,12 @@ from rest_framework.test import APIClient
 
 from metrics import engine
 from metrics.engine import InputError, MeasureError, evaluate, evaluation
-from metrics.engine.grammar import parse_measure
-from metrics.engine.judged import JudgedRun
-from metrics.engine.judging import ScoreType, judge
+from metrics.engine.judgement.judged import JudgedRun
+from metrics.engine.judgement.judging import ScoreType, judge
 from metrics.engine.measures import MEASURES
 from metrics.engine.measures.definition import Cutoff
-from metrics.engine.trec_files import read_qrels, read_run
+from metrics.engine.measures.grammar import parse_measure
+from metrics.engine.trec_eval.files import read_qrels, read_run
 from runs.errors import FileReport, InvalidFile
 from runs.formats import trec_qrels, trec_run
 from runs.formats.compression import in_memory

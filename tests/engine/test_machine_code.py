@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from metrics.engine import kernel_compiler, machine_code, search
 from metrics.engine.agreement import standings
-from metrics.engine.machine_code import FOLDER, Kernel, sources
+from metrics.engine.compiled import kernel_compiler, machine_code
+from metrics.engine.compiled.machine_code import FOLDER, Kernel, sources
+from metrics.engine.judgement import search
 from metrics.engine.significance import moments, pair_pass
 from runs.formats.scanning import judgement_lines, kernel, line_judge
 
@@ -30,7 +31,7 @@ KERNELS = [
 ODD = """
 import math
 import numpy as np
-from metrics.engine.kernels.words import compiled
+from metrics.engine.compiled.kernels.words import compiled
 
 @compiled
 def double(values):

@@ -11,7 +11,7 @@ from scipy import special, stats
 
 from metrics.engine.agreement.intervals import rank_intervals
 from metrics.engine.agreement.standings import standings
-from metrics.engine.ranking import Floats
+from metrics.engine.arrays import Floats
 from metrics.engine.significance.corrections import holm
 from metrics.engine.significance.families import Pairs, Rule, compare_family, separate
 from metrics.engine.significance.moments import means_and_errors, moments_of, ties_of

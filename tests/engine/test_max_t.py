@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy import stats
 
-from metrics.engine.ranking import Ints
+from metrics.engine.arrays import Ints
 from metrics.engine.significance import TESTS, max_t
 from metrics.engine.significance.families import Pairs, Rule, compare_family
 from metrics.engine.significance.pairs import (

@@ -11,11 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.engine.curves import CURVES, curve
+from metrics.engine.curve.curves import CURVES, curve
 from metrics.engine.errors import MeasureError
-from metrics.engine.grammar import MAX_LIST, Measure, parse_measure, parse_measures, split_names
 from metrics.engine.measures import MEASURES
 from metrics.engine.measures.definition import Cutoff
+from metrics.engine.measures.grammar import (
+    MAX_LIST,
+    Measure,
+    parse_measure,
+    parse_measures,
+    split_names,
+)
 from metrics.engine.sessions.grammar import parse_session_measures
 from tests.engine.build import judged_run, ranked
 from tests.readers import of_a_reader

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from metrics.engine.errors import MeasureError
-from metrics.engine.grammar import parse_measure
-from metrics.engine.judged import JudgedRun
+from metrics.engine.judgement.judged import JudgedRun
+from metrics.engine.measures.grammar import parse_measure
 from tests.engine.build import judged_run, ranked
 from tests.engine.naive import NAIVE, expected_search_length, topics
 from tests.engine.test_against_pytrec_eval import random_collection

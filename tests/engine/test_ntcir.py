@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from metrics.engine.errors import MeasureError
-from metrics.engine.grammar import parse_measure
+from metrics.engine.measures.grammar import parse_measure
 from tests.engine.build import judged_run, ranked
 from tests.engine.naive import topics
 from tests.engine.naive_ntcir import NAIVE_NTCIR

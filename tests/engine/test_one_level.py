@@ -7,8 +7,8 @@ import pytest
 import pytrec_eval
 
 from metrics.engine.errors import MeasureError
-from metrics.engine.grammar import parse_measure
 from metrics.engine.measures import MEASURES
+from metrics.engine.measures.grammar import parse_measure
 from metrics.engine.trec_eval.requests import read_requests
 from tests.engine import naive
 from tests.engine.build import Qrels, judged_run, known_run, ranked

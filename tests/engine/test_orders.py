@@ -17,7 +17,7 @@ from metrics.engine.agreement.kendall import tau
 from metrics.engine.agreement.rbo import rbo
 from metrics.engine.agreement.standings import standings
 from metrics.engine.agreement.tau_ap import symmetric_tau_ap, tau_ap
-from metrics.engine.ranking import Ints
+from metrics.engine.arrays import Ints
 from metrics.engine.significance.pairs import Matrix, Options, all_pairs
 from metrics.engine.significance.tiers import Tiers, tiers
 

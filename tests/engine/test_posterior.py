@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from metrics.engine.arrays import Floats
 from metrics.engine.errors import StatisticsError
-from metrics.engine.ranking import Floats
 from metrics.engine.significance.paired_t import compare as paired_t
 from metrics.engine.significance.pairs import Matrix, Options, all_pairs
 from metrics.engine.significance.posterior import POSTERIORS, Chances, bayes_bootstrap, bayes_t

@@ -9,16 +9,16 @@ import pytest
 from scipy import stats
 
 from evalhub.operating.simulation import TEXTBOOK_QRELS, TEXTBOOK_RUN
-from metrics.engine.errors import MeasureError
-from metrics.engine.gains import GainMap
-from metrics.engine.grammar import parse_measure
-from metrics.engine.judged import JudgedRun
-from metrics.engine.precision_recall import (
+from metrics.engine.curve.precision_recall import (
     graded_precision_recall,
     precision_recall,
     recall_points,
     relevance_levels,
 )
+from metrics.engine.errors import MeasureError
+from metrics.engine.judgement.gains import GainMap
+from metrics.engine.judgement.judged import JudgedRun
+from metrics.engine.measures.grammar import parse_measure
 from tests.engine import naive
 from tests.engine.build import judged_run, ranked
 from tests.engine.test_against_pytrec_eval import random_collection

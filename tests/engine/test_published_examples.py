@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from evalhub.operating.simulation import TEXTBOOK_QRELS, TEXTBOOK_RUN
-from metrics.engine.curves import curve
-from metrics.engine.grammar import parse_measure
-from metrics.engine.judged import JudgedRun
-from metrics.engine.readings import against_best, readings
-from metrics.engine.what_if import PRESETS
+from metrics.engine.analysis.what_if import PRESETS
+from metrics.engine.curve.curves import curve
+from metrics.engine.curve.readings import against_best, readings
+from metrics.engine.judgement.judged import JudgedRun
+from metrics.engine.measures.grammar import parse_measure
 from tests.engine.build import judged_run, ranked
 
 TOIS = (3, 2, 3, 0, 0, 1, 2, 2, 3, 0)

@@ -9,7 +9,7 @@ import pytest
 
 from metrics.engine.agreement.intervals import order_agreements, rank_intervals
 from metrics.engine.agreement.standings import standings
-from metrics.engine.intervals import UNBOUNDED, row_intervals
+from metrics.engine.curve.intervals import UNBOUNDED, row_intervals
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.families import USUAL_TEST
 from metrics.engine.significance.pairs import Matrix, Options, all_pairs

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from metrics.engine.ranking import Floats
+from metrics.engine.arrays import Floats
 from metrics.engine.significance import CORRECTIONS, OMNIBUS, TESTS
 from metrics.engine.significance.effect_sizes import effect_sizes
 from metrics.engine.significance.pairs import Matrix, Options, PairedResult, all_pairs

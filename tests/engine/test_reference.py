@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from metrics.engine.depth import judged_depth
-from metrics.engine.judged import JudgedRun
-from metrics.engine.reference import ranks_among, topic_figures
-from metrics.engine.steps import Matrix
+from metrics.engine.analysis.reference import ranks_among, topic_figures
+from metrics.engine.judgement.depth import judged_depth
+from metrics.engine.judgement.judged import JudgedRun
+from metrics.engine.judgement.steps import Matrix
 
 VALUES = st.one_of(st.just(np.nan), st.sampled_from([0.0, 0.25, 1.0]), st.floats(-1, 1, width=32))
 

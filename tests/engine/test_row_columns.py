@@ -10,8 +10,8 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.engine.judged import JudgedRun
-from metrics.engine.row_columns import COLUMNS, grow, shrink
+from metrics.engine.compiled.row_columns import COLUMNS, grow, shrink
+from metrics.engine.judgement.judged import JudgedRun
 from tests.engine.build import first_format, judged_run
 
 TOPICS = 5

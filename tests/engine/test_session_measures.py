@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from metrics.engine.errors import MeasureError
-from metrics.engine.grammar import parse_measure
 from metrics.engine.measures.definition import Cutoff
+from metrics.engine.measures.grammar import parse_measure
 from metrics.engine.sessions.grammar import (
     parse_session_measure,
     parse_session_measures,

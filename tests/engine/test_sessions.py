@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from metrics.engine.compiled.packing import unpack
 from metrics.engine.errors import MeasureError
-from metrics.engine.gains import LINEAR, GainMap
-from metrics.engine.packing import unpack
+from metrics.engine.judgement.gains import LINEAR, GainMap
 from metrics.engine.sessions.figures import FIGURES, normalised_figure, raw_figure
 from metrics.engine.sessions.grammar import parse_session_measure, session_values
 from metrics.engine.sessions.judged import JudgedSessions

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from metrics.engine.arrays import Floats
 from metrics.engine.errors import StatisticsError
-from metrics.engine.ranking import Floats
 from metrics.engine.significance.pairs import Matrix
 from metrics.engine.significance.shrinkage import chances_to_be_best, expected_means
 from tests.engine.test_real_scores import matrix

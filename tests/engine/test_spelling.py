@@ -7,9 +7,9 @@ import pytest
 
 from evalhub.local import eval as local
 from metrics.engine.errors import MeasureError
-from metrics.engine.grammar import parse_measure
+from metrics.engine.measures.grammar import parse_measure
+from metrics.engine.measures.spelling import closest
 from metrics.engine.sessions.grammar import parse_session_measure
-from metrics.engine.spelling import closest
 from tests.engine.build import judged_run
 
 MEANT = {

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metrics.engine.errors import MeasureError
-from metrics.engine.grammar import parse_measure
-from metrics.engine.judged import JudgedRun
+from metrics.engine.judgement.judged import JudgedRun
+from metrics.engine.measures.grammar import parse_measure
 from tests.engine.build import Run, SubtopicQrels, judged_by_subtopic, judged_run, ranked
 from tests.engine.naive_subtopics import NAIVE, log2, of_ideal, topics
 

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalhub.operating.simulation import TEXTBOOK_QRELS, TEXTBOOK_RUN
-from metrics.engine.curves import curve
-from metrics.engine.grammar import Measure, parse_measure
-from metrics.engine.judged import JudgedRun
-from metrics.engine.judging import Judgements, ScoreType, judge
-from metrics.engine.running import running_sum
+from metrics.engine.compiled.running import running_sum
+from metrics.engine.curve.curves import curve
+from metrics.engine.judgement.judged import JudgedRun
+from metrics.engine.judgement.judging import Judgements, ScoreType, judge
+from metrics.engine.measures.grammar import Measure, parse_measure
 from runs.formats.compression import in_memory
 from runs.formats.limits import DEFAULT_LIMITS
 from runs.formats.trec_qrels import read_qrels

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from metrics.engine.errors import MeasureError
-from metrics.engine.grammar import parse_measure, trec_eval_measure
-from metrics.engine.judged import JudgedRun
+from metrics.engine.judgement.judged import JudgedRun
 from metrics.engine.measures import MEASURES
 from metrics.engine.measures.definition import Aggregate
+from metrics.engine.measures.grammar import parse_measure, trec_eval_measure
 from metrics.engine.trec_eval.columns import Answers, Settings, columns
 from metrics.engine.trec_eval.requests import Request, read_requests
 from metrics.engine.trec_eval.table import ENTRIES, NICKNAMES, TABLE, Figure, Takes

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from metrics.engine.grammar import parse_measure
 from metrics.engine.measures import MEASURES
+from metrics.engine.measures.grammar import parse_measure
 from metrics.engine.measures.undefined import REASONS
 from tests.engine.build import judged_run
 

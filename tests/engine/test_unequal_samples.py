@@ -10,8 +10,8 @@ import pytest
 from scipy import stats
 from statsmodels.formula.api import ols
 
+from metrics.engine.arrays import Floats
 from metrics.engine.errors import StatisticsError
-from metrics.engine.ranking import Floats
 from metrics.engine.significance import kruskal_wallis, latin_square, mann_whitney
 from metrics.engine.significance.effect_sizes import cliff_delta
 

@@ -12,10 +12,10 @@ from scipy import stats
 
 from metrics.engine.agreement.kendall import rank_correlations
 from metrics.engine.agreement.standings import has_ties, standings
-from metrics.engine.differences import differences
+from metrics.engine.analysis.differences import differences
+from metrics.engine.analysis.what_if import Grid
 from metrics.engine.errors import MeasureError
-from metrics.engine.gains import GainMap
-from metrics.engine.what_if import Grid
+from metrics.engine.judgement.gains import GainMap
 
 STEEP = GainMap.parse("0-1-10-100")
 MEANS = st.lists(st.lists(st.integers(0, 4), min_size=6, max_size=6), min_size=1, max_size=5)

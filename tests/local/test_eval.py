@@ -16,8 +16,8 @@ import pytest
 import zstandard
 
 from evalhub.local.options import parser
-from metrics.engine import machine_code
-from metrics.engine.grammar import parse_measure
+from metrics.engine.compiled import machine_code
+from metrics.engine.measures.grammar import parse_measure
 from metrics.engine.trec_eval.table import ENTRIES
 from runs.formats.scanning import scan
 from runs.formats.scanning.warm_up import warm_up

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from metrics.engine.grammar import parse_measure
+from metrics.engine.measures.grammar import parse_measure
 from metrics.engine.significance.pairs import Matrix
 from metrics.models import Evaluation, MetricVector
 from metrics.services.queue.vectors import JUDGED
 from metrics.services.values.coverage import depth_of
 from runs.models import Collection, Qrels, Run, Team
-from runs.services.parameters import store_parameters
+from runs.services.tracking.parameters import store_parameters
 
 
 def make_board(team: Team, values: Mapping[str, Matrix], slug: str = "board") -> Collection:

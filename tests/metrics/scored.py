@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from metrics.engine.grammar import parse_measure
-from metrics.engine.steps import Matrix
+from metrics.engine.judgement.steps import Matrix
+from metrics.engine.measures.grammar import parse_measure
 from metrics.models import Evaluation, MetricVector
 from metrics.services.queue.vectors import JUDGED
 from metrics.services.values.coverage import depth_of

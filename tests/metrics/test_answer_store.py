@@ -10,8 +10,8 @@ import pytest
 
 from metrics.services import answer_store
 from metrics.services.answer_store import forget_all, keep, recall
-from runs.services import revisions
-from runs.services.revisions import mark_changed, take_settled
+from runs.services.audit import revisions
+from runs.services.audit.revisions import mark_changed, take_settled
 
 FILES = "django.core.cache.backends.filebased.FileBasedCache"
 

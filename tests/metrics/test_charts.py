@@ -22,8 +22,8 @@ from metrics.charts.values.charts import RUN_CHARTS, Asked
 from metrics.charts.values.curves import curve_figure
 from metrics.charts.values.distribution import distribution_figure
 from metrics.charts.values.topics import paired_topics_figure, topics_figure
-from metrics.engine.curves import curve
-from metrics.engine.grammar import parse_measure
+from metrics.engine.curve.curves import curve
+from metrics.engine.measures.grammar import parse_measure
 from metrics.services.values.judged_views import load_view
 from metrics.services.values.values import find_evaluation
 from runs.models import Run, User

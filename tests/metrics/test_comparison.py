@@ -11,11 +11,11 @@ from rest_framework.test import APIClient
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
+from metrics.engine.judgement.steps import Matrix
 from metrics.engine.significance import CORRECTIONS, TESTS
 from metrics.engine.significance.effect_sizes import READINGS, effect_sizes
 from metrics.engine.significance.pairs import Options, all_pairs, baseline_pairs
 from metrics.engine.significance.tiers import tiers
-from metrics.engine.steps import Matrix
 from metrics.models import Evaluation
 from metrics.services.values.evaluate import evaluate
 from runs.models import Run, Team, User

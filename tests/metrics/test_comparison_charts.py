@@ -15,7 +15,7 @@ from metrics.charts.boards.ranks import ranks_figure
 from metrics.charts.comparisons.charts import ANSWER_CHARTS
 from metrics.charts.comparisons.significance import MAX_DRAWN
 from metrics.charts.look import PALETTES, SIZES, Look
-from metrics.engine.grammar import parse_measure
+from metrics.engine.measures.grammar import parse_measure
 from metrics.engine.significance import CORRECTIONS, TESTS
 from metrics.exports.comparisons.words import CORRECTION_NAMES, TEST_NAMES
 from metrics.pages.comparisons.words import ASKS, agreement

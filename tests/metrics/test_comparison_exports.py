@@ -15,7 +15,7 @@ import pytest
 from rest_framework.test import APIClient
 from scipy import stats
 
-from metrics.engine.steps import Matrix
+from metrics.engine.judgement.steps import Matrix
 from metrics.exports.comparisons import tables
 from metrics.exports.formats import FORMATS
 from runs.models import Run, Team, User

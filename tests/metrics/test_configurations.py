@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from metrics.services.boards import configurations as service
+from metrics.services.tracking import configurations as service
 from runs.models import Collection, Label, ParameterKey, Run, User
-from runs.services.parameters import store_parameters
+from runs.services.tracking.parameters import store_parameters
 from tests.conftest import client_of
 from tests.metrics.boards import make_board, make_run, simulated
 

@@ -10,8 +10,8 @@ from metrics.models import Evaluation, MetricVector
 from metrics.services.queue import lifecycle
 from metrics.services.values.evaluate import evaluate
 from runs.models import Qrels, Run
-from runs.services.files import upload_folder
-from runs.services.stores.folder import stored_path
+from runs.services.storage.files import upload_folder
+from runs.services.storage.stores.folder import stored_path
 from tests.conftest import GOOD, QRELS, upload
 from tests.metrics.queued import queued, state
 

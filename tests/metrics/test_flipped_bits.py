@@ -16,8 +16,8 @@ from rest_framework.test import APIClient
 
 from evalhub.operating.backup import encode_row
 from evalhub.operating.restoring import decode_row
-from metrics.engine.curves import curve_measure
-from metrics.engine.grammar import parse_measure
+from metrics.engine.curve.curves import curve_measure
+from metrics.engine.measures.grammar import parse_measure
 from metrics.models import (
     Comparison,
     Evaluation,
@@ -28,7 +28,7 @@ from metrics.models import (
     StoredCurves,
 )
 from metrics.services.answer_store import forget_all
-from metrics.services.boards.asked import BoardQuery
+from metrics.services.boards.board_question import BoardQuery
 from metrics.services.boards.leaderboard import Leaderboard, read_leaderboard
 from metrics.services.comparisons import workload
 from metrics.services.comparisons.comparison import ComparisonQuery
@@ -40,7 +40,7 @@ from metrics.services.values.curves import CurveQuery, read_curves
 from metrics.services.values.judged_views import depths_of, load_view, vectors_of
 from runs.errors import StoredValueCorrupt
 from runs.models import Collection, Qrels, Run
-from runs.services.stores.folder import stored_path
+from runs.services.storage.stores.folder import stored_path
 from tests.conftest import GOOD, POOR, SESSIONS, evaluate_all, upload
 from tests.damage.flips import flipped
 

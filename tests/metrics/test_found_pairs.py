@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from rest_framework.test import APIClient
 
-from metrics.engine.steps import Matrix
+from metrics.engine.judgement.steps import Matrix
 from metrics.models import Comparison
 from metrics.services.comparisons import workload
 from metrics.services.comparisons.stored import compare

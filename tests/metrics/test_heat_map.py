@@ -14,8 +14,8 @@ from rest_framework.test import APIClient
 from metrics.charts.boards.heat_map import Shading, heat_map_figure, raster
 from metrics.charts.look import Look
 from metrics.charts.rendering import render
-from metrics.engine.grammar import parse_measure
-from metrics.services.values.heat_map import HeatQuery, read_heat_map
+from metrics.engine.measures.grammar import parse_measure
+from metrics.services.boards.heat_map import HeatQuery, read_heat_map
 from runs.models import Collection, Run, User
 from tests.metrics.boards import make_board
 from tests.metrics.drawings import lines, sides, words

@@ -26,9 +26,9 @@ from metrics.services.queue import lifecycle
 from metrics.services.upkeep import integrity
 from metrics.services.upkeep.integrity import find_faults
 from runs.models import Collection, Membership, Qrels, RememberedAnswer, Run, Team, User
-from runs.services.files import examine_stored, upload_folder
-from runs.services.place import settle
-from runs.services.stores.folder import stored_path
+from runs.services.storage.files import examine_stored, upload_folder
+from runs.services.storage.installs import settle
+from runs.services.storage.stores.folder import stored_path
 from tests.conftest import GOOD, QRELS, evaluate_all, upload
 
 

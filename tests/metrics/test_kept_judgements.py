@@ -6,7 +6,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from runs.models import Qrels
-from runs.services import qrels
+from runs.services.collections import qrels
 from tests.conftest import upload
 
 

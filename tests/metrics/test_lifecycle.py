@@ -25,9 +25,9 @@ from metrics.services.upkeep.dispatch import publish_due
 from metrics.services.values import evaluate as evaluate_module
 from metrics.services.values.evaluate import evaluate
 from runs.models import Collection, Run, User
-from runs.services.revisions import read_revision
-from runs.services.runs import RunUpload
-from runs.services.submissions import submit as submit_file
+from runs.services.audit.revisions import read_revision
+from runs.services.submissions.runs import RunUpload
+from runs.services.submissions.submissions import submit as submit_file
 from tests.conftest import GOOD, POOR, upload
 from tests.metrics.queued import QRELS_PATH, expire, queued, state
 

@@ -13,14 +13,14 @@ from django.test import Client
 from rest_framework.test import APIClient
 
 from metrics.charts.boards.charts import COLLECTION_CHARTS
-from metrics.charts.boards.parameter_axes import LENGTH, apart, number_ticks, parameter_axis
 from metrics.charts.figure import Figure
 from metrics.charts.look import PALETTES, Look
 from metrics.charts.rendering import render, specification
+from metrics.charts.tracking.parameter_axes import LENGTH, apart, number_ticks, parameter_axis
 from metrics.services.boards.columns import ShownColumn
-from metrics.services.boards.measured import MeasuredRun
+from metrics.services.tracking.measured import MeasuredRun
 from runs.models import Collection, ParameterKey, Run, User
-from runs.services.parameters import store_parameters
+from runs.services.tracking.parameters import store_parameters
 from tests.metrics.boards import make_board, make_run, simulated
 from tests.metrics.drawings import lines, sides, words
 from tests.web.test_parameter_pages import text_of

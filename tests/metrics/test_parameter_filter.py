@@ -15,7 +15,7 @@ from metrics.services.boards.matching import matching_runs
 from metrics.services.snapshots import one_snapshot
 from runs.errors import InvalidInput
 from runs.models import Collection, Run, User
-from runs.services.parameters import store_parameters
+from runs.services.tracking.parameters import store_parameters
 from tests.metrics.boards import make_board, make_run, simulated
 
 KEYS = ("k", "bm25.k1", "number of cores")

@@ -18,7 +18,7 @@ from runs.models import (
     Team,
     User,
 )
-from runs.services.parameters import rebuild_parameters, store_parameters
+from runs.services.tracking.parameters import rebuild_parameters, store_parameters
 from tests.conftest import client_of
 from tests.metrics.boards import make_board, make_run, simulated
 

@@ -13,10 +13,10 @@ from rest_framework.test import APIClient
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.weightstats import ttost_paired
 
+from metrics.engine.judgement.steps import Matrix
 from metrics.engine.significance.equivalence import topics_for_tost
 from metrics.engine.significance.pairs import Options, all_pairs
 from metrics.engine.significance.posterior import POSTERIORS
-from metrics.engine.steps import Matrix
 from metrics.models import Comparison
 from metrics.services.comparisons.stored import compare
 from runs.models import Run, Team, User

@@ -25,7 +25,7 @@ from metrics.charts.values.charts import RUN_CHARTS, Asked
 from metrics.charts.values.topics import paired_topics_figure, topics_figure
 from metrics.services.values.values import find_evaluation
 from runs.models import Collection, Run, System, Team, User
-from runs.services.parameters import store_parameters
+from runs.services.tracking.parameters import store_parameters
 from tests.conftest import GOOD, POOR
 from tests.metrics.drawings import lines, sides, words
 from tests.metrics.scored import make_scored, simulated

@@ -13,10 +13,13 @@ from drf_spectacular.types import OpenApiTypes
 from metrics.api.comparisons.serializers import body_of, parameters_in
 from metrics.engine.errors import EvalHubError
 from metrics.questions.declared import declared
-from metrics.services.boards.asked import BoardQuery
-from metrics.services.boards.frontier import FrontierQuery
-from metrics.services.boards.importance import ImportanceQuery
+from metrics.services.boards.board_question import BoardQuery
+from metrics.services.boards.curves_together import TogetherQuery
+from metrics.services.boards.difference import DifferenceQuery
+from metrics.services.boards.heat_map import HeatQuery
+from metrics.services.boards.matrix import MatrixFileQuery, MatrixQuery
 from metrics.services.boards.standing_parts import StandingsQuery
+from metrics.services.boards.topics import TopicsQuery
 from metrics.services.boards.what_if import WhatIfQuery
 from metrics.services.comparisons.comparison import ComparisonQuery
 from metrics.services.comparisons.design import DesignQuery
@@ -27,12 +30,9 @@ from metrics.services.question import Choice, Integer, Question, parameter
 from metrics.services.sessions.board import SessionBoardQuery
 from metrics.services.sessions.sample import SessionComparisonQuery
 from metrics.services.sessions.standings import SessionStandingsQuery
+from metrics.services.tracking.frontier import FrontierQuery
+from metrics.services.tracking.importance import ImportanceQuery
 from metrics.services.values.curves import CurveQuery, RecallQuery
-from metrics.services.values.curves_together import TogetherQuery
-from metrics.services.values.difference import DifferenceQuery
-from metrics.services.values.heat_map import HeatQuery
-from metrics.services.values.matrix import MatrixFileQuery, MatrixQuery
-from metrics.services.values.topics import TopicsQuery
 from runs.models import Collection
 
 READER = AnonymousUser()

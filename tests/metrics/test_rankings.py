@@ -8,7 +8,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from metrics.charts.values.rankings import ranking_figure
-from metrics.engine.gains import GainMap
+from metrics.engine.judgement.gains import GainMap
 from metrics.services.values.judged_views import load_view
 from metrics.services.values.rankings import MAX_SUMS, read_ranking
 from metrics.services.values.values import find_evaluation

@@ -10,17 +10,17 @@ from django.db.models.functions import Cast
 from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
-from metrics.engine.grammar import parse_measure
+from metrics.engine.measures.grammar import parse_measure
 from metrics.models import Evaluation, MetricVector
-from metrics.services.boards import roster
-from metrics.services.boards.asked import AskedBoard, BoardQuery, active_qrels
+from metrics.services.boards import ranked_evaluations as roster
+from metrics.services.boards.board_question import AskedBoard, BoardQuery, active_qrels
 from metrics.services.boards.columns import ShownColumn, arranged, places_of
-from metrics.services.boards.roster import Recent
+from metrics.services.boards.ranked_evaluations import Recent
 from metrics.services.snapshots import once_in_snapshot, one_snapshot
 from metrics.services.values.judged_views import stored_means
 from runs.models import Collection, ParameterKey, Run, User
-from runs.services.parameters import PARAM, store_parameters
-from runs.services.revisions import raise_revision
+from runs.services.audit.revisions import raise_revision
+from runs.services.tracking.parameters import PARAM, store_parameters
 from tests.metrics.boards import add_runs, add_version, make_board, make_run, simulated
 
 

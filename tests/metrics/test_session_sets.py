@@ -17,7 +17,7 @@ from metrics.services.queue.queueing import queue_missing
 from metrics.services.sessions.evaluate import evaluate_sessions
 from metrics.services.upkeep.integrity import find_faults
 from runs.models import AuditEvent, SessionSet
-from runs.services.stores.folder import stored_path
+from runs.services.storage.stores.folder import stored_path
 from tests.conftest import QRELS, SESSIONS, client_of, evaluate_all, upload
 from tests.engine.session_build import judged_sessions
 

@@ -12,9 +12,9 @@ import pytest
 from django.test import Client
 from rest_framework.test import APIClient
 
-from metrics.engine.grammar import parse_measure
-from metrics.engine.intervals import within
+from metrics.engine.curve.intervals import within
 from metrics.engine.measures import MEASURES
+from metrics.engine.measures.grammar import parse_measure
 from metrics.tables import with_minus
 from runs.models import Run, User
 from tests.conftest import GOOD

@@ -11,7 +11,7 @@ import pytest
 import zstandard
 from rest_framework.test import APIClient
 
-from metrics.engine.packing import pack
+from metrics.engine.compiled.packing import pack
 from metrics.models import (
     Evaluation,
     JudgedView,

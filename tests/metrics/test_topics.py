@@ -17,9 +17,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
-from metrics.engine.grammar import parse_measure
+from metrics.engine.measures.grammar import parse_measure
 from metrics.models import MetricVector
-from metrics.services.values.topics import read_topic_values
+from metrics.services.boards.topics import read_topic_values
 from runs.models import Collection, Qrels, Run, Topic, User
 from tests.conftest import GOOD, POOR
 from tests.metrics.boards import make_board

@@ -15,7 +15,7 @@ from pyarrow import parquet
 from rest_framework.test import APIClient
 
 from metrics.exports.values.matrix import MATRIX_EXPORTS
-from metrics.services.values import matrix
+from metrics.services.boards import matrix
 from runs.models import Run, User
 from tests.conftest import GOOD, POOR, QRELS
 from tests.metrics.scored import make_scored, simulated

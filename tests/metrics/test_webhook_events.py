@@ -13,7 +13,7 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from evalhub.operating.checks import check_webhooks
-from metrics.engine.grammar import parse_measure
+from metrics.engine.measures.grammar import parse_measure
 from metrics.models import Evaluation
 from metrics.services.comparisons.comparison import ComparisonQuery
 from metrics.services.comparisons.stored import compare, queue_comparison
@@ -93,7 +93,7 @@ def test_what_is_rolled_back_is_not_told(
         raise RuntimeError("the process dies here")
 
     with monkeypatch.context() as patch:
-        patch.setattr("runs.services.submissions.take_quota", broken)
+        patch.setattr("runs.services.submissions.submissions.take_quota", broken)
         with pytest.raises(RuntimeError), transaction.atomic():
             upload(api, RUNS, GOOD)
     assert not Delivery.objects.exists()

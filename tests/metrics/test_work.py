@@ -15,15 +15,15 @@ import pytest
 from django.core.cache import cache
 from rest_framework.test import APIClient
 
-from metrics.engine.grammar import parse_measure
+from metrics.engine.measures.grammar import parse_measure
 from metrics.services import work
 from metrics.services.answer_store import forget_all
 from metrics.services.values.effort import seconds_of_measure
 from runs.attention import attention, check_client, keep_going, present_attention
 from runs.errors import ClientLeft, Unavailable
 from runs.models import Run, User
-from runs.services.files import read_stored
-from runs.services.slots import SLOTS, Slots
+from runs.services.audit.slots import SLOTS, Slots
+from runs.services.storage.files import read_stored
 from tests.conftest import GOOD, POOR, client_of, upload
 
 pytestmark = pytest.mark.words
@@ -42,7 +42,7 @@ def runs(submit: Callable[..., Run]) -> list[Run]:
 @pytest.fixture
 def all_is_dear(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(work, "CHEAP_SECONDS", 0.0)
-    monkeypatch.setattr("runs.services.slots._WAIT_SECONDS", 0.1)
+    monkeypatch.setattr("runs.services.audit.slots._WAIT_SECONDS", 0.1)
 
 
 def problem(answer: Any) -> tuple[int, str]:
@@ -239,7 +239,7 @@ def test_a_killed_process_lets_go_of_its_places(settings: Any, tmp_path: Path) -
         import os, sys, time
         from pathlib import Path
         from types import SimpleNamespace
-        from runs.services import slots
+        from runs.services.audit import slots
         slots.settings = SimpleNamespace(EVALHUB_DATA=Path(sys.argv[1]))
         held = slots.SLOTS.take_one("user:1", 1)
         print("taken" if held else "full", flush=True)

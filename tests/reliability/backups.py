@@ -11,7 +11,7 @@ from typing import Any
 from django.core.management import call_command
 
 from evalhub.operating.backup import saved_models
-from runs.services.marker import remember
+from runs.services.storage.install_marker import remember
 
 BOARD = "/api/v1/collections/small/leaderboard/"
 RUNS = "collections/small/runs/"

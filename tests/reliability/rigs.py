@@ -20,8 +20,8 @@ from pathlib import Path
 import psycopg2
 import redis
 
-from runs.services.stores.location import parse_location
-from runs.services.stores.objects import ObjectStore
+from runs.services.storage.stores.location import parse_location
+from runs.services.storage.stores.objects import ObjectStore
 from tests.reliability.servers import free_port
 
 _START_SECONDS = 30.0

@@ -18,7 +18,7 @@ from evalhub.operating.backup import LACKING, HashedReader, Unreadable, write_ba
 from evalhub.operating.restoring import Backup, BadBackup
 from metrics.services.upkeep.integrity import find_faults
 from runs.models import Qrels, Run
-from runs.services.stores.folder import stored_path
+from runs.services.storage.stores.folder import stored_path
 from tests.conftest import GOOD
 from tests.reliability.backups import BOARD, attempt, counts, restore, rewrite, start_anew
 

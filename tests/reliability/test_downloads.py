@@ -14,8 +14,8 @@ from rest_framework.test import APIClient
 
 from metrics.engine.errors import EvalHubError
 from runs.models import Run
-from runs.services.files import StoredFile
-from runs.services.stores.folder import stored_path
+from runs.services.storage.files import StoredFile
+from runs.services.storage.stores.folder import stored_path
 from tests.conftest import GOOD, upload
 from tests.reliability.servers import FILES_URL, Server
 

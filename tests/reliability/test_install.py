@@ -27,7 +27,7 @@ from evalhub.operating.settling import (
 )
 from evalhub.serving.worker import CheckStep
 from runs.models import Install
-from runs.services.place import WrongPlace, settle
+from runs.services.storage.installs import WrongPlace, settle
 from tests.reliability.rigs import OwnRedis, installed, own_redis
 from tests.reliability.servers import ROOT, clean_environment, free_port
 
@@ -52,7 +52,7 @@ def in_store(data: Path, statement: str) -> str:
 import django
 django.setup()
 from pathlib import Path
-from runs.services.stores.chosen import the_store
+from runs.services.storage.stores.chosen import the_store
 store = the_store()
 {statement}
 """

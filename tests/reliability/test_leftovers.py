@@ -17,7 +17,7 @@ import pytest
 
 from evalhub.serving import processes
 from evalhub.serving.processes import abandoned_folders
-from runs.services.sweeping import delete_uploads_left_behind
+from runs.services.submissions.sweeping import delete_uploads_left_behind
 from tests.reliability.servers import ROOT, Server, clean_environment, embedded_server, free_port
 
 # A web server until it dies: its environment, then the process that it becomes.

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from metrics.engine.grammar import parse_measure
+from metrics.engine.measures.grammar import parse_measure
 from tests.reliability.servers import Server
 
 pytestmark = pytest.mark.real_data

@@ -26,9 +26,9 @@ from metrics.services.upkeep.integrity import find_faults
 from runs.errors import UnsupportedFile
 from runs.formats.artifacts import TYPES, check_type
 from runs.models import Artifact, Run, User
-from runs.services.artifacts import KEPT
-from runs.services.stores.folder import stored_path
-from runs.services.sweeping import is_named, young_strangers
+from runs.services.storage.stores.folder import stored_path
+from runs.services.submissions.sweeping import is_named, young_strangers
+from runs.services.tracking.artifacts import KEPT
 from tests.conftest import GOOD, POOR, client_of
 from tests.metrics.scored import make_scored, simulated
 from tests.web.worlds import body_of

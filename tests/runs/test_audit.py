@@ -34,7 +34,7 @@ from runs.models import (
     View,
     Webhook,
 )
-from runs.services.audit import SYSTEM, record
+from runs.services.audit.trail import SYSTEM, record
 from tests.conftest import GOOD, QRELS, SESSIONS, client_of, upload
 from tests.metrics.webhooks import make_webhook
 

@@ -122,8 +122,8 @@ def test_a_refused_change_changes_nothing(
 def test_an_experiment_has_a_largest_size(
     api: APIClient, runs: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("runs.services.experiments.MAX_RUNS", 2)
-    monkeypatch.setattr("runs.services.experiments.MAX_EXPERIMENTS", 1)
+    monkeypatch.setattr("runs.services.tracking.experiments.MAX_RUNS", 2)
+    monkeypatch.setattr("runs.services.tracking.experiments.MAX_EXPERIMENTS", 1)
     made = make(api, runs=runs[:2]).json()
     refused = group(api, made["url"], add=[runs[2]])
     assert (refused.status_code, refused.json()["code"]) == (400, "too_many_runs")

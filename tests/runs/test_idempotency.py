@@ -13,10 +13,10 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from metrics.models import Evaluation
-from runs.api import submissions
+from runs.api.submissions import submissions
 from runs.models import Collection, Membership, Qrels, RememberedAnswer, Run, Team, User
-from runs.services.stores.chosen import the_store
-from runs.services.sweeping import sweep
+from runs.services.storage.stores.chosen import the_store
+from runs.services.submissions.sweeping import sweep
 from tests.conftest import GOOD, POOR, QRELS, client_of
 
 pytestmark = pytest.mark.words

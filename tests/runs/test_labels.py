@@ -25,7 +25,7 @@ from runs.models import (
     Team,
     User,
 )
-from runs.services.labels import move_label
+from runs.services.tracking.labels import move_label
 from tests.conftest import GOOD, client_of
 from tests.metrics.scored import make_scored, simulated
 

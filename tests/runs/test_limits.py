@@ -13,9 +13,9 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from metrics.models import Evaluation
-from runs.api.origin import address_of, network_of
 from runs.models import Membership, QuotaCounter, RateCounter, Run, Team, User
-from runs.services.rates import RATES, Rates
+from runs.services.audit.rates import RATES, Rates
+from runs.web.origin import address_of, network_of
 from tests.conftest import GOOD, client_of, evaluate_all, upload
 
 pytestmark = pytest.mark.words

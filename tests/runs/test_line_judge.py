@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.engine.judged import JudgedRun
-from metrics.engine.judging import SCORE_TYPES, Judgements, ScoreType, judge
+from metrics.engine.judgement.judged import JudgedRun
+from metrics.engine.judgement.judging import SCORE_TYPES, Judgements, ScoreType, judge
 from runs.errors import FileTooLarge, InvalidFile
 from runs.formats import trec_run
 from runs.formats.compression import in_memory

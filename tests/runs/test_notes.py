@@ -9,8 +9,8 @@ from django.db import IntegrityError, transaction
 from rest_framework.test import APIClient
 
 from runs.models import AuditEvent, Collection, Experiment, Membership, Note, Run, Team, User
-from runs.models.notes import SUBJECTS
-from runs.pages.notes import PAGES as NOTES_PAGES
+from runs.models.tracking.notes import SUBJECTS
+from runs.pages.tracking.notes import PAGES as NOTES_PAGES
 from tests.conftest import client_of
 from tests.metrics.scored import make_scored, simulated
 
@@ -133,7 +133,7 @@ def test_a_note_is_about_one_thing_and_there_are_not_too_many(
     for about in ({}, {"run": run, "collection": collection}):
         with pytest.raises(IntegrityError), transaction.atomic():
             Note.objects.create(author=alice, text="x", **about)
-    monkeypatch.setattr("runs.services.notes.MAX_NOTES", 1)
+    monkeypatch.setattr("runs.services.tracking.notes.MAX_NOTES", 1)
     assert write(api, f"runs/{runs[0]}/").status_code == 201
     assert write(api, f"runs/{runs[0]}/").json()["code"] == "too_many_notes"
     key = {"HTTP_IDEMPOTENCY_KEY": "once"}

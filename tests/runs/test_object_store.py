@@ -18,14 +18,14 @@ from evalhub.environment import files_location
 from metrics.models import Evaluation
 from runs.errors import StorageUnavailable, StoredFileCorrupt
 from runs.models import Run
-from runs.services.files import read_stored, storing
-from runs.services.marker import remember
-from runs.services.place import settle
-from runs.services.stores import cache, objects, s3
-from runs.services.stores.chosen import the_store
-from runs.services.stores.location import Location, parse_location
-from runs.services.stores.locks import database_lock
-from runs.services.sweeping import sweep
+from runs.services.storage.files import read_stored, storing
+from runs.services.storage.install_marker import remember
+from runs.services.storage.installs import settle
+from runs.services.storage.stores import cache, objects, s3
+from runs.services.storage.stores.chosen import the_store
+from runs.services.storage.stores.location import Location, parse_location
+from runs.services.storage.stores.locks import database_lock
+from runs.services.submissions.sweeping import sweep
 from tests.conftest import GOOD, POOR, evaluate_all, upload
 from tests.objects import BUCKET, KEY, Objects
 from tests.objects import objects as serve_objects
@@ -216,8 +216,8 @@ def test_no_request_is_made_where_files_are_in_the_folder(
 
 def test_a_row_is_not_acknowledged_where_its_lock_was_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     lost = SimpleNamespace(in_atomic_block=False, connection=object())
-    monkeypatch.setattr("runs.services.stores.locks.connection", lost)
-    monkeypatch.setattr("runs.services.stores.locks._ask", lambda function, number: True)
+    monkeypatch.setattr("runs.services.storage.stores.locks.connection", lost)
+    monkeypatch.setattr("runs.services.storage.stores.locks._ask", lambda function, number: True)
     with database_lock(shared=True):
         pass
     with (

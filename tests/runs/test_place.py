@@ -19,11 +19,11 @@ from evalhub.operating.settling import settle_install
 from metrics.models import Evaluation
 from metrics.services.values.evaluate import evaluate
 from runs.models import Install, Run
-from runs.services.marker import KNOWN, check_store, read_marker, remember
-from runs.services.place import WrongPlace, adopt, judge, require_place, settle
-from runs.services.stores.chosen import the_store
-from runs.services.stores.folder import stored_path
-from runs.services.sweeping import sweep
+from runs.services.storage.install_marker import KNOWN, check_store, read_marker, remember
+from runs.services.storage.installs import WrongPlace, adopt, judge, require_place, settle
+from runs.services.storage.stores.chosen import the_store
+from runs.services.storage.stores.folder import stored_path
+from runs.services.submissions.sweeping import sweep
 from tests.conftest import GOOD, upload
 from tests.reliability.servers import ROOT, clean_environment
 from tests.runs.test_sweeping import age_all

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from metrics.engine.machine_code import Kernel
-from metrics.engine.ranking import Ints
+from metrics.engine.arrays import Ints
+from metrics.engine.compiled.machine_code import Kernel
 from runs.formats.compression import in_memory
 from runs.formats.limits import Limits
 from runs.formats.scanning import kernel, plain_scan, scan

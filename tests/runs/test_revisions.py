@@ -9,7 +9,7 @@ import pytest
 from django.db import connection, transaction
 
 from runs.models import Collection, RevisionPart, Team
-from runs.services.revisions import raise_revision, read_revision
+from runs.services.audit.revisions import raise_revision, read_revision
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from rest_framework.test import APIClient
 
 from metrics.services.upkeep.integrity import find_faults
 from runs.models import AuditEvent, Collection, Parameter, ParameterKey, ParameterSet, Run, User
-from runs.services.parameters import MAX_KEYS
+from runs.services.tracking.parameters import MAX_KEYS
 from tests.conftest import GOOD, client_of
 
 pytestmark = pytest.mark.words

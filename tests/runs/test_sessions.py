@@ -7,7 +7,7 @@ import gzip
 import numpy as np
 import pytest
 
-from metrics.engine.ranking import hash_spans
+from metrics.engine.judgement.ranking import hash_spans
 from metrics.engine.sessions.blocks import Session
 from runs.errors import UnsupportedFile
 from runs.formats.compression import in_memory

@@ -21,9 +21,10 @@ from django.test import Client
 from rest_framework.test import APIClient
 
 from evalhub.cli import main
-from runs.api import submissions, uploads
+from runs.api.submissions import submissions
 from runs.models import Collection, Run
-from runs.services import files
+from runs.services.storage import files
+from runs.web import uploads
 from tests.conftest import GOOD, upload
 
 pytestmark = pytest.mark.words

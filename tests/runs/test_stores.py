@@ -33,8 +33,8 @@ from runs.errors import (
     StoredFileMissing,
 )
 from runs.models import Collection, Qrels, Run, User
-from runs.services import sweeping
-from runs.services.files import (
+from runs.services.collections.qrels import import_qrels
+from runs.services.storage.files import (
     StoredFile,
     examine_stored,
     keep_file,
@@ -43,15 +43,15 @@ from runs.services.files import (
     try_store,
     upload_folder,
 )
-from runs.services.files import sweeping as lock_for_sweeping
-from runs.services.marker import read_marker
-from runs.services.place import judge, settle
-from runs.services.qrels import import_qrels
-from runs.services.stores.chosen import the_store
-from runs.services.stores.folder import stored_path
-from runs.services.stores.location import parse_location
-from runs.services.stores.locks import database_lock
-from runs.services.sweeping import sweep
+from runs.services.storage.files import sweeping as lock_for_sweeping
+from runs.services.storage.install_marker import read_marker
+from runs.services.storage.installs import judge, settle
+from runs.services.storage.stores.chosen import the_store
+from runs.services.storage.stores.folder import stored_path
+from runs.services.storage.stores.location import parse_location
+from runs.services.storage.stores.locks import database_lock
+from runs.services.submissions import sweeping
+from runs.services.submissions.sweeping import sweep
 from tests.conftest import GOOD, POOR, SESSIONS, client_of, evaluate_all, upload
 from tests.objects import objects
 from tests.reliability.backups import restore, start_anew
@@ -314,7 +314,7 @@ def test_a_refusal_leaves_a_file_that_another_request_is_storing(
     store: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The other request is accepted, or refused as the last one; each thread has a connection of its own."""
-    monkeypatch.setattr("runs.services.files.has_row", lambda sha256: False)
+    monkeypatch.setattr("runs.services.storage.files.has_row", lambda sha256: False)
     content, other = b"same bytes", b"other bytes"
     with storing():
         keep_file(uploaded(content), name_of(content))
@@ -347,7 +347,7 @@ def test_a_submission_waits_for_the_deletion_of_its_file(
         assert not stored.wait(0.3)
         return False
 
-    monkeypatch.setattr("runs.services.files.has_row", delete_slowly)
+    monkeypatch.setattr("runs.services.storage.files.has_row", delete_slowly)
     with pytest.raises(Conflict):
         store_in_vain(b"same bytes")
     thread.join()
@@ -359,8 +359,8 @@ def test_requests_at_once_store_and_refuse_the_same_bytes(
     store: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever the order, a file is there while it is stored, and gone after the last refusal."""
-    monkeypatch.setattr("runs.services.files.has_row", lambda sha256: False)
-    monkeypatch.setattr("runs.services.files.check_store", bool)
+    monkeypatch.setattr("runs.services.storage.files.has_row", lambda sha256: False)
+    monkeypatch.setattr("runs.services.storage.files.check_store", bool)
     contents = [f"file {number}".encode() for number in range(3)]
     missing = []
 

@@ -18,11 +18,11 @@ from rest_framework.test import APIClient
 from metrics.services.upkeep.dispatch import _sweep
 from metrics.services.upkeep.integrity import find_faults
 from runs.models import Qrels, Run, SessionSet
-from runs.services.files import storing, sweeping, upload_folder
-from runs.services.place import settle
-from runs.services.stores.chosen import the_store
-from runs.services.stores.folder import stored_path
-from runs.services.sweeping import LEAST_MOST, delete_orphan, is_named, sweep
+from runs.services.storage.files import storing, sweeping, upload_folder
+from runs.services.storage.installs import settle
+from runs.services.storage.stores.chosen import the_store
+from runs.services.storage.stores.folder import stored_path
+from runs.services.submissions.sweeping import LEAST_MOST, delete_orphan, is_named, sweep
 from tests.conftest import GOOD, POOR, upload
 
 pytestmark = pytest.mark.words
@@ -194,7 +194,9 @@ def test_a_sweep_that_would_take_too_much_takes_nothing(
 def test_a_tenth_of_a_large_store_may_go(
     api: APIClient, db: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("runs.services.sweeping.is_named", lambda sha256: int(sha256, 16) >= 30)
+    monkeypatch.setattr(
+        "runs.services.submissions.sweeping.is_named", lambda sha256: int(sha256, 16) >= 30
+    )
     for number in range(300):
         orphan(number)
     assert sweep().files == 30

@@ -13,7 +13,7 @@ from rest_framework.test import APIClient
 
 from evalhub.operating.backup import saved_models
 from runs.models import AuditEvent, Collection, Membership, Run, System, Team, User
-from runs.services.systems import stem_of
+from runs.services.tracking.systems import stem_of
 from tests.conftest import GOOD, POOR, client_of, upload
 from tests.metrics.scored import make_scored
 

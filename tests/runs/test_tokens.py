@@ -15,11 +15,11 @@ from django.utils import timezone
 from rest_framework.settings import api_settings
 from rest_framework.test import APIClient
 
-from runs.api.conditions import KnownConditions
-from runs.api.parameters import KnownParameters
-from runs.api.permissions import Scoped
 from runs.models import ALL_SCOPES, ApiToken, AuditEvent, Collection, Membership, Run, Team, User
-from runs.services import rates
+from runs.services.audit import rates
+from runs.web.conditions import KnownConditions
+from runs.web.parameters import KnownParameters
+from runs.web.permissions import Scoped
 from tests.conftest import GOOD, client_of, upload
 from tests.web.test_matrix import patterns
 
@@ -140,7 +140,7 @@ def test_every_view_of_the_api_is_under_the_one_permission() -> None:
 def test_what_a_view_does_not_name_is_refused_to_everybody(
     api: APIClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("runs.api.accounts.TeamList.scopes", {})
+    monkeypatch.setattr("runs.api.accounts.accounts.TeamList.scopes", {})
     answer = api.post("/api/v1/teams/", {"slug": "x", "name": "x"})
     assert (answer.status_code, answer.json()["code"]) == (403, "not_allowed")
 

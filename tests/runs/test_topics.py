@@ -16,7 +16,7 @@ from runs.formats.topics import definition as topic_module
 from runs.formats.topics.definition import TopicText
 from runs.formats.topics.reading import FORMATS, read_topics
 from runs.models import Collection
-from runs.services.collections import import_topics
+from runs.services.collections.collections import import_topics
 from tests.readers import of_a_reader
 
 REAL_DATA = os.environ.get("EVALHUB_REAL_DATA", "")

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from metrics.engine.ranking import hash_spans
+from metrics.engine.judgement.ranking import hash_spans
 from runs.errors import InvalidFile
 from runs.formats.scanning import kernel
 from runs.formats.scanning.ahead import few_threads

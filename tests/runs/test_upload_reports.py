@@ -10,7 +10,7 @@ from rest_framework.test import APIClient
 
 from runs.errors import FileReport
 from runs.models import Collection, Run
-from runs.services.reports import grouped, report_as_json
+from runs.services.storage.reports import grouped, report_as_json
 from tests.conftest import GOOD, QRELS, upload
 
 pytestmark = pytest.mark.words

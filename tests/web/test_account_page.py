@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from runs.models import ApiToken, AuditEvent, Mail, Team, User
-from runs.services.accounts import disable_user, enable_user
+from runs.services.accounts.accounts import disable_user, enable_user
 from runs.services.mail.sending import message_of
 from tests.conftest import client_of
 from tests.web.test_pages import page

@@ -11,7 +11,7 @@ import pytest
 from django.db.models import Model
 from django.test import Client
 
-from metrics.engine.grammar import parse_measure
+from metrics.engine.measures.grammar import parse_measure
 from metrics.models import Comparison, Evaluation, SessionEvaluation
 from metrics.services.comparisons.comparison import ComparisonQuery
 from metrics.services.comparisons.stored import compare, queue_comparison

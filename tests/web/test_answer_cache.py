@@ -16,7 +16,7 @@ from metrics.questions import answer_cache
 from metrics.services.answer_store import forget_all
 from metrics.services.queue.lifecycle import claim, fail
 from runs.models import AuditEvent, Collection, Membership, Run, Team
-from runs.services.audit import SYSTEM, record
+from runs.services.audit.trail import SYSTEM, record
 from tests.conftest import GOOD, QRELS, client_of, evaluate_all, upload
 from tests.web.worlds import People, add_qrels, make_collection, make_runs, run_ids, submit_form
 

@@ -20,7 +20,7 @@ from metrics.services.answer_store import forget_all
 from metrics.services.comparisons import stored
 from metrics.services.snapshots import read_in_snapshot
 from runs.models import Run
-from runs.services.reading import WRITES
+from runs.services.audit.reading import WRITES
 from tests.conftest import GOOD, POOR, QRELS, evaluate_all
 from tests.metrics.snapshots import in_a_file, through_another_connection
 from tests.web.test_matrix import patterns

@@ -15,8 +15,8 @@ from django.urls import Resolver404, resolve
 from metrics.charts.boards.charts import COLLECTION_CHART_READS
 from metrics.charts.sessions.charts import SESSION_CHART_READS
 from metrics.charts.values.charts import RUN_CHART_READS
-from runs.api.parameters import LISTS, parameters_read
 from runs.models import Run, User
+from runs.web.parameters import LISTS, parameters_read
 from tests.conftest import GOOD, POOR
 from tests.web.test_matrix import MATRIX, PAGES, parameters_of
 from tests.web.worlds import People, address, run_ids

@@ -18,8 +18,8 @@ from rest_framework.test import APIClient
 
 from metrics.models import Evaluation
 from metrics.services.queue.notices import announce_done
-from runs.api.parameters import parameters_read
 from runs.models import AuditEvent, Collection, Delivery, Disclosure, Qrels, Run, Team, Webhook
+from runs.web.parameters import parameters_read
 from tests.conftest import GOOD, POOR, QRELS, client_of, evaluate_all, upload
 from tests.metrics.webhooks import make_webhook
 from tests.test_architecture import imports, modules
@@ -478,7 +478,7 @@ def test_endpoints_of_values_find_their_objects_where_blindness_is_checked() -> 
     Parameters and configurations were given by those who submitted: readers of a blind collection see them too, each of
     the runs that they see. Both leave out the means by themselves.
     """
-    given = {"metrics.api.boards.configurations", "metrics.api.boards.parameters"}
+    given = {"metrics.api.tracking.configurations", "metrics.api.tracking.parameters"}
     for module in {name for name in modules() if name.startswith("metrics.api")} - given:
         for node, _ in imports(modules()[module]):
             names = {alias.name for alias in node.names}  # type: ignore[attr-defined]

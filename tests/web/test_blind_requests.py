@@ -10,8 +10,8 @@ import pytest
 from django.db import transaction
 from django.urls import reverse
 
-from runs.api.parameters import parameters_read
 from runs.models import Run
+from runs.web.parameters import parameters_read
 from tests.web.test_blind import (
     EVERYWHERE_THE_SAME,
     OUTSIDERS,

@@ -12,8 +12,8 @@ from django.test import Client
 
 from metrics.pages.boards.questions import SHOWN_MEASURES
 from runs.models import Collection, Run, User
-from runs.services.labels import move_label
-from runs.services.parameters import store_parameters
+from runs.services.tracking.labels import move_label
+from runs.services.tracking.parameters import store_parameters
 from tests.conftest import GOOD, POOR
 from tests.web.board_parts import BOARD, SMALL, Submit, board, browser, links_of, rows_of
 from tests.web.test_pages import page, text_of

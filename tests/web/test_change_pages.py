@@ -10,7 +10,7 @@ from django.test import Client
 
 from metrics.models import Evaluation
 from runs.models import AuditEvent, Label, LabelMove, Run, SessionSet, User
-from runs.services.stores.folder import stored_path
+from runs.services.storage.stores.folder import stored_path
 from tests.conftest import GOOD, POOR, SESSIONS, upload
 from tests.web.test_pages import page, text_of
 

@@ -11,9 +11,9 @@ import pytest
 from django.test import Client
 from rest_framework.test import APIClient
 
-from metrics.pages.boards.configurations import told_apart
+from metrics.pages.tracking.configurations import told_apart
 from runs.models import Collection, Label, ParameterKey, Run, User
-from runs.services.parameters import store_parameters
+from runs.services.tracking.parameters import store_parameters
 from tests.conftest import GOOD, POOR
 from tests.metrics.boards import make_board, simulated
 from tests.web.test_parameter_pages import text_of

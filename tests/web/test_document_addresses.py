@@ -10,7 +10,7 @@ from django.test import Client
 from rest_framework.test import APIClient
 
 from runs.models import Collection, Run, document_address
-from runs.models.collections import check_document_url
+from runs.models.collections.collections import check_document_url
 from tests.conftest import GOOD, upload
 
 pytestmark = pytest.mark.words

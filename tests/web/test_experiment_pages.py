@@ -12,7 +12,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from runs.models import Collection, Experiment, Membership, Note, Run, Team, User
-from runs.services.labels import move_label
+from runs.services.tracking.labels import move_label
 from tests.conftest import GOOD
 from tests.metrics.scored import make_scored, simulated
 
@@ -153,7 +153,7 @@ def test_of_many_runs_the_baseline_is_named(
     address = f"/experiments/{study.pk}/"
     send(browser, address, action="add", collection="board", filter="tag:r0 OR tag:r1 OR tag:r2")
     assert '<select id="base"' in page(browser, address)
-    monkeypatch.setattr("metrics.pages.boards.experiments._OFFERED", 2)
+    monkeypatch.setattr("metrics.pages.tracking.experiments._OFFERED", 2)
     for number, name in enumerate(("r0", "board/r1", runs[2])):
         send(browser, address, action="baseline", baseline=name)
         assert str(Experiment.objects.get().baseline_id) == runs[number]

@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 
 from runs.models import AuditEvent, Collection, User
-from runs.services.first_account import offer_code
+from runs.services.accounts.first_account import offer_code
 from tests.conftest import GOOD, client_of
 from tests.web.test_pages import page, text_of
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from django.db import connection
 
-from metrics.engine.grammar import parse_measure
+from metrics.engine.measures.grammar import parse_measure
 from metrics.services.comparisons.comparison import ComparisonQuery
 from metrics.services.comparisons.stored import queue_comparison
 from runs.models import ApiToken, Run, Team

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from runs.api.parameters import parameters_read
+from runs.web.parameters import parameters_read
 from tests.web.test_matrix import MATRIX, PAGES, parameters_of, patterns
 from tests.web.worlds import People, address, body_of
 

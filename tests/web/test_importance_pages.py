@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from django.test import Client
 
-from metrics.engine.grammar import parse_measure
-from metrics.services.boards.frontier import FrontierQuery, read_frontier
-from metrics.services.values.curves_together import TogetherQuery
+from metrics.engine.measures.grammar import parse_measure
+from metrics.services.boards.curves_together import TogetherQuery
+from metrics.services.tracking.frontier import FrontierQuery, read_frontier
 from runs.models import Collection, User
 from tests.engine.studies import grid_study
 from tests.metrics.boards import describe, make_board
@@ -108,7 +108,7 @@ def test_means_of_few_runs_have_intervals(
         assert one.ends == pytest.approx(
             (ends[one.run.tag]["low"], ends[one.run.tag]["high"]), abs=1e-9
         )
-    monkeypatch.setattr("metrics.charts.boards.frontier.MOST_INTERVALS", 3)
+    monkeypatch.setattr("metrics.charts.tracking.frontier.MOST_INTERVALS", 3)
     # Another address: the page of the first one is kept.
     assert said not in text_of(client.get(COST, {"x": "ms", "measure": "AP"}))
 
@@ -123,7 +123,7 @@ def test_of_many_runs_the_frontier_and_the_cheapest_have_rows(
         )
 
     whole = statuses(client.get(COST).content.decode())
-    monkeypatch.setattr("metrics.pages.boards.frontier._ROWS", 10)
+    monkeypatch.setattr("metrics.pages.tracking.frontier._ROWS", 10)
     answer = client.get(COST, {"x": "ms"})
     some = statuses(answer.content.decode())
     assert (len(whole), len(some)) == (24, 10)

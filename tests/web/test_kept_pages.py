@@ -19,9 +19,9 @@ from evalhub.serving.cache_warming import PAGES, warm_cache
 from metrics.services.answer_store import forget_all
 from metrics.services.upkeep.dispatch import Dispatcher
 from runs.models import Collection, Run, View
-from runs.services import revisions
-from runs.services.labels import move_label
-from runs.services.revisions import mark_changed
+from runs.services.audit import revisions
+from runs.services.audit.revisions import mark_changed
+from runs.services.tracking.labels import move_label
 from tests.conftest import GOOD, POOR, evaluate_all
 from tests.kept import recalled_answers
 from tests.web.worlds import ROLES, People, make_collection, make_label, submit_form
@@ -65,9 +65,9 @@ def no_view(monkeypatch: pytest.MonkeyPatch) -> None:
 
     for name in (
         "boards.views._context",
-        "boards.frontier._answer",
+        "tracking.frontier._answer",
         "boards.what_if._answer",
-        "boards.importance._answer",
+        "tracking.importance._answer",
     ):
         monkeypatch.setattr(f"metrics.pages.{name}", refuse)
 

@@ -13,8 +13,8 @@ from django.http import QueryDict
 from drf_spectacular.generators import SchemaGenerator
 from rest_framework.test import APIClient
 
-from runs.api.parameters import parameters_read, refusals
 from runs.models import Collection, Run
+from runs.web.parameters import parameters_read, refusals
 from tests.conftest import GOOD, POOR
 from tests.web.test_matrix import BODIES, MATRIX, PAGES, parameters_of, patterns
 from tests.web.worlds import People, address

@@ -78,7 +78,7 @@ def test_a_problem_of_ours_tells_the_id_to_ask_the_operator_with(
 ) -> None:
     anonymous.raise_request_exception = False
     for error, status in ((OperationalError("away"), 503), (ZeroDivisionError(), 500)):
-        monkeypatch.setattr("runs.api.views.scored_collection", raising(error))
+        monkeypatch.setattr("runs.api.collections.collections.scored_collection", raising(error))
         answer = anonymous.get("/api/v1/collections/x/qrels/", headers={"X-Request-ID": "quote-me"})
         assert (answer.status_code, answer.json()["request_id"]) == (status, "quote-me")
 
@@ -98,7 +98,7 @@ def test_every_line_of_a_request_bears_its_id(
     anonymous: APIClient, lines: Lines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also the one that Django writes when every middleware is done."""
-    monkeypatch.setattr("runs.api.views.scored_collection", explode)
+    monkeypatch.setattr("runs.api.collections.collections.scored_collection", explode)
     anonymous.raise_request_exception = False
     anonymous.get("/api/v1/collections/x/qrels/", headers={"X-Request-ID": "broken"})
     of_request = [

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 from rest_framework.test import APIClient
 
-from metrics.engine.curves import CURVES
+from metrics.engine.curve.curves import CURVES
 from metrics.engine.measures import MEASURES
 from metrics.engine.measures.definition import MeasureDefinition
 from metrics.engine.measures.finding import find_measures, names_of

@@ -15,8 +15,8 @@ import pytest
 from django.test import Client
 from rest_framework.test import APIClient
 
+from metrics.engine.analysis.what_if import PRESETS
 from metrics.engine.measures.undefined import REASONS
-from metrics.engine.what_if import PRESETS
 from metrics.services.values.own_measures import own_measures
 from runs.models import Collection, Run
 from tests.conftest import SESSIONS, evaluate_all, upload

@@ -416,7 +416,7 @@ def test_a_silent_database_is_a_page_that_asks_it_nothing(
         raise OperationalError("gone")
 
     browser.force_login(alice)
-    monkeypatch.setattr("runs.views.collections_of", silent)
+    monkeypatch.setattr("runs.web.views.collections_of", silent)
     assert "The database does not answer" in page(browser, "/", 503)
 
 

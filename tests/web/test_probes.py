@@ -28,7 +28,7 @@ from metrics.models import DispatcherRound, Evaluation
 from metrics.services.queue import rounds
 from metrics.services.upkeep.dispatch import Dispatcher
 from runs.models import Run
-from runs.services import files
+from runs.services.storage import files
 from tests.conftest import GOOD, POOR, upload
 from tests.test_docs import ROOT
 

@@ -13,7 +13,7 @@ from evalhub.operating.simulation import TEXTBOOK_QRELS, TEXTBOOK_RUN
 from metrics.models import Evaluation
 from metrics.pages.values.summary import OFFICIAL
 from runs.models import Collection, Run, User
-from runs.services.labels import move_label
+from runs.services.tracking.labels import move_label
 from tests.conftest import GOOD, POOR, evaluate_all, upload
 from tests.web.test_pages import page, text_of
 

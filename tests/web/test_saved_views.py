@@ -12,7 +12,7 @@ from rest_framework.test import APIClient
 
 from evalhub.operating.backup import saved_models
 from runs.models import AuditEvent, Collection, Membership, Run, Team, User, View
-from runs.services.saved_views import create_view
+from runs.services.sharing.saved_views import create_view
 from tests.conftest import client_of
 from tests.web.worlds import People
 
@@ -202,7 +202,7 @@ def test_accounts_teams_and_limits(
     people: People, run: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A view of others outlives the account that saved it; a private one does not. A backup has them."""
-    monkeypatch.setattr("runs.services.saved_views.MAX_VIEWS", 2)
+    monkeypatch.setattr("runs.services.sharing.saved_views.MAX_VIEWS", 2)
     leaver, one = User.objects.create_user("leaver"), Collection.objects.get(slug="one")
     Membership.objects.create(team=Team.objects.get(slug="lab"), user=leaver, role="owner")
     for scope in ("me", "collection"):

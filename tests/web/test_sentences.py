@@ -19,7 +19,7 @@ from django.test import Client
 from django.urls import get_resolver
 from django.utils import timezone
 
-from metrics.engine.grammar import parse_measure
+from metrics.engine.measures.grammar import parse_measure
 from metrics.engine.sessions.designs import Factors
 from metrics.engine.significance.pairs import Matrix
 from metrics.exports.boards import words as board_words

@@ -15,7 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from runs.api.shapes import Id, Kind, OneOf, Url, shape
+from runs.web.shapes import Id, Kind, OneOf, Url, shape
 
 
 class Inner(TypedDict):

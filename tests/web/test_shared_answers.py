@@ -12,10 +12,10 @@ from django.db import transaction
 from django.urls import URLPattern
 
 from metrics.services.answer_store import forget_all
-from runs.api.parameters import parameters_read
 from runs.models import Collection, Run, View
-from runs.services.labels import move_label
-from runs.services.revisions import read_revision
+from runs.services.audit.revisions import read_revision
+from runs.services.tracking.labels import move_label
+from runs.web.parameters import parameters_read
 from tests.conftest import POOR, evaluate_all
 from tests.kept import recalled_answers
 from tests.web.test_answers_of_one_state import QUERIES, cached_addresses

@@ -18,7 +18,7 @@ from django.utils import timezone
 from evalhub.operating.backup import saved_models
 from evalhub.operating.logs import JsonFormatter, LineFormatter
 from runs.models import AuditEvent, Collection, Disclosure, Membership, Run, ShareLink, User
-from runs.models.accounts import digest_of_secret
+from runs.models.accounts.accounts import digest_of_secret
 from tests.conftest import client_of
 from tests.web.test_pages import text_of
 from tests.web.worlds import People, body_of, make_campaign, make_comparison, make_share
@@ -242,7 +242,7 @@ def test_who_shares_what(
 
 @pytest.mark.queries
 def test_lists_and_limits(people: People, run: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("runs.services.shares.MAX_SHARES", 1)
+    monkeypatch.setattr("runs.services.sharing.shares.MAX_SHARES", 1)
     assert make(people, "participant", kind="run", collection="", run=run).status_code == 201
     assert make(people).status_code == 201
     full = make(people)

@@ -14,7 +14,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from evalhub.operating.examples import RANKINGS, examples
-from metrics.engine.grammar import parse_measure
+from metrics.engine.measures.grammar import parse_measure
 from runs.models import Run
 from tests.conftest import SESSIONS, evaluate_all, upload
 from tests.test_docs import ROOT

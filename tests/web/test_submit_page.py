@@ -11,9 +11,9 @@ from django.test import Client
 from rest_framework.test import APIClient
 
 from runs.models import ApiToken, AuditEvent, Collection, Membership, Run, Team, User
-from runs.services.files import upload_folder
-from runs.services.lineage import links_of
-from runs.services.stores.chosen import the_store
+from runs.services.storage.files import upload_folder
+from runs.services.storage.stores.chosen import the_store
+from runs.services.tracking.lineage import links_of
 from tests.conftest import GOOD, POOR
 from tests.web.test_pages import page, text_of
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from metrics.engine.what_if import PRESETS
+from metrics.engine.analysis.what_if import PRESETS
 from metrics.services.boards.what_if import ask_what_if
 from runs.models import Collection, Qrels, Run
 from tests.web.test_pages import page, text_of

@@ -13,7 +13,7 @@ from rest_framework.test import APIClient
 
 from metrics.charts.bundle import BUNDLE_NAME
 from metrics.engine.errors import EvalHubError
-from metrics.engine.grammar import parse_measure
+from metrics.engine.measures.grammar import parse_measure
 from metrics.exports.campaigns.snapshot import sealed
 from metrics.services.campaigns.manifest import manifest_of
 from metrics.services.comparisons.comparison import ComparisonQuery
@@ -45,8 +45,8 @@ from runs.models import (
     Webhook,
 )
 from runs.services.campaigns.snapshots import keep_snapshot
-from runs.services.labels import move_label
-from runs.services.shares import Shared, create_share
+from runs.services.sharing.shares import Shared, create_share
+from runs.services.tracking.labels import move_label
 from runs.services.webhooks.signing import new_secret, seal
 from tests.conftest import (
     GOOD,

@@ -12,7 +12,7 @@ from evalhub.management import command
 from evalhub.operating.checks import OWN_CHECKS
 from evalhub.operating.settling import require_migrated, settle_redis
 from metrics.services.answer_store import forget_all
-from runs.services.place import adopt
+from runs.services.storage.installs import adopt
 
 
 class Command(command.Command):

@@ -12,7 +12,7 @@ from evalhub.management import command
 from evalhub.management.accounts import find_account
 from evalhub.operating.checks import OWN_CHECKS
 from runs.errors import Conflict, InvalidInput
-from runs.services.accounts import change_account, change_password
+from runs.services.accounts.accounts import change_account, change_password
 
 
 class Command(command.Command):

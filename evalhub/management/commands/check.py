@@ -12,7 +12,7 @@ from django.db import connection
 
 from evalhub.management import command
 from evalhub.operating.checks import check_redis
-from runs.services.marker import read_marker
+from runs.services.storage.install_marker import read_marker
 
 
 class Command(command.Command, check.Command):

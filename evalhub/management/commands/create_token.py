@@ -12,7 +12,7 @@ from evalhub.management import command
 from evalhub.management.accounts import find_account
 from evalhub.operating.checks import OWN_CHECKS
 from runs.models import ALL_SCOPES, DEFAULT_SCOPES
-from runs.services.tokens import issue_token
+from runs.services.accounts.tokens import issue_token
 
 
 class Command(command.Command):

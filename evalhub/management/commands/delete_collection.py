@@ -10,7 +10,7 @@ from evalhub.management import command
 from evalhub.operating.checks import OWN_CHECKS
 from runs.errors import Conflict
 from runs.models import Collection
-from runs.services.collections import delete_collection
+from runs.services.collections.collections import delete_collection
 
 
 class Command(command.Command):

@@ -10,7 +10,7 @@ from evalhub.management import command
 from evalhub.management.accounts import find_account
 from evalhub.operating.checks import OWN_CHECKS
 from runs.errors import Conflict
-from runs.services.accounts import delete_account
+from runs.services.accounts.accounts import delete_account
 
 
 class Command(command.Command):

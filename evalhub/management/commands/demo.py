@@ -23,7 +23,7 @@ from evalhub.operating.examples import Example, examples
 from evalhub.operating.simulation import TEXTBOOK_QRELS, TEXTBOOK_RUN, simulate_collection
 from evalhub.serving.supervisor import AlreadyServed, exclusive
 from runs.models import ALL_SCOPES, ApiToken, User
-from runs.services.tokens import issue_token
+from runs.services.accounts.tokens import issue_token
 
 _SIMULATED, _TEXTBOOK = "simulated", "textbook"
 _MEASURES = ["nDCG@10", "AP", "RR", "P@10", "R@100", "Judged@10"]

@@ -10,13 +10,13 @@ from typing import Any
 from evalhub.management import command
 from metrics.engine.agreement import COEFFICIENTS
 from metrics.engine.agreement.intervals import rank_intervals
+from metrics.engine.analysis.frontier import frontier
 from metrics.engine.design import topic_set_size
 from metrics.engine.design.discriminative_power import discriminative_power
 from metrics.engine.design.swap_rates import swap_rates
 from metrics.engine.explanation.association import associate
 from metrics.engine.explanation.matched import changes_of
 from metrics.engine.explanation.settings import cramers_v
-from metrics.engine.frontier import frontier
 from metrics.engine.significance import CORRECTIONS, OMNIBUS, TESTS, crossed, latin_square
 from metrics.engine.significance.effect_sizes import (
     cliff_delta,

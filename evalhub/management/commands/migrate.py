@@ -18,7 +18,7 @@ from django.db import connection
 from evalhub.management import command
 from evalhub.operating.checks import OWN_CHECKS
 from evalhub.operating.settling import missing_migrations, note_needs, require_known
-from runs.services.stores.chosen import the_store
+from runs.services.storage.stores.chosen import the_store
 
 # Any number that is the same in every process and not used by another lock.
 _ADVISORY_LOCK = 0x65766C687562

@@ -9,7 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management import CommandError, CommandParser, call_command
 
-from evalhub.away import is_full
+from evalhub.database_errors import is_full
 from evalhub.management import command
 from evalhub.operating.checks import OWN_CHECKS
 from evalhub.operating.restoring import Backup, BadBackup, describe, install

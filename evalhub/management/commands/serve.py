@@ -20,8 +20,8 @@ from evalhub.serving.processes import load_web, load_worker, parse_address
 from evalhub.serving.secret_key import keep_key
 from evalhub.serving.supervisor import AlreadyServed, Supervisor, exclusive
 from runs.models import User
-from runs.services.first_account import offer_code
-from runs.services.sweeping import delete_old_uploads, delete_uploads_left_behind
+from runs.services.accounts.first_account import offer_code
+from runs.services.submissions.sweeping import delete_old_uploads, delete_uploads_left_behind
 
 DEFAULT_BIND = "127.0.0.1:8000"
 

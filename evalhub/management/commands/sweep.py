@@ -11,7 +11,7 @@ from evalhub.operating.checks import OWN_CHECKS
 from evalhub.operating.settling import require_install
 from metrics.services.comparisons.stored import sweep_comparisons
 from runs.services.mail.outbox import sweep_mails
-from runs.services.sweeping import sweep
+from runs.services.submissions.sweeping import sweep
 from runs.services.webhooks.deliveries import sweep_deliveries
 
 

@@ -25,12 +25,12 @@ from metrics.engine.significance import TESTS
 from metrics.engine.significance.pairs import INTERVALS
 from metrics.engine.significance.verdicts import REASONS, VERDICTS
 from metrics.services.boards import leaderboard, standing_parts
-from metrics.services.boards.asked import BoardQuery
+from metrics.services.boards.board_question import BoardQuery
 from metrics.services.boards.entries import SHOWN_ENTRIES, STATUSES
 from metrics.services.boards.states import BOARD_STATES
 from metrics.services.boards.versions import ALL, CAPTIONS, VERSIONS
-from runs.api.shapes import Id, Kind, OneOf, Url
 from runs.models import Collection
+from runs.web.shapes import Id, Kind, OneOf, Url
 
 _DETECTABLE = "the true difference that half of the other pairs, each tested alone, would show in 8 of 10 samples of topics"
 

@@ -14,10 +14,10 @@ from rest_framework.views import APIView
 from metrics.exports.boards.citation import Citation
 from metrics.questions.declared import BOARD, VIEW
 from metrics.questions.saved_views import board_parameters, kept_query
-from metrics.services.boards.asked import BoardQuery, active_qrels
+from metrics.services.boards.board_question import BoardQuery, active_qrels
 from metrics.services.boards.standing_parts import StandingsQuery
-from runs.api.access import scored_collection
-from runs.api.shapes import Url, shape
+from runs.web.access import scored_collection
+from runs.web.shapes import Url, shape
 
 
 class CitationAnswer(TypedDict):

@@ -16,16 +16,16 @@ from rest_framework.views import APIView
 
 from metrics.questions.saved_views import canonical_query, changeable_view, parameters_of, seen_view
 from runs import models
-from runs.api.access import scored_collection
-from runs.api.fields import ChoiceField
-from runs.api.lists import AnswerList
-from runs.api.origin import origin_of
-from runs.api.parameters import KnownFields
-from runs.api.shapes import OneOf, Url, shape
 from runs.models import Scope, User
-from runs.models.saved_views import MAX_NAME, MAX_QUERY
+from runs.models.sharing.saved_views import MAX_NAME, MAX_QUERY
 from runs.models.text import check_line
-from runs.services.saved_views import change_view, create_view, delete_view
+from runs.services.sharing.saved_views import change_view, create_view, delete_view
+from runs.web.access import scored_collection
+from runs.web.fields import ChoiceField
+from runs.web.lists import AnswerList
+from runs.web.origin import origin_of
+from runs.web.parameters import KnownFields
+from runs.web.shapes import OneOf, Url, shape
 
 
 class View(TypedDict):

@@ -28,13 +28,13 @@ from metrics.questions.declared import (
     VIEW,
 )
 from metrics.questions.saved_views import board_parameters
-from metrics.services.boards.asked import BoardQuery
+from metrics.services.boards.board_question import BoardQuery
 from metrics.services.boards.leaderboard import read_leaderboard, read_whole_board
 from metrics.services.boards.standing_parts import StandingsQuery
 from metrics.services.boards.standings import read_standings
 from metrics.services.snapshots import read_in_snapshot
-from runs.api.access import scored_collection
-from runs.api.shapes import shape
+from runs.web.access import scored_collection
+from runs.web.shapes import shape
 
 
 class LeaderboardView(APIView):

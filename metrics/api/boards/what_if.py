@@ -16,9 +16,9 @@ from metrics.questions.declared import WHAT_IF
 from metrics.questions.parameters import query_of
 from metrics.services.boards import what_if
 from metrics.services.boards.what_if import WhatIfQuery
-from runs.api.access import scored_collection
-from runs.api.shapes import shape
 from runs.models import Collection
+from runs.web.access import scored_collection
+from runs.web.shapes import shape
 
 
 class Place(TypedDict):

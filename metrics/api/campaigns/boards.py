@@ -39,9 +39,9 @@ from metrics.questions.phase_boards import (
 from metrics.services.campaigns.boards import VIEWS, PhaseBoard, read_phase_board
 from metrics.services.snapshots import read_in_snapshot
 from metrics.services.values.judged_views import depths_of
-from runs.api.shapes import OneOf, shape
 from runs.models import Collection, Entry
-from runs.services.reduced_qrels import reasons_of_exclusion
+from runs.services.collections.reduced_qrels import reasons_of_exclusion
+from runs.web.shapes import OneOf, shape
 
 _ROWS = (
     parameter("view", "default: official; all on time, late, or those afterwards", choices=VIEWS),

@@ -17,21 +17,21 @@ from rest_framework.views import APIView
 
 from metrics.services.campaigns.releasing import WAITS_FOR, release_now, waits_for
 from runs import models
-from runs.api import idempotency
 from runs.api.campaigns.finding import may_organise, organised_phase, visible_phase
 from runs.api.campaigns.inputs import TimeField, TimesSerializer
-from runs.api.fields import ChoiceField
-from runs.api.lists import AnswerList
-from runs.api.origin import origin_of
-from runs.api.parameters import KnownFields
-from runs.api.shapes import OneOf, Url, shape
 from runs.errors import InvalidInput
 from runs.models import Campaign, Phase, Scope, User
-from runs.models.disclosure import is_participant
+from runs.models.collections.disclosure import is_participant
 from runs.models.text import check_line
 from runs.services.campaigns import clock
 from runs.services.campaigns.managing import is_organiser
 from runs.services.campaigns.releases import cancel_release, plan_release
+from runs.web import idempotency
+from runs.web.fields import ChoiceField
+from runs.web.lists import AnswerList
+from runs.web.origin import origin_of
+from runs.web.parameters import KnownFields
+from runs.web.shapes import OneOf, Url, shape
 
 AUDIENCES = tuple(models.Release.Audience.labels)
 STATES = ("planned", "waiting", "done", "cancelled")

@@ -15,7 +15,7 @@ from rest_framework.views import APIView
 from metrics.api.answers import Mean, number, numbers
 from metrics.api.campaigns.boards import ExcludedTopic, excluded_topics
 from metrics.engine import ENGINE_VERSION
-from metrics.engine.reference import TopicFigures
+from metrics.engine.analysis.reference import TopicFigures
 from metrics.exports.campaigns.packet import make_packet
 from metrics.questions.declared import parameter
 from metrics.questions.parameters import query_of
@@ -26,9 +26,9 @@ from metrics.services.campaigns.reference import ALL, REFERENCES, ReferenceSet
 from metrics.services.campaigns.results import OwnEntry, OwnResults, read_own_results
 from metrics.services.snapshots import read_in_snapshot
 from metrics.services.work import begin_drawing
-from runs.api.shapes import OneOf, shape
 from runs.models import Entry
 from runs.parameters import choice_in
+from runs.web.shapes import OneOf, shape
 
 TEAM = parameter("team", "for organisers: a team")
 REFERENCE = parameter(

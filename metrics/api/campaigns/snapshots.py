@@ -29,19 +29,19 @@ from metrics.questions.snapshots import (
     visible_snapshot,
 )
 from metrics.services.campaigns.manifest import RUN_FILES, shown_manifest
-from runs.api import idempotency
 from runs.api.campaigns.finding import organised_campaign, visible_campaign
 from runs.api.campaigns.inputs import ReasonSerializer
-from runs.api.fields import JSONObject
-from runs.api.lists import AnswerList
-from runs.api.origin import origin_of
-from runs.api.parameters import KnownFields
-from runs.api.shapes import OneOf, Url, shape
-from runs.api.views import either
+from runs.api.collections.collections import either
 from runs.models import Campaign, Scope, Snapshot, User
 from runs.models.text import DOI_RULE, DOI_SAID
 from runs.services.campaigns.managing import check_organiser
 from runs.services.campaigns.snapshots import give_doi, snapshots_seen_by, withdraw_snapshot
+from runs.web import idempotency
+from runs.web.fields import JSONObject
+from runs.web.lists import AnswerList
+from runs.web.origin import origin_of
+from runs.web.parameters import KnownFields
+from runs.web.shapes import OneOf, Url, shape
 
 
 class SnapshotAnswer(TypedDict):

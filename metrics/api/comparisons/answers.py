@@ -35,8 +35,8 @@ from metrics.services.comparisons.shown_pairs import (
 from metrics.services.comparisons.stored import Answer
 from metrics.services.values.common_values import not_corrected_again, qrels_cautions
 from metrics.services.values.coverage import judged_only
-from runs.api.shapes import Id, OneOf, Url
 from runs.models import Collection
+from runs.web.shapes import Id, OneOf, Url
 
 # The number of topics left out, and of pairs with disagreeing tests, that are listed.
 _SHOWN = 50

@@ -18,9 +18,9 @@ from metrics.questions.declared import DESIGN
 from metrics.questions.parameters import query_of
 from metrics.services.comparisons import design
 from metrics.services.comparisons.design import DesignQuery
-from runs.api.access import scored_collection
-from runs.api.shapes import shape
 from runs.models import Collection
+from runs.web.access import scored_collection
+from runs.web.shapes import shape
 
 # A curve of more pairs is shown at this many of them.
 _CURVE_POINTS = 500

@@ -15,9 +15,9 @@ from metrics.questions.answer_cache import everybody, kept, of_judged_collection
 from metrics.questions.declared import declared
 from metrics.questions.parameters import query_of
 from metrics.services.comparisons.judgements import JudgedVersion, JudgementsQuery, read_judgements
-from runs.api.access import scored_collection
-from runs.api.shapes import shape
 from runs.models import Collection
+from runs.web.access import scored_collection
+from runs.web.shapes import shape
 
 
 class LevelShare(TypedDict):

@@ -16,9 +16,9 @@ from metrics.questions.declared import ORDERS
 from metrics.questions.parameters import query_of
 from metrics.services.comparisons import orders
 from metrics.services.comparisons.orders import OrdersQuery
-from runs.api.access import scored_collection
-from runs.api.shapes import shape
 from runs.models import Collection
+from runs.web.access import scored_collection
+from runs.web.shapes import shape
 
 
 class Order(TypedDict):

@@ -10,7 +10,7 @@ from metrics.engine.significance.effect_sizes import READINGS
 from metrics.engine.significance.verdicts import REASONS, VERDICTS
 from metrics.services.comparisons import shown_pairs
 from metrics.services.comparisons.shown_pairs import Held, PairEquivalence, ShownPair
-from runs.api.shapes import OneOf
+from runs.web.shapes import OneOf
 
 Way = Annotated[str | None, OneOf(VERDICTS), "of a against b"]
 Withheld = Annotated[str | None, OneOf(REASONS[1:]), "why there is no verdict, whatever p is"]

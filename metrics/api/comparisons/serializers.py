@@ -18,10 +18,10 @@ from metrics.services.question import (
     RunIds,
     Several,
 )
-from runs.api.fields import ChoiceField
-from runs.api.parameters import KnownFields
 from runs.models import Collection
-from runs.services.labels import PREFIX
+from runs.services.tracking.labels import PREFIX
+from runs.web.fields import ChoiceField
+from runs.web.parameters import KnownFields
 
 _TEXT = serializers.CharField
 _Field = serializers.Field[Any, Any, Any, Any]

@@ -40,10 +40,10 @@ from metrics.services.comparisons.stored import (
 )
 from metrics.services.comparisons.workload import begin_results, begin_results_file
 from metrics.services.question import run_id_in, run_ids_in
-from runs.api.access import scored_collection
-from runs.api.shapes import shape
-from runs.api.views import either
+from runs.api.collections.collections import either
 from runs.models import Collection, Scope
+from runs.web.access import scored_collection
+from runs.web.shapes import shape
 
 NAMED = parameter(
     "runs",

@@ -10,13 +10,13 @@ from rest_framework.request import Request
 from rest_framework.utils.urls import replace_query_param
 
 from metrics.api.answers import Caution, cautions_of, number, numbers
-from metrics.engine.grammar import Measure
-from metrics.engine.ranking import Ints
+from metrics.engine.arrays import Ints
+from metrics.engine.measures.grammar import Measure
 from metrics.engine.sessions.analyses import LengthTable, Which
 from metrics.engine.sessions.blocks import Session
 from metrics.models import SessionEvaluation
 from metrics.services.sessions import analyses, curves, judged_sets, one_session, values
-from runs.api.shapes import Url
+from runs.web.shapes import Url
 
 # About the measures of an answer, if the collection's judgements are used.
 MeasureCautions = Annotated[list[Caution], "of gains that leave out levels that are judged"]

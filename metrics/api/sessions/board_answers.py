@@ -17,8 +17,8 @@ from metrics.engine.significance.tiers import letters_of
 from metrics.engine.significance.verdicts import OF_VALUES
 from metrics.services.sessions import board, comparison
 from metrics.services.sessions.standings import SessionStandings
-from runs.api.shapes import OneOf
 from runs.models import Collection
+from runs.web.shapes import OneOf
 
 
 class SetName(TypedDict):

@@ -28,8 +28,8 @@ from metrics.services.sessions.board import SessionBoardQuery
 from metrics.services.sessions.sample import SessionComparisonQuery
 from metrics.services.sessions.standings import SessionStandingsQuery, read_session_standings
 from metrics.services.snapshots import read_in_snapshot
-from runs.api.access import scored_collection
-from runs.api.shapes import shape
+from runs.web.access import scored_collection
+from runs.web.shapes import shape
 
 
 class SessionBoardView(APIView):

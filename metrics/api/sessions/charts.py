@@ -22,7 +22,7 @@ from metrics.charts.sessions.charts import SESSION_CHART_READS, SESSION_CHARTS, 
 from metrics.questions.declared import VERSION
 from metrics.questions.parameters import query_of
 from metrics.services.sessions.values import SessionEvaluationQuery, find_session_evaluation
-from runs.api.access import scored_session_set
+from runs.web.access import scored_session_set
 
 _OF_A_SET = (*CHART_PARAMETERS, VERSION)
 

@@ -45,9 +45,9 @@ from metrics.services.sessions.values import (
     find_session_evaluation,
     read_session_values,
 )
-from runs.api.access import scored_session_set
-from runs.api.shapes import OneOf, shape
 from runs.models import SessionSet
+from runs.web.access import scored_session_set
+from runs.web.shapes import OneOf, shape
 
 
 class SessionValuesView(APIView):

@@ -11,9 +11,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from metrics.api.answers import Aggregate, ReadFrom, numbers, read_from
-from metrics.engine import precision_recall
-from metrics.engine.intervals import Band
-from metrics.engine.steps import Matrix
+from metrics.engine.curve import precision_recall
+from metrics.engine.curve.intervals import Band
+from metrics.engine.judgement.steps import Matrix
 from metrics.models import Evaluation
 from metrics.questions.answer_cache import everybody, kept, of_scored_run
 from metrics.questions.declared import (
@@ -36,8 +36,8 @@ from metrics.services.values.curves import (
     read_curves,
     read_precision_recall,
 )
-from runs.api.access import scored_run
-from runs.api.shapes import shape
+from runs.web.access import scored_run
+from runs.web.shapes import shape
 
 
 class CurvePoints(TypedDict):

@@ -12,8 +12,8 @@ from rest_framework.views import APIView
 
 from metrics.api.answers import Coverage, RunName, coverage, run_name
 from metrics.api.values.curves import Curve, LevelCurve, curve_answer, level_answer
-from metrics.engine.precision_recall import recall_points
-from metrics.engine.readings import Readings, against_best
+from metrics.engine.curve.precision_recall import recall_points
+from metrics.engine.curve.readings import Readings, against_best
 from metrics.questions.answer_cache import everybody, kept, of_collection
 from metrics.questions.declared import (
     CHOSEN_RUNS,
@@ -26,15 +26,15 @@ from metrics.questions.declared import (
 )
 from metrics.questions.parameters import query_of
 from metrics.questions.values import check_size
+from metrics.services.boards.curves_together import MAX_RUNS, TogetherQuery, choose_together
 from metrics.services.values.curves import (
     CurveQuery,
     RecallQuery,
     read_curves_of,
     read_precision_recall_of,
 )
-from metrics.services.values.curves_together import MAX_RUNS, TogetherQuery, choose_together
-from runs.api.access import scored_collection
-from runs.api.shapes import shape
+from runs.web.access import scored_collection
+from runs.web.shapes import shape
 
 # At every rank: mean, both ends of its interval and the ideal; against the ideal what is needed, missed and its per
 # cent, and against the best run what is needed and missed.

@@ -13,11 +13,11 @@ from metrics.api.answers import Mean, RunName, number, run_name
 from metrics.questions.answer_cache import everybody, kept, of_collection
 from metrics.questions.declared import declared
 from metrics.questions.parameters import query_of
-from metrics.services.values import difference
-from metrics.services.values.difference import DifferenceQuery
-from runs.api.access import scored_collection
-from runs.api.shapes import shape
+from metrics.services.boards import difference
+from metrics.services.boards.difference import DifferenceQuery
 from runs.models import Collection
+from runs.web.access import scored_collection
+from runs.web.shapes import shape
 
 
 class Side(RunName, Mean):

@@ -20,12 +20,12 @@ from metrics.questions.answer_cache import everybody, kept, of_collection
 from metrics.questions.declared import MEASURE_NAMES, RUNS, SCORES, VERSION, declared
 from metrics.questions.parameters import query_of
 from metrics.questions.values import evaluation_in
+from metrics.services.boards.matrix import MatrixFileQuery, MatrixQuery, read_matrix
 from metrics.services.question import measures_in
 from metrics.services.snapshots import read_in_snapshot
-from metrics.services.values.matrix import MatrixFileQuery, MatrixQuery, read_matrix
 from metrics.services.values.values import read_values
-from runs.api.access import scored_collection, scored_run
-from runs.api.shapes import shape
+from runs.web.access import scored_collection, scored_run
+from runs.web.shapes import shape
 
 
 class CollectionValues(TypedDict):

@@ -19,9 +19,9 @@ from metrics.questions.rankings import ranking_gains_in, topic_in
 from metrics.questions.values import evaluation_in
 from metrics.services.question import MAX_LIMIT
 from metrics.services.values.rankings import read_ranking
-from runs.api.access import scored_run
-from runs.api.shapes import Kind, shape
 from runs.parameters import MAX_OFFSET, integer_in
+from runs.web.access import scored_run
+from runs.web.shapes import Kind, shape
 
 
 class RankedDocument(TypedDict):

@@ -20,15 +20,15 @@ from metrics.questions.answer_cache import everybody, kept, of_collection
 from metrics.questions.parameters import query_of
 from metrics.questions.rankings import topic_in
 from metrics.questions.topics import HEAT_FILE, ONE_TOPIC, TOPICS
+from metrics.services.boards.heat_map import HeatQuery, read_heat_map
+from metrics.services.boards.topics import TopicsQuery, TopicValues, read_topic_values
 from metrics.services.snapshots import read_in_snapshot
-from metrics.services.values.heat_map import HeatQuery, read_heat_map
 from metrics.services.values.judged_topic import JudgedTopic, read_judged_topic
-from metrics.services.values.topics import TopicsQuery, TopicValues, read_topic_values
-from runs.api.access import scored_collection
-from runs.api.fields import JSONObject
-from runs.api.shapes import Url, shape
 from runs.errors import NotFound
 from runs.models import Collection
+from runs.web.access import scored_collection
+from runs.web.fields import JSONObject
+from runs.web.shapes import Url, shape
 
 
 class TopicNumbers(TypedDict):

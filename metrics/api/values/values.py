@@ -28,8 +28,8 @@ from metrics.questions.values import evaluation_in
 from metrics.services.question import measures_in
 from metrics.services.values.common_values import qrels_cautions
 from metrics.services.values.values import read_reasons, read_values
-from runs.api.access import scored_run
-from runs.api.shapes import OneOf, shape
+from runs.web.access import scored_run
+from runs.web.shapes import OneOf, shape
 
 
 class RunMean(Mean):

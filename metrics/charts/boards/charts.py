@@ -6,18 +6,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from metrics.charts.boards.frontier import frontier_figure
 from metrics.charts.boards.heat_map import heat_map_figure
-from metrics.charts.boards.importance import importance_figure
 from metrics.charts.boards.means import means_figure
-from metrics.charts.boards.parallel import parallel_figure
-from metrics.charts.boards.parameter import parameter_figure
-from metrics.charts.boards.progress import NAME as PROGRESS
-from metrics.charts.boards.progress import progress_figure
 from metrics.charts.boards.scatter import MOST_INTERVALS, scatter_figure
 from metrics.charts.boards.what_if import what_if_figure
 from metrics.charts.comparisons.charts import COMPARED_CHARTS, TOGETHER_CHARTS
 from metrics.charts.figure import Figure
+from metrics.charts.tracking.frontier import frontier_figure
+from metrics.charts.tracking.importance import importance_figure
+from metrics.charts.tracking.parallel import parallel_figure
+from metrics.charts.tracking.parameter import parameter_figure
+from metrics.charts.tracking.progress import NAME as PROGRESS
+from metrics.charts.tracking.progress import progress_figure
 from metrics.questions.declared import (
     ARRANGE,
     CHOSEN_RUNS,
@@ -46,17 +46,17 @@ from metrics.questions.measured import axes_in, columns_in, measured_board
 from metrics.questions.parameters import scores_in, share_in
 from metrics.questions.systems import default_measure, system_in
 from metrics.questions.topics import HEAT_MAP
-from metrics.services.boards.asked import BoardQuery
-from metrics.services.boards.frontier import FrontierQuery, read_frontier
-from metrics.services.boards.importance import ImportanceQuery, read_importance
+from metrics.services.boards.board_question import BoardQuery
+from metrics.services.boards.heat_map import HeatQuery, read_heat_map
 from metrics.services.boards.leaderboard import MAX_ROWS, read_leaderboard
 from metrics.services.boards.mean_intervals import mean_intervals
-from metrics.services.boards.measured import read_measured
-from metrics.services.boards.progress import read_progress_of
 from metrics.services.boards.versions import BEST
 from metrics.services.boards.what_if import WhatIfQuery, ask_what_if
 from metrics.services.question import MAX_SEED, measure_in, measures_in, run_id_in
-from metrics.services.values.heat_map import HeatQuery, read_heat_map
+from metrics.services.tracking.frontier import FrontierQuery, read_frontier
+from metrics.services.tracking.importance import ImportanceQuery, read_importance
+from metrics.services.tracking.measured import read_measured
+from metrics.services.tracking.progress import read_progress_of
 from runs.errors import InvalidInput
 from runs.models import Collection
 from runs.parameters import integer_in

@@ -18,8 +18,8 @@ import numpy.typing as npt
 from metrics.charts.figure import Figure
 from metrics.charts.look import Look, data, dressed, marks, row_axis
 from metrics.charts.text import shortened_names, width_of
-from metrics.engine.steps import Matrix
-from metrics.services.values.heat_map import HeatMap
+from metrics.engine.judgement.steps import Matrix
+from metrics.services.boards.heat_map import HeatMap
 from metrics.tables import with_minus
 
 # What a row takes, everything around the rows but the names of topics, and the size of letters, in pixels.

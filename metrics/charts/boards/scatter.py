@@ -10,7 +10,7 @@ import altair as alt
 from metrics.charts.figure import Figure
 from metrics.charts.labels import names_beside
 from metrics.charts.look import Look, axis_title, dressed, marks
-from metrics.engine.grammar import Measure
+from metrics.engine.measures.grammar import Measure
 from metrics.services.boards.leaderboard import Leaderboard
 from metrics.services.boards.mean_intervals import Ends, within_range
 from metrics.services.comparisons.shown_pairs import names_of

@@ -18,18 +18,18 @@ from metrics.engine.significance.families import Family
 from metrics.questions.addresses import pair_address
 from metrics.questions.parameters import scores_in
 from metrics.questions.rankings import topic_in
+from metrics.services.boards.curves_together import (
+    TogetherQuery,
+    choose_together,
+    read_curves_together,
+    read_recall_together,
+)
 from metrics.services.comparisons.comparison import Compared, ComparisonQuery, read_rank_intervals
 from metrics.services.comparisons.design import DesignQuery, read_design
 from metrics.services.comparisons.orders import OrdersQuery, compare_orders
 from metrics.services.comparisons.stored import Answer, look_up_comparison
 from metrics.services.question import measure_in, run_ids_in
 from metrics.services.values.curves import CurveQuery, RecallQuery
-from metrics.services.values.curves_together import (
-    TogetherQuery,
-    choose_together,
-    read_curves_together,
-    read_recall_together,
-)
 from metrics.services.values.two_rankings import read_two_rankings
 from runs.errors import InvalidInput
 from runs.models import Collection

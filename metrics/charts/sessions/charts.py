@@ -12,7 +12,7 @@ from metrics.charts.sessions.each import MOST_PLACES as MOST_PLACES_OF_EACH
 from metrics.charts.sessions.each import each_session_figure
 from metrics.charts.sessions.lines import MOST_PLACES
 from metrics.charts.sessions.queries import query_curves_figure
-from metrics.engine.grammar import Measure
+from metrics.engine.measures.grammar import Measure
 from metrics.models import SessionEvaluation
 from metrics.questions.declared import SESSION, SESSION_MEASURE, Reads, declared
 from metrics.services.question import Flag, Integer, Question, Several, parameter

@@ -23,8 +23,8 @@ from metrics.charts.sessions.lines import (
     positions,
     upward,
 )
-from metrics.engine.grammar import Measure
-from metrics.engine.ranking import Floats
+from metrics.engine.arrays import Floats
+from metrics.engine.measures.grammar import Measure
 from metrics.engine.sessions.cautions import counted
 from metrics.engine.sessions.grammar import setting_of
 from metrics.services.sessions.analyses import system_label

@@ -11,8 +11,8 @@ import numpy as np
 from metrics.charts.figure import Figure
 from metrics.charts.look import Look, dressed, marks, named_colours, with_legend
 from metrics.charts.sessions.lines import MOST_ROWS, colours_of, positions, upward
-from metrics.engine.grammar import Measure
-from metrics.engine.ranking import Floats
+from metrics.engine.arrays import Floats
+from metrics.engine.measures.grammar import Measure
 from metrics.engine.sessions.analyses import have_vectors
 from metrics.engine.sessions.cautions import counted
 from metrics.engine.sessions.grammar import setting_of

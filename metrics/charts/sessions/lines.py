@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 
 from metrics.charts.look import Look, marks, whole_ticks
-from metrics.engine.ranking import Floats
+from metrics.engine.arrays import Floats
 
 # More lines than there are colours to tell apart are not drawn.
 MOST_SYSTEMS = 6

@@ -17,8 +17,8 @@ from metrics.charts.sessions.lines import (
     positions,
     upward,
 )
-from metrics.engine.grammar import Measure
-from metrics.engine.ranking import Floats
+from metrics.engine.arrays import Floats
+from metrics.engine.measures.grammar import Measure
 from metrics.engine.sessions.analyses import Which
 from metrics.services.sessions.analyses import QueryCurves, system_label
 from metrics.services.sessions.values import ChosenSessions

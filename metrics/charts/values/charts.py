@@ -23,6 +23,7 @@ from metrics.questions.declared import (
     parameter,
 )
 from metrics.questions.rankings import topic_in
+from metrics.services.boards.difference import DifferenceQuery, read_difference
 from metrics.services.question import measure_in, run_id_in
 from metrics.services.values.curves import (
     CurveQuery,
@@ -30,7 +31,6 @@ from metrics.services.values.curves import (
     read_curves,
     read_precision_recall,
 )
-from metrics.services.values.difference import DifferenceQuery, read_difference
 from metrics.services.values.rankings import read_ranking
 from metrics.services.values.values import read_values
 from runs.errors import InvalidInput

@@ -19,9 +19,9 @@ from metrics.charts.look import (
     whole_ticks,
     with_legend,
 )
-from metrics.engine.curves import Curve
-from metrics.engine.grammar import Measure
-from metrics.engine.intervals import Band, within
+from metrics.engine.curve.curves import Curve
+from metrics.engine.curve.intervals import Band, within
+from metrics.engine.measures.grammar import Measure
 from metrics.services.boards.mean_intervals import cut_words
 from metrics.tables import with_minus
 

@@ -9,10 +9,10 @@ import numpy as np
 from metrics.charts.figure import Figure
 from metrics.charts.look import Look, dressed, marks, named_colours, named_dashes, with_legend
 from metrics.charts.values.curves import RANKS_SHOWN, across, askable, mean_words, upwards
-from metrics.engine.ranking import Floats
+from metrics.engine.arrays import Floats
 from metrics.models import Evaluation
+from metrics.services.boards.curves_together import CurvesTogether
 from metrics.services.comparisons.shown_pairs import names_of
-from metrics.services.values.curves_together import CurvesTogether
 from runs.models import Collection
 
 # A point for every rank, that a pointer may ask it, is too much for many long curves.

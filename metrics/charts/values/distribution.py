@@ -17,7 +17,7 @@ from metrics.charts.look import (
     named_dashes,
     whole_ticks,
 )
-from metrics.engine.ranking import Floats
+from metrics.engine.arrays import Floats
 
 _BINS = 20
 # A value that is off the edge of a bin by rounding alone lies on it.

@@ -8,7 +8,7 @@ import altair as alt
 
 from metrics.charts.figure import Figure
 from metrics.charts.look import Look, dressed, marks, named_colours, with_legend
-from metrics.engine.precision_recall import PrecisionRecall, recall_points
+from metrics.engine.curve.precision_recall import PrecisionRecall, recall_points
 from metrics.services.values.curves import RecallQuery
 
 

@@ -13,9 +13,9 @@ from metrics.charts.values.precision_recall import (
     line_name,
     recall_lines,
 )
-from metrics.engine.precision_recall import recall_points
+from metrics.engine.curve.precision_recall import recall_points
+from metrics.services.boards.curves_together import RecallTogether
 from metrics.services.comparisons.shown_pairs import names_of
-from metrics.services.values.curves_together import RecallTogether
 
 
 def recall_together_figure(together: RecallTogether, runs: int | None = None) -> Figure:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from metrics.engine.agreement.kendall import tau
 from metrics.engine.agreement.rbo import rbo
 from metrics.engine.agreement.tau_ap import symmetric_tau_ap, tau_ap
-from metrics.engine.ranking import Floats, Ints
+from metrics.engine.arrays import Floats, Ints
 
 Coefficient = Callable[[Ints, Ints], Floats]
 """coefficient(ranks (orders, systems), ranks to compare with, same shape) -> one value per order"""

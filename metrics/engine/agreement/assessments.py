@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metrics.engine.judging import Judgements
-from metrics.engine.ranking import Floats, Ints
+from metrics.engine.arrays import Floats, Ints
+from metrics.engine.judgement.judging import Judgements
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from metrics.engine.agreement.kendall import tau
 from metrics.engine.agreement.rbo import rbo
 from metrics.engine.agreement.standings import add_ranks, count_first, standings
 from metrics.engine.agreement.tau_ap import tau_ap
-from metrics.engine.ranking import Flags, Floats, Ints
+from metrics.engine.arrays import Flags, Floats, Ints
 from metrics.engine.significance.pairs import Matrix, Options, check
 from metrics.engine.significance.resampling import Plan, draw_weights, resampled_sums
 

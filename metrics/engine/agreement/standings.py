@@ -8,14 +8,16 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from metrics.engine.machine_code import Kernel
-from metrics.engine.ranking import Flags, Ints
+from metrics.engine.arrays import Flags, Ints
+from metrics.engine.compiled.machine_code import Kernel
 from metrics.engine.significance.pairs import Matrix
 
 # The sum of the same values in another order differs by less: a difference of so small a share says nothing.
 TIE = 1e-12
 _ARRAYS = "float64[:, ::1], int64[:, ::1], float64, int64[:, ::1]"
-_count_ranks = Kernel("metrics.engine.kernels.standings", "count_ranks", f"void({_ARRAYS})")
+_count_ranks = Kernel(
+    "metrics.engine.compiled.kernels.standings", "count_ranks", f"void({_ARRAYS})"
+)
 KERNELS = (_count_ranks,)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from metrics.engine.ranking import Floats
+from metrics.engine.arrays import Floats
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.paired_t import mean_and_error
 from metrics.engine.significance.pairs import DEFAULTS, Matrix, Options, all_pairs, check

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from metrics.engine.arrays import Floats, Ints
 from metrics.engine.errors import StatisticsError
-from metrics.engine.ranking import Floats, Ints
 from metrics.engine.significance.pairs import Matrix, all_pairs, check
 from metrics.engine.significance.resampling import generator_of
 

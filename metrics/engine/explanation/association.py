@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from metrics.engine.arrays import Floats, Ints
 from metrics.engine.explanation.settings import Levels
-from metrics.engine.ranking import Floats, Ints
 from metrics.engine.significance.pairs import Matrix, Watch, unwatched
 from metrics.engine.significance.resampling import Plan, draw_weights, resampled_sums
 

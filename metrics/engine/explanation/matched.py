@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from metrics.engine.arrays import Flags, Floats, Ints
 from metrics.engine.explanation.settings import LEAST_RUNS, Setting
-from metrics.engine.ranking import Flags, Floats, Ints
 from metrics.engine.significance import paired_t
 from metrics.engine.significance.corrections import holm
 from metrics.engine.significance.pairs import DEFAULTS, ROUNDING, Caution, Matrix

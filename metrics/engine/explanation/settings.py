@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from metrics.engine.ranking import Ints
+from metrics.engine.arrays import Ints
 from metrics.engine.significance.pairs import Matrix
 
 # None where a run does not have the parameter.

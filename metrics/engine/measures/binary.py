@@ -6,9 +6,9 @@ from typing import Literal
 
 import numpy as np
 
-from metrics.engine.judged import JudgedRun, sum_by_topic
+from metrics.engine.arrays import Floats
+from metrics.engine.judgement.judged import JudgedRun, sum_by_topic
 from metrics.engine.measures.ratio import ratio
-from metrics.engine.ranking import Floats
 
 
 def precision(run: JudgedRun, *, cutoff: int, rel: int = 1, relative: bool = False) -> Floats:

@@ -7,11 +7,11 @@ from typing import Literal
 
 import numpy as np
 
-from metrics.engine.gains import LINEAR, GainMap
-from metrics.engine.judged import JudgedRun, RecallBase, best_order, sum_by_topic
+from metrics.engine.arrays import Floats, Ints
+from metrics.engine.compiled.running import running_sum
+from metrics.engine.judgement.gains import LINEAR, GainMap
+from metrics.engine.judgement.judged import JudgedRun, RecallBase, best_order, sum_by_topic
 from metrics.engine.measures.ratio import ratio
-from metrics.engine.ranking import Floats, Ints
-from metrics.engine.running import running_sum
 
 Stop = Literal["rb", "gu"]
 

@@ -6,9 +6,9 @@ from typing import Literal
 
 import numpy as np
 
-from metrics.engine.judged import JudgedRun, sum_by_topic
+from metrics.engine.arrays import Floats, Ints
+from metrics.engine.judgement.judged import JudgedRun, sum_by_topic
 from metrics.engine.measures.ratio import ratio
-from metrics.engine.ranking import Floats, Ints
 
 Norm = Literal["min", "R", "10"]
 # trec_eval's INFAP_EPSILON: keeps the share of relevant documents defined where nothing above is judged.

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from metrics.engine.gains import EXP, GainMap
-from metrics.engine.judged import JudgedRun, best_order, sum_by_topic
+from metrics.engine.arrays import Floats, Ints
+from metrics.engine.compiled.running import before, running_product
+from metrics.engine.judgement.gains import EXP, GainMap
+from metrics.engine.judgement.judged import JudgedRun, best_order, sum_by_topic
 from metrics.engine.measures.ratio import ratio
 from metrics.engine.measures.weighting import DEPTH, goal_weight, scaled_gains, weighted_gain
-from metrics.engine.ranking import Floats, Ints
-from metrics.engine.running import before, running_product
 
 
 def err(

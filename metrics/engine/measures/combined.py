@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from metrics.engine.judged import JudgedRun, sum_by_topic
-from metrics.engine.ranking import Floats
+from metrics.engine.arrays import Floats
+from metrics.engine.judgement.judged import JudgedRun, sum_by_topic
 
 
 def f_measure(run: JudgedRun, *, cutoff: int, rel: int = 1) -> Floats:

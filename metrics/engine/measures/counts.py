@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from metrics.engine.judged import JudgedRun
+from metrics.engine.arrays import Floats
+from metrics.engine.judgement.judged import JudgedRun
 from metrics.engine.measures.ratio import ratio
-from metrics.engine.ranking import Floats
 
 
 def judged(run: JudgedRun, *, cutoff: int | None = None) -> Floats:

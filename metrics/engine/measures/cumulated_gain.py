@@ -6,10 +6,10 @@ from typing import Literal
 
 import numpy as np
 
-from metrics.engine.gains import LINEAR, GainMap
-from metrics.engine.judged import JudgedRun, RankedGains
+from metrics.engine.arrays import Floats, Ints
+from metrics.engine.judgement.gains import LINEAR, GainMap
+from metrics.engine.judgement.judged import JudgedRun, RankedGains
 from metrics.engine.measures.ratio import ratio
-from metrics.engine.ranking import Floats, Ints
 
 Discount = Literal["log2", "jk", "session"]
 Ideal = Literal["recall_base", "retrieved"]

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from metrics.engine.arrays import Floats
 from metrics.engine.errors import MeasureError
-from metrics.engine.judged import JudgedRun
+from metrics.engine.judgement.judged import JudgedRun
 from metrics.engine.measures.definition import Cutoff, Parameter
-from metrics.engine.ranking import Floats
 
 if TYPE_CHECKING:
-    from metrics.engine.grammar import Measure
+    from metrics.engine.measures.grammar import Measure
 
 
 def average_over_cutoffs(
@@ -38,7 +38,7 @@ def average_over_cutoffs(
 def at_each_cutoff(of: Measure, cutoffs: tuple[str, ...]) -> list[Measure]:
     """Return the measure at each cutoff. Raise MeasureError for one that it does not take."""
     # The grammar is made from the table that this measure is in.
-    from metrics.engine.grammar import parse_measure
+    from metrics.engine.measures.grammar import parse_measure
 
     return [parse_measure(f"{of}@{cutoff}") for cutoff in cutoffs]
 
@@ -52,7 +52,7 @@ def check_cutoffs(values: Mapping[str, Any]) -> str | None:
 
 
 def _read_measure(name: str, text: str) -> Measure:
-    from metrics.engine.grammar import parse_measure, take_apart
+    from metrics.engine.measures.grammar import parse_measure, take_apart
 
     parts = take_apart(text)
     if parts is None or parts[2] is not None:

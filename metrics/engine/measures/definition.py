@@ -11,10 +11,10 @@ from enum import Enum
 from functools import cached_property
 from typing import Any
 
+from metrics.engine.arrays import Floats
 from metrics.engine.errors import MeasureError
-from metrics.engine.gains import EXP, LINEAR, GainMap
-from metrics.engine.ranking import Floats
-from metrics.engine.spelling import closest
+from metrics.engine.judgement.gains import EXP, LINEAR, GainMap
+from metrics.engine.measures.spelling import closest
 
 MAX_CUTOFF = 1_000_000
 # How far down a greedy ideal ranking is built: every rank takes another look at all that is judged.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from metrics.engine.gains import LINEAR, GainMap
-from metrics.engine.judged import JudgedRun, RankedGains, sum_by_topic
+from metrics.engine.arrays import Floats, Ints
+from metrics.engine.judgement.gains import LINEAR, GainMap
+from metrics.engine.judgement.judged import JudgedRun, RankedGains, sum_by_topic
 from metrics.engine.measures.ratio import ratio
-from metrics.engine.ranking import Floats, Ints
 
 
 def binary_g(run: JudgedRun, *, cutoff: None = None, rel: int = 1) -> Floats:

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from metrics.engine.judged import JudgedRun, RankedGains, sum_by_topic
+from metrics.engine.arrays import Floats
+from metrics.engine.compiled.running import before, running_product, running_sum
+from metrics.engine.judgement.judged import JudgedRun, RankedGains, sum_by_topic
 from metrics.engine.measures.ratio import ratio
 from metrics.engine.measures.weighting import (
     DEPTH,
@@ -15,8 +17,6 @@ from metrics.engine.measures.weighting import (
     scaled_levels,
     weighted_gain,
 )
-from metrics.engine.ranking import Floats
-from metrics.engine.running import before, running_product, running_sum
 
 _ROUNDING = 1e-9
 

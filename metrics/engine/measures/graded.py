@@ -6,14 +6,14 @@ from typing import Literal
 
 import numpy as np
 
-from metrics.engine.gains import LINEAR, GainMap
-from metrics.engine.judged import JudgedRun, RankedGains, sum_by_topic
+from metrics.engine.arrays import Floats, Ints
+from metrics.engine.compiled.running import running_sum
+from metrics.engine.judgement.gains import LINEAR, GainMap
+from metrics.engine.judgement.judged import JudgedRun, RankedGains, sum_by_topic
+from metrics.engine.judgement.steps import Steps
 from metrics.engine.measures.cumulated_gain import Discount, Ideal, Norm, best_gains, discount, ncg
 from metrics.engine.measures.ratio import ratio
 from metrics.engine.measures.weighting import scaled_gains, weighted_gain
-from metrics.engine.ranking import Floats, Ints
-from metrics.engine.running import running_sum
-from metrics.engine.steps import Steps
 
 Vector = Literal["nDCG", "DCG", "nCG", "CG"]
 

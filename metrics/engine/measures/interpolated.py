@@ -6,12 +6,12 @@ from typing import Literal
 
 import numpy as np
 
-from metrics.engine.gains import GainMap
-from metrics.engine.judged import JudgedRun
+from metrics.engine.arrays import Floats, Ints
+from metrics.engine.compiled.running import running_sum
+from metrics.engine.judgement.gains import GainMap
+from metrics.engine.judgement.judged import JudgedRun
+from metrics.engine.judgement.steps import Matrix
 from metrics.engine.measures.graded import largest_gain
-from metrics.engine.ranking import Floats, Ints
-from metrics.engine.running import running_sum
-from metrics.engine.steps import Matrix
 
 Interpolation = Literal["ceiling", "interval"]
 Rounding = Literal["10", "9", "exact"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from metrics.engine.judged import JudgedRun, Known
+from metrics.engine.arrays import Floats, Ints
+from metrics.engine.judgement.judged import JudgedRun, Known
 from metrics.engine.measures.ratio import ratio
-from metrics.engine.ranking import Floats, Ints
 
 
 def coverage(run: JudgedRun, *, cutoff: int | None = None, rel: int = 1) -> Floats:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from metrics.engine.gains import LINEAR, GainMap
-from metrics.engine.judged import JudgedRun, RankedGains, sum_by_topic
-from metrics.engine.ranking import Floats, Ints
+from metrics.engine.arrays import Floats, Ints
+from metrics.engine.judgement.gains import LINEAR, GainMap
+from metrics.engine.judgement.judged import JudgedRun, RankedGains, sum_by_topic
 
 
 def rbp(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from metrics.engine.ranking import Floats, Ints
+from metrics.engine.arrays import Floats, Ints
 
 
 def ratio(above: Floats | Ints, below: Floats | Ints) -> Floats:

@@ -6,8 +6,8 @@ from typing import Literal
 
 import numpy as np
 
-from metrics.engine.judged import JudgedRun, Relevant, sum_by_topic
-from metrics.engine.ranking import Flags, Floats, Ints
+from metrics.engine.arrays import Flags, Floats, Ints
+from metrics.engine.judgement.judged import JudgedRun, Relevant, sum_by_topic
 
 Missing = Literal["undefined", "ignore", "next", "random", "last"]
 Count = Literal["nonrelevant", "all"]

@@ -10,10 +10,10 @@ import math
 
 import numpy as np
 
-from metrics.engine.judged import JudgedRun, sum_by_topic
+from metrics.engine.arrays import Floats
+from metrics.engine.judgement.judged import JudgedRun, sum_by_topic
+from metrics.engine.judgement.subtopics import Coverage
 from metrics.engine.measures.ratio import ratio
-from metrics.engine.ranking import Floats
-from metrics.engine.subtopics import Coverage
 
 # What comes after so small a share of the first rank's weight changes no digit of a double.
 _NEGLIGIBLE = 1e-16

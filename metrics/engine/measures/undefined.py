@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from metrics.engine.judged import JudgedRun
+from metrics.engine.arrays import Flags, Floats
+from metrics.engine.judgement.judged import JudgedRun
 from metrics.engine.measures.cutoffs import at_each_cutoff
-from metrics.engine.ranking import Flags, Floats
 
 REASONS = {
     "no_relevant_document": "no document of the topic is relevant",

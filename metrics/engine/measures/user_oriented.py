@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from metrics.engine.gains import LINEAR, GainMap
-from metrics.engine.judged import JudgedRun, sum_by_topic
+from metrics.engine.arrays import Flags, Floats, Ints
+from metrics.engine.compiled.running import before, place, running_sum
+from metrics.engine.judgement.gains import LINEAR, GainMap
+from metrics.engine.judgement.judged import JudgedRun, sum_by_topic
 from metrics.engine.measures.ratio import ratio
-from metrics.engine.ranking import Flags, Floats, Ints
-from metrics.engine.running import before, place, running_sum
 
 
 def satisfaction(

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from metrics.engine.judged import JudgedRun, RankedGains, sum_by_topic
+from metrics.engine.arrays import Floats, Ints
+from metrics.engine.compiled.running import before, running_product
+from metrics.engine.judgement.judged import JudgedRun, RankedGains, sum_by_topic
 from metrics.engine.measures.ratio import ratio
-from metrics.engine.ranking import Floats, Ints
-from metrics.engine.running import before, running_product
 
 # Without a cutoff, weights cover this many ranks, as in cwl_eval.
 DEPTH = 1000

@@ -9,8 +9,8 @@ from typing import Literal
 
 import numpy as np
 
+from metrics.engine.arrays import Flags, Floats, Ints
 from metrics.engine.measures.ratio import ratio
-from metrics.engine.ranking import Flags, Floats, Ints
 from metrics.engine.sessions.judged import JudgedSessions
 from metrics.engine.sessions.settings import Ideal, Norm, Setting
 from metrics.engine.sessions.slots import gains_of, slots_of

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from metrics.engine.ranking import Bytes, Floats, Hashes, Ints, Positions, RankedBlock
+from metrics.engine.arrays import Bytes, Floats, Hashes, Ints, Positions
+from metrics.engine.judgement.ranking import RankedBlock
 
 
 @dataclass(frozen=True, slots=True)

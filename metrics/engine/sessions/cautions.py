@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from metrics.engine.ranking import Ints
+from metrics.engine.arrays import Ints
 from metrics.engine.sessions.designs import Crossing, Design, Factors
 from metrics.engine.significance.pairs import Caution
 

@@ -8,8 +8,8 @@ from typing import Literal, Self
 
 import numpy as np
 
+from metrics.engine.arrays import Flags, Floats, Ints
 from metrics.engine.errors import StatisticsError
-from metrics.engine.ranking import Flags, Floats, Ints
 from metrics.engine.sessions.blocks import Session
 from metrics.engine.significance.pairs import Matrix
 

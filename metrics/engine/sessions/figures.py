@@ -7,9 +7,9 @@ from typing import Literal
 
 import numpy as np
 
-from metrics.engine.judged import sum_by_topic
+from metrics.engine.arrays import Floats, Ints
+from metrics.engine.judgement.judged import sum_by_topic
 from metrics.engine.measures.ratio import ratio
-from metrics.engine.ranking import Floats, Ints
 from metrics.engine.sessions.judged import JudgedSessions
 from metrics.engine.sessions.settings import Ideal, Norm, Setting
 from metrics.engine.sessions.vectors import (

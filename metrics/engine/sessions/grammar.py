@@ -11,13 +11,19 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
+from metrics.engine.arrays import Floats
 from metrics.engine.errors import MeasureError
-from metrics.engine.grammar import Measure, parse_measure, read_measure, split_names, take_apart
-from metrics.engine.ranking import Floats
+from metrics.engine.measures.grammar import (
+    Measure,
+    parse_measure,
+    read_measure,
+    split_names,
+    take_apart,
+)
+from metrics.engine.measures.spelling import meant_measure
 from metrics.engine.sessions.judged import JudgedSessions
 from metrics.engine.sessions.measures import SESSION_MEASURES
 from metrics.engine.sessions.settings import DEFAULT_DEPTH, Ideal, Norm, Setting
-from metrics.engine.spelling import meant_measure
 
 # Those that are a vector of the session, which can be drawn.
 VECTORS = ("sDCG", "nsDCG", "sDCG_shifted", "nsDCG_shifted")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from metrics.engine.ranking import Floats, Ints
+from metrics.engine.arrays import Floats, Ints
+from metrics.engine.judgement.subtopics import Subtopics
 from metrics.engine.sessions.judged import JudgedSessions, spread
 from metrics.engine.sessions.settings import Setting
 from metrics.engine.sessions.slots import slots_of
-from metrics.engine.subtopics import Subtopics
 
 
 def instance_recall(view: JudgedSessions, setting: Setting, rel: int) -> Floats:

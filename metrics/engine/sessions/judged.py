@@ -9,12 +9,12 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
+from metrics.engine.arrays import Flags, Floats, Ints
+from metrics.engine.compiled.packing import pack, unpack
 from metrics.engine.errors import MeasureError
-from metrics.engine.gains import GainMap
-from metrics.engine.judged import RankedGains, RecallBase, best_order
-from metrics.engine.packing import pack, unpack
-from metrics.engine.ranking import Flags, Floats, Ints
-from metrics.engine.subtopics import Subtopics
+from metrics.engine.judgement.gains import GainMap
+from metrics.engine.judgement.judged import RankedGains, RecallBase, best_order
+from metrics.engine.judgement.subtopics import Subtopics
 
 _KEPT = 12
 # Rows and queries that are computed with at once.

@@ -7,8 +7,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from metrics.engine.judging import Judgements
-from metrics.engine.ranking import Floats, Ints, RankedBlock, spans_equal
+from metrics.engine.arrays import Floats, Ints
+from metrics.engine.judgement.judging import Judgements
+from metrics.engine.judgement.ranking import RankedBlock, spans_equal
 from metrics.engine.sessions.blocks import SessionBlock
 from metrics.engine.sessions.judged import JudgedSessions, KnownBefore
 

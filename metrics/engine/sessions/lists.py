@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from metrics.engine.arrays import Ints
 from metrics.engine.errors import MeasureError
-from metrics.engine.judged import JudgedRun, Known, RecallBase
-from metrics.engine.ranking import Ints
+from metrics.engine.judgement.judged import JudgedRun, Known, RecallBase
 from metrics.engine.sessions.judged import JudgedSessions, spread
 from metrics.engine.sessions.settings import Setting
 from metrics.engine.sessions.slots import is_first, slots_of

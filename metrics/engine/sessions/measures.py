@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from metrics.engine.gains import LINEAR, GainMap
-from metrics.engine.grammar import Measure
+from metrics.engine.arrays import Floats
+from metrics.engine.judgement.gains import LINEAR, GainMap
 from metrics.engine.measures.definition import GAINS, REL, Cutoff, MeasureDefinition, Parameter
+from metrics.engine.measures.grammar import Measure
 from metrics.engine.measures.ratio import ratio
-from metrics.engine.ranking import Floats
 from metrics.engine.sessions.figures import Figure, normalised_figure, of_queries, raw_figure
 from metrics.engine.sessions.instances import instance_recall
 from metrics.engine.sessions.judged import JudgedSessions

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from metrics.engine.errors import MeasureError
-from metrics.engine.gains import GainMap
-from metrics.engine.grammar import Measure, parse_measure
+from metrics.engine.judgement.gains import GainMap
 from metrics.engine.measures.definition import (
     GAINS,
     Parameter,
@@ -15,6 +14,7 @@ from metrics.engine.measures.definition import (
     read_integer,
     read_number,
 )
+from metrics.engine.measures.grammar import Measure, parse_measure
 from metrics.engine.measures.subtopics import OF_SUBTOPICS
 from metrics.engine.sessions.figures import FIGURES
 from metrics.engine.sessions.settings import MAX_DEPTH

@@ -7,8 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from metrics.engine.gains import LINEAR, GainMap
-from metrics.engine.ranking import Floats, Ints
+from metrics.engine.arrays import Floats, Ints
+from metrics.engine.judgement.gains import LINEAR, GainMap
 
 MAX_DEPTH = 1000
 DEFAULT_DEPTH = 10

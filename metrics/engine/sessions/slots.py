@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from metrics.engine.ranking import Flags, Floats, Ints
+from metrics.engine.arrays import Flags, Floats, Ints
 from metrics.engine.sessions.judged import JudgedSessions
 from metrics.engine.sessions.settings import Setting
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from metrics.engine.gains import GainMap
-from metrics.engine.judged import sum_by_topic
-from metrics.engine.ranking import Floats, Ints
+from metrics.engine.arrays import Floats, Ints
+from metrics.engine.judgement.gains import GainMap
+from metrics.engine.judgement.judged import sum_by_topic
 from metrics.engine.sessions.judged import JudgedSessions
 from metrics.engine.sessions.settings import Setting
 from metrics.engine.sessions.slots import gains_of, slots_of

@@ -9,11 +9,11 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from metrics.engine.arrays import Floats, Ints
+from metrics.engine.compiled.running import place, running_sum
 from metrics.engine.errors import MeasureError
-from metrics.engine.judged import sum_by_topic
+from metrics.engine.judgement.judged import sum_by_topic
 from metrics.engine.measures.ratio import ratio
-from metrics.engine.ranking import Floats, Ints
-from metrics.engine.running import place, running_sum
 from metrics.engine.sessions.judged import JudgedSessions
 from metrics.engine.sessions.settings import Ideal, Norm, Setting
 from metrics.engine.sessions.slots import gains_of, slots_of

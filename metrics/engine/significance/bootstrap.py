@@ -8,8 +8,8 @@ from functools import partial
 import numpy as np
 from scipy import special
 
-from metrics.engine.kernels.sizes import BINS
-from metrics.engine.ranking import Floats, Ints
+from metrics.engine.arrays import Floats, Ints
+from metrics.engine.compiled.kernels.sizes import BINS
 from metrics.engine.significance.cautions import CONSTANT, few_resamples, few_topics, untested
 from metrics.engine.significance.moments import moments_of
 from metrics.engine.significance.pair_pass import count_shifted, quantiles

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import special
 
-from metrics.engine.ranking import Flags, Floats, Ints
+from metrics.engine.arrays import Flags, Floats, Ints
 from metrics.engine.significance.pairs import Caution, Matrix, Options
 
 FEW_TOPICS = 25

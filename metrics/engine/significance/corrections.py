@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from metrics.engine.ranking import Floats
+from metrics.engine.arrays import Floats
 
 # Equal p values become equal in any order of them: no stable sort is needed, which takes four times as long.
 

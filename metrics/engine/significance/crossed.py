@@ -8,8 +8,8 @@ from typing import Self
 import numpy as np
 from scipy import special
 
+from metrics.engine.arrays import Floats, Ints
 from metrics.engine.errors import StatisticsError
-from metrics.engine.ranking import Floats, Ints
 from metrics.engine.significance.cautions import few_degrees
 from metrics.engine.significance.latin_square import Contrast
 from metrics.engine.significance.omnibus import OmnibusResult, Source

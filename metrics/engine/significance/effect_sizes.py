@@ -8,7 +8,7 @@ import numpy as np
 from scipy import special
 from scipy.interpolate import CubicSpline
 
-from metrics.engine.ranking import Floats, Ints
+from metrics.engine.arrays import Floats, Ints
 from metrics.engine.significance.anova import two_way
 from metrics.engine.significance.cautions import FEW_TOPICS
 from metrics.engine.significance.paired_t import mean_and_error

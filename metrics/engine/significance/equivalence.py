@@ -10,8 +10,8 @@ import numpy as np
 from scipy import special
 from scipy.interpolate import CubicSpline
 
+from metrics.engine.arrays import Flags, Floats, Ints
 from metrics.engine.errors import StatisticsError
-from metrics.engine.ranking import Flags, Floats, Ints
 from metrics.engine.significance import CORRECTIONS
 from metrics.engine.significance.cautions import (
     CONSTANT,

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from metrics.engine.arrays import Flags, Floats, Ints
 from metrics.engine.errors import StatisticsError
-from metrics.engine.ranking import Flags, Floats, Ints
+from metrics.engine.measures.spelling import closest
 from metrics.engine.significance import CORRECTIONS, OMNIBUS, TESTS
 from metrics.engine.significance.cautions import (
     are_skewed,
@@ -41,7 +42,6 @@ from metrics.engine.significance.verdicts import (
     verdicts_of,
 )
 from metrics.engine.significance.verdicts import cautions_of as cautions_of_verdicts
-from metrics.engine.spelling import closest
 
 
 @dataclass(frozen=True)

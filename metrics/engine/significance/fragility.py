@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from metrics.engine.ranking import Floats, Ints
+from metrics.engine.arrays import Floats, Ints
 from metrics.engine.significance.pairs import Matrix, noise_of
 from metrics.engine.significance.verdicts import MIN_TOPICS
 

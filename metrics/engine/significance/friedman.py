@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from metrics.engine.ranking import Floats
+from metrics.engine.arrays import Floats
 from metrics.engine.significance.cautions import FEW_FOR_RANKS, few_topics
 from metrics.engine.significance.midranks import rank_rows
 from metrics.engine.significance.omnibus import OmnibusResult

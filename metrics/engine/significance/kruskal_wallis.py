@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 from scipy import special
 
+from metrics.engine.arrays import Floats
 from metrics.engine.errors import StatisticsError
-from metrics.engine.ranking import Floats
 from metrics.engine.significance.cautions import FEW_FOR_RANKS, few_topics, unpaired
 from metrics.engine.significance.midranks import rank_rows
 from metrics.engine.significance.omnibus import OmnibusResult

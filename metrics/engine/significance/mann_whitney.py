@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 from scipy import special
 
-from metrics.engine.ranking import Flags, Floats, Ints
+from metrics.engine.arrays import Flags, Floats, Ints
 from metrics.engine.significance.cautions import few_topics, smallest_p, unpaired
 from metrics.engine.significance.midranks import rank_rows
 from metrics.engine.significance.pairs import (

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from metrics.engine.kernels.sizes import GROUP, TILE
-from metrics.engine.ranking import Floats, Ints
+from metrics.engine.arrays import Floats, Ints
+from metrics.engine.compiled.kernels.sizes import GROUP, TILE
 from metrics.engine.significance.cautions import (
     CONSTANT,
     few_resamples,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from metrics.engine.ranking import Flags, Floats
+from metrics.engine.arrays import Flags, Floats
 from metrics.engine.significance.pairs import Matrix
 
 

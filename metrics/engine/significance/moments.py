@@ -7,11 +7,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from metrics.engine.machine_code import Kernel
-from metrics.engine.ranking import Floats, Ints
+from metrics.engine.arrays import Floats, Ints
+from metrics.engine.compiled.machine_code import Kernel
 from metrics.engine.significance.pairs import ROUNDING, Matrix
 
-_MODULE = "metrics.engine.kernels.moments"
+_MODULE = "metrics.engine.compiled.kernels.moments"
 _PAIRS = "float64[:, ::1], float64[::1], int64[::1], int64[::1]"
 _pair_moments = Kernel(
     _MODULE,

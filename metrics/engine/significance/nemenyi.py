@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from metrics.engine.ranking import Ints
+from metrics.engine.arrays import Ints
 from metrics.engine.significance.cautions import FEW_FOR_RANKS, few_topics
 from metrics.engine.significance.friedman import rank_by_topic
 from metrics.engine.significance.paired_t import mean_interval

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from metrics.engine.machine_code import Kernel
+from metrics.engine.compiled.machine_code import Kernel
 
-_MODULE = "metrics.engine.kernels.pair_pass"
-_LARGEST = "metrics.engine.kernels.largest_pass"
+_MODULE = "metrics.engine.compiled.kernels.pair_pass"
+_LARGEST = "metrics.engine.compiled.kernels.largest_pass"
 _SUMS, _SMALL, _PAIRS = "float64[:, :, ::1]", "float32[:, :, ::1]", "int64[::1], int64[::1]"
 
 add_up = Kernel(_MODULE, "add_up", f"void(float64[:, ::1], {_SUMS}, {_SUMS})")

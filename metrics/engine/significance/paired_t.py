@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import special
 
-from metrics.engine.ranking import Floats, Ints
+from metrics.engine.arrays import Floats, Ints
 from metrics.engine.significance.cautions import CONSTANT, FEW_FOR_SPREAD, few_topics, untested
 from metrics.engine.significance.moments import means_and_errors, moments_of
 from metrics.engine.significance.pairs import (

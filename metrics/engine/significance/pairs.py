@@ -9,9 +9,9 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from metrics.engine.arrays import Flags, Floats, Ints
 from metrics.engine.cautions import Caution as Caution  # noqa: PLC0414 - what tests give
 from metrics.engine.errors import StatisticsError
-from metrics.engine.ranking import Flags, Floats, Ints
 
 Matrix = npt.NDArray[np.float64]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from metrics.engine.ranking import Floats, Ints
+from metrics.engine.arrays import Floats, Ints
 from metrics.engine.significance.paired_t import mean_and_error
 from metrics.engine.significance.pairs import DEFAULTS, Matrix, Options, check, noise_of
 from metrics.engine.significance.resampling import generator_of

@@ -6,8 +6,8 @@ from functools import partial
 
 import numpy as np
 
-from metrics.engine.kernels.sizes import TILE
-from metrics.engine.ranking import Ints
+from metrics.engine.arrays import Ints
+from metrics.engine.compiled.kernels.sizes import TILE
 from metrics.engine.significance.cautions import few_resamples, few_topics, smallest_p
 from metrics.engine.significance.paired_t import mean_interval
 from metrics.engine.significance.pairs import DEFAULTS, Matrix, Options, PairedResult, check

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from metrics.engine.ranking import Floats, Ints
+from metrics.engine.arrays import Floats, Ints
 from metrics.engine.significance.anova import two_way
 from metrics.engine.significance.cautions import few_resamples, few_topics, uneven_spread
 from metrics.engine.significance.pair_pass import shuffled_ranges

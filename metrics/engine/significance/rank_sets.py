@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metrics.engine.ranking import Flags, Ints
+from metrics.engine.arrays import Flags, Ints
 from metrics.engine.significance import CORRECTIONS, TESTS
 from metrics.engine.significance.corrections import (
     benjamini_hochberg,

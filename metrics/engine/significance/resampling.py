@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metrics.engine.kernels.sizes import TILE
-from metrics.engine.ranking import Floats, Hashes, Ints
+from metrics.engine.arrays import Floats, Hashes, Ints
+from metrics.engine.compiled.kernels.sizes import TILE
 from metrics.engine.significance.pair_pass import add_up, count_extreme, draw_topics
 from metrics.engine.significance.pairs import Matrix, Watch, unwatched
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metrics.engine.ranking import Floats
+from metrics.engine.arrays import Floats
 from metrics.engine.significance.anova import two_way
 from metrics.engine.significance.cautions import few_topics
 from metrics.engine.significance.pairs import ROUNDING, Caution, Matrix, check

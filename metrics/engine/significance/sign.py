@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import special
 
-from metrics.engine.ranking import Floats, Ints
+from metrics.engine.arrays import Floats, Ints
 from metrics.engine.significance.cautions import few_topics, smallest_p
 from metrics.engine.significance.paired_t import mean_interval
 from metrics.engine.significance.pairs import (

@@ -7,8 +7,8 @@ from typing import Self
 
 import numpy as np
 
+from metrics.engine.arrays import Floats, Ints
 from metrics.engine.errors import StatisticsError
-from metrics.engine.ranking import Floats, Ints
 from metrics.engine.significance.pairs import Matrix
 
 # Equations of so many unknowns are solved in a second or two.

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy import special
 
-from metrics.engine.ranking import Flags, Floats, Ints
+from metrics.engine.arrays import Flags, Floats, Ints
 
 # Critical values are right to more digits; p itself decides on pairs that are closer to one.
 _CLOSE = 1e-9

@@ -17,7 +17,7 @@ from scipy import special
 from scipy.interpolate import CubicSpline
 from scipy.optimize import brentq
 
-from metrics.engine.ranking import Floats
+from metrics.engine.arrays import Floats
 
 # Beyond such a range of standard normals less is left than 1e-170.
 _WIDEST = 40.0

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from metrics.engine.ranking import Flags, Floats, Ints
+from metrics.engine.arrays import Flags, Floats, Ints
 
 Groups = tuple[tuple[int, ...], ...]
 

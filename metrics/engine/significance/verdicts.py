@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metrics.engine.ranking import Flags, Floats, Ints
+from metrics.engine.arrays import Flags, Floats, Ints
 from metrics.engine.significance.cautions import pairs_in_words
 from metrics.engine.significance.pairs import Caution, Correction, PairedResult
 

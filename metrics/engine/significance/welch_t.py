@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from metrics.engine.arrays import Floats, Ints
 from metrics.engine.errors import StatisticsError
-from metrics.engine.ranking import Floats, Ints
 from metrics.engine.significance.cautions import FEW_FOR_SPREAD, few_topics, unpaired, untested
 from metrics.engine.significance.paired_t import margin_of, t_test
 from metrics.engine.significance.pairs import (

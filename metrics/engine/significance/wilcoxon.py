@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 from scipy import special
 
-from metrics.engine.ranking import Flags, Floats, Ints
+from metrics.engine.arrays import Flags, Floats, Ints
 from metrics.engine.significance.cautions import few_topics, smallest_p, ties_lost_to_rounding
 from metrics.engine.significance.midranks import midranks
 from metrics.engine.significance.paired_t import mean_interval

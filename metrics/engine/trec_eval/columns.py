@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from metrics.engine.grammar import MIN_GEOMETRIC, Measure, trec_eval_measure
-from metrics.engine.judged import JudgedRun, sum_by_topic
-from metrics.engine.ranking import Flags, Floats, Ints
+from metrics.engine.arrays import Flags, Floats, Ints
+from metrics.engine.judgement.judged import JudgedRun, sum_by_topic
+from metrics.engine.measures.grammar import MIN_GEOMETRIC, Measure, trec_eval_measure
 from metrics.engine.trec_eval.requests import Request
 from metrics.engine.trec_eval.table import Figure, Takes, Version
 

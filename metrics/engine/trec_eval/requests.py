@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from metrics.engine.errors import MeasureError
-from metrics.engine.gains import GainMap
-from metrics.engine.grammar import Measure, parse_measure
+from metrics.engine.judgement.gains import GainMap
 from metrics.engine.measures.definition import MAX_CUTOFF
+from metrics.engine.measures.grammar import Measure, parse_measure
 from metrics.engine.trec_eval.table import (
     ENTRIES,
     GROUPS,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from metrics.engine import ENGINE_VERSION
-from metrics.engine.grammar import Measure
+from metrics.engine.measures.grammar import Measure
 from metrics.exports.latex import escaped
 from runs.models import Collection, Qrels
 

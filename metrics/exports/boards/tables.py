@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import Any
 
-from metrics.engine.grammar import Measure
 from metrics.engine.measures.definition import Aggregate
+from metrics.engine.measures.grammar import Measure
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.verdicts import MIN_TOPICS
 from metrics.exports.boards.words import across_sentence, best_sentence

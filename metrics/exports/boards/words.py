@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from metrics.engine.grammar import Measure
+from metrics.engine.measures.grammar import Measure
 from metrics.engine.significance.effect_sizes import power_in_words
 from metrics.exports.table import BEST_MARK
 from metrics.services.boards.standing_parts import Outlook, Received, Standings, Tiering

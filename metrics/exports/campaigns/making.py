@@ -7,14 +7,14 @@ from typing import Any
 
 from metrics.exports.campaigns.cited import cited_of
 from metrics.exports.campaigns.snapshot import archive_of, files_of, sealed
-from metrics.services.boards.asked import active_qrels
+from metrics.services.boards.board_question import active_qrels
 from metrics.services.campaigns.editions import latest_release
 from metrics.services.campaigns.manifest import freeze_phase, manifest_of
 from metrics.services.campaigns.packets import check_evaluated
 from metrics.services.snapshots import read_in_snapshot
 from runs.errors import Blind, Conflict, InvalidInput
 from runs.models import Campaign, Phase, Snapshot, User, can_see_scores
-from runs.services.audit import SYSTEM, Origin
+from runs.services.audit.trail import SYSTEM, Origin
 from runs.services.campaigns import clock
 from runs.services.campaigns.snapshots import keep_snapshot
 

@@ -20,7 +20,7 @@ from metrics.charts.campaigns.difference import Beside, median_difference_figure
 from metrics.charts.look import Look
 from metrics.charts.rendering import render
 from metrics.engine import ENGINE_VERSION
-from metrics.engine.reference import TopicFigures, ranks_among
+from metrics.engine.analysis.reference import TopicFigures, ranks_among
 from metrics.exports.campaigns.overview import overview_table
 from metrics.exports.campaigns.readme import readme
 from metrics.exports.formats import FORMATS

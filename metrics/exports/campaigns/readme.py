@@ -9,7 +9,7 @@ from metrics.engine import ENGINE_VERSION
 from metrics.services.campaigns.editions import Edition
 from metrics.services.campaigns.reference import MIN_RUNS, MIN_RUNS_OF_QUARTILES
 from metrics.services.campaigns.results import OwnResults
-from runs.services.reduced_qrels import reasons_of_exclusion
+from runs.services.collections.reduced_qrels import reasons_of_exclusion
 
 _WIDTH = 100
 _FILES = {

@@ -26,7 +26,7 @@ from metrics.exports.table import Table
 from metrics.services.boards.mean_intervals import MEAN_INTERVAL_METHOD
 from metrics.services.campaigns.manifest import INCLUDED, FrozenPhase
 from runs.formats.canonical_json import canonical
-from runs.services.files import StoredFile
+from runs.services.storage.files import StoredFile
 
 _LEVEL = 10
 

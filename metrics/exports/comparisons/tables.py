@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from metrics.engine import ENGINE_VERSION
+from metrics.engine.arrays import Ints
 from metrics.engine.measures.definition import Aggregate
-from metrics.engine.ranking import Ints
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.families import Family
 from metrics.engine.significance.tiers import letters_of

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 
 from metrics.exports.table import Table
-from metrics.services.values.heat_map import HeatMap
+from metrics.services.boards.heat_map import HeatMap
 
 _OWN = ("topic", "runs", "mean", "spread", "disagreement")
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from metrics.exports.formats import FORMATS
 from metrics.exports.table import Table
+from metrics.services.boards.matrix import ValueMatrix
 from metrics.services.comparisons.shown_pairs import names_of
-from metrics.services.values.matrix import ValueMatrix
 from runs.errors import InvalidInput
 
 _TOPIC = "topic"

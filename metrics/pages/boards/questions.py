@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from metrics.engine.errors import MeasureError
-from metrics.engine.grammar import Measure, parse_measure, parse_measures
+from metrics.engine.measures.grammar import Measure, parse_measure, parse_measures
 from metrics.pages.parts import Query, changed
-from metrics.services.boards.asked import BoardQuery
+from metrics.services.boards.board_question import BoardQuery
 from metrics.services.boards.columns import LABEL, MAX_COLUMNS, SUBMITTED, ShownColumn, read_columns
 from metrics.services.boards.conditions import visible_board, visible_keys, written
 from metrics.services.boards.leaderboard import Leaderboard
 from runs.models import Collection, ParameterKey, Team
 from runs.parameters import pointed
-from runs.services.parameters import COST, PARAM
+from runs.services.tracking.parameters import COST, PARAM
 
 # A collection with more measures shows this many of them unless others are chosen.
 SHOWN_MEASURES = 5

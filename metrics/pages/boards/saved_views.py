@@ -24,16 +24,16 @@ from metrics.questions.saved_views import (
     seen_view,
     with_view,
 )
-from runs.api.access import scored_collection
-from runs.api.origin import origin_of
-from runs.api.parameters import text_of
 from runs.errors import InvalidInput, NotFound
 from runs.models import Collection, Scope, Team, User, View
-from runs.models.saved_views import MAX_NAME
+from runs.models.sharing.saved_views import MAX_NAME
 from runs.models.text import check_line
-from runs.pages.forms import FormPage, refusal_of, see
-from runs.services.saved_views import change_view, create_view, delete_view
-from runs.views import page, reads
+from runs.services.sharing.saved_views import change_view, create_view, delete_view
+from runs.web.access import scored_collection
+from runs.web.forms import FormPage, refusal_of, see
+from runs.web.origin import origin_of
+from runs.web.parameters import text_of
+from runs.web.views import page, reads
 
 # On the menu; the page of the views has all of them.
 _LISTED = 12

@@ -19,7 +19,7 @@ from metrics.pages.parts import Query, fill, shared_figure, shared_files
 from metrics.questions.declared import names_of
 from metrics.questions.run_ids import without_labels
 from metrics.questions.shares import parameters_of_link
-from metrics.services.boards.asked import BoardQuery
+from metrics.services.boards.board_question import BoardQuery
 from metrics.services.boards.leaderboard import read_leaderboard, read_whole_board
 from metrics.services.boards.standings import read_standings
 from metrics.services.snapshots import read_in_snapshot

@@ -31,7 +31,7 @@ from metrics.tables import (
     signed,
     with_minus,
 )
-from runs.services.runs import contradicted_ranks
+from runs.services.submissions.runs import contradicted_ranks
 
 # The width of the scale of the intervals, in pixels.
 SCALE_WIDTH = 90.0

@@ -33,18 +33,18 @@ from metrics.pages.parts import Problem, Query, ShownFigure, changed, fill, quer
 from metrics.pages.shares import share_address
 from metrics.questions.answer_cache import all_without_runs, kept_page, of_visible_collection
 from metrics.questions.declared import BOARD, HOW_MADE, names_of
-from metrics.services.boards.asked import BoardQuery
+from metrics.services.boards.board_question import BoardQuery
 from metrics.services.boards.leaderboard import read_leaderboard
 from metrics.services.boards.standing_parts import StandingsQuery
 from metrics.services.boards.versions import ALL, CAPTIONS, VERSIONS, has_versions
 from metrics.services.question import measure_in, measures_in, run_id_in
 from metrics.tables import Paging, level_lines
-from runs.api.access import check_scores, counted_collection, visible_collection
-from runs.api.parameters import text_of
 from runs.errors import InvalidInput
 from runs.models import Collection, Team, can_see_scores
 from runs.parameters import choice_in
-from runs.views import leave_out, page, problem_of, reads
+from runs.web.access import check_scores, counted_collection, visible_collection
+from runs.web.parameters import text_of
+from runs.web.views import leave_out, page, problem_of, reads
 
 # The measures of a leaderboard and how they order it.
 _OF_MEASURES = ("measures", "sort", "order")

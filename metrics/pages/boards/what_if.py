@@ -14,19 +14,19 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from metrics.charts.boards.what_if import what_if_figure
-from metrics.engine.gains import MAX_GAIN, NAMED, GainMap
-from metrics.engine.grammar import Measure, parse_measure
-from metrics.engine.what_if import PRESETS
+from metrics.engine.analysis.what_if import PRESETS
+from metrics.engine.judgement.gains import MAX_GAIN, NAMED, GainMap
+from metrics.engine.measures.grammar import Measure, parse_measure
 from metrics.pages.parts import Query, ShownFigure, changed, fill, query_of
 from metrics.questions.answer_cache import all_once_public, kept_page, of_visible_collection
-from metrics.services.boards.asked import active_qrels
+from metrics.services.boards.board_question import active_qrels
 from metrics.services.boards.what_if import Combination, Place, WhatIf, WhatIfQuery, ask_what_if
 from metrics.tables import NOTHING, mean_cell
-from runs.api.access import check_scores, visible_collection
 from runs.errors import InvalidInput
 from runs.models import Collection
 from runs.parameters import choice_in
-from runs.views import page, reads
+from runs.web.access import check_scores, visible_collection
+from runs.web.views import page, reads
 
 FAMILIES = ("nDCG", "DCG", "nCG", "CG", "RBP", "11pt_avg")
 DISCOUNTS = {"log2": "log2(rank + 1)", "jk": "Järvelin and Kekäläinen", "session": "1 + log(rank)"}

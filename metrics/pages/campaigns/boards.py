@@ -37,10 +37,10 @@ from metrics.services.campaigns.boards import (
 )
 from metrics.services.values.judged_views import depths_of
 from metrics.tables import NOTHING, Paging, columns_of, mean_cell
-from runs.api.parameters import text_of
 from runs.models import Entry, can_see_scores
-from runs.services.reduced_qrels import reasons_of_exclusion
-from runs.views import page, reads
+from runs.services.collections.reduced_qrels import reasons_of_exclusion
+from runs.web.parameters import text_of
+from runs.web.views import page, reads
 
 _VIEWS = {OFFICIAL: "Official", ALL: "All on time", LATE: "Late", AFTERWARDS: "Afterwards"}
 # What the files of a leaderboard read of the page's address.

@@ -17,13 +17,13 @@ from metrics.services.campaigns.manifest import (
     planned_run_files,
 )
 from metrics.services.campaigns.releasing import count_running
-from runs.api.origin import origin_of
 from runs.models import Campaign, Entry, Phase, User, can_see_scores
 from runs.pages.campaigns.acting import many
 from runs.pages.campaigns.parts import ChangingDeskPage
 from runs.pages.campaigns.shown import shown_time
-from runs.pages.forms import fields_of
 from runs.services.campaigns import clock
+from runs.web.forms import fields_of
+from runs.web.origin import origin_of
 
 
 class MakeSnapshotPage(ChangingDeskPage):

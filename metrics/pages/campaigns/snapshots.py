@@ -27,7 +27,7 @@ from metrics.services.campaigns.manifest import counts_of, shown_manifest
 from runs.models import Snapshot
 from runs.services.campaigns.phases import notice_between
 from runs.services.campaigns.telling import said
-from runs.views import page
+from runs.web.views import page
 
 # Rows of a table on the page; the archive has all of them.
 _SHOWN = 200

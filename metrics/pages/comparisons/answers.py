@@ -12,7 +12,7 @@ from django.urls import reverse
 from metrics.charts.figure import Figure
 from metrics.charts.values.curves_together import curves_together_figure
 from metrics.charts.values.recall_together import recall_together_figure
-from metrics.engine.curves import MAX_DEPTH
+from metrics.engine.curve.curves import MAX_DEPTH
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.families import Family
 from metrics.engine.significance.verdicts import MIN_TOPICS
@@ -31,6 +31,11 @@ from metrics.models import Evaluation
 from metrics.pages.comparisons.controls import Text
 from metrics.pages.parts import ShownFigure, shared_figure, shared_files
 from metrics.pages.values.curves import curve_choices, ranks_read, reading_table, recall_choices
+from metrics.services.boards.curves_together import (
+    MAX_TOGETHER,
+    read_curves_together,
+    read_recall_together,
+)
 from metrics.services.comparisons.comparison import Compared, split_omnibus
 from metrics.services.comparisons.shown_pairs import (
     coverage_cautions,
@@ -42,11 +47,6 @@ from metrics.services.comparisons.stored import Answer
 from metrics.services.question import measure_in, run_ids_in
 from metrics.services.values.common_values import not_corrected_again, qrels_cautions
 from metrics.services.values.curves import CurveQuery, RecallQuery
-from metrics.services.values.curves_together import (
-    MAX_TOGETHER,
-    read_curves_together,
-    read_recall_together,
-)
 from runs.errors import InvalidInput
 from runs.models import Collection, ShareLink
 

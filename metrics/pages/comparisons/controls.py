@@ -17,10 +17,10 @@ from metrics.exports.comparisons.words import CORRECTION_NAMES, PRACTICAL_NAMES,
 from metrics.models import Evaluation
 from metrics.pages.comparisons.words import ASKS, PRACTICAL_ASKS
 from metrics.pages.parts import RunField
-from metrics.services.boards.asked import active_qrels
+from metrics.services.boards.board_question import active_qrels
+from metrics.services.boards.selection import tested_measures
 from metrics.services.comparisons.comparison import ComparisonQuery
 from metrics.services.question import run_id_in, run_ids_in
-from metrics.services.values.selection import tested_measures
 from runs.errors import InvalidInput
 from runs.models import Collection, Qrels
 

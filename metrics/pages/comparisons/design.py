@@ -14,17 +14,17 @@ from metrics.exports.table import Column, Row, Table
 from metrics.pages.parts import Query, ShownFigure, fill, query_of
 from metrics.questions.answer_cache import all_once_public, kept_page, of_visible_collection
 from metrics.questions.declared import DESIGN, names_of
+from metrics.services.boards.selection import effectiveness_measures
 from metrics.services.comparisons.design import (
     Design,
     DesignQuery,
     Detection,
     read_design,
 )
-from metrics.services.values.selection import effectiveness_measures
 from metrics.tables import NOTHING
-from runs.api.access import check_scores, visible_collection
 from runs.models import Collection
-from runs.views import page, reads
+from runs.web.access import check_scores, visible_collection
+from runs.web.views import page, reads
 
 _MEASURE = Column("", "Measure", head=True)
 

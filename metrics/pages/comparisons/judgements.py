@@ -21,10 +21,10 @@ from metrics.services.comparisons.judgements import (
     read_judgements,
 )
 from metrics.tables import NOTHING, Paging
-from runs.api.access import check_scores, visible_collection
 from runs.models import Collection, can_see_scores
 from runs.parameters import MAX_OFFSET, integer_in
-from runs.views import page, reads
+from runs.web.access import check_scores, visible_collection
+from runs.web.views import page, reads
 
 _TOPICS_OF_A_PAGE = 100
 # The values that compare two versions: name, field and meaning.

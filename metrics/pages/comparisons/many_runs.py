@@ -38,6 +38,7 @@ from metrics.pages.comparisons.tables import (
 from metrics.pages.comparisons.words import not_excluded_by_many, report
 from metrics.pages.parts import fill
 from metrics.questions.addresses import pair_address
+from metrics.services.boards.curves_together import MAX_TOGETHER
 from metrics.services.comparisons.comparison import read_rank_intervals
 from metrics.services.comparisons.shown_pairs import (
     PairSelection,
@@ -45,7 +46,6 @@ from metrics.services.comparisons.shown_pairs import (
     shown_pairs,
     visible_pairs,
 )
-from metrics.services.values.curves_together import MAX_TOGETHER
 from metrics.tables import Paging, probability
 
 _PAIRS_OF_A_PAGE = 100

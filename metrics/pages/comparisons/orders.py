@@ -14,12 +14,12 @@ from metrics.exports.table import Column, Row, Table
 from metrics.pages.parts import Query, ShownFigure, changed, fill, query_of
 from metrics.questions.answer_cache import all_once_public, kept_page, of_visible_collection
 from metrics.questions.declared import ORDERS, names_of
+from metrics.services.boards.selection import tested_measures
 from metrics.services.comparisons.orders import Orders, OrdersQuery, compare_orders
-from metrics.services.values.selection import tested_measures
 from metrics.tables import NOTHING, with_minus
-from runs.api.access import check_scores, visible_collection
 from runs.models import Collection, can_see_scores
-from runs.views import page, reads
+from runs.web.access import check_scores, visible_collection
+from runs.web.views import page, reads
 
 # Of the collection's own measures: the pairs of more make a long table, and of many runs they take long.
 _FIRST = 4

@@ -11,16 +11,16 @@ from django.urls import reverse
 from django.utils.html import format_html_join
 
 from metrics.exports.table import Cell, Column, Row, Table
-from metrics.pages.boards.configurations import told_apart
 from metrics.pages.comparisons.answers import Shown
-from metrics.services.boards.configurations import (
+from metrics.pages.tracking.configurations import told_apart
+from metrics.services.comparisons.shown_pairs import names_of, run_of
+from metrics.services.tracking.configurations import (
     MAX_RUNS,
     MIN_RUNS,
     ComparedParameter,
     Configurations,
     read_configurations,
 )
-from metrics.services.comparisons.shown_pairs import names_of, run_of
 
 _ROWS, _VALUES = 15, 6
 # An address names no more runs than this.

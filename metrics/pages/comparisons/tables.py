@@ -13,7 +13,7 @@ from django.utils.html import format_html
 from metrics.charts.boards.ranks import first_on_note
 from metrics.engine.agreement.intervals import RankIntervals
 from metrics.engine.agreement.standings import standings
-from metrics.engine.ranking import Flags
+from metrics.engine.arrays import Flags
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.families import Family
 from metrics.engine.significance.tiers import letters_of

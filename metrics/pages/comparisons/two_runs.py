@@ -14,7 +14,7 @@ from django.utils.text import Truncator
 
 from metrics.charts.values.charts import RUN_CHARTS, Asked
 from metrics.charts.values.two_rankings import two_rankings_figure
-from metrics.engine.differences import differences
+from metrics.engine.analysis.differences import differences
 from metrics.engine.significance import TESTS
 from metrics.exports.comparisons.words import named_family
 from metrics.exports.table import Cell, Column, Row, Table

@@ -38,11 +38,11 @@ from metrics.services.comparisons.stored import (
 from metrics.services.comparisons.workload import fits_a_request
 from metrics.services.question import run_ids_in
 from metrics.services.queue.rounds import last_rounds
-from runs.api.access import check_scores, scored_collection, sees_scores, visible_collection
-from runs.api.parameters import text_of
 from runs.models import Collection, Scope
-from runs.pages.forms import FormPage, see
-from runs.views import page, reads
+from runs.web.access import check_scores, scored_collection, sees_scores, visible_collection
+from runs.web.forms import FormPage, see
+from runs.web.parameters import text_of
+from runs.web.views import page, reads
 
 # The parameters that select what is shown: a measure, curves of another, a topic of two runs, a
 # page of the pairs.

@@ -33,10 +33,10 @@ from metrics.services.sessions.parameters import session_measure_in
 from metrics.services.sessions.sample import SessionComparisonQuery
 from metrics.services.snapshots import one_snapshot
 from metrics.tables import NOTHING, Paging, SortableColumn, figure, probability, signed, with_minus
-from runs.api.access import check_scores, visible_collection
 from runs.models import Collection, SessionSet
 from runs.parameters import MAX_OFFSET, choice_in, integer_in
-from runs.views import page, reads
+from runs.web.access import check_scores, visible_collection
+from runs.web.views import page, reads
 
 _SETS_OF_A_PAGE = 50
 _PAIRS_SHOWN = 100

@@ -13,8 +13,8 @@ from django.urls import reverse
 
 from metrics.charts.sessions.charts import SESSION_CHARTS, AskedOfSet
 from metrics.charts.sessions.curves import one_session_figure
-from metrics.engine.grammar import Measure
-from metrics.engine.ranking import Ints
+from metrics.engine.arrays import Ints
+from metrics.engine.measures.grammar import Measure
 from metrics.engine.sessions.blocks import Session
 from metrics.exports.table import Cell
 from metrics.models import SessionEvaluation
@@ -48,11 +48,11 @@ from metrics.services.sessions.values import (
     read_session_values,
 )
 from metrics.tables import NOTHING, Paging, columns_of, figure, metadata_lines, signed
-from runs.api.access import check_scores, scored_session_set, visible_session_set
 from runs.models import SessionSet
 from runs.parameters import MAX_OFFSET, integer_in
-from runs.services.reports import grouped
-from runs.views import page, reads
+from runs.services.storage.reports import grouped
+from runs.web.access import check_scores, scored_session_set, visible_session_set
+from runs.web.views import page, reads
 
 _SESSIONS_OF_A_PAGE = 100
 # Names of a kind that a field offers.

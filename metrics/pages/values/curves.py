@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from metrics.engine.curves import CURVES
-from metrics.engine.gains import NAMED
-from metrics.engine.grammar import Measure
+from metrics.engine.curve.curves import CURVES
+from metrics.engine.judgement.gains import NAMED
+from metrics.engine.measures.grammar import Measure
+from metrics.services.boards.curves_together import CurvesTogether
 from metrics.services.comparisons.shown_pairs import names_of
 from metrics.services.values.curves import CurveQuery, RecallQuery
-from metrics.services.values.curves_together import CurvesTogether
 from metrics.tables import NOTHING, with_minus
 from runs.models import Qrels, Run
 

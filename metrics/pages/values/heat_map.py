@@ -14,12 +14,12 @@ from metrics.questions.answer_cache import all_once_public, kept_page, of_visibl
 from metrics.questions.declared import names_of
 from metrics.questions.run_ids import shown_without_tags
 from metrics.questions.topics import HEAT_MAP
-from metrics.services.values.heat_map import MAX_RUNS, MAX_TOPICS, MEAN, HeatQuery, read_heat_map
-from metrics.services.values.selection import tested_measures
+from metrics.services.boards.heat_map import MAX_RUNS, MAX_TOPICS, MEAN, HeatQuery, read_heat_map
+from metrics.services.boards.selection import tested_measures
 from metrics.tables import Paging
-from runs.api.access import check_scores, visible_collection
 from runs.models import Collection
-from runs.views import page, reads
+from runs.web.access import check_scores, visible_collection
+from runs.web.views import page, reads
 
 # The most runs that are offered as baselines.
 _OFFERED = 300

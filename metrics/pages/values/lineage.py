@@ -10,7 +10,7 @@ from uuid import UUID
 
 from runs.formats.links import header_baselines
 from runs.models import Run, RunLink
-from runs.services.lineage import Edge, Tree
+from runs.services.tracking.lineage import Edge, Tree
 
 _MOST_LINES = 200
 

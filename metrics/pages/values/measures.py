@@ -9,11 +9,11 @@ from typing import cast
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from metrics.engine.curves import CURVES
+from metrics.engine.curve.curves import CURVES
 from metrics.engine.errors import MeasureError
-from metrics.engine.grammar import parse_measure, split_names
 from metrics.engine.measures.definition import Cutoff, MeasureDefinition, Parameter, show
 from metrics.engine.measures.finding import names_of
+from metrics.engine.measures.grammar import parse_measure, split_names
 from metrics.engine.sessions.grammar import VECTORS, parse_session_measure
 from metrics.pages.parts import query_of
 from metrics.questions.answer_cache import everybody, kept_page
@@ -26,7 +26,7 @@ from metrics.services.values.examples import (
 from metrics.services.values.known_measures import OF, Of, find_measure, of_what, search_measures
 from metrics.tables import figure
 from runs.parameters import choice_in
-from runs.views import page, reads
+from runs.web.views import page, reads
 
 _SUGGESTED = 6
 # A leaderboard adds columns of these, too.

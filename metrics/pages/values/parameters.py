@@ -10,15 +10,15 @@ from uuid import UUID
 
 from django.urls import reverse
 
-from metrics.pages.boards.configurations import told_apart
-from metrics.pages.boards.parameters import filter_address
+from metrics.pages.tracking.configurations import told_apart
+from metrics.pages.tracking.parameters import filter_address
 from metrics.services.boards.columns import shown_value
 from metrics.services.boards.conditions import written
-from metrics.services.boards.configurations import Change, read_configurations
 from metrics.services.question import run_id_in
+from metrics.services.tracking.configurations import Change, read_configurations
 from runs.formats.parameters import cost_leaves, flatten
 from runs.models import Label, ParameterKey, Run
-from runs.services.parameters import COST, PARAM
+from runs.services.tracking.parameters import COST, PARAM
 
 # Labels that name a baseline where the address names none, the first one that there is.
 _BASELINES = ("baseline", "main")

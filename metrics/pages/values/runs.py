@@ -15,8 +15,8 @@ from django.urls import reverse
 from metrics.charts.values.charts import RUN_CHARTS, Asked
 from metrics.charts.values.curves import curve_figure
 from metrics.charts.values.rankings import ranking_figure
-from metrics.engine.curves import CURVES, MAX_DEPTH
-from metrics.engine.grammar import parse_measure
+from metrics.engine.curve.curves import CURVES, MAX_DEPTH
+from metrics.engine.measures.grammar import parse_measure
 from metrics.exports.formats import FORMATS
 from metrics.exports.values.run_values import RUN_VALUE_EXPORTS
 from metrics.models import Evaluation
@@ -48,11 +48,11 @@ from metrics.questions.parameters import scores_in
 from metrics.questions.rankings import topic_in
 from metrics.questions.run_ids import shown_without_tags
 from metrics.questions.topics import topic_address
+from metrics.services.boards.curves_together import read_curves_together
 from metrics.services.question import measure_in, measures_in
 from metrics.services.queue.status import detailed_statuses
 from metrics.services.values.common_values import qrels_cautions
 from metrics.services.values.curves import CurveQuery
-from metrics.services.values.curves_together import read_curves_together
 from metrics.services.values.rankings import Ranking, read_ranking
 from metrics.services.values.values import (
     RunValues,
@@ -69,19 +69,19 @@ from metrics.tables import (
     metadata_lines,
     topic_lines,
 )
-from runs.api.access import check_scores, once, scored_run, sees_scores, visible_run
-from runs.api.edits import may_see_actors
+from runs.api.tracking.edits import may_see_actors
 from runs.formats.artifacts import TYPES
 from runs.formats.parameters import flatten
 from runs.models import Artifact, Collection, Experiment, Run, can_see_scores, document_address
-from runs.pages.notes import shown_notes
-from runs.pages.parameters import shown_edits
+from runs.pages.tracking.notes import shown_notes
+from runs.pages.tracking.parameters import shown_edits
 from runs.parameters import MAX_OFFSET, choice_in, integer_in
-from runs.services.labels import labels_of
-from runs.services.lineage import Tree, has_lineage, read_tree
-from runs.services.reports import grouped
-from runs.services.runs import contradicted_ranks
-from runs.views import page, reads
+from runs.services.storage.reports import grouped
+from runs.services.submissions.runs import contradicted_ranks
+from runs.services.tracking.labels import labels_of
+from runs.services.tracking.lineage import Tree, has_lineage, read_tree
+from runs.web.access import check_scores, once, scored_run, sees_scores, visible_run
+from runs.web.views import page, reads
 
 _TOPICS_OF_A_PAGE = 100
 _DOCUMENTS_OF_A_PAGE = 100

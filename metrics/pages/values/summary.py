@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from django.urls import reverse
 
-from metrics.engine.grammar import parse_measure
+from metrics.engine.measures.grammar import parse_measure
 from metrics.engine.trec_eval.requests import read_requests
 from metrics.models import Evaluation
 from metrics.pages.parts import changed

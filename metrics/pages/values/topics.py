@@ -14,15 +14,15 @@ from django.urls import reverse
 from metrics.pages.parts import Query, changed, fill, level_class, query_of
 from metrics.questions.answer_cache import kept_page, of_visible_collection
 from metrics.questions.topics import topic_address
+from metrics.services.boards.selection import tested_measures
+from metrics.services.boards.topics import TopicsQuery, TopicValues, ValuedRun, read_topic_values
 from metrics.services.values.judged_topic import read_judged_topic
-from metrics.services.values.selection import tested_measures
-from metrics.services.values.topics import TopicsQuery, TopicValues, ValuedRun, read_topic_values
 from metrics.tables import NOTHING, Paging, figure, with_minus
-from runs.api.access import check_scores, visible_collection
 from runs.errors import NotFound
 from runs.models import Collection, Qrels, can_see_scores, document_address
 from runs.parameters import MAX_OFFSET, integer_in
-from runs.views import page, reads
+from runs.web.access import check_scores, visible_collection
+from runs.web.views import page, reads
 
 _ROWS_OF_A_PAGE = 100
 _DOCUMENTS_SHOWN = 100

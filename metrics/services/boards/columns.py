@@ -18,13 +18,13 @@ from django.db.models import TextField
 from django.db.models.functions import Cast
 
 from metrics.services.boards.conditions import KINDS, PLAIN_KEY, Board, find_key, written
-from metrics.services.boards.roster import Recent
+from metrics.services.boards.ranked_evaluations import Recent
 from metrics.services.snapshots import revision_in_snapshot
 from runs.errors import InvalidInput
 from runs.formats.parameters import Value, canonical_name, cost_leaves, flatten
 from runs.models import Collection, Label, Parameter, Run
-from runs.services.labels import labels_of
-from runs.services.parameters import COST, PARAM
+from runs.services.tracking.labels import labels_of
+from runs.services.tracking.parameters import COST, PARAM
 
 MAX_COLUMNS = 12
 SUBMITTED, LABEL = "submitted", "label"

@@ -15,13 +15,13 @@ from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Substr
 
 from metrics.engine.errors import MeasureError
-from metrics.engine.grammar import name_in_collection
+from metrics.engine.measures.grammar import name_in_collection
 from metrics.models import Evaluation, MetricVector
 from metrics.services.snapshots import once_in_snapshot
 from runs.errors import InvalidInput
 from runs.formats.parameters import canonical_name, fold
 from runs.models import Collection, Parameter, ParameterKey, Qrels, Run
-from runs.services.parameters import COST, PARAM
+from runs.services.tracking.parameters import COST, PARAM
 
 MEASURE = "measure"
 SPACES = (PARAM, COST, MEASURE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from metrics.models import Evaluation
-from metrics.services.boards.asked import active_qrels, computing_measures, count_lacking
+from metrics.services.boards.board_question import active_qrels, computing_measures, count_lacking
 from metrics.services.boards.leaderboard import MOVING
 from metrics.services.boards.states import count_states
 from metrics.services.snapshots import one_snapshot

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from metrics.engine.agreement.standings import comparable, standings
-from metrics.engine.ranking import Floats, Ints
+from metrics.engine.arrays import Floats, Ints
 from metrics.services.values.judged_views import Mean
 
 Covered = Callable[[list[int]], Mapping[int, bytes]]

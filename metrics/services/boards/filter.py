@@ -33,10 +33,10 @@ from runs.models import (
     RunParent,
     System,
 )
-from runs.models.disclosure import in_team_of
-from runs.models.experiments import SLUG_RULE
-from runs.models.labels import NAME_RULE
-from runs.services.parameters import PARAM
+from runs.models.collections.disclosure import in_team_of
+from runs.models.tracking.experiments import SLUG_RULE
+from runs.models.tracking.labels import NAME_RULE
+from runs.services.tracking.parameters import PARAM
 
 # The length of a description that is searched: searching takes the product of both lengths, for every run.
 SEARCHED = 2_000

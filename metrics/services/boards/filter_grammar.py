@@ -22,12 +22,12 @@ import unicodedata
 from datetime import date
 
 from metrics.engine.errors import MeasureError
-from metrics.engine.grammar import parse_measure
-from metrics.engine.spelling import closest
+from metrics.engine.measures.grammar import parse_measure
+from metrics.engine.measures.spelling import closest
 from metrics.services.boards.conditions import MEASURE, PLAIN_KEY, SPACES, Bound, Condition, Value
 from metrics.services.boards.filter import FIELDS, All, Either, Field, Not, Term, Text, asks_for
 from runs.errors import InvalidInput
-from runs.services.parameters import PARAM
+from runs.services.tracking.parameters import PARAM
 
 MAX_LENGTH, MAX_TERMS, MAX_DEPTH, MAX_STARS, MAX_WORD = 1_000, 30, 5, 5, 100
 _BLANKS = re.compile(r"\s*")

@@ -12,9 +12,9 @@ from django.db.models import Case, QuerySet, TextField, Value, When
 from django.db.models.functions import Cast
 
 from metrics.engine.cautions import Caution
-from metrics.engine.grammar import Measure
+from metrics.engine.measures.grammar import Measure
 from metrics.models import Evaluation
-from metrics.services.boards.asked import AskedBoard, BoardQuery, active_qrels
+from metrics.services.boards.board_question import AskedBoard, BoardQuery, active_qrels
 from metrics.services.boards.columns import (
     Arrangement,
     Cell,
@@ -24,7 +24,7 @@ from metrics.services.boards.columns import (
     read_cells,
 )
 from metrics.services.boards.entries import BARRED, OFFICIAL, EntryStatus
-from metrics.services.boards.roster import NOBODY, Roster
+from metrics.services.boards.ranked_evaluations import NOBODY, Roster
 from metrics.services.boards.states import RANKED, STALE, UNRANKED, count_states
 from metrics.services.boards.versions import ALL, BEST, Chosen, Place, Places, expected_means
 from metrics.services.queue.damage import check_files
@@ -34,7 +34,7 @@ from metrics.services.values.common_values import qrels_cautions
 from metrics.services.values.judged_views import Mean, means_of
 from runs.errors import InvalidInput
 from runs.models import Collection, Phase, Qrels, Run
-from runs.services.labels import labels_of
+from runs.services.tracking.labels import labels_of
 
 # Limits of a whole leaderboard: rows, and rows times measures.
 MAX_ROWS, MAX_FIGURES = 1_000, 20_000

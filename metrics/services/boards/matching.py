@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from metrics.services.boards.asked import active_qrels
+from metrics.services.boards.board_question import active_qrels
 from metrics.services.boards.conditions import MEASURE, Board, Condition, bound, visible_board
 from metrics.services.boards.filter import asks_for, filtered, replaced, with_keys
 from metrics.services.boards.filter_grammar import asks_for_values, parse_filter
@@ -15,7 +15,7 @@ from metrics.services.boards.states import runs_with_states
 from runs.errors import Blind, InvalidInput
 from runs.formats.parameters import canonical_name
 from runs.models import Collection, ParameterKey, Run, can_see_scores
-from runs.services.parameters import PARAM
+from runs.services.tracking.parameters import PARAM
 
 # Each is looked at by itself.
 _MOST_COLLECTIONS = 50

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from metrics.engine.curve.intervals import row_intervals
 from metrics.engine.errors import StatisticsError
-from metrics.engine.grammar import Measure
-from metrics.engine.intervals import row_intervals
 from metrics.engine.measures.definition import Aggregate
+from metrics.engine.measures.grammar import Measure
 from metrics.engine.significance.pairs import Caution
 from metrics.services.boards.leaderboard import Leaderboard
 from metrics.services.values.effort import MAX_VALUES

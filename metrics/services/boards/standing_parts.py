@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from metrics.engine.grammar import Measure
+from metrics.engine.measures.grammar import Measure
 from metrics.engine.significance import CORRECTIONS, TESTS
 from metrics.engine.significance.families import USUAL_RULE, USUAL_TEST
 from metrics.engine.significance.pairs import Caution

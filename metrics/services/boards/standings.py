@@ -19,10 +19,10 @@ import numpy as np
 from django.db.models import Count, Min, Q
 
 from metrics.engine.agreement.intervals import rank_intervals
-from metrics.engine.differences import differences
+from metrics.engine.analysis.differences import differences
+from metrics.engine.arrays import Floats
 from metrics.engine.errors import StatisticsError
-from metrics.engine.grammar import Measure
-from metrics.engine.ranking import Floats
+from metrics.engine.measures.grammar import Measure
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.effect_sizes import detectable_by_half, relative_difference
 from metrics.engine.significance.families import Family, Pairs, Rule, compare_family, separate

@@ -11,11 +11,11 @@ from uuid import UUID
 
 import numpy as np
 
-from metrics.engine.best_of import expected_best
+from metrics.engine.analysis.best_of import expected_best
+from metrics.engine.arrays import Ints
 from metrics.engine.cautions import Caution
-from metrics.engine.grammar import Measure
 from metrics.engine.measures.definition import Aggregate
-from metrics.engine.ranking import Ints
+from metrics.engine.measures.grammar import Measure
 from metrics.services.values.effort import check_values
 from metrics.services.values.judged_views import vectors_of
 from runs.models import Collection, Run

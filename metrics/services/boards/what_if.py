@@ -10,13 +10,7 @@ from typing import Any
 import numpy as np
 
 from metrics.engine.agreement.kendall import rank_correlations
-from metrics.engine.cautions import Caution
-from metrics.engine.errors import MeasureError, StatisticsError
-from metrics.engine.gains import GainMap
-from metrics.engine.grammar import Measure, parse_measure
-from metrics.engine.measures.definition import BASE, DISCOUNT, MAX_CUTOFF, read_choice, read_integer
-from metrics.engine.steps import Matrix
-from metrics.engine.what_if import (
+from metrics.engine.analysis.what_if import (
     FAMILIES,
     MAX_COMBINATIONS,
     PRESETS,
@@ -24,9 +18,16 @@ from metrics.engine.what_if import (
     Grid,
     too_many_combinations,
 )
+from metrics.engine.cautions import Caution
+from metrics.engine.errors import MeasureError, StatisticsError
+from metrics.engine.judgement.gains import GainMap
+from metrics.engine.judgement.steps import Matrix
+from metrics.engine.measures.definition import BASE, DISCOUNT, MAX_CUTOFF, read_choice, read_integer
+from metrics.engine.measures.grammar import Measure, parse_measure
 from metrics.models import Evaluation
-from metrics.services.boards.asked import active_qrels
+from metrics.services.boards.board_question import active_qrels
 from metrics.services.boards.fair_order import FairOrder, fair_order
+from metrics.services.boards.selection import select_evaluations
 from metrics.services.question import (
     SCORES,
     Context,
@@ -41,7 +42,6 @@ from metrics.services.question import (
 from metrics.services.values.common_values import qrels_cautions
 from metrics.services.values.judged_views import Mean, computed_means, covered_topics, means_of
 from metrics.services.values.own_measures import own_measures
-from metrics.services.values.selection import select_evaluations
 from runs.models import Collection, Qrels, Run
 
 # The limit of runs times combinations: each is a measure computed for all topics, about half a

@@ -15,7 +15,7 @@ from django.db.models import Count, Min, Q, QuerySet
 from metrics.engine.cautions import Caution
 from metrics.engine.errors import StatisticsError
 from metrics.models import Evaluation
-from metrics.services.boards.asked import Among, BoardQuery, active_qrels, primary_means
+from metrics.services.boards.board_question import Among, BoardQuery, active_qrels, primary_means
 from metrics.services.boards.entries import (
     PhaseEntry,
     official_of,

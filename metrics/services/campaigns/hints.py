@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db.models import Q
 
-from metrics.engine.grammar import parse_measure
+from metrics.engine.measures.grammar import parse_measure
 from metrics.models import Evaluation
 from metrics.services.values.judged_views import matrix_of
 from runs.models import Entry, Phase

@@ -37,8 +37,8 @@ from runs.models import Campaign, Disclosure, Entry, Phase, Qrels, Snapshot
 from runs.services.campaigns import clock
 from runs.services.campaigns.names import ShownName, hidden_tag, shown_names
 from runs.services.campaigns.phases import pauses_of
-from runs.services.files import stored_bytes
-from runs.services.reduced_qrels import reasons_of_exclusion
+from runs.services.collections.reduced_qrels import reasons_of_exclusion
+from runs.services.storage.files import stored_bytes
 
 SCHEMA = "evalhub-snapshot-1"
 TIE_RULE = "score descending, then document id descending by bytes"

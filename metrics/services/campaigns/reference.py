@@ -10,9 +10,9 @@ from functools import cached_property
 import numpy as np
 from django.db.models import Q
 
-from metrics.engine.grammar import Measure
-from metrics.engine.reference import TopicFigures, topic_figures
-from metrics.engine.steps import Matrix
+from metrics.engine.analysis.reference import TopicFigures, topic_figures
+from metrics.engine.judgement.steps import Matrix
+from metrics.engine.measures.grammar import Measure
 from metrics.models import Evaluation
 from metrics.services.queue.damage import check_files
 from metrics.services.values.effort import check_values

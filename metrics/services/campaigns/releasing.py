@@ -10,10 +10,10 @@ from django.db import transaction
 
 from metrics.engine.errors import EvalHubError
 from metrics.models import Evaluation
-from metrics.services.boards.asked import primary_means
+from metrics.services.boards.board_question import primary_means
 from runs.errors import Conflict
 from runs.models import AuditEvent, Disclosure, Entry, Phase, Qrels, Release, User
-from runs.services.audit import Origin, record
+from runs.services.audit.trail import Origin, record
 from runs.services.campaigns import clock
 from runs.services.campaigns.guards import check_phases_over
 from runs.services.campaigns.releases import (
@@ -24,7 +24,7 @@ from runs.services.campaigns.releases import (
 )
 from runs.services.campaigns.selection import official
 from runs.services.campaigns.telling import tell_released
-from runs.services.collections import disclose, locked_collection
+from runs.services.collections.collections import disclose, locked_collection
 
 logger = logging.getLogger(__name__)
 # Why a release that is due is not done: it waits, or another dispatcher or an organiser came first.

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from metrics.engine.grammar import Measure, parse_measure
+from metrics.engine.measures.grammar import Measure, parse_measure
 from metrics.services.boards.mean_intervals import Ends, intervals_of, within_range
 from metrics.services.campaigns.reference import (
     ALL,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metrics.engine.grammar import Measure
-from metrics.engine.ranking import Floats
+from metrics.engine.arrays import Floats
+from metrics.engine.measures.grammar import Measure
 from metrics.engine.significance.families import USUAL_RULE, Pairs, compare_family
 from metrics.services.campaigns.results import OwnEntry, OwnResults
 from runs.models import Entry

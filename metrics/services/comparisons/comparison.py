@@ -11,7 +11,7 @@ import numpy as np
 
 from metrics.engine.agreement.intervals import RankIntervals, rank_intervals
 from metrics.engine.errors import StatisticsError
-from metrics.engine.grammar import Measure
+from metrics.engine.measures.grammar import Measure
 from metrics.engine.significance import CORRECTIONS, OMNIBUS, TESTS
 from metrics.engine.significance.equivalence import Equivalence, tost
 from metrics.engine.significance.families import (
@@ -37,7 +37,8 @@ from metrics.engine.significance.pairs import (
 from metrics.engine.significance.practical import PRACTICAL, USUAL_ROPE, Practical
 from metrics.engine.significance.verdicts import MIN_TOPICS
 from metrics.models import Evaluation
-from metrics.services.boards.asked import active_qrels, ranked_evaluations
+from metrics.services.boards.board_question import active_qrels, ranked_evaluations
+from metrics.services.boards.selection import select_evaluations, tested_measures
 from metrics.services.question import (
     MAX_SEED,
     SCORES,
@@ -60,7 +61,6 @@ from metrics.services.values.common_values import cautions_of as cautions_of_val
 from metrics.services.values.common_values import refuse_pooled
 from metrics.services.values.coverage import Coverage, read_coverage, with_judged
 from metrics.services.values.judged_views import matrix_of
-from metrics.services.values.selection import select_evaluations, tested_measures
 from runs.attention import keep_going
 from runs.errors import InvalidInput
 from runs.models import Collection, Qrels

@@ -13,7 +13,7 @@ import numpy as np
 import zstandard
 
 from metrics.engine import ENGINE_VERSION
-from metrics.engine.grammar import parse_measure
+from metrics.engine.measures.grammar import parse_measure
 from metrics.engine.significance.families import Family, Pairs, Rule
 from metrics.engine.significance.omnibus import OmnibusResult, Source, Sphericity
 from metrics.engine.significance.pairs import Caution, Options, PairedResult

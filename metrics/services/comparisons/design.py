@@ -22,13 +22,14 @@ from metrics.engine.design.topic_set_size import (
     variance_of,
 )
 from metrics.engine.errors import StatisticsError
-from metrics.engine.grammar import Measure
+from metrics.engine.measures.grammar import Measure
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.cautions import few_topics
 from metrics.engine.significance.equivalence import tost
 from metrics.engine.significance.families import Rule
 from metrics.engine.significance.pairs import Caution, Options, all_pairs
-from metrics.services.boards.asked import active_qrels
+from metrics.services.boards.board_question import active_qrels
+from metrics.services.boards.selection import effectiveness_measures, select_evaluations
 from metrics.services.question import (
     RESAMPLES,
     SCORES,
@@ -57,7 +58,6 @@ from metrics.services.values.effort import (
     seconds_of_swaps,
     seconds_of_test,
 )
-from metrics.services.values.selection import effectiveness_measures, select_evaluations
 from metrics.services.work import begin
 from runs.models import Collection, Qrels, Run
 

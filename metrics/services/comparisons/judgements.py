@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from metrics.engine.agreement.assessments import Assessments, compare_assessments
+from metrics.engine.arrays import Ints
 from metrics.engine.errors import StatisticsError
-from metrics.engine.judging import Judgements
-from metrics.engine.ranking import Ints
-from metrics.services.boards.asked import active_qrels, qrels_version
+from metrics.engine.judgement.judging import Judgements
+from metrics.services.boards.board_question import active_qrels, qrels_version
 from metrics.services.question import MAX_VERSION, Integer, Question, Several, parameter
 from runs.errors import InvalidInput
 from runs.models import Collection, Qrels
-from runs.services.qrels import load_judgements
+from runs.services.collections.qrels import load_judgements
 
 # The most levels of a version that are counted for each topic.
 MAX_LEVELS = 50

@@ -11,12 +11,13 @@ from django.db.models import Q
 from metrics.engine.agreement.intervals import Agreements, order_agreements
 from metrics.engine.agreement.standings import has_ties, standings
 from metrics.engine.errors import StatisticsError
-from metrics.engine.grammar import Measure
+from metrics.engine.measures.grammar import Measure
 from metrics.engine.significance.cautions import few_topics
 from metrics.engine.significance.pairs import Caution, Matrix, Options
 from metrics.models import Evaluation
-from metrics.services.boards.asked import active_qrels, collection_entries
+from metrics.services.boards.board_question import active_qrels, collection_entries
 from metrics.services.boards.entries import OFFICIAL
+from metrics.services.boards.selection import tested_measures, too_many_runs
 from metrics.services.question import (
     MAX_VERSION,
     RANK_RESAMPLES,
@@ -40,7 +41,6 @@ from metrics.services.values.common_values import (
 )
 from metrics.services.values.effort import check_values, seconds_of_orders
 from metrics.services.values.judged_views import vectors_of
-from metrics.services.values.selection import tested_measures, too_many_runs
 from metrics.services.work import begin
 from runs.models import Collection, Qrels, Run
 

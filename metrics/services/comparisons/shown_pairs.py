@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metrics.engine.ranking import Flags, Floats, Ints
+from metrics.engine.arrays import Flags, Floats, Ints
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.cautions import are_skewed, are_tied
 from metrics.engine.significance.effect_sizes import READINGS, effect_sizes

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from metrics.engine import ENGINE_VERSION
 from metrics.engine.errors import StatisticsError
-from metrics.engine.grammar import Measure
+from metrics.engine.measures.grammar import Measure
 from metrics.engine.significance.resampling import BLOCK
 from metrics.models import Comparison, Evaluation
 from metrics.services.comparisons.comparison import (
@@ -57,7 +57,7 @@ from metrics.services.work import begin
 from runs.attention import present_attention
 from runs.errors import Conflict, LimitReached, NotFound
 from runs.models import Collection
-from runs.services.reading import after_snapshot
+from runs.services.audit.reading import after_snapshot
 
 # At most this many comparisons of a collection are queued or in progress.
 MAX_UNFINISHED = 20

@@ -18,7 +18,7 @@ from metrics.models import (
 )
 from metrics.services.queue.lifecycle import count_moves, move, queue_again
 from runs.errors import StoredValueCorrupt
-from runs.services.reading import after_snapshot
+from runs.services.audit.reading import after_snapshot
 
 _NAMED = 5
 _log = logging.getLogger(__name__)

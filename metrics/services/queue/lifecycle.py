@@ -25,7 +25,7 @@ from django.db.models.functions import Now
 
 from metrics.models import JOBS, Evaluation, Job, SubmissionEvaluation
 from metrics.services.queue.notices import announce_ended
-from runs.services.revisions import raise_revision
+from runs.services.audit.revisions import raise_revision
 
 MAX_ATTEMPTS = 3
 # The longest delay of a job that is given back to the queue, in seconds.

@@ -13,7 +13,7 @@ from metrics.services.queue.lifecycle import count_moves, move, queue_again, try
 from metrics.services.queue.vectors import queue_missing_vectors, queue_vectors_if_behind
 from runs.errors import StoredFileCorrupt, StoredFileMissing
 from runs.models import Qrels, Run, SessionSet
-from runs.services.revisions import raise_revision
+from runs.services.audit.revisions import raise_revision
 
 # Evaluations that one statement stores.
 _TOGETHER = 500

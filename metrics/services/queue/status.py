@@ -15,7 +15,7 @@ from django.db.models.functions import Coalesce, Now
 from metrics.models import EVALUATIONS, Evaluation, Job, SubmissionEvaluation
 from metrics.services.queue.rounds import last_rounds
 from runs.models import Qrels, Run, SessionSet, can_see_scores, scored_in
-from runs.models.disclosure import in_team_of
+from runs.models.collections.disclosure import in_team_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,9 @@ from django.db.models import Count, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce
 
 from metrics.engine import ENGINE_VERSION
+from metrics.engine.curve.gain_curves import curve_sets
 from metrics.engine.errors import MeasureError
-from metrics.engine.gain_curves import curve_sets
-from metrics.engine.grammar import Measure, parse_measure
+from metrics.engine.measures.grammar import Measure, parse_measure
 from metrics.models import Evaluation, EvaluationQuerySet, MetricVector, StoredCurves, VectorUpdate
 from metrics.services.queue.lifecycle import count_moves, queue_again
 from runs.models import Collection, Qrels

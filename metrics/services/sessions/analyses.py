@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from metrics.engine.grammar import Measure
+from metrics.engine.measures.grammar import Measure
 from metrics.engine.sessions.analyses import (
     LengthTable,
     MeanCurves,

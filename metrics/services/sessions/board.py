@@ -11,7 +11,7 @@ from django.db.models import OuterRef, Subquery
 
 from metrics.engine.agreement.standings import standings
 from metrics.engine.cautions import Caution
-from metrics.engine.grammar import Measure
+from metrics.engine.measures.grammar import Measure
 from metrics.models import SessionEvaluation, SessionEvaluationQuerySet
 from metrics.services.question import (
     MAX_LIMIT,

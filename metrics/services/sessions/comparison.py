@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy import special
 
+from metrics.engine.arrays import Floats, Ints
 from metrics.engine.errors import StatisticsError
-from metrics.engine.ranking import Floats, Ints
 from metrics.engine.sessions.cautions import dependent_cells, left_out, of_sessions
 from metrics.engine.sessions.designs import (
     Crossing,

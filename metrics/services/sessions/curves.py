@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import zstandard
 
-from metrics.engine.grammar import Measure
-from metrics.engine.packing import pack, unpack
+from metrics.engine.compiled.packing import pack, unpack
+from metrics.engine.measures.grammar import Measure
 from metrics.engine.sessions.analyses import (
     MeanCurves,
     mean_ideal_curves,

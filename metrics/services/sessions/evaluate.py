@@ -11,7 +11,7 @@ from typing import Any, cast
 import zstandard
 from django.db import transaction
 
-from metrics.engine.judging import Judgements
+from metrics.engine.judgement.judging import Judgements
 from metrics.engine.sessions.blocks import Session, SessionBlock
 from metrics.engine.sessions.judged import JudgedSessions
 from metrics.engine.sessions.judging import JudgedBy, judge_sessions
@@ -29,9 +29,9 @@ from metrics.services.sessions.judged_sets import (
 from runs.errors import StoredFileCorrupt
 from runs.formats.sessions.qrels import own_judgements
 from runs.models import SessionSet
-from runs.services.files import HASH_SEED
-from runs.services.qrels import load_judgements
-from runs.services.session_sets import read_session_set
+from runs.services.collections.qrels import load_judgements
+from runs.services.storage.files import HASH_SEED
+from runs.services.submissions.session_sets import read_session_set
 
 
 @dataclass(frozen=True)

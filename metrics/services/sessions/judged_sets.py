@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 import zstandard
 
-from metrics.engine.grammar import Measure
-from metrics.engine.ranking import Floats, Ints
+from metrics.engine.arrays import Floats, Ints
+from metrics.engine.measures.grammar import Measure
 from metrics.engine.sessions.blocks import Session
 from metrics.engine.sessions.grammar import parse_session_measure, session_values
 from metrics.engine.sessions.judged import JudgedSessions

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metrics.engine.grammar import Measure
+from metrics.engine.arrays import Floats, Ints
+from metrics.engine.measures.grammar import Measure
 from metrics.engine.measures.ratio import ratio
-from metrics.engine.ranking import Floats, Ints
 from metrics.engine.sessions.analyses import reformulations
 from metrics.engine.sessions.blocks import Query, Session, SessionBlock
 from metrics.engine.sessions.grammar import session_values, setting_of
@@ -29,7 +29,7 @@ from metrics.services.sessions.parameters import SessionMeasure
 from metrics.services.sessions.values import SessionEvaluationQuery
 from metrics.services.values.effort import begin_reading_file
 from runs.errors import InvalidInput, NotFound
-from runs.services.session_sets import find_session
+from runs.services.submissions.session_sets import find_session
 
 MAX_DOCUMENTS = 100_000
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from metrics.engine.errors import MeasureError
-from metrics.engine.grammar import Measure
+from metrics.engine.measures.grammar import Measure
 from metrics.engine.sessions.grammar import check_has_values, parse_session_measures
 from metrics.services.question import COMPUTED, Choice, Context, Parameter
 from metrics.services.sessions.judged_sets import default_measures

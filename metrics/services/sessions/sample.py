@@ -10,9 +10,9 @@ from uuid import UUID
 
 import numpy as np
 
+from metrics.engine.arrays import Floats
 from metrics.engine.errors import StatisticsError
-from metrics.engine.grammar import Measure
-from metrics.engine.ranking import Floats
+from metrics.engine.measures.grammar import Measure
 from metrics.engine.sessions.blocks import Session
 from metrics.engine.sessions.designs import Design, Factors, samples
 from metrics.engine.sessions.grammar import session_values

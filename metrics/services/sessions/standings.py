@@ -13,7 +13,7 @@ import numpy as np
 
 from metrics.engine.cautions import Caution
 from metrics.engine.errors import StatisticsError
-from metrics.engine.grammar import Measure
+from metrics.engine.measures.grammar import Measure
 from metrics.engine.sessions.designs import Design, Factors
 from metrics.engine.significance.crossed import mean_interval
 from metrics.engine.significance.families import Rule, check_known

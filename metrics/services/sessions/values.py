@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from metrics.engine.arrays import Floats, Ints
 from metrics.engine.cautions import Caution
-from metrics.engine.grammar import Measure
-from metrics.engine.ranking import Floats, Ints
+from metrics.engine.measures.grammar import Measure
 from metrics.models import SessionEvaluation
 from metrics.services.question import VERSION, Exact, Integer, Question, nested, parameter
 from metrics.services.queue.damage import check_files

@@ -33,11 +33,11 @@ from metrics.services.queue.queueing import queue_missing
 from metrics.services.queue.rounds import BROKER_AWAY, BROKER_FULL, RoundNotes
 from metrics.services.snapshots import state_of_database
 from runs.errors import StorageUnavailable
+from runs.services.audit.revisions import take_settled
 from runs.services.campaigns.moments import note_digests, note_moments, note_waiting
 from runs.services.mail.outbox import reap_mails, sweep_mails
 from runs.services.mail.sending import MailSender
-from runs.services.revisions import take_settled
-from runs.services.sweeping import sweep
+from runs.services.submissions.sweeping import sweep
 from runs.services.webhooks.deliveries import reap, sweep_deliveries
 from runs.services.webhooks.sending import Sender
 

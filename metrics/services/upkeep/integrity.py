@@ -14,7 +14,7 @@ from django.db.models.functions import Length
 from django.utils import timezone
 
 from metrics.engine.errors import EvalHubError
-from metrics.engine.grammar import parse_measure
+from metrics.engine.measures.grammar import parse_measure
 from metrics.models import (
     EVALUATIONS,
     JOBS,
@@ -63,10 +63,17 @@ from runs.models import (
     Team,
     User,
 )
-from runs.services.files import Examined, examine_stored
-from runs.services.labels import delete_label
-from runs.services.stores.chosen import the_store
-from runs.services.sweeping import AGE, left_behind, orphans, sweep, takes_too_many, young_strangers
+from runs.services.storage.files import Examined, examine_stored
+from runs.services.storage.stores.chosen import the_store
+from runs.services.submissions.sweeping import (
+    AGE,
+    left_behind,
+    orphans,
+    sweep,
+    takes_too_many,
+    young_strangers,
+)
+from runs.services.tracking.labels import delete_label
 
 
 def find_faults(*, fast: bool = False) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from django.db.models import Exists, OuterRef
 
 from metrics.services.upkeep.findings import Finding
 from runs.models import Parameter, ParameterKey
-from runs.services.parameters import MAX_KEYS, find_differing, store_parameters
+from runs.services.tracking.parameters import MAX_KEYS, find_differing, store_parameters
 
 
 def find_in_parameters() -> Iterator[Finding]:

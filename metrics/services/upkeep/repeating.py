@@ -9,7 +9,7 @@ from metrics.models import Comparison, Evaluation, Job, SessionEvaluation
 from metrics.services.queue.lifecycle import move, queue_again
 from runs.errors import Conflict
 from runs.models import AuditEvent, Collection
-from runs.services.audit import SYSTEM, Origin, record
+from runs.services.audit.trail import SYSTEM, Origin, record
 
 _CANCELLED = "an administrator cancelled it"
 

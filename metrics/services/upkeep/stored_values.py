@@ -12,12 +12,12 @@ from django.db import OperationalError
 from django.db.models import Model
 
 from metrics.engine import ENGINE_VERSION
-from metrics.engine.depth import judged_depth
+from metrics.engine.arrays import Floats
+from metrics.engine.curve.gain_curves import GainCurves
 from metrics.engine.errors import EvalHubError
-from metrics.engine.gain_curves import GainCurves
-from metrics.engine.grammar import parse_measure
-from metrics.engine.judged import JudgedRun
-from metrics.engine.ranking import Floats
+from metrics.engine.judgement.depth import judged_depth
+from metrics.engine.judgement.judged import JudgedRun
+from metrics.engine.measures.grammar import parse_measure
 from metrics.models import (
     EVALUATIONS,
     Comparison,
@@ -39,7 +39,7 @@ from metrics.services.values.evaluate import make_vector, unpack_curves
 from metrics.services.values.judged_views import replace_vectors, unpack_view
 from runs.errors import StoredValueCorrupt
 from runs.models import Qrels
-from runs.services.qrels import load_judgements
+from runs.services.collections.qrels import load_judgements
 
 # Another processor may compute another last digit.
 _RELATIVE, _ABSOLUTE = 1e-9, 1e-12

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from metrics.engine.arrays import Flags
 from metrics.engine.errors import StatisticsError
-from metrics.engine.grammar import Measure
 from metrics.engine.measures import MEASURES
 from metrics.engine.measures.definition import Aggregate
+from metrics.engine.measures.grammar import Measure
 from metrics.engine.measures.subtopics import OF_SUBTOPICS
-from metrics.engine.ranking import Flags
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.families import USUAL_TEST, check_known
 from metrics.engine.significance.pairs import Caution, Matrix

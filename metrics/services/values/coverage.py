@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from metrics.engine.grammar import Measure, parse_measure
-from metrics.engine.ranking import Flags, Floats, Ints
+from metrics.engine.arrays import Flags, Floats, Ints
+from metrics.engine.measures.grammar import Measure, parse_measure
 from metrics.engine.significance.families import Family, Pairs
 from metrics.engine.significance.pairs import Caution, Matrix
 from metrics.engine.significance.tiers import tiers

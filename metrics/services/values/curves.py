@@ -11,7 +11,8 @@ import numpy as np
 from django.db import transaction
 
 from metrics.engine import ENGINE_VERSION
-from metrics.engine.curves import (
+from metrics.engine.arrays import Ints
+from metrics.engine.curve.curves import (
     CHANGE_AT_EVERY_RANK,
     CURVES,
     MAX_DEPTH,
@@ -19,11 +20,18 @@ from metrics.engine.curves import (
     curve,
     curve_measures,
 )
+from metrics.engine.curve.gain_curves import FAMILY, GainCurves
+from metrics.engine.curve.precision_recall import (
+    MAX_POINTS,
+    PrecisionRecall,
+    graded_precision_recall,
+    precision_recall,
+    relevance_levels,
+)
+from metrics.engine.curve.readings import Readings, readings
 from metrics.engine.errors import MeasureError
-from metrics.engine.gain_curves import FAMILY, GainCurves
-from metrics.engine.gains import GainMap
-from metrics.engine.grammar import Measure
-from metrics.engine.judged import JudgedRun
+from metrics.engine.judgement.gains import GainMap
+from metrics.engine.judgement.judged import JudgedRun
 from metrics.engine.measures.definition import (
     INTERPOLATION,
     LEVEL,
@@ -31,16 +39,8 @@ from metrics.engine.measures.definition import (
     REL,
     check_interpolation,
 )
+from metrics.engine.measures.grammar import Measure
 from metrics.engine.measures.interpolated import Interpolation, Rounding
-from metrics.engine.precision_recall import (
-    MAX_POINTS,
-    PrecisionRecall,
-    graded_precision_recall,
-    precision_recall,
-    relevance_levels,
-)
-from metrics.engine.ranking import Ints
-from metrics.engine.readings import Readings, readings
 from metrics.models import Evaluation, StoredCurves
 from metrics.services.question import (
     COMPUTED,
@@ -65,7 +65,7 @@ from metrics.services.values.judged_views import load_view, views_of
 from runs.attention import keep_going
 from runs.errors import InvalidInput
 from runs.parameters import one_of, pointed
-from runs.services.reading import after_snapshot
+from runs.services.audit.reading import after_snapshot
 
 MAX_LEVELS, DEPTH = 20, 100
 _log = logging.getLogger(__name__)

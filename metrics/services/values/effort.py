@@ -11,8 +11,8 @@ from django.db.models.functions import Length
 
 from metrics.engine.errors import StatisticsError
 from metrics.engine.explanation.association import PERMUTATIONS, RESAMPLES
-from metrics.engine.grammar import Measure
 from metrics.engine.measures.cutoffs import at_each_cutoff
+from metrics.engine.measures.grammar import Measure
 from metrics.engine.measures.subtopics import OF_SUBTOPICS
 from metrics.engine.significance.bootstrap import INTERVAL_RESAMPLES
 from metrics.models import JudgedView

@@ -11,11 +11,11 @@ import zstandard
 from django.conf import settings
 from django.db import transaction
 
-from metrics.engine.depth import judged_depth
-from metrics.engine.gain_curves import GainCurves
-from metrics.engine.grammar import Measure, parse_measure
-from metrics.engine.judged import JudgedRun
-from metrics.engine.known import mark_known
+from metrics.engine.curve.gain_curves import GainCurves
+from metrics.engine.judgement.depth import judged_depth
+from metrics.engine.judgement.judged import JudgedRun
+from metrics.engine.judgement.known import mark_known
+from metrics.engine.measures.grammar import Measure, parse_measure
 from metrics.models import Evaluation, JudgedView, MetricVector, StoredCurves
 from metrics.services.queue.batches import Batch
 from metrics.services.queue.leases import evaluate_leased
@@ -25,10 +25,10 @@ from metrics.services.queue.vectors import stored_curve_sets, stored_measures
 from metrics.services.values.storing import insert, seal_vectors
 from runs.digests import digest_of_depth
 from runs.formats.trec_run import judge_run
-from runs.services.files import HASH_SEED, read_stored
-from runs.services.known_documents import load_known
-from runs.services.qrels import load_judgements
-from runs.services.revisions import raise_revision
+from runs.services.audit.revisions import raise_revision
+from runs.services.collections.known_documents import load_known
+from runs.services.collections.qrels import load_judgements
+from runs.services.storage.files import HASH_SEED, read_stored
 
 # Long columns that an evaluation does not need: thousands of topics, a run's metadata.
 _UNREAD = (

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from functools import cache
 
 from metrics.engine.errors import MeasureError
-from metrics.engine.grammar import Measure, parse_measure
-from metrics.engine.judged import JudgedRun
-from metrics.engine.judging import Judgements, judge
+from metrics.engine.judgement.judged import JudgedRun
+from metrics.engine.judgement.judging import Judgements, judge
 from metrics.engine.measures.definition import Cutoff, MeasureDefinition
+from metrics.engine.measures.grammar import Measure, parse_measure
 from metrics.engine.sessions.grammar import parse_session_measure, session_values
 from metrics.engine.sessions.judged import JudgedSessions
 from metrics.engine.sessions.judging import judge_sessions

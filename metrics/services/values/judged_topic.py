@@ -8,7 +8,7 @@ import numpy as np
 
 from runs.errors import InvalidInput, NotFound
 from runs.models import Qrels
-from runs.services.qrels import load_judgements
+from runs.services.collections.qrels import load_judgements
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from django.core.cache import cache
 from django.db.models import F, QuerySet
 
 from metrics.engine import ENGINE_VERSION
-from metrics.engine.depth import judged_depth
-from metrics.engine.grammar import Measure
-from metrics.engine.judged import JudgedRun
-from metrics.engine.ranking import Floats, Ints
-from metrics.engine.steps import Matrix
+from metrics.engine.arrays import Floats, Ints
+from metrics.engine.judgement.depth import judged_depth
+from metrics.engine.judgement.judged import JudgedRun
+from metrics.engine.judgement.steps import Matrix
+from metrics.engine.measures.grammar import Measure
 from metrics.models import Evaluation, JudgedView, MetricVector
 from metrics.services.queue.damage import give_up_evaluations
 from metrics.services.snapshots import once_in_snapshot
@@ -25,7 +25,7 @@ from metrics.services.values.evaluate import make_vector
 from runs.attention import keep_going
 from runs.digests import digest_of_depth, digest_of_vector, digests_of_means
 from runs.models import Qrels
-from runs.services.reading import after_snapshot
+from runs.services.audit.reading import after_snapshot
 
 Mean = tuple[float | None, int]
 # The names of damaged objects in errors.

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Literal
 
 from metrics.engine.errors import MeasureError
-from metrics.engine.grammar import parse_measure
 from metrics.engine.measures import MEASURES
 from metrics.engine.measures.definition import MeasureDefinition
 from metrics.engine.measures.finding import find_measures, names_of
+from metrics.engine.measures.grammar import parse_measure
 from metrics.engine.sessions.grammar import parse_session_measure
 from metrics.engine.sessions.measures import SESSION_MEASURES
 

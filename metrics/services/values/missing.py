@@ -14,7 +14,7 @@ from contextlib import suppress
 from django.db import transaction
 from django.db.models.functions import Now
 
-from metrics.engine.grammar import Measure
+from metrics.engine.measures.grammar import Measure
 from metrics.models import Evaluation, MetricVector, StoredCurves, VectorUpdate
 from metrics.services.queue.leases import patiently, work_on
 from metrics.services.queue.lifecycle import Lease, LeaseLost, count_moves, finish, note, release

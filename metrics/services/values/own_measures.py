@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from metrics.engine.errors import MeasureError
-from metrics.engine.grammar import parse_measure
+from metrics.engine.measures.grammar import parse_measure
 from runs.models import Collection
 
 

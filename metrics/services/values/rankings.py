@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metrics.engine.gains import LINEAR, GainMap
-from metrics.engine.judged import JudgedRun
-from metrics.engine.judging import ScoreType, order_topic
-from metrics.engine.ranking import RankedBlock
+from metrics.engine.judgement.gains import LINEAR, GainMap
+from metrics.engine.judgement.judged import JudgedRun
+from metrics.engine.judgement.judging import ScoreType, order_topic
+from metrics.engine.judgement.ranking import RankedBlock
 from metrics.models import Evaluation
 from metrics.services.values.effort import begin_reading_file
 from metrics.services.values.judged_views import load_view
 from runs.attention import keep_going
 from runs.errors import NotFound
 from runs.formats.trec_run import read_run
-from runs.services.files import read_stored
+from runs.services.storage.files import read_stored
 
 # Sums of gains end at this rank; the list of documents goes to its end.
 MAX_SUMS = 1000

@@ -8,8 +8,8 @@ from uuid import UUID
 
 import numpy as np
 
-from metrics.engine.grammar import Measure
-from metrics.engine.ranking import Floats
+from metrics.engine.arrays import Floats
+from metrics.engine.measures.grammar import Measure
 from metrics.models import Evaluation, EvaluationQuerySet
 from metrics.services.queue.damage import check_files
 from metrics.services.values.judged_views import Mean, load_view, vectors_of

@@ -16,12 +16,12 @@ from runs import models
 from runs.api.answers import RunStatus, run_status
 from runs.api.campaigns.finding import participation_of
 from runs.api.campaigns.phase_answers import State
-from runs.api.fields import JSONObject
-from runs.api.shapes import OneOf, Url, shape
 from runs.services.campaigns.clock import closing_time, phase_state
 from runs.services.campaigns.entries import Allowance as Left
 from runs.services.campaigns.managing import is_organiser
-from runs.services.reports import FileReport, grouped
+from runs.services.storage.reports import FileReport, grouped
+from runs.web.fields import JSONObject
+from runs.web.shapes import OneOf, Url, shape
 
 ParticipationState = Annotated[str, OneOf(models.Participation.State.choices)]
 

@@ -15,7 +15,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from runs.api import idempotency
 from runs.api.campaigns.answers import SHAPES, agreement_answer, campaign_answer
 from runs.api.campaigns.finding import (
     may_organise,
@@ -29,8 +28,6 @@ from runs.api.campaigns.inputs import (
     CampaignSerializer,
     SignatureSerializer,
 )
-from runs.api.lists import AnswerList
-from runs.api.origin import origin_of
 from runs.errors import InvalidInput
 from runs.models import Agreement, Campaign, Scope, Signature, Team, User
 from runs.services.campaigns import clock
@@ -44,6 +41,9 @@ from runs.services.campaigns.managing import (
     publish_campaign,
 )
 from runs.services.campaigns.teams import sign
+from runs.web import idempotency
+from runs.web.lists import AnswerList
+from runs.web.origin import origin_of
 
 # Ten years.
 _MOST_DAYS = 3_660

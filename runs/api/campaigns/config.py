@@ -20,16 +20,16 @@ from rest_framework.views import APIView
 from metrics.engine.errors import EvalHubError
 from runs.api.campaigns.finding import organised_campaign
 from runs.api.campaigns.inputs import AgreementSerializer, CampaignChangeSerializer, PhaseSerializer
-from runs.api.fields import JSONObject, JSONObjectField
-from runs.api.json_bodies import JSONParser, YAMLParser
-from runs.api.origin import origin_of
-from runs.api.parameters import KnownFields
-from runs.api.shapes import Kind, shape
 from runs.errors import InvalidInput
 from runs.formats.yaml_values import written_yaml
 from runs.models import Agreement, Campaign, Collection, Phase, Scope, User
 from runs.services.campaigns.config import Change, Wanted, apply_config
 from runs.services.campaigns.forms import read_form, read_run_types
+from runs.web.fields import JSONObject, JSONObjectField
+from runs.web.json_bodies import JSONParser, YAMLParser
+from runs.web.origin import origin_of
+from runs.web.parameters import KnownFields
+from runs.web.shapes import Kind, shape
 
 _FORMATS = ("json", "yaml")
 _SHAPED = {"form": read_form, "run_types": read_run_types}

@@ -16,7 +16,6 @@ from rest_framework.views import APIView
 
 from metrics.services.queue.queueing import queue_submitted, try_damaged_again
 from metrics.services.queue.status import statuses
-from runs.api import idempotency
 from runs.api.answers import CheckedRun, checked_run
 from runs.api.campaigns.answers import SHAPES, allowance_answer, entry_answer
 from runs.api.campaigns.finding import (
@@ -35,12 +34,7 @@ from runs.api.campaigns.inputs import (
     ReasonSerializer,
     StoredEntrySerializer,
 )
-from runs.api.json_bodies import JSONParser
-from runs.api.lists import AnswerList
-from runs.api.origin import origin_of
-from runs.api.shapes import shape
-from runs.api.uploads import FILE_PARSERS, query_fields
-from runs.api.views import either, upload_fields
+from runs.api.collections.collections import either, upload_fields
 from runs.errors import InvalidInput, NotAllowed
 from runs.models import Campaign, Collection, Entry, Participation, Phase, Run, Scope, User
 from runs.services.campaigns import clock
@@ -56,6 +50,12 @@ from runs.services.campaigns.entries import (
     withdraw_entry,
 )
 from runs.services.campaigns.managing import check_organiser
+from runs.web import idempotency
+from runs.web.json_bodies import JSONParser
+from runs.web.lists import AnswerList
+from runs.web.origin import origin_of
+from runs.web.shapes import shape
+from runs.web.uploads import FILE_PARSERS, query_fields
 
 _OF_ENTRY = ("run_type", "priority", "answers", "role", "label", "reason")
 

@@ -9,11 +9,11 @@ from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest
 from rest_framework.request import Request
 
-from runs.api.access import once
 from runs.errors import NotAllowed
 from runs.models import Campaign, CampaignMember, Entry, Participation, Phase
-from runs.models.disclosure import in_team_of
+from runs.models.collections.disclosure import in_team_of
 from runs.services.campaigns.managing import check_organiser, is_organiser
+from runs.web.access import once
 
 
 def visible_campaign(request: HttpRequest | Request, slug: str) -> Campaign:

@@ -7,20 +7,20 @@ from typing import Any
 from rest_framework import serializers
 
 from runs.api.campaigns import answers, phase_answers
-from runs.api.fields import (
-    ChoiceField,
-    CostsField,
-    JSONObjectField,
-    MeasureListField,
-    MetadataField,
-)
-from runs.api.parameters import KnownFields
 from runs.api.serializers import PersonalTeam, TeamField, UploadSerializer
 from runs.models import Agreement, Campaign, Collection, Entry, Participation, Phase
 from runs.models.campaigns import LICENCE_RULE, LICENCE_SAID, SLUG_RULE, SLUG_RULE_SAID
 from runs.models.text import DOI_RULE, DOI_SAID, check_line, check_text
 from runs.services.campaigns.clock import read_time, read_zone
 from runs.services.campaigns.managing import MAX_AGREEMENTS
+from runs.web.fields import (
+    ChoiceField,
+    CostsField,
+    JSONObjectField,
+    MeasureListField,
+    MetadataField,
+)
+from runs.web.parameters import KnownFields
 
 _MOST = 1_000_000
 

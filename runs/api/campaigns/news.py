@@ -12,21 +12,21 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from runs.api import idempotency
 from runs.api.campaigns.finding import (
     may_organise,
     organised_campaign,
     participation_of,
     visible_campaign,
 )
-from runs.api.fields import ChoiceField
-from runs.api.lists import AnswerList
-from runs.api.origin import origin_of
-from runs.api.parameters import KnownFields
-from runs.api.shapes import OneOf, shape
 from runs.models import Campaign, CampaignNotice, Mail, Participation, Scope, User
 from runs.models.text import check_line, check_text
 from runs.services.campaigns.managing import is_organiser, post_notice
+from runs.web import idempotency
+from runs.web.fields import ChoiceField
+from runs.web.lists import AnswerList
+from runs.web.origin import origin_of
+from runs.web.parameters import KnownFields
+from runs.web.shapes import OneOf, shape
 
 _Audience = CampaignNotice.Audience
 MAIL_STATES = {

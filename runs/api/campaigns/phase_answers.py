@@ -10,12 +10,12 @@ from rest_framework.request import Request
 from rest_framework.reverse import reverse
 
 from runs import models
-from runs.api.shapes import OneOf, Url, shape
-from runs.models.disclosure import sees_results
+from runs.models.collections.disclosure import sees_results
 from runs.services.campaigns.clock import PhaseState, closing_time, phase_state
 from runs.services.campaigns.names import ShownName
 from runs.services.campaigns.phases import notice_given, seen_extensions
 from runs.services.campaigns.selection import seen_while_frozen
+from runs.web.shapes import OneOf, Url, shape
 
 State = Annotated[
     str, OneOf([one.value for one in PhaseState]), "by the database's clock, for the caller's team"

@@ -15,7 +15,6 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from metrics.services.queue.queueing import queue_judged
-from runs.api import idempotency
 from runs.api.campaigns.finding import (
     may_organise,
     organised_campaign,
@@ -32,8 +31,6 @@ from runs.api.campaigns.inputs import (
     ReasonSerializer,
 )
 from runs.api.campaigns.phase_answers import SHAPE, phase_answer
-from runs.api.lists import AnswerList
-from runs.api.origin import origin_of
 from runs.models import Participation, Phase, Scope, User, boards_seen
 from runs.services.campaigns import clock
 from runs.services.campaigns.exclusions import exclude_topics
@@ -46,7 +43,10 @@ from runs.services.campaigns.phases import (
     pause_phase,
     resume_phase,
 )
-from runs.services.files import storing
+from runs.services.storage.files import storing
+from runs.web import idempotency
+from runs.web.lists import AnswerList
+from runs.web.origin import origin_of
 
 
 def _response(

@@ -16,7 +16,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from runs.api import idempotency
 from runs.api.campaigns.answers import (
     SHAPES,
     ParticipationInvitation,
@@ -35,11 +34,11 @@ from runs.api.campaigns.inputs import (
     ParticipationInvitationSerializer,
     RegistrationSerializer,
 )
-from runs.api.lists import AnswerList
-from runs.api.origin import origin_of
 from runs.errors import NotAllowed
 from runs.models import CampaignMember, Membership, Participation, Scope, Signature, Team, User
-from runs.models.accounts import is_staff
+from runs.models.accounts.accounts import is_staff
+from runs.services.accounts.invitation_links import create_link
+from runs.services.accounts.teams import invite
 from runs.services.campaigns.teams import (
     change_state,
     join,
@@ -48,8 +47,9 @@ from runs.services.campaigns.teams import (
     register_team,
     rename,
 )
-from runs.services.invitation_links import create_link
-from runs.services.teams import invite
+from runs.web import idempotency
+from runs.web.lists import AnswerList
+from runs.web.origin import origin_of
 
 
 def _may_register(request: Request, body: Any, campaign: str) -> bool:

@@ -14,14 +14,14 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 
 from runs.api.campaigns.finding import organised_campaign
-from runs.api.fields import JSONObject
-from runs.api.filters import MomentFilter, choice_filter
-from runs.api.lists import AnswerList
-from runs.api.shapes import shape
 from runs.errors import InvalidInput
 from runs.formats.comma_separated import written
 from runs.models import AuditEvent
 from runs.services.campaigns.trail import ACTIONS, Subject, events_of, subjects_of
+from runs.web.fields import JSONObject
+from runs.web.filters import MomentFilter, choice_filter
+from runs.web.lists import AnswerList
+from runs.web.shapes import shape
 
 _FORMATS = ("json", "csv")
 # The rows of a file.

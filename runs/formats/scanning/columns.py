@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from metrics.engine.judging import JudgedBlock, Judgements
-from metrics.engine.ranking import Bytes, Floats, Hashes, Ints, Positions
+from metrics.engine.arrays import Bytes, Floats, Hashes, Ints, Positions
+from metrics.engine.judgement.judging import JudgedBlock, Judgements
 from runs.formats.limits import Limits
 from runs.formats.scanning.notes import ABSENT
 

@@ -7,8 +7,8 @@ from itertools import accumulate
 
 import numpy as np
 
-from metrics.engine.judging import Judgements
-from metrics.engine.machine_code import Kernel
+from metrics.engine.compiled.machine_code import Kernel
+from metrics.engine.judgement.judging import Judgements
 from metrics.engine.measures.definition import MAX_LEVEL
 from runs.formats.limits import Limits
 from runs.formats.scanning.ahead import ahead

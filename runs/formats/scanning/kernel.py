@@ -6,8 +6,8 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from metrics.engine.machine_code import Kernel
-from metrics.engine.ranking import Ints
+from metrics.engine.arrays import Ints
+from metrics.engine.compiled.machine_code import Kernel
 from runs.formats.limits import Limits
 from runs.formats.scanning.ahead import ahead, most_threads
 from runs.formats.scanning.columns import LABEL, TOPIC, Columns, Layout, find_duplicates_exactly

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metrics.engine.judging import JudgedBlock, Judgements, ScoreType
-from metrics.engine.machine_code import Kernel
-from metrics.engine.ranking import Bytes, Hashes, Ints, Positions, hash_spans
+from metrics.engine.arrays import Bytes, Hashes, Ints, Positions
+from metrics.engine.compiled.machine_code import Kernel
+from metrics.engine.judgement.judging import JudgedBlock, Judgements, ScoreType
+from metrics.engine.judgement.ranking import hash_spans
 from runs.formats.limits import Limits
 from runs.formats.scanning.columns import JudgedLines, LineJudge
 

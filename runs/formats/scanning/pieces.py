@@ -10,7 +10,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from metrics.engine.ranking import Flags, Ints, spans_equal
+from metrics.engine.arrays import Flags, Ints
+from metrics.engine.judgement.ranking import spans_equal
 from runs.errors import PROBLEMS_SHOWN, FileReport, FileTooLarge
 from runs.formats.compression import Reader
 from runs.formats.limits import Limits

@@ -13,17 +13,8 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from metrics.engine.ranking import (
-    FINISH,
-    MULTIPLIER,
-    WORD,
-    Bytes,
-    Flags,
-    Floats,
-    Hashes,
-    Ints,
-    Positions,
-)
+from metrics.engine.arrays import Bytes, Flags, Floats, Hashes, Ints, Positions
+from metrics.engine.compiled.hashing import FINISH, MULTIPLIER, WORD
 from runs.formats.limits import Limits
 from runs.formats.scanning.columns import Columns, Layout, find_duplicates_exactly, read_floats
 from runs.formats.scanning.notes import (
@@ -213,7 +204,7 @@ def _word(words: Hashes, starts: Positions, sizes: Positions, offset: int) -> Ha
 
 
 def _hash(words: Hashes, starts: Positions, ends: Positions, seed: int) -> Hashes:
-    """Return the hash of `metrics.engine.ranking.hash_spans`, reading a machine word at a time."""
+    """Return the hash of `metrics.engine.judgement.ranking.hash_spans`, reading a machine word at a time."""
     sizes = ends - starts
     hashes = np.full(len(sizes), np.uint64(seed))
     for offset in range(0, int(sizes.max(initial=0)), WORD):

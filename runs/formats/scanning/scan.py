@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from metrics.engine import search as compiled_search
-from metrics.engine.judging import Judgements, ScoreType, Search, search
-from metrics.engine.ranking import Ints
+from metrics.engine.arrays import Ints
+from metrics.engine.judgement import search as compiled_search
+from metrics.engine.judgement.judging import Judgements, ScoreType, Search, search
 from runs.formats.limits import Limits
 from runs.formats.scanning import judgement_lines, kernel, line_judge, plain_scan
 from runs.formats.scanning.columns import Columns, JudgementReader, Layout, LineJudge

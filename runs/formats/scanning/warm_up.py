@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from metrics.engine import search
 from metrics.engine.agreement import standings
+from metrics.engine.judgement import search
 from metrics.engine.significance import moments, pair_pass
 from runs.formats.scanning import judgement_lines, kernel, line_judge
 

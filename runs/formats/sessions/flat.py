@@ -16,7 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metrics.engine.ranking import Flags, Ints, spans_equal
+from metrics.engine.arrays import Flags, Ints
+from metrics.engine.judgement.ranking import spans_equal
 from metrics.engine.sessions.blocks import Query, Session, SessionBlock
 from runs.errors import PROBLEMS_SHOWN, FileReport, FileTooLarge
 from runs.formats.limits import Limits

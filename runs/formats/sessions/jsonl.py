@@ -16,7 +16,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from metrics.engine.ranking import RankedBlock
+from metrics.engine.judgement.ranking import RankedBlock
 from metrics.engine.sessions.blocks import SessionBlock
 from runs.errors import FileReport, FileTooLarge
 from runs.formats.compression import Reader

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from metrics.engine.arrays import Bytes, Ints, Positions
+from metrics.engine.judgement.ranking import RankedBlock, hash_spans
 from metrics.engine.measures.definition import MAX_LEVEL
-from metrics.engine.ranking import Bytes, Ints, Positions, RankedBlock, hash_spans
 from metrics.engine.sessions.blocks import Query, Session, SessionBlock
 from runs.errors import FileReport, FileTooLarge
 from runs.formats.limits import Limits

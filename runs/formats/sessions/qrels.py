@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from metrics.engine.judging import Judgements
+from metrics.engine.judgement.judging import Judgements
 from metrics.engine.sessions.blocks import SessionBlock
 from metrics.engine.sessions.judging import query_key
 from runs.errors import PROBLEMS_SHOWN, FileReport, FileTooLarge

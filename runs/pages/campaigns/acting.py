@@ -10,7 +10,6 @@ from django.http import Http404
 from rest_framework.request import Request
 
 from runs.api.campaigns.inputs import OptionalReasonSerializer, ReasonSerializer
-from runs.api.origin import origin_of
 from runs.models import (
     Campaign,
     CampaignMember,
@@ -21,6 +20,7 @@ from runs.models import (
     Release,
     User,
 )
+from runs.web.origin import origin_of
 
 _T = TypeVar("_T")
 ACCEPTED, ENTERED = Participation.State.ACCEPTED, Entry.State.ENTERED

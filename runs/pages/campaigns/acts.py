@@ -33,14 +33,13 @@ from runs.models import (
     Release,
     Scope,
 )
-from runs.models.disclosure import sees_results
+from runs.models.collections.disclosure import sees_results
 from runs.pages.campaigns.acting import ENTERED, Act, Target, many, people
 from runs.pages.campaigns.inputs import ZONES, time_in, zone_shown
 from runs.pages.campaigns.overview import hidden_collections
 from runs.pages.campaigns.parts import answer
 from runs.pages.campaigns.release_acts import RELEASE_ACTS
 from runs.pages.campaigns.shown import shown_phase, shown_time
-from runs.pages.forms import FormPage, Refusal, refusal_of, see
 from runs.services.campaigns import clock
 from runs.services.campaigns.clock import closing_time
 from runs.services.campaigns.entries import disqualify_entry, publish_entry, withdraw_entry
@@ -59,6 +58,7 @@ from runs.services.campaigns.phases import (
     resume_phase,
 )
 from runs.services.campaigns.teams import change_state, leave
+from runs.web.forms import FormPage, Refusal, refusal_of, see
 
 
 def _says_publish(target: Target) -> list[str]:

@@ -13,15 +13,15 @@ from rest_framework.request import Request
 from metrics.engine.errors import EvalHubError
 from runs.api.campaigns.config import change_of, wanted_in
 from runs.api.campaigns.finding import organised_campaign
-from runs.api.json_bodies import mapping_of
-from runs.api.origin import origin_of
 from runs.errors import InvalidInput
 from runs.formats.yaml_values import MAX_BYTES
 from runs.models import Campaign, Scope, User
 from runs.pages.campaigns.parts import DeskPage
-from runs.pages.forms import refusal_of, see
 from runs.services.campaigns.config import apply_config
-from runs.views import answer_of_the_api
+from runs.web.forms import refusal_of, see
+from runs.web.json_bodies import mapping_of
+from runs.web.origin import origin_of
+from runs.web.views import answer_of_the_api
 
 
 class ConfigurationPage(DeskPage):

@@ -10,12 +10,12 @@ from rest_framework.request import Request
 
 from runs.api.campaigns.campaigns import shift_of
 from runs.api.campaigns.inputs import CampaignSerializer
-from runs.api.origin import origin_of
 from runs.errors import InvalidInput
 from runs.models import Campaign, Collection, Team, User
 from runs.pages.campaigns.parts import ChangingDeskPage
-from runs.pages.forms import fields_of
 from runs.services.campaigns.config import copy_campaign
+from runs.web.forms import fields_of
+from runs.web.origin import origin_of
 
 
 class CopyPage(ChangingDeskPage):

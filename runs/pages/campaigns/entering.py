@@ -29,8 +29,6 @@ from runs.api.campaigns.inputs import (
     EntryUploadSerializer,
     StoredEntrySerializer,
 )
-from runs.api.origin import origin_of
-from runs.api.parameters import check_fields
 from runs.errors import InvalidInput, NotAllowed
 from runs.models import (
     Agreement,
@@ -48,12 +46,14 @@ from runs.pages.campaigns.beside import drawn
 from runs.pages.campaigns.inputs import answer_rows, answers_in
 from runs.pages.campaigns.parts import answer, frame
 from runs.pages.campaigns.shown import shown_phase, shown_time
-from runs.pages.forms import FormPage, Refusal, refusal_of, see
 from runs.services.campaigns import clock
 from runs.services.campaigns.clock import PhaseState
 from runs.services.campaigns.entering import MAX_TAG, Asked, EntryUpload, enter_run, enter_stored
 from runs.services.campaigns.entries import allowance, change_entry, check_may_change, results_stay
 from runs.services.campaigns.managing import check_organiser, is_organiser
+from runs.web.forms import FormPage, Refusal, refusal_of, see
+from runs.web.origin import origin_of
+from runs.web.parameters import check_fields
 
 _TEXTS = ("tag", "run_type", "description", "run")
 _OF_ORGANISERS = ("role", "label", "on_behalf_of", "reason")

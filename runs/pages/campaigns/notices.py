@@ -10,12 +10,12 @@ from django.urls import reverse
 from rest_framework.request import Request
 
 from runs.api.campaigns.news import MAIL_STATES, NoticeSerializer, mail_answer
-from runs.api.origin import origin_of
 from runs.models import Campaign, CampaignNotice, Mail, User
 from runs.pages.campaigns.markdown import rendered
 from runs.pages.campaigns.parts import ChangingDeskPage
-from runs.pages.forms import fields_of
 from runs.services.campaigns.managing import post_notice
+from runs.web.forms import fields_of
+from runs.web.origin import origin_of
 
 _OF_A_PAGE, _LATEST = 50, 100
 AUDIENCES = {"teams": "the accepted teams", "public": "everyone"}

@@ -14,8 +14,8 @@ from rest_framework.request import Request
 from metrics.engine.errors import EvalHubError
 from runs.api.campaigns.finding import organised_campaign
 from runs.models import Campaign, Scope
-from runs.pages.forms import FormPage, Refusal, refusal_of, see
 from runs.services.campaigns import clock
+from runs.web.forms import FormPage, Refusal, refusal_of, see
 
 # The pages of the desk, in the order of their navigation.
 TABS = {

@@ -23,7 +23,7 @@ from runs.models import (
     boards_seen,
     sees_own_results,
 )
-from runs.models.disclosure import in_team_of
+from runs.models.collections.disclosure import in_team_of
 from runs.pages.campaigns.markdown import rendered
 from runs.pages.campaigns.notices import shown_notices
 from runs.pages.campaigns.shown import ShownPhase, shown_phase, shown_phases, shown_time
@@ -33,7 +33,7 @@ from runs.services.campaigns.managing import is_organiser
 from runs.services.campaigns.names import names_at
 from runs.services.campaigns.snapshots import snapshots_seen_by
 from runs.services.campaigns.teams import why_no_registrations
-from runs.views import page, reads
+from runs.web.views import page, reads
 
 _CAMPAIGNS_OF_A_PAGE = 50
 _OPEN = (PhaseState.OPEN, PhaseState.LATE)

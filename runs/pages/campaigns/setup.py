@@ -13,7 +13,7 @@ from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 
 from metrics.engine.errors import EvalHubError
-from metrics.engine.grammar import split_names
+from metrics.engine.measures.grammar import split_names
 from runs.api.campaigns.finding import organised_phase
 from runs.api.campaigns.inputs import (
     AgreementSerializer,
@@ -22,8 +22,6 @@ from runs.api.campaigns.inputs import (
     PhaseChangeSerializer,
     PhaseSerializer,
 )
-from runs.api.origin import origin_of
-from runs.api.parameters import check_fields
 from runs.models import Agreement, Campaign, Collection, Phase, Scope, Signature, Team, User
 from runs.pages.campaigns.inputs import (
     TYPE_WORDS,
@@ -41,9 +39,11 @@ from runs.pages.campaigns.inputs import (
 )
 from runs.pages.campaigns.markdown import rendered
 from runs.pages.campaigns.parts import ChangingDeskPage, answer
-from runs.pages.forms import FormPage, Refusal, fields_of, refusal_of, see
 from runs.services.campaigns.managing import add_agreement, change_campaign, create_campaign
 from runs.services.campaigns.phases import change_phase, create_phase, last_extension
+from runs.web.forms import FormPage, Refusal, fields_of, refusal_of, see
+from runs.web.origin import origin_of
+from runs.web.parameters import check_fields
 
 REGISTRATIONS = {
     "open": ("Open", "a team takes part at once"),

@@ -16,8 +16,7 @@ from rest_framework.request import Request
 
 from metrics.engine.errors import EvalHubError
 from metrics.services.queue.status import statuses
-from runs.api.access import led_team
-from runs.api.accounts import NewMembershipSerializer
+from runs.api.accounts.accounts import NewMembershipSerializer
 from runs.api.campaigns.finding import (
     own_participation,
     participation_of,
@@ -30,8 +29,6 @@ from runs.api.campaigns.inputs import (
     RegistrationSerializer,
     SignatureSerializer,
 )
-from runs.api.origin import origin_of
-from runs.api.parameters import check_fields
 from runs.errors import InvalidInput, NotFound
 from runs.models import (
     Agreement,
@@ -50,7 +47,8 @@ from runs.pages.campaigns.inputs import time_in
 from runs.pages.campaigns.markdown import rendered
 from runs.pages.campaigns.parts import answer
 from runs.pages.campaigns.shown import ShownPhase, shown_phases, shown_time
-from runs.pages.forms import FormPage, Refusal, fields_of, refusal_of, see
+from runs.services.accounts.invitation_links import DAYS, create_link, revoke_link
+from runs.services.accounts.teams import end_invitation, invite
 from runs.services.campaigns import clock
 from runs.services.campaigns.clock import PhaseState
 from runs.services.campaigns.entries import Allowance, allowance, order_priorities, results_stay
@@ -66,8 +64,10 @@ from runs.services.campaigns.teams import (
     sign,
     why_no_registrations,
 )
-from runs.services.invitation_links import DAYS, create_link, revoke_link
-from runs.services.teams import end_invitation, invite
+from runs.web.access import led_team
+from runs.web.forms import FormPage, Refusal, fields_of, refusal_of, see
+from runs.web.origin import origin_of
+from runs.web.parameters import check_fields
 
 _FIELDS = ("csrfmiddlewaretoken", "action", "team", "name", "affiliation", "agreements", "agreement", "typed_name",
            "username", "phase", "key", "anonymous_until_day", "anonymous_until_time")  # fmt: skip

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 
 from runs.models import Campaign
 from runs.pages.campaigns.parts import DeskPage
-from runs.pages.manage.audit import texts_of
+from runs.pages.collections.manage.audit import texts_of
 from runs.services.campaigns.trail import ACTIONS, events_of, subjects_of
 
 _OF_A_PAGE = 50

@@ -17,7 +17,7 @@ from django.db.models import Model
 from metrics.engine.errors import EvalHubError
 from runs.errors import Conflict, InvalidInput
 from runs.models import Campaign, Collection, Phase, Team, User
-from runs.services.audit import SYSTEM, Origin
+from runs.services.audit.trail import SYSTEM, Origin
 from runs.services.campaigns.managing import add_agreement, change_campaign, create_campaign, locked
 from runs.services.campaigns.phases import change_phase, create_phase
 

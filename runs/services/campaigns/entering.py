@@ -30,7 +30,7 @@ from runs.models import (
     Signature,
     User,
 )
-from runs.services.audit import SYSTEM, Origin, record
+from runs.services.audit.trail import SYSTEM, Origin, record
 from runs.services.campaigns.clock import PhaseState, phase_state
 from runs.services.campaigns.entries import allowance, ordered
 from runs.services.campaigns.forms import read_answers, read_run_type
@@ -39,9 +39,9 @@ from runs.services.campaigns.naming import check_tag_named
 from runs.services.campaigns.phases import locked_phase
 from runs.services.campaigns.teams import locked_participation
 from runs.services.campaigns.telling import said, tell_received
-from runs.services.files import read_stored
-from runs.services.runs import RunUpload
-from runs.services.submissions import submit
+from runs.services.storage.files import read_stored
+from runs.services.submissions.runs import RunUpload
+from runs.services.submissions.submissions import submit
 
 # Of a run that is entered; a run outside campaigns may have more.
 MAX_TAG = 20

@@ -22,7 +22,7 @@ from runs.models import (
     Run,
     User,
 )
-from runs.services.audit import SYSTEM, Origin, changed, record
+from runs.services.audit.trail import SYSTEM, Origin, changed, record
 from runs.services.campaigns import clock
 from runs.services.campaigns.clock import PhaseState, phase_state
 from runs.services.campaigns.forms import read_answers, read_run_type

@@ -9,10 +9,10 @@ from django.db import transaction
 
 from runs.errors import Conflict, InvalidInput, NotAllowed
 from runs.models import AuditEvent, Campaign, Collection, Disclosure, Phase, Qrels, User
-from runs.services.audit import SYSTEM, Origin, changed, record
+from runs.services.audit.trail import SYSTEM, Origin, changed, record
 from runs.services.campaigns.phases import locked_phase
-from runs.services.files import storing
-from runs.services.qrels import activate_again
+from runs.services.collections.qrels import activate_again
+from runs.services.storage.files import storing
 
 
 def exclude_topics(

@@ -8,7 +8,7 @@ from django.db.models import Q
 
 from runs.errors import Conflict, NotAllowed
 from runs.models import Campaign, Collection, Entry, Participation, Phase, Release, Run
-from runs.models.disclosure import is_participant
+from runs.models.collections.disclosure import is_participant
 from runs.services.campaigns import clock
 from runs.services.campaigns.clock import PhaseState, last_closing_time, phase_state
 

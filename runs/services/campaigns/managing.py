@@ -20,7 +20,7 @@ from runs.models import (
     Team,
     User,
 )
-from runs.services.audit import SYSTEM, Origin, changed, record
+from runs.services.audit.trail import SYSTEM, Origin, changed, record
 from runs.services.campaigns import clock
 from runs.services.campaigns.names import veil_again
 from runs.services.campaigns.telling import tell_posted

@@ -22,9 +22,9 @@ from runs.models import (
     Phase,
     User,
 )
-from runs.models.collections import check_measures
-from runs.models.disclosure import feedback_on, files_of, leaks_to
-from runs.services.audit import SYSTEM, Origin, changed, record
+from runs.models.collections.collections import check_measures
+from runs.models.collections.disclosure import feedback_on, files_of, leaks_to
+from runs.services.audit.trail import SYSTEM, Origin, changed, record
 from runs.services.campaigns import clock
 from runs.services.campaigns.clock import PhaseState, closing_time, phase_state
 from runs.services.campaigns.forms import read_form, read_run_types

@@ -10,9 +10,9 @@ from django.db import transaction
 from django.utils.dateparse import parse_datetime
 
 from runs.models import AuditEvent, Collection, Disclosure, Entry, Phase
-from runs.services.audit import Origin, record
+from runs.services.audit.reading import after_snapshot
+from runs.services.audit.trail import Origin, record
 from runs.services.campaigns import clock
-from runs.services.reading import after_snapshot
 
 _READ = AuditEvent.Action.VALUES_READ
 

@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 
 from runs.errors import Conflict, InvalidInput, NotAllowed
 from runs.models import AuditEvent, Campaign, Collection, Phase, Qrels, Release, User
-from runs.services.audit import SYSTEM, Origin, record
+from runs.services.audit.trail import SYSTEM, Origin, record
 from runs.services.campaigns import clock
 from runs.services.campaigns.phases import locked_phase
 from runs.services.campaigns.telling import said

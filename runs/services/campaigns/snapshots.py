@@ -12,7 +12,7 @@ from django.db.models import Max, Q, QuerySet
 
 from runs.errors import Conflict
 from runs.models import AuditEvent, Campaign, Collection, Phase, Snapshot, User
-from runs.services.audit import SYSTEM, Origin, record
+from runs.services.audit.trail import SYSTEM, Origin, record
 from runs.services.campaigns import clock
 from runs.services.campaigns.managing import locked
 

@@ -25,7 +25,7 @@ from runs.models import (
     Team,
     User,
 )
-from runs.services.audit import SYSTEM, Origin, changed, record
+from runs.services.audit.trail import SYSTEM, Origin, changed, record
 from runs.services.campaigns import clock
 from runs.services.campaigns.entries import end_entries, results_stay
 from runs.services.campaigns.managing import is_organiser, locked

@@ -32,7 +32,7 @@ from runs.models import (
     User,
     Webhook,
 )
-from runs.models.disclosure import gives_feedback
+from runs.models.collections.disclosure import gives_feedback
 from runs.services.mail.outbox import write_mails
 from runs.services.webhooks.events import announce_of_campaign
 

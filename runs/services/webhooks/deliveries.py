@@ -21,7 +21,7 @@ from django.utils import timezone
 
 from runs.errors import Conflict
 from runs.models import AuditEvent, Delivery, Webhook
-from runs.services.audit import SYSTEM, record
+from runs.services.audit.trail import SYSTEM, record
 from runs.services.webhooks.transport import Reply
 
 # The seconds between two attempts, each 10 % more or less; after the last one a delivery is given up.

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from runs.errors import Conflict
 from runs.models import AuditEvent, Collection, Delivery, Team, User, Webhook
-from runs.services.audit import SYSTEM, Origin, changed, record
+from runs.services.audit.trail import SYSTEM, Origin, changed, record
 from runs.services.webhooks.addresses import parse_url
 from runs.services.webhooks.deliveries import disable, interrupt
 from runs.services.webhooks.events import as_text, compose

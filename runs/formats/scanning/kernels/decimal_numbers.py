@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from metrics.engine.kernels.words import (
+from metrics.engine.compiled.kernels.words import (
     EIGHT,
     FIFTEEN,
     FOUR,

@@ -10,7 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from metrics.engine.kernels.words import CR, NONE, ONE, TWO, ZERO, compiled, hash_of, same_bytes
+from metrics.engine.compiled.kernels.words import (
+    CR,
+    NONE,
+    ONE,
+    TWO,
+    ZERO,
+    compiled,
+    hash_of,
+    same_bytes,
+)
 from runs.formats.scanning.kernels.usual_lines import four_columns, usual_number
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from metrics.engine.kernels.words import (
+from metrics.engine.compiled.kernels.words import (
     CR,
     NONE,
     ONE,

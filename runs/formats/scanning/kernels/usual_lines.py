@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from metrics.engine.kernels.words import (
+from metrics.engine.compiled.kernels.words import (
     CR,
     HASH_SIGN,
     LF,

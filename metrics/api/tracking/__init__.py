@@ -1,0 +1,1 @@
+"""The API of the parameters of runs and of systems."""

@@ -1,0 +1,1 @@
+"""Questions about the values of several runs."""

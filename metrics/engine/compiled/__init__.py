@@ -1,0 +1,1 @@
+"""Compiled kernels, how they are loaded, and arrays in few bytes."""

@@ -1,0 +1,1 @@
+"""Measures by rank: curves, their readings and their intervals."""

@@ -1,0 +1,108 @@
+"""Readings of a curve against the ideal's, or against another run's: across, the rank that it needs
+for the same value; and down, what is missed at a rank.
+
+Source: Järvelin and Kekäläinen, TOIS 20(4), 2002, sections 2.2, 3.4 and 3.5; University of Tampere
+RN-2002-2, sections 2.2, 3.4 and 3.5.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from metrics.engine.arrays import Floats, Ints
+from metrics.engine.curve.curves import curve
+from metrics.engine.judgement.judged import JudgedRun
+from metrics.engine.measures.grammar import Measure
+
+# Two sums of the same gains in another order differ by less than this share of them.
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Readings:
+    """The averaged curve against the ideal's averaged one at ranks 1..depth.
+
+    Shapes: (depth,) in each. `needed` is the rank at which the run has what the ideal has at the
+    rank, 0 where it never has; `missed` is the ideal minus the actual value and `percent` the same
+    in per cent of the ideal, NaN where that is 0. `horizontal_from` is the last rank at which the
+    ideal gains anything: the stopping rule. `reached` is the run's averaged curve down to its last
+    document, of shape (depth or more,). `needed`, `horizontal_from` and `reached` are None for a
+    curve that may fall.
+    """
+
+    needed: Ints | None
+    missed: Floats
+    percent: Floats
+    horizontal_from: int | None
+    reached: Floats | None = None
+
+
+@dataclass(frozen=True)
+class AgainstBest:
+    """Several runs' averaged curves against the highest of them at each of the ranks 1..depth.
+
+    Shapes: `best` (depth,), the place of the run that is highest there, the first of equals;
+    `needed` (runs, depth), the rank at which each run has what that one has at the rank, 0 where it
+    never has; `missed` (runs, depth), the highest value at the rank minus each run's.
+    """
+
+    best: Ints
+    needed: Ints
+    missed: Floats
+
+
+def readings(run: JudgedRun, measure: Measure, depth: int) -> Readings:
+    """Return both readings of the measure's curve. Raise MeasureError for a measure without a
+    curve.
+
+    A curve that never falls is followed to the last document: what the run has not gained there it
+    never gains.
+    """
+    whole = curve(run, measure, depth)
+    if whole.cumulates:
+        whole = curve(run, measure, max(depth, _length(run)))
+    actual, ideal = whole.mean, whole.ideal_mean[:depth]
+    missed, percent = missed_of(actual[:depth], ideal)
+    if not whole.cumulates:
+        return Readings(None, missed, percent, None)
+    horizontal_from = int(whole.best.rank.max(initial=0)) or None
+    return Readings(ranks_needed(actual, ideal), missed, percent, horizontal_from, actual)
+
+
+def against_best(runs: list[Readings], depth: int) -> AgainstBest | None:
+    """Read each run across and down against the best one at ranks 1..depth; None without runs or
+    for curves that may fall."""
+    reached = [found.reached for found in runs if found.reached is not None]
+    if not reached or len(reached) < len(runs):
+        return None
+    values = np.stack([mean[:depth] for mean in reached])
+    highest = values.max(axis=0)
+    return AgainstBest(
+        values.argmax(axis=0),
+        np.stack([ranks_needed(mean, highest) for mean in reached]),
+        highest - values,
+    )
+
+
+def missed_of(actual: Floats, ideal: Floats) -> tuple[Floats, Floats]:
+    """Return by how much a curve misses the ideal at each rank, and the same in per cent, NaN where
+    the ideal is 0."""
+    missed = ideal - actual
+    percent = np.full(len(ideal), np.nan)
+    np.divide(100 * missed, ideal, out=percent, where=ideal > 0)
+    return missed, percent
+
+
+def ranks_needed(reached: Floats, wanted: Floats) -> Ints:
+    """Return the first rank at which a curve that never falls has each value, 0 where it never has."""
+    before = np.searchsorted(reached, wanted * (1 - _ROUNDING))
+    return np.where(before < len(reached), before + 1, 0)
+
+
+def _length(run: JudgedRun) -> int:
+    """Return the last rank at which the run or an ideal ranking can gain."""
+    base = run.recall_base
+    judged = np.bincount(base.topic, base.counts, 1)
+    return max(int(run.rank.max(initial=0)), int(judged.max()))

@@ -1,0 +1,1 @@
+"""Rankings and judgements, and the judged run that measures read."""

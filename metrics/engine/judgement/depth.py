@@ -1,0 +1,24 @@
+"""How deep a run is judged without a gap."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from metrics.engine.judgement.judged import JudgedRun
+
+
+def judged_depth(run: JudgedRun) -> int:
+    """Return the largest k with every document of the ranks 1..k judged on every topic that the run answers.
+
+    A topic with fewer documents than k is judged that deep if all of its documents are. A run of a pool of depth k has
+    a judged depth of at least k.
+    """
+    answered = run.num_ret > 0
+    if not answered.any():
+        return 0
+    starts = np.searchsorted(run.topic, np.arange(len(run.num_ret)))
+    place = np.arange(len(run.topic)) - starts[run.topic] + 1
+    # Rows are sorted by rank: one stands at its rank as long as none above it is missing.
+    unbroken = np.bincount(run.topic[run.rank == place], minlength=len(run.num_ret))
+    short = answered & (unbroken < run.num_ret)
+    return int(unbroken[short].min() if short.any() else run.num_ret.max())

@@ -1,0 +1,383 @@
+"""Judging: compare a run's blocks with the judgements. Only this module decides order and ties.
+
+The tie rule is trec_eval's: score descending, then doc_id descending bytewise, the rank column ignored. Scores are
+compared as doubles (trec_eval 10) or as float32 (trec_eval 9).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+
+from metrics.engine.arrays import Bytes, Flags, Floats, Hashes, Ints, Positions
+from metrics.engine.judgement.judged import JudgedRun, RecallBase
+from metrics.engine.judgement.ranking import RankedBlock, descending_id_keys, spans_equal
+from metrics.engine.judgement.subtopics import Subtopics
+
+ScoreType = Literal["float64", "float32"]
+SCORE_TYPES: tuple[ScoreType, ...] = ("float64", "float32")
+
+_T = TypeVar("_T")
+_TOPIC_MIX = np.uint64(0xD6E8FEB86659FD93)
+_FILTER_BITS = 16
+_FILTER_SHIFT = np.uint64(64 - _FILTER_BITS)
+# Sort keys of longer ids than this would take more memory than the ids themselves: Python sorts those.
+_LONG_ID = 64
+
+
+@dataclass(frozen=True)
+class Judgements:
+    """A qrels version in arrays: one row per (topic, document), rows grouped by topic in the file's order of topics.
+
+    Shapes: `topics`, `levels`, `doc_starts`, `doc_ends`, `doc_hashes` have one entry per judged document; doc ids are
+    spans of `data`; `doc_hashes` use `seed`. `subtopics` is None if every topic has one iteration only.
+    """
+
+    topic_ids: list[bytes]
+    topics: Ints
+    levels: Ints
+    data: Bytes
+    doc_starts: Positions
+    doc_ends: Positions
+    doc_hashes: Hashes
+    seed: int
+    subtopics: Subtopics | None = None
+
+    @cached_property
+    def topic_index(self) -> dict[bytes, int]:
+        return {topic_id: index for index, topic_id in enumerate(self.topic_ids)}
+
+    @cached_property
+    def topic_starts(self) -> Ints:
+        """Return the first row of each topic, and the number of rows at the end."""
+        starts: Ints = np.searchsorted(self.topics, np.arange(len(self.topic_ids) + 1))
+        return starts
+
+    @property
+    def short_spans(self) -> tuple[Positions, Positions]:
+        """Return where each document begins and ends in `data` in the four bytes that kernels read. Raise ValueError if
+        `data` has more than 2 GB."""
+        if len(self.data) > np.iinfo(np.int32).max:
+            raise ValueError("the document ids of the judgements have more than 2 GB")
+        starts, ends = (
+            np.ascontiguousarray(each, np.int32) for each in (self.doc_starts, self.doc_ends)
+        )
+        return starts, ends
+
+    @cached_property
+    def recall_base(self) -> RecallBase:
+        return RecallBase.of(self.topics, self.levels, len(self.topic_ids))
+
+    @cached_property
+    def _keys(self) -> tuple[Hashes, Ints]:
+        keys = _topic_keys(self.topics) ^ self.doc_hashes
+        order = np.argsort(keys, kind="stable")
+        return keys[order], order
+
+    @cached_property
+    def _filter(self) -> Flags:
+        seen = np.zeros(1 << _FILTER_BITS, np.bool_)
+        seen[self._keys[0] >> _FILTER_SHIFT] = True
+        return seen
+
+    @cached_property
+    def places(self) -> dict[tuple[int, bytes], int]:
+        """Return the row of each judgement by the number of its topic and its document id."""
+        text = self.data.tobytes()
+        spans = zip(
+            self.topics.tolist(), self.doc_starts.tolist(), self.doc_ends.tolist(), strict=True
+        )
+        return {(topic, text[start:end]): row for row, (topic, start, end) in enumerate(spans)}
+
+    @cached_property
+    def _derived(self) -> dict[str, Any]:
+        return {}
+
+    def derived(self, name: str, make: Callable[[Judgements], _T]) -> _T:
+        """Return what another module derives from the judgements, computed once."""
+        if name not in self._derived:
+            self._derived[name] = make(self)
+        made: _T = self._derived[name]
+        return made
+
+    def find(self, block: RankedBlock, topic_of: Ints) -> tuple[Ints, Ints]:
+        """Return the rows of `block` that are judged and the judgement of each; `topic_of` gives the topic of each of
+        its topics here, or -1.
+
+        A hash only proposes a match: every match is compared byte by byte, and a wrong one is looked up exactly.
+        """
+        sizes = np.diff(block.topic_starts)
+        keys = np.repeat(_topic_keys(topic_of), sizes)
+        keys ^= block.doc_hashes
+        rows = np.flatnonzero(self._filter[keys >> _FILTER_SHIFT])
+        ordered, order = self._keys
+        at = np.minimum(np.searchsorted(ordered, keys[rows]), len(ordered) - 1)
+        hit = ordered[at] == keys[rows]
+        rows, found = rows[hit], order[at[hit]]
+        topics = topic_of[block.topics_of(rows)]
+        same = self._same_document(block, rows, topics, found)
+        for index in np.flatnonzero(~same).tolist():
+            found[index] = self._find_exactly(block, int(rows[index]), int(topics[index]))
+        return rows[found >= 0], found[found >= 0]
+
+    def _same_document(self, block: RankedBlock, rows: Ints, topics: Ints, found: Ints) -> Flags:
+        same = spans_equal(
+            block.data, block.doc_starts[rows], block.doc_ends[rows],
+            self.data, self.doc_starts[found], self.doc_ends[found],
+        )  # fmt: skip
+        same &= topics == self.topics[found]
+        return same
+
+    def _find_exactly(self, block: RankedBlock, row: int, topic: int) -> int:
+        doc_id = block.data[block.doc_starts[row] : block.doc_ends[row]].tobytes()
+        return self.places.get((topic, doc_id), -1)
+
+
+def _topic_keys(topics: Ints) -> Hashes:
+    return (topics + 1).astype(np.uint64) * _TOPIC_MIX
+
+
+@dataclass(frozen=True)
+class Found:
+    """The judged rows of a block and the judgement of each. `ties` has first position and size of the tie group of
+    each, if the block's topics are in descending order of score and the search found the ties."""
+
+    rows: Ints
+    judgements: Ints
+    ties: tuple[Ints, Ints] | None = None
+
+
+Search = Callable[[RankedBlock, Floats, Judgements, Ints], Found]
+
+
+@dataclass(frozen=True)
+class JudgedBlock:
+    """Complete topics of a run that a reader has judged already, by the tie rule.
+
+    Shapes: `topic_of` (the number among the judged topics, or -1), `sizes`, `judged` (how many documents are judged)
+    and `squares` (the sum of squared scores) have one entry per topic; the others one per judged document, by topic and
+    rank.
+    """
+
+    topic_ids: list[bytes]
+    topic_of: Ints
+    sizes: Ints
+    judged: Ints
+    squares: Floats
+    rank: Ints
+    judgement: Ints
+    score: Floats
+    tie_first: Ints
+    tie_size: Ints
+
+
+def search(block: RankedBlock, scores: Floats, judgements: Judgements, topic_of: Ints) -> Found:
+    """Search in plain NumPy; `metrics.engine.judgement.search` has a compiled version."""
+    return Found(*judgements.find(block, topic_of))
+
+
+def judge(
+    blocks: Iterable[RankedBlock | JudgedBlock],
+    judgements: Judgements,
+    scores: ScoreType = "float64",
+    search: Search = search,
+) -> JudgedRun:
+    """Order a run by the tie rule and keep its judged documents.
+
+    `blocks` is read once, so a run of any length is judged in the memory of one block. Topics without judgements are
+    left out, as in trec_eval.
+    """
+    n_topics = len(judgements.topic_ids)
+    num_ret = np.zeros(n_topics, np.int64)
+    squares = np.zeros(n_topics, np.float64)
+    parts = [
+        _take_judged(block, num_ret, squares)
+        if isinstance(block, JudgedBlock)
+        else _judge_block(block, judgements, scores, search, num_ret, squares)
+        for block in blocks
+    ]
+    columns = (
+        [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else [_NOTHING] * 6
+    )
+    columns = _by_topic_and_rank(*columns)
+    topic, rank, judgement, score, tie_first, tie_size = columns
+    judgement = judgement.astype(np.int64, copy=False)
+    return JudgedRun(
+        topic=topic.astype(np.int64, copy=False),
+        rank=rank.astype(np.int64, copy=False),
+        level=judgements.levels[judgement],
+        judgement=judgement,
+        score=score.astype(np.float64, copy=False),
+        tie_first=tie_first.astype(np.int64, copy=False),
+        tie_size=tie_size.astype(np.int64, copy=False),
+        num_ret=num_ret,
+        squared_scores=squares,
+        recall_base=judgements.recall_base,
+        subtopics=judgements.subtopics,
+    )
+
+
+def _by_topic_and_rank(topic: Ints, rank: Ints, *others: Any) -> list[Any]:
+    """Return the columns in the order of topic and rank, which most of them have already."""
+    columns = [topic, rank, *others]
+    rises = topic[1:] > topic[:-1]
+    if (rises | ((topic[1:] == topic[:-1]) & (rank[1:] > rank[:-1]))).all():
+        return columns
+    order = np.lexsort((rank, topic))
+    return [column[order] for column in columns]
+
+
+def order_topic(block: RankedBlock, topic_id: bytes, scores: ScoreType = "float64") -> Ints:
+    """Return all rows of one topic of the block, judged or not, in the order of the tie rule."""
+    topic = block.topic_ids.index(topic_id)
+    rows = np.arange(block.topic_starts[topic], block.topic_starts[topic + 1])
+    by_id = rows[_order_by_id(block, rows, np.zeros_like(rows))]
+    with np.errstate(over="ignore"):
+        own = block.scores[by_id].astype(scores, copy=False)
+    return by_id[np.argsort(-own, kind="stable")]
+
+
+_NOTHING = np.zeros(0, np.int64)
+_Part = tuple[Ints, Ints, Ints, Floats, Ints, Ints]
+
+
+def _take_judged(block: JudgedBlock, num_ret: Ints, squares: Floats) -> _Part:
+    known = block.topic_of >= 0
+    num_ret[block.topic_of[known]] += block.sizes[known]
+    squares[block.topic_of[known]] += block.squares[known]
+    topic = np.repeat(block.topic_of, block.judged)
+    return topic, block.rank, block.judgement, block.score, block.tie_first, block.tie_size
+
+
+def _judge_block(
+    block: RankedBlock,
+    judgements: Judgements,
+    score_type: ScoreType,
+    search: Search,
+    num_ret: Ints,
+    squares: Floats,
+) -> _Part:
+    index = judgements.topic_index
+    topic_of = np.array([index.get(topic_id, -1) for topic_id in block.topic_ids], np.int64)
+    known = topic_of >= 0
+    num_ret[topic_of[known]] += np.diff(block.topic_starts)[known]
+    with np.errstate(over="ignore"):
+        scores = block.scores.astype(score_type, copy=False)
+        squares[topic_of[known]] += np.add.reduceat(
+            np.square(block.scores), block.topic_starts[:-1]
+        )[known]
+    found = search(block, scores, judgements, topic_of)
+    rows = found.rows
+    topics = block.topics_of(rows)
+    places = _Places(None, None, scores) if found.ties else _Places.of(block, scores)
+    position = places.position(rows)
+    first, size = found.ties or places.tie_groups(block, position, topics)
+    rank = position.copy()
+    tied = np.flatnonzero(size > 1)
+    if len(tied):
+        rank[tied] = _rank_in_ties(block, places, rows[tied], first[tied], size[tied])
+    start = block.topic_starts[topics]
+    return (
+        topic_of[topics],
+        rank - start + 1,
+        found.judgements,
+        block.scores[rows],
+        first - start + 1,
+        size,
+    )
+
+
+@dataclass(frozen=True)
+class _Places:
+    """The positions of the rows of a block with each topic in descending order of score."""
+
+    order: Ints | None  # row at each position; None where the file is already in order
+    place: Ints | None  # position of each row
+    scores: Floats  # score at each position
+
+    @classmethod
+    def of(cls, block: RankedBlock, scores: Floats) -> _Places:
+        rises = np.flatnonzero(scores[1:] > scores[:-1]) + 1
+        # At the beginning of a topic its best score may be above the last one of the topic before.
+        rises = rises[block.topic_starts[block.topics_of(rises)] != rises]
+        if not len(rises):
+            return cls(None, None, scores)
+        order = _descending(block, scores, rises)
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        return cls(order, place, scores[order])
+
+    def position(self, rows: Ints) -> Ints:
+        return rows if self.place is None else self.place[rows]
+
+    def rows(self, positions: Ints) -> Ints:
+        return positions if self.order is None else self.order[positions]
+
+    def tie_groups(self, block: RankedBlock, positions: Ints, topics: Ints) -> tuple[Ints, Ints]:
+        """Return first position and size of the tie group of each position.
+
+        Most documents tie with no other: only the topics of documents whose neighbour has their score are examined.
+        """
+        first, size = positions.copy(), np.ones_like(positions)
+        begin, end = block.topic_starts[topics], block.topic_starts[topics + 1]
+        own = self.scores[positions]
+        above = (positions > begin) & (self.scores[positions - 1] == own)
+        below = (positions + 1 < end) & (
+            self.scores[np.minimum(positions + 1, len(self.scores) - 1)] == own
+        )
+        tied = np.flatnonzero(above | below)
+        if len(tied):
+            starts, ends = self._groups(block, np.unique(topics[tied]))
+            group = np.searchsorted(starts, positions[tied], side="right") - 1
+            first[tied], size[tied] = starts[group], (ends - starts)[group]
+        return first, size
+
+    def _groups(self, block: RankedBlock, topics: Ints) -> tuple[Ints, Ints]:
+        """Return first position and end of every tie group of some topics."""
+        positions = block.rows_of(topics)
+        scores = self.scores[positions]
+        new = np.ones(len(positions), np.bool_)
+        new[1:] = (scores[1:] != scores[:-1]) | (positions[1:] != positions[:-1] + 1)
+        sizes = np.diff(block.topic_starts)[topics]
+        new[np.cumsum(sizes) - sizes] = True
+        starts = np.flatnonzero(new)
+        ends = np.append(starts[1:], len(positions))
+        return positions[starts], positions[ends - 1] + 1
+
+
+def _descending(block: RankedBlock, scores: Floats, rises: Ints) -> Ints:
+    """Return the rows in descending order of score, touching only the topics in which a score rises."""
+    order = np.arange(len(scores))
+    unsorted = np.unique(block.topics_of(rises))
+    rows = block.rows_of(unsorted)
+    group = np.repeat(unsorted, np.diff(block.topic_starts)[unsorted])
+    order[rows] = rows[np.lexsort((-scores[rows], group))]
+    return order
+
+
+def _rank_in_ties(block: RankedBlock, places: _Places, rows: Ints, first: Ints, size: Ints) -> Ints:
+    """Return the positions of judged rows within their tie groups: each group is sorted by doc_id descending, once."""
+    group_first, index = np.unique(first, return_index=True)
+    group_size = size[index]
+    offsets = np.cumsum(group_size) - group_size
+    group = np.repeat(np.arange(len(group_first)), group_size)
+    positions = np.arange(len(group)) - offsets[group] + group_first[group]
+    members = places.rows(positions)
+    placed = np.empty(len(members), np.int64)
+    placed[_order_by_id(block, members, group)] = positions
+    by_row = np.argsort(members)
+    return placed[by_row[np.searchsorted(members[by_row], rows)]]
+
+
+def _order_by_id(block: RankedBlock, rows: Ints, group: Ints) -> Ints:
+    starts, ends = block.doc_starts[rows], block.doc_ends[rows]
+    if int((ends - starts).max()) > _LONG_ID:
+        text = block.data.tobytes()
+        ids = [text[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+        by_id = np.array(sorted(range(len(ids)), key=ids.__getitem__, reverse=True))
+        return by_id[np.argsort(group[by_id], kind="stable")]
+    return np.lexsort((*reversed(descending_id_keys(block.data, starts, ends)), group))

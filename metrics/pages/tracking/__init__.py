@@ -1,0 +1,1 @@
+"""Pages of parameters, costs, experiments and systems."""

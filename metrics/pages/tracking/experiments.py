@@ -1,0 +1,308 @@
+"""The page of an experiment: its goal, its runs with their means in one collection, its notes, forms to change it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.contrib import messages
+from django.db.models import Count, QuerySet
+from django.http import HttpResponse, QueryDict
+from django.shortcuts import render
+from django.urls import reverse
+from rest_framework.exceptions import APIException
+from rest_framework.request import Request
+
+from metrics.engine.errors import EvalHubError
+from metrics.engine.measures.grammar import Measure, parse_measure
+from metrics.exports.table import Cell
+from metrics.models import Evaluation
+from metrics.pages.parts import changed, fill
+from metrics.services.boards.board_question import BoardQuery
+from metrics.services.boards.entries import EVERY
+from metrics.services.boards.filter import Field
+from metrics.services.boards.leaderboard import Leaderboard, Row, read_leaderboard
+from metrics.services.boards.matching import matching_runs
+from metrics.services.boards.states import RANKED
+from metrics.services.queue.status import statuses
+from metrics.tables import Paging, best_means, mean_cell, signed
+from runs.api.tracking.experiments import ExperimentChangeSerializer
+from runs.errors import InvalidInput
+from runs.models import Collection, Experiment, Run, Scope, User
+from runs.pages.tracking.experiments import VISIBILITIES, added
+from runs.pages.tracking.notes import shown_notes
+from runs.parameters import MAX_OFFSET, integer_in
+from runs.services.tracking.experiments import (
+    MAX_RUNS,
+    change_experiment,
+    change_runs,
+    delete_experiment,
+    may_change,
+)
+from runs.services.tracking.labels import labels_of
+from runs.web.access import note_filter, sees_scores, visible_collection, visible_experiment
+from runs.web.forms import FormPage, Refusal, fields_of, refusal_of, see
+from runs.web.naming import named_run
+from runs.web.origin import origin_of
+from runs.web.parameters import text_of
+
+_MEASURES = 5
+_OF_A_PAGE = 100
+# In the choice of a baseline, and of a collection whose runs are added.
+_OFFERED = 500
+_DESCRIBED = ("name", "goal", "visibility")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A run of the experiment: its rank among all runs of its collection and its means with the names of the measures,
+    both empty without values; `difference` is its first mean minus that of the baseline."""
+
+    run: Run
+    state: str
+    labels: tuple[str, ...]
+    rank: int | None = None
+    cells: tuple[tuple[str, Cell], ...] = ()
+    difference: str = ""
+
+
+class ExperimentPage(FormPage):
+    """Show an experiment with its runs in one `collection`; `action` changes it, its runs or its baseline."""
+
+    signed_in = False
+    scopes = {"POST": Scope.SUBMIT}
+    reads = ("collection", "offset")
+    fields = ("action", *_DESCRIBED, "runs", "baseline", "collection", "filter")
+
+    def get(self, request: Request, experiment: UUID) -> HttpResponse:
+        return _page(request, visible_experiment(request, experiment))
+
+    def post(self, request: Request, experiment: UUID) -> HttpResponse:
+        found = visible_experiment(request, experiment)
+        try:
+            done = _act(request, found)
+        except (EvalHubError, APIException) as error:
+            return _page(request, found, refusal_of(error))
+        messages.success(request._request, done)
+        if request.data.get("action") == "delete":
+            return see(request, reverse("experiments-page"))
+        return see(request, _address(found, str(request.data.get("collection", ""))))
+
+
+def _address(experiment: Experiment, collection: str) -> str:
+    asked = f"?{urlencode({'collection': collection})}" if collection else ""
+    return reverse("experiment-page", args=[experiment.pk]) + asked
+
+
+def _act(request: Request, experiment: Experiment) -> str:
+    """Do what a form of the page says, and return a sentence about it."""
+    form, action = cast(QueryDict, request.data), str(request.data.get("action", ""))
+    who: dict[str, Any] = {"user": cast(User, request.user), "origin": origin_of(request)}
+    if action == "describe":
+        serializer = ExperimentChangeSerializer(data=fields_of(request, *_DESCRIBED), partial=True)
+        serializer.is_valid(raise_exception=True)
+        change_experiment(experiment=experiment, changes=serializer.validated_data, **who)
+        return "Saved."
+    if action == "baseline":
+        text = str(form.get("baseline", "")).strip()
+        own = Run.objects.visible_to(request.user).filter(experiments=experiment)
+        chosen = named_run(text, own, "/baseline") if text else None
+        change_experiment(experiment=experiment, changes={"baseline": chosen}, **who)
+        return "Baseline set." if chosen else "Baseline removed."
+    if action == "remove":
+        _, gone = change_runs(
+            experiment=experiment, remove=_ids_in(form.getlist("runs"), "/runs"), **who
+        )
+        return f"{gone:,} run{'' if gone == 1 else 's'} taken out of the experiment."
+    if action == "add":
+        collection = visible_collection(request, str(form.get("collection", "")))
+        text = str(form.get("filter", "")).strip()
+        if not text:
+            message = "write which runs to add, such as own:yes for all of your teams'"
+            raise InvalidInput(message, code="required", pointer="/filter")
+        note_filter(request, collection, text)
+        seen = Run.objects.visible_to(request.user).filter(collection=collection)
+        wanted = list(
+            matching_runs(collection, text, request.user, seen).values_list("pk", flat=True)[
+                : MAX_RUNS + 1
+            ]
+        )
+        new, _ = change_runs(experiment=experiment, add=wanted, pointer="/filter", **who)
+        return added(new, len(wanted))
+    if action == "delete":
+        delete_experiment(experiment=experiment, **who)
+        return f"Experiment {experiment.name} deleted. Its runs are unchanged."
+    raise InvalidInput("press one of the buttons", pointer="/action")
+
+
+def _ids_in(texts: list[str], pointer: str) -> list[UUID]:
+    try:
+        return [UUID(text) for text in texts[: MAX_RUNS + 1] if text]
+    except ValueError as error:
+        raise InvalidInput(
+            "choose runs of the experiment", code="unknown_run", pointer=pointer
+        ) from error
+
+
+def _page(request: Request, experiment: Experiment, refused: Refusal | None = None) -> HttpResponse:
+    # A change that was refused may have set attributes.
+    found: Any = visible_experiment(request, experiment.pk)
+    runs = Run.objects.visible_to(request.user).filter(experiments=found)
+    numbers = dict(runs.order_by().values_list("collection").annotate(number=Count("pk")))
+    there = sorted(
+        Collection.objects.in_bulk(numbers).values(), key=lambda one: (-numbers[one.pk], one.slug)
+    )
+    asked = text_of(request.query_params)
+    named = asked.get("collection", "")
+    collection = next((one for one in there if one.slug == named), there[0] if there else None)
+    baseline = runs.filter(pk=found.shown_baseline).select_related("collection").first()
+    changes = may_change(found, request.user)
+    posted = refused is not None and request.data.get("action") == "describe"
+    stored = {name: getattr(found, name) for name in _DESCRIBED}
+    context: dict[str, Any] = {
+        "experiment": found,
+        "baseline": baseline,
+        "collections": [(one, numbers[one.pk], _address(found, one.slug)) for one in there],
+        "collection": collection,
+        "may_change": changes,
+        "filter": f"experiment:{found.team.slug}/{found.slug}",
+        "notes": shown_notes(request.user, "experiment", found),
+        "visibilities": VISIBILITIES,
+        "given": {**stored, **fields_of(request, *_DESCRIBED)} if posted else stored,
+        "typed": {
+            "collection": collection.slug if collection else "",
+            **fields_of(request, "filter", "collection"),
+        },
+        "refused": refused,
+        "wrong": refused.fields if refused else {},
+    }
+    status = refused.status if refused else 200
+    if collection:
+        kept = (
+            {"baseline": str(baseline.pk)} if baseline and baseline.collection == collection else {}
+        )
+        address = changed({"filter": context["filter"]}, **kept)
+        context["leaderboard"] = reverse("collection-page", args=[collection.slug]) + address
+        offset = integer_in(asked, "offset", 0, 0, MAX_OFFSET)
+        of_one = runs.filter(collection=collection)
+        fill(
+            context,
+            "table",
+            _table,
+            request,
+            found,
+            collection,
+            of_one,
+            numbers[collection.pk],
+            offset,
+        )
+    if changes:
+        context["candidates"] = list(
+            runs.only("tag", "collection").select_related("collection")[:_OFFERED]
+        )
+        context["more"] = len(context["candidates"]) == _OFFERED
+        context["sources"] = list(
+            Collection.objects.visible_to(request.user).only("slug", "name")[:_OFFERED]
+        )
+    response = render(request._request, "metrics/experiment.html", context, status=status)
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+@dataclass(frozen=True)
+class Table:
+    """The runs of an experiment in one collection: those of a page, with the names of their measures. `ranked` counts
+    all runs of the collection that have a rank; `unranked` says why none has."""
+
+    lines: list[Line]
+    paging: Paging
+    measures: tuple[Measure, ...] = ()
+    ranked: int = 0
+    unranked: str = ""
+    against: bool = False
+
+
+def _table(
+    request: Request,
+    experiment: Any,
+    collection: Collection,
+    runs: QuerySet[Run],
+    total: int,
+    offset: int,
+) -> Table:
+    """Return the page of runs: with means where the reader may see them and there are judgements."""
+    paging = Paging(offset, _OF_A_PAGE, total)
+    if collection.active_qrels is None or not sees_scores(request, collection):
+        shown = list(runs.select_related("team", "collection")[offset : offset + _OF_A_PAGE])
+        known, labels = statuses(shown, request.user), labels_of(run.pk for run in shown)
+        lines = [
+            Line(run, known[str(run.pk)].state, tuple(labels.get(run.pk, ()))) for run in shown
+        ]
+        why = (
+            "the judgements are blind"
+            if collection.blind
+            else "the collection has no active judgements yet"
+        )
+        return Table(lines, paging, unranked=why)
+    measures = [
+        parse_measure(name, collection.documents) for name in collection.measures[:_MEASURES]
+    ]
+    board = read_leaderboard(
+        collection=collection,
+        query=BoardQuery(
+            measures=measures,
+            sort=measures[0],
+            descending=not measures[0].definition.lower_is_better,
+            offset=offset,
+            limit=_OF_A_PAGE,
+            filter=Field("experiment", (str(experiment),)),
+            reader=request.user,
+            entries=EVERY,
+        ),
+    )
+    base = _mean_of(board, experiment.shown_baseline)
+    best = best_means(board.rows, measures)
+    lines = [_line(row, measures, board, best, None if row.run.pk == experiment.shown_baseline else base)
+             for row in board.rows]  # fmt: skip
+    return Table(lines, paging, tuple(measures), board.ranked, against=base is not None)
+
+
+def _mean_of(board: Leaderboard, run: UUID | None) -> float | None:
+    """Return the mean of a ranked run under the measure that ranks, wherever it is on the leaderboard."""
+    if run is None:
+        return None
+    own = (
+        Evaluation.objects.current(board.qrels, board.scores)
+        .filter(run=run)
+        .values_list("pk", flat=True)
+        .first()
+    )
+    return dict(board.order).get(own) if own else None
+
+
+def _line(
+    row: Row,
+    measures: list[Measure],
+    board: Leaderboard,
+    best: dict[str, tuple[str, int]],
+    base: float | None,
+) -> Line:
+    cells = tuple(
+        (
+            one.name,
+            mean_cell(
+                one,
+                row.values[one.name],
+                board.qrels.topics,
+                best.get(one.name) if row.rank else None,
+            ),
+        )
+        for one in measures
+    )
+    own = row.values[measures[0].name][0] if row.rank else None
+    difference = signed(own - base) if own is not None and base is not None else ""
+    return Line(
+        row.run, "" if row.state == RANKED else row.state, row.labels, row.rank, cells, difference
+    )

@@ -1,0 +1,107 @@
+"""The values of several runs by topic, as one table for other programs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from metrics.engine.cautions import Caution
+from metrics.engine.judgement.steps import Matrix
+from metrics.engine.measures.grammar import Measure
+from metrics.models import Evaluation
+from metrics.services.boards.board_question import active_qrels
+from metrics.services.boards.selection import select_evaluations
+from metrics.services.question import SCORES, Choice, Measures, Question, RunIds, parameter
+from metrics.services.values.common_values import qrels_cautions
+from metrics.services.values.judged_views import vectors_of
+from runs.errors import InvalidInput
+from runs.models import Collection, Qrels
+
+# A row for each run and topic with a column for each measure, or a row for each topic with a column
+# for each run.
+LAYOUTS = ("long", "wide")
+MAX_RUNS, MAX_VALUES = 1_000, 1_000_000
+
+
+@dataclass(frozen=True)
+class MatrixQuery(Question):
+    """The requested values: of these measures, for these runs (their ids) or, if none is named, for
+    all of the leaderboard."""
+
+    measures: list[Measure] = parameter(
+        Measures("measure names separated by commas; default: the collection's own")
+    )
+    runs: list[str] = parameter(RunIds())
+    scores: str | None = parameter(SCORES)
+
+
+@dataclass(frozen=True)
+class MatrixFileQuery(MatrixQuery):
+    """The same for a file, with its layout."""
+
+    layout: str = parameter(
+        Choice(
+            "long: a row for each run and topic; wide: a row for each topic, of one measure",
+            default=LAYOUTS[0],
+            choices=LAYOUTS,
+        )
+    )
+
+    def __post_init__(self) -> None:
+        if self.layout == "wide" and len(self.measures) > 1:
+            message = f"layout=wide is a table of one measure; {len(self.measures)} requested: name one with measures="
+            raise InvalidInput(message, pointer="layout")
+
+
+@dataclass(frozen=True)
+class ValueMatrix:
+    """Values by measure, each of shape (runs, topics) and NaN where a run has no value.
+
+    Rows are `evaluations`, in the order of the query or of submission; columns are the topics of
+    `qrels`.
+    """
+
+    qrels: Qrels
+    scores: str
+    measures: list[Measure]
+    evaluations: list[Evaluation]
+    values: dict[str, Matrix]
+
+    @property
+    def topic_ids(self) -> list[str]:
+        topic_ids: list[str] = self.qrels.topic_ids
+        return topic_ids
+
+    @property
+    def cautions(self) -> list[Caution]:
+        return qrels_cautions(self.measures, self.qrels)
+
+
+def read_matrix(*, collection: Collection, query: MatrixQuery) -> ValueMatrix:
+    """Return every requested value under the active judgements; values that are not stored are
+    computed.
+
+    Raise StatisticsError for a run that is not evaluated or too many runs, InvalidInput for more
+    than MAX_VALUES values.
+    """
+    qrels = active_qrels(collection)
+    scores = query.scores or collection.scores
+    evaluations = select_evaluations(
+        collection=collection, qrels=qrels, scores=scores, runs=query.runs, most=MAX_RUNS
+    )
+    asked = len(evaluations) * len(query.measures) * qrels.topics
+    if asked > MAX_VALUES:
+        message = (
+            f"{asked:,} values requested ({len(evaluations):,} runs, {len(query.measures)} measures, "
+            f"{qrels.topics:,} topics); the limit is {MAX_VALUES:,}: use fewer measures, or name runs with runs="
+        )
+        raise InvalidInput(message, code="too_many_values", pointer="measures")
+    keys = [evaluation.pk for evaluation in evaluations]
+    found = vectors_of(keys, query.measures)
+    empty = np.zeros((0, qrels.topics))
+    values = {
+        measure.name: np.vstack([found[pk, measure.name].values for pk in keys]) if keys else empty
+        for measure in query.measures
+    }
+    return ValueMatrix(qrels, scores, query.measures, evaluations, values)

@@ -1,0 +1,79 @@
+"""Select the evaluated runs that take part: all of a leaderboard, or some of them by name."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from metrics.engine.errors import MeasureError, StatisticsError
+from metrics.engine.measures.grammar import parse_measure
+from metrics.models import Evaluation
+from metrics.services.boards.board_question import ranked_evaluations
+from metrics.services.queue.damage import check_files
+from runs.models import Collection, Qrels, Team
+
+# What answers say of an evaluation and its run: of a thousand, every other column would take a tenth of a second.
+_SHOWN = ("qrels_id", "scores", "state", "engine_version", "topics_answered",
+          *(f"run__{name}" for name in ("tag", "team_id", "created_at", "version", "system_id", "sha256",
+                                        "known_sha256", "size", "grouped")))  # fmt: skip
+
+
+def select_evaluations(
+    *, collection: Collection, qrels: Qrels, scores: str, runs: list[str], most: int
+) -> list[Evaluation]:
+    """Return the evaluations of these runs under these judgements in the given order, or of all that the collection's
+    leaderboard ranks in the order of submission.
+
+    Stale and withdrawn runs are left out. Raise StatisticsError for more than `most` of them, or a run that is not
+    evaluated.
+    """
+    named = list(dict.fromkeys(runs))
+    current = (
+        Evaluation.objects.current(qrels, scores).evaluated()
+        if named
+        else ranked_evaluations(collection, qrels, scores)
+    )
+    wanted = (
+        current.with_files().select_related("run").only(*_SHOWN).order_by("run__created_at", "run")
+    )
+    if len(named) > most:
+        raise too_many_runs(most)
+    if not named:
+        evaluations = list(wanted[: most + 1])
+        if len(evaluations) > most:
+            raise too_many_runs(most)
+    else:
+        found = {str(evaluation.run_id): evaluation for evaluation in wanted.filter(run__in=named)}
+        missing = [run for run in named if run not in found]
+        if missing:
+            message = f"run {missing[0]} is not evaluated against the active judgements of {collection.slug}"
+            raise StatisticsError(message, code="unknown_run", pointer="runs")
+        evaluations = [found[run] for run in named]
+    check_files(Evaluation, ((evaluation.pk, evaluation.same_files) for evaluation in evaluations))
+    # Their collection and judgements are already loaded, and runs of few teams: none is read again for every row.
+    teams = Team.objects.in_bulk({evaluation.run.team_id for evaluation in evaluations})
+    for evaluation in evaluations:
+        evaluation.qrels, evaluation.run.collection = qrels, collection
+        evaluation.run.team = teams[evaluation.run.team_id]
+    return evaluations
+
+
+def tested_measures(collection: Collection) -> list[str]:
+    """Return the collection's own measures that have values of topics to test, or all of them if none has."""
+    tested = []
+    for name in collection.measures:
+        with suppress(MeasureError):
+            tested += [] if parse_measure(name, collection.documents).pools else [name]
+    return tested or list(collection.measures)
+
+
+def effectiveness_measures(collection: Collection) -> list[str]:
+    """Return the tested measures but for Judged, which says how much is judged and not how good a run is."""
+    tested = tested_measures(collection)
+    names = [name for name in tested if parse_measure(name).definition.name != "Judged"]
+    return names or tested
+
+
+def too_many_runs(most: int) -> StatisticsError:
+    return StatisticsError(
+        f"at most {most:,} runs at once: name some with runs=", code="too_many_runs", pointer="runs"
+    )

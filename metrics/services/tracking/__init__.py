@@ -1,0 +1,1 @@
+"""Parameters of runs: what differs, what explains values, and progress over versions."""

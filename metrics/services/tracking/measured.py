@@ -1,0 +1,125 @@
+"""The ranked runs of a leaderboard with their means and the values of parameters, as charts show them together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from metrics.engine.errors import StatisticsError
+from metrics.engine.measures.grammar import Measure
+from metrics.models import Evaluation
+from metrics.services.boards.board_question import BoardQuery
+from metrics.services.boards.columns import Cell, ShownColumn, read_cells
+from metrics.services.boards.conditions import written
+from metrics.services.boards.leaderboard import read_leaderboard, runs_shown
+from metrics.services.boards.mean_intervals import Ends, intervals_of, within_range
+from metrics.services.tracking.parameters import MAX_LIMIT, Facet, read_facets
+from runs.models import Collection, ParameterKey, Qrels, Run
+from runs.services.tracking.parameters import PARAM
+
+# Runs of one chart.
+MAX_RUNS = 1_000
+# More intervals than this would hide each other, and none are read.
+MAX_INTERVALS = 150
+# A text of more different values than this makes no axis that anybody can read.
+MAX_TEXTS = 12
+_SHOWN = ("qrels_id", "run__tag", "run__team__slug")
+
+
+@dataclass(frozen=True)
+class MeasuredRun:
+    """A ranked run: its mean, the part of its interval within the range of the measure if it has one, and the value of
+    each column by its name, None where it is not set."""
+
+    run: Run
+    mean: float
+    ends: Ends | None
+    values: dict[str, Cell]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The ranked runs that a filter shows, best first, of `ranked` in all."""
+
+    qrels: Qrels
+    measure: Measure
+    runs: list[MeasuredRun]
+    ranked: int
+
+
+def read_measured(
+    *,
+    collection: Collection,
+    query: BoardQuery,
+    columns: tuple[ShownColumn, ...],
+    confidence: float | None = None,
+) -> Measured:
+    """Return the ranked runs with the values of columns, and with intervals if there is a `confidence`.
+
+    Raise StatisticsError if there is no such run, or if there are more than 1,000. Of more than 150 there are no
+    intervals.
+    """
+    board = read_leaderboard(
+        collection=collection, query=replace(query, filter=None, offset=0, limit=1)
+    )
+    order = dict(board.order)
+    found = {
+        evaluation.pk: evaluation.run
+        for evaluation in Evaluation.objects.filter(pk__in=list(order))
+        .select_related("run__team")
+        .only(*_SHOWN)
+    }
+    if query.filter:
+        shown = set(runs_shown(collection=collection, query=query))
+        found = {pk: run for pk, run in found.items() if run.pk in shown}
+    if not found:
+        whose = "that the filter shows " if query.filter else ""
+        raise StatisticsError(
+            f"no run {whose}is ranked, so there is nothing to draw", code="nothing_to_draw"
+        )
+    if len(found) > MAX_RUNS:
+        message = (
+            f"{len(found):,} runs; a chart has at most {MAX_RUNS:,}: select fewer with filter="
+        )
+        raise StatisticsError(message, code="too_many_runs", pointer="filter")
+    cells = read_cells(columns, [run.pk for run in found.values()])
+    ends: dict[int, Ends] = {}
+    if confidence is not None and len(found) <= MAX_INTERVALS:
+        ends = within_range(
+            intervals_of(list(found), [query.sort], confidence, board.qrels.topics), query.sort
+        )
+    runs = [
+        MeasuredRun(found[pk], mean, ends.get(pk), cells.get(found[pk].pk, {}))
+        for pk, mean in board.order
+        if pk in found
+    ]
+    return Measured(board.qrels, query.sort, runs, board.ranked)
+
+
+def differing_columns(
+    *, collection: Collection, reader: Any, filter: str = ""
+) -> list[ShownColumn]:
+    """Return the settings in which the runs that a filter shows differ, those that most of them have first, then the
+    costs.
+
+    Texts with more than 12 different values are left out: they name runs rather than settings.
+    """
+    facets = read_facets(
+        collection=collection, reader=reader, filter=filter, limit=MAX_LIMIT
+    ).results
+    found = [facet for facet in facets if _tells_apart(facet)]
+    found.sort(key=lambda facet: (facet.key.space != PARAM, -facet.runs, facet.key.name))
+    return [
+        ShownColumn(facet.key.space, facet.key.name, facet.key.unit, facet.key.pk)
+        for facet in found
+    ]
+
+
+def _tells_apart(facet: Facet) -> bool:
+    key = facet.key
+    if key.role == ParameterKey.Role.IGNORED or not written(key.space, key.name):
+        return False
+    # Texts among numbers share a place.
+    return facet.distinct > 1 and (
+        facet.distinct <= MAX_TEXTS or facet.types.get("number", 0) > facet.runs / 2
+    )

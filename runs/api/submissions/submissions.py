@@ -1,0 +1,388 @@
+"""The API of runs and session sets: upload, list, change, withdraw."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeVar, cast
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.http import Http404, HttpResponseBase
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
+from rest_framework import generics, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.serializers import BaseSerializer
+from rest_framework.views import APIView
+
+from metrics.services.queue.queueing import (
+    cancel_evaluations,
+    queue_evaluation,
+    queue_submitted,
+    restore_evaluations,
+    try_damaged_again,
+)
+from metrics.services.queue.status import RunStatus, detailed_statuses, statuses
+from runs.api import answers
+from runs.api.collections.collections import FILE, download, either, upload_fields
+from runs.api.serializers import (
+    RemovalSerializer,
+    RunSerializer,
+    RunUploadSerializer,
+    UploadSerializer,
+)
+from runs.api.submissions.session_serializers import SessionSetSerializer, SessionUploadSerializer
+from runs.api.submissions.states import tell_when
+from runs.errors import InvalidInput
+from runs.models import Collection, Run, Scope, SessionSet, Team, User
+from runs.services.campaigns.guards import check_file_released
+from runs.services.submissions.runs import RunUpload, number_of
+from runs.services.submissions.session_sets import SessionSetUpload, change_session_set
+from runs.services.submissions.submissions import Upload, remove, restore, submit, withdraw
+from runs.services.tracking.edits import change_run
+from runs.web import conditions, idempotency
+from runs.web.access import (
+    owned,
+    removable_run,
+    visible,
+    visible_collection,
+    visible_run,
+    withdrawn,
+)
+from runs.web.filters import RunFilter, SessionSetFilter
+from runs.web.json_bodies import JSONParser, MergePatchParser
+from runs.web.origin import origin_of
+from runs.web.shapes import shape
+from runs.web.uploads import FILE_PARSERS, StoredUpload, query_fields
+
+Made = TypeVar("Made", Run, SessionSet)
+
+
+@dataclass(frozen=True)
+class Kind(Generic[Made]):
+    """One kind of submission: its model and upload, the fields that can be changed and how, the answers for an object
+    and for a dry run, each with its shape, the parameters of withdrawing it, and the relations that an answer reads."""
+
+    model: type[Made]
+    upload: type[Upload[Made]]
+    upload_serializer: type[UploadSerializer]
+    change_serializer: type[BaseSerializer[Any]]
+    change: Callable[..., None]
+    shape: type[BaseSerializer[Any]]
+    answer: Callable[[Request, Made, RunStatus], Any]
+    checked_shape: type[BaseSerializer[Any]]
+    checked: Callable[[Made], Any]
+    withdrawn_with: tuple[OpenApiParameter, ...] = ()
+    with_each: tuple[str, ...] = ()
+    with_one: tuple[str, ...] = ("team", "collection")
+
+    def response(
+        self,
+        request: Request,
+        made: Made,
+        code: int = status.HTTP_200_OK,
+        known: dict[str, RunStatus] | None = None,
+    ) -> Response:
+        """Answer with one object, its status and its address."""
+        found = known or statuses([made], request.user)
+        data = self.answer(request, made, found[str(made.pk)])
+        return Response(data, code, headers={"Location": data["url"]})
+
+    def list_schema(self) -> Any:
+        """Describe the list's POST."""
+        return extend_schema(
+            request={"multipart/form-data": self.upload_serializer},
+            responses={
+                202: self.shape,
+                200: either(f"{self.model.__name__}OrCheck", self.shape, self.checked_shape),
+            },
+            parameters=[*query_fields(self.upload_serializer), idempotency.PARAMETER],
+        )
+
+    def detail_schema(self) -> dict[str, Any]:
+        """Describe the methods of one object."""
+        return {
+            "get": extend_schema(responses=self.shape),
+            "patch": extend_schema(
+                request=self.change_serializer,
+                responses=self.shape,
+                parameters=[conditions.PARAMETER],
+            ),
+            "delete": extend_schema(
+                responses={204: None}, parameters=[conditions.PARAMETER, *self.withdrawn_with]
+            ),
+        }
+
+    def tag(self, made: Made) -> str:
+        """Return the ETag of one of them."""
+        return conditions.tag_of(made, self.change_serializer.Meta.fields)  # type: ignore[attr-defined]
+
+
+RUNS = Kind(
+    model=Run,
+    upload=RunUpload,
+    upload_serializer=RunUploadSerializer,
+    change_serializer=RunSerializer,
+    change=change_run,
+    shape=shape(answers.Run),
+    answer=answers.run,
+    checked_shape=shape(answers.CheckedRun),
+    checked=answers.checked_run,
+    withdrawn_with=(
+        OpenApiParameter(
+            "drop_labels", OpenApiTypes.BOOL, description="true: delete the run's labels, too"
+        ),
+        OpenApiParameter(
+            "reason", description="for organisers: why they take the run out of their collection"
+        ),
+    ),
+    with_each=("labels",),
+    with_one=("team", "collection", "system"),
+)
+SESSION_SETS = Kind(
+    model=SessionSet,
+    upload=SessionSetUpload,
+    upload_serializer=SessionUploadSerializer,
+    change_serializer=SessionSetSerializer,
+    change=change_session_set,
+    shape=shape(answers.SessionSet),
+    answer=answers.session_set,
+    checked_shape=shape(answers.CheckedSessions),
+    checked=answers.checked_sessions,
+)
+
+
+def _may_submit(request: Request, body: Any, collection: str) -> bool:
+    seen = Collection.objects.visible_to(request.user).filter(slug=collection).exists()
+    return seen and Team.objects.of(request.user).filter(slug=body["team"]).exists()
+
+
+class SubmissionList(generics.ListAPIView[Any]):
+    """The submissions of a collection, newest first; POST creates one."""
+
+    kind: ClassVar[Kind[Any]]
+    scopes = {"POST": Scope.SUBMIT}
+    parser_classes = FILE_PARSERS
+
+    def get_queryset(self) -> QuerySet[Any]:
+        made: QuerySet[Any] = self.kind.model.objects.none()
+        if not getattr(self, "swagger_fake_view", False):
+            found = visible_collection(self.request, self.kwargs["collection"])
+            made = self.kind.model.objects.visible_to(self.request.user).filter(collection=found)
+        return made.select_related(*self.kind.with_one).prefetch_related(*self.kind.with_each)
+
+    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        made = list(self.paginate_queryset(self.filter_queryset(self.get_queryset())) or [])
+        known = statuses(made, request.user)
+        return self.get_paginated_response(
+            [self.kind.answer(request, one, known[str(one.pk)]) for one in made]
+        )
+
+    @idempotency.idempotent(_may_submit)
+    def post(self, request: Request, collection: str) -> Response:
+        kind, found = self.kind, visible_collection(request, collection)
+
+        def accept(made: Any) -> None:
+            """In the transaction that stores it, queue its evaluation and store the answer to the request."""
+            queue_submitted(made)
+            idempotency.remember(
+                request, lambda: kind.response(request, made, status.HTTP_202_ACCEPTED)
+            )
+
+        with upload_fields(request, kind.upload_serializer) as fields:
+            dry_run = fields.pop("dry_run")
+            for name, given in fields.items():
+                fields[name] = given.path if isinstance(given, StoredUpload) else given
+            user, origin = cast(User, request.user), origin_of(request)
+            upload = kind.upload(collection=found, user=user, origin=origin, **fields)
+            if dry_run:
+                return Response(kind.checked(upload.check()))
+            made, new = submit(upload=upload, enqueue=accept, again=try_damaged_again)
+        if new:
+            return kind.response(request, made, status.HTTP_202_ACCEPTED)
+        idempotency.remember(request, lambda: kind.response(request, made))
+        return kind.response(request, made)
+
+
+@extend_schema_view(post=RUNS.list_schema())
+class RunList(SubmissionList):
+    """The runs of a collection, newest first; POST submits one."""
+
+    kind = RUNS
+    serializer_class = RUNS.shape
+    filterset_class = RunFilter
+
+
+@extend_schema_view(post=SESSION_SETS.list_schema())
+class SessionSetList(SubmissionList):
+    """The session sets of a collection, newest first; POST submits a session log."""
+
+    kind = SESSION_SETS
+    serializer_class = SESSION_SETS.shape
+    filterset_class = SessionSetFilter
+
+
+class SubmissionDetail(APIView):
+    """One submission with its status."""
+
+    kind: ClassVar[Kind[Any]]
+    scopes = {"PATCH": Scope.SUBMIT, "DELETE": Scope.SUBMIT}
+    conditional = ("PATCH", "DELETE")
+
+    def get(self, request: Request, **key: UUID) -> Response:
+        found = visible(request, self.kind.model, key[self.kind.model.KEY])
+        known = detailed_statuses([found], request.user)
+        response = self.kind.response(request, found, known=known)
+        response["ETag"] = self.kind.tag(found)
+        tell_when(response, self.kind.model, known, request)
+        return response
+
+    def patch(self, request: Request, **key: UUID) -> Response:
+        kind = self.kind
+        with transaction.atomic():
+            found = locked(request, kind, key[kind.model.KEY])
+            serializer = kind.change_serializer(found, request.data, partial=True)
+            serializer.is_valid(raise_exception=True)
+            changes, origin = serializer.validated_data, origin_of(request)
+            kind.change(made=found, changes=changes, enqueue=queue_evaluation, origin=origin)
+        changed = visible(request, kind.model, found.pk)
+        response = kind.response(request, changed)
+        response["ETag"] = kind.tag(changed)
+        return response
+
+    def delete(self, request: Request, **key: UUID) -> Response:
+        dropping = request.query_params.get("drop_labels", "false")
+        if dropping not in ("true", "false"):
+            message = f"drop_labels={dropping[:40]}: drop_labels is true or false"
+            raise InvalidInput(message, pointer="drop_labels")
+        with transaction.atomic():
+            found, origin = locked(request, self.kind, key[self.kind.model.KEY]), origin_of(request)
+            withdraw(
+                made=found,
+                cancel=cancel_evaluations,
+                without_labels=dropping == "true",
+                origin=origin,
+            )
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+def locked(request: Request, kind: Kind[Made], pk: UUID) -> Made:
+    """Return the one that is to be changed, which nobody else changes meanwhile; refuse a change of another state than
+    the one that If-Match names."""
+    kind.model.objects.select_for_update().filter(pk=pk).values_list("pk").first()
+    found = owned(request, kind.model, pk)
+    conditions.check_unchanged(request, kind.tag(found))
+    return found
+
+
+@extend_schema_view(**RUNS.detail_schema())
+class RunDetail(SubmissionDetail):
+    """One run with its status and, while it waits, its place in the queue.
+
+    PATCH changes its description and merges metadata and costs into its own (RFC 7396), DELETE withdraws it. With a
+    `reason`, organisers take a run of any team out of their collection.
+    """
+
+    kind = RUNS
+    parser_classes = (JSONParser, MergePatchParser)
+    problems_of_bodies = (422,)
+
+    def get(self, request: Request, **key: UUID) -> Response:
+        response = super().get(request, **key)
+        response.data["number"] = number_of(key["run"])
+        return response
+
+    def delete(self, request: Request, **key: UUID) -> Response:
+        if "reason" not in request.query_params:
+            return super().delete(request, **key)
+        serializer = RemovalSerializer(data={"reason": request.query_params["reason"]})
+        serializer.is_valid(raise_exception=True)
+        with transaction.atomic():
+            Run.objects.select_for_update().filter(pk=key["run"]).values_list("pk").first()
+            run = removable_run(request, key["run"])
+            conditions.check_unchanged(request, self.kind.tag(run))
+            remove(
+                run=run,
+                reason=serializer.validated_data["reason"],
+                cancel=cancel_evaluations,
+                origin=origin_of(request),
+            )
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+@extend_schema_view(**SESSION_SETS.detail_schema())
+class SessionSetDetail(SubmissionDetail):
+    """One session set with its status and, while it waits, its place in the queue.
+
+    PATCH changes its description, metadata and `judged_by`, DELETE withdraws it.
+    """
+
+    kind = SESSION_SETS
+
+
+class SubmissionRestore(APIView):
+    """Bring a withdrawn submission back."""
+
+    kind: ClassVar[Kind[Any]]
+    scopes = {"POST": Scope.SUBMIT}
+    without_body = ("POST",)
+
+    def post(self, request: Request, **key: UUID) -> Response:
+        made = withdrawn(request, self.kind.model, key[self.kind.model.KEY])
+        restore(made=made, enqueue=restore_evaluations, origin=origin_of(request))
+        return self.kind.response(request, visible(request, self.kind.model, made.pk))
+
+
+@extend_schema_view(post=extend_schema(request=None, responses=RUNS.shape))
+class RunRestore(SubmissionRestore):
+    """Bring a withdrawn run back, with its evaluations; 409 if its file is deleted or its tag taken by now. The members
+    of its team may, or where organisers took it out of their collection, these."""
+
+    kind = RUNS
+
+
+@extend_schema_view(post=extend_schema(request=None, responses=SESSION_SETS.shape))
+class SessionSetRestore(SubmissionRestore):
+    """Bring a withdrawn session set back, with its evaluations; 409 if its file is deleted or its tag taken by now. The
+    members of its team may."""
+
+    kind = SESSION_SETS
+
+
+class SubmissionFile(APIView):
+    """The submitted file, decompressed."""
+
+    kind: ClassVar[Kind[Any]]
+
+    @extend_schema(responses=FILE)
+    def get(self, request: Request, **key: UUID) -> HttpResponseBase:
+        found = visible(request, self.kind.model, key[self.kind.model.KEY])
+        if isinstance(found, Run):
+            check_file_released(found, request.user)
+        return download(found.sha256, found.file_name)
+
+
+class RunFile(SubmissionFile):
+    """The submitted file, decompressed."""
+
+    kind = RUNS
+
+
+class SessionSetFile(SubmissionFile):
+    """The submitted log, decompressed."""
+
+    kind = SESSION_SETS
+
+
+class RunKnown(APIView):
+    """The documents that the user of a run knew, as submitted with it, decompressed."""
+
+    @extend_schema(responses=FILE)
+    def get(self, request: Request, run: UUID) -> HttpResponseBase:
+        found = visible_run(request, run)
+        if not found.known_sha256:
+            raise Http404(f"run {found.tag} came without known documents")
+        return download(found.known_sha256, f"{found.tag}.known")

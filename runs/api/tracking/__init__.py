@@ -1,0 +1,1 @@
+"""The API of how runs were made, and of what their teams write about them."""

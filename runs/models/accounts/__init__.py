@@ -1,0 +1,1 @@
+"""Accounts, teams and tokens; the install."""

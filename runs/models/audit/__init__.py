@@ -1,0 +1,1 @@
+"""The audit trail, stored answers and counters of limits."""

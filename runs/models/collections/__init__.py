@@ -1,0 +1,1 @@
+"""Collections, and who sees what depends on their judgements."""

@@ -1,0 +1,366 @@
+"""Test collections: their topics and the versions of their judgements."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from django.core.exceptions import ValidationError
+from django.core.validators import MinValueValidator, RegexValidator
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from metrics.engine.errors import MeasureError
+from metrics.engine.measures.grammar import parse_measure
+from runs.digests import digest_of_json
+from runs.formats.trec_qrels import IGNORE, ROUND, SUBTOPIC
+from runs.models.accounts.accounts import Team, User, is_staff
+from runs.models.checked import StoredJSON, TopicIds
+from runs.models.collections import disclosure
+from runs.models.collections.disclosure import (
+    Disclosure,
+    in_team_of,
+    led_by,
+    sees_disclosed,
+    sees_everything,
+)
+from runs.models.text import check_line, check_text
+
+DEFAULT_MEASURES = (
+    "nDCG@10", "nDCG", "AP", "RR", "P@5", "P@10", "R@100", "R@1000", "Rprec", "Judged@10",
+)  # fmt: skip
+
+
+def default_measures() -> list[str]:
+    return list(DEFAULT_MEASURES)
+
+
+def check_measures(measures: list[str], documents: int | None) -> None:
+    """Every measure can be computed, those that need the number of documents too."""
+    for name in measures:
+        try:
+            parse_measure(name, documents)
+        except MeasureError as error:
+            message = f"{error.message}; or give the collection its number of documents"
+            raise ValidationError({"measures": message}) from error
+
+
+def check_labels(labels: Any) -> None:
+    """Labels are texts by level."""
+    if not isinstance(labels, dict) or not all(isinstance(label, str) for label in labels.values()):
+        raise ValidationError('write a text for each level: {"0": "not relevant", "1": "relevant"}')
+
+
+# What stands for the id of a document in `document_url`.
+DOC_ID = "{doc_id}"
+
+
+def check_document_url(pattern: str) -> None:
+    """Refuse what is not an http or https address with {doc_id} behind its host: an id must not choose the server."""
+    if not pattern:
+        return
+    example = f"write an address such as https://example.org/documents/{DOC_ID}"
+    blank = next(
+        (
+            place
+            for place, sign in enumerate(pattern, 1)
+            if sign.isspace() or not sign.isprintable()
+        ),
+        None,
+    )
+    if blank:
+        raise ValidationError(f"character {blank} is a blank or invisible; {example}")
+    if not pattern.startswith(("http://", "https://")):
+        raise ValidationError(f"the address begins with neither https:// nor http://; {example}")
+    try:
+        parts = urlsplit(pattern)
+        host = parts.hostname
+    except ValueError as error:
+        raise ValidationError(f"the address has no readable host; {example}") from error
+    if not host or "@" in parts.netloc or set("{}\\") & set(parts.netloc):
+        raise ValidationError(
+            f"between // and the next / stands the name of a server alone; {example}"
+        )
+    if DOC_ID not in pattern or set("{}") & set(pattern.replace(DOC_ID, "")):
+        raise ValidationError(
+            f"{DOC_ID} stands for the id of a document, and other braces have no meaning; {example}"
+        )
+
+
+def exists_for(user: Any, of: str = "") -> Q:
+    """Return the rule of `visible_to` as a condition on rows whose path to a collection is `of`, as in "collection__".
+    For staff there is no condition."""
+    if is_staff(user):
+        return Q()
+    public = Q(**{f"{of}visibility": Collection.Visibility.PUBLIC})
+    shared = Q(**{f"{of}visibility": Collection.Visibility.TEAM}) & in_team_of(user, of)
+    return public | shared | led_by(user, of)
+
+
+def scored_in(user: Any, of: str = "") -> Q:
+    """Return the condition of such rows that they are of a collection that the user sees with its scores."""
+    return exists_for(user, of) & sees_everything(user, of)
+
+
+class CollectionQuerySet(models.QuerySet["Collection"]):
+    """Who sees, manages and sees the scores of what; docs/security.md has the rules as a table."""
+
+    def visible_to(self, user: Any) -> CollectionQuerySet:
+        """Public collections, those of the user's teams, private ones of the teams the user owns; staff see all."""
+        return self.filter(exists_for(user))
+
+    def managed_by(self, user: Any) -> CollectionQuerySet:
+        """Collections whose organiser the user is: an owner of the collection's team, or staff."""
+        return self if is_staff(user) else self.filter(led_by(user))
+
+    def scored_for(self, user: Any) -> CollectionQuerySet:
+        """Collections of which the user may see everything that depends on the judgements."""
+        return self.filter(sees_everything(user))
+
+    def disclosed_to(self, user: Any) -> CollectionQuerySet:
+        """Collections of which the user sees the results, though the names of teams may be hidden."""
+        return self if is_staff(user) else self.filter(sees_everything(user) | sees_disclosed(user))
+
+
+class Collection(models.Model):
+    """A test collection: topics, judgements, and the way its runs are judged."""
+
+    class Visibility(models.TextChoices):
+        PUBLIC = "public"
+        TEAM = "team"
+        PRIVATE = "private"
+
+    class Scores(models.TextChoices):
+        FLOAT64 = "float64"
+        FLOAT32 = "float32"
+
+    slug = models.CharField(
+        max_length=64,
+        unique=True,
+        validators=[
+            RegexValidator(
+                r"\A[a-z0-9][a-z0-9_-]*\Z", "use lower-case letters, digits, '_' and '-'"
+            )
+        ],
+    )
+    name = models.CharField(max_length=200, validators=[check_line])
+    description = models.TextField(blank=True, max_length=20_000, validators=[check_text])
+    team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="collections")
+    visibility = models.CharField(
+        max_length=10, choices=Visibility.choices, default=Visibility.PUBLIC
+    )
+    # Until it is public. While it is blind, `shown_to` says who sees results besides the organisers; `disclosure` is
+    # the two as one number, which a trigger of the database keeps from becoming smaller.
+    blind = models.BooleanField(
+        default=False, help_text="not everybody sees what depends on the judgements"
+    )
+    shown_to = models.PositiveSmallIntegerField(
+        choices=Disclosure.choices[: Disclosure.PUBLIC],
+        default=Disclosure.ORGANISERS,
+        # Processes of the release before go on creating collections while it is replaced.
+        db_default=Disclosure.ORGANISERS,
+        editable=False,
+        help_text="who sees results while it is blind",
+    )
+    released_at = models.DateTimeField(null=True, blank=True, editable=False)
+    veiled_until = models.DateTimeField(
+        null=True,
+        editable=False,
+        help_text="until then its general addresses would show hidden names of teams",
+    )
+    daily_submissions = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text="submissions of a team per day (UTC)",
+    )
+    simulated = models.BooleanField(
+        default=False, help_text="simulated data; labelled as such wherever it is listed"
+    )
+    documents = models.BigIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text="number of documents in the corpus",
+    )
+    level_labels = StoredJSON(
+        default=dict,
+        blank=True,
+        validators=[check_labels],
+        help_text='what the levels mean: {"0": "not relevant"}',
+    )
+    document_url = models.CharField(
+        max_length=500,
+        blank=True,
+        default="",
+        # Processes of the release before go on creating collections while it is replaced.
+        db_default="",
+        validators=[check_document_url],
+        help_text="where a document can be read, with {doc_id} for its id: https://example.org/documents/{doc_id}",
+    )
+    measures = StoredJSON(default=default_measures, help_text="computed for every run")
+    scores = models.CharField(max_length=10, choices=Scores.choices, default=Scores.FLOAT64)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    objects = CollectionQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("slug",)
+        constraints = (
+            models.CheckConstraint(
+                condition=Q(blind=False) | Q(released_at=None), name="never_blind_again"
+            ),
+            models.CheckConstraint(
+                condition=Q(shown_to__lt=Disclosure.PUBLIC), name="public_is_not_blind"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.slug
+
+    def clean(self) -> None:
+        check_measures(self.measures, self.documents)
+
+    @property
+    def disclosure(self) -> Disclosure:
+        """To whom what depends on the judgements is shown."""
+        if not self.blind:
+            return Disclosure.PUBLIC
+        # What is none of them is damaged, and shows nothing.
+        return (
+            Disclosure(self.shown_to)
+            if self.shown_to in Disclosure.values
+            else Disclosure.ORGANISERS
+        )
+
+    @property
+    def veiled(self) -> bool:
+        """Whether names of teams are hidden now that its general addresses would show."""
+        return self.veiled_until is not None and disclosure.now() < self.veiled_until
+
+    @property
+    def active_qrels(self) -> Qrels | None:
+        """The judgements that count; None until a version is activated."""
+        active = self.qrels.filter(active=True).order_by().first()
+        if active:
+            active.collection = self
+        return active
+
+
+def document_address(collection: Collection, doc_id: str) -> str:
+    """Return the address of a document, or an empty text if the collection has no pattern for it."""
+    return collection.document_url.replace(DOC_ID, quote(doc_id, safe=""))
+
+
+def can_see_scores(viewer: Any, collection: Collection) -> bool:
+    """Return whether the viewer may see everything that depends on the collection's judgements, by the rule of
+    `runs.models.collections.disclosure.sees_everything`."""
+    if not (collection.blind or collection.veiled):
+        return True
+    return Collection.objects.filter(sees_everything(viewer), pk=collection.pk).exists()
+
+
+class Topic(models.Model):
+    """One information need."""
+
+    collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="topics")
+    topic_id = models.CharField(max_length=1024)
+    position = models.IntegerField()
+    title = models.TextField(blank=True)
+    fields = StoredJSON(default=dict, blank=True)
+
+    class Meta:
+        ordering = ("collection", "position")
+        constraints = (
+            models.UniqueConstraint(fields=("collection", "topic_id"), name="one_topic_per_id"),
+        )
+
+    def __str__(self) -> str:
+        return self.topic_id
+
+
+# The warning of judgements about topics, or queries of sessions, without a relevant document.
+NOTHING_RELEVANT = "nothing_relevant"
+
+
+class Qrels(models.Model):
+    """One immutable version of a collection's judgements; the file is named by its SHA-256."""
+
+    class KeyedBy(models.TextChoices):
+        TOPIC = "topic"
+        QUERY = "query"
+
+    class Iteration(models.TextChoices):
+        SUBTOPIC = SUBTOPIC
+        ROUND = ROUND
+        IGNORE = IGNORE
+
+    collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="qrels")
+    version = models.PositiveIntegerField()
+    active = models.BooleanField(default=False)
+    sha256 = models.CharField(max_length=64)
+    keyed_by = models.CharField(
+        max_length=10,
+        choices=KeyedBy.choices,
+        default=KeyedBy.TOPIC,
+        # Processes of the release before go on submitting while it is replaced.
+        db_default=KeyedBy.TOPIC,
+        help_text="whether the file's second column is an iteration, or the number of a session's query",
+    )
+    iteration = models.CharField(
+        max_length=10,
+        choices=Iteration.choices,
+        default=Iteration.IGNORE,
+        db_default=Iteration.IGNORE,
+        help_text="what the file's second column is taken for: subtopics, rounds of judging, or nothing",
+    )
+    size = models.BigIntegerField(help_text="bytes, decompressed")
+    lines = models.BigIntegerField()
+    judgements = models.BigIntegerField()
+    topics = models.IntegerField()
+    topic_ids = TopicIds(help_text="in the order of every stored vector")
+    topic_ids_digest = models.BigIntegerField(null=True, editable=False)
+    levels = StoredJSON(help_text="number of judgements at each level")
+    warnings = StoredJSON(default=dict)
+    note = models.CharField(max_length=500, blank=True, validators=[check_text])
+    reduced_from = models.ForeignKey(
+        "self", null=True, editable=False, on_delete=models.CASCADE, related_name="reduced",
+        help_text="the version with all topics, if this one is without those that phases exclude",
+    )  # fmt: skip
+    created_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering = ("collection", "-version")
+        verbose_name_plural = "qrels"
+        constraints = (
+            models.UniqueConstraint(fields=("collection", "version"), name="one_qrels_per_version"),
+            models.UniqueConstraint(
+                fields=("collection",), condition=Q(active=True), name="one_active_qrels"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.collection} v{self.version}"
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Give the topic ids their digest when they are first stored; they never change."""
+        if self._state.adding or kwargs.get("force_insert"):
+            self.topic_ids_digest = self.digest_of_topic_ids(self.__dict__["topic_ids"])
+        super().save(*args, **kwargs)
+
+    @property
+    def nothing_relevant(self) -> int:
+        """The number of topics, or queries, without a relevant document, as counted at the upload."""
+        return int(self.warnings.get("counts", {}).get(NOTHING_RELEVANT, 0))
+
+    @property
+    def has_subtopics(self) -> bool:
+        """Return whether any topic has several subtopics."""
+        return self.iteration == self.Iteration.SUBTOPIC and "subtopics" in self.warnings.get(
+            "counts", {}
+        )
+
+    def digest_of_topic_ids(self, topic_ids: object) -> int:
+        return digest_of_json((self.collection_id, self.version, self.sha256), topic_ids)

@@ -1,0 +1,151 @@
+"""Runs: one system's rankings for a collection's topics; and the systems whose versions they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.validators import RegexValidator
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from runs.models.accounts.accounts import Team
+from runs.models.checked import StoredJSON
+from runs.models.collections.collections import Collection
+from runs.models.collections.disclosure import in_team_of
+from runs.models.submissions.submissions import Submission, SubmissionQuerySet, by_date, one_per_tag
+from runs.models.text import check_line, check_text
+
+# What a system may be called: with its version behind it, a tag.
+SYSTEM_RULE = r"[A-Za-z0-9][A-Za-z0-9._-]{0,53}"
+SYSTEM_RULE_SAID = (
+    "a system has 1 to 54 letters, digits, '.', '_' and '-', and begins with a letter or digit"
+)
+
+
+class SystemQuerySet(models.QuerySet["System"]):
+    def visible_to(self, user: Any) -> SystemQuerySet:
+        """Those of the user's teams, and those of which the user sees a run; staff see all."""
+        if user.is_authenticated and user.is_staff:
+            return self
+        seen = Run.objects.visible_to(user).filter(system__isnull=False)
+        return self.filter(in_team_of(user) | Q(pk__in=seen.values("system")))
+
+    def owned_by(self, user: Any) -> SystemQuerySet:
+        """Those the user may change: of the user's teams; staff may all."""
+        if user.is_authenticated and user.is_staff:
+            return self
+        return self.filter(in_team_of(user))
+
+
+class System(models.Model):
+    """A named sequence of a team's runs, which are its versions: in each collection they count from 1."""
+
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="systems")
+    slug = models.CharField(
+        max_length=54, validators=[RegexValidator(rf"\A{SYSTEM_RULE}\Z", SYSTEM_RULE_SAID)]
+    )
+    name = models.CharField(max_length=200, blank=True, validators=[check_line])
+    description = models.TextField(blank=True, max_length=20_000, validators=[check_text])
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    objects = SystemQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("slug", "team")
+        constraints = (
+            models.UniqueConstraint(fields=("team", "slug"), name="one_system_per_slug"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.team}/{self.slug}"
+
+
+class RunQuerySet(SubmissionQuerySet["Run"]):
+    """Runs."""
+
+
+class Run(Submission):
+    """Metadata of a submitted run. The documents its user knew are, like the rankings, in a file."""
+
+    KEY, WAY = "run", "collection__scores"
+    SEALED = (*Submission.SEALED, "lines", "tied_documents", "known_sha256", "known_documents")
+
+    collection = models.ForeignKey(Collection, on_delete=models.PROTECT, related_name="runs")
+    team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="runs")
+    ir_metadata = StoredJSON(null=True, blank=True)
+    # Processes of the release before go on submitting while it is replaced.
+    costs = StoredJSON(default=dict, blank=True, db_default={})
+    lines = models.BigIntegerField()
+    tied_documents = models.BigIntegerField()
+    grouped = models.BooleanField(help_text="whether the file lists each topic in one piece")
+    known_sha256 = models.CharField(
+        max_length=64,
+        blank=True,
+        help_text="of the file of known documents, empty where none came with the run",
+    )
+    known_documents = models.IntegerField(default=0)
+    known_warnings = StoredJSON(default=dict, blank=True)
+    system = models.ForeignKey(
+        System, null=True, blank=True, on_delete=models.PROTECT, related_name="runs"
+    )
+    version = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        help_text="of its system in its collection, from 1; kept when the run is withdrawn",
+    )
+    versioned_at = models.DateTimeField(
+        null=True, editable=False, help_text="when it became this version"
+    )
+    removal_reason = models.CharField(
+        max_length=500,
+        blank=True,
+        default="",
+        db_default="",
+        editable=False,
+        validators=[check_line],
+        help_text="why organisers took it out of its collection",
+    )
+
+    objects = RunQuerySet.as_manager()
+
+    class Meta(Submission.Meta):
+        constraints = (
+            one_per_tag("one_run_per_tag"),
+            models.UniqueConstraint(
+                fields=("system", "collection", "version"), name="one_run_per_version"
+            ),
+            models.CheckConstraint(
+                condition=Q(system__isnull=True, version__isnull=True)
+                | Q(system__isnull=False, version__isnull=False),
+                name="version_of_a_system",
+            ),
+        )
+        indexes = (
+            by_date("runs_by_date"),
+            # Whether a leaderboard has changed is read from this index alone.
+            models.Index(
+                fields=(
+                    "collection",
+                    "team",
+                    "deleted_at",
+                    "created_at",
+                    "system",
+                    "version",
+                    "versioned_at",
+                ),
+                name="runs_of_board",
+            ),
+        )
+
+    @property
+    def way(self) -> str:
+        return self.collection.scores
+
+    @property
+    def file_name(self) -> str:
+        return f"{self.tag}.run"
+
+    @property
+    def files(self) -> list[str]:
+        return [self.sha256, self.known_sha256] if self.known_sha256 else [self.sha256]

@@ -1,0 +1,1 @@
+"""How runs were made, and what their teams write about them."""

@@ -1,0 +1,123 @@
+"""The page of the reader's own account: answer invitations, change the password, end other sessions."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from django.contrib.auth import update_session_auth_hash
+from django.contrib.auth.forms import PasswordChangeForm
+from django.db.models import Q
+from django.http import HttpResponse
+from django.shortcuts import render
+from rest_framework.request import Request
+
+from metrics.engine.errors import EvalHubError
+from runs.errors import NotFound
+from runs.models import ApiToken, Collection, Invitation, Scope, Team, User, Webhook
+from runs.services.accounts.accounts import change_password, end_sessions
+from runs.services.accounts.addresses import ask_address, confirm_address
+from runs.services.accounts.teams import accept_invitation, end_invitation
+from runs.services.audit.trail import Origin
+from runs.web.forms import FormPage
+from runs.web.origin import origin_of
+from runs.web.views import problem_of
+
+
+class AccountPage(FormPage):
+    """The account of the logged-in user; `action` answers an invitation, changes the address or the password, or ends
+    the other sessions."""
+
+    scopes = {"POST": Scope.MANAGE}
+    reads = ("confirm",)
+    fields = (
+        "action",
+        "team",
+        "email",
+        "confirmation",
+        "old_password",
+        "new_password1",
+        "new_password2",
+    )
+
+    def get(self, request: Request) -> HttpResponse:
+        return _page(request)
+
+    def post(self, request: Request) -> HttpResponse:
+        user, origin = cast(User, request.user), origin_of(request)
+        if request.data.get("action") in ("accept", "decline"):
+            return _answer_invitation(request, user, origin)
+        if request.data.get("action") in ("address", "confirm"):
+            return _change_address(request, user, origin)
+        if request.data.get("action") == "sessions":
+            end_sessions(user=user, origin=origin)
+            done = "All other sessions have been ended."
+        else:
+            form = PasswordChangeForm(user, request.data)
+            if not form.is_valid():
+                refused = [
+                    str(message) for messages in form.errors.values() for message in messages
+                ]
+                return _page(request, 400, refused=refused)
+            change_password(user=user, password=form.cleaned_data["new_password1"], origin=origin)
+            done = "Password changed. All other sessions have been ended."
+        # Keep this session.
+        update_session_auth_hash(request._request, user)
+        return _page(request, done=done)
+
+
+def _change_address(request: Request, user: User, origin: Origin) -> HttpResponse:
+    given, sent = (
+        {name: str(request.data.get(name, "")) for name in ("email", "confirmation")},
+        False,
+    )
+    try:
+        if request.data.get("action") == "confirm":
+            confirm_address(user=user, token=given["confirmation"], origin=origin)
+        else:
+            sent = ask_address(user=user, email=given["email"], origin=origin)
+    except EvalHubError as error:
+        status, detail = problem_of(error)
+        return _page(request, status, refused=[detail])
+    if sent:
+        return _page(
+            request,
+            done=f"A mail was sent to {given['email'].strip()}: open the link in it to confirm.",
+        )
+    return _page(request, done=f"Mail goes to {user.email}." if user.email else "You get no mail.")
+
+
+def _answer_invitation(request: Request, user: User, origin: Origin) -> HttpResponse:
+    team = str(request.data.get("team", ""))
+    try:
+        invitation = user.invitations.select_related("team", "user").filter(team__slug=team).first()
+        if invitation is None:
+            raise NotFound(f"you are not invited to team {team!r}")
+        if request.data.get("action") == "decline":
+            end_invitation(invitation=invitation, origin=origin)
+            return _page(request, done=f"Invitation to {team} declined.")
+        accept_invitation(invitation=invitation, origin=origin)
+    except EvalHubError as error:
+        status, detail = problem_of(error)
+        return _page(request, status, refused=[detail])
+    return _page(request, done=f"You are now in team {team}.")
+
+
+def _page(request: Request, status: int = 200, **told: Any) -> HttpResponse:
+    led = Team.objects.led_by(request.user)
+    webhooks = Webhook.objects.filter(Q(team__in=led) | Q(collection__team__in=led), enabled=False)
+    context = {
+        "invitations": Invitation.objects.filter(user=request.user.pk).select_related(
+            "team", "invited_by", "participation__campaign"
+        ),
+        "tokens": ApiToken.objects.usable().filter(user=request.user.pk).count(),
+        "disabled_webhooks": webhooks.exclude(disabled_reason="").select_related(
+            "team", "collection"
+        ),
+        "confirm": request.query_params.get("confirm", "") if request.method == "GET" else "",
+        "led_teams": led,
+        "led_collections": Collection.objects.filter(team__in=led),
+        **told,
+    }
+    response = render(request._request, "runs/account.html", context, status=status)
+    response["Cache-Control"] = "no-store"
+    return response

@@ -1,0 +1,1 @@
+"""Pages that create and manage collections."""

@@ -1,0 +1,117 @@
+"""The versions of a collection's judgements: check and upload a file, activate a version, compare two."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from django.http import Http404, HttpResponse
+from rest_framework.request import Request
+
+from metrics.services.queue.queueing import queue_judged
+from runs.api.collections.collections import upload_fields
+from runs.api.serializers import QrelsUploadSerializer
+from runs.models import Collection, Qrels, User
+from runs.pages.collections.manage.sections import ChangingSection
+from runs.services.collections.qrels import activate_qrels, check_qrels, import_qrels
+from runs.services.storage.reports import report_as_json
+from runs.web.forms import OfForm
+from runs.web.origin import origin_of
+
+# What the second column of a file may be, in the words of the form.
+_COLUMNS = {
+    "": "whatever seems likely",
+    Qrels.Iteration.SUBTOPIC.value: "subtopics",
+    Qrels.Iteration.ROUND.value: "rounds of judging: the highest level counts",
+    Qrels.Iteration.IGNORE.value: "nothing",
+    Qrels.KeyedBy.QUERY.value: "the number of a session’s query",
+}
+
+
+class QrelsFormSerializer(OfForm, QrelsUploadSerializer):
+    """The same fields as a form sends them: one choice for the use of the second column, which queries may be."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        fields = dict(data.items())
+        column = fields.pop("column", "")
+        fields["keyed_by" if column == Qrels.KeyedBy.QUERY else "iteration"] = column
+        # A box that is not checked is not sent.
+        fields["activate"] = fields.get("activate", "false")
+        return super().to_internal_value(fields)
+
+
+class JudgementsPage(ChangingSection):
+    """List the versions; check or upload a file, or activate a version."""
+
+    address, template = "manage-judgements-page", "runs/manage/judgements.html"
+
+    def about(self, request: Request, collection: Collection) -> dict[str, Any]:
+        versions = list(
+            collection.qrels.select_related("created_by").defer("topic_ids").order_by("-version")
+        )
+        active = next((one for one in versions if one.active), None)
+        given = request.data if request.method == "POST" else {"activate": "true"}
+        with_runs = collection.runs.filter(deleted_at=None).exists()
+        return {
+            "versions": versions,
+            "active": active,
+            "columns": _COLUMNS,
+            "given": given,
+            "with_runs": with_runs,
+        }
+
+    def change(self, request: Request, collection: Collection) -> str | HttpResponse:
+        if request.data.get("action") == "activate":
+            return _activate(request, collection)
+        with upload_fields(request, QrelsFormSerializer) as fields:
+            path, column = (
+                fields["file"].path,
+                {name: fields[name] for name in ("keyed_by", "iteration")},
+            )
+            if request.data.get("action") == "check":
+                summary, source = check_qrels(collection=collection, upload=path, **column)
+                checked = {
+                    "sha256": source.sha256,
+                    "judgements": len(summary.judgements.levels),
+                    "topics": len(summary.judgements.topic_ids),
+                    "levels": sorted(summary.levels.items()),
+                    "column": _COLUMNS[summary.iteration],
+                    "warnings": report_as_json(summary.report),
+                }
+                return self.show(request, collection, checked=checked)
+            qrels, new = import_qrels(
+                collection=collection,
+                user=cast(User, request.user),
+                upload=path,
+                note=fields["note"],
+                activate=fields["activate"],
+                enqueue=queue_judged,
+                origin=origin_of(request),
+                **column,
+            )
+        there = "uploaded" if new else "has the same judgements; nothing was stored"
+        return f"Version {qrels.version} {there}{_effect(collection, qrels)}"
+
+
+def _activate(request: Request, collection: Collection) -> str:
+    version = str(request.data.get("version", ""))
+    qrels = collection.qrels.filter(
+        version=int(version) if version.isdecimal() and len(version) < 7 else 0
+    ).first()
+    if qrels is None:
+        raise Http404(f"collection {collection.slug} has no qrels version {version[:20]}")
+    activate_qrels(qrels=qrels, enqueue=queue_judged, origin=origin_of(request))
+    return f"Version {qrels.version} activated{_effect(collection, qrels)}"
+
+
+def _effect(collection: Collection, qrels: Qrels) -> str:
+    counting = collection.active_qrels
+    if counting and counting.reduced_from_id == qrels.pk:
+        return f"; version {counting.version}, without the topics that phases exclude, counts in its place."
+    if not qrels.active:
+        return "; it is not active."
+    runs = collection.runs.filter(deleted_at=None).count()
+    return (
+        f"; {runs:,} run{'s are' if runs != 1 else ' is'} evaluated against it."
+        if runs
+        else "; it is active."
+    )

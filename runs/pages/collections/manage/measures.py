@@ -1,0 +1,76 @@
+"""How the runs of a collection are evaluated: its measures, the number of its documents, the precision of scores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework.request import Request
+
+from metrics.engine.errors import MeasureError
+from metrics.engine.measures.grammar import Measure, parse_measure, split_names
+from runs.errors import InvalidInput
+from runs.models import Collection
+from runs.pages.collections.manage.sections import ChangingSection, change_fields
+from runs.web.forms import fields_of
+from runs.web.parameters import check_fields
+
+_SCORES = {
+    Collection.Scores.FLOAT64.value: "double, as trec_eval 10",
+    Collection.Scores.FLOAT32.value: "single, as trec_eval 9",
+}
+
+
+class MeasuresPage(ChangingSection):
+    """Add measures to a collection, remove one, put one first; set what else its evaluations depend on."""
+
+    address, template = "manage-measures-page", "runs/manage/measures.html"
+
+    def about(self, request: Request, collection: Collection) -> dict[str, Any]:
+        stored = {"documents": collection.documents or "", "scores": collection.scores}
+        return {
+            "measures": [_line(name, collection.documents) for name in collection.measures],
+            "precisions": _SCORES,
+            "given": {**stored, **fields_of(request, "documents", "scores", "add")}
+            if request.method == "POST"
+            else stored,
+        }
+
+    def change(self, request: Request, collection: Collection) -> str:
+        form: Any = request.data
+        # The text field and the button that adds a name may come together, unlike fields that a page declares.
+        check_fields(form, ("csrfmiddlewaretoken", "add", "remove", "first", "documents", "scores"))
+        names = list(collection.measures)
+        if "remove" in form or "first" in form:
+            name = str(form.get("remove", form.get("first")))
+            if name not in names:
+                raise InvalidInput(
+                    f"{name[:100]} is not a measure of this collection; load the page again"
+                )
+            names.remove(name)
+            if "first" in form:
+                names.insert(0, name)
+            if not names:
+                raise InvalidInput("a collection has at least one measure; add another one first")
+            done = f"{name} is the first measure now." if "first" in form else f"{name} removed."
+        elif "add" in form:
+            # What was typed comes before the button that adds a name, where one was pressed.
+            added = split_names(str(form.getlist("add")[-1]))
+            if not added:
+                raise InvalidInput("type the name of a measure, such as nDCG@20", pointer="/add")
+            names, done = [*names, *added], f"{', '.join(added)} added."
+        else:
+            documents = str(form.get("documents", "")).strip()
+            change_fields(
+                request, collection, {"documents": documents or None, "scores": form.get("scores")}
+            )
+            return "Changes saved."
+        change_fields(request, collection, {"measures": names})
+        return done
+
+
+def _line(name: str, documents: int | None) -> tuple[str, Measure | None]:
+    """Return a stored name with its measure, which a later release may no longer have."""
+    try:
+        return name, parse_measure(name, documents)
+    except MeasureError:
+        return name, None

@@ -1,0 +1,38 @@
+"""How many submissions a team may make in a day, and how many it has made."""
+
+from __future__ import annotations
+
+from datetime import UTC, timedelta
+from typing import Any
+
+from django.utils import timezone
+from rest_framework.request import Request
+
+from runs.models import Collection, QuotaCounter
+from runs.pages.collections.manage.sections import ChangingSection, change_fields
+
+_DAYS = 14
+
+
+class QuotaPage(ChangingSection):
+    """Set the quota of a collection."""
+
+    address, template = "manage-quota-page", "runs/manage/quota.html"
+    fields = ("daily_submissions",)
+
+    def about(self, request: Request, collection: Collection) -> dict[str, Any]:
+        since = timezone.now().astimezone(UTC).date() - timedelta(days=_DAYS)
+        used = QuotaCounter.objects.filter(collection=collection, day__gt=since).select_related(
+            "team"
+        )
+        stored = collection.daily_submissions or ""
+        return {
+            "used": list(used.order_by("-day", "team__slug")[:200]),
+            "days": _DAYS,
+            "given": request.data if request.method == "POST" else {"daily_submissions": stored},
+        }
+
+    def change(self, request: Request, collection: Collection) -> str:
+        number = str(request.data.get("daily_submissions", "")).strip()
+        change_fields(request, collection, {"daily_submissions": number or None})
+        return "Changes saved."

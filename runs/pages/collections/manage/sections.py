@@ -1,0 +1,113 @@
+"""What the sections of a collection's management share: their navigation, their permission and their refusals."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.contrib import messages
+from django.db import transaction
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from rest_framework.exceptions import APIException
+from rest_framework.request import Request
+
+from metrics.engine.errors import EvalHubError
+from metrics.services.queue.queueing import queue_judged
+from runs.api.serializers import CollectionChangeSerializer
+from runs.models import Collection, Scope
+from runs.services.collections.collections import change_collection
+from runs.web import conditions
+from runs.web.access import managed_collection
+from runs.web.forms import FormPage, Refusal, refusal_of, see
+from runs.web.origin import origin_of
+
+# The sections in the order of their navigation: the name of the address, and the title.
+SECTIONS = {
+    "manage-page": "General",
+    "manage-topics-page": "Topics",
+    "manage-judgements-page": "Judgements",
+    "manage-measures-page": "Measures",
+    "manage-access-page": "Access",
+    "manage-quota-page": "Quota",
+    "manage-withdrawn-page": "Withdrawn",
+    "manage-audit-page": "Audit",
+}
+
+
+class Section(FormPage):
+    """A section of the management of a collection, for its organisers."""
+
+    address: ClassVar[str]
+    template: ClassVar[str]
+
+    def get(self, request: Request, slug: str) -> HttpResponse:
+        return self.show(request, managed_collection(request, slug))
+
+    def about(self, request: Request, collection: Collection) -> dict[str, Any]:
+        """Return what the section shows of the collection."""
+        return {}
+
+    def show(
+        self, request: Request, collection: Collection, refused: Refusal | None = None, **told: Any
+    ) -> HttpResponse:
+        """Return the page. After a refusal it shows what was typed instead of what is stored."""
+        context = {
+            "collection": collection,
+            "sections": [
+                (reverse(name, args=[collection.slug]), title) for name, title in SECTIONS.items()
+            ],
+            "here": reverse(self.address, args=[collection.slug]),
+            "title": SECTIONS[self.address],
+            **self.about(request, collection),
+            **told,
+            "refused": refused,
+            "wrong": refused.fields if refused else {},
+        }
+        response = render(
+            request._request, self.template, context, status=refused.status if refused else 200
+        )
+        response["Cache-Control"] = "no-store"
+        return response
+
+
+class ChangingSection(Section):
+    """A section with a form. `change` does what the form says, and returns a sentence about it or a page."""
+
+    scopes = {"POST": Scope.MANAGE}
+
+    def post(self, request: Request, slug: str) -> HttpResponse:
+        collection = managed_collection(request, slug)
+        try:
+            done = self.change(request, collection)
+        except (EvalHubError, APIException) as error:
+            # As it is stored, whatever the change has set before it failed.
+            return self.show(request, managed_collection(request, slug), refusal_of(error))
+        if isinstance(done, HttpResponse):
+            return done
+        messages.success(request._request, done)
+        return see(request, reverse(self.address, args=[slug]))
+
+    def change(self, request: Request, collection: Collection) -> str | HttpResponse:
+        raise NotImplementedError
+
+
+def tag_of(collection: Collection) -> str:
+    """Return the ETag of what can be set of a collection, as the API has it."""
+    return conditions.tag_of(collection, CollectionChangeSerializer.Meta.fields)
+
+
+def change_fields(
+    request: Request, collection: Collection, fields: dict[str, Any], seen: str = ""
+) -> None:
+    """Change fields of a collection as PATCH does. Raise ChangedMeanwhile if `seen` is the tag of another state."""
+    with transaction.atomic():
+        found = Collection.objects.select_for_update().select_related("team").get(pk=collection.pk)
+        if seen:
+            conditions.check_same(seen, tag_of(found))
+        serializer = CollectionChangeSerializer(
+            found, fields, partial=True, context={"request": request}
+        )
+        serializer.is_valid(raise_exception=True)
+        changes, origin = serializer.validated_data, origin_of(request)
+        change_collection(collection=found, changes=changes, enqueue=queue_judged, origin=origin)

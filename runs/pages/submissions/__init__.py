@@ -1,0 +1,1 @@
+"""Pages that submit and change runs and session sets."""

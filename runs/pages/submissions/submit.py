@@ -1,0 +1,217 @@
+"""The page that checks and submits runs: one, or several at once."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from dataclasses import dataclass
+from typing import Any, cast
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from rest_framework import serializers
+from rest_framework.exceptions import APIException
+from rest_framework.request import Request
+
+from metrics.engine.errors import EvalHubError
+from metrics.services.queue.queueing import queue_submitted, try_damaged_again
+from runs.api.collections.collections import upload_fields
+from runs.api.serializers import RunUploadSerializer
+from runs.errors import ClientLeft, InvalidInput
+from runs.formats.links import KINDS, MAX_LINKS, check_links
+from runs.models import Campaign, Collection, Experiment, Run, Scope, Team, User
+from runs.pages.tracking.lineage import RELATIONS, read_links, read_parents
+from runs.pages.tracking.metadata import lines_in
+from runs.services.submissions.runs import RunUpload
+from runs.services.submissions.submissions import submit
+from runs.services.tracking.lineage import MAX_PARENTS
+from runs.web.access import visible_collection
+from runs.web.forms import FormPage, OfForm, Refusal, refusal_of, see
+from runs.web.origin import origin_of
+from runs.web.parameters import check_fields
+from runs.web.uploads import MAX_FILES, ManyFilesUploadHandler, StoredUpload
+
+# The endings of the names of run files, which are no part of a tag.
+_ENDINGS = {"gz", "zst", "run", "txt", "trec", "res", "tsv"}
+_TEXTS = (
+    "tag", "tags", "team", "description", "metadata", "costs", "experiment", "system", "label", "if_taken", "parents",
+    "links",
+)  # fmt: skip
+# Those of a single file, and why several are refused with them.
+_OF_ONE = {
+    "tag": "leave the tag empty with several files: each takes the tag in the file, or the name of the file",
+    "label": "a label names a single run; choose one file",
+    "parents": "parents are those of a single run; choose one file, or write them on the page of each run",
+    "links": "links are those of a single run; choose one file, or write them on the page of each run",
+}
+# In the choice of an experiment.
+_OFFERED = 200
+
+
+class RunFormSerializer(OfForm, RunUploadSerializer):
+    """The same fields as a form sends them: metadata, costs, parents and links as lines, and `tags`, which may take a
+    tag from a file's name."""
+
+    parents = serializers.CharField(required=False, default="", trim_whitespace=False)  # type: ignore[assignment]
+    links = serializers.CharField(required=False, default="", trim_whitespace=False)  # type: ignore[assignment]
+
+    def to_internal_value(self, data: Any) -> Any:
+        fields = dict(data.items())
+        if fields.pop("tags", "") == "name" and not fields.get("tag") and fields.get("file"):
+            fields["tag"] = tag_of_name(fields["file"].name)
+        for name in ("metadata", "costs"):
+            if fields.get(name):
+                fields[name] = lines_in(fields[name], name)
+        return super().to_internal_value(fields)
+
+
+def tag_of_name(name: str) -> str:
+    """Return the tag for a run whose file has this name."""
+    stem, dot, ending = name.rpartition(".")
+    while dot and ending.lower() in _ENDINGS:
+        name = stem
+        stem, dot, ending = name.rpartition(".")
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name)[:64]
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What became of one of several files: a stored run, one that can be submitted, or why there is none."""
+
+    name: str
+    run: Run | None = None
+    checked: Run | None = None
+    refused: Refusal | None = None
+    new: bool = True
+
+
+class SubmitPage(FormPage):
+    """Check run files, which stores nothing, or submit them."""
+
+    scopes = {"POST": Scope.SUBMIT}
+
+    def initialize_request(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Request:
+        """Accept several files, unlike the API."""
+        request.upload_handlers = [ManyFilesUploadHandler(request)]
+        return super().initialize_request(request, *args, **kwargs)
+
+    def get(self, request: Request, slug: str) -> HttpResponse:
+        return _page(request, visible_collection(request, slug))
+
+    def post(self, request: Request, slug: str) -> HttpResponse:
+        collection = visible_collection(request, slug)
+        try:
+            if len(request.FILES.getlist("file")) > 1:
+                return _page(request, collection, sent=_send_all(request, collection))
+            with upload_fields(request, RunFormSerializer) as fields:
+                upload = _upload(request, collection, fields)
+                if request.data.get("action") == "check":
+                    return _page(request, collection, checked=upload.check())
+                run, _ = submit(upload=upload, enqueue=queue_submitted, again=try_damaged_again)
+        except (EvalHubError, APIException) as error:
+            return _page(request, collection, refusal_of(error))
+        return see(request, reverse("run-page", args=[run.pk]))
+
+
+def _upload(request: Request, collection: Collection, fields: dict[str, Any]) -> RunUpload:
+    known = fields["known"]
+    return RunUpload(
+        collection=collection,
+        team=fields["team"],
+        user=cast(User, request.user),
+        file=fields["file"].path,
+        known=known.path if known else None,
+        tag=fields["tag"],
+        description=fields["description"],
+        metadata=fields["metadata"],
+        costs=fields["costs"],
+        experiment=fields["experiment"],
+        label=fields["label"],
+        system=fields["system"],
+        if_taken=fields["if_taken"],
+        parents=list(read_parents(request.user, collection, fields["team"], fields["parents"])),
+        links=check_links(read_links(fields["links"])),
+        origin=origin_of(request),
+    )
+
+
+def _send_all(request: Request, collection: Collection) -> list[Sent]:
+    """Check or submit each file by itself, so that a refused one stops no other. Raise what is wrong with the form
+    before any file is read."""
+    check_fields(request.data, ("csrfmiddlewaretoken", "action", "file", "known", *_TEXTS))
+    texts = {name: str(request.data[name]) for name in _TEXTS if name in request.data}
+    with contextlib.ExitStack() as uploads:
+        for name in request.FILES:
+            for upload in request.FILES.getlist(name):
+                uploads.callback(upload.close)
+        for name, message in _OF_ONE.items():
+            if texts.get(name):
+                raise InvalidInput(message, pointer=f"/{name}")
+        if "known" in request.FILES:
+            raise InvalidInput(
+                "known documents come with a single run; choose one file", pointer="/known"
+            )
+        files: list[Any] = request.FILES.getlist("file")
+        serializers = []
+        for file in files:
+            serializer = RunFormSerializer(
+                data={**texts, "file": file}, context={"request": request}
+            )
+            serializer.is_valid(raise_exception=True)
+            serializers.append(serializer)
+        return [
+            _send(request, collection, file, serializer.validated_data)
+            for file, serializer in zip(files, serializers, strict=True)
+        ]
+
+
+def _send(
+    request: Request, collection: Collection, file: StoredUpload, fields: dict[str, Any]
+) -> Sent:
+    name = file.name or ""
+    try:
+        upload = _upload(request, collection, fields)
+        if request.data.get("action") == "check":
+            return Sent(name, checked=upload.check())
+        run, new = submit(upload=upload, enqueue=queue_submitted, again=try_damaged_again)
+    except ClientLeft:
+        raise
+    except (EvalHubError, APIException) as error:
+        return Sent(name, refused=refusal_of(error))
+    return Sent(name, run=run, new=new)
+
+
+def _page(
+    request: Request, collection: Collection, refused: Refusal | None = None, **told: Any
+) -> HttpResponse:
+    status, sent = refused.status if refused else 200, told.get("sent", [])
+    if sent and all(one.refused for one in sent):
+        status = sent[0].refused.status
+    teams = list(Team.objects.of(request.user))
+    context = {
+        "collection": collection,
+        "teams": teams,
+        "campaigns": list(
+            Campaign.objects.filter(
+                phases__collection=collection, state=Campaign.State.PUBLISHED
+            ).distinct()[:_OFFERED]
+        ),
+        "experiments": list(
+            Experiment.objects.filter(team__in=teams).select_related("team")[:_OFFERED]
+        ),
+        # In a lab's collection, its members submit for the lab.
+        "given": request.data if request.method == "POST" else {"team": collection.team.slug},
+        "endpoint": request.build_absolute_uri(reverse("runs", args=[collection.slug])),
+        "most_bytes": settings.EVALHUB_MAX_UPLOAD_BYTES,
+        "most_files": MAX_FILES,
+        "relations": RELATIONS,
+        "kinds": KINDS,
+        "most_parents": MAX_PARENTS,
+        "most_links": MAX_LINKS,
+        "refused": refused,
+        "wrong": refused.fields if refused else {},
+        **told,
+    }
+    return render(request._request, "runs/submit.html", context, status=status)

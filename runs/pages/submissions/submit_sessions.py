@@ -1,0 +1,88 @@
+"""The page that checks and submits a session log."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from rest_framework.exceptions import APIException
+from rest_framework.request import Request
+
+from metrics.engine.errors import EvalHubError
+from metrics.services.queue.queueing import queue_submitted, try_damaged_again
+from runs.api.collections.collections import upload_fields
+from runs.api.submissions.session_serializers import SessionUploadSerializer
+from runs.formats.sessions.reading import FORMATS
+from runs.models import Collection, Scope, SessionSet, Team, User
+from runs.pages.tracking.metadata import lines_in
+from runs.services.submissions.session_sets import SessionSetUpload
+from runs.services.submissions.submissions import submit
+from runs.web.access import visible_collection
+from runs.web.forms import FormPage, OfForm, Refusal, refusal_of, see
+from runs.web.origin import origin_of
+
+_JUDGED_BY = {
+    SessionSet.JudgedBy.TOPIC.value: "the topic of the session",
+    SessionSet.JudgedBy.SESSION.value: "the session",
+    SessionSet.JudgedBy.QUERY.value: "each query of the session",
+    SessionSet.JudgedBy.OWN.value: "the log, in which the searchers judged",
+}
+
+
+class SessionsFormSerializer(OfForm, SessionUploadSerializer):
+    """The same fields as a form sends them."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        fields = dict(data.items())
+        if fields.get("metadata"):
+            fields["metadata"] = lines_in(fields["metadata"], "metadata")
+        return super().to_internal_value(fields)
+
+
+class SubmitSessionsPage(FormPage):
+    """Check a session log, which stores nothing, or submit it."""
+
+    scopes = {"POST": Scope.SUBMIT}
+
+    def get(self, request: Request, slug: str) -> HttpResponse:
+        return _page(request, visible_collection(request, slug))
+
+    def post(self, request: Request, slug: str) -> HttpResponse:
+        collection = visible_collection(request, slug)
+        try:
+            with upload_fields(request, SessionsFormSerializer) as fields:
+                file, _ = fields.pop("file"), fields.pop("dry_run")
+                user, origin = cast(User, request.user), origin_of(request)
+                upload = SessionSetUpload(
+                    collection=collection, user=user, origin=origin, file=file.path, **fields
+                )
+                if request.data.get("action") == "check":
+                    return _page(request, collection, checked=upload.check())
+                made, _ = submit(upload=upload, enqueue=queue_submitted, again=try_damaged_again)
+        except (EvalHubError, APIException) as error:
+            return _page(request, collection, refusal_of(error))
+        return see(request, reverse("session-set-page", args=[made.pk]))
+
+
+def _page(
+    request: Request, collection: Collection, refused: Refusal | None = None, **told: Any
+) -> HttpResponse:
+    context = {
+        "collection": collection,
+        "teams": list(Team.objects.of(request.user)),
+        # In a lab's collection, its members submit for the lab.
+        "given": request.data if request.method == "POST" else {"team": collection.team.slug},
+        "formats": list(FORMATS),
+        "ways": _JUDGED_BY,
+        "refused": refused,
+        "wrong": refused.fields if refused else {},
+        **told,
+    }
+    return render(
+        request._request,
+        "runs/submit_sessions.html",
+        context,
+        status=refused.status if refused else 200,
+    )

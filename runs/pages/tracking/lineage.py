@@ -1,0 +1,164 @@
+"""The page on which the members of a team say what a run was made from: parents and links, a line for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from rest_framework.request import Request
+
+from metrics.engine.errors import EvalHubError
+from runs.errors import InvalidInput
+from runs.formats.links import KINDS, MAX_LINKS, Link, check_links
+from runs.models import Collection, Run, RunParent, Scope, Team
+from runs.services.tracking.lineage import (
+    MAX_PARENTS,
+    Parent,
+    links_of,
+    parents_of,
+    replace_links,
+    replace_parents,
+)
+from runs.web.access import owned_run
+from runs.web.forms import FormPage, Refusal, refusal_of, see
+from runs.web.origin import origin_of
+
+RELATIONS = RunParent.Relation.values
+_COMMIT = "commit="
+
+
+class RunLineagePage(FormPage):
+    """Edit the parents and links of a run of the reader's team."""
+
+    scopes = {"POST": Scope.SUBMIT}
+    fields = ("action", "parents", "links", "run")
+
+    def get(self, request: Request, run_id: UUID) -> HttpResponse:
+        run = owned_run(request, run_id)
+        return _page(request, run, _parent_lines(request, run), _link_lines(run))
+
+    def post(self, request: Request, run_id: UUID) -> HttpResponse:
+        parents, links = (str(request.data.get(name, "")) for name in ("parents", "links"))
+        with transaction.atomic():
+            Run.objects.select_for_update().filter(pk=run_id).values_list("pk").first()
+            run, origin = owned_run(request, run_id), origin_of(request)
+            try:
+                with transaction.atomic():
+                    if request.data.get("action") == "baseline":
+                        # What a header calls the baseline becomes a parent beside the others.
+                        parents = (
+                            f"{_parent_lines(request, run)}derived {request.data.get('run', '')}"
+                        )
+                    else:
+                        replace_links(run=run, links=check_links(read_links(links)), origin=origin)
+                    named = list(read_parents(request.user, run.collection, run.team, parents))
+                    replace_parents(run=run, parents=named, reader=request.user, origin=origin)
+            except EvalHubError as error:
+                return _page(request, run, parents, links, refusal_of(error))
+        return see(request, reverse("run-page", args=[run.pk]) + "#lineage")
+
+
+def _parent_lines(request: Request, run: Run) -> str:
+    """Return a line for each parent that can be named: by its tag where that is enough, else by its id."""
+    found = [edge for edge in parents_of(run, request.user) if edge.parent]
+    live = Run.objects.filter(collection=run.collection, deleted_at=None)
+    near = set(live.filter(pk__in=[edge.parent for edge in found]).values_list("pk", flat=True))
+    lines = []
+    for edge in found:
+        weight = "" if edge.weight is None else f" {edge.weight:g}"
+        lines.append(
+            f"{edge.relation} {edge.name if edge.parent in near else edge.parent}{weight}\n"
+        )
+    return "".join(lines)
+
+
+def read_parents(reader: Any, collection: Collection, team: Team, text: str) -> Iterator[Parent]:
+    """Yield the parents, of a run of this team, of lines such as `fused lab/bm25 0.4`. Raise InvalidInput, with the
+    number of the line, for one that cannot be read."""
+    seen = Run.objects.visible_to(reader).filter(collection=collection)
+    for number, line in _lines(text):
+        words = line.split()
+        if words[0] not in RELATIONS or len(words) not in (2, 3):
+            message = (
+                f"line {number}: write one of {', '.join(RELATIONS)}, a run, and perhaps a weight"
+            )
+            raise InvalidInput(message, pointer="/parents")
+        name, weight = words[1], words[2] if len(words) > 2 else None
+        try:
+            value = None if weight is None else float(weight)
+        except ValueError:
+            value = float("nan")
+        if value is not None and not abs(value) < float("inf"):
+            raise InvalidInput(f"line {number}: {weight!r} is not a number", pointer="/parents")
+        yield Parent(_named(seen, collection, team, name, number), words[0], value)
+
+
+def _named(seen: QuerySet[Run], collection: Collection, team: Team, name: str, number: int) -> UUID:
+    try:
+        return UUID(name)
+    except ValueError:
+        pass
+    slug, _, tag = name.rpartition("/")
+    found = seen.filter(tag=tag, **({"team__slug": slug} if slug else {}))
+    own = list(found.filter(team=team).values_list("pk", flat=True))
+    runs = own or list(found.values_list("pk", flat=True)[:2])
+    if len(runs) != 1:
+        said = "several teams have a run" if runs else "there is no run"
+        instead = "write team/tag" if runs else "write its tag, team/tag or id"
+        message = f"line {number}: {said} {name[:80]!r} in {collection.slug}; {instead}"
+        raise InvalidInput(message, code="unknown_run", pointer="/parents")
+    return runs[0]
+
+
+def _link_lines(run: Run) -> str:
+    lines = []
+    for link in links_of(run):
+        commit = f" {_COMMIT}{link.commit}" if link.commit else ""
+        lines.append(f"{link.kind} {link.url}{commit}{f' {link.title}' if link.title else ''}\n")
+    return "".join(lines)
+
+
+def read_links(text: str) -> Iterator[Link]:
+    """Yield the links of lines such as `code https://example.org/code commit=3f2a Title`."""
+    for number, line in _lines(text):
+        kind, _, rest = line.partition(" ")
+        url, _, rest = rest.strip().partition(" ")
+        if kind not in KINDS or not url:
+            message = f"line {number}: write one of {', '.join(KINDS)} and an address"
+            raise InvalidInput(message, pointer="/links")
+        commit, title = "", rest.strip()
+        if title.startswith(_COMMIT):
+            commit, _, title = title.removeprefix(_COMMIT).partition(" ")
+        yield Link(kind, url, commit, title.strip())
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip():
+            yield number, line.strip()
+
+
+def _page(
+    request: Request, run: Run, parents: str, links: str, refused: Refusal | None = None
+) -> HttpResponse:
+    context = {
+        "run": run,
+        "parents": parents,
+        "links": links,
+        "relations": RELATIONS,
+        "kinds": KINDS,
+        "most_parents": MAX_PARENTS,
+        "most_links": MAX_LINKS,
+        "gone": [edge for edge in parents_of(run, request.user) if edge.parent is None],
+        "refused": refused,
+        "wrong": refused.fields if refused else {},
+    }
+    return render(
+        request._request, "runs/lineage.html", context, status=refused.status if refused else 200
+    )

@@ -1,0 +1,1 @@
+"""Accounts, teams, invitations and tokens."""

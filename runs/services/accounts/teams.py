@@ -1,0 +1,237 @@
+"""Teams, their members, and invitations."""
+
+from __future__ import annotations
+
+from django.db import IntegrityError, models, transaction
+
+from runs.errors import Conflict, InvalidInput, NotFound
+from runs.models import (
+    AuditEvent,
+    Collection,
+    Invitation,
+    InvitationLink,
+    Membership,
+    Participation,
+    Run,
+    SessionSet,
+    Team,
+    User,
+)
+from runs.services.audit.trail import SYSTEM, Origin, record
+from runs.services.campaigns.teams import check_may_join, check_may_organise, join
+from runs.services.campaigns.telling import tell_invited
+
+MAX_TEAMS = 20
+_OWNER = Membership.Role.OWNER
+_HOLDINGS: tuple[type[models.Model], ...] = (Collection, Run, SessionSet)
+
+
+def create_team(*, owner: User, slug: str, name: str, origin: Origin = SYSTEM) -> Team:
+    """Return a new team with its first owner. Raise Conflict if the slug is taken or the user is in too many teams."""
+    try:
+        with transaction.atomic():
+            check_room(owner)
+            team: Team = Team.objects.create(slug=slug, name=name)
+            Membership.objects.create(team=team, user=owner, role=_OWNER)
+            after = {"name": name, "owner": owner.username}
+            record(origin, AuditEvent.Action.TEAM_CREATED, team, after=after)
+    except IntegrityError as error:
+        if not Team.objects.filter(slug=slug).exists():
+            raise
+        raise Conflict(
+            f"a team {slug!r} exists already", code="slug_taken", pointer="/slug"
+        ) from error
+    return team
+
+
+def delete_team(*, team: Team, origin: Origin = SYSTEM) -> None:
+    """Delete a team with its memberships and invitations. Raise Conflict if it holds anything, and for a personal
+    team."""
+    try:
+        with transaction.atomic():
+            lock(team)
+            if not _is_empty(team):
+                raise _not_empty(team)
+            _delete(team, origin)
+    except IntegrityError as error:
+        # A submission in its name was stored at this moment.
+        raise _not_empty(team) from error
+
+
+def invite(
+    *,
+    team: Team,
+    username: str,
+    role: str,
+    by: User,
+    participation: Participation | None = None,
+    origin: Origin = SYSTEM,
+) -> Invitation:
+    """Invite a user to a team, or to take part with it in a campaign, which makes them a member as well; they are told
+    of that by mail. Raise Conflict for a personal team, and for a user who is a member or already invited, or cannot
+    take part with it."""
+    user = User.objects.filter(username=username, is_active=True).first()
+    if user is None:
+        raise InvalidInput(
+            f"there is no user {username!r}", code="unknown_user", pointer="/username"
+        )
+    with transaction.atomic():
+        lock(team)
+        if participation:
+            check_may_join(participation, user)
+        elif team.memberships.filter(user=user).exists():
+            raise Conflict(
+                f"{username} is in team {team} already", code="already_member", pointer="/username"
+            )
+        if team.invitations.filter(user=user).exists():
+            raise Conflict(
+                f"{username} is invited already", code="already_invited", pointer="/username"
+            )
+        fields = {"role": role, "invited_by": by, "participation": participation}
+        invitation = Invitation.objects.create(team=team, user=user, **fields)
+        into = {"campaign": participation.campaign.slug} if participation else {}
+        record(origin, AuditEvent.Action.INVITATION_MADE, invitation, after={"role": role, **into})
+        tell_invited(invitation)
+    return invitation
+
+
+def accept_invitation(*, invitation: Invitation, origin: Origin = SYSTEM) -> Membership:
+    """Make the invited user a member, who takes part in the campaign of the invitation if it has one. Raise NotFound if
+    the invitation no longer exists, Conflict for a user in too many teams, for a new owner who takes part in a campaign
+    of the team, and the errors of `join`."""
+    with transaction.atomic():
+        lock(invitation.team)
+        # Its current state: it may have been withdrawn meanwhile.
+        rows = Invitation.objects.select_related("team", "user", "participation")
+        found = rows.filter(pk=invitation.pk).first()
+        if found is None:
+            raise NotFound(f"you are not invited to team {invitation.team}")
+        found.delete()
+        membership = found.team.memberships.filter(user=found.user).first()
+        if membership is None:
+            check_room(found.user)
+            if found.role == _OWNER:
+                check_may_organise(found.team, found.user)
+            membership = Membership.objects.create(
+                team=found.team, user=found.user, role=found.role
+            )
+            record(origin, AuditEvent.Action.MEMBER_ADDED, membership, after={"role": found.role})
+        if found.participation:
+            join(participation=found.participation, user=found.user, origin=origin)
+    return membership
+
+
+def end_invitation(*, invitation: Invitation, origin: Origin = SYSTEM) -> None:
+    """Decline an invitation, or withdraw it."""
+    with transaction.atomic():
+        if Invitation.objects.filter(pk=invitation.pk).delete()[0]:
+            record(
+                origin,
+                AuditEvent.Action.INVITATION_ENDED,
+                invitation,
+                before={"role": invitation.role},
+            )
+
+
+def change_role(*, membership: Membership, role: str, origin: Origin = SYSTEM) -> None:
+    """Make a member an owner or the other way round. Raise Conflict if no owner would be left, and for an owner who
+    takes part in a campaign of the team."""
+    with transaction.atomic():
+        before, others = _roles(membership)
+        if role == _OWNER:
+            check_may_organise(membership.team, membership.user)
+        else:
+            if _OWNER not in others:
+                raise _last_owner(membership)
+            _end_invitations_by(membership)
+        Membership.objects.filter(pk=membership.pk).update(role=role)
+        record(
+            origin,
+            AuditEvent.Action.MEMBER_CHANGED,
+            membership,
+            before={"role": before},
+            after={"role": role},
+        )
+    membership.role = role
+
+
+def remove_member(*, membership: Membership, origin: Origin = SYSTEM) -> None:
+    """Remove a user from a team, which keeps the runs. Raise Conflict if no owner would be left.
+
+    The last member of a team that holds nothing may leave, and the team is deleted.
+    """
+    with transaction.atomic():
+        before, others = _roles(membership)
+        alone_in_nothing = not others and _is_empty(membership.team)
+        if _OWNER not in others and not alone_in_nothing:
+            raise _last_owner(membership)
+        _end_invitations_by(membership)
+        record(origin, AuditEvent.Action.MEMBER_REMOVED, membership, before={"role": before})
+        membership.delete()
+        if alone_in_nothing:
+            _delete(membership.team, origin)
+
+
+def _roles(membership: Membership) -> tuple[str, list[str]]:
+    """Return the current role of a membership, and those of the team's others. Raise Conflict if it no longer
+    exists."""
+    team = membership.team
+    lock(team)
+    roles = dict(team.memberships.values_list("pk", "role"))
+    if membership.pk not in roles:
+        raise Conflict(f"{membership} no longer exists", code="conflict")
+    return str(roles[membership.pk]), [
+        str(role) for pk, role in roles.items() if pk != membership.pk
+    ]
+
+
+def _last_owner(membership: Membership) -> Conflict:
+    message = f"{membership.user} is the last owner of team {membership.team}; make another member an owner first"
+    return Conflict(message, code="last_owner")
+
+
+def _not_empty(team: Team) -> Conflict:
+    return Conflict(
+        f"team {team} has collections, runs or session sets; they stay, and so does it",
+        code="not_empty",
+    )
+
+
+def _is_empty(team: Team) -> bool:
+    """Return whether the team holds nothing, not even anything withdrawn."""
+    return not any(kind._default_manager.filter(team=team).exists() for kind in _HOLDINGS)
+
+
+def _delete(team: Team, origin: Origin) -> None:
+    record(origin, AuditEvent.Action.TEAM_DELETED, team, before={"name": team.name})
+    # By its key: the object keeps the name of its team.
+    Team.objects.filter(pk=team.pk).delete()
+
+
+def _end_invitations_by(membership: Membership) -> None:
+    """Delete the invitations and links of a user who is no longer an owner."""
+    InvitationLink.objects.filter(team=membership.team, created_by=membership.user).delete()
+    Invitation.objects.filter(team=membership.team, invited_by=membership.user).delete()
+
+
+def check_room(user: User) -> None:
+    """Raise Conflict for a user who is in the largest permitted number of teams, the personal one included. Lock the
+    user's row."""
+    User.objects.select_for_update().get(pk=user.pk)
+    if Team.objects.of(user).count() >= MAX_TEAMS:
+        raise Conflict(
+            f"you are in {MAX_TEAMS} teams already; leave one first", code="too_many_teams"
+        )
+
+
+def lock(team: Team) -> None:
+    """Lock a team against two simultaneous changes, each of which would leave the other's owner. Raise Conflict for a
+    personal team, NotFound for one that was deleted meanwhile."""
+    locked = Team.objects.select_for_update().filter(pk=team.pk).first()
+    if locked is None:
+        raise NotFound(f"there is no team {team}")
+    if locked.personal_of_id is not None:
+        message = (
+            f"{team} is the personal team of {locked.personal_of}; create a team to add members"
+        )
+        raise Conflict(message, code="personal_team")

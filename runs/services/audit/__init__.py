@@ -1,0 +1,1 @@
+"""The audit trail, revisions of collections, and limits."""

@@ -1,0 +1,1 @@
+"""Collections, their topics and their judgements."""

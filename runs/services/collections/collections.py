@@ -1,0 +1,214 @@
+"""Create, change, release and delete collections, and give them topics."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from django.db import IntegrityError, connection, transaction
+
+from runs.errors import Conflict, FileReport
+from runs.formats.compression import open_file
+from runs.formats.topics.definition import TopicText
+from runs.formats.topics.reading import read_topics
+from runs.models import AuditEvent, Collection, Disclosure, Qrels
+from runs.services.audit.trail import SYSTEM, Origin, changed, record
+from runs.services.campaigns import clock
+from runs.services.campaigns.guards import check_phases_over
+from runs.services.campaigns.names import veil
+from runs.services.storage.files import upload_limits
+from runs.services.webhooks.events import collection_released
+from runs.services.webhooks.managing import disable_moved
+
+_BATCH = 1000
+_INSERT_TOPIC = """
+    INSERT INTO runs_topic (collection_id, topic_id, "position", title, fields) VALUES (%s, %s, %s, %s, %s)
+"""
+# Topics are read into memory; a collection may have as many as a run.
+_MAX_BYTES = 64 * 1024 * 1024
+# The largest files take almost half a gigabyte: a process reads one at a time.
+_READING = threading.Lock()
+
+
+def create_collection(*, origin: Origin = SYSTEM, **fields: Any) -> Collection:
+    """Return a new, empty collection. Raise Conflict if the slug is taken."""
+    try:
+        with transaction.atomic():
+            collection = Collection.objects.create(**fields)
+            after = {**fields, "team": str(fields["team"])}
+            record(
+                origin,
+                AuditEvent.Action.COLLECTION_CREATED,
+                collection,
+                collection=collection,
+                after=after,
+            )
+    except IntegrityError as error:
+        slug = fields["slug"]
+        if not Collection.objects.filter(slug=slug).exists():
+            raise
+        raise Conflict(
+            f"a collection {slug!r} exists already", code="slug_taken", pointer="/slug"
+        ) from error
+    return collection
+
+
+def change_collection(
+    *,
+    collection: Collection,
+    changes: dict[str, Any],
+    enqueue: Callable[[Qrels], object],
+    origin: Origin = SYSTEM,
+) -> None:
+    """Change a collection that is locked; `enqueue` is called for the active judgements.
+
+    Raise Conflict if it would become blind after its judgements were open, or open without a release.
+    """
+    _check_blind(collection, changes.get("blind", collection.blind))
+    before, after = changed(collection, changes)
+    for name, value in after.items():
+        setattr(collection, name, value)
+    collection.save(update_fields=list(after))
+    if after:
+        action = AuditEvent.Action.COLLECTION_CHANGED
+        told = {"before": _by_name(before), "after": _by_name(after)}
+        record(origin, action, collection, collection=collection, **told)
+    if "team" in after:
+        disable_moved(collection)
+    if collection.active_qrels:
+        enqueue(collection.active_qrels)
+
+
+def _by_name(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return fields as the audit trail has them: a team by its slug."""
+    return {name: str(value) if name == "team" else value for name, value in fields.items()}
+
+
+def delete_collection(*, collection: Collection, origin: Origin = SYSTEM) -> None:
+    """Delete a collection. Raise Conflict if it has judgements, runs, session sets or phases."""
+    contents = (collection.qrels, collection.runs, collection.session_sets, collection.phases)
+    with transaction.atomic():
+        collection = Collection.objects.select_for_update(of=("self",)).get(pk=collection.pk)
+        if any(rows.exists() for rows in contents):
+            raise Conflict(f"collection {collection} is not empty; only an empty one is deleted")
+        before = {"name": collection.name}
+        record(origin, AuditEvent.Action.COLLECTION_DELETED, collection, before=before)
+        collection.delete()
+
+
+def release_collection(*, collection: Collection, origin: Origin = SYSTEM) -> None:
+    """Make a blind collection permanently open. Raise the errors of `disclose`."""
+    disclose(collection=collection, to=Disclosure.PUBLIC, origin=origin)
+
+
+def disclose(*, collection: Collection, to: Disclosure, origin: Origin = SYSTEM) -> Qrels:
+    """Show what depends on the judgements to more people, permanently. Return the judgements that are shown.
+
+    Raise Conflict if it is not blind, is shown to them already, has no active judgements, or is used by an evaluation
+    phase that is not over.
+    """
+    with transaction.atomic():
+        # The lock blocks a simultaneous activation; the conditional update decides.
+        locked = locked_collection(collection)
+        qrels, now, before = locked.active_qrels, clock.database_now(), locked.disclosure
+        check_phases_over(locked)
+        if locked.blind and qrels is None:
+            raise Conflict(
+                f"collection {locked} has no active judgements, so there is nothing to release",
+                code="nothing_to_release",
+            )
+        public = to == Disclosure.PUBLIC
+        fields: dict[str, Any] = (
+            {"blind": False, "released_at": now} if public else {"shown_to": to}
+        )
+        rows = Collection.objects.filter(pk=locked.pk, blind=True, shown_to__lt=to)
+        if not rows.update(**fields) or not qrels:
+            if locked.blind:
+                message = f"collection {locked} is shown to {before.label} already"
+                raise Conflict(message, code="already_released")
+            raise Conflict(f"collection {locked} is not blind", code="not_blind")
+        if to >= Disclosure.PARTICIPANTS:
+            fields["veiled_until"] = veil(locked)
+            Collection.objects.filter(pk=locked.pk).update(veiled_until=fields["veiled_until"])
+        told = {**fields, "disclosure": to.label, "qrels": qrels.version, "sha256": qrels.sha256}
+        action = (
+            AuditEvent.Action.COLLECTION_RELEASED
+            if public
+            else AuditEvent.Action.COLLECTION_DISCLOSED
+        )
+        of_before = {"blind": True, "disclosure": before.label}
+        record(origin, action, locked, collection=locked, before=of_before, after=told)
+        for name, value in fields.items():
+            setattr(locked, name, value)
+        qrels.collection = locked
+        if public:
+            collection_released(qrels, origin.request_id)
+    return qrels
+
+
+def locked_collection(collection: Collection) -> Collection:
+    """Return a collection as it is now; neither it nor its active judgements change until the transaction ends."""
+    return Collection.objects.select_for_update().get(pk=collection.pk)
+
+
+def _check_blind(collection: Collection, wanted: bool) -> None:
+    if wanted == collection.blind:
+        return
+    if collection.released_at:
+        message = f"the judgements of {collection} were released; released judgements cannot be hidden again"
+        raise Conflict(message, code="already_released", pointer="/blind")
+    if not wanted:
+        message = f"POST to the release/ of {collection} to show what is blind; a release cannot be undone"
+        raise Conflict(message, code="release_needed", pointer="/blind")
+    if collection.qrels.exists():
+        message = f"the judgements of {collection} have been open; create a new collection that is blind from the start"
+        raise Conflict(message, code="judgements_were_open", pointer="/blind")
+
+
+def check_topics(
+    *, upload: Path, format: str | None = None
+) -> tuple[str, list[TopicText], FileReport]:
+    """Return the format of a file, its topics and the report. Raise InvalidFile with every problem."""
+    with _READING, open_file(upload, replace(upload_limits(), bytes_out=_MAX_BYTES)) as stream:
+        return read_topics(stream.read(), format)
+
+
+def import_topics(
+    *,
+    collection: Collection,
+    upload: Path,
+    format: str | None = None,
+    dry_run: bool = False,
+    origin: Origin = SYSTEM,
+) -> tuple[str, int, FileReport]:
+    """Replace the collection's topics by those of a file, or only check it. Return the format found, their number and
+    the report."""
+    found, topics, report = check_topics(upload=upload, format=format)
+    if dry_run:
+        return found, len(topics), report
+    with transaction.atomic():
+        Collection.objects.select_for_update().get(pk=collection.pk)
+        before = {"topics": collection.topics.count()}
+        collection.topics.all().delete()
+        _insert_topics(collection, topics)
+        after = {"topics": len(topics), "format": found}
+        action = AuditEvent.Action.TOPICS_REPLACED
+        record(origin, action, collection, collection=collection, before=before, after=after)
+    return found, len(topics), report
+
+
+def _insert_topics(collection: Collection, topics: list[TopicText]) -> None:
+    """Insert the topics without a model object for each, which would take twice as long while other connections cannot
+    write to SQLite."""
+    with connection.cursor() as cursor:
+        for start in range(0, len(topics), _BATCH):
+            batch = enumerate(topics[start : start + _BATCH], start)
+            rows = [
+                (collection.pk, one.topic_id, place, one.title, json.dumps(one.fields))
+                for place, one in batch
+            ]
+            cursor.executemany(_INSERT_TOPIC, rows)

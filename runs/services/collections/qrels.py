@@ -1,0 +1,319 @@
+"""Versions of judgements: import, activate, read."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+from threading import Lock
+
+import numpy as np
+from django.db import transaction
+from django.db.models import Max, QuerySet
+
+from metrics.engine.judgement.judging import Judgements
+from runs.errors import Conflict, InvalidInput
+from runs.formats.limits import DEFAULT_LIMITS, Limits
+from runs.formats.scanning.pieces import WHOLE_FILE, Opener
+from runs.formats.sessions.qrels import read_session_qrels
+from runs.formats.trec_qrels import QrelsSummary, read_qrels
+from runs.models import AuditEvent, Collection, Disclosure, Phase, Qrels, User
+from runs.models.collections.collections import NOTHING_RELEVANT
+from runs.models.collections.disclosure import feedback_on, files_of
+from runs.services.audit.trail import SYSTEM, Origin, record
+from runs.services.campaigns.telling import tell_superseded
+from runs.services.collections.reduced_qrels import excluded_topics_of, written_without
+from runs.services.storage.files import (
+    HASH_SEED,
+    FileSource,
+    keep_file,
+    read_stored,
+    storing,
+    upload_limits,
+)
+from runs.services.storage.reports import report_as_json
+from runs.services.webhooks.events import qrels_activated
+
+# Judgements that were read, by file and way of reading, the latest at the end; these many, and how many rows are large:
+# a hundred bytes each.
+_kept: OrderedDict[tuple[str, str, str], Judgements] = OrderedDict()
+_keeping = Lock()
+_MOST_KEPT, _LARGE = 4, 1_000_000
+
+
+def check_qrels(
+    *,
+    collection: Collection,
+    upload: Path,
+    keyed_by: str = Qrels.KeyedBy.TOPIC,
+    iteration: str | None = None,
+) -> tuple[QrelsSummary, FileSource]:
+    """Read a qrels file to its end. Raise InvalidFile with every problem.
+
+    Judgements of a session's queries are keyed by query: the second column is the number of the query instead of an
+    iteration. Without an `iteration`, its use is the one that `read_qrels` finds likely; if the previous version has
+    subtopics, this one has them too.
+    """
+    if keyed_by == Qrels.KeyedBy.QUERY and iteration is not None:
+        message = "with keyed_by=query the second column is a query number: leave out iteration"
+        raise InvalidInput(message, pointer="/iteration")
+    before = collection.qrels.filter(keyed_by=Qrels.KeyedBy.TOPIC).order_by("-version").first()
+    had_subtopics = bool(before and before.iteration == Qrels.Iteration.SUBTOPIC)
+    source = FileSource(upload, upload_limits())
+    try:
+        with WHOLE_FILE:
+            summary = _read(source.open, keyed_by, iteration, had_subtopics, upload_limits())
+    finally:
+        source.close()
+    summary.report.check()
+    return summary, source
+
+
+def _read(
+    open_qrels: Opener, keyed_by: str, iteration: str | None, had_subtopics: bool, limits: Limits
+) -> QrelsSummary:
+    if keyed_by == Qrels.KeyedBy.QUERY:
+        summary = read_session_qrels(open_qrels, limits=limits, seed=HASH_SEED)
+    else:
+        summary = read_qrels(
+            open_qrels,
+            iteration=iteration,
+            had_subtopics=had_subtopics,
+            limits=limits,
+            seed=HASH_SEED,
+        )
+
+    base = summary.judgements.recall_base
+    number = int(np.count_nonzero(base.sum_where(base.level > 0) == 0))
+    if number:
+        units = "queries" if keyed_by == Qrels.KeyedBy.QUERY else "topics"
+        message = f"{units} with nothing relevant: measures are 0 there for every run, or undefined"
+        summary.report.warning(0, NOTHING_RELEVANT, message, number)
+    return summary
+
+
+def import_qrels(
+    *,
+    collection: Collection,
+    user: User | None,
+    upload: Path,
+    note: str = "",
+    keyed_by: str = Qrels.KeyedBy.TOPIC,
+    iteration: str | None = None,
+    activate: bool,
+    enqueue: Callable[[Qrels], object],
+    origin: Origin = SYSTEM,
+    accept: Callable[[Qrels, bool], object] | None = None,
+) -> tuple[Qrels, bool]:
+    """Store a new version of the judgements. Return it and whether it is new.
+
+    The same bytes with the same key as an earlier version are that version, unless another `iteration` is named than
+    the earlier one has. In the same transaction, `enqueue` is called when the version becomes active, and `accept` with
+    the values returned.
+    """
+    summary, source = check_qrels(
+        collection=collection, upload=upload, keyed_by=keyed_by, iteration=iteration
+    )
+    existing = _same(collection, source, keyed_by, iteration).order_by("-version").first()
+    with storing():
+        keep_file(upload, source.sha256)
+        with transaction.atomic():
+            if existing and activate:
+                activate_qrels(qrels=existing, enqueue=enqueue, origin=origin)
+            qrels = existing or _create(
+                collection, user, summary, source, note, keyed_by, iteration
+            )
+            if existing is None:
+                _record_upload(
+                    origin, qrels, _activate(qrels, enqueue, origin) if activate else None
+                )
+            if accept:
+                accept(qrels, existing is None)
+    return qrels, existing is None
+
+
+def activate_qrels(
+    *, qrels: Qrels, enqueue: Callable[[Qrels], object], origin: Origin = SYSTEM
+) -> None:
+    """Activate a version; evaluations under the others become stale. Where phases exclude topics, it is activated
+    without these."""
+    with storing(), transaction.atomic():
+        replaced = _activate(qrels, enqueue, origin)
+        if qrels.active:
+            _record_activation(origin, qrels, replaced)
+
+
+def activate_again(
+    *, collection: Collection, enqueue: Callable[[Qrels], object], origin: Origin = SYSTEM
+) -> None:
+    """Activate the judgements that count without the topics that phases exclude now, and with those that they exclude
+    no more. Call this inside `storing` and a transaction."""
+    active = collection.active_qrels
+    whole = active and (active.reduced_from or active)
+    if active is None or whole is None:
+        return
+    if set(whole.topic_ids) - excluded_topics_of(collection) == set(active.topic_ids):
+        return
+    replaced = _activate(whole, enqueue, origin)
+    if whole.active:
+        _record_activation(origin, whole, replaced)
+
+
+def _record_activation(origin: Origin, qrels: Qrels, replaced: int | None) -> None:
+    after = {"active": qrels.version, "sha256": qrels.sha256}
+    action = AuditEvent.Action.QRELS_ACTIVATED
+    record(
+        origin, action, qrels, collection=qrels.collection, before={"active": replaced}, after=after
+    )
+
+
+def record_reading(*, qrels: Qrels, origin: Origin) -> None:
+    """Record a download of blind judgements."""
+    with transaction.atomic():
+        after = {"sha256": qrels.sha256}
+        record(
+            origin, AuditEvent.Action.QRELS_READ, qrels, collection=qrels.collection, after=after
+        )
+
+
+def _activate(qrels: Qrels, enqueue: Callable[[Qrels], object], origin: Origin) -> int | None:
+    """Switch to a version, or to the one made of it without the topics that phases exclude, which alone is active then.
+    Return the one that was active."""
+    # The row lock of PostgreSQL serialises two activations; SQLite has only one writer.
+    collection = Collection.objects.select_for_update().get(pk=qrels.collection_id)
+    active = collection.active_qrels
+    replaced = active.version if active else None
+    excluded = excluded_topics_of(collection) & set(qrels.topic_ids)
+    counting = _reduced(qrels, excluded, origin) if excluded else qrels
+    files = files_of(qrels) | files_of(counting)
+    _check_feedback(collection, counting, files - files_of(active))
+    Qrels.objects.filter(collection=collection, active=True).exclude(pk=counting.pk).update(
+        active=False
+    )
+    Qrels.objects.filter(pk=counting.pk).update(active=True)
+    qrels.active, counting.active, qrels.collection, counting.collection = (
+        False,
+        True,
+        collection,
+        collection,
+    )
+    if counting is not qrels:
+        _record_activation(origin, counting, replaced)
+    qrels_activated(counting, origin.request_id)
+    if active and active.pk != counting.pk:
+        tell_superseded(counting)
+    enqueue(counting)
+    return replaced
+
+
+def _check_feedback(collection: Collection, qrels: Qrels, files: set[str]) -> None:
+    """Raise Conflict where files that are to decide an evaluation are those of another phase with feedback."""
+    evaluations = collection.phases.filter(kind=Phase.Kind.EVALUATION)
+    if not files or collection.disclosure > Disclosure.ORGANISERS or not evaluations.exists():
+        return
+    phase = feedback_on(files, collection)
+    if phase:
+        message = (
+            f"phase {phase} gives feedback on collection {phase.collection}, which has the file of version "
+            f"{qrels.version}, and would leak the judgements of an evaluation. Activate another version; to upload one "
+            "for later, write activate=false"
+        )
+        raise Conflict(message, code="feedback_would_leak")
+
+
+def _reduced(qrels: Qrels, topics: set[str], origin: Origin) -> Qrels:
+    """Return the version without these topics, which is made if there is none."""
+    if len(topics) == len(qrels.topic_ids):
+        raise Conflict("phases exclude every topic of these judgements", code="conflict")
+    whole, gone = qrels.reduced_from or qrels, topics
+    if qrels.reduced_from:
+        gone = topics | (set(whole.topic_ids) - set(qrels.topic_ids))
+    keyed_by = whole.keyed_by
+    iteration = whole.iteration if keyed_by == Qrels.KeyedBy.TOPIC else None
+    with written_without(whole.sha256, gone) as path:
+        summary, source = check_qrels(
+            collection=whole.collection, upload=path, keyed_by=keyed_by, iteration=iteration
+        )
+        known = _same(whole.collection, source, keyed_by, iteration).first()
+        if known:
+            return known
+        keep_file(path, source.sha256)
+    note = f"version {whole.version} without topic {', '.join(sorted(gone))}"[:500]
+    made = _create(whole.collection, origin.actor, summary, source, note, keyed_by, iteration)
+    Qrels.objects.filter(pk=made.pk).update(reduced_from=whole)
+    made.reduced_from = whole
+    return made
+
+
+def _record_upload(origin: Origin, qrels: Qrels, replaced: int | None) -> None:
+    after = {
+        "version": qrels.version,
+        "sha256": qrels.sha256,
+        "lines": qrels.lines,
+        "active": qrels.active,
+    }
+    after["iteration"] = qrels.iteration
+    before = {"active": replaced} if qrels.active else {}
+    action = AuditEvent.Action.QRELS_UPLOADED
+    record(origin, action, qrels, collection=qrels.collection, before=before, after=after)
+
+
+def load_judgements(sha256: str, keyed_by: str, iteration: str) -> Judgements:
+    """Return the judgements of a stored file. The latest are kept, because a worker evaluates many runs by the same
+    ones; large ones only until others are wanted."""
+    key = sha256, keyed_by, iteration
+    with _keeping:
+        if key in _kept:
+            _kept.move_to_end(key)
+            return _kept[key]
+        for large in [
+            other for other, judgements in _kept.items() if len(judgements.topics) > _LARGE
+        ]:
+            del _kept[large]
+    read = read_stored(
+        sha256, lambda opener: _read(opener, keyed_by, iteration, False, DEFAULT_LIMITS)
+    )
+    with _keeping:
+        _kept[key] = read.judgements
+        while len(_kept) > _MOST_KEPT:
+            _kept.popitem(last=False)
+    return read.judgements
+
+
+def _same(
+    collection: Collection, source: FileSource, keyed_by: str, iteration: str | None
+) -> QuerySet[Qrels]:
+    same = collection.qrels.filter(sha256=source.sha256, keyed_by=keyed_by)
+    return same if iteration is None else same.filter(iteration=iteration)
+
+
+def _create(
+    collection: Collection,
+    user: User | None,
+    summary: QrelsSummary,
+    source: FileSource,
+    note: str,
+    keyed_by: str,
+    iteration: str | None,
+) -> Qrels:
+    Collection.objects.select_for_update().get(pk=collection.pk)
+    latest = collection.qrels.aggregate(latest=Max("version"))["latest"] or 0
+    if _same(collection, source, keyed_by, iteration).exists():
+        raise Conflict("the same judgements are being uploaded right now; try again")
+    judgements = summary.judgements
+    return Qrels.objects.create(
+        collection=collection,
+        version=latest + 1,
+        sha256=source.sha256,
+        keyed_by=keyed_by,
+        iteration=summary.iteration,
+        size=source.size,
+        lines=summary.lines,
+        judgements=len(judgements.levels),
+        topics=len(judgements.topic_ids),
+        topic_ids=[topic_id.decode() for topic_id in judgements.topic_ids],
+        levels={str(level): count for level, count in summary.levels.items()},
+        warnings=report_as_json(summary.report),
+        note=note,
+        created_by=user,
+    )

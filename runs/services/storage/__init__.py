@@ -1,0 +1,1 @@
+"""Stored files, and the install that they belong to."""

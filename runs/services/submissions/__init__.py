@@ -1,0 +1,1 @@
+"""Submitting, changing and withdrawing runs and session sets."""
