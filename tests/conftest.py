@@ -6,7 +6,9 @@ from __future__ import annotations
 import gc
 import os
 import re
+import shutil
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -189,13 +191,17 @@ def shared_folder(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> N
 
 
 @pytest.fixture(autouse=True)
-def own_data_folder(tmp_path: Path) -> Iterator[Path]:
+def own_data_folder(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
     """Every test has a data folder, a cache and rates of its own.
 
-    The folder needs no marker of its install unless the test settles it.
+    The folder needs no marker of its install unless the test settles it. Where the tests of a file
+    share their data (tests/shared_data.py), it is a copy of theirs.
     """
     folder = tmp_path / "data"
-    folder.mkdir()
+    if "module_data" in request.fixturenames:
+        shutil.copytree(request.getfixturevalue("module_data"), folder)
+    else:
+        folder.mkdir()
     remember(unmarked=True)
     cache.clear()
     RATES.forget()
@@ -288,15 +294,20 @@ def upload(
     )
 
 
-@pytest.fixture
-def collection(api: APIClient) -> str:
-    """A public collection of Alice's with three judged topics; returns its slug."""
+def make_collection(api: APIClient) -> str:
+    """Make a public collection with three judged topics; return its slug."""
     fields = {"slug": "small", "name": "Small", "measures": ["nDCG@10", "AP"]}
     answer = api.post("/api/v1/collections/", fields)
     assert answer.status_code == 201, answer.content
 
     assert upload(api, "collections/small/qrels/", QRELS).status_code == 201
     return "small"
+
+
+@pytest.fixture
+def collection(api: APIClient) -> str:
+    """A public collection of Alice's with three judged topics; returns its slug."""
+    return make_collection(api)
 
 
 def evaluate_all() -> int:
@@ -316,15 +327,16 @@ def evaluate_all_sessions() -> int:
     return sum(evaluate_sessions(evaluation_id=pk) for pk in queued.values_list("pk", flat=True))
 
 
+def submit_run(api: APIClient, content: str, **query: Any) -> Run:
+    """Submit a run to the small collection and evaluate it; return it."""
+    answer = upload(api, "collections/small/runs/", content, **query)
+    assert answer.status_code == 202, answer.content
+
+    evaluate_all()
+    return Run.objects.get(pk=answer.json()["id"])
+
+
 @pytest.fixture
 def submit(api: APIClient, collection: str) -> Callable[..., Run]:
     """Submit a run of Alice's and evaluate it; returns it."""
-
-    def send(content: str, **query: Any) -> Run:
-        answer = upload(api, f"collections/{collection}/runs/", content, **query)
-        assert answer.status_code == 202, answer.content
-
-        evaluate_all()
-        return Run.objects.get(pk=answer.json()["id"])
-
-    return send
+    return partial(submit_run, api)

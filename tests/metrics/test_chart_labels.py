@@ -27,8 +27,10 @@ from runs.models import Collection, Run, Team, User
 from tests.conftest import GOOD, POOR
 from tests.metrics.drawings import lines, sides, words
 from tests.metrics.scored import make_scored, simulated
+from tests.shared_data import alice, api, collection, module_data, submit
 
-pytestmark = pytest.mark.words
+__all__ = ["alice", "api", "collection", "module_data", "submit"]
+pytestmark = [pytest.mark.django_db, pytest.mark.words]
 
 Submit = Callable[..., Run]
 RUNS = 40
@@ -50,7 +52,7 @@ def check_texts(figure: Figure, size: str) -> None:
     assert outside == []
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def board(alice: User) -> Collection:
     """Forty runs of which three have the same values, every second one with a name of sixty characters."""
     values = np.stack([simulated(RUNS, 12), simulated(RUNS, 12, seed=3)])
@@ -63,7 +65,7 @@ def board(alice: User) -> Collection:
     return Collection.objects.get(slug="scored")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def two(submit: Submit) -> list[Run]:
     return [submit(POOR, tag=long_name(0)), submit(GOOD, tag=long_name(1))]
 

@@ -30,8 +30,10 @@ from runs.models import Run, User
 from tests.conftest import GOOD, POOR
 from tests.metrics.boards import make_board, simulated
 from tests.metrics.drawings import words
+from tests.shared_data import alice, api, collection, module_data, submit
 
-pytestmark = pytest.mark.words
+__all__ = ["alice", "api", "collection", "module_data", "submit"]
+pytestmark = [pytest.mark.django_db, pytest.mark.words]
 
 Submit = Callable[..., Run]
 # As it is before conftest puts a short script in its place.
@@ -39,7 +41,7 @@ REAL_BUNDLE = bundle._made
 QUERIES = {"ranking": {"topic": "1"}}
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def pair(submit: Submit) -> tuple[Run, Run]:
     return submit(GOOD), submit(POOR)
 

@@ -32,19 +32,21 @@ from runs.models import Collection, Run, Team, User
 from tests.conftest import GOOD, POOR
 from tests.metrics.drawings import words
 from tests.metrics.scored import make_scored, simulated
+from tests.shared_data import alice, api, collection, module_data, submit
 
-pytestmark = pytest.mark.words
+__all__ = ["alice", "api", "collection", "module_data", "submit"]
+pytestmark = [pytest.mark.django_db, pytest.mark.words]
 
 COMPARED = ("significance", "ranks", "curves", "precision-recall", "rankings")
 Submit = Callable[..., Run]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def pair(submit: Submit) -> tuple[Run, Run]:
     return submit(GOOD), submit(POOR)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def board(alice: User) -> list[str]:
     """Twelve runs on thirty topics; their ids."""
     return make_scored("scored", Team.objects.get(personal_of=alice), simulated(12, 30))

@@ -16,8 +16,10 @@ from metrics.services.values.judged_views import load_view
 from metrics.services.values.values import find_evaluation
 from runs.models import Run
 from tests.conftest import GOOD, POOR, evaluate_all, upload
+from tests.shared_data import alice, api, collection, module_data, submit
 
-pytestmark = pytest.mark.words
+__all__ = ["alice", "api", "collection", "module_data", "submit"]
+pytestmark = [pytest.mark.django_db, pytest.mark.words]
 WHAT_IF = "/api/v1/collections/small/what-if/"
 DIFFERENCE = "/api/v1/collections/small/difference/"
 NOBODY = "7b2d1a52-8a52-4b0e-9d5b-0d5f8f0f0f0f"
@@ -26,7 +28,7 @@ BREADTH = "1 Q0 c 1 9 breadth\n1 Q0 u 2 8 breadth\n1 Q0 a 3 7 breadth\n2 Q0 x 1 
 DEPTH = "1 Q0 a 1 9 depth\n1 Q0 b 2 8 depth\n3 Q0 z 1 7 depth\n"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def board(submit: Callable[..., Run]) -> dict[str, Run]:
     return {
         tag: submit(text, tag=tag)

@@ -1,0 +1,62 @@
+"""Data that the tests of a file share: Alice's, made once in a transaction around all of these tests.
+
+A file imports these fixtures in place of those of tests/conftest.py, is marked `django_db`, so that
+each of its tests has a savepoint in the transaction, and has module-scoped fixtures for what else
+its tests read. No test of it may need the end of a transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from django.db import transaction
+from django.test import override_settings
+from pytest_django import DjangoDbBlocker
+from rest_framework.test import APIClient
+
+from runs.models import Run, User
+from runs.services.marker import remember
+from tests.conftest import client_of, make_collection, submit_run
+
+__all__ = ["alice", "api", "collection", "module_data", "submit"]
+
+
+@pytest.fixture(scope="module")
+def module_data(
+    django_db_setup: None,
+    django_db_blocker: DjangoDbBlocker,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Path]:
+    """The data folder of a file, of which each test has a copy."""
+    folder = tmp_path_factory.mktemp("data")
+    remember(unmarked=True)
+    with (
+        django_db_blocker.unblock(),
+        override_settings(EVALHUB_DATA=folder),
+        transaction.atomic(),
+    ):
+        yield folder
+        transaction.set_rollback(True)
+
+
+@pytest.fixture(scope="module")
+def alice(module_data: Path) -> User:
+    return User.objects.create_user("alice")
+
+
+@pytest.fixture(scope="module")
+def api(alice: User) -> APIClient:
+    return client_of(alice)
+
+
+@pytest.fixture(scope="module")
+def collection(api: APIClient) -> str:
+    return make_collection(api)
+
+
+@pytest.fixture(scope="module")
+def submit(api: APIClient, collection: str) -> Callable[..., Run]:
+    return partial(submit_run, api)
