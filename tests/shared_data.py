@@ -18,7 +18,7 @@ from pytest_django import DjangoDbBlocker
 from rest_framework.test import APIClient
 
 from runs.models import Run, User
-from runs.services.marker import remember
+from runs.services.storage.install_marker import remember
 from tests.conftest import client_of, make_collection, submit_run
 
 __all__ = ["alice", "api", "collection", "module_data", "submit"]
