@@ -275,6 +275,7 @@ def test_the_curves_read_across_and_down(measure: str, seed: int) -> None:
     )
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=12))
 def test_the_ideal_ranking_needs_as_many_ranks_as_the_ideal(levels: list[int]) -> None:
     levels.sort(reverse=True)

@@ -64,6 +64,7 @@ def test_a_pair_is_equivalent_where_its_interval_lies_within_the_margins(alpha: 
     assert (found.low[0], found.high[0]) == pytest.approx(ends)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ours", "theirs"), [("holm", "holm"), ("benjamini_hochberg", "fdr_bh")])
 def test_each_claim_is_corrected_over_the_family(ours: str, theirs: str) -> None:
     found = compared(drawn(7, 40), correction=ours)

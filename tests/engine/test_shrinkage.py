@@ -132,6 +132,7 @@ def test_the_best_of_many_is_expected_where_it_is(world: World, equal: int | Non
         assert 1 / equal < np.mean(likeliest) < 1 / equal + 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_winners_lead_less_on_other_topics_and_are_expected_to(real_data: Path) -> None:
     """13 matrices of scores, their topics in two halves 100 times: the winner's lead, seen, expected and elsewhere.

@@ -43,6 +43,7 @@ def drawn(folder: Path, name: str, topics: int) -> Matrix:
     return values[runs][:, rng.choice(values.shape[1], topics, replace=False)]
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 @pytest.mark.parametrize("name", ["adhoc6_ap.csv", "adhoc7_rr.csv", "web2011_err20.csv"])
 @pytest.mark.parametrize("topics", [10, 25, 50])
@@ -59,6 +60,7 @@ def test_p_is_the_larger_one_of_both_tests(real_data: Path, name: str, topics: i
     assert 0 < np.count_nonzero(student > tukey) < len(first)
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 @pytest.mark.parametrize("topics", [10, 50])
 def test_against_a_baseline_t_with_the_common_spread_takes_tukey_s_place(

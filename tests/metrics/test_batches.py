@@ -27,6 +27,7 @@ from metrics.services.values.evaluate import evaluate, evaluate_batch
 from runs.models import Run
 from tests.conftest import GOOD, POOR, QRELS, evaluate_all, upload
 
+pytestmark = pytest.mark.slow
 RUNS = "collections/small/runs/"
 TORN = "run-7"
 

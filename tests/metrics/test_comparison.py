@@ -86,6 +86,7 @@ def test_every_test_answers_what_the_engine_computes(
     assert family["correction"] == (None if TESTS[test].simultaneous else "holm")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("test", "theirs"), [("paired_t", stats.ttest_rel), ("wilcoxon", stats.wilcoxon)]
 )

@@ -47,6 +47,7 @@ def column(measure: Any, *names: str) -> list[Any]:
     return found
 
 
+@pytest.mark.slow
 def test_equivalence_is_that_of_statsmodels_with_holms_correction(
     api: APIClient, values: Matrix
 ) -> None:

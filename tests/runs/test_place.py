@@ -209,6 +209,7 @@ def test_a_start_closes_an_open_data_folder(db: None, own_data_folder: Path) -> 
     assert own_data_folder.stat().st_mode & 0o7777 == 0o1777
 
 
+@pytest.mark.slow
 def test_a_command_makes_a_data_folder_for_its_user_alone(tmp_path: Path) -> None:
     data = tmp_path / "parent" / "data"
     command = [sys.executable, "-m", "evalhub", "migrate", "--verbosity", "0"]
