@@ -105,8 +105,12 @@ def depends_on_database(item: pytest.Item) -> bool:
     return bool(has("django_db")) or "db" in item.fixturenames
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> Iterator[None]:
     """Skip what needs a service or data that the environment does not name, select, group and sort."""
+    # Before the hooks of others: pytest-xdist reads the groups, and `-m` the marker.
     for item in items:
         item.add_marker(pytest.mark.xdist_group(worker_group(item)))
         if item.path.parent.name in WAITING_FOLDERS:
@@ -116,9 +120,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if not os.environ.get("EVALHUB_REAL_DATA") and item.get_closest_marker("real_data"):
             item.add_marker(pytest.mark.skip(reason="set EVALHUB_REAL_DATA"))
 
-    # Workers take the files in this order: those that wait half of their time, then slow ones, then
-    # short ones. Before, pytest-django has put all tests without a database to the end, among them
-    # those of the browser, which take the longest.
+    selected = set(items)
+    if config.option.first_cases:
+        selected = set({item.nodeid.partition("[")[0]: item for item in reversed(items)}.values())
+    if os.environ.get("EVALHUB_TEST_ON") == "services":
+        selected = {item for item in selected if depends_on_database(item)}
+    config.hook.pytest_deselected(items=[item for item in items if item not in selected])
+    items[:] = [item for item in items if item in selected]
+
+    yield
+
+    # After them: pytest-django puts all tests without a database to the end, among them those of
+    # the browser, which take the longest. Workers take the files in this order: those that wait
+    # half of their time, then slow ones, then short ones.
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(
         key=lambda item: (
@@ -127,14 +141,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.path,
         )
     )
-
-    selected = set(items)
-    if config.option.first_cases:
-        selected = set({item.nodeid.partition("[")[0]: item for item in reversed(items)}.values())
-    if os.environ.get("EVALHUB_TEST_ON") == "services":
-        selected = {item for item in selected if depends_on_database(item)}
-    config.hook.pytest_deselected(items=[item for item in items if item not in selected])
-    items[:] = [item for item in items if item in selected]
 
 
 @pytest.hookimpl(tryfirst=True)
