@@ -72,7 +72,7 @@ def warm_cache(*, collection_id: int) -> int:
         logger.warning("answers about %s took longer than their time limit", collection.slug)
     except Exception:
         # Whoever asks for the page will be told; here nobody waits.
-        logger.exception("answers about %s were not count for the cache", collection.slug)
+        logger.exception("answers about %s could not be cached", collection.slug)
     return count
 
 
