@@ -242,6 +242,8 @@ def test_a_baseline_of_a_leaderboard_has_the_same_verdicts(
         assert rows["shallow"]["on_judged"][name] == pytest.approx(expected, abs=1e-12)
     codes = [caution["code"] for caution in board["statistics"]["baseline"]["cautions"]]
     assert codes[:3] == ["few_topics_answered", "nothing_judged", "uneven_judging"]
+    message = board["statistics"]["baseline"]["cautions"][2]["message"]
+    assert message.endswith("pairs, and 1 verdict depends on judging")
     # No run is named: a campaign may not show whose it is.
     assert not any(
         "silent" in caution["message"] for caution in board["statistics"]["baseline"]["cautions"]

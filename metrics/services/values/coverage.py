@@ -191,10 +191,13 @@ class Coverage:
                 message = f"{self.judged_sentence(names)}{end}"
             else:
                 total = int(np.count_nonzero(seen))
+                verdicts_depend = {0: "no verdict depends", 1: "1 verdict depends"}.get(
+                    depend, f"{depend:,} verdicts depend"
+                )
                 message = (
                     f"the shares of the first {self.k} documents that are judged differ by more than "
-                    f"{percent(MOST_UNEVEN)[:-1]} points in {uneven:,} of {total:,} pairs, and {depend:,} verdicts "
-                    "depend on judging"
+                    f"{percent(MOST_UNEVEN)[:-1]} points in {uneven:,} of {total:,} pairs, and "
+                    f"{verdicts_depend} on judging"
                 )
             cautions.append(Caution("uneven_judging", message))
         return cautions
