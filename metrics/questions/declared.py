@@ -99,7 +99,7 @@ SESSION = parameter("session", "its id or its number in the log, default: the fi
 (SESSION_MEASURE,) = declared(SessionComparisonQuery, "measure")
 COMPARED_FACTOR = declared(SessionComparisonQuery, "compare", "collections")
 SESSION_COMPARISON = tuple(
-    one for one in declared(SessionComparisonQuery) if one not in COMPARED_FACTOR
+    one for one in declared(SessionComparisonQuery) if one.name not in names_of(COMPARED_FACTOR)
 )
 SESSION_HOW_MADE = tuple(SessionStandingsQuery.option_names())
 SESSION_BOARD = (

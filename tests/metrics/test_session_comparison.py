@@ -256,9 +256,19 @@ def test_collections_that_cannot_be_compared_say_why(
         ("small", 400, "name the collections"),
         (second, 400, "no session set of second is evaluated"),
         ("unknown", 404, "unknown"),
+        (",".join(f"c{number}" for number in range(50)), 400, "at most 50 collections"),
     ):
         answer = api.get(COMPARISON, {"compare": "collections", "collections": named})
         assert (answer.status_code, message in answer.json()["detail"]) == (status, True), named
+
+    # Other comparisons are of one collection, and so are files and the page.
+    for factor in ("systems", "searchers"):
+        answer = api.get(COMPARISON, {"compare": factor, "collections": second})
+        assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, "collections")
+    for path in (f"{COMPARISON}export/csv/", "/collections/small/sessions/"):
+        assert "collections" in api.get(path, {"collections": second}).content.decode()
+        assert api.get(path, {"collections": second}).status_code == 400
+        assert api.get(path, {"compare": "searchers"}).status_code == 400
 
     # Who may not see the scores of one of them may not see how it compares.
     Collection.objects.filter(slug=second).update(visibility="private")

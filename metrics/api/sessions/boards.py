@@ -89,7 +89,7 @@ class SessionComparisonView(APIView):
     def get(self, request: Request, collection: str) -> Response:
         own = scored_collection(request, collection)
         query = SessionComparisonQuery.read(query_of(request), own)
-        others = [scored_collection(request, slug) for slug in query.collections]
+        others = [scored_collection(request, slug) for slug in query.other_collections(own)]
         compared = comparison.compare_systems(collection=own, query=query, others=others)
         return Response(comparison_answer(own, compared))
 

@@ -134,6 +134,24 @@ class SessionComparisonQuery(Question):
     judged_by: str | None = parameter(JUDGED_BY)
     descending: bool | None = None
 
+    def other_collections(self, own: Collection) -> list[str]:
+        """Return the names of the collections that are compared with `own`.
+
+        Raise StatisticsError if there are none, too many, or some where something else is compared.
+        """
+        others = [slug for slug in dict.fromkeys(self.collections) if slug != own.slug]
+        if self.compare != "collections":
+            if self.collections:
+                message = "collections are compared by compare=collections"
+                raise StatisticsError(message, code="bad_parameter", pointer="collections")
+        elif not others:
+            message = "name the collections to compare this one with, as in collections=web-2,web-3"
+            raise StatisticsError(message, code="too_few_systems", pointer="collections")
+        elif len(others) >= MAX_SYSTEMS:
+            message = f"at most {MAX_SYSTEMS} collections can be compared; found {len(others) + 1}"
+            raise StatisticsError(message, code="too_many_systems", pointer="collections")
+        return others
+
 
 @dataclass(frozen=True)
 class Sample:
@@ -169,7 +187,6 @@ def read_sample(
 
     parts: list[Floats] = []
     sessions: list[Session] = []
-    compared: dict[str, tuple[SessionEvaluation, str]] = {}
     for evaluation, judged in load_sets(evaluations):
         label = [system_name(evaluation, name.decode()) for name in judged.systems]
         taking = np.flatnonzero(
@@ -180,37 +197,34 @@ def read_sample(
         for index, owner in zip(taking.tolist(), judged.system[taking].tolist(), strict=True):
             session = replace(judged.sessions[index], system=label[owner].encode())
             sessions.append(_in_role(session, query.compare, slug))
-            level = sessions[-1].system.decode()
-            compared.setdefault(level, (evaluation, level))
 
     factors = Factors.of(sessions)
-    names_in_order = [name.decode() for name in factors.systems]
+    levels = [name.decode() for name in factors.systems]
     if query.compare == "systems":
-        compared = {name: entrants[name][0] for name in names}
-    elif not 2 <= len(names_in_order) <= MAX_SYSTEMS:
-        few = len(names_in_order) < 2
-        message = f"2 to {MAX_SYSTEMS} {query.compare} can be compared; found {len(names_in_order)}"
-        code = "too_few_systems" if few else "too_many_systems"
+        compared = {name: entrants[name][0] for name in levels}
+    elif 2 <= len(levels) <= MAX_SYSTEMS:
+        compared = {level: (evaluations[0], level) for level in levels}
+    else:
+        message = f"2 to {MAX_SYSTEMS} {query.compare} can be compared; found {len(levels)}"
+        code = "too_few_systems" if len(levels) < 2 else "too_many_systems"
         raise StatisticsError(message, code=code, pointer="compare")
-    return _in_order(Sample(np.concatenate(parts), factors, names_in_order, compared), query)
+    return _in_order(Sample(np.concatenate(parts), factors, levels, compared), query)
 
 
 def _evaluations(
     collections: list[Collection], judged_by: str, query: SessionComparisonQuery
 ) -> list[SessionEvaluation]:
     """Return the evaluations of the sets that take part. Raise StatisticsError if one of them is not
-    evaluated, if a collection has none, or if no other collection is named."""
+    evaluated, or if a collection has none."""
     slugs = [collection.slug for collection in collections]
-    if query.compare == "collections" and len(set(slugs)) < 2:
-        message = "name the collections to compare this one with, as in collections=web-2,web-3"
-        raise StatisticsError(message, code="too_few_systems", pointer="collections")
     evaluations: list[SessionEvaluation] = []
-    for collection in dict.fromkeys(collections):
+    for collection in collections:
         own = current_evaluations(collection, judged_by)
-        if not own and len(slugs) > 1:
+        if not own and len(collections) > 1:
             message = f"no session set of {collection.slug} is evaluated, judged by {judged_by}"
             raise StatisticsError(message, code="unknown_session_set", pointer="collections")
         evaluations += own
+
     evaluated = {str(evaluation.session_set_id) for evaluation in evaluations}
     missing = [pk for pk in query.sets if pk not in evaluated]
     if missing:
@@ -223,22 +237,15 @@ def _evaluations(
 def _in_role(session: Session, compare: ComparedFactor, collection: str) -> Session:
     """Return the session with the compared factor in the place of the system, and the others in those of topic and
     searcher. Raise StatisticsError if it must name its searcher and does not."""
-    if compare == "systems":
-        return session
-    if compare == "collections":
-        return replace(
-            session, system=collection.encode(), topic_id=session.searcher, searcher=session.system
-        )
-    if not session.searcher:
+    if not session.searcher and compare in ("searchers", "topics"):
         message = f"{compare} cannot be compared: some sessions do not name their searcher"
         raise StatisticsError(message, code="not_crossed", pointer="compare")
-    system, topic, searcher = _ROLES[compare]
-    return replace(
-        session,
-        system=getattr(session, system),
-        topic_id=getattr(session, topic),
-        searcher=getattr(session, searcher),
+
+    system, topic, searcher = (
+        collection.encode() if role == "collection" else getattr(session, role)
+        for role in _ROLES[compare]
     )
+    return replace(session, system=system, topic_id=topic, searcher=searcher)
 
 
 def in_words_of(text: str, compare: ComparedFactor) -> str:
