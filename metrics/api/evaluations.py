@@ -13,10 +13,10 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from metrics import models
-from metrics.questions.declared import SCORES
-from metrics.questions.parameters import query_of, scores_in
+from metrics.questions.declared import declared
+from metrics.questions.parameters import query_of
 from metrics.services.boards.board_question import active_qrels, qrels_version
-from metrics.services.boards.evaluating import read_progress
+from metrics.services.boards.evaluating import ProgressQuery, read_progress
 from metrics.services.question import MAX_VERSION
 from metrics.services.queue.queueing import queue_evaluation, queue_evaluations
 from runs.models import Collection, Qrels, Scope
@@ -113,15 +113,16 @@ class RunEvaluations(APIView):
 
 
 class CollectionEvaluations(APIView):
-    """The number of runs evaluated under the active judgements; POST requests other scores or judgements for every
-    run."""
+    """The number of runs evaluated under the active judgements or another version; POST requests
+    other scores or judgements for every run."""
 
     scopes = {"POST": Scope.MANAGE}
 
-    @extend_schema(responses=shape(Progress), parameters=[SCORES])
+    @extend_schema(responses=shape(Progress), parameters=[*declared(ProgressQuery)])
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection, values=False)
-        progress = read_progress(collection=found, scores=scores_in(query_of(request)))
+        query = ProgressQuery.read(query_of(request))
+        progress = read_progress(collection=found, query=query)
         answer = Progress(
             qrels=progress.qrels.version,
             scores=progress.scores,

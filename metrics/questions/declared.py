@@ -10,6 +10,7 @@ from drf_spectacular.utils import OpenApiParameter
 
 from metrics.services.boards.board_question import BoardQuery
 from metrics.services.boards.curves_together import TogetherQuery
+from metrics.services.boards.evaluating import ProgressQuery
 from metrics.services.boards.matrix import MatrixQuery
 from metrics.services.boards.standing_parts import StandingsQuery
 from metrics.services.boards.what_if import WhatIfQuery
@@ -66,7 +67,7 @@ def names_of(parameters: Iterable[OpenApiParameter]) -> list[str]:
     return [one.name for one in parameters]
 
 
-VERSION = parameter("qrels", "a qrels version; default: the active one", OpenApiTypes.INT)
+(VERSION,) = declared(ProgressQuery, "qrels")
 VIEW = parameter(
     "view", "the code of a saved view, whose parameters are used where they are not given here"
 )

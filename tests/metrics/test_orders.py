@@ -217,7 +217,12 @@ def test_dimensions_of_relevance_are_versions_that_every_run_is_evaluated_agains
     unknown = api.post(path, {"qrels": 3})
     assert (unknown.status_code, unknown.json()["code"]) == (404, "unknown_qrels")
     assert api.post(path, {"qrels": 1}).json() == {"queued": 1}
+    progress = api.get(path, {"qrels": 1}).json()
+    assert (progress["qrels"], progress["evaluated"], progress["done"]) == (1, 1, False)
     evaluate_all()
+    assert api.get(path, {"qrels": 1}).json()["done"]
+    assert api.get(path).json()["qrels"] == 2
+    assert api.get(path, {"qrels": 3}).json()["code"] == "unknown_qrels"
 
     # The same values as in a collection that has these judgements alone.
     fields = {"slug": "topicality", "name": "Topicality", "measures": ["AP"]}

@@ -15,7 +15,7 @@ from metrics.pages.boards.questions import kept_fields, with_shown_measures
 from metrics.pages.parts import Query, changed
 from metrics.questions.parameters import scores_in
 from metrics.services.boards.entries import EVERY
-from metrics.services.boards.evaluating import read_progress
+from metrics.services.boards.evaluating import ProgressQuery, read_progress
 from metrics.services.boards.leaderboard import Leaderboard
 from metrics.services.comparisons.comparison import MAX_RUNS
 from metrics.services.question import measure_in, measures_in
@@ -145,10 +145,10 @@ def comparison_address(collection: Collection, query: Query, which: str) -> str 
             "runs": ",".join(str(run) for run in chosen),
             "baseline": query.get("baseline"),
         }
-        ranked = read_progress(collection=collection, scores=scores_in(query)).evaluated
+        progress = read_progress(collection=collection, query=ProgressQuery(scores_in(query)))
     except EvalHubError:
         return None
-    if chosen and ranked <= MAX_RUNS and query.get("entries") != EVERY:
+    if chosen and progress.evaluated <= MAX_RUNS and query.get("entries") != EVERY:
         asked["family"] = "all"
     given = urlencode({name: text for name, text in asked.items() if text})
     return f"{reverse('comparison-page', args=[collection.slug])}?{given}"

@@ -233,8 +233,9 @@ def _check_runs(
         raise too_many_runs(MAX_RUNS)
     if len(wanted) < 2:
         message = (
-            f"an ordering needs at least two runs evaluated against all of these judgements; found {len(wanted)}: runs "
-            "are evaluated against a version when it is activated"
+            "an ordering needs at least two runs evaluated against all of these judgements; found "
+            f"{len(wanted)}. Organisers evaluate every run against a version with "
+            f'POST collections/{collection.slug}/evaluations/ {{"qrels": 1}}'
         )
         raise StatisticsError(message, code="too_few_runs")
 
