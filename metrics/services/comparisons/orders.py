@@ -234,8 +234,8 @@ def _check_runs(
     if len(wanted) < 2:
         message = (
             "an ordering needs at least two runs evaluated against all of these judgements; found "
-            f"{len(wanted)}. Organisers evaluate every run against a version with "
-            f'POST collections/{collection.slug}/evaluations/ {{"qrels": 1}}'
+            f"{len(wanted)}. Organisers have all runs evaluated against a version by POST "
+            f"collections/{collection.slug}/evaluations/ with its number as qrels"
         )
         raise StatisticsError(message, code="too_few_runs")
 
