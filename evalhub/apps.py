@@ -14,6 +14,6 @@ class EvalHubConfig(AppConfig):
         # Registered when Django is complete: the checks read the settings.
         import evalhub.operating.checks  # noqa: F401
 
-        # A process that ends gives back its memory as a whole; Python would look through all of it for garbage first,
-        # for up to half a second.
+        # A process that ends gives back its memory as a whole; Python would look through all of it
+        # for garbage first, for up to half a second.
         atexit.register(gc.freeze)

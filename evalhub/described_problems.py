@@ -1,6 +1,7 @@
 """What the OpenAPI description says of every operation: its summary, and which problems it answers, with their codes.
 
-The statuses follow from the path, the method and the attributes of the view. docs/api/errors.md lists the same codes.
+The statuses follow from the path, the method and the attributes of the view. docs/api/errors.md
+lists the same codes.
 """
 
 from __future__ import annotations

@@ -66,7 +66,8 @@ def problem_response(error: Exception, context: dict[str, Any]) -> Response | No
         message = f"the body is larger than the limit of {limit:,} bytes for anything but files"
         return _response(problem(413, "body_too_large", message), context)
     if isinstance(error, RecursionError | OverflowError | DataError):
-        # JSON too deep to decode, a date without its UTC: only what a client sends goes so far, and it is logged.
+        # JSON too deep to decode, a date without its UTC: only what a client sends goes so far, and
+        # it is logged.
         _log.warning("%s refused", context.get("request"), exc_info=error)
         return _response(
             problem(400, "out_of_range", "a value is nested too deeply or out of range"), context
@@ -189,7 +190,8 @@ def problem(
         "code": code,
         "detail": detail,
         "errors": entries or [],
-        # What the operator needs to find the reason; what the client did wrong is told in full, and always alike.
+        # What the operator needs to find the reason; what the client did wrong is told in full, and
+        # always alike.
         **(
             {"request_id": current_request_id()}
             if status >= HTTPStatus.INTERNAL_SERVER_ERROR
@@ -226,7 +228,8 @@ def _error_page(status: int, code: str, detail: str) -> Any:
         if request.path.startswith("/api/"):
             body = {**problem(status, code, detail), "instance": request.path}
             return JsonResponse(body, status=status, content_type=PROBLEM_TYPE)
-        # Whoever reports what broke can say which request it was: its id leads to the lines of the log.
+        # Whoever reports what broke can say which request it was: its id leads to the lines of the
+        # log.
         broke = (
             {"request_id": current_request_id()}
             if status >= HTTPStatus.INTERNAL_SERVER_ERROR

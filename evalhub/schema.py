@@ -27,8 +27,8 @@ class _Refusing:
         return super().handle_exception(error)  # type: ignore[misc]
 
 
-# It takes a second to make the description, which is the same for every reader. Its generator loads parts of itself
-# when it is first used, which two threads must not do at once.
+# It takes a second to make the description, which is the same for every reader. Its generator loads
+# parts of itself when it is first used, which two threads must not do at once.
 _MAKING = threading.Lock()
 # The description and the name of its file, by media type.
 _MADE: dict[str, tuple[bytes, str]] = {}

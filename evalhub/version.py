@@ -14,7 +14,8 @@ def _installed() -> str:
 
 
 VERSION = _installed()
-# The oldest evalhub-client that the API still serves: every answer of the API has it as LEAST_CLIENT_HEADER.
+# The oldest evalhub-client that the API still serves: every answer of the API has it as
+# LEAST_CLIENT_HEADER.
 LEAST_CLIENT = "0.1"
 LEAST_CLIENT_HEADER = "X-Evalhub-Least-Client"
 

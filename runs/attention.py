@@ -1,7 +1,7 @@
 """Stop computing when the client has left or the time of the answer is over.
 
-Long computations call `keep_going` at natural points: before the next run, measure or block of resamples. Workers and
-commands have no waiting client and are never stopped here.
+Long computations call `keep_going` at natural points: before the next run, measure or block of
+resamples. Workers and commands have no waiting client and are never stopped here.
 """
 
 from __future__ import annotations

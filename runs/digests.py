@@ -1,9 +1,10 @@
 """Digests of stored values, bound to the objects to which they belong: a flipped bit or an exchanged row is noticed
 when read.
 
-They are stored beside the values and compared at every reading. A CRC-32 detects every single flipped bit, every burst
-of up to 32, and all but one in four thousand million of other changes; a mean's digest detects every change of one
-number. They do not protect against people who can write to the database, because they could write the digest too.
+They are stored beside the values and compared at every reading. A CRC-32 detects every single
+flipped bit, every burst of up to 32, and all but one in four thousand million of other changes; a
+mean's digest detects every change of one number. They do not protect against people who can write
+to the database, because they could write the digest too.
 """
 
 from __future__ import annotations

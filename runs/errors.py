@@ -196,7 +196,8 @@ class ProblemKind:
 @dataclass
 class FileReport:
     """Problems and warnings of one file: the first 50 problems, one entry for each kind of warning, and a count for
-    every code. `read_to` is the line where the reading was stopped; 0 where the file was read to its end."""
+    every code. `read_to` is the line where the reading was stopped; 0 where the file was read to
+    its end."""
 
     problems: list[Problem] = field(default_factory=list)
     warnings: list[ProblemKind] = field(default_factory=list)

@@ -1,6 +1,7 @@
 """An object store in this process that speaks as much S3 over HTTP as stored files need, and fails as it is told.
 
-It checks the access key and the MD5 of what arrives, but no signature. tests/reliability/rigs.py starts a real one.
+It checks the access key and the MD5 of what arrives, but no signature. tests/reliability/rigs.py
+starts a real one.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ class Objects:
     port: int = 0
     stored: dict[str, tuple[bytes, float]] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
-    # Sent instead of the answer: a status and a code, such as (500, "InternalError"); with 0 the connection is closed.
+    # Sent instead of the answer: a status and a code, such as (500, "InternalError"); with 0 the
+    # connection is closed.
     refuses: tuple[int, str] | None = None
     # The next answer is cut off after so many bytes.
     cut: int | None = None

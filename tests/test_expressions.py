@@ -129,8 +129,9 @@ def _written_here(call: ast.Call) -> tuple[str, str | bytes] | None:
     return None
 
 
-# What in an expression may stand for a character; the rest of it says how often and in what order. Names of groups and
-# numbers of repetitions are taken for characters as well: that tells more of them apart than needed.
+# What in an expression may stand for a character; the rest of it says how often and in what order.
+# Names of groups and numbers of repetitions are taken for characters as well: that tells more of
+# them apart than needed.
 ATOM = re.compile(
     r"\[\^?\]?(?:\\.|[^\]\\])*\]|\\(?:x..|u.{4}|U.{8}|[0-7]+|.)|[^\\()?*+|^$\[]", re.DOTALL
 )

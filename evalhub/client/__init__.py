@@ -9,7 +9,8 @@
     robust.compare("bm25", "bm25+rm3", measures=["AP"]).to_frame()
     robust.gate(run, "label:main", "nDCG@10 no-worse-than 0.01").fine
 
-It needs the standard library and httpx. Programs that await call it in a thread: `await asyncio.to_thread(run.values)`.
+It needs the standard library and httpx. Programs that await call it in a thread: `await
+asyncio.to_thread(run.values)`.
 """
 
 from . import version, webhooks

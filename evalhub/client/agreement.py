@@ -59,8 +59,8 @@ def beside(
 ) -> dict[str, Any]:
     """Return a row of an Agreement: another program's values of measure `name`, beside those that EvalHub gives it.
 
-    `values` has that measure alone. `explain` returns what it knows about topics on which the two differ: such as
-    different judgements.
+    `values` has that measure alone. `explain` returns what it knows about topics on which the two
+    differ: such as different judgements.
     """
     (measure,) = values.measures
     ours, mean = values.of(measure), values.raw["means"][measure]["mean"]

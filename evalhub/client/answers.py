@@ -140,7 +140,8 @@ class Values(Placed, Mapping[str, "float | None"]):
 
 class Coverage(Answer):
     """The means of a run over every judged topic, as EvalHub has them, and over the topics that it answers, as BEIR,
-    MTEB and pytrec_eval have them. `str()` is a sentence for each measure whose two means are of different topics."""
+    MTEB and pytrec_eval have them. `str()` is a sentence for each measure whose two means are of
+    different topics."""
 
     def __init__(self, raw: dict[str, Any], tag: str) -> None:
         super().__init__(raw)

@@ -1,7 +1,8 @@
 """Many files in one call, which a second call continues after the first was killed.
 
-The journal has a line for each step, which is on the disk before the next one: the key with which a file is sent, then
-the run that came of it. A file without a run is sent again with the same key, so that it is never there twice.
+The journal has a line for each step, which is on the disk before the next one: the key with which a
+file is sent, then the run that came of it. A file without a run is sent again with the same key, so
+that it is never there twice.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ _HIDDEN = "."
 @dataclass
 class Batch:
     """What became of many files: the runs that are there, and by path the errors of those that were refused (`refused`)
-    and of those that were not sent (`unsent`), because the quota was used up or the batch was told to stop."""
+    and of those that were not sent (`unsent`), because the quota was used up or the batch was told
+    to stop."""
 
     runs: list[Run] = field(default_factory=list)
     refused: dict[str, EvalHubError] = field(default_factory=dict)

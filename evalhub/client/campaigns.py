@@ -66,8 +66,9 @@ class Campaign:
     def put_config(self, source: Any, *, dry_run: bool = False) -> ConfigChanges:
         """Make it what a file says, all or nothing; return the changes, with `dry_run` those that there would be.
 
-        `source` is a path, bytes or an open file of YAML or JSON, or a dictionary. Without `dry_run` a change
-        that is not allowed is a Refused, whose `errors` have its place in the file.
+        `source` is a path, bytes or an open file of YAML or JSON, or a dictionary. Without
+        `dry_run` a change that is not allowed is a Refused, whose `errors` have its place in the
+        file.
         """
         path, params = f"{self.path}config/", {"dry_run": "true"} if dry_run else {}
         if isinstance(source, dict):
@@ -92,7 +93,8 @@ class Campaign:
         **fields: Any,
     ) -> Campaign:
         """Make a draft with its configuration, forms and agreements, its times moved by so many days, without people
-        and runs. `collections` has by short name those that take the place of others; `fields` are as of a new one."""
+        and runs. `collections` has by short name those that take the place of others; `fields` are
+        as of a new one."""
         fields = {
             "slug": slug,
             "name": name or slug,
@@ -158,7 +160,8 @@ class Campaign:
     ) -> Answer:
         """Register a team that the caller owns, by default the configured one or that of the caller alone.
 
-        `name` is how it is shown; `agreements` are the digests of those that are signed with it, under `typed_name`.
+        `name` is how it is shown; `agreements` are the digests of those that are signed with it,
+        under `typed_name`.
         """
         fields = {
             "team": team or self._hub.config.team,

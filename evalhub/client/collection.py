@@ -33,7 +33,8 @@ ANY: Any = object()  # a label is moved whatever it names
 _IN_ADDRESS = 100
 _LISTS = ("measures", "tests", "runs")
 _IF_TAKEN = ("fail", "skip", "suffix", "version")
-# What a chart of means reads of what a leaderboard was asked for, and what no chart of a comparison reads.
+# What a chart of means reads of what a leaderboard was asked for, and what no chart of a comparison
+# reads.
 _ON_BOARDS = ("measures", "sort", "order", "filter", "entries", "scores")
 _PAGING = ("run", "sort", "limit", "offset")
 
@@ -116,15 +117,17 @@ class Collection(Studied):
     ) -> Run | Check:
         """Submit a run and return it as it was received, or a Check with `dry_run`.
 
-        `source` is a path, bytes, a file, {topic: {document: score}}, a table, scored documents or a ranx Run. `known`
-        is a file of the documents that the user knew. `metadata` is a dictionary, or "auto" for the git commit, the
-        versions of Python and packages, and the command line. Where another run of the team has the tag, `if_taken` is
-        `fail` (Conflict), `skip` (return that run if it has the same file), `suffix` (bm25-2) or `version` (the next
-        version of its system, bm25-v2). With `system` the run is the next version of it, with `experiment`, a short
-        name or id, in that of its team; `label` is a name of the team that is moved to it at once, and `lineage` has
-        its `parents` and `links`. BadFile lists what is wrong with the file. `wait_for_quota` sleeps until midnight UTC
-        where the team's quota is used up. `drop_identical` leaves out documents that have the id of their topic, as
-        BEIR does, and notes their number in the metadata; else there is a warning.
+        `source` is a path, bytes, a file, {topic: {document: score}}, a table, scored documents or
+        a ranx Run. `known` is a file of the documents that the user knew. `metadata` is a
+        dictionary, or "auto" for the git commit, the versions of Python and packages, and the
+        command line. Where another run of the team has the tag, `if_taken` is `fail` (Conflict),
+        `skip` (return that run if it has the same file), `suffix` (bm25-2) or `version` (the next
+        version of its system, bm25-v2). With `system` the run is the next version of it, with
+        `experiment`, a short name or id, in that of its team; `label` is a name of the team that is
+        moved to it at once, and `lineage` has its `parents` and `links`. BadFile lists what is
+        wrong with the file. `wait_for_quota` sleeps until midnight UTC where the team's quota is
+        used up. `drop_identical` leaves out documents that have the id of their topic, as BEIR
+        does, and notes their number in the metadata; else there is a warning.
         """
         fields = {
             "description": description,
@@ -165,9 +168,10 @@ class Collection(Studied):
     ) -> Batch:
         """Submit many files: a folder, a pattern such as `runs/*.gz`, or paths. Wait for them unless `timeout` is 0.
 
-        A file that is refused does not stop the others unless `stop`; what concerns them all does: a quota that is used
-        up (`wait_for_quota` sleeps until it is not), a token that is not allowed, a server that cannot be reached. What
-        was sent is in the journal: the same call after a crash goes on where it ended.
+        A file that is refused does not stop the others unless `stop`; what concerns them all does:
+        a quota that is used up (`wait_for_quota` sleeps until it is not), a token that is not
+        allowed, a server that cannot be reached. What was sent is in the journal: the same call
+        after a crash goes on where it ended.
         """
         fields = {"description": description, "metadata": metadata_of(metadata)}
         # Left out where there is none: it would change the identity of files in earlier journals.
@@ -270,9 +274,9 @@ class Collection(Studied):
     ) -> Verdict:
         """Hold a run against a baseline: an id, `tag`, `team/tag`, `label:main`, or `previous`, the one before it.
 
-        A rule is `MEASURE no-worse-than MARGIN` (a number, or a share of the baseline's mean such as 2%),
-        `MEASURE no-significant-drop`, `MEASURE no-drop` or `MEASURE at-least X`. Both runs are waited for. NotFound
-        where there is no such baseline, unless `no_baseline="pass"`.
+        A rule is `MEASURE no-worse-than MARGIN` (a number, or a share of the baseline's mean such
+        as 2%), `MEASURE no-significant-drop`, `MEASURE no-drop` or `MEASURE at-least X`. Both runs
+        are waited for. NotFound where there is no such baseline, unless `no_baseline="pass"`.
         """
         question = question_of(rules, test, alpha, timeout)
         return evaluate_gate(self, run, baseline, question, no_baseline=no_baseline)
@@ -313,7 +317,8 @@ class Collection(Studied):
     def chart(self, name: str, form: str = "svg", **parameters: Any) -> Chart:
         """Return a chart, which a notebook shows: `means`, `what-if`, `significance`, `ranks`, `curves`, `orders`, ...
 
-        `form` is svg, png, pdf, csv for its table, or json for Vega-Lite. `runs` and `baseline` are named in any way.
+        `form` is svg, png, pdf, csv for its table, or json for Vega-Lite. `runs` and `baseline` are
+        named in any way.
         """
         if parameters.get("runs"):
             parameters["runs"] = self._ids(as_list(parameters["runs"]))
@@ -333,8 +338,8 @@ class Collection(Studied):
     ) -> Answer:
         """Upload a version of the judgements, a path, bytes or a file; `dry_run` only checks it.
 
-        The second column is an iteration, or with `keyed_by="query"` the number of a session's query; `iteration` says
-        what it means: subtopic, round or ignore.
+        The second column is an iteration, or with `keyed_by="query"` the number of a session's
+        query; `iteration` says what it means: subtopic, round or ignore.
         """
         form = {
             "activate": activate,

@@ -1,6 +1,7 @@
 """What a notebook shows: tables of answers, and charts as the server draws them.
 
-A notebook keeps what it shows: it is the server's answer, and nothing that the server has not shown.
+A notebook keeps what it shows: it is the server's answer, and nothing that the server has not
+shown.
 """
 
 from __future__ import annotations

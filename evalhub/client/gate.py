@@ -1,7 +1,7 @@
 """The gate: hold a run against a baseline under rules, and say whether it is fine, worse or undecided.
 
-All numbers are the server's. Both runs are waited for until they are evaluated under the same judgements by the same
-engine; what was read under others is read again.
+All numbers are the server's. Both runs are waited for until they are evaluated under the same
+judgements by the same engine; what was read under others is read again.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
     python -m evalhub_client.github
 
-Everything is read from the environment: inputs as `GATE_...` (action/action.yml), the rest as GitHub sets it. The exit
-status is that of `evh gate`; a pull request from a fork, which has no secrets, is not evaluated.
+Everything is read from the environment: inputs as `GATE_...` (action/action.yml), the rest as
+GitHub sets it. The exit status is that of `evh gate`; a pull request from a fork, which has no
+secrets, is not evaluated.
 """
 
 from __future__ import annotations

@@ -152,11 +152,12 @@ class Hub(Connection):
     ) -> httpx.Response:
         """Send any request below `/api/v1/`, with the retries of all others; return the answer of httpx.
 
-        The body is `json`, or a form of `fields` and `files` (paths, bytes or open files). A POST is sent again after a
-        lost answer only where it has a `key` of its own.
+        The body is `json`, or a form of `fields` and `files` (paths, bytes or open files). A POST
+        is sent again after a lost answer only where it has a `key` of its own.
         """
         address, mark, query = path.lstrip("/").partition("?")
-        # Every address ends with a slash, but for those of charts; a request without it is redirected.
+        # Every address ends with a slash, but for those of charts; a request without it is
+        # redirected.
         if not address.endswith("/") and "." not in address.rpartition("/")[2]:
             address += "/"
         sources = {name: read_file(file) for name, file in (files or {}).items()}
@@ -184,7 +185,8 @@ def connect(
 ) -> Hub:
     """Return the server of the configuration, or that of `url`.
 
-    `timeout` is in seconds and for each answer; what fails for a moment is sent again for at most `retry_for` seconds.
+    `timeout` is in seconds and for each answer; what fails for a moment is sent again for at most
+    `retry_for` seconds.
     """
     config = read_config(url=url, token=token, profile=profile)
     return Hub(config, timeout=timeout, retry_for=retry_for, transport=transport)

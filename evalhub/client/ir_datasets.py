@@ -12,8 +12,8 @@ from typing import Any
 from .errors import BadSource, NotFound
 from .hub import Hub
 
-# Their second column is the round in which a document was judged. Datasets with subtopics have a type of judgements of
-# their own: in all the rest the column means nothing.
+# Their second column is the round in which a document was judged. Datasets with subtopics have a
+# type of judgements of their own: in all the rest the column means nothing.
 _ROUNDS = ("cord19/trec-covid", "cord19/fulltext/trec-covid")
 # What follows this in the description of a collection is rewritten by each import.
 _MARK = "Imported from ir_datasets"
@@ -25,9 +25,9 @@ def import_collection(
 ) -> dict[str, Any]:
     """Make or complete a collection from a dataset of ir_datasets; return what was found, and what was uploaded of it.
 
-    Nothing is uploaded twice: topics and judgements are compared by the SHA-256 of what would be sent. Raise BadSource
-    where ir_datasets is not installed, has no such dataset or cannot read it, or where EvalHub does not evaluate its
-    kind of judgements.
+    Nothing is uploaded twice: topics and judgements are compared by the SHA-256 of what would be
+    sent. Raise BadSource where ir_datasets is not installed, has no such dataset or cannot read it,
+    or where EvalHub does not evaluate its kind of judgements.
     """
     dataset = _load(dataset_id)
     try:

@@ -1,7 +1,7 @@
 """A server of the Model Context Protocol over standard input and output: `evh mcp`.
 
-Its tools read what the token may read, and change nothing; `--allow-submit` adds one that submits run files. Every
-answer is the API's JSON, cut to a page, with where its numbers come from.
+Its tools read what the token may read, and change nothing; `--allow-submit` adds one that submits
+run files. Every answer is the API's JSON, cut to a page, with where its numbers come from.
 """
 
 from __future__ import annotations
@@ -72,8 +72,9 @@ class Tools:
         limit: int = 20,
     ) -> dict[str, Any]:
         """Rank the runs of a collection by their means; the first measure decides. `filter` keeps runs, such as
-        `bm25 team:lab`, without changing ranks. `baseline` (a tag or id) tests every run against that one, `tiers`
-        shows which runs differ significantly. `coverage` and `judged_at_10` say how far means can be trusted."""
+        `bm25 team:lab`, without changing ranks. `baseline` (a tag or id) tests every run against
+        that one, `tiers` shows which runs differ significantly. `coverage` and `judged_at_10` say
+        how far means can be trusted."""
         asked = {
             "filter": filter or None,
             "baseline": baseline or None,
@@ -136,7 +137,8 @@ class Tools:
         ties, losses and topics without a value are counted."""
         place = self._place(collection)
         found = place.difference(a, b, measure or None)
-        # Sorted stably: topics that differ equally, and those without a value at the end, keep their order.
+        # Sorted stably: topics that differ equally, and those without a value at the end, keep
+        # their order.
         topics = sorted(found.raw["topics"], key=lambda topic: -abs(topic["difference"] or 0.0))
         raw = {
             **found.raw,

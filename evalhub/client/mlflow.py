@@ -28,9 +28,9 @@ def log(
 ) -> dict[str, float]:
     """Log the means, the coverage and Judged@10 as metrics, and what identifies them as tags; return the metrics.
 
-    MLflow refuses `@`, `(` and `=` in names: nDCG@10 becomes nDCG_at_10, and the tag `evalhub.measure.nDCG_at_10`
-    has the measure's own name. Two measures that would get one name are refused. A measure without a mean is no
-    metric; the tag `evalhub.undefined` names it.
+    MLflow refuses `@`, `(` and `=` in names: nDCG@10 becomes nDCG_at_10, and the tag
+    `evalhub.measure.nDCG_at_10` has the measure's own name. Two measures that would get one name
+    are refused. A measure without a mean is no metric; the tag `evalhub.undefined` names it.
     """
     found = tracked(run, measures)
     named: dict[str, str] = {}

@@ -24,7 +24,8 @@ class BadFormat(EvalHubError):
 def rendered(rows: list[dict[str, Any]], asked: str, *, upright: bool = False) -> str:
     """Return rows in a format such as `table`, `csv` or `json(tag,AP)`; BadFormat for what there is not.
 
-    Every format but `table` has numbers in full. An `upright` table has a line for each field of each row.
+    Every format but `table` has numbers in full. An `upright` table has a line for each field of
+    each row.
     """
     match = check_format(asked)
     names = list(dict.fromkeys(name for row in rows for name in row))

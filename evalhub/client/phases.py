@@ -228,11 +228,13 @@ class Phase:
     ) -> Entry | Check:
         """Enter a run and return its receipt, or a Check with `dry_run`.
 
-        `source` is what `Collection.submit` takes, or a Run that the team has in the collection. `answers` are those to
-        the form of the phase. Organisers name a team with `on_behalf_of` and say why in `reason`; their own runs have
-        the `role` baseline, with a `label`, or out_of_competition. A request whose answer is lost is sent again with
-        the same key: it is entered once, and in time if its first try arrived in time. BadFile lists what is wrong with
-        the file, Conflict says why the phase does not take it, QuotaExceeded that no attempt is left.
+        `source` is what `Collection.submit` takes, or a Run that the team has in the collection.
+        `answers` are those to the form of the phase. Organisers name a team with `on_behalf_of` and
+        say why in `reason`; their own runs have the `role` baseline, with a `label`, or
+        out_of_competition. A request whose answer is lost is sent again with the same key: it is
+        entered once, and in time if its first try arrived in time. BadFile lists what is wrong with
+        the file, Conflict says why the phase does not take it, QuotaExceeded that no attempt is
+        left.
         """
         path, key = f"{self.path}entries/", key or uuid.uuid4().hex
         fields: dict[str, Any] = {

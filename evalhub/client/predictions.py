@@ -79,10 +79,11 @@ def read_mteb(
 ) -> tuple[list[Prediction], list[str]]:
     """Return a run for each task of `collections` that MTEB has left predictions of, and the names of the others.
 
-    `collections` has the tasks by `task`, where it has one subset and one split, else by `task/subset` or
-    `task/subset/split`. The files may be in folders of their own, one for each model. The tag of a run is the model's
-    name with the beginning of its revision, unless another is given. Raise BadSource for a name that means several runs
-    or none, and for a model without a name.
+    `collections` has the tasks by `task`, where it has one subset and one split, else by
+    `task/subset` or `task/subset/split`. The files may be in folders of their own, one for each
+    model. The tag of a run is the model's name with the beginning of its revision, unless another
+    is given. Raise BadSource for a name that means several runs or none, and for a model without a
+    name.
     """
     made: list[Prediction] = []
     names: dict[Path, list[str]] = {}

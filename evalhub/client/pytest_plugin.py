@@ -4,8 +4,8 @@
         run = evalhub.submit("robust04", my_search(topics))
         evalhub.assert_no_worse(run, baseline="label:main", measure="nDCG@10", margin=0.01)
 
-Tests with the fixture are skipped where EVH_URL is not set, unless pytest is given --evalhub-required. Other tests do
-not notice the plugin.
+Tests with the fixture are skipped where EVH_URL is not set, unless pytest is given
+--evalhub-required. Other tests do not notice the plugin.
 """
 
 from __future__ import annotations

@@ -27,8 +27,9 @@ def to_ranx(run: Run) -> Any:
 def to_ranx_qrels(collection: Collection, version: int | None = None) -> Any:
     """Return the ranx.Qrels of a version of a collection's judgements, the active one unless another is named.
 
-    ranx knows neither subtopics nor levels below 0: a document that is judged more than once has its highest level, and
-    at least 0, which is worth as much as no judgement. EvalHubError where no judgements are shown.
+    ranx knows neither subtopics nor levels below 0: a document that is judged more than once has
+    its highest level, and at least 0, which is worth as much as no judgement. EvalHubError where no
+    judgements are shown.
     """
     import ranx
 

@@ -1,17 +1,18 @@
 """The rules of a gate: how they are written, and when a run is fine, worse or undecided under one.
 
-Means, intervals and p are the server's. With d the mean over topics of candidate minus baseline, turned round where
-lower values are better, so that d < 0 is worse:
+Means, intervals and p are the server's. With d the mean over topics of candidate minus baseline,
+turned round where lower values are better, so that d < 0 is worse:
 
     no-worse-than MARGIN      worse: the interval of d lies below -MARGIN; fine: it lies above; else undecided
     no-significant-drop       worse: d < 0 and p, corrected over the gate's rules of this kind, is below alpha
     no-drop                   worse: d < 0
     at-least X                worse: the candidate's mean is below X
 
-Undecided whatever the numbers are: a run answered few topics or has nothing judged, or judged documents alone give another
-verdict.
+Undecided whatever the numbers are: a run answered few topics or has nothing judged, or judged
+documents alone give another verdict.
 
-Source: no-worse-than is one-sided non-inferiority, read from the interval of confidence 1 - 2 alpha (Schuirmann, 1987).
+Source: no-worse-than is one-sided non-inferiority, read from the interval of confidence 1 - 2 alpha
+(Schuirmann, 1987).
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ _FORM = "MEASURE no-worse-than MARGIN, MEASURE no-significant-drop, MEASURE no-d
 @dataclass(frozen=True)
 class Rule:
     """One rule. `number` is the margin, or of at-least the least mean; a `relative` margin is a share of the baseline's
-    mean. A margin of no-significant-drop decides nothing: it is held against the detectable difference."""
+    mean. A margin of no-significant-drop decides nothing: it is held against the detectable
+    difference."""
 
     measure: str
     kind: str = NO_WORSE
@@ -97,8 +99,8 @@ def parse_rule(text: str | Rule) -> Rule:
 class Result:
     """What a rule says of a run. Every difference is turned so that below 0 is worse; None where there is none.
 
-    `unmeasured` says why nothing can be decided, whatever the numbers are. `on_judged` has the numbers of judged
-    documents alone, where the runs are judged unevenly.
+    `unmeasured` says why nothing can be decided, whatever the numbers are. `on_judged` has the
+    numbers of judged documents alone, where the runs are judged unevenly.
     """
 
     rule: Rule
@@ -207,7 +209,8 @@ def _numbers(
 def decide(results: list[Result], alpha: float) -> None:
     """Give each result its verdict. p of the rules about significance are corrected over all of them, by Holm.
 
-    Where too little was measured, and where judged documents alone give another verdict, a result is undecided.
+    Where too little was measured, and where judged documents alone give another verdict, a result
+    is undecided.
     """
     _decide(results, alpha)
     # Holm's correction is over all rules: those without other numbers count with their own.

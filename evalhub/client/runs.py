@@ -95,7 +95,8 @@ class Run(Submission):
 
     def withdraw(self, *, drop_labels: bool = False, reason: str = "") -> None:
         """Withdraw it: it leaves the leaderboard, and its tag is free again. One with labels is refused, unless they
-        are to be deleted. With a `reason`, organisers take a run of any team out of their collection."""
+        are to be deleted. With a `reason`, organisers take a run of any team out of their
+        collection."""
         params = {"drop_labels": "true"} if drop_labels else {}
         if reason:
             params["reason"] = reason
@@ -198,7 +199,8 @@ class Run(Submission):
 
 def refresh_states(hub: Connection, submissions: Sequence[Submission]) -> float:
     """Ask for the states of runs, 200 in one request, or of session sets one by one; return the server's hint, the
-    seconds after which to ask again, or 0. What the server does not show was withdrawn: its state is `cancelled`.
+    seconds after which to ask again, or 0. What the server does not show was withdrawn: its state
+    is `cancelled`.
     """
     hint = 0.0
     for submission in submissions:
@@ -228,8 +230,8 @@ def refresh_states(hub: Connection, submissions: Sequence[Submission]) -> float:
 def wait_for(hub: Connection, runs: Sequence[Submission], timeout: float) -> None:
     """Ask for the states of runs until none is on its way; TimedOut with those that still are.
 
-    The first looks come quickly, as most evaluations are done in a fraction of a second; later ones when the server
-    says so.
+    The first looks come quickly, as most evaluations are done in a fraction of a second; later ones
+    when the server says so.
     """
     start, pause, warned = time.monotonic(), _FIRST_LOOK, False
     waiting = [run for run in runs if run.state in ON_THE_WAY]

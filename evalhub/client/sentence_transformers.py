@@ -5,7 +5,8 @@
     evaluator = HubEvaluator(InformationRetrievalEvaluator(queries, corpus, relevant), "nq-dev")
     SentenceTransformerTrainer(model, args=arguments, train_dataset=pairs, loss=loss, evaluator=evaluator).train()
 
-The library is imported when `HubEvaluator` is: the trainer takes subclasses of its own evaluators only.
+The library is imported when `HubEvaluator` is: the trainer takes subclasses of its own evaluators
+only.
 """
 
 from __future__ import annotations
@@ -29,10 +30,11 @@ _log = logging.getLogger("evalhub_client")
 class _HubEvaluator:
     """Evaluate with `inner`, then submit its rankings to `collection` of EvalHub; return the scores of `inner`.
 
-    Each evaluation is a run with the tag MODEL-EPOCH-STEPS, where `name` may take the place of the model's name. Only
-    the upload is waited for, about ten seconds where the server is away. An error of EvalHub is logged once and never
-    raised. `runs` has what was submitted. `hub` is the server; without it the configured one, or BadConfig. `options`
-    are those of `Collection.submit`, such as `team`, `metadata` and `drop_identical`.
+    Each evaluation is a run with the tag MODEL-EPOCH-STEPS, where `name` may take the place of the
+    model's name. Only the upload is waited for, about ten seconds where the server is away. An
+    error of EvalHub is logged once and never raised. `runs` has what was submitted. `hub` is the
+    server; without it the configured one, or BadConfig. `options` are those of `Collection.submit`,
+    such as `team`, `metadata` and `drop_identical`.
     """
 
     def __init__(

@@ -1,7 +1,8 @@
 """Runs as they come: a path, bytes, a file, a dictionary, a table, scored documents, a ranx Run or a file of one.
 
-They are told apart by their shape, so that no library is imported for it. What is no file yet is written in the six
-columns of trec_eval, in the order in which EvalHub evaluates it: score descending, then doc_id descending bytewise.
+They are told apart by their shape, so that no library is imported for it. What is no file yet is
+written in the six columns of trec_eval, in the order in which EvalHub evaluates it: score
+descending, then doc_id descending bytewise.
 """
 
 from __future__ import annotations
@@ -46,10 +47,10 @@ _NUMBER = re.compile(rb"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 class Source:
     """A file ready to be sent, as often as it takes: `open` gives it from its beginning.
 
-    `tag` names the run: what its user says, or the tag in the file, or the file's name where that tag is a generic one.
-    `sha256` is that of the decompressed bytes, "" where it is not known. `identical` has the topics for which a
-    document of the topic's own id is retrieved, which no file is searched for; `dropped` says whether these documents
-    were left out.
+    `tag` names the run: what its user says, or the tag in the file, or the file's name where that
+    tag is a generic one. `sha256` is that of the decompressed bytes, "" where it is not known.
+    `identical` has the topics for which a document of the topic's own id is retrieved, which no
+    file is searched for; `dropped` says whether these documents were left out.
     """
 
     name: str
@@ -79,7 +80,8 @@ def size_of(source: Source) -> int:
 def read_source(given: Any, tag: str | None = None, *, drop_identical: bool = False) -> Source:
     """Return what is to be sent of a run of any shape; BadSource for what is none.
 
-    `drop_identical` leaves out documents whose id is that of the topic, as BEIR does before it evaluates.
+    `drop_identical` leaves out documents whose id is that of the topic, as BEIR does before it
+    evaluates.
     """
     if isinstance(given, Source):
         return given
@@ -261,7 +263,8 @@ def tag_of_file(path: Path) -> str:
 
 def is_run(path: Path) -> bool:
     """Whether a file may be a run, by its first line that is no comment: five columns or more, a rank or a score in
-    its place. What its other lines hold is the server's to say, and so is what is packed by zstandard."""
+    its place. What its other lines hold is the server's to say, and so is what is packed by
+    zstandard."""
     if path.suffix.lower() in _RANX:
         return True
     start = _start_of(path)

@@ -48,7 +48,8 @@ _STATUSES: tuple[tuple[type[EvalHubError], int], ...] = (
     (Throttled, FAILED),
     (Refused, WRONG),
 )
-# Of several errors the first of these: what ended a batch comes before what is wrong with single files.
+# Of several errors the first of these: what ended a batch comes before what is wrong with single
+# files.
 _WORST = (LIMITED, FAILED, UNKNOWN, MISSING, WRONG, REFUSED, CONFLICT)
 
 

@@ -20,7 +20,8 @@ _PARAMETERS_OF_A_PAGE = 100
 
 class Configurations(Placed):
     """How runs were made: a row for each parameter with its `kind` (differs, same or ignored) and a column for each
-    run, `team/tag`, in which None is not set. With a baseline, `since()` has what changed in each other run."""
+    run, `team/tag`, in which None is not set. With a baseline, `since()` has what changed in each
+    other run."""
 
     def _names(self) -> dict[str, str]:
         return {run["id"]: f"{run['team']}/{run['tag']}" for run in self.raw["runs"]}
@@ -77,7 +78,8 @@ class Topic(Placed):
 
 class Importance(Drawn):
     """Which parameters matter for a measure. The rows are the changes of one parameter in pairs of runs in which
-    nothing else changed; `levels()` has the parameters that go with the measure. `chart()` draws those."""
+    nothing else changed; `levels()` has the parameters that go with the measure. `chart()` draws
+    those."""
 
     _first_chart = "importance"
 
@@ -87,7 +89,8 @@ class Importance(Drawn):
     def levels(self) -> list[dict[str, Any]]:
         """Return a row for each level of each parameter that goes with the measure, the strongest parameter first.
 
-        `from` and `to` are the ends of a level of many numbers, `others` marks values of fewer than three runs each.
+        `from` and `to` are the ends of a level of many numbers, `others` marks values of fewer than
+        three runs each.
         """
         shown = ("name", "epsilon_squared", "low", "high", "p")
         rows = []

@@ -25,7 +25,8 @@ class Tracked:
 def tracked(run: Run, measures: Sequence[str]) -> Tracked:
     """Return the means of an evaluated run, with its coverage and Judged@10, which explain most differences.
 
-    `measures` are those of the collection unless they are named. Blind while the judgements are not released.
+    `measures` are those of the collection unless they are named. Blind while the judgements are not
+    released.
     """
     means = run.means(*measures)
     found = {**dict(means), **run.means(JUDGED)}

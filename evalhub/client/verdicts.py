@@ -21,8 +21,8 @@ _MANY_RUNS = 20
 class Verdict(Answer):
     """What a gate says of a run: `verdict` is fine, worse or undecided; `rules` has what each rule says and why.
 
-    `candidate` and `baseline` (None without one) are the runs, with id and SHA-256; `qrels` and `engine_version` those
-    of all numbers.
+    `candidate` and `baseline` (None without one) are the runs, with id and SHA-256; `qrels` and
+    `engine_version` those of all numbers.
     """
 
     @property

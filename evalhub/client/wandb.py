@@ -21,7 +21,8 @@ from .tracking import tracked
 def log(run: Run, measures: Sequence[str] = (), prefix: str = "") -> dict[str, float]:
     """Write the means, the coverage and Judged@10 into the summary, and what identifies them into the configuration.
 
-    Names are those of the measures. A measure without a mean is not written. Returns what was written.
+    Names are those of the measures. A measure without a mean is not written. Returns what was
+    written.
     """
     active = wandb.run
     if active is None:

@@ -4,8 +4,9 @@
     if event["type"] == "run.evaluated":
         print(event["data"]["run"])
 
-The signature is that of Standard Webhooks (https://www.standardwebhooks.com). An event may arrive twice, and in any
-order: remember the `webhook-id` of those that are done. This module needs the standard library alone.
+The signature is that of Standard Webhooks (https://www.standardwebhooks.com). An event may arrive
+twice, and in any order: remember the `webhook-id` of those that are done. This module needs the
+standard library alone.
 """
 
 from __future__ import annotations
@@ -36,9 +37,10 @@ def verify(
 ) -> dict[str, Any]:
     """Return the event of a request: its `type`, `timestamp` and `data`.
 
-    `headers` are those of the request, in any case; `body` is its body as it arrived, not parsed and written again;
-    `secret` the text that begins with `whsec_`. Raise BadSignature if none of the signatures is that of the secret, or
-    if the request was signed more than `tolerance` seconds ago or ahead; BadConfig for a secret that is none.
+    `headers` are those of the request, in any case; `body` is its body as it arrived, not parsed
+    and written again; `secret` the text that begins with `whsec_`. Raise BadSignature if none of
+    the signatures is that of the secret, or if the request was signed more than `tolerance` seconds
+    ago or ahead; BadConfig for a secret that is none.
     """
     key = _key_of(secret)
     given = {str(name).lower(): str(value) for name, value in headers.items()}

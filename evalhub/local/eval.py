@@ -47,7 +47,8 @@ def main(argv: list[str]) -> None:
         status = _parse_and_run(argv[2:])
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader of the output has closed it: print no error, not even when Python closes its output.
+        # The reader of the output has closed it: print no error, not even when Python closes its
+        # output.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = _PIPE_CLOSED
     except OSError as error:

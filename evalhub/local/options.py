@@ -43,7 +43,8 @@ def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         "evalhub eval", description=_DESCRIPTION, epilog=_MEASURES, allow_abbrev=False, add_help=False,
         usage="%(prog)s [-q] [-c] [-n] [-J] [-m MEASURE] [-l N] [-M N] [-N N] [-Z FILE] [more] QRELS RUN [RUN ...]",
-        # Every option is tried on a formatter, which would load what finds out how wide the terminal is.
+        # Every option is tried on a formatter, which would load what finds out how wide the
+        # terminal is.
         formatter_class=partial(argparse.RawDescriptionHelpFormatter, width=_ANY_WIDTH),
     )  # fmt: skip
     made.add_argument("qrels", metavar="QRELS", help="judgements: topic iteration document level")

@@ -5,7 +5,8 @@
     altered/<SHA-256>           one that no longer has its SHA-256; it is never restored
     manifest.json               last: versions, rows of each model, size and SHA-256 of every member, its own SHA-256
 
-A file without its manifest is incomplete. Login sessions and the secret key are left out: users log in again.
+A file without its manifest is incomplete. Login sessions and the secret key are left out: users log
+in again.
 """
 
 from __future__ import annotations
@@ -42,8 +43,9 @@ from runs.services.storage.stores.chosen import the_store
 # Since format 2 the manifest has a SHA-256 of its own.
 FORMAT = 2
 MANIFEST = "manifest.json"
-# Models that have no meaning in another install: login sessions, the id of the install, rate counters, dispatcher
-# rounds. The rows of parameters are those of the runs' metadata, and written again from it.
+# Models that have no meaning in another install: login sessions, the id of the install, rate
+# counters, dispatcher rounds. The rows of parameters are those of the runs' metadata, and written
+# again from it.
 LEFT_OUT = frozenset(
     {
         "sessions.session",
@@ -61,8 +63,8 @@ LACKING = {
     "altered": "no longer has its SHA-256",
 }
 _BATCH = 100
-# The beginning and end of the name of an unfinished backup, and the age from which an unlocked one belongs to a killed
-# process.
+# The beginning and end of the name of an unfinished backup, and the age from which an unlocked one
+# belongs to a killed process.
 _PART = (".evalhub-backup-", ".part")
 _PART_SECONDS = 10
 
@@ -106,8 +108,8 @@ def schema() -> list[str]:
 def write_backup(target: Path) -> dict[str, Any]:
     """Write a backup, as of one moment, while the service runs. Return its manifest.
 
-    It is written aside and renamed when it is complete. `missing`, `unreadable` and `altered` of the manifest name the
-    stored files that a restored install will lack.
+    It is written aside and renamed when it is complete. `missing`, `unreadable` and `altered` of
+    the manifest name the stored files that a restored install will lack.
     """
     for part in _parts_of_the_killed(target.parent):
         part.unlink(missing_ok=True)
@@ -136,7 +138,8 @@ def write_backup(target: Path) -> dict[str, Any]:
 def _parts_of_the_killed(folder: Path) -> Iterator[Path]:
     """Yield unfinished backups in a folder whose process was killed."""
     for part in folder.glob(f"{_PART[0]}*{_PART[1]}"):
-        # Another user's file, or one that is being written, or was just created and is about to be locked.
+        # Another user's file, or one that is being written, or was just created and is about to be
+        # locked.
         with contextlib.suppress(OSError), part.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.fstat(file.fileno()).st_mtime < time.time() - _PART_SECONDS:

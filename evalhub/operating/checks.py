@@ -1,7 +1,7 @@
 """System checks that refuse settings under which runs would be lost. Every command runs them first.
 
-Django's own checks are about the code and not about an install, and load every page and endpoint: tests and `evalhub
-check` run them.
+Django's own checks are about the code and not about an install, and load every page and endpoint:
+tests and `evalhub check` run them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ _METADATA = ip_address("169.254.169.254")
 Messages = list[checks.CheckMessage]
 # The checks that a command of the service runs: those of this module.
 OWN_CHECKS = ("evalhub",)
-# The same without those that need a writable data folder, for commands that must work on a read-only disk.
+# The same without those that need a writable data folder, for commands that must work on a
+# read-only disk.
 READING_CHECKS = ("evalhub.reading",)
 
 

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-# Levels of what a run retrieved at ranks 1, 2 and so on, and of what is relevant and was not retrieved: by example and
-# topic.
+# Levels of what a run retrieved at ranks 1, 2 and so on, and of what is relevant and was not
+# retrieved: by example and topic.
 RANKINGS = {
     "g": {"1": ("3 2 3 0 0 1 2 2 3 0", "1 1 1")},
     "far": {"1": ("1023 × 0 1", "")},
@@ -20,15 +20,17 @@ RANKINGS = {
 }
 # Documents of levels 0 to 3 in RN-2002-2, section 3.1, and of its whole database.
 _ARTICLES, _DATABASE = (14617, 857, 700, 366), 53893
-# TOIS 20(4), table 1: documents by their level in TREC (rows) and when judged again, the two highest levels in one.
+# TOIS 20(4), table 1: documents by their level in TREC (rows) and when judged again, the two
+# highest levels in one.
 _REJUDGED = ((2780, 134, 51), (691, 1004, 1077))
 # ECIR 2008, table 2: sessions of 1, 2 and so on queries, by system.
 _SESSION_LENGTHS = {
     "1": (28, 7, 10, 4, 5, 4, 1, 1, 0, 0, 0),
     "2": (21, 7, 9, 11, 2, 4, 2, 2, 0, 1, 1),
 }
-# Runs with the means and marks of RN-2002-2, table 1. A line is a topic with eight relevant documents of these levels,
-# and has for each run the ranks at which it retrieved them, 0 where it did not.
+# Runs with the means and marks of RN-2002-2, table 1. A line is a topic with eight relevant
+# documents of these levels, and has for each run the ranks at which it retrieved them, 0 where it
+# did not.
 _TABLE_1_RUNS, _TABLE_1_LEVELS = ("SSYN-C", "SUM", "BOOL"), (3, 3, 3, 3, 3, 2, 2, 1)
 _TABLE_1_DEPTH = 200
 _TABLE_1 = """\

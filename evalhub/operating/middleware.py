@@ -27,7 +27,8 @@ from evalhub.version import LEAST_CLIENT, LEAST_CLIENT_HEADER
 from runs.services.audit.rates import RATES
 from runs.web.origin import network_of, sender_of
 
-# Only Swagger's page has inline styles, and no page runs a script that is not one of EvalHub's files.
+# Only Swagger's page has inline styles, and no page runs a script that is not one of EvalHub's
+# files.
 _POLICY = (
     "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'self'; "
     "frame-ancestors 'none'"
@@ -61,7 +62,8 @@ class RequestRecord:
 
 def _said(request: HttpRequest, view: str, status: int, seconds: float) -> dict[str, Any]:
     """Return the fields of a request for the log, never with its query, which may contain a secret by mistake."""
-    # The user only where the request has read it already: reading it here might need a database that is away.
+    # The user only where the request has read it already: reading it here might need a database
+    # that is away.
     user = vars(request).get("user")
     if isinstance(user, SimpleLazyObject):
         user = getattr(request, "_cached_user", None)
@@ -111,8 +113,9 @@ class ProbesFirst:
 class FinalSlash:
     """Accept a request that changes something without the final slash of its address.
 
-    Django would redirect it, and clients repeat a redirected request as GET, without its body: an upload would look
-    like a success and store nothing. Reading requests are redirected, so that every page has one address.
+    Django would redirect it, and clients repeat a redirected request as GET, without its body: an
+    upload would look like a success and store nothing. Reading requests are redirected, so that
+    every page has one address.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:

@@ -182,8 +182,8 @@ def install(backup: Backup, lost: Collection[str] = ()) -> int:
     """Restore a backup into a migrated install without rows: files first, then all rows in one transaction. Return how
     many webhooks were disabled because their secrets were sealed with another secret key.
 
-    `lost` are the stored files, by SHA-256, that `faults` named: they are left out. Raise BadBackup if the install is
-    not empty or has another schema; then nothing is changed.
+    `lost` are the stored files, by SHA-256, that `faults` named: they are left out. Raise BadBackup
+    if the install is not empty or has another schema; then nothing is changed.
     """
     _check_fit(backup)
     with the_store().lock(shared=True):

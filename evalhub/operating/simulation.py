@@ -54,8 +54,8 @@ def simulate_collection(
 ) -> Simulated:
     """Return the same simulated collection every time.
 
-    A system scores a document by its skill x the level + noise of its own and noise that all systems share, so that
-    topics differ in difficulty and systems resemble each other.
+    A system scores a document by its skill x the level + noise of its own and noise that all
+    systems share, so that topics differ in difficulty and systems resemble each other.
     """
     rng = np.random.default_rng(20020401)
     topic_ids = [str(number) for number in range(101, 101 + topics)]

@@ -10,14 +10,16 @@ from celery import Celery, signals
 from django.conf import settings
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalhub.settings")
-# Celery's Django part would load every page to check it; the worker's own step checks what matters to it.
+# Celery's Django part would load every page to check it; the worker's own step checks what matters
+# to it.
 os.environ.setdefault("CELERY_SKIP_CHECKS", "true")
 
 app = Celery("evalhub")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(["metrics"])
-# Otherwise Celery closes the connection to the database before and after each task: to open one takes PostgreSQL longer
-# than to store a run. The worker closes those that are old or broken (evalhub/serving/worker.py).
+# Otherwise Celery closes the connection to the database before and after each task: to open one
+# takes PostgreSQL longer than to store a run. The worker closes those that are old or broken
+# (evalhub/serving/worker.py).
 app.conf["CELERY_DB_REUSE_MAX"] = sys.maxsize
 
 

@@ -13,7 +13,8 @@ from django.db import connections
 from django.db.backends.signals import connection_created
 from psycopg2 import extensions
 
-# SQLite asks whether to continue after this many steps of its virtual machine, which take a millisecond or less.
+# SQLite asks whether to continue after this many steps of its virtual machine, which take a
+# millisecond or less.
 _STEPS = 100_000
 
 

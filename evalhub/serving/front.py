@@ -1,9 +1,10 @@
 """The connections of a web process: one thread receives complete requests, answers probes, and sends answers.
 
-Threads that compute never wait for a network. They get a request when its last byte has arrived (a large body is in a
-file by then). Their answers go to memory or to a file, from which this thread sends them as fast as the client reads.
-waitress does this; this module adds the limits: how slowly a client may send and read, how many connections and large
-transfers an address may have, and which connection is closed when there are too many.
+Threads that compute never wait for a network. They get a request when its last byte has arrived (a
+large body is in a file by then). Their answers go to memory or to a file, from which this thread
+sends them as fast as the client reads. waitress does this; this module adds the limits: how slowly
+a client may send and read, how many connections and large transfers an address may have, and which
+connection is closed when there are too many.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ from runs.web.origin import network_of, sender_in
 # The slowest permitted rate of sending and reading.
 BYTES_PER_SECOND = 1024
 KEEP_ALIVE_SECONDS = 30.0
-# How long a refused client may continue to send before the connection ends: ending it immediately would lose the
-# answer.
+# How long a refused client may continue to send before the connection ends: ending it immediately
+# would lose the answer.
 _LINGER_SECONDS = 3.0
 # How long a process with more work than another one leaves it a new connection.
 _YIELD_SECONDS = 0.02
@@ -126,9 +127,9 @@ class Connection(HTTPChannel):  # type: ignore[misc]
     def _end_input(self) -> None:
         """Answer what has arrived completely, then close.
 
-        A client that closed its half of the connection looks like one that has left until something is sent to it. An
-        interim answer, which every client of HTTP/1.1 ignores, makes the system of one that has left reset the
-        connection; `check` looks for that.
+        A client that closed its half of the connection looks like one that has left until something
+        is sent to it. An interim answer, which every client of HTTP/1.1 ignores, makes the system
+        of one that has left reset the connection; `check` looks for that.
         """
         with self.requests_lock:
             self.input_ended = True
@@ -232,7 +233,8 @@ class Connection(HTTPChannel):  # type: ignore[misc]
                 self.sending, self.sent = Progress(), 0
             elif self.sending.is_too_slow(self.sent - self._unread()):
                 _access.info("a client that reads too slowly was cut off")
-                # Immediately: `will_close` is only checked when the client reads more, which may never happen.
+                # Immediately: `will_close` is only checked when the client reads more, which may
+                # never happen.
                 self.handle_close()
             return
         self.sending = None
@@ -257,8 +259,9 @@ class Connection(HTTPChannel):  # type: ignore[misc]
     def pace(self) -> tuple[int, float]:
         """Return how soon this connection is closed for a new one; the smallest value comes first.
 
-        The order is: silent clients, clients that have not sent a complete head, the slowest senders of a body, the
-        slowest readers of an answer. A connection whose answer is being computed is never closed.
+        The order is: silent clients, clients that have not sent a complete head, the slowest
+        senders of a body, the slowest readers of an answer. A connection whose answer is being
+        computed is never closed.
         """
         now = time.monotonic()
         if self.requests:

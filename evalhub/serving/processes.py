@@ -14,7 +14,8 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-# prometheus_client's own name, read when it is imported: the folder where a web server's processes keep their counters.
+# prometheus_client's own name, read when it is imported: the folder where a web server's processes
+# keep their counters.
 FIGURES_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 # The listening socket and the processes of a web server that replaces itself.
 INHERITED = "EVALHUB_WEB_INHERITED"
@@ -50,12 +51,14 @@ def web_environment() -> dict[str, str]:
     for left_behind in abandoned_folders():
         shutil.rmtree(left_behind, ignore_errors=True)
     starting = Path(tempfile.mkdtemp(prefix="evalhub-starting-", dir=SHARED_MEMORY))
-    # Held until this process, or the server that it becomes by execve, dies in any way: so the file stays open.
+    # Held until this process, or the server that it becomes by execve, dies in any way: so the file
+    # stays open.
     alive = os.open(starting / _ALIVE, os.O_RDWR | os.O_CREAT, 0o600)
     os.set_inheritable(alive, True)
     fcntl.flock(alive, fcntl.LOCK_EX)
     folder = starting.rename(starting.with_name(starting.name.replace("starting", "requests")))
-    # glibc keeps what threads have freed in pools of their own, up to eight for each core: two hold a third less.
+    # glibc keeps what threads have freed in pools of their own, up to eight for each core: two hold
+    # a third less.
     return {"MALLOC_ARENA_MAX": "2", **os.environ, FIGURES_VARIABLE: str(folder)}
 
 
@@ -76,8 +79,8 @@ def abandoned_folders() -> Iterator[Path]:
 
 def load_worker() -> Callable[[int], int]:
     """Load what a worker consists of, and return the function that runs one with so many processes."""
-    # So that Celery answers SIGTERM with its soft shutdown: it waits briefly for running evaluations, and gives the
-    # rest back. Celery reads it when it is imported.
+    # So that Celery answers SIGTERM with its soft shutdown: it waits briefly for running
+    # evaluations, and gives the rest back. Celery reads it when it is imported.
     os.environ["REMAP_SIGTERM"] = "SIGQUIT"
     with _nothing_collected():
         from evalhub.serving.worker import run_worker
@@ -86,7 +89,8 @@ def load_worker() -> Callable[[int], int]:
 
 def load_web() -> Callable[[str, int], int]:
     """Load what a web server consists of, and return the function that serves at an address with so many processes."""
-    # The library that counts requests reads it when it is imported. A server that replaces itself keeps its folder.
+    # The library that counts requests reads it when it is imported. A server that replaces itself
+    # keeps its folder.
     if INHERITED not in os.environ:
         os.environ.update(web_environment())
     with _nothing_collected():

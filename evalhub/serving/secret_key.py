@@ -48,14 +48,16 @@ def damaged_key() -> str:
 def keep_key() -> None:
     """Keep this process's key in the data folder, or use the one kept there; a key in the environment takes precedence.
 
-    The web server calls this before it serves: only its processes sign data that others must verify.
+    The web server calls this before it serves: only its processes sign data that others must
+    verify.
     """
     if settings.EVALHUB_SECRET_KEY:
         return
     folder: Path = settings.EVALHUB_DATA
     if not (folder / _NAME).exists():
         folder.mkdir(parents=True, exist_ok=True)
-        # Written aside and linked: if several processes start at once, all use the key of the first one.
+        # Written aside and linked: if several processes start at once, all use the key of the first
+        # one.
         with (
             tempfile.NamedTemporaryFile("w", dir=folder) as file,
             contextlib.suppress(FileExistsError),

@@ -1,8 +1,9 @@
 """Static files whose names contain a digest of their content, so that browsers cache them permanently and an update
 changes the names.
 
-Files are not collected or written: an installed file is read at its first request, and kept compressed in memory. So
-there is no step to forget on a fresh machine, in a test, or in a container whose disk is read-only.
+Files are not collected or written: an installed file is read at its first request, and kept
+compressed in memory. So there is no step to forget on a fresh machine, in a test, or in a container
+whose disk is read-only.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ class StaticFile:
     digest: str
 
 
-# By name; None if no app has such a file. The name and the content come from one reading of a file: a file that is
-# replaced under a running process never goes out under the other's name.
+# By name; None if no app has such a file. The name and the content come from one reading of a file:
+# a file that is replaced under a running process never goes out under the other's name.
 _files: dict[str, StaticFile | None] = {}
 
 
@@ -59,8 +60,8 @@ class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc]
     """Serve every file under its own name, for which a browser asks again each time, and under the name with its
     digest.
 
-    Another digest belongs to another release, whose page a visitor still has while servers are replaced: the answer is
-    the current file, which must not be cached.
+    Another digest belongs to another release, whose page a visitor still has while servers are
+    replaced: the answer is the current file, which must not be cached.
     """
 
     def __call__(self, request: HttpRequest) -> Any:

@@ -1,7 +1,7 @@
 """The supervisor of `evalhub serve` and `evalhub worker`.
 
-Its child processes are forked from it, so that all share what it has loaded (docs/decisions/0054-forked-processes.md).
-They end with it, and a worker that ends is replaced.
+Its child processes are forked from it, so that all share what it has loaded
+(docs/decisions/0054-forked-processes.md). They end with it, and a worker that ends is replaced.
 """
 
 from __future__ import annotations
@@ -107,7 +107,8 @@ class Supervisor:
                 os.killpg(child.pid, signal.SIGKILL)
 
     def _start(self, name: str) -> None:
-        # Two processes cannot share a connection, and what is not yet written would be written twice.
+        # Two processes cannot share a connection, and what is not yet written would be written
+        # twice.
         connections.close_all()
         sys.stdout.flush()
         sys.stderr.flush()

@@ -1,7 +1,8 @@
 """Templates as they were when the web server started, each compiled at its first use.
 
-To compile all of them takes a tenth of a start, and most processes show few pages. Their texts are read at once, so
-that a server whose files are replaced under it, by an upgrade, goes on showing the pages that its code knows.
+To compile all of them takes a tenth of a start, and most processes show few pages. Their texts are
+read at once, so that a server whose files are replaced under it, by an upgrade, goes on showing the
+pages that its code knows.
 """
 
 from __future__ import annotations

@@ -23,8 +23,9 @@ class Task(Protocol):
 class FairThreads:
     """A fixed number of threads. Clients take turns, and no client has more than `share` of the threads at once.
 
-    A client that sends a hundred expensive requests waits for them, and another client's single request is next. The
-    interface is that of waitress's task dispatcher, as far as its server uses it.
+    A client that sends a hundred expensive requests waits for them, and another client's single
+    request is next. The interface is that of waitress's task dispatcher, as far as its server uses
+    it.
     """
 
     def __init__(

@@ -1,8 +1,9 @@
 """The web server: a process that listens, and others, forked from it, that serve what it has loaded.
 
-`evalhub web` is this server, and `evalhub serve` forks it from itself. The first process starts another one for each
-that ends or hangs. SIGTERM and SIGINT end all of them after the requests in hand; SIGHUP replaces them by processes of
-the code that is installed then, without a moment in which nobody listens.
+`evalhub web` is this server, and `evalhub serve` forks it from itself. The first process starts
+another one for each that ends or hangs. SIGTERM and SIGINT end all of them after the requests in
+hand; SIGHUP replaces them by processes of the code that is installed then, without a moment in
+which nobody listens.
 """
 
 from __future__ import annotations
@@ -55,8 +56,9 @@ _HUNG_SECONDS = 120.0
 _MOST_REQUESTS, _SPREAD = 20_000, 2_000
 _CONNECTIONS = 1000
 _OPEN_FILES = 65_536
-# Threads that compute give way ten times more often than Python would let them: under load this halves the slowest
-# answers of the thread that receives requests, and took nothing from the others (docs/security.md).
+# Threads that compute give way ten times more often than Python would let them: under load this
+# halves the slowest answers of the thread that receives requests, and took nothing from the others
+# (docs/security.md).
 _SWITCH_SECONDS = 0.0005
 # What a form may hold beside its file.
 _FORM_ROOM = 1024 * 1024 + 1
@@ -107,7 +109,8 @@ class WebServer:
         for signal_number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(signal_number, self._on_stop)
         signal.signal(signal.SIGHUP, self._on_replace)
-        # Connections to a database cannot be shared, and what is collected here would be copied by every process.
+        # Connections to a database cannot be shared, and what is collected here would be copied by
+        # every process.
         connections.close_all()
         gc.collect()
         gc.freeze()
@@ -193,23 +196,25 @@ def adjustments(*listening: socket.socket) -> Adjustments:
     made = Adjustments(
         sockets=listening, threads=THREADS, connection_limit=_CONNECTIONS, ident="evalhub",
         max_request_header_size=65_536, max_request_body_size=settings.EVALHUB_MAX_UPLOAD_BYTES + _FORM_ROOM,
-        # What is larger goes to a file; however large an answer is, no thread waits until it is read.
+        # What is larger goes to a file; however large an answer is, no thread waits until it is
+        # read.
         inbuf_overflow=262_144, outbuf_overflow=LARGE, outbuf_high_watermark=1 << 40, recv_bytes=262_144,
         # So that a client that goes away is noticed.
         channel_request_lookahead=1,
         # Headers of proxies are Django's to read, where the settings say that there are any.
         clear_untrusted_proxy_headers=False,
     )  # fmt: skip
-    # Answers are sent by the thread that makes them, as far as the network takes them at once; as a parameter it warns.
+    # Answers are sent by the thread that makes them, as far as the network takes them at once; as a
+    # parameter it warns.
     made.send_bytes = 1
     return made
 
 
 def serve(number: int, listening: socket.socket, application: Any, shared: Shared) -> int:
     """Serve in a process of its own, the one of this number, until SIGTERM; returns its exit code."""
-    # Large bodies and answers wait beside the store: the system's folder for temporary files is often small, and in
-    # memory. The database is not asked, and a store that is away for now is no reason not to start: requests that need
-    # the folder are refused until it is back.
+    # Large bodies and answers wait beside the store: the system's folder for temporary files is
+    # often small, and in memory. The database is not asked, and a store that is away for now is no
+    # reason not to start: requests that need the folder are refused until it is back.
     uploads: Path = settings.EVALHUB_DATA / "uploads"
     with contextlib.suppress(OSError, StorageUnavailable):
         if settings.EVALHUB_FILES or read_marker():

@@ -131,8 +131,9 @@ class DispatcherStep(bootsteps.StartStopStep):
 class PoolWatch(threading.Thread):
     """End an embedded worker with all its children, on request or when a signal killed one of its pool's processes.
 
-    The pool's processes share one queue under a lock. A process killed while it holds the lock leaves the others
-    waiting for ever, so the supervisor must start all of them again; the leases return their work to the queue.
+    The pool's processes share one queue under a lock. A process killed while it holds the lock
+    leaves the others waiting for ever, so the supervisor must start all of them again; the leases
+    return their work to the queue.
     """
 
     def __init__(self, worker: Any) -> None:

@@ -23,7 +23,8 @@ read_templates()
 def application(environ: dict[str, Any], start_response: Any) -> Any:
     """Answer a request with Django, which reads every request as UTF-8: a charset that the client names is ignored.
 
-    Python has codecs, such as zlib, that raise on any text, and Django would apply them before a view could answer.
+    Python has codecs, such as zlib, that raise on any text, and Django would apply them before a
+    view could answer.
     """
     content_type, _, parameters = environ.get("CONTENT_TYPE", "").partition(";")
     kept = [

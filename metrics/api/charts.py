@@ -87,9 +87,10 @@ class RunChart(APIView):
 
 class CollectionChart(APIView):
     """A chart of a collection: means, the runs of one page of the leaderboard with their intervals; what-if, the first
-    of the requested combinations beside the official order; heat-map, runs against topics; parameter and parallel,
-    parameters of runs against a measure; importance, what goes with a measure; frontier, effectiveness against cost; or
-    of compared runs: significance, ranks, curves, precision-recall, and the rankings of two for one topic."""
+    of the requested combinations beside the official order; heat-map, runs against topics;
+    parameter and parallel, parameters of runs against a measure; importance, what goes with a
+    measure; frontier, effectiveness against cost; or of compared runs: significance, ranks, curves,
+    precision-recall, and the rankings of two for one topic."""
 
     @extend_schema(
         responses=CHART_RESPONSES,
@@ -104,7 +105,8 @@ class CollectionChart(APIView):
         check_chart(request, COLLECTION_CHART_READS, chart, form)
         query = query_of(request, found)
         look = look_in(query)
-        # The leaderboard changes with every run: a chart is cached only with the tag of the leaderboard.
+        # The leaderboard changes with every run: a chart is cached only with the tag of the
+        # leaderboard.
         return picture(
             None, form, look, found, lambda: COLLECTION_CHARTS[chart](found, query, request.user)
         )

@@ -54,8 +54,8 @@ class Source:
 class Figure:
     """A chart whose data are read; `draw` makes an Altair chart of it, `caption` and the table say the same in words.
 
-    `name` is that of its kind; the first column of the table names the row. `height` is for charts that need more
-    pixels than a size has: a row for each run, or the names of many in a legend.
+    `name` is that of its kind; the first column of the table names the row. `height` is for charts
+    that need more pixels than a size has: a row for each run, or the names of many in a legend.
     """
 
     name: str

@@ -93,10 +93,10 @@ def names_beside(
 ) -> list[Any]:  # fmt: skip
     """Return layers with the names of points, at most `most`, each where it touches no other name and no edge.
 
-    `places` has where each row's point stands in the plot, as shares of its width from the left and of its height from
-    the top; `x` and `y` are the channels of the points, and `name` is the key of a row with its name. `first` are the
-    numbers of the rows to name, the most important ones first; by default all, in their order. A name that no free
-    place can be found for is left out.
+    `places` has where each row's point stands in the plot, as shares of its width from the left and
+    of its height from the top; `x` and `y` are the channels of the points, and `name` is the key of
+    a row with its name. `first` are the numbers of the rows to name, the most important ones first;
+    by default all, in their order. A name that no free place can be found for is left out.
     """
     size = _LETTERS_NARROW if look.narrow else _LETTERS
     asked = list(range(len(rows)) if first is None else first)
@@ -120,7 +120,8 @@ def _placed(
 ) -> Iterator[tuple[int, _Side]]:
     """Yield the rows whose names have a place, each where it covers the fewest points.
 
-    How large the plot is depends on its labels, so that a place must be free in every size between two.
+    How large the plot is depends on its labels, so that a place must be free in every size between
+    two.
     """
     points, smallest, largest = (
         np.array(places).T,

@@ -20,8 +20,9 @@ _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-se
 class Palette:
     """Colours on a transparent ground; `levels` go from the lowest relevant level up, `losses` from small to large.
 
-    `systems` are told apart, also by readers who see no red, no green or no blue: they are the colours of Okabe and
-    Ito, moved until the two that are most alike differed most, with a contrast of at least 3 to the ground.
+    `systems` are told apart, also by readers who see no red, no green or no blue: they are the
+    colours of Okabe and Ito, moved until the two that are most alike differed most, with a contrast
+    of at least 3 to the ground.
     """
 
     text: str
@@ -47,7 +48,8 @@ PALETTES = {
         ("#5aa3d7", "#f3af5c", "#18ffb1", "#b64767", "#7360d3", "#d62504", "#eff217", "#d0fffe"),
     ),
 }  # fmt: skip
-# Sizes of letters; in a legend what lies before its entries, what beside the letters of each, and the height of a row.
+# Sizes of letters; in a legend what lies before its entries, what beside the letters of each, and
+# the height of a row.
 _TITLE, _TITLE_NARROW, _SUBTITLE, _SUBTITLE_NARROW, _LEGEND, _AXIS_TITLE = 15, 13, 13, 12, 12, 13
 _BEFORE_ENTRIES, _BESIDE_ENTRY, _LEGEND_ROW = 48, 36, 18
 # What titles, axes and a row of a legend take beside a plot and above and below it, at most.
@@ -65,8 +67,9 @@ SHAPES = (
 )
 # A live chart may have less width than its picture: a window need not be a full page wide.
 _LIVE_SHARE = 0.8
-# Width and height of the whole picture, in pixels, where its rows need no more height: for paper, across a page, for
-# two beside each other, for a phone; for a row of each of many runs, on paper and on a phone, and of some runs.
+# Width and height of the whole picture, in pixels, where its rows need no more height: for paper,
+# across a page, for two beside each other, for a phone; for a row of each of many runs, on paper
+# and on a phone, and of some runs.
 SIZES = {
     "column": (800, 400), "wide": (1120, 380), "half": (560, 360), "narrow": (360, 320), "tall": (860, 820),
     "narrow-tall": (360, 640), "rows": (800, 580),
@@ -118,8 +121,8 @@ class Look:
 def _marks() -> type[alt.Chart]:
     """Return the class of charts whose channels are made of their own classes.
 
-    Altair would find the class of a channel that is given as text by hashing the schemas of all of its classes, again
-    for every such channel, which takes longer than all the rest of a chart.
+    Altair would find the class of a channel that is given as text by hashing the schemas of all of
+    its classes, again for every such channel, which takes longer than all the rest of a chart.
     """
 
     class Marks(alt.Chart):
@@ -188,8 +191,8 @@ def axis_title(text: str, room: float) -> str:
 def row_axis(names: list[str], size: int, room: float) -> dict[str, Any]:
     """Return an axis of names of rows, whose values are their places from 0 on.
 
-    A name that has no room is shortened here, and the room is kept free: Vega would cut it at a width in the font that
-    is at hand, and a reader's may be wider.
+    A name that has no room is shortened here, and the room is kept free: Vega would cut it at a
+    width in the font that is at hand, and a reader's may be wider.
     """
     texts = shortened_names(names, room, size)
     kept = max((width_of(text, size) for text in texts), default=0.0)
@@ -273,7 +276,8 @@ def _config(look: Look) -> dict[str, Any]:
     axis = {
         "labelColor": palette.faint, "titleColor": palette.text, "gridColor": palette.grid, "domainColor": palette.grid,
         "tickColor": palette.grid, "labelFontSize": 12, "titleFontSize": _AXIS_TITLE, "titleFontWeight": "normal",
-        # The last number stands at its place, not within the axis, where it would touch the one before.
+        # The last number stands at its place, not within the axis, where it would touch the one
+        # before.
         "labelFlush": False,
     }  # fmt: skip
     title = {

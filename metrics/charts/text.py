@@ -14,7 +14,8 @@ _WIDTHS = {
     },
     **{character: width for width, characters in _CLASSES for character in characters},
 }
-# What stands before an ellipsis, of what is kept of a name: where one leaves names alike, another may not.
+# What stands before an ellipsis, of what is kept of a name: where one leaves names alike, another
+# may not.
 _SHARES = (0.6, 0.8, 0.45, 1.0, 0.3)
 _ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 

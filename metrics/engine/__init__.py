@@ -23,7 +23,8 @@ __all__ = [
     "evaluate",
 ]
 
-# Loaded when they are asked for: a part of the engine, such as a kernel, is imported without the rest.
+# Loaded when they are asked for: a part of the engine, such as a kernel, is imported without the
+# rest.
 _MODULES = {
     "REASONS": "measures.undefined", "EvalHubError": "errors", "Evaluated": "evaluation", "InputError": "errors",
     "MeasureError": "errors", "evaluate": "evaluation",

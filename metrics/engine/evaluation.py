@@ -31,11 +31,12 @@ _SEED = 0
 class Evaluated:
     """The values of one run; every mapping has the measures by the names in the request.
 
-    `values` has a number for every judged topic, NaN where the measure is undefined; `undefined` then gives the reason
-    by topic, as a key of `REASONS`. `means` has the value of the run over the topics that have a value (NaN if none
-    has), and `aggregates` how it is computed: mean, sum, geometric mean or pooled ratio. `measures` has the canonical
-    names. `topics` are the judged ones, in the order of the judgements; of those, `unanswered` are not in the run and
-    count as empty rankings. `unjudged` topics of the run have no judgements and are ignored.
+    `values` has a number for every judged topic, NaN where the measure is undefined; `undefined`
+    then gives the reason by topic, as a key of `REASONS`. `means` has the value of the run over the
+    topics that have a value (NaN if none has), and `aggregates` how it is computed: mean, sum,
+    geometric mean or pooled ratio. `measures` has the canonical names. `topics` are the judged
+    ones, in the order of the judgements; of those, `unanswered` are not in the run and count as
+    empty rankings. `unjudged` topics of the run have no judgements and are ignored.
     """
 
     measures: dict[str, str]
@@ -59,17 +60,19 @@ def evaluate(
 ) -> Evaluated:
     """Evaluate a run: exactly the values that the service gives, per topic and in the mean over all judged topics.
 
-    `qrels` maps topics to documents to levels (whole numbers), `run` topics to documents to scores; either may be the
-    path of a TREC file instead, plain or gzip. `measures` is a list of names, or one string with commas or blanks
-    between them; gains, discounts, cutoffs and levels of relevance are parts of a name. Documents are ranked by score,
-    then by doc_id, both descending; ranks in a file are ignored, as in trec_eval.
+    `qrels` maps topics to documents to levels (whole numbers), `run` topics to documents to scores;
+    either may be the path of a TREC file instead, plain or gzip. `measures` is a list of names, or
+    one string with commas or blanks between them; gains, discounts, cutoffs and levels of relevance
+    are parts of a name. Documents are ranked by score, then by doc_id, both descending; ranks in a
+    file are ignored, as in trec_eval.
 
-    `scores="float32"` compares scores as trec_eval 9 did. `documents` is the size of the collection, for the few
-    measures that need it. `iteration` says what the second column of a qrels file is: `subtopic` or nothing
-    (`ignore`); without it, subtopics where a topic judges a document under two of them.
+    `scores="float32"` compares scores as trec_eval 9 did. `documents` is the size of the
+    collection, for the few measures that need it. `iteration` says what the second column of a
+    qrels file is: `subtopic` or nothing (`ignore`); without it, subtopics where a topic judges a
+    document under two of them.
 
-    Raises MeasureError for a name that means nothing, InputError (a ValueError) for a topic, document or line that
-    cannot be read, and OSError for a file that cannot.
+    Raises MeasureError for a name that means nothing, InputError (a ValueError) for a topic,
+    document or line that cannot be read, and OSError for a file that cannot.
 
     >>> qrels = {"1": {"d1": 2, "d2": 0, "d3": 1}, "2": {"d4": 1}}
     >>> run = {"1": {"d1": 9.5, "d2": 8.1}, "2": {"d9": 7.7, "d4": 7.2}}

@@ -2,7 +2,8 @@
 to anything else. Each is the ordinary page in another frame, without the parts that the link does
 not give to it.
 
-Every request checks the link again (`runs/services/sharing/shares.py`), and reads what its maker sees.
+Every request checks the link again (`runs/services/sharing/shares.py`), and reads what its maker
+sees.
 """
 
 from __future__ import annotations

@@ -58,8 +58,8 @@ def _described(kind: Parameter) -> list[OpenApiParameter]:
     return described
 
 
-# The parameters of each chart of an address by the chart's name, in addition to those of all charts; a chart refuses
-# the parameters of others.
+# The parameters of each chart of an address by the chart's name, in addition to those of all
+# charts; a chart refuses the parameters of others.
 Reads = Mapping[str, tuple[OpenApiParameter, ...]]
 
 

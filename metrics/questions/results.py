@@ -21,8 +21,8 @@ from runs.web.access import note_reading
 class AskedResults:
     """The phase and the team that a request is about, the active judgements, and whether the reader sees everything.
 
-    Whoever does not is told what was released: by the judgements of then, `qrels`, of the entries of then, `as_of`.
-    What changes afterwards would tell of other teams.
+    Whoever does not is told what was released: by the judgements of then, `qrels`, of the entries
+    of then, `as_of`. What changes afterwards would tell of other teams.
     """
 
     phase: Phase

@@ -18,7 +18,8 @@ def without_labels(
     parameters: Mapping[str, str], collection: Collection, reader: Any
 ) -> dict[str, str]:
     """Return the parameters with the id of its run in place of every label, so that answers and what is stored name
-    runs by their ids. Raise InvalidInput (`unknown_label`, `ambiguous_label`) for a label that names no run."""
+    runs by their ids. Raise InvalidInput (`unknown_label`, `ambiguous_label`) for a label that
+    names no run."""
     given = dict(parameters)
     for name in _NAMING:
         if PREFIX in given.get(name, ""):

@@ -116,7 +116,8 @@ def parameters_of(view: View) -> dict[str, str]:
 
 def with_view(parameters: Mapping[str, str], collection: Collection, reader: Any) -> dict[str, str]:
     """Return the parameters with those of the view that they name; a parameter that is given, even without a value,
-    stands in place of the view's. Raise InvalidInput (`unknown_view`) for a view that the reader does not see."""
+    stands in place of the view's. Raise InvalidInput (`unknown_view`) for a view that the reader
+    does not see."""
     given = dict(parameters)
     code = given.pop("view", "")
     if not code:
@@ -130,7 +131,8 @@ def with_view(parameters: Mapping[str, str], collection: Collection, reader: Any
 
 def board_parameters(request: Request, collection: Collection) -> dict[str, str]:
     """Return the parameters of a leaderboard that the API is asked for, with those of a view, and ids of runs in place
-    of labels. The page shows statistics unless a view says none; the API shows those that are named."""
+    of labels. The page shows statistics unless a view says none; the API shows those that are
+    named."""
     given = text_of(request.query_params)
     merged = with_view(given, collection, request.user)
     if given.get("view"):

@@ -22,7 +22,8 @@ HEAT_FILE = declared(HeatQuery, "measure", "baseline", "scores")
 def topic_address(topics_page: str, topic_id: str) -> str:
     """Return the address of the page of a topic, below that of the collection's topics.
 
-    Browsers and proxies resolve slashes and dots in paths, even encoded ones: such ids are parameters.
+    Browsers and proxies resolve slashes and dots in paths, even encoded ones: such ids are
+    parameters.
     """
     if "/" in topic_id or topic_id in (".", ".."):
         return f"{topics_page}?{urlencode({'topic': topic_id})}"

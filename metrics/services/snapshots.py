@@ -28,9 +28,9 @@ _ISOLATED = "isolated"
 def one_snapshot() -> Iterator[None]:
     """Read everything inside as of one moment, without blocking writers.
 
-    Only read inside: PostgreSQL refuses a write, and SQLite refuses it if another connection wrote meanwhile. Leave
-    writes to `runs.services.audit.reading.after_snapshot`. Inside another snapshot or an open transaction, that one decides
-    what is visible.
+    Only read inside: PostgreSQL refuses a write, and SQLite refuses it if another connection wrote
+    meanwhile. Leave writes to `runs.services.audit.reading.after_snapshot`. Inside another snapshot
+    or an open transaction, that one decides what is visible.
     """
     if WRITES.get() is not None:
         yield
@@ -51,7 +51,8 @@ def one_snapshot() -> Iterator[None]:
 
 def read_in_snapshot(read: Callable[[], T]) -> T:
     """Return the result of `read`, as of one moment. If it meets damaged values, read again at a later moment, after
-    they were removed. Raise StoredValueCorrupt if it repeatedly meets others, or has no result without them."""
+    they were removed. Raise StoredValueCorrupt if it repeatedly meets others, or has no result
+    without them."""
     if WRITES.get() is not None:
         return read()
 
@@ -112,8 +113,8 @@ def _reading() -> Iterator[None]:
             with connection.cursor() as cursor:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
         else:
-            # EvalHub's transactions take SQLite's write lock immediately; a deferred one reads what its first query
-            # saw.
+            # EvalHub's transactions take SQLite's write lock immediately; a deferred one reads what
+            # its first query saw.
             connection.ensure_connection()
             usual, connection.transaction_mode = connection.transaction_mode, "DEFERRED"
             try:
@@ -136,8 +137,8 @@ def _state_of_postgresql(connection: Any) -> tuple[Any, ...]:
 
 
 def _state_of_sqlite(connection: Any) -> tuple[Any, ...]:
-    # The version changes with the commits of others, and the other number with what this connection writes. Without a
-    # cursor of Django's, whose making takes longer than the question.
+    # The version changes with the commits of others, and the other number with what this connection
+    # writes. Without a cursor of Django's, whose making takes longer than the question.
     own = connection.connection
     with connection.wrap_database_errors:
         (version,) = own.execute("PRAGMA data_version").fetchone()

@@ -1,10 +1,10 @@
 """The limits of computation for a request: a maximum of work, known before it begins, and few expensive requests at
 once.
 
-Code that is about to compute something calls `begin` with the estimated seconds. All parts of one request count
-together: beyond EVALHUB_WORK_SECONDS it is refused, and beyond a moment it needs one of the places of its account (or
-of all readers without one), of its address and of the process. Cheap requests never need one. Workers and commands are
-not limited here.
+Code that is about to compute something calls `begin` with the estimated seconds. All parts of one
+request count together: beyond EVALHUB_WORK_SECONDS it is refused, and beyond a moment it needs one
+of the places of its account (or of all readers without one), of its address and of the process.
+Cheap requests never need one. Workers and commands are not limited here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from runs.attention import keep_going
 from runs.errors import LimitReached, Unavailable
 from runs.services.audit.slots import SLOTS
 
-# Requests that take no longer than this need no place: a server answers hundreds of them while others compute.
+# Requests that take no longer than this need no place: a server answers hundreds of them while
+# others compute.
 CHEAP_SECONDS = 0.1
 # Charts that are drawn for one reader at once, for each place for expensive requests.
 _DRAWN = 4
@@ -57,8 +58,8 @@ def limited_work(asker: Callable[[], tuple[str | None, str]], places: ExitStack)
 def begin(seconds: float, what: str, instead: str, pointer: str | None) -> None:
     """Declare about how long a computation takes before it begins, and the advice if it takes too long.
 
-    Raise StatisticsError if the request exceeds its limit, LimitReached or Unavailable if too many requests compute at
-    the moment.
+    Raise StatisticsError if the request exceeds its limit, LimitReached or Unavailable if too many
+    requests compute at the moment.
     """
     keep_going()
     work = _WORK.get()

@@ -1,7 +1,7 @@
 """JSON in its canonical form (RFC 8785, JSON Canonicalization Scheme), which has one text for one value.
 
-Names of an object stand in the order of their UTF-16 code units, nothing stands between tokens, and numbers are written
-as ECMAScript writes them: the shortest digits that read as the same double.
+Names of an object stand in the order of their UTF-16 code units, nothing stands between tokens, and
+numbers are written as ECMAScript writes them: the shortest digits that read as the same double.
 """
 
 from __future__ import annotations

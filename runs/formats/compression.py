@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _GZIP = b"\x1f\x8b"
-# A frame of content, or a skippable one, with which pzstd begins (RFC 8878, sections 3.1.1 and 3.1.2).
+# A frame of content, or a skippable one, with which pzstd begins (RFC 8878, sections 3.1.1 and
+# 3.1.2).
 ZSTANDARD = (
     b"\x28\xb5\x2f\xfd",
     *(bytes((first,)) + b"\x2a\x4d\x18" for first in range(0x50, 0x60)),
@@ -32,9 +33,11 @@ _UNREAD = {
 }
 # A frame that requires a larger window than this is refused, which limits memory.
 _ZSTANDARD_WINDOW = 8 * 1024 * 1024
-# A block of four bytes can expand to 128 KiB: this much is fed at a time, so that at most 32 MiB come out.
+# A block of four bytes can expand to 128 KiB: this much is fed at a time, so that at most 32 MiB
+# come out.
 _ZSTANDARD_STEP = 1024
-# A gzip file ends with the size of its last member's content; where a Zstandard frame names none, it is guessed.
+# A gzip file ends with the size of its last member's content; where a Zstandard frame names none,
+# it is guessed.
 _GZIP_SIZE = 4
 _USUAL_RATIO = 5
 

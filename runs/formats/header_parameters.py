@@ -1,7 +1,8 @@
 """What an ir_metadata header says of parameters and costs.
 
-Settings are `method` and `data`, and `platform` as the description of the hardware; the measurements of `resources`
-(version 0.2, as written by tirex-tracker) are costs. The other parts, such as the actor, are none of them.
+Settings are `method` and `data`, and `platform` as the description of the hardware; the
+measurements of `resources` (version 0.2, as written by tirex-tracker) are costs. The other parts,
+such as the actor, are none of them.
 """
 
 from __future__ import annotations

@@ -6,7 +6,8 @@
     51 expected 10
     52 WSJ900514-0002
 
-A line of three columns, `topic_id expected N`, says how many relevant documents the user expected for the topic.
+A line of three columns, `topic_id expected N`, says how many relevant documents the user expected
+for the topic.
 """
 
 from __future__ import annotations

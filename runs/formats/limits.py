@@ -9,11 +9,12 @@ from dataclasses import dataclass
 class Limits:
     """Upper bounds of an uploaded file. The defaults admit an MS-MARCO-sized run and little more.
 
-    `..._at_once` bounds what is held in memory: a topic, judgements, or a run whose topics are interleaved.
-    `session_length` bounds the bytes of one session where it stands in one line or element. `queries`,
-    `session_documents` (with clicks and judgements) and `session_ids`, the bytes of all ids of sessions, topics,
-    searchers and systems, bound what is kept of a whole log. `archives` admits archives, and compressed files that hold
-    compressed ones: the store has them as artifacts.
+    `..._at_once` bounds what is held in memory: a topic, judgements, or a run whose topics are
+    interleaved. `session_length` bounds the bytes of one session where it stands in one line or
+    element. `queries`, `session_documents` (with clicks and judgements) and `session_ids`, the
+    bytes of all ids of sessions, topics, searchers and systems, bound what is kept of a whole log.
+    `archives` admits archives, and compressed files that hold compressed ones: the store has them
+    as artifacts.
     """
 
     bytes_in: int = 512 * 1024 * 1024

@@ -1,7 +1,7 @@
 """Parameters and costs as lines `key = value`, as a form has them.
 
-A value is a number, true, false, JSON in quotes or brackets, or else the text as it stands. A key with an equals sign
-is in quotes.
+A value is a number, true, false, JSON in quotes or brackets, or else the text as it stands. A key
+with an equals sign is in quotes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 r"""Parameters: the leaves of a run's metadata, each with a name and a type, and the costs of a run.
 
-A dot in a key is nesting: {"bm25.k1": 0.9} is {"bm25": {"k1": 0.9}}. A dot inside a name is written \. and a backslash
-\\. A list of mappings is flattened by `name` where each has a different one, else by position, from 1.
+A dot in a key is nesting: {"bm25.k1": 0.9} is {"bm25": {"k1": 0.9}}. A dot inside a name is written
+\. and a backslash \\. A list of mappings is flattened by `name` where each has a different one,
+else by position, from 1.
 """
 
 from __future__ import annotations

@@ -55,10 +55,11 @@ def read_qrels(
     """Read the judgements of a file with a report of its problems and warnings; `summary.report.check()` raises
     InvalidFile.
 
-    A document judged in several iterations has the highest of its levels, whatever the iterations are; two levels in
-    one iteration are a problem. If the iterations are subtopics, the level of each is kept too. Without an `iteration`
-    they are subtopics if a topic judges a document in two of them, or if `had_subtopics` says that the collection's
-    previous judgements had some; otherwise they are ignored.
+    A document judged in several iterations has the highest of its levels, whatever the iterations
+    are; two levels in one iteration are a problem. If the iterations are subtopics, the level of
+    each is kept too. Without an `iteration` they are subtopics if a topic judges a document in two
+    of them, or if `had_subtopics` says that the collection's previous judgements had some;
+    otherwise they are ignored.
     """
     reader = PieceReader(QRELS, limits, seed)
     (read,) = reader.read_usual(open_qrels(), judgements_beside(seed), whole=True)

@@ -120,7 +120,8 @@ def check_run(
     """Read a run to its end and report all problems and warnings; `tag` is the one that the submission names, if
     any."""
     try:
-        # What judges lines with nothing to report reads them faster than the scan; here it has nothing to judge by.
+        # What judges lines with nothing to report reads them faster than the scan; here it has
+        # nothing to judge by.
         return _RunCheck(limits, seed, tag, grouped=True).run(
             open_run, judge_beside(_no_judgements(seed), "float64")
         )
@@ -147,7 +148,8 @@ def use_run(
     """Return the report of a run and the result of `use` for its valid lines, in one reading (two if topics are
     interleaved).
 
-    `use` must read all blocks. The tag is that of the last line, as in trec_eval, and several tags are not a problem.
+    `use` must read all blocks. The tag is that of the last line, as in trec_eval, and several tags
+    are not a problem.
     """
     try:
         check = _RunCheck(limits, seed, None, grouped=True, any_tags=True)
@@ -293,7 +295,8 @@ class _RunCheck:
             report.problem(0, "empty_run", "the file contains no run")
         summary.tag = self._choose_tag()
         if self.reader.comments:
-            # Imported where it is needed: most runs have no comments, and a YAML reader takes long to load.
+            # Imported where it is needed: most runs have no comments, and a YAML reader takes long
+            # to load.
             from runs.formats.ir_metadata import read_ir_metadata
 
             summary.metadata, oddity = read_ir_metadata(self.reader.comments)

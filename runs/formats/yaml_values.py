@@ -39,9 +39,9 @@ class _Strict(_Loader):  # type: ignore[misc,valid-type]
 def read_yaml(content: bytes) -> object:
     """Return the data of a file, valid as JSON; times are texts.
 
-    Raise UnusableYaml, which names the line, for bad YAML, more than one document, an anchor, an alias, a tag, more
-    than MAX_BYTES, MAX_DEPTH levels or MAX_NODES values, and for a key that is there twice. Nothing is built before
-    the events of the whole file were counted.
+    Raise UnusableYaml, which names the line, for bad YAML, more than one document, an anchor, an
+    alias, a tag, more than MAX_BYTES, MAX_DEPTH levels or MAX_NODES values, and for a key that is
+    there twice. Nothing is built before the events of the whole file were counted.
     """
     if len(content) > MAX_BYTES:
         raise UnusableYaml(f"it has {len(content):,} bytes; at most {MAX_BYTES:,}")

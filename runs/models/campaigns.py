@@ -161,8 +161,8 @@ def _at_least_one(name: str) -> models.CheckConstraint:
 class Phase(models.Model):
     """A task in a window of time. All times are instants; `zone` says how they were meant and are shown.
 
-    `closes_at` moves with extensions for all teams; those of one team are rows of `Extension`. The state of a
-    phase follows from the clock: see `runs.services.campaigns.clock`.
+    `closes_at` moves with extensions for all teams; those of one team are rows of `Extension`. The
+    state of a phase follows from the clock: see `runs.services.campaigns.clock`.
     """
 
     class Kind(models.TextChoices):

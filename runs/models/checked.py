@@ -63,7 +63,8 @@ class _Checked(DeferredAttribute):
         return topic_ids
 
     def __set__(self, instance: Any, value: Any) -> None:
-        # With it Python asks `__get__` for every instance, and not only for those whose value is deferred.
+        # With it Python asks `__get__` for every instance, and not only for those whose value is
+        # deferred.
         instance.__dict__[self.field.attname] = value
 
 

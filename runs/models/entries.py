@@ -17,8 +17,8 @@ from runs.models.text import check_line
 class Entry(models.Model):
     """A run that takes part in a phase. The run is the collection's; what is the campaign's is here.
 
-    `arrived_at` is when the last byte of the request had arrived, and `late` was fixed then. Entries that count for a
-    team have priorities 1, 2, 3 ... without gaps, the others none.
+    `arrived_at` is when the last byte of the request had arrived, and `late` was fixed then.
+    Entries that count for a team have priorities 1, 2, 3 ... without gaps, the others none.
     """
 
     class Role(models.TextChoices):

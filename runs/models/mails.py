@@ -16,8 +16,8 @@ from runs.models.text import check_line, check_text
 
 class Mail(models.Model):
     """One event for one person, written in the transaction of the event. Its id is that of the message, so that one
-    which is sent twice is known by it. The address is the person's when it is sent, and is not kept, unless it is one
-    that the person is to confirm; that mail is of no campaign.
+    which is sent twice is known by it. The address is the person's when it is sent, and is not
+    kept, unless it is one that the person is to confirm; that mail is of no campaign.
 
     `state` changes only by compare-and-set updates (runs/services/mail/outbox.py).
     """

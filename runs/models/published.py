@@ -53,8 +53,9 @@ class Snapshot(models.Model):
     """The results of a phase, or of all phases of a campaign, as a paper cites them. It is never deleted or changed,
     but for its DOI, which is given once, and its withdrawal.
 
-    `manifest` is JSON in its canonical form, `sha256` that of its bytes, `code` the beginning of it by which the
-    snapshot is addressed, `archive` a compressed tar file with the manifest and the files that it names.
+    `manifest` is JSON in its canonical form, `sha256` that of its bytes, `code` the beginning of it
+    by which the snapshot is addressed, `archive` a compressed tar file with the manifest and the
+    files that it names.
     """
 
     campaign = models.ForeignKey(Campaign, on_delete=models.PROTECT, related_name="snapshots")

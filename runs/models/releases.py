@@ -20,8 +20,8 @@ class Release(models.Model):
     """A step of disclosure of a phase: planned, done for good, or cancelled. To its largest audience so far its results
     are released again when judgements are newer.
 
-    `official` has the ids of the entries that stood on the official board then; with the selection `best` they depend
-    on the values under its `qrels`, the version that was active.
+    `official` has the ids of the entries that stood on the official board then; with the selection
+    `best` they depend on the values under its `qrels`, the version that was active.
     """
 
     class Audience(models.IntegerChoices):

@@ -26,8 +26,9 @@ class WebhookQuerySet(models.QuerySet["Webhook"]):
 class Webhook(models.Model):
     """An address to which the events of a team or of a collection are sent.
 
-    The secrets are sealed with a key derived from the secret key (runs/services/webhooks/signing.py); one of the format
-    `slack` has none. `failing_since` is the time of the first failure since the last success.
+    The secrets are sealed with a key derived from the secret key
+    (runs/services/webhooks/signing.py); one of the format `slack` has none. `failing_since` is the
+    time of the first failure since the last success.
     """
 
     class Event(models.TextChoices):
@@ -172,8 +173,8 @@ class Delivery(models.Model):
 class UnannouncedEvaluations(models.Model):
     """Judgements under which an evaluation has ended since it was last announced that all of them have.
 
-    A dispatcher announces it when none is left, and deletes the row. The workers that end the last two evaluations at
-    the same time cannot know it, because each sees the other's as unfinished.
+    A dispatcher announces it when none is left, and deletes the row. The workers that end the last
+    two evaluations at the same time cannot know it, because each sees the other's as unfinished.
     """
 
     qrels = models.OneToOneField(

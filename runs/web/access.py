@@ -1,8 +1,8 @@
 """Find the objects that a request names: objects that its user cannot see do not exist.
 
-An endpoint whose answer depends on judgements begins with `scored_collection`, `scored_run` or `scored_session_set`, or
-calls `check_scores` after one of the others; tests/web/test_blind.py and tests/web/test_matrix.py check this for all
-endpoints.
+An endpoint whose answer depends on judgements begins with `scored_collection`, `scored_run` or
+`scored_session_set`, or calls `check_scores` after one of the others; tests/web/test_blind.py and
+tests/web/test_matrix.py check this for all endpoints.
 """
 
 from __future__ import annotations
@@ -205,8 +205,8 @@ def owned(request: Request, model: type[Made], pk: UUID) -> Made:
 
 def withdrawn(request: Request, model: type[Made], pk: UUID) -> Made:
     """Return a withdrawn one that the user may restore, of a collection that the user sees: of the user's teams, or a
-    run that was taken out of a collection of which the user is an organiser. Raise NotAllowed for a run that the
-    organisers took out, if the user is none of them."""
+    run that was taken out of a collection of which the user is an organiser. Raise NotAllowed for a
+    run that the organisers took out, if the user is none of them."""
     user = request.user
     gone = model.objects.exclude(deleted_at=None).filter(exists_for(user, "collection__"), pk=pk)
     found = gone.select_related("team", "collection").first()

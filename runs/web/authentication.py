@@ -22,8 +22,8 @@ _SEEN_EVERY = timedelta(minutes=1)
 class TokenAuthentication(BaseAuthentication):
     """Give one answer for unknown, expired and revoked tokens, so that they cannot be told apart.
 
-    An address that keeps trying has to wait. A valid token is never refused because of attempts from the same address:
-    guessing 256 random bits takes longer than any limit.
+    An address that keeps trying has to wait. A valid token is never refused because of attempts
+    from the same address: guessing 256 random bits takes longer than any limit.
     """
 
     def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:

@@ -1,7 +1,8 @@
 """The If-Match header: a change is made only if nobody else has changed the object since it was read.
 
-The tag of a collection, run or session set is a digest of the fields that can be set. Counts and states, such as the
-number of runs or the state of an evaluation, are not part of it, because a new run must not refuse a change.
+The tag of a collection, run or session set is a digest of the fields that can be set. Counts and
+states, such as the number of runs or the state of an evaluation, are not part of it, because a new
+run must not refuse a change.
 """
 
 from __future__ import annotations

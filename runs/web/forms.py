@@ -34,8 +34,8 @@ class FormPage(APIView):
     authentication_classes = (PageSession,)
     parser_classes = (MultiPartParser, FormParser)
     signed_in = True
-    # The parameters of the address and of the form; a form with a file is read by its serializer, which knows its
-    # fields.
+    # The parameters of the address and of the form; a form with a file is read by its serializer,
+    # which knows its fields.
     reads: tuple[str, ...] = ()
     fields: tuple[str, ...] = ()
     # A page is not part of the API's description.
@@ -100,8 +100,8 @@ def fields_of(request: Request, *names: str) -> dict[str, str]:
 
 
 class OfForm:
-    # A mixin for serializers of uploads, which reads the fields of a form: empty ones and files that were not chosen
-    # are left out, and so are its CSRF token and the button that was pressed.
+    # A mixin for serializers of uploads, which reads the fields of a form: empty ones and files
+    # that were not chosen are left out, and so are its CSRF token and the button that was pressed.
     def to_internal_value(self, data: Any) -> Any:
         fields = {
             name: value

@@ -1,8 +1,9 @@
 """The Idempotency-Key header: a creating request takes effect once, even if it is sent again because its answer was
 lost.
 
-The answer is stored in the transaction of the effect: after a crash either both exist or neither does. Of two
-simultaneous requests, the second one finds the key of the first one when it commits, and returns the same answer.
+The answer is stored in the transaction of the effect: after a crash either both exist or neither
+does. Of two simultaneous requests, the second one finds the key of the first one when it commits,
+and returns the same answer.
 """
 
 from __future__ import annotations
@@ -49,8 +50,9 @@ def idempotent(allowed: Callable[..., bool]) -> Callable[[View], View]:
     """Decorate a view so that it takes effect once. It creates something and calls `remember` with its answer in the
     same transaction.
 
-    `allowed` takes the request, the stored body and the parameters of the address, and returns whether the user still
-    has the permission. A user without it gets the view's own refusal, as without a key.
+    `allowed` takes the request, the stored body and the parameters of the address, and returns
+    whether the user still has the permission. A user without it gets the view's own refusal, as
+    without a key.
     """
 
     def decorate(post: View) -> View:

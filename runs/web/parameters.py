@@ -21,16 +21,16 @@ _NAMED = (
     "measures columns runs select sets systems tests family dis b depths preset rel statistics sizes differences qrels "
     "scopes draw"
 )
-# Parameters whose values are joined if they are repeated, with the separator: gain maps contain commas. An address that
-# reads one value of these refuses several when it reads the value.
+# Parameters whose values are joined if they are repeated, with the separator: gain maps contain
+# commas. An address that reads one value of these refuses several when it reads the value.
 LISTS = dict.fromkeys(_NAMED.split(), ",") | {"gains": ";"}
 
 
 class KnownParameters(BasePermission):
     """Refuse a query parameter that the address does not read, or that is given twice and read once.
 
-    This is a permission class, although it is not about the user, because every view of the API has it without naming
-    it.
+    This is a permission class, although it is not about the user, because every view of the API has
+    it without naming it.
     """
 
     def has_permission(self, request: Request, view: Any) -> bool:
@@ -102,8 +102,8 @@ def check_fields(given: Any, fields: Collection[str], answered: Collection[str] 
 
 # A docstring would become the description of every serializer without one.
 class KnownFields:
-    # A mixin for serializers of input: it refuses unknown fields. `answered` is the TypedDict of the answer: its other
-    # fields cannot be set, which the refusal says.
+    # A mixin for serializers of input: it refuses unknown fields. `answered` is the TypedDict of
+    # the answer: its other fields cannot be set, which the refusal says.
     answered: ClassVar[type[Any] | None] = None
     serializer_choice_field: Any = ChoiceField
 

@@ -14,9 +14,9 @@ from runs.models import ApiToken, Scope
 class Scoped(BasePermission):
     """Require the scope `read` for reading, and for any other method the one that the view's `scopes` names.
 
-    A changing method that is not named there is always refused: `scopes = {"POST": "submit"}`. Reading needs no login
-    unless the view says `signed_in = True`; changing always does. runs/web/access.py decides which objects a user may
-    reach.
+    A changing method that is not named there is always refused: `scopes = {"POST": "submit"}`.
+    Reading needs no login unless the view says `signed_in = True`; changing always does.
+    runs/web/access.py decides which objects a user may reach.
     """
 
     def has_permission(self, request: Request, view: Any) -> bool:

@@ -8,8 +8,8 @@
     Caution(code="no_interval", message="...")   # a plain dict, checked by mypy
     @extend_schema(responses=shape(Caution))     # the component Caution of the OpenAPI description
 
-The docstring of a TypedDict is the component's description, a text in `Annotated` the field's. `X | None` may be null,
-and `NotRequired` left out.
+The docstring of a TypedDict is the component's description, a text in `Annotated` the field's. `X |
+None` may be null, and `NotRequired` left out.
 """
 
 from __future__ import annotations

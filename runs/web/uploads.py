@@ -146,7 +146,8 @@ class MultiPartParser(parsers.MultiPartParser):
         parser_context: Mapping[str, Any] | None = None,
     ) -> parsers.DataAndFiles[Any, Any]:
         context = dict(parser_context or {})
-        # Names and fields are UTF-8 whatever charset a request declares: Python has charsets that raise on any text.
+        # Names and fields are UTF-8 whatever charset a request declares: Python has charsets that
+        # raise on any text.
         context["encoding"] = "utf-8"
         watched: Any = _WatchedStream(stream)
         try:

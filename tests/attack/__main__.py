@@ -2,9 +2,10 @@
 
 python -m tests.attack --on sqlite
 
-Attacks one after another: slow clients, texts that are slow to read, the dearest permitted requests, the largest
-permitted files, hostile archives. All the while a process of its own asks /healthz every 100 ms and a leaderboard every
-250 ms, and weighs the processes. Prints a row for each attack; the exit status is 1 where a limit below is broken.
+Attacks one after another: slow clients, texts that are slow to read, the dearest permitted
+requests, the largest permitted files, hostile archives. All the while a process of its own asks
+/healthz every 100 ms and a leaderboard every 250 ms, and weighs the processes. Prints a row for
+each attack; the exit status is 1 where a limit below is broken.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from tests.attack.watching import PAUSES, QUIET_SECONDS, Seen, Watch
 # Seconds; megabytes of a process by its role, as docs/operations.md promises them.
 HEALTH_SECONDS, BOARD_SECONDS = 1.0, 2.0
 MEMORY = {"web": 250, "worker": 1024, "supervisor": 150}
-# A process that reads or evaluates the largest file, or answers four of the dearest questions at once.
+# A process that reads or evaluates the largest file, or answers four of the dearest questions at
+# once.
 BUSY_MEMORY = {**MEMORY, "web": 900, "worker": 1500}
 Attack = Callable[[Target, Counter[str]], None]
 
@@ -110,7 +112,8 @@ def run_attacks(target: Target, chosen: str) -> list[Row]:
                 # What was sent is evaluated meanwhile.
                 after = watch.wait_until_quiet()
             if after >= QUIET_SECONDS:
-                # Comparisons of an account wait for each other, and would be made during all attacks that follow.
+                # Comparisons of an account wait for each other, and would be made during all
+                # attacks that follow.
                 target.forget_comparisons()
                 watch.wait_until_quiet()
             rows.append(Row(name, seen, answers, took, after, memory))

@@ -1,7 +1,7 @@
 """The dearest permitted request of every address that is read: twenty at once, of one account and of nobody.
 
-What a question asks for shrinks until it is not refused any more; the same answer is never asked for twice, so that no
-memory of answers helps the server.
+What a question asks for shrinks until it is not refused any more; the same answer is never asked
+for twice, so that no memory of answers helps the server.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ _NOBODYS = "00000000-0000-4000-8000-000000000000"
 _SESSIONS = "design=two_way&resamples={draws}&seed={n}"
 _TESTS = "tests=randomisation,bootstrap,randomised_tukey_hsd&resamples={draws}&seed={n}"
 
-# The dearest known question to every address that is read, by its name. Where nothing varies, nothing is computed.
+# The dearest known question to every address that is read, by its name. Where nothing varies,
+# nothing is computed.
 DEAREST: dict[str, str] = {
     "leaderboard": _BOARD + "leaderboard/?measures={odd}&limit=200",
     "leaderboard-export": _BOARD + "leaderboard/export/csv/?measures={odd}",

@@ -17,7 +17,8 @@ from tests.reliability.rigs import own_postgres, own_redis
 from tests.reliability.servers import Server, clean_environment, free_port
 
 SLUG, TOPICS, DEPTH = "board", 50, 100
-# Addresses of this machine, so that attacker and victim are two clients and no limit by address counts for both.
+# Addresses of this machine, so that attacker and victim are two clients and no limit by address
+# counts for both.
 ATTACKER, VICTIM = "127.0.0.2", "127.0.0.3"
 FILL_SECONDS = 900.0
 
@@ -40,8 +41,8 @@ class Target:
     def client(self, *, known: bool = True, timeout: float = 60.0) -> httpx.Client:
         """An attacker's client: with the account's token, or of nobody."""
         headers = {"Authorization": self.token} if known else {}
-        # Without the certificates, which plain HTTP does not need: loading them for each client would take the cores
-        # from the server that is measured.
+        # Without the certificates, which plain HTTP does not need: loading them for each client
+        # would take the cores from the server that is measured.
         limits = httpx.Limits(max_keepalive_connections=0)
         transport = httpx.HTTPTransport(local_address=ATTACKER, limits=limits, verify=False)
         return httpx.Client(

@@ -91,7 +91,8 @@ def _watch(url: str, top: list[int], end: Connection) -> None:
 def _ask(url: str, path: str, seen: Seen, stop: threading.Event) -> None:
     """Ask again and again, each time over a new connection, as another visitor would.
 
-    A visitor has a machine of their own: what asks takes as little as can be of the one that is shared here.
+    A visitor has a machine of their own: what asks takes as little as can be of the one that is
+    shared here.
     """
     address = urlsplit(url)
     while not stop.is_set():

@@ -2,10 +2,11 @@
 
 python -m tests.benchmarks beside
 
-Each is installed into an environment of its own, as for `make integrations`. MLflow gets its runs straight into its
-SQLite database and is asked through its own Python client in the same process, without HTTP; EvalHub is asked over
-HTTP, on SQLite. Both answer with the 50 best of all runs, 10 values each, and of those with a parameter. Experiments
-compare the runs of 20 systems with a baseline by the paired t test and Holm's correction, from rankings in memory.
+Each is installed into an environment of its own, as for `make integrations`. MLflow gets its runs
+straight into its SQLite database and is asked through its own Python client in the same process,
+without HTTP; EvalHub is asked over HTTP, on SQLite. Both answer with the 50 best of all runs, 10
+values each, and of those with a parameter. Experiments compare the runs of 20 systems with a
+baseline by the paired t test and Holm's correction, from rankings in memory.
 """
 
 from __future__ import annotations

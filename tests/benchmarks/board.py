@@ -2,8 +2,9 @@
 
 python -m tests.benchmarks board
 
-*Again* is a page that somebody asked for before; *new* is one that nobody has asked for since the last change, which
-each question is: another measure, page or filter. Times are by the clock, beside the processor time of the web server.
+*Again* is a page that somebody asked for before; *new* is one that nobody has asked for since the
+last change, which each question is: another measure, page or filter. Times are by the clock, beside
+the processor time of the web server.
 """
 
 from __future__ import annotations
@@ -144,7 +145,8 @@ def fill_collection(
     files: tuple[str, str] = ("0" * 64, "0" * 64),
 ) -> None:
     """Evaluated runs of a collection that has no judgements yet, with keys behind all that there are; each has a judged
-    view of these bytes, if any are given. `files` are the SHA-256 of the judgements and of every run."""
+    view of these bytes, if any are given. `files` are the SHA-256 of the judgements and of every
+    run."""
     from metrics.models import Evaluation
     from metrics.services.queue.vectors import JUDGED
     from runs.digests import digest_of_vector, digests_of_means

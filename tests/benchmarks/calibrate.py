@@ -1,10 +1,12 @@
 """make calibrate: how often every test finds something where nothing is, and how often intervals hold the truth; in how
-many studies of parameters that mean nothing any of them seems to matter; how often sessions of equally good systems
-seem to differ; how often runs that differ by a margin seem to differ by less; and all of it for real runs.
+many studies of parameters that mean nothing any of them seems to matter; how often sessions of
+equally good systems seem to differ; how often runs that differ by a margin seem to differ by less;
+and all of it for real runs.
 
-`python -m tests.benchmarks.calibrate [collections] [resamples]`; the figures of docs/statistics.md are those of 10,000
-collections at B = 9,999. The tests of the suite run the same simulation smaller. Where EVALHUB_REAL_DATA is set, the
-score matrices of real tracks follow, 400 collections of each.
+`python -m tests.benchmarks.calibrate [collections] [resamples]`; the figures of docs/statistics.md
+are those of 10,000 collections at B = 9,999. The tests of the suite run the same simulation
+smaller. Where EVALHUB_REAL_DATA is set, the score matrices of real tracks follow, 400 collections
+of each.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@ round of a dispatcher, sweep and backup takes on it.
 
 python -m tests.benchmarks capacity
 
-The rows are those that evaluations leave; stored files are one small file that all runs name. CAPACITY_SHARE=0.1 makes
-a tenth of it, so that what grows, and how, is seen from two runs.
+The rows are those that evaluations leave; stored files are one small file that all runs name.
+CAPACITY_SHARE=0.1 makes a tenth of it, so that what grows, and how, is seen from two runs.
 """
 
 from __future__ import annotations

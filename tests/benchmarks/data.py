@@ -1,6 +1,7 @@
 """The seeded data sets of the benchmark: about 5 % of the rows tied, scores to 4 decimals, ties in random order.
 
-S 50 topics x 1000 documents, M 250, L2 2,000 (levels 0-3); L like MS MARCO: 6,980 topics x 1000, one judgement a topic.
+S 50 topics x 1000 documents, M 250, L2 2,000 (levels 0-3); L like MS MARCO: 6,980 topics x 1000,
+one judgement a topic.
 """
 
 from __future__ import annotations

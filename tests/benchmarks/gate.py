@@ -1,6 +1,7 @@
 """How often the gate is wrong: simulated pairs of runs, compared as the server does, decided as the client does.
 
-`python -m tests.benchmarks.gate [pairs]`; the figures of docs/how-to/gate.md are those of 10,000 pairs.
+`python -m tests.benchmarks.gate [pairs]`; the figures of docs/how-to/gate.md are those of 10,000
+pairs.
 """
 
 from __future__ import annotations

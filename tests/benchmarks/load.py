@@ -154,7 +154,8 @@ def _recover(rig: Rig) -> float:
         run = rig.submit()
         rig.wait_for(run, "evaluating", 120)
         with rig.worker():
-            # It has gone round before the other one dies: what is measured is the wait, and no start.
+            # It has gone round before the other one dies: what is measured is the wait, and no
+            # start.
             time.sleep(START)
             signal_all(doomed, signal.SIGKILL)
             return _timed(lambda: rig.wait_for(run, "evaluated", 300))

@@ -217,8 +217,8 @@ def _on_server(
 
 def time_pages(addresses: str) -> None:
     """Print of each address the medians of its processor time in milliseconds, when nothing is kept, when another
-    process keeps it and when this one does, its bytes and its queries; in a process of its own on the server's
-    database."""
+    process keeps it and when this one does, its bytes and its queries; in a process of its own on
+    the server's database."""
     from django.conf import settings
 
     settings.ALLOWED_HOSTS = ["testserver"]

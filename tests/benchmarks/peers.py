@@ -1,8 +1,9 @@
 """Files to 22 columns per topic: EvalHub against trec_eval, pytrec_eval and ir_measures, in interleaved rounds; and
 ranx, where `make integrations ONLY=ranx` has made its environment.
 
-Every contender reads the same files in the same minute; a ratio is trec_eval's median time over the contender's.
-Before any time is printed, every value of every topic is compared with the peer's at four decimals.
+Every contender reads the same files in the same minute; a ratio is trec_eval's median time over the
+contender's. Before any time is printed, every value of every topic is compared with the peer's at
+four decimals.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 python -m tests.benchmarks service
 
-The clients, the web server, the workers and the database share this machine's cores. What a run costs is told in
-processor time, which does not depend on how many cores there are.
+The clients, the web server, the workers and the database share this machine's cores. What a run
+costs is told in processor time, which does not depend on how many cores there are.
 """
 
 from __future__ import annotations
@@ -123,7 +123,8 @@ def last_end() -> float:
 
 def time_bare() -> None:
     """Print the processor seconds that the engine takes for one run, for its file and judging and for its measures, in
-    one process for each core, all at once as in the service; the medians of some rounds over the first stored runs."""
+    one process for each core, all at once as in the service; the medians of some rounds over the
+    first stored runs."""
     from django.db import connection
 
     from metrics.models import Evaluation

@@ -1,7 +1,8 @@
 """Leaderboards with their statistics, orders and designs, through Django's test client, on a database of its own.
 
-Times are medians of all rounds. "first" is a question that nobody has asked before: every memory is emptied before each
-round, and a round that was answered out of one ends the benchmark. "again" is a question whose answer is remembered.
+Times are medians of all rounds. "first" is a question that nobody has asked before: every memory is
+emptied before each round, and a round that was answered out of one ends the benchmark. "again" is a
+question whose answer is remembered.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Significance tests over all pairs of 100 runs x 50 topics, beside three peers in the same run: the loop over pairs
-that users write, on a sample of the pairs; SciPy's one call for all pairs, with axis=1, where there is one; and a few
-lines of NumPy that share their draws among all pairs.
+that users write, on a sample of the pairs; SciPy's one call for all pairs, with axis=1, where there
+is one; and a few lines of NumPy that share their draws among all pairs.
 
-Ratios are of processor time, for each pair. Before a ratio is printed, the answers must agree: to 1e-12 where nothing
-is drawn, else within what both draw.
+Ratios are of processor time, for each pair. Before a ratio is printed, the answers must agree: to
+1e-12 where nothing is drawn, else within what both draw.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ Answer = tuple[float, ...]
 class Peer:
     """What SciPy does with one pair, how many pairs it is given, and how far its p and interval may be from ours.
 
-    `together` is p of all pairs at once, by SciPy's call with axis=1 or by NumPy with shared draws, from the values of
-    both runs of each pair, or from all values.
+    `together` is p of all pairs at once, by SciPy's call with axis=1 or by NumPy with shared draws,
+    from the values of both runs of each pair, or from all values.
     """
 
     test: str
@@ -42,7 +42,8 @@ class Peer:
     sample: int
     off: Callable[[Answer, Answer, Matrix], bool]
     together: Callable[[Matrix], Matrix]
-    # In one call SciPy takes one method for all pairs: with a tie in one of them, no exact distribution for any.
+    # In one call SciPy takes one method for all pairs: with a tie in one of them, no exact
+    # distribution for any.
     close: float = 1e-12
 
 

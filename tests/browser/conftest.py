@@ -33,7 +33,8 @@ def start_chromium(playwright: Playwright) -> Browser | None:
         return None
 
 
-# For the tests of this folder: while Playwright runs, its event loop keeps Django from the database in this process.
+# For the tests of this folder: while Playwright runs, its event loop keeps Django from the database
+# in this process.
 @pytest.fixture(scope="package")
 def chromium() -> Iterator[Browser]:
     with sync_playwright() as playwright:

@@ -1,10 +1,12 @@
 """Two errands of newcomers in a browser alone, with the time of each step: python -m tests.browser.errands
 
-`lab`: from an empty server to a team of two with a private collection, 40 runs, a baseline, a shared comparison and a
-table for a paper. `study`: a grid of 30 runs, in which the best one is found, with what it changed.
+`lab`: from an empty server to a team of two with a private collection, 40 runs, a baseline, a
+shared comparison and a table for a paper. `study`: a grid of 30 runs, in which the best one is
+found, with what it changed.
 
-A step's seconds are those of the machine. Of the person they have clicks and letters, which are counted, as the
-keystroke-level model does: 2.5 s to find and click, 0.28 s for a letter. Reading takes its own time.
+A step's seconds are those of the machine. Of the person they have clicks and letters, which are
+counted, as the keystroke-level model does: 2.5 s to find and click, 0.28 s for a letter. Reading
+takes its own time.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Pictures of pages, in light and dark, at three widths.
 
 python -m tests.browser.screenshots FOLDER: every page of a small site;
-... FOLDER --runs 1 40 143 1000 --topics 1000: those that grow with the runs and the topics of a collection.
+... FOLDER --runs 1 40 143 1000 --topics 1000: those that grow with the runs and the topics of a
+collection.
 """
 
 from __future__ import annotations

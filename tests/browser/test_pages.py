@@ -70,7 +70,8 @@ def test_a_page_is_accessible_fits_a_phone_and_is_silent(
         page.emulate_media(color_scheme="dark")
         page.set_viewport_size(PHONE)
         page.goto(address(site, name), wait_until="networkidle")
-        # Wide tables scroll in their own frame; the page itself never sideways, nor the tables of most pages.
+        # Wide tables scroll in their own frame; the page itself never sideways, nor the tables of
+        # most pages.
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
         if name in FITS:
             assert page.evaluate(SIDEWAYS) == []

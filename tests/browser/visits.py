@@ -12,16 +12,19 @@ from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, exp
 
 from tests.browser.site import ADMIN, PASSWORD, Site
 
-# What a browser says when it shows the answer to a refused form or a page that is not there: no fault of the page.
+# What a browser says when it shows the answer to a refused form or a page that is not there: no
+# fault of the page.
 _EXPECTED = "Failed to load resource: the server responded with a status of 4"
 PHONE: ViewportSize = {"width": 390, "height": 800}
 _AXE = Axe().axe_script
-# No selectors are made of what passes, nor of what does not, and no style sheet is fetched once more.
+# No selectors are made of what passes, nor of what does not, and no style sheet is fetched once
+# more.
 _RUN = """async ([where, options]) => {
     const usual = {resultTypes: ["violations"], selectors: false, preload: false}
     return (await axe.run({include: [["html"]], ...where}, {...usual, ...options})).violations
 }"""
-# Texts and addresses are not what a neighbour looks like; every other one may have another background.
+# Texts and addresses are not what a neighbour looks like; every other one may have another
+# background.
 _MARK_ALIKE = r"""() => {
     const look = one => one.outerHTML.replace(/>[^<]+</g, "><").replace(/ (?!class=|style=|type=)[\w-]+="[^"]*"/g, "")
     for (const parent of document.querySelectorAll("body, body *")) {
@@ -100,8 +103,8 @@ def address(site: Site, name: str) -> str:
 def faults_of_access(page: Page, *, contrast_alone: bool = False) -> list[str]:
     """What axe-core calls serious or critical, with the places.
 
-    Contrast, which takes most of the time, is measured once among neighbours that look alike, such as the rows of a
-    table.
+    Contrast, which takes most of the time, is measured once among neighbours that look alike, such
+    as the rows of a table.
     """
     page.evaluate(_AXE)
     found = (

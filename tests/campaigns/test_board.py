@@ -630,7 +630,8 @@ def test_rows_are_filtered_for_those_who_see_the_runs(held: Clients) -> None:
         == "a1"
     )
     assert "a1" not in " ".join(shown(browser("olga"), "?filter=tag:b1"))
-    # Of a leaderboard that is shown as feedback, or under pseudonyms, a filter would tell what is hidden there.
+    # Of a leaderboard that is shown as feedback, or under pseudonyms, a filter would tell what is
+    # hidden there.
     Campaign.objects.update(anonymous_until=LIFTED)
     step(Disclosure.PUBLIC)
     assert ann.get(BOARD).status_code == 200

@@ -247,7 +247,8 @@ def test_whoever_takes_part_becomes_no_organiser(people: Clients) -> None:
     refused = ann.post("/api/v1/invitations/lab/")
     assert code_of(refused) == (409, "organiser_takes_part")
     assert "leave that team in the campaign first" in refused.json()["detail"]
-    # As a member of the lab she organises nothing, and as long as she takes part she is not made an owner.
+    # As a member of the lab she organises nothing, and as long as she takes part she is not made an
+    # owner.
     Membership.objects.create(
         team=Team.objects.get(slug="lab"), user=User.objects.get(username="ann")
     )

@@ -180,7 +180,8 @@ def test_a_file_is_checked_field_by_field_and_is_of_its_campaign(
     assert {people["eve"].get(CONFIG).status_code, put(people["ann"], {}).status_code} == {403}
 
 
-# Newer releases of libyaml have a limit of their own, which they meet before they tell of the first bracket.
+# Newer releases of libyaml have a limit of their own, which they meet before they tell of the first
+# bracket.
 TOO_DEEP = "nested more than|maximum nesting depth"
 
 

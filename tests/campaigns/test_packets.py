@@ -169,7 +169,8 @@ def test_feedback_shows_no_overview(people: Clients, clock: Clock) -> None:
     draft = opened(people["ann"].get(f"{PHASE}packet/"))
     assert b"ben" not in b"".join(draft.read(name) for name in draft.namelist())
     assert "overview.md" not in draft.namelist()
-    # Numbers over all runs would change with every run of others, and tell its values and that it came.
+    # Numbers over all runs would change with every run of others, and tell its values and that it
+    # came.
     (told,) = people["ann"].get(f"{PHASE}results/").json()["reference_sets"]
     assert (told["runs"], told["withheld"], set(told["by_topic"]["nDCG@10"]["n"])) == (0, True, {0})
     assert not Packet.objects.exists()

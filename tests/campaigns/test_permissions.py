@@ -29,8 +29,8 @@ from tests.campaigns.worlds import (
 )
 from tests.conftest import client_of, evaluate_all
 
-# A anybody; U a user; M members of accepted teams, T those of the team whom the act is about, W the owner of this team;
-# O organisers and staff. `-` nobody; `.` nobody, for there is nothing yet.
+# A anybody; U a user; M members of accepted teams, T those of the team whom the act is about, W the
+# owner of this team; O organisers and staff. `-` nobody; `.` nobody, for there is nothing yet.
 TABLE = """
 | act | draft | planned | open | late | closed | teams | participants | public |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |
@@ -65,18 +65,20 @@ TABLE = """
 | read the trail of what was done | O | O | O | O | O | O | O | O |
 """
 STATES = ("draft", "planned", "open", "late", "closed", "teams", "participants", "public")
-# Ann owns apples, whose entry, results and file the acts are about, and Abe is a member; Ben is another team's.
+# Ann owns apples, whose entry, results and file the acts are about, and Abe is a member; Ben is
+# another team's.
 WHO = {
     "A": {"nobody", "eve", "abe", "ann", "ben", "olga", "sam"}, "U": {"eve"}, "M": {"abe", "ann", "ben"},
     "T": {"abe", "ann"}, "W": {"ann", "sam"}, "O": {"olga", "sam"}, "-": set(), ".": set(),
 }  # fmt: skip
-# Who tries an act in every state: of those who may it in one of them. Others try it while the phase is open.
+# Who tries an act in every state: of those who may it in one of them. Others try it while the phase
+# is open.
 TRIES = {
     "A": {"nobody", "eve", "ben", "olga"}, "U": {"eve"}, "M": {"ben"}, "T": {"abe", "ann"}, "W": {"ann"},
     "O": {"olga"}, "-": set(), ".": set(),
 }  # fmt: skip
-# What answers to those who may not: to nobody, to whom it is not shown, to others who never may, and to those who
-# may at another time.
+# What answers to those who may not: to nobody, to whom it is not shown, to others who never may,
+# and to those who may at another time.
 REFUSED = {
     "404 404 404 404": ("see the campaign, its phases and times", "read a snapshot", "download a snapshot"),
     "403 403 403 403": (
@@ -99,13 +101,15 @@ REFUSED = {
 }  # fmt: skip
 # Of the collection, which is there before the campaign is published.
 OF_THE_COLLECTION = {"read the judgements"}
-# Members of other teams see neither this team nor its entries; nobody but organisers sees a release that is planned.
+# Members of other teams see neither this team nor its entries; nobody but organisers sees a release
+# that is planned.
 HIDDEN = {
     "accept, decline or remove a team": {"ben"}, "invite a member": {"ben"}, "disqualify an entry": {"ben"},
     "leave a team; as its owner or an organiser, remove a member": {"ben"}, "withdraw an entry": {"ben"},
     "choose an entry, or change its answers": {"ben"}, "release to more people at once": {"abe", "ann", "ben"},
 }  # fmt: skip
-# Ben has other entries to order; that those who take part or organise register no team is tried elsewhere.
+# Ben has other entries to order; that those who take part or organise register no team is tried
+# elsewhere.
 ELSEWHERE = {"order entries": {"ben"}, "register a team": {"abe", "ben", "olga"}}
 TEAMS = {"ann": "apples", "ben": "berries"}
 Clients = dict[str, APIClient]

@@ -180,7 +180,8 @@ def test_what_cannot_be_planned(people: Clients, clock: Clock) -> None:
     assert code_of(plan(olga)) == (409, "already_planned")
     assert olga.delete(first["url"]).status_code == 204
     assert code_of(olga.post(f"{first['url']}now/")) == (409, "release_cancelled")
-    # Now it is another plan, which follows an extension, and judgements that are not the active ones.
+    # Now it is another plan, which follows an extension, and judgements that are not the active
+    # ones.
     second = plan(olga, at=LATE.isoformat(), qrels=1).json()
     later = (LATE + timedelta(days=2)).isoformat()
     olga.post(f"{PHASE}extend/", {"closes_at": later, "reason": "power cut"}, format="json")

@@ -161,7 +161,8 @@ def test_worlds_that_differ_in_unretrieved_documents_are_told_apart_by_nothing(
     people: dict[str, APIClient], clock: Clock
 ) -> None:
     """At the first step a team learns nothing of judgements of documents that no run of the reference set retrieved,
-    but the digest of the file, which says nothing that could be guessed. Measures with a recall base would tell."""
+    but the digest of the file, which says nothing that could be guessed. Measures with a recall
+    base would tell."""
     olga, ann, ben = people["olga"], people["ann"], people["ben"]
     make_campaign(olga, measures=["P@2", "RR"])
     register(ann, "apples")

@@ -118,8 +118,8 @@ def test_a_version_that_is_not_active_leaks_nothing_until_it_is_activated(
     assert Collection.objects.get(slug="final").active_qrels.version == 2
     assert sees_own_results(ann, mine)
 
-    # The active version may be one without topics that a phase excludes. Without these it is a file of its own; the
-    # whole file leaks it as well.
+    # The active version may be one without topics that a phase excludes. Without these it is a file
+    # of its own; the whole file leaks it as well.
     def exclude(*topics: str) -> tuple[int, str]:
         fields = {"excluded_topics": topics, "excluded_reason": "broken"}
         return code_of(olga.patch(f"{CAMPAIGN}phases/last/", fields, format="json"))
@@ -199,7 +199,8 @@ def test_the_best_of_a_team_that_cannot_be_ranked_is_its_latest_entry(
     for name, team in (("ann", "apples"), ("ben", "berries")):
         register(people[name], team)
     clock.now = OPENS
-    # A search length is defined where something relevant is found: on one topic of three, and on none.
+    # A search length is defined where something relevant is found: on one topic of three, and on
+    # none.
     found, nothing = "2 Q0 x 1 1.0 some\n", "1 Q0 q 1 1.0 none\n"
     for name, tag, content in (
         ("ann", "whole", None),

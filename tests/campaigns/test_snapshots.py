@@ -36,7 +36,8 @@ from tests.web.test_pages import page, text_of
 
 Clients = dict[str, APIClient]
 SNAPSHOTS = f"{CAMPAIGN}snapshots/"
-# Of the manifest of the world below, on either database. It changes with the schema, the engine and these entries.
+# Of the manifest of the world below, on either database. It changes with the schema, the engine and
+# these entries.
 EXPECTED = "26e6a5d04f91b697005925cc7f907bfa360c6c395b72dd802eba1ab79177196f"
 SECRETS = ("ann@example.org", "typed by ann", "our secret sauce", "olga")
 FORM = [
@@ -188,7 +189,8 @@ def test_a_snapshot_is_seen_by_those_who_see_its_results(held: Clients) -> None:
         found = {name: held[name].get(api).status_code == 200 for name in ("olga", "ann", "eve")}
         assert held["eve"].get(SNAPSHOTS).json()["count"] == int(found["eve"])
         for name, sees in found.items():
-            # Whoever sees the snapshot has its archive, by a token alone; of the others nobody learns that it is there.
+            # Whoever sees the snapshot has its archive, by a token alone; of the others nobody
+            # learns that it is there.
             answer = held[name].get(archive)
             assert answer.status_code == (200 if sees else 404)
             assert (answer.content == content) == sees

@@ -2,9 +2,9 @@
 
     python -m tests.client.environments [--python PYTHON]...
 
-For each Python: the size that the environment grows by, the time of the import and what it loads, the command, and an
-errand against a server. Then both orders of installing and uninstalling beside eval-hub-sdk, whose import name and
-command are those of the server here.
+For each Python: the size that the environment grows by, the time of the import and what it loads,
+the command, and an errand against a server. Then both orders of installing and uninstalling beside
+eval-hub-sdk, whose import name and command are those of the server here.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from tests.reliability.servers import ROOT, Server, embedded_server
 MOST_MEGABYTES = 6.0
 MOST_SECONDS = 0.3
 OTHER = "eval-hub-sdk[cli]==1.0.6"
-# The processor time of the import alone, the best of five, which others on the machine do not change; every module that
-# is neither of the standard library nor of httpx.
+# The processor time of the import alone, the best of five, which others on the machine do not
+# change; every module that is neither of the standard library nor of httpx.
 IMPORT = """
 import json, subprocess, sys, time
 code = "import time; start = time.process_time(); import evalhub_client; print(time.process_time() - start)"

@@ -29,7 +29,8 @@ LOST = (
     httpx.ReadTimeout("silent"),
     httpx.RemoteProtocolError("reset"),
 )
-# What is answered first, and how many requests there are in all: until it works, or until nothing more is tried.
+# What is answered first, and how many requests there are in all: until it works, or until nothing
+# more is tried.
 UNTIL_IT_WORKS, ONCE, THREE_TIMES = 4, 1, 3
 TABLE: list[tuple[Any, int, int]] = [
     *[(error, UNTIL_IT_WORKS, UNTIL_IT_WORKS) for error in LOST],

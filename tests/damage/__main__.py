@@ -2,9 +2,10 @@
 
 python -m tests.damage --flips 2000
 
-First every kind of damage by itself: whether reading notices it, what `evalhub fsck` says, and whether its repair and a
-worker make everything as it was. Then single bits, flipped one after another in every stored kind. The exit status is 1
-where a wrong number is shown, a traceback is left, or a damage is not found.
+First every kind of damage by itself: whether reading notices it, what `evalhub fsck` says, and
+whether its repair and a worker make everything as it was. Then single bits, flipped one after
+another in every stored kind. The exit status is 1 where a wrong number is shown, a traceback is
+left, or a damage is not found.
 """
 
 from __future__ import annotations

@@ -37,12 +37,14 @@ COUNTS = (
     "tau_official",
     "swaps",
 )
-# Counts from a file stand in its row, with a digest that is compared when the run is read by itself, and by fsck.
+# Counts from a file stand in its row, with a digest that is compared when the run is read by
+# itself, and by fsck.
 COUNTED = (
     "lines", "size", "documents", "topics", "judgements", "tied_documents", "judged", "answered", "known_documents",
     "sessions", "queries", "levels", "version", "priority",
 )  # fmt: skip
-# Of when and how often something was done, and of where it stands meanwhile: no numbers of a result.
+# Of when and how often something was done, and of where it stands meanwhile: no numbers of a
+# result.
 AROUND = (
     "now",
     "since",

@@ -15,7 +15,8 @@ Damage = Callable[[World], None]
 @dataclass(frozen=True)
 class Kind:
     """A damage by its name. `repaired`: fsck --repair and a worker make everything as it was. `decides`: the rows are
-    what decides, as those of campaigns do, and have no digest; nobody but fsck, which has the audit trail, can tell."""
+    what decides, as those of campaigns do, and have no digest; nobody but fsck, which has the audit
+    trail, can tell."""
 
     name: str
     do: Damage

@@ -14,7 +14,8 @@ from metrics.engine.significance.effect_sizes import effect_sizes
 from metrics.engine.significance.pairs import Matrix, Options, PairedResult, all_pairs
 
 RUNS, TOPICS, ALPHA = 5, 50, 0.05
-# Two runs of the simulated collections with an effect differ by so many standard deviations of a run's noise.
+# Two runs of the simulated collections with an effect differ by so many standard deviations of a
+# run's noise.
 GAP = 0.3
 # The correction that goes with a table of each test's own p values.
 FAMILY = "holm"

@@ -26,9 +26,10 @@ def study(
 ) -> Study:
     """Values, system, topic and searcher of sessions.
 
-    Each searcher uses both systems on every topic ('paired'), takes turns ('latin_square') or has one system
-    ('two_way'). `suits` is the deviation of the effects of system with searcher and of system with topic, that of
-    searchers, topics and sessions is 1; `kept` the share of the sessions that is there.
+    Each searcher uses both systems on every topic ('paired'), takes turns ('latin_square') or has
+    one system ('two_way'). `suits` is the deviation of the effects of system with searcher and of
+    system with topic, that of searchers, topics and sessions is 1; `kept` the share of the sessions
+    that is there.
     """
     searcher, topic, system = (part.ravel() for part in np.indices((SEARCHERS, TOPICS, 2)))
     if layout != "paired":

@@ -17,8 +17,9 @@ FIRST, SECOND = np.array([0]), np.array([1])
 def power_at_detectable(values: Matrix, topics: int, pairs: int, seed: int) -> Floats:
     """Return the share of new samples that find a true difference as large as the one that a comparison names.
 
-    Two runs are drawn, and topics with replacement until a t test does not separate the runs: then the difference is
-    named. Their differences over all topics, moved to that mean, are what new samples are drawn from.
+    Two runs are drawn, and topics with replacement until a t test does not separate the runs: then
+    the difference is named. Their differences over all topics, moved to that mean, are what new
+    samples are drawn from.
     """
     rng, shares = np.random.default_rng((6, seed, topics)), []
     while len(shares) < pairs:

@@ -30,9 +30,10 @@ COLUMNS = (
 def rates(draws: Iterator[Matrix], margin: float, resamples: int) -> list[Rate]:
     """One rate for each of COLUMNS. Every run of a draw has the same true mean; the first one is then moved.
 
-    At the margin, where each claim is just false, 5 per cent of the claims are expected at most. Posteriors are asked
-    of equal runs: their central interval holds 0 where neither side of it has less than a fortieth, and one of two
-    sides has 0.95 or more in a tenth of the cases; then with the margin as the region, at its end.
+    At the margin, where each claim is just false, 5 per cent of the claims are expected at most.
+    Posteriors are asked of equal runs: their central interval holds 0 where neither side of it has
+    less than a fortieth, and one of two sides has 0.95 or more in a tenth of the cases; then with
+    the margin as the region, at its end.
     """
     found: list[list[Floats]] = [[] for _ in COLUMNS]
     for seed, values in enumerate(draws):

@@ -1,7 +1,7 @@
 """What tests find, and intervals hold, of real runs: the score matrices of a few tracks, taken for all of their topics.
 
-Topics are drawn with replacement. Moved to equal means, the runs keep their unequal spreads and their skewness; left
-where they are, the true values are those of the whole matrix.
+Topics are drawn with replacement. Moved to equal means, the runs keep their unequal spreads and
+their skewness; left where they are, the true values are those of the whole matrix.
 """
 
 from __future__ import annotations

@@ -30,7 +30,8 @@ def drawn(seed: int, share: float) -> dict[tuple[str, str], int]:
 @pytest.fixture(scope="module")
 def sides() -> tuple[dict[tuple[str, str], int], dict[tuple[str, str], int]]:
     first, second = drawn(1, 0.7), drawn(2, 0.5)
-    # Half of what both have is the same; a topic of its own on each side, in another order of topics.
+    # Half of what both have is the same; a topic of its own on each side, in another order of
+    # topics.
     for number, pair in enumerate(sorted(first.keys() & second.keys())):
         if number % 2:
             second[pair] = first[pair]

@@ -26,8 +26,9 @@ from tests.engine.calibration import (
 COLLECTIONS, RESAMPLES = 1000, 999
 ALONE = [name for name, test in TESTS.items() if not test.simultaneous]
 TOGETHER = [name for name, test in TESTS.items() if test.simultaneous]
-# The share that a test must find. Counts of 50 topics do not reach 5 per cent: 17 wins have p = 0.033, 18 have 0.065.
-# The bootstrap's spread is that of n, not of n - 1, and its tails are normal: a little too much is known of it.
+# The share that a test must find. Counts of 50 topics do not reach 5 per cent: 17 wins have p =
+# 0.033, 18 have 0.065. The bootstrap's spread is that of n, not of n - 1, and its tails are normal:
+# a little too much is known of it.
 EXPECTED = dict.fromkeys(ALONE, ALPHA) | {
     "sign": float(2 * stats.binom.cdf(17, TOPICS, 0.5)),
     "bootstrap": float(

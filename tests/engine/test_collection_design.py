@@ -95,7 +95,8 @@ def test_discriminative_power_is_the_share_below_alpha_and_the_difference_that_a
     result = TESTS["paired_t"].compare(values, *all_pairs(5), Options())
     assert found.curve.tolist() == sorted(result.p_value, reverse=True)
     assert found.share == np.mean(result.p_value < 0.05) >= 0.6
-    # A pair is significant exactly when its difference is beyond half its own interval: the largest of these.
+    # A pair is significant exactly when its difference is beyond half its own interval: the largest
+    # of these.
     assert found.needed == pytest.approx(((result.high - result.low) / 2).max())
     assert found.typical == pytest.approx(np.median((result.high - result.low) / 2))
     assert 0.6 <= discriminative_power(values, options=Options(resamples=2000)).share <= found.share

@@ -20,9 +20,9 @@ from metrics.engine.significance import crossed
 from tests.engine.calibration import ALPHA, rate_of
 from tests.engine.crossed import SEARCHERS, TOPICS, found_differences, mean_coverage, study
 
-# The simulated times of eight subjects for four words after a short and four other words after a long interval of
-# Raaijmakers, Schrijnemakers and Gremmen, Journal of Memory and Language 41, 1999: every number as in the data set
-# `quasif` of the R package languageR.
+# The simulated times of eight subjects for four words after a short and four other words after a
+# long interval of Raaijmakers, Schrijnemakers and Gremmen, Journal of Memory and Language 41, 1999:
+# every number as in the data set `quasif` of the R package languageR.
 PUBLISHED = """546 567 547 566 554 545 594 522
 566 556 538 566 512 523 569 524
 567 598 568 584 536 539 589 521
@@ -360,7 +360,8 @@ def test_what_all_sessions_share_takes_no_part_in_the_interval_of_a_mean() -> No
 @pytest.mark.parametrize(("searchers", "topics"), [(8, 6), (24, 4), (10, 10)])
 def test_the_interval_of_a_mean_holds(searchers: int, topics: int) -> None:
     """Searchers and topics differ as much as sessions: Student's interval holds 59, 44 and 53 per cent. The bounds leave
-    out 1 in 10,000 on either side of 93 and 97 per cent; in 2,000 studies it is 96.2, 93.2 and 95.7."""
+    out 1 in 10,000 on either side of 93 and 97 per cent; in 2,000 studies it is 96.2, 93.2 and
+    95.7."""
     studies = 400
     hold = round(mean_coverage(searchers, topics, 1.0, studies) * studies)
     assert stats.binom.ppf(0.0001, studies, 0.93) <= hold <= stats.binom.ppf(0.9999, studies, 0.97)

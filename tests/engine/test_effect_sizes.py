@@ -29,7 +29,8 @@ def sizes_of(values: Matrix, **options: object) -> EffectSizes:
 def test_effect_sizes_are_what_their_formulas_say() -> None:
     values = np.random.default_rng(1).random((4, 20))
     sizes = sizes_of(values)
-    # The residual by subtracting what runs and topics explain; Hedges's factor by its approximation 1 - 3 / (4 m - 1).
+    # The residual by subtracting what runs and topics explain; Hedges's factor by its approximation
+    # 1 - 3 / (4 m - 1).
     residual = values - values.mean(axis=1, keepdims=True) - values.mean(axis=0) + values.mean()
     spread = np.sqrt((residual**2).sum() / (3 * 19))
     for index, (i, j) in enumerate(zip(*(pair.tolist() for pair in all_pairs(4)), strict=True)):

@@ -87,7 +87,8 @@ def test_p_is_that_of_all_permutations(rng: np.random.Generator) -> None:
     )
     levels = levels_of([encode("g", ["a"] * 6 + ["b"] * 6)])
     means = values.mean(axis=1)
-    # Of two groups of one size, epsilon squared grows with the distance of their means: 924 ways to choose them.
+    # Of two groups of one size, epsilon squared grows with the distance of their means: 924 ways to
+    # choose them.
     apart = [
         abs(means[list(chosen)].sum() * 2 - means.sum()) for chosen in combinations(range(12), 6)
     ]
@@ -204,7 +205,8 @@ def test_a_change_is_tested_as_sessions_are(rng: np.random.Generator) -> None:
     oracle = crossed.contrast(values.ravel(), 1 - value, topic, block, 0.95)
     assert change.p_value == pytest.approx(oracle.analysis.p_value)
     assert (change.low, change.high) == pytest.approx((oracle.low, oracle.high))
-    # Where nothing else differs, min F' is the same; the runs have one spread here and one for each value there.
+    # Where nothing else differs, min F' is the same; the runs have one spread here and one for each
+    # value there.
     (change,) = changes_of(values, settings[:1], [])
     oracle = crossed.contrast(values.ravel(), 1 - value, topic, 2 * block + value, 0.95)
     assert change.difference == pytest.approx(oracle.difference)
@@ -280,7 +282,8 @@ def test_a_planted_difference_is_found_and_nothing_else(seed: int) -> None:
 @pytest.mark.slow
 def test_what_means_nothing_is_found_by_chance_alone() -> None:
     """With 199 permutations p is below .05 in exactly 9 of 200 cases: at most 8 of them reach what was observed. The
-    bounds leave out 1 in 10,000 on either side; 3 to 7 per cent of 1,000 sets are those of make calibrate."""
+    bounds leave out 1 in 10,000 on either side; 3 to 7 per cent of 1,000 sets are those of make
+    calibrate."""
     sets = 150
     associated, changed = null_findings(sets, permutations=199)
     low, high = stats.binom.ppf([0.0001, 0.9999], sets, 9 / 200)
@@ -293,7 +296,8 @@ def test_what_means_nothing_is_found_by_chance_alone() -> None:
 @pytest.mark.parametrize("parameters", [1, 3])
 def test_what_is_dealt_to_real_runs_changes_nothing(real_data: Path, parameters: int) -> None:
     """Tested over topics alone, 71 and 96 per cent of such studies had a change. More than the bound is found in 1 of
-    10,000 trials at the 5 per cent that are allowed; a gain of .2, 2.5 deviations of the means, is found nearly always."""
+    10,000 trials at the 5 per cent that are allowed; a gain of .2, 2.5 deviations of the means, is
+    found nearly always."""
     _, scores = matrix(real_data, "adhoc7_ap.csv")
     studies = 60
 

@@ -60,7 +60,8 @@ def test_moments_are_those_of_numpy(tenths: Matrix, unit: float) -> None:
 def test_moments_of_many_topics_are_those_of_numpy(topics: int) -> None:
     rng = np.random.default_rng(topics)
     values = rng.random((5, topics))
-    # A run that is another one but for rounding, one with the same difference on every topic, and one of huge gains.
+    # A run that is another one but for rounding, one with the same difference on every topic, and
+    # one of huge gains.
     same = values[0] * (1 + rng.choice([-1, 0, 1], topics) * 2.0**-52)
     check_moments(np.vstack([values, same, values[1] + 0.25, 1e200 * values[2]]))
 

@@ -49,18 +49,23 @@ RATIOS = [
     if MEASURES[measure.definition.name].sections()["range"].startswith("0 to 1")
 ]
 LOWER_IS_BETTER = [m for m in EVERY if "lower is" in m.definition.sections()["range"]]
-# One more document is one more to be told apart, compared with the ideal or multiplied by its score.
+# One more document is one more to be told apart, compared with the ideal or multiplied by its
+# score.
 OF_THE_WHOLE_LIST = ("Accuracy", "Compat", "RelRelevance", "Satisfaction", "Frustration", "Total")
-# These judge the order of the first k alone: a better document that enters the first k at their end is a new demand.
+# These judge the order of the first k alone: a better document that enters the first k at their end
+# is a new demand.
 AGAINST_THE_LIST = ("Accuracy", "Satisfaction", "Frustration", "Total")
-# Every retrieved document counts in these; Rndcg takes nDCG once more at the end of a long enough ranking.
+# Every retrieved document counts in these; Rndcg takes nDCG once more at the end of a long enough
+# ranking.
 COUNTED = ("NumRet", "Judged", "SetP", "SetF", "SetAP", "utility", "unj", "Rndcg")
-# A level below 0 is no judgement to these, so a non-relevant document is not better than one of level -1.
+# A level below 0 is no judgement to these, so a non-relevant document is not better than one of
+# level -1.
 PASS_OVER = ("Bpref", "gm_bpref", "infAP")
-# G and ndcg_rel weigh a document by what else the ranking holds by then, so an early document of a low level can pay;
-# unj is a share of unjudged documents, which have no better order; a user of BPM who meets the goal earlier may have
-# passed up a better document by that, and what counts is gain per document. The blended ratio counts the gain of one
-# document at the ranks of others: a low level that is moved above a higher one comes at a rank with a high ideal.
+# G and ndcg_rel weigh a document by what else the ranking holds by then, so an early document of a
+# low level can pay; unj is a share of unjudged documents, which have no better order; a user of BPM
+# who meets the goal earlier may have passed up a better document by that, and what counts is gain
+# per document. The blended ratio counts the gain of one document at the ranks of others: a low
+# level that is moved above a higher one comes at a rank with a high ideal.
 NOT_MONOTONE = ("G", "ndcg_rel", "unj", "BPM", "Q", "NCU", "PPlus", "PMeasure", "OMeasure")
 
 

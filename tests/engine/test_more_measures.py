@@ -1,7 +1,8 @@
 """Cascade, persistence, goal, graded, search length and user-oriented measures.
 
-Against ir_measures where it computes without other packages, else against a naive loop over one topic's documents on
-random collections full of ties and holes, and against numbers worked by hand or printed.
+Against ir_measures where it computes without other packages, else against a naive loop over one
+topic's documents on random collections full of ties and holes, and against numbers worked by hand
+or printed.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ from tests.engine.naive import topics
 from tests.engine.naive_ntcir import NAIVE_NTCIR
 from tests.engine.test_against_pytrec_eval import random_collection
 
-# The sample that NTCIREVAL comes with: three documents of level 3, three of 2, four of 1 and one of 0, of which a run
-# retrieves one of level 0, one of 3, one that nobody judged, and one of 2.
+# The sample that NTCIREVAL comes with: three documents of level 3, three of 2, four of 1 and one of
+# 0, of which a run retrieves one of level 0, one of 3, one that nobody judged, and one of 2.
 _BASE = {"b": 3, "c": 3, "e": 2, "f": 2, "g": 1, "h": 1, "i": 1, "j": 1}
 SAMPLE = judged_run(
     {"1": {"z": 0, "a": 3, "d": 2} | _BASE}, {"1": {"z": 4.0, "a": 3.0, "unjudged": 2.0, "d": 1.0}}

@@ -22,7 +22,8 @@ from metrics.engine.significance.pairs import Matrix, Options, all_pairs
 from metrics.engine.significance.tiers import Tiers, tiers
 
 MEANS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=2, max_size=8)
-# Scores of two raters of ten items, with what the R package ircor 1.0 answers for them (its own tests, to 4 decimals).
+# Scores of two raters of ten items, with what the R package ircor 1.0 answers for them (its own
+# tests, to 4 decimals).
 PUBLISHED = [
     (
         [0.897, 0.372, 0.908, 0.898, 0.661, 0.062, 0.177, 0.384, 0.498, 0.992],

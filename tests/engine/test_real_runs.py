@@ -59,8 +59,8 @@ def test_the_usual_test_keeps_its_level_where_student_s_does_not(
 @pytest.mark.real_data
 def test_intervals_of_ranks_and_means_hold_with_few_topics(real_data: Path) -> None:
     """With 10 topics 92 to 97 % of ranks and 91 to 98 % of means hold, by matrix; 88 and 87 % at worst, were ranks not
-    stretched and means on their own scale. Means of one board share its topics: 60 boards have a standard error of two
-    points."""
+    stretched and means on their own scale. Means of one board share its topics: 60 boards have a
+    standard error of two points."""
     _, values = matrix(real_data, "adhoc6_ap.csv")
     ranks, means, students = [], [], []
     for at in range(60):

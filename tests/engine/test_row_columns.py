@@ -16,7 +16,8 @@ from tests.engine.build import first_format, judged_run
 
 TOPICS = 5
 DECIMAL = st.integers(-(10**9), 10**9)
-# Written as decimals of one kind, as runs have them, or anything: zeros with a sign, infinities, all 17 digits.
+# Written as decimals of one kind, as runs have them, or anything: zeros with a sign, infinities,
+# all 17 digits.
 SCORES = st.one_of(
     st.tuples(st.integers(0, 9), st.lists(DECIMAL, max_size=40)).map(
         lambda drawn: [n / 10 ** drawn[0] for n in drawn[1]]

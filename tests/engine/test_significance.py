@@ -108,7 +108,8 @@ def test_only_the_pairs_asked_for_are_answered_and_they_are_the_same(name: str) 
 def test_a_difference_on_every_topic_is_found(name: str) -> None:
     base, size = np.random.default_rng(3).random((2, 40))
     low = base - 1.25 - size
-    # Two runs that nothing separates: in one order on every topic the rank sums would leave Conover's test nothing.
+    # Two runs that nothing separates: in one order on every topic the rank sums would leave
+    # Conover's test nothing.
     beside = base + 0.01 * np.where(np.arange(40) % 2, 1, -1)
     result = compare(name, np.vstack([base, low, base, beside]))
     assert result.p_value[0] < 0.005

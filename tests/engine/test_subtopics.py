@@ -130,7 +130,8 @@ def test_every_topic_agrees_with_a_loop_over_its_documents(
         np.testing.assert_allclose(values, expected, rtol=0, atol=1e-9)
 
 
-# The ten documents of Clarke et al., SIGIR 2008, by the subtopics that their printed gain vectors tell.
+# The ten documents of Clarke et al., SIGIR 2008, by the subtopics that their printed gain vectors
+# tell.
 CRUISE = {
     "a": "12",
     "b": "1",
@@ -170,7 +171,8 @@ def test_gain_vectors_of_the_paper_that_defines_alpha_ndcg(cruise: JudgedRun) ->
 @pytest.mark.parametrize(
     ("measure", "expected"),
     [
-        # Ranks hold {1}, nothing, {1, 2}; of the subtopics 1 2 3, the third has one document that is not retrieved.
+        # Ranks hold {1}, nothing, {1, 2}; of the subtopics 1 2 3, the third has one document that
+        # is not retrieved.
         ("StRecall@1", 1 / 3),
         ("StRecall@3", 2 / 3),
         ("P_IA@3", (2 / 3 + 1 / 3 + 0) / 3),

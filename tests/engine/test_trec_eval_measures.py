@@ -39,7 +39,8 @@ NAMES = [
     *(f"relative_P_{depth}" for depth in DEPTHS),
 ]  # fmt: skip
 FAMILIES = {*SINGLE, "iprec_at_recall", "Rprec_mult", "relative_P"}
-# Not figures of a topic's ranking, or of a run: the tag, a drawing of it in letters, the number of topics.
+# Not figures of a topic's ranking, or of a run: the tag, a drawing of it in letters, the number of
+# topics.
 NOT_MEASURES = {"runid", "relstring", "num_q"}
 VERSIONS: dict[ScoreType, str] = {"float64": "trec_eval-10.0-rc3", "float32": "trec_eval-9.0.8"}
 NEW_IN_10 = ["unj_5", "unj_10", "unj_20"]

@@ -10,8 +10,8 @@ from metrics.engine.measures.grammar import parse_measure
 from metrics.engine.measures.undefined import REASONS
 from tests.engine.build import judged_run
 
-# A topic with all found, one with a part found, one with nothing found, one without a relevant document, one without
-# an answer, and one whose judged documents are all relevant.
+# A topic with all found, one with a part found, one with nothing found, one without a relevant
+# document, one without an answer, and one whose judged documents are all relevant.
 QRELS = {
     "all": {"a": 2, "n": 0}, "part": {"a": 1, "b": 1, "n": 0}, "none": {"a": 1}, "poor": {"n": 0}, "lost": {"a": 1},
 }  # fmt: skip

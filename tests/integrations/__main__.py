@@ -1,8 +1,9 @@
 """Run the client's tests with the real libraries: `make integrations`, or `make integrations ONLY="ranx beir"`.
 
-Each library is installed with the client's wheel into an environment of its own, .evalhub/integrations/NAME, where
-nothing of the server is; libraries that need the same large packages share one. A server is started for the tests,
-which reach it as a user does, by EVH_URL and EVH_TOKEN. Models and collections are made by the tests.
+Each library is installed with the client's wheel into an environment of its own,
+.evalhub/integrations/NAME, where nothing of the server is; libraries that need the same large
+packages share one. A server is started for the tests, which reach it as a user does, by EVH_URL and
+EVH_TOKEN. Models and collections are made by the tests.
 """
 
 from __future__ import annotations

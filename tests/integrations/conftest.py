@@ -86,7 +86,8 @@ def follow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], N
 def check_page(hub: evh.Hub, tmp_path: Path) -> Callable[[str, evh.Collection], None]:
     """Runs the first example of a page of docs/integrations and compares what it prints with what the page says.
 
-    The example is written for a collection `tiny` and the team alice. With WRITE_PAGES=1 the page is written anew.
+    The example is written for a collection `tiny` and the team alice. With WRITE_PAGES=1 the page
+    is written anew.
     """
 
     def check(name: str, collection: evh.Collection) -> None:

@@ -23,7 +23,8 @@ from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 WORDS = ["apple", "banana", "cherry", "date", "elder", "fig", "grape", "hazel", "iris", "juniper"]
-# The first word twice: no two documents of another relevance have the same words, and so the same score.
+# The first word twice: no two documents of another relevance have the same words, and so the same
+# score.
 CORPUS = {
     f"d{number}": " ".join([WORDS[number % 10]] * 2 + [WORDS[(3 * number + 1) % 10]])
     for number in range(30)

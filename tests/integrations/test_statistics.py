@@ -109,7 +109,8 @@ def test_effect_sizes_are_those_of_pingouin(
     found = compared(hub, collection, tests="paired_t")
     for pair in found["pairs"]:
         a, b = (values[found["tags"][pair[name]]] for name in "ab")
-        # Its d of paired values has both spreads in it; d of the differences is that of one sample against 0.
+        # Its d of paired values has both spreads in it; d of the differences is that of one sample
+        # against 0.
         against_0 = pingouin.compute_effsize(a - b, 0, eftype="cohen")
         assert pair["cohen_d"]["value"] == pytest.approx(against_0, rel=1e-9)
         assert pair["deviation"] == pytest.approx((a - b).std(), rel=1e-9)

@@ -11,8 +11,8 @@ from evalhub.local.eval import main
 
 Call = Callable[..., tuple[int, str, str]]
 
-# Scattered topics, three tags, a tie, scores that are one as float32, a level below 0, an unjudged document, a topic
-# without a relevant document, one without an answer and one without judgements.
+# Scattered topics, three tags, a tie, scores that are one as float32, a level below 0, an unjudged
+# document, a topic without a relevant document, one without an answer and one without judgements.
 QRELS = "10 0 a 2\n10 0 b 0\n10 0 c 1\n10 0 e -1\n9 0 x 1\n9 0 y 0\n8 0 z 3\n7 0 n 0\n"
 RUN = (
     "9 Q0 y 1 2.0 first\n10 Q0 u 1 16777216.0 second\n9 Q0 x 2 2.0 first\n10 Q0 a 2 16777217.0 second\n"

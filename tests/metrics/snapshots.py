@@ -22,7 +22,8 @@ INSERT INTO runs_revisionpart (collection_id, changes, others) SELECT id, 1, 1 F
 def in_a_file(path: Path) -> Iterator[Write]:
     """Everything asks a copy of the test's database, in a file as the product has it; yields what writes beside it.
 
-    In memory all connections lock each other's tables, and a test's own transaction would see everything it writes.
+    In memory all connections lock each other's tables, and a test's own transaction would see
+    everything it writes.
     """
     memory = connections["default"]
     with closing(sqlite3.connect(path)) as copy:

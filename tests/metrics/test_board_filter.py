@@ -19,7 +19,8 @@ from tests.metrics.boards import add_runs, add_version, make_board, make_run, si
 
 BOARD = "/api/v1/collections/board/leaderboard/"
 FIRST = datetime(2026, 1, 10, 12, tzinfo=UTC)
-# Tags, teams and descriptions of the ranked runs, submitted on ten days one after another from 10 January on.
+# Tags, teams and descriptions of the ranked runs, submitted on ten days one after another from 10
+# January on.
 RUNS = (
     ("bm25", "lab", "Plain BM25, k1 = 0.9"),
     ("bm25-rm3", "lab", "With feedback"),

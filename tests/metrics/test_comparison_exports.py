@@ -207,8 +207,9 @@ BOTH = {"measures": "AP,P(rel=2)@5", "tests": "conover,tukey_hsd", "correction":
 def post_hoc(values: Matrix) -> dict[tuple[int, int], tuple[float, float]]:
     """p of each pair by Conover's and by Tukey's test, with SciPy's ranks and distributions.
 
-    Conover (1980): |R_i - R_j| over sqrt(2 (n A - sum of R^2) / ((n - 1)(k - 1))) is t of (n - 1)(k - 1) degrees of
-    freedom. Tukey: |mean_i - mean_j| over sqrt(MS(residual) / n) is a studentized range of k means.
+    Conover (1980): |R_i - R_j| over sqrt(2 (n A - sum of R^2) / ((n - 1)(k - 1))) is t of (n - 1)(k
+    - 1) degrees of freedom. Tukey: |mean_i - mean_j| over sqrt(MS(residual) / n) is a studentized
+      range of k means.
     """
     runs, topics = values.shape
     freedom = (topics - 1) * (runs - 1)

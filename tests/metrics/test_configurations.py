@@ -106,7 +106,8 @@ def test_changes_since_a_baseline(anonymous: APIClient, alice: User, board: Coll
     }
     assert (emptied["changed"], emptied["added"]) == ([], [])
     assert [one["name"] for one in emptied["removed"]] == ["bm25.b", "bm25.k1", "model", "stemmed"]
-    # A baseline that the filter does not select comes first all the same, and one that it selects comes once.
+    # A baseline that the filter does not select comes first all the same, and one that it selects
+    # comes once.
     assert [
         run["tag"] for run in asked(anonymous, filter="r1", baseline=str(first.pk))["runs"]
     ] == ["r0", "r1"]

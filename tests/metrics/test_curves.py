@@ -69,7 +69,8 @@ def test_curves_are_read_across_and_down_where_asked(ask: Callable[..., Any]) ->
     across, falling = (
         curve["readings"] for curve in ask(measures="R,P", depth="4", readings="1").json()["curves"]
     )
-    # The ideal has all of topics 2 and 3 and half of topic 1 at once: 5/6 on average; POOR ends at 1.5 of 3 topics.
+    # The ideal has all of topics 2 and 3 and half of topic 1 at once: 5/6 on average; POOR ends at
+    # 1.5 of 3 topics.
     assert across["needed"] == [None] * 4
     assert across["missed"] == pytest.approx([5 / 6, 2 / 3, 1 / 2, 1 / 2])
     assert across["missed_percent"] == pytest.approx([100, 200 / 3, 50, 50])
@@ -94,7 +95,8 @@ def test_precision_over_recall_has_a_curve_for_every_level_that_occurs(
     assert body["recall"] == [step / 10 for step in range(11)]
     assert [curve["rel"] for curve in body["curves"]] == [1, 2, 3]
     lowest = body["curves"][0]
-    # Topic 1: c, one of two, at rank 3; topic 2: x, the only one, at rank 2. 0.7 of two documents are rounded to one.
+    # Topic 1: c, one of two, at rank 3; topic 2: x, the only one, at rank 2. 0.7 of two documents
+    # are rounded to one.
     assert lowest["topics"][0]["values"] == pytest.approx([1 / 3] * 8 + [0] * 3)
     assert lowest["mean"][:2] == pytest.approx([5 / 18, 5 / 18])
     assert [curve["mean"][0] for curve in body["curves"]] == pytest.approx([5 / 18, 0, 0])

@@ -156,7 +156,8 @@ def test_what_is_due_is_looked_for_after_each_change_and_now_and_then(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     looked: list[object] = []
-    # Not the real one, which tests beside this one change on PostgreSQL: it counts in all databases of its server.
+    # Not the real one, which tests beside this one change on PostgreSQL: it counts in all databases
+    # of its server.
     states: list[object] = ["first"]
 
     def look(*arguments: object) -> set[Any]:

@@ -81,7 +81,8 @@ def test_the_best_run_comes_first_where_lower_is_better(
     board = api.get(BOARD, {"measures": "SearchLength"}).json()
     assert [row["run"]["tag"] for row in board["results"]] == ["good", "poor"]
     assert board["order"] == "asc"
-    # POOR finds nothing for topic 3: its value there is undefined, and the mean says over how many topics it is.
+    # POOR finds nothing for topic 3: its value there is undefined, and the mean says over how many
+    # topics it is.
     assert [row["values"]["SearchLength"]["topics"] for row in board["results"]] == [3, 2]
     compared = api.get("/api/v1/collections/small/comparison/", {"measure": "SearchLength"}).json()
     assert [run["tag"] for run in compared["runs"]] == ["good", "poor"]

@@ -315,7 +315,8 @@ def test_a_collection_changed_during_an_upload_decides_how_the_run_is_judged(
     sent = RunUpload(collection=loaded, team=alice.personal_team, user=alice, file=file)
     with CaptureQueriesContext(connection) as queries:
         run, _ = submit_file(upload=sent, enqueue=queue_submitted)
-    # PostgreSQL locks the row against an activation in this moment; SQLite has one writer and no such lock.
+    # PostgreSQL locks the row against an activation in this moment; SQLite has one writer and no
+    # such lock.
     locked = any("FOR UPDATE" in query["sql"] for query in queries)
     assert locked == connection.features.has_select_for_update
     assert list(run.evaluations.values_list("scores", flat=True)) == ["float32"]

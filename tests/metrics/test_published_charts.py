@@ -223,7 +223,8 @@ def test_a_long_table_breaks_over_pages(alice: User, anonymous: APIClient) -> No
     assert json.dumps(long).count("begin{") == long.count(r"\end{")
 
 
-# What readers without one kind of cones see of linear red, green and blue. Source: Machado et al., 2009, table 1.
+# What readers without one kind of cones see of linear red, green and blue. Source: Machado et al.,
+# 2009, table 1.
 BLIND_TO = {
     "none": np.eye(3),
     "red": np.array(

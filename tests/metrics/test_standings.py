@@ -480,7 +480,8 @@ def test_a_board_counts_all_runs_that_ever_came(
     assert api.delete(f"/api/v1/runs/{second.pk}/").status_code == 204
     left = anonymous.get(small, {"statistics": "tiers"}, headers={"If-None-Match": tagged["ETag"]})
     assert [left.json()["statistics"]["received"][name] for name in ("runs", "withdrawn")] == [2, 1]
-    # A run that came and went between two requests leaves the leaderboard as it was, but not what it has received.
+    # A run that came and went between two requests leaves the leaderboard as it was, but not what
+    # it has received.
     gone = submit(GOOD.replace("good", "gone"))
     Run.objects.filter(pk=gone.pk).update(deleted_at=gone.created_at)
     again = anonymous.get(small, {"statistics": "tiers"}, headers={"If-None-Match": left["ETag"]})

@@ -168,7 +168,8 @@ def test_what_is_on_its_way_says_when_to_ask_again(api: APIClient, three: list[s
     assert [ask()["Retry-After"] for ask in asked] == ["1", "1"]
     done = submit(api, GOOD.replace("3.0", "3.5"), "done")
     Evaluation.objects.filter(run=done).update(state="evaluated", seconds=8.0)
-    # The next is done after one evaluation, the third after three; no more than a minute is asked of anybody.
+    # The next is done after one evaluation, the third after three; no more than a minute is asked
+    # of anybody.
     assert [ask()["Retry-After"] for ask in asked] == ["8", "24"]
     Evaluation.objects.filter(run=done).update(seconds=80.0)
     assert [ask()["Retry-After"] for ask in asked] == ["60", "60"]

@@ -11,7 +11,8 @@ from rest_framework.test import APIClient
 from tests.conftest import GOOD, evaluate_all, upload
 
 pytestmark = pytest.mark.words
-# Subtopics history and prices of topic 1; topic 2 has one, and so does topic 3, without a relevant document.
+# Subtopics history and prices of topic 1; topic 2 has one, and so does topic 3, without a relevant
+# document.
 QRELS = """\
 1 history d1 1
 1 history d2 1

@@ -20,7 +20,8 @@ from tests.metrics.scored import make_scored, simulated
 pytestmark = pytest.mark.words
 BOARD = "/api/v1/collections/board/leaderboard/"
 SYSTEM = "/api/v1/systems/alice/a/"
-# Means in the order of submission: r0 .40, r1 .60, r2 .50 (system a); r3 .55, r4 .55 (b); r5 .30; r6 .60.
+# Means in the order of submission: r0 .40, r1 .60, r2 .50 (system a); r3 .55, r4 .55 (b); r5 .30;
+# r6 .60.
 SHIFTS = (0.4, 0.6, 0.5, 0.55, 0.55, 0.3, 0.6)
 
 
@@ -131,7 +132,8 @@ def test_best_versions_have_the_p_of_all_pairs_and_no_intervals(
     whole, best = (
         anonymous.get(BOARD, {**asked, "versions": which}).json() for which in ("all", "best")
     )
-    # Neither expected means nor rank sets: the runs were chosen by the means from which these would come.
+    # Neither expected means nor rank sets: the runs were chosen by the means from which these would
+    # come.
     assert best["statistics"]["parts"] == ["tiers", "baseline"]
     assert best["statistics"]["tiers"] == {**whole["statistics"]["tiers"], "best": None}
     assert best["statistics"]["tiers"]["family"] == 21

@@ -194,7 +194,8 @@ def test_a_webhook_gets_one_delivery_at_a_time_from_whoever_sends(
     upload(api, RUNS, POOR, tag="b")
     first, second = Delivery.objects.order_by("created_at")
     one = claim(first.pk)
-    # Another dispatcher has read the same rows before: the database refuses what the query would not have found.
+    # Another dispatcher has read the same rows before: the database refuses what the query would
+    # not have found.
     assert one
     assert (claim(first.pk), claim(second.pk), claim_next()) == (None, None, None)
     settle(one, OK)

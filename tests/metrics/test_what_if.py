@@ -247,7 +247,8 @@ def test_a_question_without_a_meaning_is_refused(
 
 def test_the_precision_histogram_of_two_runs(api: APIClient, board: dict[str, Run]) -> None:
     body = api.get(DIFFERENCE, {"runs": ids(board, "depth", "poor"), "measure": "Rprec"}).json()
-    # Two relevant documents for topic 1, one for topics 2 and 3; depth finds a and z, poor has neither at rank R.
+    # Two relevant documents for topic 1, one for topics 2 and 3; depth finds a and z, poor has
+    # neither at rank R.
     assert body["topics"] == [
         {"topic_id": "1", "a": 0.5, "b": 0.0, "difference": 0.5, "influence": 0.0},
         {"topic_id": "2", "a": 0.0, "b": 0.0, "difference": 0.0, "influence": 0.25},

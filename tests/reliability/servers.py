@@ -24,7 +24,8 @@ import httpx
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 START_SECONDS = 180.0
-# Nothing is encrypted here: to read the certificates of the machine would take 25 ms of every question.
+# Nothing is encrypted here: to read the certificates of the machine would take 25 ms of every
+# question.
 NO_CERTIFICATES = False
 # Where servers of tests keep stored files; tests/reliability/on_objects.py sets it.
 FILES_URL = os.environ.get("EVALHUB_TEST_FILES_URL", "")
@@ -139,7 +140,8 @@ class Server:
 def free_port() -> int:
     """Return a port that nothing listens at, below those that the kernel gives to outgoing connections.
 
-    A server may bind it many seconds later: any connection of another test could have taken one of the kernel's.
+    A server may bind it many seconds later: any connection of another test could have taken one of
+    the kernel's.
     """
     ports = list(range(15_000, 32_000))
     random.SystemRandom().shuffle(ports)

@@ -1,6 +1,7 @@
 """A Celery application whose jobs take SLOW_SECONDS longer and may take LIMIT_SECONDS, for faults in the middle of one.
 
-A run whose tag begins with `greedy` needs more memory than there is: its process is killed, as the kernel does it.
+A run whose tag begins with `greedy` needs more memory than there is: its process is killed, as the
+kernel does it.
 """
 
 from __future__ import annotations

@@ -91,7 +91,8 @@ def test_who_migrates_holds_a_lock(transactional_db: None, tmp_path: Path) -> No
             cursor.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'")
             assert cursor.fetchone() == (1,)
         return
-    # Put back before the test's database is: under a file's name the one in memory would be closed, and lost.
+    # Put back before the test's database is: under a file's name the one in memory would be closed,
+    # and lost.
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(connection.settings_dict, "NAME", tmp_path / "new" / "evalhub.sqlite3")
         with (

@@ -25,7 +25,8 @@ TREC_EVAL = {
     )
 }  # fmt: skip
 VERSIONS = {"float64": "trec_eval-10.0-rc3", "float32": "trec_eval-9.0.8"}
-# Printed with four decimals: half of the last one, and the rounding of a figure that lies just between two.
+# Printed with four decimals: half of the last one, and the rounding of a figure that lies just
+# between two.
 HALF_A_DIGIT = 0.5e-4 + 1e-9
 
 

@@ -90,7 +90,8 @@ def test_slow_uploads_and_slow_headers_are_cut_off_and_nobody_waits_for_them(
             connection.sendall(body.encode())
         for connection in slow[6:]:
             connection.sendall(HEAD[:30].encode())
-        # Twice the patience, where all threads are held two times; for ever where nobody is cut off.
+        # Twice the patience, where all threads are held two times; for ever where nobody is cut
+        # off.
         assert seconds_of_requests(impatient, 1)[0] < UNCUT / 4
         assert trickle(slow[0], "1 Q0 " * 100, 0.2) < UNCUT / 2
         assert trickle(slow[6], "X-Header: " * 100, 0.2) < UNCUT / 2

@@ -1,8 +1,9 @@
 """Build the wheel and use EvalHub as it installs itself, far from any checkout: `make wheel-test`.
 
-The virtual environment is new and holds the wheel and what it declares, nothing else: the distributions that it asks
-for, and those that they ask for, are linked from the environment of the tests instead of being unpacked once more. So a
-dependency that is not declared is missing, though the tests' environment has it.
+The virtual environment is new and holds the wheel and what it declares, nothing else: the
+distributions that it asks for, and those that they ask for, are linked from the environment of the
+tests instead of being unpacked once more. So a dependency that is not declared is missing, though
+the tests' environment has it.
 """
 
 from __future__ import annotations

@@ -13,7 +13,8 @@ import pytest
 from runs.formats.scanning.memory import use_large_pages
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-# Pages that may be large have the flag "hg"; a thread with a heap of its own would have it in memory without a name.
+# Pages that may be large have the flag "hg"; a thread with a heap of its own would have it in
+# memory without a name.
 _ASKED = """
 import ctypes, threading
 from runs.formats.scanning.memory import use_large_pages

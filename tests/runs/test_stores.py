@@ -1,7 +1,7 @@
 """What every store of files promises: the folder, and an object store.
 
-The object store is that of EVALHUB_TEST_FILES_URL, or a SeaweedFS where one is installed, or else one in this process,
-which is no proof that a real one behaves the same.
+The object store is that of EVALHUB_TEST_FILES_URL, or a SeaweedFS where one is installed, or else
+one in this process, which is no proof that a real one behaves the same.
 """
 
 from __future__ import annotations

@@ -222,7 +222,8 @@ def test_guessing_tokens_is_slowed_down(
     answer = client.get("/api/v1/measures/AP/")
     assert (answer.status_code, answer.json()["code"]) == (429, "throttled")
     assert int(answer["Retry-After"]) in (45, 46)
-    # Whoever has a token that works is not locked out by a neighbour, nor is anybody from elsewhere.
+    # Whoever has a token that works is not locked out by a neighbour, nor is anybody from
+    # elsewhere.
     assert client_of(alice).get("/api/v1/teams/").status_code == 200
     assert client.get("/api/v1/measures/AP/", REMOTE_ADDR="192.0.2.7").status_code == 401
     minute += 1

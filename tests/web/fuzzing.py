@@ -1,8 +1,9 @@
 """Requests made from the API's own description and sent over WSGI, as everybody, to a small world (case A29).
 
-Half of them fit the description and half do not; most name objects that are there. Whatever is sent, no answer is a
-server's error, every error is problem details with a stable code and leaves everything as it was, every success is what
-the description says, and after every change lists, boards and pages still answer.
+Half of them fit the description and half do not; most name objects that are there. Whatever is
+sent, no answer is a server's error, every error is problem details with a stable code and leaves
+everything as it was, every success is what the description says, and after every change lists,
+boards and pages still answer.
 """
 
 from __future__ import annotations
@@ -135,7 +136,8 @@ class Fuzzer:
         self.world = world
         self.tally = Tally()
         self.schema = schemathesis.openapi.from_wsgi("/api/v1/schema/?format=json", _whole_answers)
-        # As the description is read, an answer may have any fields beside those that it names: ours have no others.
+        # As the description is read, an answer may have any fields beside those that it names: ours
+        # have no others.
         for component in self.schema.raw_schema["components"]["schemas"].values():
             if "properties" in component:
                 component["additionalProperties"] = False

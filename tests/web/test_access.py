@@ -1,5 +1,6 @@
 """Who may do what, beyond the table of test_matrix: tokens that end or hold too little, methods that ask for nothing,
-and what an open collection tells of a blind one. What is expected is what docs/api.md and docs/security.md say."""
+and what an open collection tells of a blind one. What is expected is what docs/api.md and
+docs/security.md say."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ pytestmark = pytest.mark.words
 # For machines, which ask without a token.
 PROBES = ("healthz", "readyz", "metrics")
 API = tuple(name for name in MATRIX if name not in (*PAGES, *PROBES))
-# Whose change `submit` opens; every other change is `manage`'s, but asking for a comparison, which is reading.
+# Whose change `submit` opens; every other change is `manage`'s, but asking for a comparison, which
+# is reading.
 SUBMITTED = (
     "runs", "run", "run-metadata", "runs-metadata", "label", "session-sets", "session-set", "run-evaluations",
     "session-evaluations", "run-restore", "session-set-restore", "experiments", "experiment", "experiment-runs",
@@ -120,7 +122,8 @@ def test_each_scope_opens_its_own_methods_and_no_others(
 ) -> None:
     staff = people.users["staff"]
     clients = {scope: client_of(staff, [scope]) for scope in ("read", "submit", "manage")}
-    # The three of the scopes do not include each other; staff may do everything, so that a scope alone refuses.
+    # The three of the scopes do not include each other; staff may do everything, so that a scope
+    # alone refuses.
     for name, method, path in requests(
         values, tuple(name for name in API if name not in ("schema", "api-docs"))
     ):

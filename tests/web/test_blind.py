@@ -53,7 +53,8 @@ MASKS = (
         re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|\+00:00)?(?: UTC)?"),
         "<time>",
     ),
-    # Of pages; the list of what others did lately leaves out the year. Both are times of submission or writing.
+    # Of pages; the list of what others did lately leaves out the year. Both are times of submission
+    # or writing.
     (re.compile(r"\d{1,2} [A-Z][a-z]{2}(?: \d{4})?, \d\d:\d\d(?::\d\d)?"), "<time>"),
     # The worlds may be made before and after midnight.
     (re.compile(r"\b\d{1,2} [A-Z][a-z]{2} \d{4}\b|\b\d{4}-\d\d-\d\d\b"), "<day>"),
@@ -83,7 +84,8 @@ DIFFER_WHERE_OPEN = {
 # Each team sees its own third of them.
 RUNS = 30
 _UNVERSIONED = {"system_id": None, "version": None, "versioned_at": None}
-# The length is that of the body, which is compared: until when something is, can take more or fewer letters.
+# The length is that of the body, which is compared: until when something is, can take more or fewer
+# letters.
 UNCOMPARED = ("Date", "Expires", "Set-Cookie", "X-Request-ID", "Content-Length")
 
 
@@ -312,7 +314,8 @@ def test_deliveries_of_worlds_with_different_judgements_are_the_same(
 def test_worlds_with_different_judgements_look_the_same(people: People, settings: Any) -> None:
     """A3, A4: every address and page, byte by byte but for ids and times, and all that webhooks are told.
 
-    Of the three worlds these two differ most: without judgements, and with several versions and runs in every state.
+    Of the three worlds these two differ most: without judgements, and with several versions and
+    runs in every state.
     """
     settings.EVALHUB_WEBHOOKS = True
     deliveries = [told(people, make, RUNS) for make in (run_world_b, run_world_c)]
@@ -475,8 +478,8 @@ def test_an_owner_made_now_is_an_organiser_now(people: People, blind: str) -> No
 def test_endpoints_of_values_find_their_objects_where_blindness_is_checked() -> None:
     """What is computed depends on the judgements: metrics.api has no use for the finders that do not check.
 
-    Parameters and configurations were given by those who submitted: readers of a blind collection see them too, each of
-    the runs that they see. Both leave out the means by themselves.
+    Parameters and configurations were given by those who submitted: readers of a blind collection
+    see them too, each of the runs that they see. Both leave out the means by themselves.
     """
     given = {"metrics.api.tracking.configurations", "metrics.api.tracking.parameters"}
     for module in {name for name in modules() if name.startswith("metrics.api")} - given:

@@ -28,7 +28,8 @@ from tests.web.worlds import People, address, arguments, make_share, run_ids
 pytestmark = pytest.mark.words
 
 WORLDS = {"world-a": run_world_a, "world-b": run_world_b, "world-c": run_world_c}
-# What is drawn anew for every object that is made: codes of views, keys and secrets of links, tokens and webhooks.
+# What is drawn anew for every object that is made: codes of views, keys and secrets of links,
+# tokens and webhooks.
 DRAWN = (
     (re.compile(r'"pseudonym":\d+'), '"pseudonym":<drawn>'),
     (re.compile(r"evh_[0-9a-z]{8}_[\w-]+"), "<token>"),
@@ -37,7 +38,8 @@ DRAWN = (
     (re.compile(r'("key":"|name="key" value="|<code>)[0-9a-f]{8}\b'), r"\1<key>"),
     (re.compile(r'("code":"|/views/|/v/|[?&]view=)[2-9a-z]{10}\b'), r"\1<code>"),
 )
-# Most of these would tell of judgements. The last one selects one run: several are answered in the order of their ids.
+# Most of these would tell of judgements. The last one selects one run: several are answered in the
+# order of their ids.
 FILTERS = (
     "measure:AP>0",
     "-measure:AP>0.3",
@@ -50,7 +52,8 @@ FILTERS = (
 OF_SYSTEMS = ("", "measure=AP", "measure=foo", "collection={0}", "collection={0}&measure=nDCG@10")
 
 
-# What the parameters of an address are asked with, one by one: those that name runs, and the others.
+# What the parameters of an address are asked with, one by one: those that name runs, and the
+# others.
 OF_RUNS = ("run", "other", "baseline", "beside", "select", "compare", "runs", "draw")
 VALUES: dict[str, tuple[str, ...]] = {
     "x": ("param:k", "measure:AP"),
@@ -141,7 +144,8 @@ def sent(people: People, slug: str) -> Iterator[tuple[str, Any]]:
             for method in (
                 method for method in MATRIX[name] if method not in ("GET", "HEAD", "OPTIONS")
             ):
-                # What is asked of another's run is answered to everybody else as to the participant.
+                # What is asked of another's run is answered to everybody else as to the
+                # participant.
                 for role in OUTSIDERS if run == own else ("participant",):
                     client: Any = people.browsers[role] if name in PAGES else people.api[role]
                     for number, body in enumerate(bodies(name, method, slug, run, foreign)):

@@ -58,7 +58,8 @@ def test_every_test_of_a_pair_stands_side_by_side(browser: Client, pair: tuple[R
     assert rows[0].startswith("Sign test selected Does one run win on more topics")
     for name in PAIRED:
         assert any(row.startswith(name) for row in rows), name
-    # The interval of one test says nothing of the p of another: the page has that of the selected test, above.
+    # The interval of one test says nothing of the p of another: the page has that of the selected
+    # test, above.
     assert "CI" not in table[0]
     tests = asked(browser, API, measures="AP", runs=",".join(ids(*pair)), tests="sign,wilcoxon")[
         "measures"

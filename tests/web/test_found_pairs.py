@@ -176,7 +176,8 @@ def test_sentence_and_table_have_one_sign(browser: Client, alike: list[str], mea
     assert interval
     assert table
     low, high = (float(end.replace("−", "-")) for end in interval[1].split(" to "))
-    # The first statistic is t: of the sign of the difference, which is in the middle of its interval.
+    # The first statistic is t: of the sign of the difference, which is in the middle of its
+    # interval.
     statistic = re.search(r'data-head="Statistic">([^<]+)<', table[0])
     assert statistic
     assert (float(statistic[1].replace("−", "-")) > 0) == (low + high > 0)

@@ -44,7 +44,8 @@ CASES = int(os.environ.get("EVALHUB_TEST_API_CASES", "250"))
 ON_POSTGRESQL = CASES // 5
 SEED = int(os.environ.get("EVALHUB_TEST_API_SEED", "1"))
 
-# Addresses with the parameters that fill every part of their answers, which requests made by chance seldom do.
+# Addresses with the parameters that fill every part of their answers, which requests made by chance
+# seldom do.
 WHOLE_ANSWERS = (
     ("collections/{collection}/leaderboard/", {}),
     (

@@ -39,9 +39,10 @@ OWN_TEAM = "404 200 404 404 404 200 404"
 MANAGED = "302 403 403 200 403 200 200"
 CHANGED = "401 403 403 303 403 303 303"
 
-# The answers to anonymous, participant, member of the organising team, owner (organiser), other organiser, staff, and
-# the owner with a token that may only read. The collection is public and open; the run is the participant's team's.
-# The team is the organising one, its member the one in question, and the token the owner's.
+# The answers to anonymous, participant, member of the organising team, owner (organiser), other
+# organiser, staff, and the owner with a token that may only read. The collection is public and
+# open; the run is the participant's team's. The team is the organising one, its member the one in
+# question, and the token the owner's.
 MATRIX: dict[str, dict[str, str]] = {
     # The API of runs.
     "collections":        {"GET":    ALL,
@@ -346,7 +347,8 @@ MATRIX: dict[str, dict[str, str]] = {
     "login":              {"GET":    ALL,
                            "POST":   ALL},
     "logout":             {"POST":   ALL.replace("200", "302")},
-    # Whoever is not logged in is sent to log in; a session has no scopes, so the reader is the owner here.
+    # Whoever is not logged in is sent to log in; a session has no scopes, so the reader is the
+    # owner here.
     "run-parameters-page": {"GET":   "302 200 403 403 403 200 403",
                            "POST":   "401 303 403 403 403 303 403"},
     "run-artifacts-page": {"GET":    "302 200 403 403 403 200 403",

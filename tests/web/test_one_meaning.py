@@ -29,7 +29,8 @@ call = of_commands.call
 BOARD, WHAT_IF, COLLECTION = (
     f"/api/v1/collections/small/{end}" for end in ("leaderboard/", "what-if/", "")
 )
-# Levels up to 4; topic 3 has no relevant document, and the second run misses one of topic 1 and topic 2.
+# Levels up to 4; topic 3 has no relevant document, and the second run misses one of topic 1 and
+# topic 2.
 QRELS = "1 0 a 4\n1 0 b 3\n1 0 c 2\n1 0 n 0\n2 0 x 1\n2 0 y 2\n3 0 n 0\n"
 BEST = "".join(f"{topic} Q0 {doc} 1 {score} best\n" for topic, doc, score in
                [(1, "a", 9), (1, "b", 8), (1, "c", 7), (2, "y", 9), (2, "x", 8), (3, "n", 1)])  # fmt: skip

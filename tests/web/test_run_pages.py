@@ -160,7 +160,8 @@ def test_the_curve_is_read_against_the_ideal_at_chosen_ranks(
 ) -> None:
     path = f"/runs/{pair[1].pk}/"
     text = text_of(page(browser, path, measure="CG", ranks="1,3", depth="5"))
-    # POOR finds 1 of 2 in topic 1 at rank 3 and 1 of 1 in topic 2 at rank 2, and nothing of 3 in topic 3.
+    # POOR finds 1 of 2 in topic 1 at rank 3 and 1 of 1 in topic 2 at rank 2, and nothing of 3 in
+    # topic 3.
     row = "Ideal's at rank 1 0.0000 2.0000 2.0000 100.0% never 3 0.6667 2.3333 1.6667 71.4% never"
     assert row in text.replace("&#x27;", "'")
     assert "After rank 2 even the ideal gains nothing." in text

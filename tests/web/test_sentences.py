@@ -245,8 +245,8 @@ def without_rankings(monkeypatch: pytest.MonkeyPatch) -> None:
 def traced() -> Iterator[None]:
     """Note which lines of the modules run.
 
-    Calls are heard of beneath the functions of these modules alone, wherever they have been imported: to hear of every
-    call takes as long as the page itself.
+    Calls are heard of beneath the functions of these modules alone, wherever they have been
+    imported: to hear of every call takes as long as the page itself.
     """
 
     def note(frame: FrameType, event: str, _: Any) -> Any:

@@ -114,7 +114,8 @@ def test_a_link_leads_into_the_team_until_it_is_revoked(browser: Client, bob: Us
     bobs = browser_of(bob)
     html = page(bobs, path)
     assert "alice invites you to team Lab" in text_of(html)
-    # With no-referrer, browsers send forms of the page without the origin that the CSRF check needs.
+    # With no-referrer, browsers send forms of the page without the origin that the CSRF check
+    # needs.
     assert bobs.get(path)["Referrer-Policy"] == "same-origin"
     assert bobs.post("/join/", {"code": code})["Location"] == LAB
     assert bobs.post("/join/", {"code": code})["Location"] == LAB

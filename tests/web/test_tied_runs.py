@@ -13,7 +13,8 @@ from tests.web.test_pages import page
 
 pytestmark = pytest.mark.words
 
-# Where each run has the one relevant document of topics 1 to 6: two of them on other topics as far down.
+# Where each run has the one relevant document of topics 1 to 6: two of them on other topics as far
+# down.
 PLACES = {
     "one": (1, 2, 4, 1, 2, 4),
     "two": (4, 1, 2, 2, 4, 1),

@@ -18,7 +18,8 @@ from tests.web.test_pages import page, text_of
 pytestmark = pytest.mark.words
 
 Submit = Callable[..., Run]
-# By nDCG the first is better (a level 2 at rank 1), with flat gains the second (two documents at once).
+# By nDCG the first is better (a level 2 at rank 1), with flat gains the second (two documents at
+# once).
 SHARP = "1 Q0 a 1 3 sharp\n1 Q0 b 2 2 sharp\n"
 BROAD = "1 Q0 c 1 3 broad\n1 Q0 a 2 2 broad\n2 Q0 x 1 1 broad\n"
 PATH = "/collections/small/what-if/"

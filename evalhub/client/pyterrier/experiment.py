@@ -36,11 +36,12 @@ def Experiment(  # noqa: N802
 ) -> Any:
     """Do what pt.Experiment does, with its arguments and its result, and submit the run of every system.
 
-    A run's tag is the system's name, with `-` for what a tag cannot have; names that become the same tag are refused.
-    Where the result can have it, it gets an attribute `evalhub`, the Published runs. With `check` the evaluation is
-    waited for (`timeout` seconds) and its values are compared with PyTerrier's, which evaluates the results a second
-    time for it; differences are logged with their reason. Once the systems have run, errors of the server are logged
-    and the result is returned: `flush()` tries again.
+    A run's tag is the system's name, with `-` for what a tag cannot have; names that become the
+    same tag are refused. Where the result can have it, it gets an attribute `evalhub`, the
+    Published runs. With `check` the evaluation is waited for (`timeout` seconds) and its values are
+    compared with PyTerrier's, which evaluates the results a second time for it; differences are
+    logged with their reason. Once the systems have run, errors of the server are logged and the
+    result is returned: `flush()` tries again.
     """
     asked = inspect.signature(pt.Experiment).bind(*args, **options)
     systems, names = asked.arguments["retr_systems"], asked.arguments.get("names")
@@ -84,7 +85,8 @@ def Experiment(  # noqa: N802
     except Exception:
         # What took hours is not lost to what comes after it.
         _log.exception("the experiment is done; its runs were not all submitted or compared")
-    # A dictionary or a tuple has no attributes of its own; pandas warns of lists that are set in its own way.
+    # A dictionary or a tuple has no attributes of its own; pandas warns of lists that are set in
+    # its own way.
     with suppress(AttributeError):
         object.__setattr__(result, "evalhub", published)
     return result
@@ -130,9 +132,9 @@ def publish(
 ) -> Published:
     """Submit the results that pt.Experiment(save_dir=folder) has written, and compare its values with EvalHub's.
 
-    PyTerrier writes no results of systems that are DataFrames, and those of another `save_format` than `trec` are not
-    read. `qrels`, those of the experiment, make it possible to tell that judgements differ. Further options are those
-    of Collection.submit().
+    PyTerrier writes no results of systems that are DataFrames, and those of another `save_format`
+    than `trec` are not read. `qrels`, those of the experiment, make it possible to tell that
+    judgements differ. Further options are those of Collection.submit().
     """
     folder, hub = Path(folder), hub or connect()
     files = {path.name.removesuffix(_RESULTS): path for path in sorted(folder.glob(f"*{_RESULTS}"))}

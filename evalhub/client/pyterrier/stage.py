@@ -27,8 +27,8 @@ _unsent: list[Submit] = []
 class Published(list[Run]):
     """The runs that were submitted, in the order of the systems.
 
-    `unsent` has the error of every system whose run was not. `agreement` has the values of PyTerrier beside EvalHub's;
-    None where they were not compared.
+    `unsent` has the error of every system whose run was not. `agreement` has the values of
+    PyTerrier beside EvalHub's; None where they were not compared.
     """
 
     def __init__(self) -> None:
@@ -41,8 +41,8 @@ class Submit(pt.Transformer):  # type: ignore[misc]
     """A stage that passes its input on unchanged, and submits it as one run on `close()`, at the end of `with`, or on
     `flush()`. Nothing is sent at the end of the program.
 
-    A topic that comes again replaces what was kept of it. What is known of a run (`team`, `description`, `metadata`,
-    `if_taken`) is given as to Collection.submit().
+    A topic that comes again replaces what was kept of it. What is known of a run (`team`,
+    `description`, `metadata`, `if_taken`) is given as to Collection.submit().
     """
 
     def __init__(

@@ -195,8 +195,9 @@ def _explainer(
 ) -> Callable[[Iterable[str]], dict[str, str]]:
     """Return what says why topics differ, by evaluating them again with one thing changed at a time.
 
-    The first change that gives EvalHub's value is the reason: the measure by itself, EvalHub's order of documents,
-    EvalHub's judgements. `qrels` are those of the experiment, None where they are not known.
+    The first change that gives EvalHub's value is the reason: the measure by itself, EvalHub's
+    order of documents, EvalHub's judgements. `qrels` are those of the experiment, None where they
+    are not known.
     """
 
     def explain(topics: Iterable[str]) -> dict[str, str]:

@@ -38,7 +38,8 @@ class Command(command.Command):
         repair = options["repair"]
         if message := damaged_key():
             wrong += self._say(Finding("key_damaged", message))
-            # Without the key, nothing that is sealed with it opens: that is no reason to take it out.
+            # Without the key, nothing that is sealed with it opens: that is no reason to take it
+            # out.
             repair = False
         for finding in find_faults(fast=options["fast"]):
             if repair and finding.repair:

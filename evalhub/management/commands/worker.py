@@ -41,7 +41,8 @@ class Command(command.Command):
             self.stderr.write(
                 f"the database does not answer yet ({reason}); the worker keeps trying"
             )
-        # Celery sometimes ends when its pool or its broker is killed at a bad moment: then another one starts.
+        # Celery sometimes ends when its pool or its broker is killed at a bad moment: then another
+        # one starts.
         evaluate = load_worker()
         supervisor = Supervisor({"worker": lambda: evaluate(options["processes"])})
         supervisor.start()

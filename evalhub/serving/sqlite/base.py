@@ -18,14 +18,16 @@ _PAUSE = (0.001, 0.003)
 class DatabaseWrapper(base.DatabaseWrapper):
     """Try to get the write lock every two milliseconds.
 
-    SQLite's own wait pauses longer and longer, up to a tenth of a second: a connection that has waited for long sleeps
-    while others come and go. Of eight simultaneous writers, one in twenty waited four times as long as the median.
+    SQLite's own wait pauses longer and longer, up to a tenth of a second: a connection that has
+    waited for long sleeps while others come and go. Of eight simultaneous writers, one in twenty
+    waited four times as long as the median.
     """
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         """Open an existing database; on a read-only disk, for reading.
 
-        Only `evalhub migrate` creates one: a folder that is missing for a while must not come back empty.
+        Only `evalhub migrate` creates one: a folder that is missing for a while must not come back
+        empty.
         """
         path = self.settings_dict["NAME"]
         if isinstance(path, Path):
@@ -61,7 +63,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
 def _is_read_only(path: Path) -> bool:
     """Return whether a database is on a read-only disk and was closed in order, so that it is complete without its log.
 
-    SQLite would create the log's index. If the log still exists, so does its index, and SQLite reads both.
+    SQLite would create the log's index. If the log still exists, so does its index, and SQLite
+    reads both.
     """
     log = path.with_name(f"{path.name}-wal")
     try:

@@ -39,8 +39,8 @@ from runs.web.shapes import shape
 
 class LeaderboardView(APIView):
     """Means of the collection's runs, ranked by one measure. Below them, without a rank, are stale, queued, evaluating
-    and failed runs. A filter selects rows, columns show parameters and costs; the ranks are those of the whole
-    leaderboard."""
+    and failed runs. A filter selects rows, columns show parameters and costs; the ranks are those
+    of the whole leaderboard."""
 
     @extend_schema(responses=shape(Leaderboard), parameters=[*BOARD, VIEW])
     @kept(of_collection, shared_by=everybody)

@@ -59,8 +59,8 @@ class WhatIf(TypedDict):
 class WhatIfView(APIView):
     """The leaderboard of every combination of gains, discounts and depths, and the agreement of their orders.
 
-    The combinations are the product of `family`, `gains`, `dis` with `b`, and `depths`, those of `preset`, and
-    `measures`; by default the presets impatient and patient.
+    The combinations are the product of `family`, `gains`, `dis` with `b`, and `depths`, those of
+    `preset`, and `measures`; by default the presets impatient and patient.
     """
 
     @extend_schema(

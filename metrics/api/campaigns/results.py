@@ -111,7 +111,8 @@ class TeamResults(TypedDict):
 
 class PacketView(APIView):
     """A team's results as a zip file, which stays as it was first made of a release; its SHA-256 is in `X-SHA256` and
-    `ETag`. Organisers get that of the team that is named, or a draft of it before results are disclosed."""
+    `ETag`. Organisers get that of the team that is named, or a draft of it before results are
+    disclosed."""
 
     signed_in = True
     problems = (403, 409)

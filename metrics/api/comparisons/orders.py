@@ -65,8 +65,8 @@ class Orders(TypedDict):
 class OrdersView(APIView):
     """The agreement between orders of the runs: by several measures, under several versions of the judgements, or both.
 
-    Orders are compared that differ in one of the two. Intervals are those of the coefficient over bootstrap samples of
-    the topics, drawn together for all orders.
+    Orders are compared that differ in one of the two. Intervals are those of the coefficient over
+    bootstrap samples of the topics, drawn together for all orders.
     """
 
     @extend_schema(responses=shape(Orders), parameters=[*ORDERS])

@@ -62,9 +62,9 @@ FAILED = (409,)
 class ComparisonView(APIView):
     """Differences between runs under some measures and tests, with intervals, p values and effect sizes.
 
-    A worker computes comparisons that take longer than a second: the answer is 202 with the address of the result, and
-    the same request finds the result later. POST takes the parameters as JSON, for more runs than fit an address, and
-    always leaves the work to a worker.
+    A worker computes comparisons that take longer than a second: the answer is 202 with the address
+    of the result, and the same request finds the result later. POST takes the parameters as JSON,
+    for more runs than fit an address, and always leaves the work to a worker.
     """
 
     scopes = {"POST": Scope.READ}

@@ -34,7 +34,8 @@ from runs.parameters import choice_in
 from runs.web.access import scored_collection
 from runs.web.shapes import Kind, OneOf, shape
 
-# A number, a text, true or false; null where it is not set. Of parameters that change together, a list of them.
+# A number, a text, true or false; null where it is not set. Of parameters that change together, a
+# list of them.
 _Value = Annotated[Any, Kind(serializers.JSONField)]
 
 
@@ -105,7 +106,8 @@ class Importance(TypedDict):
 
 class ImportanceView(APIView):
     """What explains the values of runs, in two answers: what changing a parameter changed in pairs of runs in which
-    nothing else changed, and which parameters go with the means of all runs more than chance would."""
+    nothing else changed, and which parameters go with the means of all runs more than chance
+    would."""
 
     @extend_schema(
         operation_id="importance_read", responses=shape(Importance), parameters=[*IMPORTANCE]

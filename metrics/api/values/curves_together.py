@@ -36,8 +36,8 @@ from metrics.services.values.curves import (
 from runs.web.access import scored_collection
 from runs.web.shapes import shape
 
-# At every rank: mean, both ends of its interval and the ideal; against the ideal what is needed, missed and its per
-# cent, and against the best run what is needed and missed.
+# At every rank: mean, both ends of its interval and the ideal; against the ideal what is needed,
+# missed and its per cent, and against the best run what is needed and missed.
 _FIGURES, _READ_FIGURES = 4, 5
 
 

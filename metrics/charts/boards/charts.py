@@ -176,7 +176,8 @@ def _for_all(draw: Callable[[Collection, Mapping[str, str]], Figure]) -> _Draw:
 # Of chosen runs, their parameters and costs.
 EXPLAINED_CHARTS: dict[str, _Draw] = {"importance": _importance, "frontier": _frontier}
 
-# Of a collection, the query string as text, and whoever asks: a filter may be about the reader's own runs.
+# Of a collection, the query string as text, and whoever asks: a filter may be about the reader's
+# own runs.
 COLLECTION_CHARTS: dict[str, _Draw] = {
     "means": _means,
     "scatter": _scatter,

@@ -22,7 +22,8 @@ from metrics.engine.judgement.steps import Matrix
 from metrics.services.boards.heat_map import HeatMap
 from metrics.tables import with_minus
 
-# What a row takes, everything around the rows but the names of topics, and the size of letters, in pixels.
+# What a row takes, everything around the rows but the names of topics, and the size of letters, in
+# pixels.
 _ROW, _AROUND, _LETTERS, _LETTERS_MANY = 13, 130, 11, 10
 # The least distance between two names of topics, and the most room for one.
 _APART, _TOPIC_ROOM = 12, 80

@@ -30,7 +30,8 @@ def means_figure(
     tags = Counter(row.run.tag for row in shown)
     for row in shown:
         low, high = ends[row.evaluation.pk]
-        # Tags are unique in a team: the room of a narrow chart is for them where they are unique without it.
+        # Tags are unique in a team: the room of a narrow chart is for them where they are unique
+        # without it.
         team = f" ({row.run.team.slug})" if tags[row.run.tag] > 1 else ""
         name = f"{row.rank}. {row.run.tag}{team}"
         rows.append({"run": name, "mean": row.values[measure][0], "low": low, "high": high})

@@ -23,7 +23,8 @@ from metrics.tables import probability
 
 # More rows than this make no picture for a page.
 MAX_DRAWN = 50
-# What a row takes at least, a column whose name can be read, and everything around the cells but their names.
+# What a row takes at least, a column whose name can be read, and everything around the cells but
+# their names.
 _ROW, _COLUMN, _AROUND = 13, 11, 140
 _LETTERS, _LETTERS_MANY = 12, 10
 # Cells of fewer runs are large enough for a sign.
@@ -37,8 +38,9 @@ _STEPS = (1.0, 1 / 5, 1 / 50)
 class _Cell:
     """The row's run against the column's; `p_value` is corrected.
 
-    `better` is 1 where the row's run is significantly better, -1 where it is worse, 0 without a verdict, and `withheld`
-    says whether there can be none. `ahead` is above 0 where the row's run has the better mean.
+    `better` is 1 where the row's run is significantly better, -1 where it is worse, 0 without a
+    verdict, and `withheld` says whether there can be none. `ahead` is above 0 where the row's run
+    has the better mean.
     """
 
     row: str
@@ -62,7 +64,8 @@ def significance_figure(
 ) -> Figure:
     """Draw a cell for each two runs, best first; `address` and both ids is where they are compared alone.
 
-    StatisticsError for a comparison with a baseline, which has no such matrix, and for more than MAX_DRAWN runs.
+    StatisticsError for a comparison with a baseline, which has no such matrix, and for more than
+    MAX_DRAWN runs.
     """
     rows = rows_of(answer, compared)
     if compared.pairs.baseline is not None or not 2 <= len(rows) <= MAX_DRAWN:
@@ -158,7 +161,8 @@ def _draw(
     }
     cells_drawn = marks(points)
     if look.live:
-        # The address names the runs of the family: too long to stand in each of some thousand cells.
+        # The address names the runs of the family: too long to stand in each of some thousand
+        # cells.
         cells_drawn = cells_drawn.transform_calculate(address=f"{json.dumps(address)} + datum.pair")
         encodings["href"] = "address:N"
     layers = [cells_drawn.mark_rect().encode(**axes, **encodings)]

@@ -58,8 +58,8 @@ def session_curves_figure(
 ) -> Figure:
     """Draw the mean curves of the first six systems, with their ideals if `ideal`.
 
-    `curves` has those of the sessions of at least so many queries, the smallest number first, all of one length;
-    `places` choose the colours. Raise InvalidInput if no session has a value.
+    `curves` has those of the sessions of at least so many queries, the smallest number first, all
+    of one length; `places` choose the colours. Raise InvalidInput if no session has a value.
     """
     lines = sorted(_lines(chosen, curves, places), key=lambda line: (line.place, line.dotted))
     if not lines:
@@ -158,7 +158,8 @@ def _draw_curves(
     with_dashes = {**encoded, "strokeDash": dashes} if dotted or len(ideals) == 1 else encoded
     layers = [marks(drawn).mark_line().encode(**with_dashes)]
     if dashed:
-        # The ideals of single systems have the colours and the names of their lines, which are not dashed.
+        # The ideals of single systems have the colours and the names of their lines, which are not
+        # dashed.
         of_ideals = with_dashes if len(ideals) == 1 else encoded
         line = marks(dashed).mark_line(strokeDash=[6, 4], strokeWidth=2)
         layers.insert(0, line.encode(**of_ideals))

@@ -49,7 +49,8 @@ def query_curves_figure(
     """Draw the gain of single queries by rank, of the first four systems. Raise InvalidInput if no session
     is judged.
 
-    Source: Järvelin, Price, Delcambre and Nielsen, ECIR 2008, figure 1, which has the last and the other queries.
+    Source: Järvelin, Price, Delcambre and Nielsen, ECIR 2008, figure 1, which has the last and the
+    other queries.
     """
     names = [
         system_label(chosen.evaluation.session_set, name.decode()) for name in chosen.judged.systems

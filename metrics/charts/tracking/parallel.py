@@ -30,7 +30,8 @@ from metrics.tables import with_minus
 _MOST, _BEST, _DRAWN = 300, 150, 150
 # The share of runs whose lines are coloured.
 _TENTH = 10
-# Where numbers begin on axes that have a place for runs without a value, and for texts among numbers.
+# Where numbers begin on axes that have a place for runs without a value, and for texts among
+# numbers.
 _START = 1_600
 _LETTERS, _LINE = 11, 15
 # What an axis takes on a phone, where axes lie one below the other, and everything around them.

@@ -46,9 +46,11 @@ from runs.errors import InvalidInput
 _COLOURS = 8
 # Rows of texts, and what one of them and everything around takes, in pixels.
 _MOST_ROWS, _ROW, _AROUND, _LETTERS = 30, 26, 130, 11
-# More intervals than this hide each other in rows; more different values than this are a table of ranges.
+# More intervals than this hide each other in rows; more different values than this are a table of
+# ranges.
 _OF_ROWS, _VALUES, _RANGES = 60, 50, 10
-# The share of the axis that a place beside the numbers takes, and the most by which runs of one value are moved.
+# The share of the axis that a place beside the numbers takes, and the most by which runs of one
+# value are moved.
 _BESIDE, _DODGE = 0.15, 0.012
 
 

@@ -26,8 +26,8 @@ _OWN_TICKS, _ROUND_TICKS = 8, 6
 class ParameterAxis:
     """The axis of a column: where each value stands, from 0 to LENGTH, and its ticks from there up.
 
-    `texts` are the places of texts, true and false; numbers have one in `at` where there are any. Values without a
-    place of their own stand at `rest`, and runs without a value at `unset`.
+    `texts` are the places of texts, true and false; numbers have one in `at` where there are any.
+    Values without a place of their own stand at `rest`, and runs without a value at `unset`.
     """
 
     column: ShownColumn

@@ -28,8 +28,8 @@ def distribution_figure(values: Floats, *, measure: str, run: str) -> Figure:
     """Draw a histogram of the values of all topics that have one, with their mean and median; NaN where none has."""
     known = values[np.isfinite(values)]
 
-    # Even bins: from 0 to 1 if all values lie there. A value on an edge is in the bin that it begins, and the largest
-    # in the last one.
+    # Even bins: from 0 to 1 if all values lie there. A value on an edge is in the bin that it
+    # begins, and the largest in the last one.
     bottom, highest = float(known.min(initial=0.0)), float(known.max(initial=0.0))
     top = highest if bottom < 0 or highest > 1 else 1.0
     edges = (bottom + (top - bottom) * np.arange(_BINS + 1) / _BINS).tolist()

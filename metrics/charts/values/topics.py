@@ -16,7 +16,8 @@ from metrics.charts.text import shortened_names
 
 # More bars than this are drawn as one outline: a page has no room for each.
 _MOST_BARS = 400
-# The letters of a topic's id below its bar, the width that they need, and the height that they may take.
+# The letters of a topic's id below its bar, the width that they need, and the height that they may
+# take.
 _LETTERS, _LETTER_ROW, _ID_ROOM = 9, 10.5, 60
 _MOST_ROWS = 1000
 
@@ -98,7 +99,8 @@ def _bars(ordered: Topics, ranking: str, axis: str, look: Look) -> list[Any]:
     hidden: dict[str, Any] = {"labels": False, "ticks": False}
     palette = look.palette
     if len(rows) > _MOST_BARS:
-        # As many points as there would be bars show the shape of thousands; what is below 0 has its own colour.
+        # As many points as there would be bars show the shape of thousands; what is below 0 has its
+        # own colour.
         rows = rows[:: -(-len(rows) // _MOST_BARS)]
         x = alt.X("place:Q", title="topics", axis=alt.Axis(grid=False, **hidden))
         areas = []

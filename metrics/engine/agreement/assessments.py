@@ -15,17 +15,20 @@ from metrics.engine.judgement.judging import Judgements
 class Assessments:
     """Judged pairs of topic and document by the level that each side gives.
 
-    Shapes: `levels` are those that occur on either side, ascending; `both` is (levels, levels), the first side's level
-    in rows; `only_first` and `only_second` are (levels,), documents that one side alone has judged.
+    Shapes: `levels` are those that occur on either side, ascending; `both` is (levels, levels), the
+    first side's level in rows; `only_first` and `only_second` are (levels,), documents that one
+    side alone has judged.
 
-    `agreement` is the share of documents judged by both that have the same level. `kappa` is Cohen's, and
-    `weighted_kappa` the same with linear weights on the difference of levels. `overlap` is the number of documents that
-    both call relevant (level 1 or more) over those that either does, all judged documents taken into account.
-    `cosine` is Borlund and Ingwersen's relative relevance: the cosine of both vectors of levels over the documents
-    judged by both, levels below 0 counting 0. Each is NaN where it divides by nothing.
+    `agreement` is the share of documents judged by both that have the same level. `kappa` is
+    Cohen's, and `weighted_kappa` the same with linear weights on the difference of levels.
+    `overlap` is the number of documents that both call relevant (level 1 or more) over those that
+    either does, all judged documents taken into account. `cosine` is Borlund and Ingwersen's
+    relative relevance: the cosine of both vectors of levels over the documents judged by both,
+    levels below 0 counting 0. Each is NaN where it divides by nothing.
 
-    Sources: Cohen (1960), Educational and Psychological Measurement 20; Cohen (1968), Psychological Bulletin 70;
-    overlap: Voorhees (2000), Information Processing & Management 36; cosine: Borlund and Ingwersen (SIGIR 1998).
+    Sources: Cohen (1960), Educational and Psychological Measurement 20; Cohen (1968), Psychological
+    Bulletin 70; overlap: Voorhees (2000), Information Processing & Management 36; cosine: Borlund
+    and Ingwersen (SIGIR 1998).
     """
 
     levels: Ints

@@ -14,13 +14,15 @@ _DIGITS = 12
 def discordance(values: Matrix, ranks: Floats) -> Floats:
     """Return for each topic the share of pairs of systems that stand there in the other order than in `ranks`.
 
-    A pair counts where both systems have a value (NaN is none) and a rank (NaN is none), and where neither ties.
-    NaN where no pair counts.
+    A pair counts where both systems have a value (NaN is none) and a rank (NaN is none), and where
+    neither ties. NaN where no pair counts.
 
-    Formula: D / (C + D), C and D being the pairs in the same and in the other order; 1 - 2 D / (C + D) is gamma
+    Formula: D / (C + D), C and D being the pairs in the same and in the other order; 1 - 2 D / (C +
+    D) is gamma
     Range: 0 to 1; 0.5 where the topic's order has nothing to do with the other one
     Source: Goodman and Kruskal, Journal of the American Statistical Association 49(268), 1954
-    Shapes: `values` (systems, topics), higher is better; `ranks` (systems,), 1 is the best; the result (topics,).
+    Shapes: `values` (systems, topics), higher is better; `ranks` (systems,), 1 is the best; the
+    result (topics,).
     """
     ranked = np.flatnonzero(~np.isnan(ranks))
     cost = np.round(-values[ranked].T, _DIGITS)
@@ -31,7 +33,8 @@ def discordance(values: Matrix, ranks: Floats) -> Floats:
     there = ~np.isnan(cost)
     place = _dense(np.where(there, cost, np.inf))
     overall = np.unique(ranks[ranked], return_inverse=True)[1].reshape(1, -1)
-    # Systems in the order of their ranks, those that tie in the order of the topic; those without a value last.
+    # Systems in the order of their ranks, those that tie in the order of the topic; those without a
+    # value last.
     base = systems + 1
     keys = np.sort(np.where(there, overall * base + place, systems * base + systems), axis=1)
     counted = np.arange(systems) < there.sum(axis=1, keepdims=True)
@@ -67,12 +70,14 @@ def _tied(ordered: Ints, counted: Flags) -> Ints:
 def _descents(rows: Ints) -> Ints:
     """Return how many pairs of each row have the larger number first.
 
-    Two numbers differ first in one bit: for each bit from the highest on, the rows are cut into blocks of numbers
-    that are equal above it, and in each block the ones before each zero are counted.
+    Two numbers differ first in one bit: for each bit from the highest on, the rows are cut into
+    blocks of numbers that are equal above it, and in each block the ones before each zero are
+    counted.
     """
     count, length = rows.shape
     size = 1 << (length - 1).bit_length()
-    # Each number as its place, equal ones in the order in which they stand; the places after the last fill up.
+    # Each number as its place, equal ones in the order in which they stand; the places after the
+    # last fill up.
     blocks = np.tile(np.arange(size, dtype=np.int32), (count, 1))
     # Numbers of two bytes are sorted stably in linear time.
     order = np.argsort(

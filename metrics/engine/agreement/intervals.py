@@ -45,12 +45,13 @@ def rank_intervals(
 ) -> RankIntervals:
     """The percentile interval of each run's rank over bootstrap samples of the topics.
 
-    Formula: percentiles of the ranks by m + s (m* - m), m* the means of a resample, s = t(n - 1) / z sqrt(n / (n - 1)),
-    both quantiles at (1 + confidence) / 2: means of a resample spread less than those of new topics do, and with few
-    topics less than Student's t allows for. The share of first places is of m* itself
-    Source: Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13; for league tables Goldstein and
-    Spiegelhalter, Journal of the Royal Statistical Society A 159, 1996; s: Hesterberg, The American Statistician 69(4),
-    2015, on expanded percentiles
+    Formula: percentiles of the ranks by m + s (m* - m), m* the means of a resample, s = t(n - 1) /
+    z sqrt(n / (n - 1)), both quantiles at (1 + confidence) / 2: means of a resample spread less
+    than those of new topics do, and with few topics less than Student's t allows for. The share of
+    first places is of m* itself
+    Source: Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13; for league
+    tables Goldstein and Spiegelhalter, Journal of the Royal Statistical Society A 159, 1996; s:
+    Hesterberg, The American Statistician 69(4), 2015, on expanded percentiles
     """
     check(values, "a rank interval")
     plan, runs = Plan(draw_weights, options.resamples, options.seed), len(values)
@@ -99,7 +100,8 @@ def order_agreements(
 
     Each order is drawn once, however many pairs it is in.
 
-    Shapes: `ranks` (orders, runs), as observed; each of `orders` (runs, topics), the same runs and topics in all.
+    Shapes: `ranks` (orders, runs), as observed; each of `orders` (runs, topics), the same runs and
+    topics in all.
     """
     drawn = []
     for values, lower in zip(orders, lower_is_better.tolist(), strict=True):
@@ -134,10 +136,11 @@ def _agreements(a: Ints, b: Ints, drawn_a: Any, drawn_b: Any, confidence: float)
 def _agreement(observed: Floats, found: Floats, confidence: float, least: float) -> Agreement:
     """Return a coefficient, at least `least` and at most 1, with the hull of its percentile and its basic interval.
 
-    Ranks of a resample carry the noise twice, so that orders of many runs agree less than those observed: percentiles
-    lie too low, as far as the basic interval, 2 observed - percentiles, is moved up. With 10 to 60 runs of TREC and 50
-    topics the one holds the true value in 62 to 94 %, the other in 65 to 87 %, their hull in 91 to 97 %, on average
-    over pairs of measures (docs/statistics.md).
+    Ranks of a resample carry the noise twice, so that orders of many runs agree less than those
+    observed: percentiles lie too low, as far as the basic interval, 2 observed - percentiles, is
+    moved up. With 10 to 60 runs of TREC and 50 topics the one holds the true value in 62 to 94 %,
+    the other in 65 to 87 %, their hull in 91 to 97 %, on average over pairs of measures
+    (docs/statistics.md).
     """
     value = float(observed[0])
     found = found[~np.isnan(found)]

@@ -12,10 +12,11 @@ PERSISTENCE = 0.9
 def rbo(first: Ints, second: Ints, p: float = PERSISTENCE) -> Floats:
     """Rank-biased overlap of each row of the one with the same row of the other, extrapolated.
 
-    Formula: A(k) p^k + (1 - p) / p * sum of A(d) p^d for d = 1..k, A(d) = 2 |S(d) and T(d)| / (|S(d)| + |T(d)|), S(d)
-    and T(d) the systems of rank d or better; k is the number of systems
+    Formula: A(k) p^k + (1 - p) / p * sum of A(d) p^d for d = 1..k, A(d) = 2 |S(d) and T(d)| /
+    (|S(d)| + |T(d)|), S(d) and T(d) the systems of rank d or better; k is the number of systems
     Range: 0 to 1
-    Source: Webber, Moffat and Zobel, TOIS 28(4), 2010 (RBO_EXT, systems that tie sharing the rank of their first)
+    Source: Webber, Moffat and Zobel, TOIS 28(4), 2010 (RBO_EXT, systems that tie sharing the rank
+    of their first)
     Shapes: `first` and `second` (orders, systems), ranks 1, 2, 2, 4; the result (orders,).
     """
     total, agreement = np.zeros(len(first)), np.ones(len(first))

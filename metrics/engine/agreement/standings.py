@@ -12,7 +12,8 @@ from metrics.engine.arrays import Flags, Ints
 from metrics.engine.compiled.machine_code import Kernel
 from metrics.engine.significance.pairs import Matrix
 
-# The sum of the same values in another order differs by less: a difference of so small a share says nothing.
+# The sum of the same values in another order differs by less: a difference of so small a share says
+# nothing.
 TIE = 1e-12
 _ARRAYS = "float64[:, ::1], int64[:, ::1], float64, int64[:, ::1]"
 _count_ranks = Kernel(
@@ -24,8 +25,9 @@ KERNELS = (_count_ranks,)
 def standings(means: Matrix, lower_is_better: Flags) -> Ints:
     """Ranks 1, 2, 2, 4 of the systems under each combination, those without a mean (NaN) sharing the last.
 
-    A mean ties with the first of a rank where it is within TIE of it, as a share of it or in all. Held against the
-    first, not the one before: a long row of ever so little lower means does not become one rank.
+    A mean ties with the first of a rank where it is within TIE of it, as a share of it or in all.
+    Held against the first, not the one before: a long row of ever so little lower means does not
+    become one rank.
 
     Shapes: `means` and the result (combinations, systems), `lower_is_better` (combinations,).
     """
@@ -33,7 +35,8 @@ def standings(means: Matrix, lower_is_better: Flags) -> Ints:
     cost = np.where(np.isnan(cost), np.inf, cost)
     order = np.argsort(cost, axis=1)
     if len(cost) == 1:
-        # One leaderboard of a thousand runs: arrays of one number take fifty times as long as numbers.
+        # One leaderboard of a thousand runs: arrays of one number take fifty times as long as
+        # numbers.
         found = np.empty(order.shape, np.int64)
         found[0, order[0]] = _ranks_in_order(cost[0, order[0]].tolist())
         return found
@@ -110,9 +113,9 @@ def comparable(
 ) -> list[bool]:
     """Return which systems have means that compare like with like: those over the same topics, and over the most.
 
-    `topics` counts the topics of each system's mean, out of those `judged`. Where none has them all, `covered` says
-    for some systems which topics they are; of different ones as many, those of most systems count, of the first
-    system where that is equal.
+    `topics` counts the topics of each system's mean, out of those `judged`. Where none has them
+    all, `covered` says for some systems which topics they are; of different ones as many, those of
+    most systems count, of the first system where that is equal.
     """
     most = max(topics, default=0)
     widest = [place for place, number in enumerate(topics) if number == most > 0]

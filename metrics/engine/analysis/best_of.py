@@ -17,8 +17,8 @@ _PIECE = 200_000
 def expected_best(values: Matrix, *, lower_is_better: bool = False, seed: int = 0) -> float:
     """Return the mean that the best version can be expected to have on topics on which it was not chosen.
 
-    Shape: `values` (versions, topics). The version is chosen on a random half of the topics and read on the other one,
-    200 times. NaN with fewer than two topics.
+    Shape: `values` (versions, topics). The version is chosen on a random half of the topics and
+    read on the other one, 200 times. NaN with fewer than two topics.
     """
     topics = values.shape[1]
     if topics < 2:
@@ -48,9 +48,9 @@ def reach_of_equals(
 ) -> Floats:
     """Return for each version the best mean that as many versions equal to the first one reach by chance.
 
-    Shape: `values` (versions, topics). The differences of each version from the first are centred, so that all versions
-    are equal, and the topics are resampled; the result is the first mean and, in the direction of better values, the
-    `share` quantile of the running maximum.
+    Shape: `values` (versions, topics). The differences of each version from the first are centred,
+    so that all versions are equal, and the topics are resampled; the result is the first mean and,
+    in the direction of better values, the `share` quantile of the running maximum.
     """
     sign = -1.0 if lower_is_better else 1.0
     versions, topics = values.shape

@@ -8,7 +8,8 @@ import numpy as np
 
 from metrics.engine.arrays import Floats
 
-# Values that agree to so many of their larger one are equal: the same figure summed in another order.
+# Values that agree to so many of their larger one are equal: the same figure summed in another
+# order.
 _ROUNDING = 1e-12
 
 
@@ -39,8 +40,8 @@ class Differences:
 def differences(a: Floats, b: Floats, *, lower_is_better: bool = False) -> Differences:
     """How a stands against b; a win is a topic on which a is the better one.
 
-    Source: the precision histogram of Baeza-Yates and Ribeiro-Neto, Modern Information Retrieval, chapter 4, for any
-    measure
+    Source: the precision histogram of Baeza-Yates and Ribeiro-Neto, Modern Information Retrieval,
+    chapter 4, for any measure
     """
     values = a - b
     size = np.maximum(np.abs(a), np.abs(b))

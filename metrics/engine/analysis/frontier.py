@@ -43,11 +43,12 @@ def frontier(
 ) -> Frontier:
     """Which runs are on the frontier of effectiveness against cost, which are surely dominated, and which perhaps.
 
-    Groups: a run is surely dominated if another one is not dearer, with intervals apart where there are any, and
-    better: the one-sided p of `paired_t` is below 0.05, by Holm over all pairs of which one run is not dearer. It is on
-    the frontier if by the means no other run is as good and as cheap, and better or cheaper. All others are perhaps
-    dominated
-    Controls: the chance that any run is called surely dominated that is not, as far as the costs are right
+    Groups: a run is surely dominated if another one is not dearer, with intervals apart where there
+    are any, and better: the one-sided p of `paired_t` is below 0.05, by Holm over all pairs of
+    which one run is not dearer. It is on the frontier if by the means no other run is as good and
+    as cheap, and better or cheaper. All others are perhaps dominated
+    Controls: the chance that any run is called surely dominated that is not, as far as the costs
+    are right
     Shapes: `values` (runs, topics), two topics or more; runs of different `groups` are not compared
     """
     better = -values if lower_is_better else values
@@ -71,7 +72,8 @@ def frontier(
     by[runs] = first[strongest[runs]]
     freedom = values.shape[1] - 1
     least[runs] = holm_of(statistic, strongest[runs], lambda t: special.stdtr(freedom, -t))
-    # Where costs overlap nothing was tested; the best of the runs that beat it by the means is named.
+    # Where costs overlap nothing was tested; the best of the runs that beat it by the means is
+    # named.
     best = np.where(beaten, means[:, None], -np.inf).argmax(axis=0)
     by = np.where(beaten.any(axis=0) & (by < 0), best, by)
     certain = (least < ALPHA) & (values.shape[1] >= MIN_TOPICS)

@@ -15,11 +15,11 @@ from metrics.engine.measures.grammar import Measure, parse_measure
 
 MAX_COMBINATIONS = 50
 FAMILIES = ("nDCG", "DCG", "nCG", "CG")
-# Combinations that the literature has names for, the same for any number of levels. The users are those of Järvelin
-# and Kekäläinen, TOIS 20(4), 2002, section 4, and University of Tampere RN-2002-2: one looks at the first few answers
-# and wants the best (down to rank 30, gains 0-1-10-100, base 2), one digs for marginal ones too (rank 200, gains
-# 0-1-2-3, base 10), and one digs to the end and takes all that is relevant alike: precision averaged over 11 points of
-# recall.
+# Combinations that the literature has names for, the same for any number of levels. The users are
+# those of Järvelin and Kekäläinen, TOIS 20(4), 2002, section 4, and University of Tampere
+# RN-2002-2: one looks at the first few answers and wants the best (down to rank 30, gains
+# 0-1-10-100, base 2), one digs for marginal ones too (rank 200, gains 0-1-2-3, base 10), and one
+# digs to the end and takes all that is relevant alike: precision averaged over 11 points of recall.
 PRESETS = {
     "linear": "nDCG@10",
     "exponential": "nDCG(gains='exp')@10",

@@ -19,8 +19,8 @@ _TYPES = {"int64": "i64", "uint64": "i64", "float64": "double"}
 def compile_kernel(kernel: Kernel) -> bytes:
     """Compile a kernel to an object file with one symbol: its name.
 
-    Raise ValueError for a function that allocates, may raise an exception, or calls a function that is not compiled
-    with it.
+    Raise ValueError for a function that allocates, may raise an exception, or calls a function that
+    is not compiled with it.
     """
     function = getattr(import_module(kernel.module), kernel.name)
     types, _ = sigutils.normalize_signature(kernel.signature)  # type: ignore[no-untyped-call]
@@ -39,8 +39,8 @@ def _entry(kernel: Kernel, native: str) -> str:
     """Return a function in C's calling convention around Numba's own, which takes seven numbers for an array and
     returns its result by reference.
 
-    Numba counts references to arrays; here there are none to count, which the optimiser then sees. It also learns that
-    no two arrays overlap.
+    Numba counts references to arrays; here there are none to count, which the optimiser then sees.
+    It also learns that no two arrays overlap.
     """
     result = _TYPES.get(kernel.result, "i64")
     parameters, passed, before = [], ["ptr %result", "ptr %failure"], list[str]()

@@ -1,7 +1,8 @@
 """EvalHub's functions as machine code: compiled once, kept as object files, and loaded without the compiler.
 
-Numba compiles them (`metrics.engine.compiled.kernel_compiler`), which takes seconds. Numba's own cache still needs all of
-Numba, half a second and 80 MB. An object file needs LLVM alone, 40 ms and 40 MB.
+Numba compiles them (`metrics.engine.compiled.kernel_compiler`), which takes seconds. Numba's own
+cache still needs all of Numba, half a second and 80 MB. An object file needs LLVM alone, 40 ms and
+40 MB.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ import llvmlite
 import llvmlite.binding as llvm
 import numpy as np
 
-# Also the folder for users who cannot write beside the code, or want other machines to find the files.
+# Also the folder for users who cannot write beside the code, or want other machines to find the
+# files.
 FOLDER, PROCESSOR = "EVALHUB_KERNELS", "EVALHUB_KERNELS_CPU"
 _COMPILER = "metrics.engine.compiled.kernel_compiler"
 _HERE = os.path.dirname(os.path.abspath(__file__))
@@ -39,9 +41,9 @@ _lock = RLock()
 class Kernel:
     """A function of a module of kernels, with one signature in Numba's notation: `uint64(uint8[::1], int64)`.
 
-    Call it with NumPy arrays and numbers. An array must have the type, the number of axes and, for `::1`, the memory
-    order of the signature, else TypeError is raised; an array that is written to must overlap no other. The
-    interpreter's lock is released during the call.
+    Call it with NumPy arrays and numbers. An array must have the type, the number of axes and, for
+    `::1`, the memory order of the signature, else TypeError is raised; an array that is written to
+    must overlap no other. The interpreter's lock is released during the call.
     """
 
     def __init__(self, module: str, name: str, signature: str) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-# In the first format the bytes of each number are together. In this one the first bytes of all numbers of an array come
-# before their second ones: like bytes are together, and compress better and faster.
+# In the first format the bytes of each number are together. In this one the first bytes of all
+# numbers of an array come before their second ones: like bytes are together, and compress better
+# and faster.
 FIRST, FORMAT = 1, 2
 _HEADER = 8
 _NARROW = [(kind, np.iinfo(kind).min, np.iinfo(kind).max) for kind in (np.int8, np.int16, np.int32)]

@@ -1,8 +1,9 @@
 """The columns of a judged view's rows in fewer bytes: what one row says of the next is left out.
 
-Rows are sorted by topic and rank, so a topic is told once for all of its rows, and a rank by its distance from the row
-above. A document's row of the judgements is one of its topic's. Scores that were written as decimals are whole numbers
-of their last digit, of which neighbours have nearly the same.
+Rows are sorted by topic and rank, so a topic is told once for all of its rows, and a rank by its
+distance from the row above. A document's row of the judgements is one of its topic's. Scores that
+were written as decimals are whole numbers of their last digit, of which neighbours have nearly the
+same.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ import numpy as np
 from metrics.engine.arrays import Floats, Ints
 
 COLUMNS = ("topic", "rank", "level", "judgement", "score", "tie_first", "tie_size")
-# Numbers of digits after the point that are tried, and how many scores tell whether all are worth trying.
+# Numbers of digits after the point that are tried, and how many scores tell whether all are worth
+# trying.
 _DECIMALS = (0, 1, 2, 3, 4, 5, 6, 7, 8)
 _TRIED = 16
 # All whole numbers up to this one are floats.

@@ -32,11 +32,12 @@ def row_intervals(
 ) -> Band:
     """The t interval of every row's mean over the columns where it has a value; NaN with fewer than two of them.
 
-    Formula: m +- t(n - 1) e, e the standard error of the mean m. For values between finite bounds on the scale of the
-    logit, log((m - low) / (high - m)) +- t(n - 1) e (high - low) / ((m - low) (high - m)), and taken back
+    Formula: m +- t(n - 1) e, e the standard error of the mean m. For values between finite bounds
+    on the scale of the logit, log((m - low) / (high - m)) +- t(n - 1) e (high - low) / ((m - low)
+    (high - m)), and taken back
     Shapes: `values` (runs, topics), NaN where there is no value; both ends (runs,).
-    Source: Student (1908); on the scale of the logit by the delta method, Cramér, Mathematical Methods of Statistics,
-    1946, section 28.4
+    Source: Student (1908); on the scale of the logit by the delta method, Cramér, Mathematical
+    Methods of Statistics, 1946, section 28.4
     """
     defined = np.isfinite(values)
     n = defined.sum(axis=1)
@@ -76,7 +77,8 @@ def within(band: Band, bounds: tuple[float, float]) -> Band:
 def mean_band(steps: Steps, confidence: float) -> Band:
     """Student's t interval of the mean over topics at every rank; two arrays of shape (depth,), for 2 topics or more.
 
-    The spread comes from sums and sums of squares, so that no value per topic and rank is ever written down.
+    The spread comes from sums and sums of squares, so that no value per topic and rank is ever
+    written down.
     """
     n = steps.n_topics
     largest = _largest(steps)
@@ -90,8 +92,9 @@ def mean_band(steps: Steps, confidence: float) -> Band:
 def ratio_band(above: Steps, below: Steps, confidence: float) -> Band:
     """Return the band for the ratio of two means, both on the same rows: by the residuals of the ratio estimator.
 
-    With r the ratio of the means, the variance is that of the mean of above - r below, over the square of the mean of
-    below (Cochran, Sampling Techniques, 1977, chapter 6). Where all topics have one ideal it is the interval above.
+    With r the ratio of the means, the variance is that of the mean of above - r below, over the
+    square of the mean of below (Cochran, Sampling Techniques, 1977, chapter 6). Where all topics
+    have one ideal it is the interval above.
     """
     n, largest = above.n_topics, _largest(below)
     actual, ideal = above.value / largest, below.value / largest

@@ -61,7 +61,8 @@ def precision_recall(
     """The curve of one level and all above it, or of the level alone; IPrec at every point, but with interp='interval'
     from each point to the next one.
 
-    Source: Baeza-Yates and Ribeiro-Neto, Modern Information Retrieval, chapter 4; trec_eval m_iprec_at_recall
+    Source: Baeza-Yates and Ribeiro-Neto, Modern Information Retrieval, chapter 4; trec_eval
+    m_iprec_at_recall
     """
     problem = check_interpolation({"interp": interp, "rounding": rounding})
     if problem:

@@ -17,8 +17,8 @@ from metrics.engine.significance.pairs import DEFAULTS, Matrix, Options, all_pai
 class DiscriminativePower:
     """The curve of achieved significance levels: every pair's p in descending order; nothing is corrected.
 
-    `share` of the pairs has p below alpha. `needed` is the largest difference that any pair needs to get there, and
-    `typical` the one that half of the pairs need at most.
+    `share` of the pairs has p below alpha. `needed` is the largest difference that any pair needs
+    to get there, and `typical` the one that half of the pairs need at most.
     """
 
     curve: Floats
@@ -35,10 +35,12 @@ def discriminative_power(
 ) -> DiscriminativePower:
     """Discriminative power over all pairs of the runs.
 
-    Formula: share = pairs with p < alpha / pairs; a pair needs the difference t(n - 1, 1 - alpha / 2) sd(d) / sqrt(n)
-    Source: Sakai, SIGIR 2006 (bootstrap; the difference needed is the largest over the pairs) and 2018 (randomised
-    Tukey HSD)
-    Elsewhere: Sakai finds the critical difference of a pair among its bootstrap samples; here it is Student's
+    Formula: share = pairs with p < alpha / pairs; a pair needs the difference t(n - 1, 1 - alpha /
+    2) sd(d) / sqrt(n)
+    Source: Sakai, SIGIR 2006 (bootstrap; the difference needed is the largest over the pairs) and
+    2018 (randomised Tukey HSD)
+    Elsewhere: Sakai finds the critical difference of a pair among its bootstrap samples; here it is
+    Student's
     """
     check(values, "discriminative power", runs=2)
     first, second = all_pairs(len(values))

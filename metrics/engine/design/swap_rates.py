@@ -17,8 +17,8 @@ from metrics.engine.significance.resampling import generator_of
 class SwapRates:
     """The number of comparisons with a difference in each bin, and the number that a second topic set reversed.
 
-    Shapes: `sizes` (sizes,), topics of each of both sets; `edges` (bins,), where each bin begins, the last one being
-    open; `compared` and `swapped` (sizes, bins).
+    Shapes: `sizes` (sizes,), topics of each of both sets; `edges` (bins,), where each bin begins,
+    the last one being open; `compared` and `swapped` (sizes, bins).
     """
 
     sizes: Ints
@@ -52,8 +52,8 @@ def swap_rates(
 ) -> SwapRates:
     """Swap rates for topic sets of some sizes: both sets are drawn apart, `trials` times, without replacement.
 
-    Formula: of the comparisons whose difference of means on the first set falls into a bin, the share in which the
-    second set has the runs the other way round
+    Formula: of the comparisons whose difference of means on the first set falls into a bin, the
+    share in which the second set has the runs the other way round
     Source: Voorhees and Buckley, SIGIR 2002
     Raises StatisticsError for a size that is more than half of the topics.
     """

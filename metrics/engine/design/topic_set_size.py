@@ -1,7 +1,7 @@
 """How many topics a collection needs, and what it finds with those it has.
 
-Source: Sakai, Information Retrieval Journal 19(3), 2016 (Topic set size design), and Laboratory Experiments in
-Information Retrieval, 2018, chapters 6 and 7.
+Source: Sakai, Information Retrieval Journal 19(3), 2016 (Topic set size design), and Laboratory
+Experiments in Information Retrieval, 2018, chapters 6 and 7.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def variance_of(values: Matrix) -> float:
 def power_of_t(topics: int, difference: float, variance: float, alpha: float = 0.05) -> float:
     """The chance that a paired t test finds a difference of two runs.
 
-    Formula: P(|t'| > t(n - 1, 1 - alpha / 2)), t' noncentral with n - 1 degrees of freedom and difference sqrt(n / v),
-    v the variance of the differences, twice `variance`
+    Formula: P(|t'| > t(n - 1, 1 - alpha / 2)), t' noncentral with n - 1 degrees of freedom and
+    difference sqrt(n / v), v the variance of the differences, twice `variance`
     """
     _check_size(topics, difference, variance)
     bound = float(special.stdtrit(topics - 1, 1 - alpha / 2))
@@ -52,9 +52,11 @@ def power_of_anova(
 ) -> float:
     """The chance that `anova` finds that the best and the worst of some runs differ so much.
 
-    Formula: P(F' > F(m - 1, (m - 1)(n - 1), 1 - alpha)), F' noncentral with n difference^2 / (2 variance): all other
-    runs in the middle, which is hardest to find. Of two runs it is `power_of_t`
-    Elsewhere: Sakai's tables are of a one-way analysis, with m (n - 1) degrees of freedom: a topic fewer at most
+    Formula: P(F' > F(m - 1, (m - 1)(n - 1), 1 - alpha)), F' noncentral with n difference^2 / (2
+    variance): all other runs in the middle, which is hardest to find. Of two runs it is
+    `power_of_t`
+    Elsewhere: Sakai's tables are of a one-way analysis, with m (n - 1) degrees of freedom: a topic
+    fewer at most
     """
     _check_size(topics, difference, variance)
     above, below = runs - 1, (runs - 1) * (topics - 1)
@@ -70,8 +72,8 @@ def power_of_non_inferiority(
 ) -> float:
     """The chance that `tost` shows of a run that it is not worse than another one from which it does not differ.
 
-    Formula: P(t' > t(n - 1, 1 - alpha)), t' noncentral with n - 1 degrees of freedom and margin sqrt(n / v), v the
-    variance of the differences, twice `variance`
+    Formula: P(t' > t(n - 1, 1 - alpha)), t' noncentral with n - 1 degrees of freedom and margin
+    sqrt(n / v), v the variance of the differences, twice `variance`
     Source: Julious, Sample Sizes for Clinical Trials, 2010, chapter 6
     """
     _check_size(topics, margin, variance)
@@ -97,7 +99,8 @@ def power_of_equivalence(topics: int, margin: float, variance: float, alpha: flo
 def half_width(topics: int, variance: float, confidence: float = 0.95) -> float:
     """The expected half width of the t interval of a difference of two runs.
 
-    Formula: t(n - 1, (1 + c) / 2) sqrt(v / n) sqrt(2 / (n - 1)) Gamma(n / 2) / Gamma((n - 1) / 2), v twice `variance`
+    Formula: t(n - 1, (1 + c) / 2) sqrt(v / n) sqrt(2 / (n - 1)) Gamma(n / 2) / Gamma((n - 1) / 2),
+    v twice `variance`
     """
     _check_size(topics, 1.0, variance)
     shrinkage = np.exp(special.gammaln(topics / 2) - special.gammaln((topics - 1) / 2)) * np.sqrt(
@@ -133,7 +136,8 @@ def topics_for_equivalence(
     margin: float, variance: float, alpha: float = 0.05, power: float = 0.8
 ) -> int:
     """Return the fewest topics with which two runs that do not differ are shown to be equivalent with this power."""
-    # Equivalent means that neither is worse: where one is shown not to be with power p, both are with 2 p - 1 or more.
+    # Equivalent means that neither is worse: where one is shown not to be with power p, both are
+    # with 2 p - 1 or more.
     found = topics_for_non_inferiority(margin, variance, alpha, (1 + power) / 2)
     while found > 2 and power_of_equivalence(found - 1, margin, variance, alpha) >= power:
         found -= 1

@@ -41,10 +41,11 @@ def associate(
 ) -> Associations:
     """The share of the variance of run means that goes with the levels of each setting.
 
-    Formula: epsilon^2 = 1 - (n - 1) / (n - k) SS_within / SS_total over n run means in k levels; below 0 where the
-    levels explain less than chance would
-    Controls: p is the share of permutations of the run means in which the largest epsilon^2 of all settings reaches it:
-    without an association any p is below 0.05 in 5 per cent of the cases, however many settings there are
+    Formula: epsilon^2 = 1 - (n - 1) / (n - k) SS_within / SS_total over n run means in k levels;
+    below 0 where the levels explain less than chance would
+    Controls: p is the share of permutations of the run means in which the largest epsilon^2 of all
+    settings reaches it: without an association any p is below 0.05 in 5 per cent of the cases,
+    however many settings there are
     Source: Kelley, PNAS 21, 1935; Westfall and Young, Resampling-Based Multiple Testing, 1993
     Note: The interval has the percentiles over bootstrap samples of the topics, for the same runs.
 

@@ -36,10 +36,11 @@ REASONS = (TOO_FEW_RUNS, NO_PARAMETERS, NO_SPREAD, NO_ASSOCIATION)
 class Explanation:
     """What `explain` found.
 
-    `settings` are those examined, parameters that change together as one, with their `levels`. `naming` are parameters
-    that are different in every run, and `rare` those of which fewer than two values have three runs. `linked` are
-    pairs of settings, by their places, that often change together, with their V. `associations` is None unless a p is
-    below ALPHA, and `reason` then says why.
+    `settings` are those examined, parameters that change together as one, with their `levels`.
+    `naming` are parameters that are different in every run, and `rare` those of which fewer than
+    two values have three runs. `linked` are pairs of settings, by their places, that often change
+    together, with their V. `associations` is None unless a p is below ALPHA, and `reason` then says
+    why.
     """
 
     runs: int

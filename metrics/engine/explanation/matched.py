@@ -20,8 +20,9 @@ from metrics.engine.significance.verdicts import adjust
 class Change:
     """A setting changed from one value to another, each by its place, in some pairs of runs.
 
-    `difference` is that of means, after minus before. The interval and p allow for other topics and for other runs;
-    `p_adjusted` corrects for all changes that have a p. All four are NaN for a single pair and without any spread.
+    `difference` is that of means, after minus before. The interval and p allow for other topics and
+    for other runs; `p_adjusted` corrects for all changes that have a p. All four are NaN for a
+    single pair and without any spread.
     """
 
     setting: int
@@ -40,16 +41,17 @@ def changes_of(
 ) -> list[Change]:
     """Every change of a value for which there are pairs of runs that are equal in every other setting.
 
-    Formula: d, the difference averaged over the pairs; t = d / sqrt(V1 + V2), so that t^2 = min F' of runs and topics,
-    with (V1 + V2)^2 / (V1^2 / n1 + V2^2 / n2) degrees of freedom; Holm over all changes with a p. V2 is the squared
-    standard error of d over the topics, with n2 = topics - 1. V1 = s^2 sum(w^2), w the weight of each run in d and s^2
-    the mean square, with n1 degrees of freedom, of what the value and the other settings leave of the run means
+    Formula: d, the difference averaged over the pairs; t = d / sqrt(V1 + V2), so that t^2 = min F'
+    of runs and topics, with (V1 + V2)^2 / (V1^2 / n1 + V2^2 / n2) degrees of freedom; Holm over all
+    changes with a p. V2 is the squared standard error of d over the topics, with n2 = topics - 1.
+    V1 = s^2 sum(w^2), w the weight of each run in d and s^2 the mean square, with n1 degrees of
+    freedom, of what the value and the other settings leave of the run means
     Assumes: runs of equal settings, such as those of other seeds, spread alike
     Source: Clark, Journal of Verbal Learning and Verbal Behavior 12, 1973
-    Groups: numbers are compared with their neighbours, other values with the most frequent one; values of fewer than
-    three runs are left out
-    Shapes: `values` (runs, topics), two topics or more; `others` are settings that must be equal, too, and are not
-    examined themselves
+    Groups: numbers are compared with their neighbours, other values with the most frequent one;
+    values of fewer than three runs are left out
+    Shapes: `values` (runs, topics), two topics or more; `others` are settings that must be equal,
+    too, and are not examined themselves
     Note: A single pair leaves nothing of its run means, so it has no interval and no p.
     """
     changes, weights, spreads = [], [], []
@@ -74,7 +76,8 @@ def changes_of(
 
     weight = np.array(weights)
     variance, runs_freedom = np.array(spreads).T
-    # Two rows for each change: the mean of the runs it was changed to, and of those it was changed from.
+    # Two rows for each change: the mean of the runs it was changed to, and of those it was changed
+    # from.
     rows = np.vstack([np.maximum(weight, 0), np.maximum(-weight, 0)]) @ values
     first = np.arange(len(changes))
     difference, by_topics = paired_t.mean_and_error(rows, first, first + len(changes))

@@ -15,7 +15,8 @@ from metrics.engine.significance.pairs import Matrix
 
 # None where a run does not have the parameter.
 Plain = float | str | bool | None
-# A value with fewer runs is pooled with the others of its kind; with more numbers than this, they are cut into thirds.
+# A value with fewer runs is pooled with the others of its kind; with more numbers than this, they
+# are cut into thirds.
 LEAST_RUNS, MOST_NUMBERS = 3, 6
 # Numbers are equal that agree in so many digits.
 _DIGITS = 12
@@ -37,8 +38,8 @@ Level = tuple[Plain | Range, ...] | None
 class Setting:
     """A parameter, or several that change together.
 
-    `codes` is for each run the place of its value in `values`: a value for each name. They are sorted, numbers first
-    and upwards, then texts, booleans, and what is not set.
+    `codes` is for each run the place of its value in `values`: a value for each name. They are
+    sorted, numbers first and upwards, then texts, booleans, and what is not set.
     """
 
     names: tuple[str, ...]
@@ -128,8 +129,8 @@ def levels_of(settings: Sequence[Setting]) -> Levels:
 def cramers_v(levels: Sequence[Levels]) -> Matrix:
     """Cramér's V of every pair of settings with two levels or more, corrected for chance.
 
-    Formula: sqrt(f / min(k, l)), f = phi^2 - (K - 1)(L - 1) / (n - 1) and at least 0, k = K - 1 - (K - 1)^2 / (n - 1)
-    of K levels, l the same of L
+    Formula: sqrt(f / min(k, l)), f = phi^2 - (K - 1)(L - 1) / (n - 1) and at least 0, k = K - 1 -
+    (K - 1)^2 / (n - 1) of K levels, l the same of L
     Source: Bergsma, Journal of the Korean Statistical Society 42, 2013
     """
     indicators = np.vstack([one.indicators for one in levels])

@@ -23,11 +23,12 @@ NAMED = ("linear", "exp", "tenfold", "binary")
 class GainMap:
     """Level to gain; nothing below 0 gains.
 
-    `linear` gains the level, `exp` 2^level - 1, `tenfold` 10^(level - 1), MAX_GAIN at most, and nothing at level 0;
-    `binary` gains 1 at every level from 1 on.
-    A `scheme` lists the gains from level 0 on, 0-1-10-100 as Järvelin and Kekäläinen write it (TOIS 2002, section 3.2);
-    a level beyond it gains as much as the last one listed. A `map` lists pairs, '1:1,2:10,3:100'; a level that is not
-    among them keeps its level as gain, as in trec_eval. Pairs that give every level itself are `linear`.
+    `linear` gains the level, `exp` 2^level - 1, `tenfold` 10^(level - 1), MAX_GAIN at most, and
+    nothing at level 0; `binary` gains 1 at every level from 1 on.
+    A `scheme` lists the gains from level 0 on, 0-1-10-100 as Järvelin and Kekäläinen write it (TOIS
+    2002, section 3.2); a level beyond it gains as much as the last one listed. A `map` lists pairs,
+    '1:1,2:10,3:100'; a level that is not among them keeps its level as gain, as in trec_eval. Pairs
+    that give every level itself are `linear`.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """Judging: compare a run's blocks with the judgements. Only this module decides order and ties.
 
-The tie rule is trec_eval's: score descending, then doc_id descending bytewise, the rank column ignored. Scores are
-compared as doubles (trec_eval 10) or as float32 (trec_eval 9).
+The tie rule is trec_eval's: score descending, then doc_id descending bytewise, the rank column
+ignored. Scores are compared as doubles (trec_eval 10) or as float32 (trec_eval 9).
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ _T = TypeVar("_T")
 _TOPIC_MIX = np.uint64(0xD6E8FEB86659FD93)
 _FILTER_BITS = 16
 _FILTER_SHIFT = np.uint64(64 - _FILTER_BITS)
-# Sort keys of longer ids than this would take more memory than the ids themselves: Python sorts those.
+# Sort keys of longer ids than this would take more memory than the ids themselves: Python sorts
+# those.
 _LONG_ID = 64
 
 
@@ -33,8 +34,9 @@ _LONG_ID = 64
 class Judgements:
     """A qrels version in arrays: one row per (topic, document), rows grouped by topic in the file's order of topics.
 
-    Shapes: `topics`, `levels`, `doc_starts`, `doc_ends`, `doc_hashes` have one entry per judged document; doc ids are
-    spans of `data`; `doc_hashes` use `seed`. `subtopics` is None if every topic has one iteration only.
+    Shapes: `topics`, `levels`, `doc_starts`, `doc_ends`, `doc_hashes` have one entry per judged
+    document; doc ids are spans of `data`; `doc_hashes` use `seed`. `subtopics` is None if every
+    topic has one iteration only.
     """
 
     topic_ids: list[bytes]
@@ -108,7 +110,8 @@ class Judgements:
         """Return the rows of `block` that are judged and the judgement of each; `topic_of` gives the topic of each of
         its topics here, or -1.
 
-        A hash only proposes a match: every match is compared byte by byte, and a wrong one is looked up exactly.
+        A hash only proposes a match: every match is compared byte by byte, and a wrong one is
+        looked up exactly.
         """
         sizes = np.diff(block.topic_starts)
         keys = np.repeat(_topic_keys(topic_of), sizes)
@@ -158,9 +161,9 @@ Search = Callable[[RankedBlock, Floats, Judgements, Ints], Found]
 class JudgedBlock:
     """Complete topics of a run that a reader has judged already, by the tie rule.
 
-    Shapes: `topic_of` (the number among the judged topics, or -1), `sizes`, `judged` (how many documents are judged)
-    and `squares` (the sum of squared scores) have one entry per topic; the others one per judged document, by topic and
-    rank.
+    Shapes: `topic_of` (the number among the judged topics, or -1), `sizes`, `judged` (how many
+    documents are judged) and `squares` (the sum of squared scores) have one entry per topic; the
+    others one per judged document, by topic and rank.
     """
 
     topic_ids: list[bytes]
@@ -188,8 +191,8 @@ def judge(
 ) -> JudgedRun:
     """Order a run by the tie rule and keep its judged documents.
 
-    `blocks` is read once, so a run of any length is judged in the memory of one block. Topics without judgements are
-    left out, as in trec_eval.
+    `blocks` is read once, so a run of any length is judged in the memory of one block. Topics
+    without judgements are left out, as in trec_eval.
     """
     n_topics = len(judgements.topic_ids)
     num_ret = np.zeros(n_topics, np.int64)
@@ -320,7 +323,8 @@ class _Places:
     def tie_groups(self, block: RankedBlock, positions: Ints, topics: Ints) -> tuple[Ints, Ints]:
         """Return first position and size of the tie group of each position.
 
-        Most documents tie with no other: only the topics of documents whose neighbour has their score are examined.
+        Most documents tie with no other: only the topics of documents whose neighbour has their
+        score are examined.
         """
         first, size = positions.copy(), np.ones_like(positions)
         begin, end = block.topic_starts[topics], block.topic_starts[topics + 1]

@@ -16,7 +16,8 @@ from metrics.engine.judgement.ranking import RankedBlock
 class KnownDocuments:
     """The documents a user knew, and how many relevant ones were expected.
 
-    `documents` has one row for each, with meaningless scores; `expected` has the topics for which a number was given.
+    `documents` has one row for each, with meaningless scores; `expected` has the topics for which a
+    number was given.
     """
 
     documents: RankedBlock

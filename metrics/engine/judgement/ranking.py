@@ -16,8 +16,9 @@ _SHIFT = np.uint64(32)
 class RankedBlock:
     """Complete topics of a run, rows in file order, doc ids as spans of `data`.
 
-    Shapes: `topic_starts` has one entry per topic and one more (row offsets); the other arrays have one per row.
-    `doc_hashes` comes from `hash_spans`, or an equal kernel, with the seed of the judgements with which it is compared.
+    Shapes: `topic_starts` has one entry per topic and one more (row offsets); the other arrays have
+    one per row. `doc_hashes` comes from `hash_spans`, or an equal kernel, with the seed of the
+    judgements with which it is compared.
     """
 
     data: Bytes
@@ -67,7 +68,8 @@ def hash_spans(data: Bytes, starts: Positions, ends: Positions, seed: int) -> Ha
 def descending_id_keys(data: Bytes, starts: Positions, ends: Positions) -> list[Hashes]:
     """Return sort keys, most significant first, that order spans bytewise descending under an ascending sort.
 
-    Ids contain no NUL byte, so padding with zeros on the right orders a prefix before its continuations.
+    Ids contain no NUL byte, so padding with zeros on the right orders a prefix before its
+    continuations.
     """
     words = -(-int((ends - starts).max(initial=0)) // WORD)
     return [~span_words(data, starts, ends, index).byteswap() for index in range(words)]

@@ -1,6 +1,7 @@
 """Subtopics: the parts of a topic for which a document is judged, and those that a ranking covers.
 
-Other words for a subtopic are aspect, intent, instance and nugget. Qrels name it in their second column.
+Other words for a subtopic are aspect, intent, instance and nugget. Qrels name it in their second
+column.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ _ROUNDING = 1e-12
 class Coverage:
     """Which subtopics a ranking's documents are relevant to: rows sorted by topic and rank.
 
-    Shapes: one entry per (document, subtopic) in `topic`, `rank`, `earlier` (documents above this one that are relevant
-    to the same subtopic) and `size` (judged documents relevant to it, retrieved or not); one entry per topic in
-    `subtopics`, how many of them have a relevant document.
+    Shapes: one entry per (document, subtopic) in `topic`, `rank`, `earlier` (documents above this
+    one that are relevant to the same subtopic) and `size` (judged documents relevant to it,
+    retrieved or not); one entry per topic in `subtopics`, how many of them have a relevant
+    document.
     """
 
     topic: Ints
@@ -50,8 +52,8 @@ class Coverage:
 class Subtopics:
     """The judgements by subtopic, retrieved or not: rows sorted by topic, then by doc_id descending.
 
-    Shapes: one entry per judged (document, subtopic) in `topic`, `judgement` (row of the qrels), `subtopic` (counted
-    from 0 within the topic) and `level`.
+    Shapes: one entry per judged (document, subtopic) in `topic`, `judgement` (row of the qrels),
+    `subtopic` (counted from 0 within the topic) and `level`.
     """
 
     topic: Ints
@@ -77,7 +79,8 @@ class Subtopics:
         """Return the coverage of the greedy ideal ranking: at each rank the document that gains most after those above
         it.
 
-        Among documents with the same gain the one with the highest doc_id comes first, as in ndeval.
+        Among documents with the same gain the one with the highest doc_id comes first, as in
+        ndeval.
         """
         rows = self.level >= rel
         topic, subtopic = self.topic[rows], self.subtopic[rows]

@@ -14,8 +14,8 @@ from metrics.engine.measures.ratio import ratio
 def precision(run: JudgedRun, *, cutoff: int, rel: int = 1, relative: bool = False) -> Floats:
     """Precision at k: the share of the first k documents that is relevant.
 
-    Formula: P@k = relevant documents in ranks 1..k / k, also where fewer than k were retrieved; relative=True divides
-    by min(k, R), the most that a ranking can have there
+    Formula: P@k = relevant documents in ranks 1..k / k, also where fewer than k were retrieved;
+    relative=True divides by min(k, R), the most that a ranking can have there
     Range: 0 to 1
     Source: trec_eval m_P and m_rel_P
     Elsewhere: P(relative=True)@k is trec_eval's relative_P_k
@@ -39,11 +39,11 @@ def average_precision(
 ) -> Floats:
     """Average precision: the mean of the precision at each relevant document.
 
-    Formula: AP = (1 / R) sum of P@i over the ranks i of relevant documents, down to the cutoff; over='seen' divides
-    by the number of relevant documents retrieved down to the cutoff
+    Formula: AP = (1 / R) sum of P@i over the ranks i of relevant documents, down to the cutoff;
+    over='seen' divides by the number of relevant documents retrieved down to the cutoff
     Range: 0 to 1
-    Source: trec_eval m_map and m_map_cut; Baeza-Yates and Ribeiro-Neto, Modern Information Retrieval, chapter 4
-    (over='seen')
+    Source: trec_eval m_map and m_map_cut; Baeza-Yates and Ribeiro-Neto, Modern Information
+    Retrieval, chapter 4 (over='seen')
     Elsewhere: AP@k divides by R, as trec_eval does, never by min(R, k)
     """
     relevant = run.relevant(rel)
@@ -68,7 +68,8 @@ def gm_average_precision(run: JudgedRun, *, cutoff: None = None, rel: int = 1) -
 def yet_another_average_precision(run: JudgedRun, *, cutoff: None = None, rel: int = 1) -> Floats:
     """Average precision on a scale whose mean over topics makes more sense: the log-odds of a relevant document.
 
-    Formula: yaap = ln((1 + s) / (1 + R - s)), s the sum of P@i over the ranks i of relevant documents
+    Formula: yaap = ln((1 + s) / (1 + R - s)), s the sum of P@i over the ranks i of relevant
+    documents
     Range: any number
     Source: Robertson, ECIR 2012; trec_eval m_yaap
     """
@@ -80,7 +81,8 @@ def yet_another_average_precision(run: JudgedRun, *, cutoff: None = None, rel: i
 def reciprocal_rank(run: JudgedRun, *, cutoff: int | None = None, rel: int = 1) -> Floats:
     """Reciprocal rank: one over the rank of the first relevant document.
 
-    Formula: RR = 1 / rank of the first relevant document; 0 where none is retrieved within the cutoff
+    Formula: RR = 1 / rank of the first relevant document; 0 where none is retrieved within the
+    cutoff
     Range: 0 to 1
     Source: trec_eval m_recip_rank
     Elsewhere: ir_measures breaks ties differently for RR and RR@k; here one tie rule holds for both
@@ -106,7 +108,8 @@ def r_precision(run: JudgedRun, *, cutoff: None = None, rel: int = 1) -> Floats:
 def r_precision_multiple(run: JudgedRun, *, cutoff: float, rel: int = 1) -> Floats:
     """Precision at a multiple of R: shows whether a ranking is better at precision or at recall.
 
-    Formula: Rprec_mult_m = relevant documents in ranks 1..c / c with c = floor(m R + 0.9); 0 where c is 0
+    Formula: Rprec_mult_m = relevant documents in ranks 1..c / c with c = floor(m R + 0.9); 0 where
+    c is 0
     Range: 0 to 1
     Source: trec_eval m_Rprec_mult
     """

@@ -73,14 +73,14 @@ def q_measure(
 ) -> Floats:
     """Q-measure: average precision whose precision is blended with the share of the ideal's cumulated gain.
 
-    Formula: Q = (1 / R) sum of BR(i) over the ranks i of relevant documents; BR(i) = (C(i) + beta CG@i) / (i + beta
-    CG@i of the ideal ranking), C(i) relevant documents in ranks 1..i. Q@k takes ranks 1..k and divides by min(R, k).
-    What is not relevant gains nothing
+    Formula: Q = (1 / R) sum of BR(i) over the ranks i of relevant documents; BR(i) = (C(i) + beta
+    CG@i) / (i + beta CG@i of the ideal ranking), C(i) relevant documents in ranks 1..i. Q@k takes
+    ranks 1..k and divides by min(R, k). What is not relevant gains nothing
     Range: 0 to 1
     Source: Sakai, NTCIR-4 Open Submission Session, 2004 (Q); Sakai and Song, SIGIR 2011 (cutoff)
-    Elsewhere: beta=0 is average precision, divided by min(R, k) where trec_eval divides by R. A document that is moved
-    up can lower Q a little, where its level is below that of a document it passes. NTCIREVAL has no value for a topic
-    without a relevant document, which is 0 here
+    Elsewhere: beta=0 is average precision, divided by min(R, k) where trec_eval divides by R. A
+    document that is moved up can lower Q a little, where its level is below that of a document it
+    passes. NTCIREVAL has no value for a topic without a relevant document, which is 0 here
     """
     blended = _blended(run, rel, gains, beta)
     size = run.num_rel(rel)
@@ -103,13 +103,15 @@ def normalised_cumulative_utility(
 ) -> Floats:
     """Normalised cumulative utility: the blended ratio where users stop, of whom some stop at each relevant document.
 
-    Formula: NCU = sum of p(i) BR(i) over the ranks i of relevant documents, BR as for Q; p(i) = gamma^(C(i) - 1) / sum
-    of gamma^j for j = 0..R-1 for stop='rb', C(i) relevant documents in ranks 1..i; p(i) = s[level at i] / sum of s over
-    the relevant documents of the topic for stop='gu', s being the parameter stops
+    Formula: NCU = sum of p(i) BR(i) over the ranks i of relevant documents, BR as for Q; p(i) =
+    gamma^(C(i) - 1) / sum of gamma^j for j = 0..R-1 for stop='rb', C(i) relevant documents in ranks
+    1..i; p(i) = s[level at i] / sum of s over the relevant documents of the topic for stop='gu', s
+    being the parameter stops
     Range: 0 to 1
-    Source: Sakai and Robertson, EVIA 2008 (NCU_rb,BR and NCU_gu,BR; with beta=0 NCU_rb,P and NCU_gu,P)
-    Elsewhere: where as many users stop at each relevant document it is Q. NTCIREVAL has no value for a topic without a
-    relevant document, which is 0 here
+    Source: Sakai and Robertson, EVIA 2008 (NCU_rb,BR and NCU_gu,BR; with beta=0 NCU_rb,P and
+    NCU_gu,P)
+    Elsewhere: where as many users stop at each relevant document it is Q. NTCIREVAL has no value
+    for a topic without a relevant document, which is 0 here
     """
     blended = _blended(run, rel, gains, beta)
     if stop == "gu":
@@ -127,12 +129,13 @@ def p_plus(
 ) -> Floats:
     """P-plus: the blended ratio averaged over the relevant documents down to the first of the best that were found.
 
-    Formula: PPlus = mean of BR(i) over the ranks i <= r of relevant documents, BR as for Q and r the first rank that
-    holds a document of the highest level retrieved; 0 where nothing relevant is retrieved
+    Formula: PPlus = mean of BR(i) over the ranks i <= r of relevant documents, BR as for Q and r
+    the first rank that holds a document of the highest level retrieved; 0 where nothing relevant is
+    retrieved
     Range: 0 to 1
     Source: Sakai, IPSJ Transactions on Databases 48(SIG 9), 2007
-    Elsewhere: the user stops at the best document that the run has, not that the topic has: a run without any document
-    of the topic's highest level is still read to the best of its own
+    Elsewhere: the user stops at the best document that the run has, not that the topic has: a run
+    without any document of the topic's highest level is still read to the best of its own
     """
     blended = _blended(run, rel, gains, beta)
     rows = blended.up_to_best()
@@ -146,8 +149,8 @@ def p_measure(
 ) -> Floats:
     """P-measure: the blended ratio at the first of the best documents that were found.
 
-    Formula: PMeasure = BR(r), BR as for Q and r the first rank that holds a document of the highest level retrieved; 0
-    where nothing relevant is retrieved
+    Formula: PMeasure = BR(r), BR as for Q and r the first rank that holds a document of the highest
+    level retrieved; 0 where nothing relevant is retrieved
     Range: 0 to 1
     Source: Sakai, IPSJ Transactions on Databases 48(SIG 9), 2007
     Elsewhere: a document of a higher level that is moved up can lower it, as r moves up with it
@@ -165,12 +168,12 @@ def o_measure(
 ) -> Floats:
     """O-measure: the blended ratio at the first relevant document: a reciprocal rank that sees levels.
 
-    Formula: OMeasure = (1 + beta G[i]) / (i + beta CG@i of the ideal ranking), i the rank of the first relevant
-    document; 0 where none is retrieved
+    Formula: OMeasure = (1 + beta G[i]) / (i + beta CG@i of the ideal ranking), i the rank of the
+    first relevant document; 0 where none is retrieved
     Range: 0 to 1
     Source: Sakai, IPSJ Transactions on Databases 48(SIG 9), 2007
-    Elsewhere: beta=0 is the reciprocal rank. A relevant document that is moved up before the first one lowers the
-    value where it gains much less than that
+    Elsewhere: beta=0 is the reciprocal rank. A relevant document that is moved up before the first
+    one lowers the value where it gains much less than that
     """
     blended = _blended(run, rel, gains, beta)
     first = blended.found == 1

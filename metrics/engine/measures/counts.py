@@ -12,7 +12,8 @@ from metrics.engine.measures.ratio import ratio
 def judged(run: JudgedRun, *, cutoff: int | None = None) -> Floats:
     """Judgement rate: the share of the first k retrieved documents that has a judgement.
 
-    Formula: Judged@k = judged documents in ranks 1..k / min(k, documents retrieved); 0 where none was retrieved
+    Formula: Judged@k = judged documents in ranks 1..k / min(k, documents retrieved); 0 where none
+    was retrieved
     Range: 0 to 1
     Source: ir_measures Judged
     Elsewhere: every line of the qrels counts, as in ir_measures, a level below 0 included
@@ -69,7 +70,8 @@ def unjudged(run: JudgedRun, *, cutoff: int) -> Floats:
     Formula: unj_k = documents in ranks 1..k without a judgement or with a level below 0 / k
     Range: 0 to 1
     Source: trec_eval 10 m_unjudged
-    Elsewhere: Judged@k takes a level below 0 for a judgement, as ir_measures does, and divides by what was retrieved
+    Elsewhere: Judged@k takes a level below 0 for a judgement, as ir_measures does, and divides by
+    what was retrieved
     """
     judged_within = (run.rank <= cutoff) & (run.level >= 0)
     judged_count = np.bincount(run.topic[judged_within], minlength=run.n_topics)

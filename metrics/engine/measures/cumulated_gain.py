@@ -45,11 +45,11 @@ def ideal_cg(
 ) -> Floats:
     """Cumulated gain of the ideal ranking: what CG could be at best.
 
-    Formula: IdealCG@k = CG@k of all judged documents in descending order of gain; of the retrieved ones alone for
-    ideal='retrieved'
+    Formula: IdealCG@k = CG@k of all judged documents in descending order of gain; of the retrieved
+    ones alone for ideal='retrieved'
     Range: 0 and above
-    Source: Järvelin and Kekäläinen, TOIS 20(4), 2002, section 2.2; Baeza-Yates and Ribeiro-Neto, Modern Information
-    Retrieval, chapter 4 (the example has ideal='retrieved')
+    Source: Järvelin and Kekäläinen, TOIS 20(4), 2002, section 2.2; Baeza-Yates and Ribeiro-Neto,
+    Modern Information Retrieval, chapter 4 (the example has ideal='retrieved')
     """
     return best_gains(run, gains, ideal).within(cutoff).sum()
 
@@ -64,12 +64,13 @@ def dcg(
 ) -> Floats:
     """Discounted cumulated gain: gain counts less the later it comes.
 
-    Formula: DCG@k = sum of G[i] / d(i) for i = 1..k; d(i) is log2(i + 1) for dis='log2', 1 below rank b and log_b(i)
-    from there for dis='jk', 1 + log_b(i) for dis='session'
+    Formula: DCG@k = sum of G[i] / d(i) for i = 1..k; d(i) is log2(i + 1) for dis='log2', 1 below
+    rank b and log_b(i) from there for dis='jk', 1 + log_b(i) for dis='session'
     Range: 0 and above
-    Source: Järvelin and Kekäläinen, TOIS 20(4), 2002, equation 2 (jk); Järvelin, Price, Delcambre and Nielsen,
-    ECIR 2008, equation 2 (session); trec_eval m_ndcg_cut (log2)
-    Elsewhere: trec_eval 10 and ranx call DCG what is dis='log2' here; ranx dcg_burges and Quepid use gains='exp'
+    Source: Järvelin and Kekäläinen, TOIS 20(4), 2002, equation 2 (jk); Järvelin, Price, Delcambre
+    and Nielsen, ECIR 2008, equation 2 (session); trec_eval m_ndcg_cut (log2)
+    Elsewhere: trec_eval 10 and ranx call DCG what is dis='log2' here; ranx dcg_burges and Quepid
+    use gains='exp'
     """
     return _discounted(run.gains(gains), cutoff, dis, b)
 
@@ -85,11 +86,12 @@ def ideal_dcg(
 ) -> Floats:
     """Discounted cumulated gain of the ideal ranking: what DCG could be at best.
 
-    Formula: IdealDCG@k = DCG@k of all judged documents in descending order of gain; of the retrieved ones alone for
-    ideal='retrieved'
+    Formula: IdealDCG@k = DCG@k of all judged documents in descending order of gain; of the
+    retrieved ones alone for ideal='retrieved'
     Range: 0 and above
-    Source: Järvelin and Kekäläinen, TOIS 20(4), 2002, section 2.2; trec_eval 10 m_ndcg (ideal_dcg); Baeza-Yates and
-    Ribeiro-Neto, Modern Information Retrieval, chapter 4 (the example has ideal='retrieved')
+    Source: Järvelin and Kekäläinen, TOIS 20(4), 2002, section 2.2; trec_eval 10 m_ndcg (ideal_dcg);
+    Baeza-Yates and Ribeiro-Neto, Modern Information Retrieval, chapter 4 (the example has
+    ideal='retrieved')
     """
     return _discounted(best_gains(run, gains, ideal), cutoff, dis, b)
 
@@ -104,13 +106,14 @@ def ncg(
 ) -> Floats:
     """Normalised cumulated gain: the share of the ideal's cumulated gain.
 
-    Formula: nCG@k = CG@k / CG@k of the ideal ranking; 0 for a topic without a gain. With norm='average' the mean over
-    topics is sum of CG@k / sum of CG@k of the ideal rankings; a topic's value is the same
+    Formula: nCG@k = CG@k / CG@k of the ideal ranking; 0 for a topic without a gain. With
+    norm='average' the mean over topics is sum of CG@k / sum of CG@k of the ideal rankings; a
+    topic's value is the same
     Range: 0 to 1
-    Source: Järvelin and Kekäläinen, TOIS 20(4), 2002, section 2.3, and University of Tampere RN-2002-2, formula 5
-    (norm='average')
-    Elsewhere: Modern Information Retrieval, chapter 4, takes norm='average', and ideal='retrieved' in its example; with
-    both, a topic that the run does not answer leaves the mean as it is
+    Source: Järvelin and Kekäläinen, TOIS 20(4), 2002, section 2.3, and University of Tampere
+    RN-2002-2, formula 5 (norm='average')
+    Elsewhere: Modern Information Retrieval, chapter 4, takes norm='average', and ideal='retrieved'
+    in its example; with both, a topic that the run does not answer leaves the mean as it is
     """
     return ratio(*_cumulated(run, cutoff, gains, ideal))
 
@@ -134,15 +137,15 @@ def ndcg(
 ) -> Floats:
     """Normalised discounted cumulated gain: the share of the ideal's discounted cumulated gain.
 
-    Formula: nDCG@k = DCG@k / DCG@k of the ideal ranking, both cut at k; 0 for a topic without a gain. With
-    norm='average' the mean over topics is sum of DCG@k / sum of DCG@k of the ideal rankings; a topic's value is the
-    same
+    Formula: nDCG@k = DCG@k / DCG@k of the ideal ranking, both cut at k; 0 for a topic without a
+    gain. With norm='average' the mean over topics is sum of DCG@k / sum of DCG@k of the ideal
+    rankings; a topic's value is the same
     Range: 0 to 1
-    Source: Järvelin and Kekäläinen, TOIS 20(4), 2002, section 2.3, and University of Tampere RN-2002-2, formula 5
-    (norm='average'); the default equals trec_eval ndcg and ndcg_cut
-    Elsewhere: ranx ndcg_burges and Quepid use gains='exp'; ir_measures writes that nDCG(dcg='exp-log2'). NTCIREVAL
-    calls the default MSnDCG, and dis='jk' nDCG. Modern Information Retrieval, chapter 4, takes dis='jk' and
-    norm='average', and ideal='retrieved' in its example
+    Source: Järvelin and Kekäläinen, TOIS 20(4), 2002, section 2.3, and University of Tampere
+    RN-2002-2, formula 5 (norm='average'); the default equals trec_eval ndcg and ndcg_cut
+    Elsewhere: ranx ndcg_burges and Quepid use gains='exp'; ir_measures writes that
+    nDCG(dcg='exp-log2'). NTCIREVAL calls the default MSnDCG, and dis='jk' nDCG. Modern Information
+    Retrieval, chapter 4, takes dis='jk' and norm='average', and ideal='retrieved' in its example
     """
     return ratio(*_discounted_and_ideal(run, cutoff, gains, dis, b, ideal))
 

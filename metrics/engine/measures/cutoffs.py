@@ -25,8 +25,10 @@ def average_over_cutoffs(
 
     Formula: AvgCut(of=M,cutoffs='k1,...,kn') = (M@k1 + ... + M@kn) / n
     Range: that of the measure
-    Source: Hull, SIGIR 1993 (of='P'); named by Järvelin and Kekäläinen, TOIS 20(4), 2002, section 2.3
-    Elsewhere: AvgPos is the mean over every rank from 1 to k; 11pt_avg is AvgCut(of='IPrec') over recall 0, 0.1, ..., 1
+    Source: Hull, SIGIR 1993 (of='P'); named by Järvelin and Kekäläinen, TOIS 20(4), 2002, section
+    2.3
+    Elsewhere: AvgPos is the mean over every rank from 1 to k; 11pt_avg is AvgCut(of='IPrec') over
+    recall 0, 0.1, ..., 1
     Undefined: where the measure is at one of the cutoffs
     """
     values: Floats = np.mean(

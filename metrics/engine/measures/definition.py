@@ -19,7 +19,8 @@ from metrics.engine.measures.spelling import closest
 MAX_CUTOFF = 1_000_000
 # How far down a greedy ideal ranking is built: every rank takes another look at all that is judged.
 IDEAL_DEPTH = 100
-# How a section Range begins: "0 to 1", "1 and above", "above 0.5", "0 or 1"; an end that some values pass is none.
+# How a section Range begins: "0 to 1", "1 and above", "above 0.5", "0 or 1"; an end that some
+# values pass is none.
 _RANGE = re.compile(
     r"(?:above )?(?P<low>-?[\d.]+)(?: (?:to|or) (?P<high>[\d.]+)(?!.* above | for ))?"
 )
@@ -99,7 +100,8 @@ class MeasureDefinition:
     ) -> tuple[tuple[str, Any], ...]:
         """Return every parameter with its value; MeasureError where one is missing or they contradict each other.
 
-        `documents` is the size of the collection, for a measure that needs it and was not given another.
+        `documents` is the size of the collection, for a measure that needs it and was not given
+        another.
         """
         if (
             documents

@@ -13,8 +13,8 @@ from metrics.engine.measures.ratio import ratio
 def binary_g(run: JudgedRun, *, cutoff: None = None, rel: int = 1) -> Floats:
     """Binary G: each relevant document counts less the more documents that are not relevant stand above it.
 
-    Formula: binG = (1 / R) sum over the relevant documents retrieved of 1 / log2(2 + documents above it that are not
-    relevant)
+    Formula: binG = (1 / R) sum over the relevant documents retrieved of 1 / log2(2 + documents
+    above it that are not relevant)
     Range: 0 to 1
     Source: trec_eval m_binG
     """
@@ -26,7 +26,8 @@ def binary_g(run: JudgedRun, *, cutoff: None = None, rel: int = 1) -> Floats:
 def graded_g(run: JudgedRun, *, cutoff: None = None, gains: GainMap = LINEAR) -> Floats:
     """G: each document's gain counts less the further the ranking has fallen behind the ideal one.
 
-    Formula: G = sum of G[i] / log2(2 + C(i) - CG@i) / sum of the ideal gains; C(i) = sum of max(I[j], 1) for j = 1..i
+    Formula: G = sum of G[i] / log2(2 + C(i) - CG@i) / sum of the ideal gains; C(i) = sum of
+    max(I[j], 1) for j = 1..i
     Range: 0 to 1
     Source: trec_eval m_G
     """
@@ -41,11 +42,13 @@ def graded_g(run: JudgedRun, *, cutoff: None = None, gains: GainMap = LINEAR) ->
 def ndcg_at_levels(run: JudgedRun, *, cutoff: None = None, gains: GainMap = LINEAR) -> Floats:
     """nDCG averaged over the ranks at which the ideal ranking goes from one gain to the next.
 
-    Formula: Rndcg = mean of nDCG@k over the ranks k at which the ideal ranking has its last document of a gain, and
-    once more nDCG of the whole ranking where at least two documents more are retrieved than have a gain
+    Formula: Rndcg = mean of nDCG@k over the ranks k at which the ideal ranking has its last
+    document of a gain, and once more nDCG of the whole ranking where at least two documents more
+    are retrieved than have a gain
     Range: 0 to 1
     Source: trec_eval m_Rndcg
-    Elsewhere: trec_eval's description also counts the end of the documents without a gain; its code does not
+    Elsewhere: trec_eval's description also counts the end of the documents without a gain; its code
+    does not
     """
     dcg, ideal = _cumulated(run.gains(gains)), run.ideal_gains(gains)
     last = _last_of_gain(ideal)
@@ -61,8 +64,8 @@ def ndcg_at_levels(run: JudgedRun, *, cutoff: None = None, gains: GainMap = LINE
 def ndcg_at_relevant(run: JudgedRun, *, cutoff: None = None, gains: GainMap = LINEAR) -> Floats:
     """nDCG averaged over the documents with a gain, each at the rank where it was retrieved.
 
-    Formula: ndcg_rel = mean over the judged documents with a gain of nDCG@k, k the document's rank; nDCG of the whole
-    ranking for a document that was not retrieved
+    Formula: ndcg_rel = mean over the judged documents with a gain of nDCG@k, k the document's rank;
+    nDCG of the whole ranking for a document that was not retrieved
     Range: 0 to 1
     Source: trec_eval m_ndcg_rel
     """

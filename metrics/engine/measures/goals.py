@@ -31,11 +31,13 @@ def insq(
 ) -> Floats:
     """INSQ: gain per document for a user who goes on more surely with every rank.
 
-    Formula: sum of W[i] g[i] over ranks 1..1000, W[i] proportional to the product of C[1..i-1]; C[i] =
-    ((i + 2T - 1) / (i + 2T))^2; g = (level - min_rel) / (max_rel - min_rel), the level clipped to that interval
+    Formula: sum of W[i] g[i] over ranks 1..1000, W[i] proportional to the product of C[1..i-1];
+    C[i] = ((i + 2T - 1) / (i + 2T))^2; g = (level - min_rel) / (max_rel - min_rel), the level
+    clipped to that interval
     Range: 0 to 1
     Source: Moffat, Scholer and Thomas, ADCS 2012; 1000 ranks as in cwl_eval and ir_measures
-    Elsewhere: the paper's weights go on for ever; the ranks after 1000 hold about 0.2 % of them for T = 1
+    Elsewhere: the paper's weights go on for ever; the ranks after 1000 hold about 0.2 % of them for
+    T = 1
     """
     return weighted_gain(scaled_gains(run, min_rel, max_rel, DEPTH), goal_weight(T), stops=False)
 
@@ -50,8 +52,8 @@ def inst(
 ) -> Floats:
     """INST: INSQ for a user who comes nearer the goal with every gain.
 
-    Formula: as INSQ with C[i] = ((i + T + t[i] - 1) / (i + T + t[i]))^2, where t[i] = T - (g[1] + ... + g[i]) is what
-    is left of the goal
+    Formula: as INSQ with C[i] = ((i + T + t[i] - 1) / (i + T + t[i]))^2, where t[i] = T - (g[1] +
+    ... + g[i]) is what is left of the goal
     Range: 0 to 1
     Source: Moffat, Bailey, Scholer and Thomas, ADCS 2015; 1000 ranks as in cwl_eval and ir_measures
     Elsewhere: the paper's weights go on for ever
@@ -59,7 +61,8 @@ def inst(
     ranked = scaled_gains(run, min_rel, max_rel, DEPTH)
     topic, gain = ranked.topic, ranked.gain
     left = 2 * T - running_sum(topic, gain)
-    # Between two gains W[i] is proportional to height / (i + left - 1)^2, so a stretch sums in closed form.
+    # Between two gains W[i] is proportional to height / (i + left - 1)^2, so a stretch sums in
+    # closed form.
     distance = ranked.rank + left - 1
     height = (2 * T) ** 2 * running_product(topic, (distance / (distance + gain)) ** 2)
     earlier = before(topic, height, (2 * T) ** 2)
@@ -93,12 +96,13 @@ def bpm(
 ) -> Floats:
     """Bejeweled player model, static: gain per document for a user who stops at a gain of T or at rank k.
 
-    Formula: BPM@k = sum of g[1..s] / s; s is the first rank at which g[1] + ... + g[s] >= T, or k if that comes first;
-    g = (level - min_rel) / (max_rel - min_rel), the level clipped to that interval
+    Formula: BPM@k = sum of g[1..s] / s; s is the first rank at which g[1] + ... + g[s] >= T, or k
+    if that comes first; g = (level - min_rel) / (max_rel - min_rel), the level clipped to that
+    interval
     Range: 0 to 1
     Source: Zhang, Liu, Li, Zhang, Xu and Ma, SIGIR 2017, in the form of cwl_eval and ir_measures
-    Elsewhere: cwl_eval adds up gains as rounded fractions and looks at no more than 1000 ranks; levels are added as
-    whole numbers here, so that a goal met exactly is met
+    Elsewhere: cwl_eval adds up gains as rounded fractions and looks at no more than 1000 ranks;
+    levels are added as whole numbers here, so that a goal met exactly is met
     """
     parts = scaled_levels(run.level, min_rel, max_rel)
     seen = running_sum(run.topic, parts.astype(np.float64))

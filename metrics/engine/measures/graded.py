@@ -21,7 +21,8 @@ Vector = Literal["nDCG", "DCG", "nCG", "CG"]
 def graded_precision(run: JudgedRun, *, cutoff: int, gains: GainMap = LINEAR) -> Floats:
     """Generalised precision at k: the mean gain of the first k documents, on a scale from 0 to 1.
 
-    Formula: GP@k = sum of G[i] for i = 1..k / (k times the largest gain of any level in the qrels, over all topics)
+    Formula: GP@k = sum of G[i] for i = 1..k / (k times the largest gain of any level in the qrels,
+    over all topics)
     Range: 0 to 1
     Source: Kekäläinen and Järvelin, JASIST 53(13), 2002
     """
@@ -31,7 +32,8 @@ def graded_precision(run: JudgedRun, *, cutoff: int, gains: GainMap = LINEAR) ->
 def graded_recall(run: JudgedRun, *, cutoff: int, gains: GainMap = LINEAR) -> Floats:
     """Generalised recall at k: the share of all gain that the first k documents hold.
 
-    Formula: GR@k = sum of G[i] for i = 1..k / sum of the gains of the recall base; 0 for a topic without a gain
+    Formula: GR@k = sum of G[i] for i = 1..k / sum of the gains of the recall base; 0 for a topic
+    without a gain
     Range: 0 to 1
     Source: Kekäläinen and Järvelin, JASIST 53(13), 2002
     """
@@ -46,10 +48,11 @@ def largest_gain(run: JudgedRun, gains: GainMap) -> float:
 def sliding_ratio(run: JudgedRun, *, cutoff: int, gains: GainMap = LINEAR) -> Floats:
     """Sliding ratio at k: cumulated gain against the best order of what the run itself retrieved.
 
-    Formula: SlidingRatio@k = CG@k / CG@k of the whole retrieved list sorted by gain; 0 where nothing with a gain is
-    retrieved. The same as nCG(ideal='retrieved')@k
+    Formula: SlidingRatio@k = CG@k / CG@k of the whole retrieved list sorted by gain; 0 where
+    nothing with a gain is retrieved. The same as nCG(ideal='retrieved')@k
     Range: 0 to 1
-    Source: Pollack, American Documentation 19(4), 1968; Korfhage, Information Storage and Retrieval, 1997
+    Source: Pollack, American Documentation 19(4), 1968; Korfhage, Information Storage and
+    Retrieval, 1997
     """
     return ncg(run, cutoff=cutoff, gains=gains, ideal="retrieved")
 
@@ -57,12 +60,12 @@ def sliding_ratio(run: JudgedRun, *, cutoff: int, gains: GainMap = LINEAR) -> Fl
 def scaled_dcg(run: JudgedRun, *, cutoff: int, max_rel: int, min_rel: int = 0) -> Floats:
     """Scaled discounted cumulated gain: DCG as a share of k documents of the highest level.
 
-    Formula: ScaledDCG@k = sum of g[i] / log2(i + 1) for i = 1..k / sum of 1 / log2(i + 1) for i = 1..k; g = (level -
-    min_rel) / (max_rel - min_rel), the level clipped to that interval
+    Formula: ScaledDCG@k = sum of g[i] / log2(i + 1) for i = 1..k / sum of 1 / log2(i + 1) for i =
+    1..k; g = (level - min_rel) / (max_rel - min_rel), the level clipped to that interval
     Range: 0 to 1
     Source: Moffat, Bailey, Scholer and Thomas, ACM TOIS 35(3), 2017; cwl_eval NDCG-k
-    Elsewhere: ir_measures calls it SDCG, a name that is refused here because sDCG is the session measure; cwl_eval
-    behind it looks at no more than 1000 ranks
+    Elsewhere: ir_measures calls it SDCG, a name that is refused here because sDCG is the session
+    measure; cwl_eval behind it looks at no more than 1000 ranks
     """
     weight = 1.0 / np.log2(np.arange(1, cutoff + 1) + 1)
     return weighted_gain(scaled_gains(run, min_rel, max_rel, cutoff), weight, stops=False)
@@ -81,11 +84,12 @@ def average_position(
 ) -> Floats:
     """Average over positions: the mean of a (discounted) cumulated gain vector over ranks 1..k.
 
-    Formula: AvgPos(of=V)@k = (V[1] + ... + V[k]) / k, V being CG, DCG, nCG or nDCG. With norm='average' the mean over
-    topics is that of the averaged vector divided by the averaged ideal one, rank by rank; a topic's value is the same
+    Formula: AvgPos(of=V)@k = (V[1] + ... + V[k]) / k, V being CG, DCG, nCG or nDCG. With
+    norm='average' the mean over topics is that of the averaged vector divided by the averaged ideal
+    one, rank by rank; a topic's value is the same
     Range: 0 to 1 for nDCG and nCG; 0 and above for DCG and CG
-    Source: Järvelin and Kekäläinen, University of Tampere RN-2002-2, formula 6; its table 1 tests norm='topic', and
-    norm='average' is the area under its figures 3 and 4
+    Source: Järvelin and Kekäläinen, University of Tampere RN-2002-2, formula 6; its table 1 tests
+    norm='topic', and norm='average' is the area under its figures 3 and 4
     """
     ranked = run.gains(gains)
     within = ranked.rank <= cutoff

@@ -4,7 +4,8 @@
     trec_eval names                        ndcg_cut_10   P_5   map   map_cut.100   recip_rank
     ndeval names                           alpha-nDCG@10   ERR-IA@20   strec@10   MAP-IA
 
-The canonical name lists the parameters that differ from their default, in the order of the definition.
+The canonical name lists the parameters that differ from their default, in the order of the
+definition.
 """
 
 from __future__ import annotations
@@ -177,7 +178,8 @@ class Measure:
 def parse_measure(text: str, documents: int | None = None) -> Measure:
     """Return the measure that `text` names, in either spelling; MeasureError says what is wrong with it.
 
-    `documents` is the size of the collection: a measure that needs it and names none uses it, and has it in its name.
+    `documents` is the size of the collection: a measure that needs it and names none uses it, and
+    has it in its name.
     """
     parts = take_apart(text)
     name, implied = _ALIASES.get(parts[0], (parts[0], "")) if parts else ("", "")

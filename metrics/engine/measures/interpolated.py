@@ -30,14 +30,16 @@ def interpolated_precision(
 ) -> Floats:
     """Interpolated precision at recall r: the highest precision from the point on where that recall is reached.
 
-    Formula: IPrec@r = max P@i over the ranks i with at least c relevant documents down to i; c = r R rounded half up
-    for rounding='10', floor(r R + 0.9) for '9', r R rounded up for 'exact', which alone is recall of r or more.
-    interp='interval': max P@i over the ranks i with recall from r to r + 0.1, 0 where there is none
+    Formula: IPrec@r = max P@i over the ranks i with at least c relevant documents down to i; c = r
+    R rounded half up for rounding='10', floor(r R + 0.9) for '9', r R rounded up for 'exact', which
+    alone is recall of r or more. interp='interval': max P@i over the ranks i with recall from r to
+    r + 0.1, 0 where there is none
     Range: 0 to 1
-    Source: trec_eval 10 m_iprec_at_recall, trec_eval 9 and before (rounding='9'); Baeza-Yates and Ribeiro-Neto,
-    Modern Information Retrieval, chapter 4 (interp='interval')
-    Elsewhere: IPrec of ir_measures, and what pytrec_eval gives, is that of trec_eval 9: rounding='9'. The tables of
-    Modern Information Retrieval are interp='ceiling' with rounding='exact', not its formula
+    Source: trec_eval 10 m_iprec_at_recall, trec_eval 9 and before (rounding='9'); Baeza-Yates and
+    Ribeiro-Neto, Modern Information Retrieval, chapter 4 (interp='interval')
+    Elsewhere: IPrec of ir_measures, and what pytrec_eval gives, is that of trec_eval 9:
+    rounding='9'. The tables of Modern Information Retrieval are interp='ceiling' with
+    rounding='exact', not its formula
     """
     values: Floats = precision_at_recall(
         run, np.array([cutoff]), rel=rel, interp=interp, rounding=rounding
@@ -96,8 +98,8 @@ def precision_at_recall(
 def graded_precision_at_recall(run: JudgedRun, points: Floats, *, gains: GainMap) -> Matrix:
     """Interpolated generalised precision of every topic at every point of generalised recall; shape (topics, points).
 
-    At recall r it is the highest GP@i over the ranks i with GR@i of r or more, 0 where there is none. With gains
-    'binary' it is precision at recall, rounding='exact'.
+    At recall r it is the highest GP@i over the ranks i with GR@i of r or more, 0 where there is
+    none. With gains 'binary' it is precision at recall, rounding='exact'.
 
     Source: Kekäläinen and Järvelin, JASIST 53(13), 2002
     """
@@ -117,15 +119,16 @@ def graded_precision_at_recall(run: JudgedRun, points: Floats, *, gains: GainMap
 def _highest(topic: Ints, precision: Floats, first: Ints, last: Ints) -> Matrix:
     """Return the highest precision of each topic from its first-th to its last-th row, 0 where there is none.
 
-    Shapes: `topic` and `precision` have an entry per row; `first`, `last` and the result have a row per topic, and
-    count from 1.
+    Shapes: `topic` and `precision` have an entry per row; `first`, `last` and the result have a row
+    per topic, and count from 1.
     """
     start = np.searchsorted(topic, np.arange(len(first)))[:, None]
     some = first <= last
     ends = np.stack([start + first - 1, np.broadcast_to(start + last, first.shape)], axis=-1)[some]
     precision = np.append(precision, 0.0)
     highest = np.zeros(first.shape)
-    # reduceat takes the maximum between each index and the next one; every other stretch lies between two of ours.
+    # reduceat takes the maximum between each index and the next one; every other stretch lies
+    # between two of ours.
     highest[some] = np.maximum.reduceat(precision, ends.ravel())[::2] if len(ends) else 0.0
     return highest
 

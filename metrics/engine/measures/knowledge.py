@@ -12,14 +12,15 @@ from metrics.engine.measures.ratio import ratio
 def coverage(run: JudgedRun, *, cutoff: int | None = None, rel: int = 1) -> Floats:
     """Coverage: the share of the relevant documents known to the user that is retrieved.
 
-    Formula: Coverage = |K & R & A| / |K & R|; K is what the user knew, as the file of known documents says that came
-    with the run, R the relevant documents and A those in ranks 1..k
+    Formula: Coverage = |K & R & A| / |K & R|; K is what the user knew, as the file of known
+    documents says that came with the run, R the relevant documents and A those in ranks 1..k
     Range: 0 to 1
-    Source: Korfhage, Information Storage and Retrieval, 1997; Baeza-Yates and Ribeiro-Neto, Modern Information
-    Retrieval, chapter 4
-    Elsewhere: in the evaluation of recommender systems coverage is the share of the catalogue that is recommended; a
-    leaderboard's coverage is the number of topics the run answered
-    Undefined: where the user knew no relevant document of the topic, as in every topic of a run without known documents
+    Source: Korfhage, Information Storage and Retrieval, 1997; Baeza-Yates and Ribeiro-Neto, Modern
+    Information Retrieval, chapter 4
+    Elsewhere: in the evaluation of recommender systems coverage is the share of the catalogue that
+    is recommended; a leaderboard's coverage is the number of topics the run answered
+    Undefined: where the user knew no relevant document of the topic, as in every topic of a run
+    without known documents
     """
     if run.known is None:
         return np.full(run.n_topics, np.nan)
@@ -32,12 +33,13 @@ def novelty(run: JudgedRun, *, cutoff: int | None = None, rel: int = 1) -> Float
 
     Formula: Novelty = |(R & A) - K| / |R & A|, with K, R and A as for Coverage
     Range: 0 to 1
-    Source: Korfhage, Information Storage and Retrieval, 1997; Baeza-Yates and Ribeiro-Neto, Modern Information
-    Retrieval, chapter 4
-    Elsewhere: the formula gives 1 where the user knew nothing relevant; here that is no value, so that Novelty speaks
-    of the same topics as Coverage. In the evaluation of recommender systems novelty is how unpopular the items are
-    Undefined: where the user knew no relevant document of the topic, as in every topic of a run without known
-    documents, or no relevant document is retrieved
+    Source: Korfhage, Information Storage and Retrieval, 1997; Baeza-Yates and Ribeiro-Neto, Modern
+    Information Retrieval, chapter 4
+    Elsewhere: the formula gives 1 where the user knew nothing relevant; here that is no value, so
+    that Novelty speaks of the same topics as Coverage. In the evaluation of recommender systems
+    novelty is how unpopular the items are
+    Undefined: where the user knew no relevant document of the topic, as in every topic of a run
+    without known documents, or no relevant document is retrieved
     """
     if run.known is None:
         return np.full(run.n_topics, np.nan)
@@ -55,9 +57,10 @@ def relative_recall(
     Formula: RelativeRecall = relevant documents in ranks 1..k / expected
     Range: 0 and above; above 1 where more is found than was expected
     Source: Baeza-Yates and Ribeiro-Neto, Modern Information Retrieval, chapter 4
-    Elsewhere: relative recall is also the share of what several systems together find (Clarke and Willett, Aslib
-    Proceedings 49(7), 1997), which is R@k under pooled judgements
-    Undefined: where no number is expected: neither by the parameter nor for the topic with the run's known documents
+    Elsewhere: relative recall is also the share of what several systems together find (Clarke and
+    Willett, Aslib Proceedings 49(7), 1997), which is R@k under pooled judgements
+    Undefined: where no number is expected: neither by the parameter nor for the topic with the
+    run's known documents
     """
     return run.relevant(rel).count(cutoff) / _expected(run, expected)
 
@@ -67,11 +70,15 @@ def recall_effort(
 ) -> Floats:
     """Recall effort: how many relevant documents the user expected, relative to how many had to be examined for them.
 
-    Formula: RecallEffort = expected / rank at which the expected number of relevant documents is reached
+    Formula: RecallEffort = expected / rank at which the expected number of relevant documents is
+    reached
     Range: 0 to 1; 1 where every document down to there is relevant, so that more is less effort
-    Source: Baeza-Yates and Ribeiro-Neto, Modern Information Retrieval, chapter 4; it is the precision at that rank
-    Elsewhere: the source counts the documents examined in the attempt, and leaves open when the user gives up
-    Undefined: where the run does not reach the expected number, or none is expected, as for RelativeRecall
+    Source: Baeza-Yates and Ribeiro-Neto, Modern Information Retrieval, chapter 4; it is the
+    precision at that rank
+    Elsewhere: the source counts the documents examined in the attempt, and leaves open when the
+    user gives up
+    Undefined: where the run does not reach the expected number, or none is expected, as for
+    RelativeRecall
     """
     relevant, wanted = run.relevant(rel), _expected(run, expected)
     reached = relevant.found == wanted[relevant.topic]

@@ -19,14 +19,15 @@ def rbp(
 ) -> Floats:
     """Rank-biased precision: gain per document for a user who goes on to the next one with probability p.
 
-    Formula: RBP = (1 - p) sum of g[i] p^(i - 1), down to the cutoff; with rel, g = 1 at that level or above and 0
-    below; without, g is the gain divided by the largest gain in the topic's recall base where that is above 1
+    Formula: RBP = (1 - p) sum of g[i] p^(i - 1), down to the cutoff; with rel, g = 1 at that level
+    or above and 0 below; without, g is the gain divided by the largest gain in the topic's recall
+    base where that is above 1
     Range: 0 to 1
     Source: Moffat and Zobel, ACM TOIS 27(1), 2008; graded as in trec_eval 10 m_rbp
-    Elsewhere: trec_eval's rbp is RBP(p=0.9), with gains scaled per topic; its code leaves the bounds it scales by to
-    chance and works where they start at 0. ir_measures' default is p = 0.8; behind it cwl_eval, with
-    rel, scales the weights of ranks 1..1000 to 1, which shows for p above 0.99, and trectools, without rel, multiplies
-    by the level itself and averages over ties
+    Elsewhere: trec_eval's rbp is RBP(p=0.9), with gains scaled per topic; its code leaves the
+    bounds it scales by to chance and works where they start at 0. ir_measures' default is p = 0.8;
+    behind it cwl_eval, with rel, scales the weights of ranks 1..1000 to 1, which shows for p above
+    0.99, and trectools, without rel, multiplies by the level itself and averages over ties
     """
     ranked = _graded(run, gains) if rel is None else _binary(run, rel)
     within = slice(None) if cutoff is None else ranked.rank <= cutoff
@@ -37,12 +38,13 @@ def rbp(
 def rbp_residual(run: JudgedRun, *, cutoff: int | None = None, p: float = 0.8) -> Floats:
     """Residual of rank-biased precision: how much RBP could gain if all that is unknown were of the highest level.
 
-    Formula: p^n + (1 - p) sum of p^(i - 1) over the unjudged documents in ranks 1..n, where n is the number retrieved,
-    k at most; a level below 0 counts as unjudged; 1 for a topic the run did not answer
+    Formula: p^n + (1 - p) sum of p^(i - 1) over the unjudged documents in ranks 1..n, where n is
+    the number retrieved, k at most; a level below 0 counts as unjudged; 1 for a topic the run did
+    not answer
     Range: 0 to 1, lower is more certain
     Source: Moffat and Zobel, ACM TOIS 27(1), 2008, section 4
-    Elsewhere: trec_eval's rbp_resid is RBPResidual(p=0.9), but gives 0 instead of p^n where every retrieved document is
-    judged
+    Elsewhere: trec_eval's rbp_resid is RBPResidual(p=0.9), but gives 0 instead of p^n where every
+    retrieved document is judged
     """
     known = run.level >= 0 if cutoff is None else (run.level >= 0) & (run.rank <= cutoff)
     worth = np.power(p, run.rank[known] - 1.0).astype(np.float64, copy=False)
@@ -66,14 +68,16 @@ def compat(
 ) -> Floats:
     """Compatibility: the rank-biased overlap of the ranking with the ideal ranking that is most like it.
 
-    Formula: Compat = sum of p^(i - 1) X[i] / i for i = 1..D, divided by what the ideal ranking has with itself
-    (normalize=True) or by the sum of p^(i - 1); X[i] counts the documents that are in the first i of both; the ideal
-    ranking holds the documents above level 0, best level first, within a level in the run's order and then those not
-    retrieved; D is the length of the longer of the two
+    Formula: Compat = sum of p^(i - 1) X[i] / i for i = 1..D, divided by what the ideal ranking has
+    with itself (normalize=True) or by the sum of p^(i - 1); X[i] counts the documents that are in
+    the first i of both; the ideal ranking holds the documents above level 0, best level first,
+    within a level in the run's order and then those not retrieved; D is the length of the longer of
+    the two
     Range: 0 to 1
     Source: Clarke, Vtyurina and Smucker, ACM TOIS 39(1), 2020; ir_measures Compat
-    Elsewhere: ir_measures breaks ties by ascending doc_id, and gives documents that were not retrieved a score of 0
-    within their level, so that they come before documents retrieved with a negative score
+    Elsewhere: ir_measures breaks ties by ascending doc_id, and gives documents that were not
+    retrieved a score of 0 within their level, so that they come before documents retrieved with a
+    negative score
     """
     rows = run.level > 0
     topic, size = run.topic[rows], run.num_rel(1)

@@ -23,13 +23,15 @@ def search_length(
 ) -> Floats:
     """Search length: the rank of the first relevant document.
 
-    Formula: SearchLength = rank of the first relevant document. Where none of the R is retrieved: n + 1 for
-    missing='next', n being the number of documents retrieved; n + (documents - n + 1) / (R + 1) for missing='random',
-    the mean rank of the first one if the rest of the collection follows in random order; `documents` for missing='last'
+    Formula: SearchLength = rank of the first relevant document. Where none of the R is retrieved: n
+    + 1 for missing='next', n being the number of documents retrieved; n + (documents - n + 1) / (R
+    + 1) for missing='random', the mean rank of the first one if the rest of the collection follows
+    in random order; `documents` for missing='last'
     Range: 1 and above, lower is better
     Source: Cooper, American Documentation 19(1), 1968, for one relevant document and a strict order
     Elsewhere: Cooper counts the non-relevant documents before it, one less: that is ESL
-    Undefined: where no relevant document is retrieved (unless missing says where it is) or the topic has none
+    Undefined: where no relevant document is retrieved (unless missing says where it is) or the
+    topic has none
     """
     relevant = run.relevant(rel)
     first = relevant.found == 1
@@ -51,15 +53,16 @@ def average_search_length(
 ) -> Floats:
     """Average search length: the mean rank of the relevant documents.
 
-    Formula: ASL = sum of the ranks of the relevant documents / R. Those that are not retrieved are left out of the sum
-    and of R for missing='ignore'; have the ranks n + 1, n + 2, ... after the n documents retrieved for missing='next';
-    each has the mean rank n + (documents - n + 1) / 2 for missing='random', the rest of the collection being in random
-    order; each has rank `documents` for missing='last'
+    Formula: ASL = sum of the ranks of the relevant documents / R. Those that are not retrieved are
+    left out of the sum and of R for missing='ignore'; have the ranks n + 1, n + 2, ... after the n
+    documents retrieved for missing='next'; each has the mean rank n + (documents - n + 1) / 2 for
+    missing='random', the rest of the collection being in random order; each has rank `documents`
+    for missing='last'
     Range: 1 and above, lower is better
     Source: Losee, Text Retrieval and Filtering, 1998
     Elsewhere: missing='ignore' rewards a run that retrieves less
-    Undefined: where a relevant document is not retrieved (unless missing says where it is) or the topic has none; with
-    missing='ignore' where none is retrieved
+    Undefined: where a relevant document is not retrieved (unless missing says where it is) or the
+    topic has none; with missing='ignore' where none is retrieved
     """
     num_rel = run.num_rel(rel)
     if missing == "ignore":
@@ -85,19 +88,21 @@ def expected_search_length(
 ) -> Floats:
     """Expected search length: how many documents a user examines in vain before the n-th relevant one, or in all.
 
-    Formula: ESL = j + i s / (r + 1): documents of equal score are in random order; the group of equal scores that holds
-    the n-th relevant document has r relevant and i non-relevant ones, s of its relevant ones are needed, and j
-    non-relevant documents come before the group. Unjudged documents are non-relevant. count='all' adds the relevant
-    documents examined, the n-th included: ESL + n. Where only m < n are retrieved: the m-th in place of the n-th for
-    missing='ignore'; all non-relevant documents retrieved for missing='next'; these and i (n - m) / (r + 1) of the rest
-    of the collection, which has r relevant and i other documents, for missing='random'; `documents` - R for
-    missing='last'
+    Formula: ESL = j + i s / (r + 1): documents of equal score are in random order; the group of
+    equal scores that holds the n-th relevant document has r relevant and i non-relevant ones, s of
+    its relevant ones are needed, and j non-relevant documents come before the group. Unjudged
+    documents are non-relevant. count='all' adds the relevant documents examined, the n-th included:
+    ESL + n. Where only m < n are retrieved: the m-th in place of the n-th for missing='ignore'; all
+    non-relevant documents retrieved for missing='next'; these and i (n - m) / (r + 1) of the rest
+    of the collection, which has r relevant and i other documents, for missing='random'; `documents`
+    - R for missing='last'
     Range: 0 and above, lower is better
-    Source: Cooper, American Documentation 19(1), 1968; Korfhage, Information Storage and Retrieval, 1997 (count='all')
-    Elsewhere: one of few measures that see ties as ties, whatever rule puts the tied documents in order. Järvelin and
-    Kekäläinen (University of Tampere RN-2002-2) describe count='all'
-    Undefined: where fewer than n relevant documents are retrieved (unless missing says where the others are) or the
-    topic has fewer; with missing='ignore' where none is retrieved
+    Source: Cooper, American Documentation 19(1), 1968; Korfhage, Information Storage and Retrieval,
+    1997 (count='all')
+    Elsewhere: one of few measures that see ties as ties, whatever rule puts the tied documents in
+    order. Järvelin and Kekäläinen (University of Tampere RN-2002-2) describe count='all'
+    Undefined: where fewer than n relevant documents are retrieved (unless missing says where the
+    others are) or the topic has fewer; with missing='ignore' where none is retrieved
     """
     relevant, num_rel = run.relevant(rel), run.num_rel(rel)
     retrieved = relevant.count()
@@ -135,14 +140,17 @@ def normalised_recall(
 ) -> Floats:
     """Normalised recall: the area between the run's recall curve and the ideal one, as a share of the worst case.
 
-    Formula: NormRecall = 1 - (sum of the ranks of the relevant documents - sum of 1..R) / (R (documents - R)). Those
-    that are not retrieved are left out of the sum and of R for missing='ignore'; have the ranks after the documents
-    retrieved for missing='next', and the last ranks of the collection for missing='last'; each has the mean rank of
-    the rest of the collection for missing='random'
+    Formula: NormRecall = 1 - (sum of the ranks of the relevant documents - sum of 1..R) / (R
+    (documents - R)). Those that are not retrieved are left out of the sum and of R for
+    missing='ignore'; have the ranks after the documents retrieved for missing='next', and the last
+    ranks of the collection for missing='last'; each has the mean rank of the rest of the collection
+    for missing='random'
     Range: 0 to 1
-    Source: Rocchio, Harvard University, 1966; Salton and McGill, Introduction to Modern Information Retrieval, 1983
-    Undefined: where a relevant document is not retrieved (unless missing says where it is), the topic has none, or the
-    collection holds nothing else; with missing='ignore' where none is retrieved
+    Source: Rocchio, Harvard University, 1966; Salton and McGill, Introduction to Modern Information
+    Retrieval, 1983
+    Undefined: where a relevant document is not retrieved (unless missing says where it is), the
+    topic has none, or the collection holds nothing else; with missing='ignore' where none is
+    retrieved
     """
     unseen = _unseen(run, rel)
     counted = run.relevant(rel).count() if missing == "ignore" else run.num_rel(rel)

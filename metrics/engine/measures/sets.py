@@ -38,7 +38,8 @@ def set_f(run: JudgedRun, *, cutoff: None = None, rel: int = 1, beta: float = 1.
     Formula: SetF = (1 + beta) SetP SetR / (beta SetP + SetR)
     Range: 0 to 1
     Source: trec_eval m_set_F
-    Elsewhere: beta weighs as in trec_eval and ir_measures; van Rijsbergen's F with b is SetF(beta=b^2)
+    Elsewhere: beta weighs as in trec_eval and ir_measures; van Rijsbergen's F with b is
+    SetF(beta=b^2)
     """
     precision, recall = set_precision(run, rel=rel), set_recall(run, rel=rel)
     return ratio((1 + beta) * precision * recall, beta * precision + recall)
@@ -68,11 +69,12 @@ def utility(
 ) -> Floats:
     """Utility: what the retrieved set is worth, document by document.
 
-    Formula: utility = a relevant retrieved + b other retrieved + c relevant not retrieved + d other not retrieved;
-    the last number is documents - R - other retrieved
+    Formula: utility = a relevant retrieved + b other retrieved + c relevant not retrieved + d other
+    not retrieved; the last number is documents - R - other retrieved
     Range: any number
     Source: trec_eval m_utility
-    Elsewhere: trec_eval -c counts 0 for a topic that the run did not answer; here c and d count for it too
+    Elsewhere: trec_eval -c counts 0 for a topic that the run did not answer; here c and d count for
+    it too
     """
     found = run.relevant(rel).count()
     other, missed = run.num_ret - found, run.num_rel(rel) - found

@@ -1,7 +1,8 @@
 """Measures of novelty and diversity: how much of a topic's subtopics a ranking covers, and how early.
 
-Every iteration of a topic that has a relevant judgement is one of its subtopics, all of the same weight. Where a topic
-has one iteration only, or the iterations are no subtopics, the topic is its own one subtopic.
+Every iteration of a topic that has a relevant judgement is one of its subtopics, all of the same
+weight. Where a topic has one iteration only, or the iterations are no subtopics, the topic is its
+own one subtopic.
 """
 
 from __future__ import annotations
@@ -26,11 +27,12 @@ OF_SUBTOPICS = (
 def subtopic_recall(run: JudgedRun, *, cutoff: int, rel: int = 1) -> Floats:
     """Subtopic recall at k, also known as instance recall: the share of the subtopics found in the first k documents.
 
-    Formula: StRecall@k = subtopics with a relevant document in ranks 1..k / N; N is the number of the topic's
-    subtopics that have a relevant document at all
+    Formula: StRecall@k = subtopics with a relevant document in ranks 1..k / N; N is the number of
+    the topic's subtopics that have a relevant document at all
     Range: 0 to 1
     Source: Zhai, Cohen and Lafferty, SIGIR 2003; ndeval strec
-    Elsewhere: subtopics without a relevant document count in the N of the paper, not in that of ndeval
+    Elsewhere: subtopics without a relevant document count in the N of the paper, not in that of
+    ndeval
     """
     cover = run.coverage(rel)
     return ratio(_sum(cover, (cover.earlier == 0).astype(np.float64), cutoff), cover.subtopics)
@@ -39,13 +41,14 @@ def subtopic_recall(run: JudgedRun, *, cutoff: int, rel: int = 1) -> Floats:
 def alpha_dcg(run: JudgedRun, *, cutoff: int, alpha: float = 0.5, rel: int = 1) -> Floats:
     """Alpha-DCG: discounted gain of new subtopics, as a share of what no ranking could exceed.
 
-    Formula: alpha_DCG@k = sum of G[i] / log2(i + 1) for i = 1..k / (N sum of (1 - alpha)^(i - 1) / log2(i + 1));
-    G[i] adds (1 - alpha)^c for every subtopic that document i is relevant to and c documents above it were;
-    N subtopics have a relevant document
+    Formula: alpha_DCG@k = sum of G[i] / log2(i + 1) for i = 1..k / (N sum of (1 - alpha)^(i - 1) /
+    log2(i + 1)); G[i] adds (1 - alpha)^c for every subtopic that document i is relevant to and c
+    documents above it were; N subtopics have a relevant document
     Range: 0 to 1
-    Source: Clarke, Kolla, Cormack, Vechtomova, Ashkan, Büttcher and MacKinnon, SIGIR 2008, equation 7; the
-    normalisation is that of ndeval alpha-DCG
-    Elsewhere: ndeval, and with it ir_measures, does not normalise at k = 1, where its figure is the number of subtopics
+    Source: Clarke, Kolla, Cormack, Vechtomova, Ashkan, Büttcher and MacKinnon, SIGIR 2008, equation
+    7; the normalisation is that of ndeval alpha-DCG
+    Elsewhere: ndeval, and with it ir_measures, does not normalise at k = 1, where its figure is the
+    number of subtopics
     """
     cover, ranks = run.coverage(rel), np.arange(1.0, cutoff + 1)
     most = np.sum(np.power(1.0 - alpha, ranks - 1) / np.log2(ranks + 1))
@@ -55,12 +58,14 @@ def alpha_dcg(run: JudgedRun, *, cutoff: int, alpha: float = 0.5, rel: int = 1) 
 def alpha_ndcg(run: JudgedRun, *, cutoff: int, alpha: float = 0.5, rel: int = 1) -> Floats:
     """Alpha-nDCG: discounted gain of new subtopics, as a share of that of the greedy ideal ranking.
 
-    Formula: alpha_nDCG@k = sum of G[i] / log2(i + 1) for i = 1..k / the same of the ideal ranking, G as in alpha_DCG;
-    the ideal ranking takes the judged document that gains most next, of several the one with the highest doc_id
+    Formula: alpha_nDCG@k = sum of G[i] / log2(i + 1) for i = 1..k / the same of the ideal ranking,
+    G as in alpha_DCG; the ideal ranking takes the judged document that gains most next, of several
+    the one with the highest doc_id
     Range: 0 to 1, above 1 where a ranking beats the greedy ideal
-    Source: Clarke, Kolla, Cormack, Vechtomova, Ashkan, Büttcher and MacKinnon, SIGIR 2008, section 5; ndeval alpha-nDCG
-    Elsewhere: ndeval, and with it ir_measures, stops at k = 20, here 100; ir_measures breaks ties of the run by
-    ascending doc_id, ndeval by the rank column or, with -traditional, as here
+    Source: Clarke, Kolla, Cormack, Vechtomova, Ashkan, Büttcher and MacKinnon, SIGIR 2008, section
+    5; ndeval alpha-nDCG
+    Elsewhere: ndeval, and with it ir_measures, stops at k = 20, here 100; ir_measures breaks ties
+    of the run by ascending doc_id, ndeval by the rank column or, with -traditional, as here
     """
     ideal = run.ideal_coverage(rel, alpha, cutoff)
     return ratio(_alpha_dcg(run.coverage(rel), alpha, cutoff), _alpha_dcg(ideal, alpha, cutoff))
@@ -69,13 +74,15 @@ def alpha_ndcg(run: JudgedRun, *, cutoff: int, alpha: float = 0.5, rel: int = 1)
 def err_ia(run: JudgedRun, *, cutoff: int, alpha: float = 0.5, rel: int = 1) -> Floats:
     """Intent-aware expected reciprocal rank: ERR of every subtopic, averaged, as a share of what it could be at most.
 
-    Formula: ERR_IA@k = sum of G[i] / i for i = 1..k / (N sum of (1 - alpha)^(i - 1) / i), G and N as in alpha_DCG: a
-    relevant document stops a user who is after its subtopic with probability alpha
+    Formula: ERR_IA@k = sum of G[i] / i for i = 1..k / (N sum of (1 - alpha)^(i - 1) / i), G and N
+    as in alpha_DCG: a relevant document stops a user who is after its subtopic with probability
+    alpha
     Range: 0 to 1
-    Source: Chapelle, Metzler, Zhang and Grinspan, CIKM 2009; Chapelle, Ji, Liao, Velipasaoglu, Lai and Wu, Information
-    Retrieval 14(6), 2011; the normalisation is that of ndeval ERR-IA
-    Elsewhere: the papers multiply by alpha / N instead, and their probability grows with the level; ndeval, and with it
-    ir_measures, does not normalise at k = 1, where its figure is the number of subtopics; ir_measures has no alpha here
+    Source: Chapelle, Metzler, Zhang and Grinspan, CIKM 2009; Chapelle, Ji, Liao, Velipasaoglu, Lai
+    and Wu, Information Retrieval 14(6), 2011; the normalisation is that of ndeval ERR-IA
+    Elsewhere: the papers multiply by alpha / N instead, and their probability grows with the level;
+    ndeval, and with it ir_measures, does not normalise at k = 1, where its figure is the number of
+    subtopics; ir_measures has no alpha here
     """
     cover, ranks = run.coverage(rel), np.arange(1.0, cutoff + 1)
     most = np.sum(np.power(1.0 - alpha, ranks - 1) / ranks)
@@ -85,7 +92,8 @@ def err_ia(run: JudgedRun, *, cutoff: int, alpha: float = 0.5, rel: int = 1) -> 
 def nerr_ia(run: JudgedRun, *, cutoff: int, alpha: float = 0.5, rel: int = 1) -> Floats:
     """Normalised intent-aware expected reciprocal rank: ERR_IA as a share of that of the greedy ideal ranking.
 
-    Formula: nERR_IA@k = sum of G[i] / i for i = 1..k / the same of the ideal ranking, which is that of alpha_nDCG
+    Formula: nERR_IA@k = sum of G[i] / i for i = 1..k / the same of the ideal ranking, which is that
+    of alpha_nDCG
     Range: 0 to 1, above 1 where a ranking beats the greedy ideal
     Source: Chapelle, Metzler, Zhang and Grinspan, CIKM 2009; ndeval nERR-IA
     Elsewhere: ir_measures has no alpha here; ndeval's -alpha is this one too
@@ -99,7 +107,8 @@ def nrbp(
 ) -> Floats:
     """Novelty- and rank-biased precision: rank-biased gain of new subtopics, as a share of what it could be at most.
 
-    Formula: NRBP = (1 - (1 - alpha) beta) / N sum of G[i] beta^(i - 1) over all ranks, G and N as in alpha_DCG
+    Formula: NRBP = (1 - (1 - alpha) beta) / N sum of G[i] beta^(i - 1) over all ranks, G and N as
+    in alpha_DCG
     Range: 0 to 1
     Source: Clarke, Kolla and Vechtomova, ICTIR 2009; ndeval NRBP
     """
@@ -115,7 +124,8 @@ def nnrbp(
     Formula: nNRBP = NRBP / NRBP of the ideal ranking, which is that of alpha_nDCG
     Range: 0 to 1, above 1 where a ranking beats the greedy ideal
     Source: Clarke, Kolla and Vechtomova, ICTIR 2009; ndeval nNRBP
-    Elsewhere: ndeval, and with it ir_measures, gives NaN for a topic without a relevant document, here 0
+    Elsewhere: ndeval, and with it ir_measures, gives NaN for a topic without a relevant document,
+    here 0
     """
     depth = math.ceil(math.log(_NEGLIGIBLE) / math.log(beta))
     ideal = run.ideal_coverage(rel, alpha, depth)
@@ -125,8 +135,8 @@ def nnrbp(
 def p_ia(run: JudgedRun, *, cutoff: int, rel: int = 1) -> Floats:
     """Intent-aware precision at k: precision for every subtopic, averaged.
 
-    Formula: P_IA@k = (1 / N) sum over the subtopics of (documents relevant to it in ranks 1..k / k); N subtopics have a
-    relevant document
+    Formula: P_IA@k = (1 / N) sum over the subtopics of (documents relevant to it in ranks 1..k /
+    k); N subtopics have a relevant document
     Range: 0 to 1
     Source: Agrawal, Gollapudi, Halverson and Ieong, WSDM 2009, with equal intents; ndeval P-IA
     """
@@ -137,8 +147,8 @@ def p_ia(run: JudgedRun, *, cutoff: int, rel: int = 1) -> Floats:
 def ap_ia(run: JudgedRun, *, cutoff: None = None, rel: int = 1) -> Floats:
     """Intent-aware average precision: average precision for every subtopic, averaged.
 
-    Formula: AP_IA = (1 / N) sum over the subtopics of AP, its relevant documents being those of the subtopic; N
-    subtopics have a relevant document
+    Formula: AP_IA = (1 / N) sum over the subtopics of AP, its relevant documents being those of the
+    subtopic; N subtopics have a relevant document
     Range: 0 to 1
     Source: Agrawal, Gollapudi, Halverson and Ieong, WSDM 2009, with equal intents; ndeval MAP-IA
     """

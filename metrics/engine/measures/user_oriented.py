@@ -16,13 +16,14 @@ def satisfaction(
 ) -> Floats:
     """Satisfaction: how early the relevant documents of the list come, against the best order of the same list.
 
-    Formula: sum of (n + 1 - i) s[i] over the relevant documents at ranks i of a list of n / the same sum for the list
-    in descending order of s; s is the gain divided by the largest gain of any level in the qrels; n is the number
-    retrieved, k at most; 0 where no relevant document is retrieved
+    Formula: sum of (n + 1 - i) s[i] over the relevant documents at ranks i of a list of n / the
+    same sum for the list in descending order of s; s is the gain divided by the largest gain of any
+    level in the qrels; n is the number retrieved, k at most; 0 where no relevant document is
+    retrieved
     Range: 0 to 1
-    Source: after Myaeng and Korfhage, Information Processing and Management 26(6), 1990, and Korfhage, Information
-    Storage and Retrieval, 1997, who compare the list with its best order; the weight n + 1 - i is the sliding ratio's,
-    cumulated over every cutoff of the list
+    Source: after Myaeng and Korfhage, Information Processing and Management 26(6), 1990, and
+    Korfhage, Information Storage and Retrieval, 1997, who compare the list with its best order; the
+    weight n + 1 - i is the sliding ratio's, cumulated over every cutoff of the list
     Undefined: where the topic has no relevant document
     """
     size, topic, rank, s, relevant = _listed(run, cutoff, rel, gains)
@@ -39,9 +40,9 @@ def frustration(
 ) -> Floats:
     """Frustration: how early the non-relevant documents of the list come, against the worst order of the same list.
 
-    Formula: sum of (n + 1 - i) (1 - s[i]) over the non-relevant documents at ranks i of a list of n / the same sum
-    with the non-relevant documents first, in ascending order of s; s and n as for Satisfaction, s = 0 where unjudged;
-    0 where all are relevant
+    Formula: sum of (n + 1 - i) (1 - s[i]) over the non-relevant documents at ranks i of a list of n
+    / the same sum with the non-relevant documents first, in ascending order of s; s and n as for
+    Satisfaction, s = 0 where unjudged; 0 where all are relevant
     Range: 0 to 1, lower is better
     Source: after Myaeng and Korfhage, 1990, and Korfhage, 1997, as Satisfaction
     Undefined: where the run has no document for the topic
@@ -67,9 +68,11 @@ def total(
 ) -> Floats:
     """Total: satisfaction and the absence of frustration in one figure.
 
-    Formula: Total = weight Satisfaction + (1 - weight) (1 - Frustration); 0 for a topic the run did not answer
+    Formula: Total = weight Satisfaction + (1 - weight) (1 - Frustration); 0 for a topic the run did
+    not answer
     Range: 0 to 1
-    Source: after Myaeng and Korfhage, 1990, and Korfhage, 1997, as Satisfaction; equal weights by default
+    Source: after Myaeng and Korfhage, 1990, and Korfhage, 1997, as Satisfaction; equal weights by
+    default
     Undefined: where the topic has no relevant document
     """
     pleased = satisfaction(run, cutoff=cutoff, rel=rel, gains=gains)
@@ -105,8 +108,8 @@ def _worst_credit(run: JudgedRun, size: Ints, others: Ints, topic: Ints, s: Floa
 def relative_relevance(run: JudgedRun, *, cutoff: None = None, gains: GainMap = LINEAR) -> Floats:
     """Relative relevance: the cosine between the system's scores and the assessed gains over the retrieved documents.
 
-    Formula: sum of score[i] G[i] / sqrt(sum of score[i]^2 times sum of G[i]^2), unjudged documents having no gain; 0
-    where nothing with a gain is retrieved or every score is 0
+    Formula: sum of score[i] G[i] / sqrt(sum of score[i]^2 times sum of G[i]^2), unjudged documents
+    having no gain; 0 where nothing with a gain is retrieved or every score is 0
     Range: -1 to 1, negative with negative scores only
     Source: Borlund and Ingwersen, SIGIR 1998; the cosine is that of Borlund, 2000
     Elsewhere: Borlund and Ingwersen computed it by the Jaccard formula first
@@ -124,11 +127,13 @@ def ranked_half_life(
 ) -> Floats:
     """Ranked half-life: the rank down to which half of the list's gain is found.
 
-    Formula: RHL = m - 1/2 + (h - F) / G[m]: the median of a grouped distribution; h is half the gain in ranks 1..k, m
-    the first rank at which the cumulated gain reaches h, and F the gain before it
+    Formula: RHL = m - 1/2 + (h - F) / G[m]: the median of a grouped distribution; h is half the
+    gain in ranks 1..k, m the first rank at which the cumulated gain reaches h, and F the gain
+    before it
     Range: above 0.5, lower is better
     Source: Borlund and Ingwersen, SIGIR 1998, with the lower real limit of rank m at m - 1/2
-    Elsewhere: taking the rank above the median class as its lower limit gives values half a rank lower
+    Elsewhere: taking the rank above the median class as its lower limit gives values half a rank
+    lower
     Undefined: where no document with a gain is retrieved
     """
     ranked = run.gains(gains)

@@ -1,7 +1,8 @@
 """Weighted gain: the average gain of the documents a user looks at, in the C/W/L framework.
 
-A user goes on from rank i to i + 1 with probability C[i]; the weight W[i] of rank i is the product of C[1..i-1], scaled
-so that the weights add up to 1; the measure is the sum of W[i] times the gain at rank i.
+A user goes on from rank i to i + 1 with probability C[i]; the weight W[i] of rank i is the product
+of C[1..i-1], scaled so that the weights add up to 1; the measure is the sum of W[i] times the gain
+at rank i.
 """
 
 from __future__ import annotations

@@ -45,8 +45,8 @@ class MeanCurves:
 class LengthTable:
     """Sessions by their number of queries.
 
-    Shapes: `counts` (groups, most queries), column i for sessions of i + 1 queries; `mean` (groups,), queries per
-    session, NaN of a group without any.
+    Shapes: `counts` (groups, most queries), column i for sessions of i + 1 queries; `mean`
+    (groups,), queries per session, NaN of a group without any.
     """
 
     counts: Ints
@@ -90,10 +90,11 @@ def mean_session_curves(
 ) -> MeanCurves:
     """The mean session curve of each group of sessions, such as a system's; one that has stopped is held constant.
 
-    `group` has shape (sessions,), -1 for sessions that take no part. Sessions of fewer than `least` queries take none,
-    nor do those that nobody judged and, where normalised, those without anything to gain. With norm='average' the mean
-    of the raw vectors is divided by the mean of their ideals. `length` is the longest session's where left out,
-    whatever its group. Source: Järvelin et al., ECIR 2008, figures 2 and 3, and appendix, equations 4 and 5.
+    `group` has shape (sessions,), -1 for sessions that take no part. Sessions of fewer than `least`
+    queries take none, nor do those that nobody judged and, where normalised, those without anything
+    to gain. With norm='average' the mean of the raw vectors is divided by the mean of their ideals.
+    `length` is the longest session's where left out, whatever its group. Source: Järvelin et al.,
+    ECIR 2008, figures 2 and 3, and appendix, equations 4 and 5.
     """
 
     def make(part: JudgedSessions) -> SessionVectors:
@@ -189,8 +190,8 @@ def mean_query_curves(
 ) -> MeanCurves:
     """The mean sDCG(q) vector at ranks 1..X of the last queries of each group's sessions, the others, or the best.
 
-    The best query of a session is that which adds most to it, the first of several. `group` is as for
-    `mean_session_curves`. Source: Järvelin et al., ECIR 2008, figure 1.
+    The best query of a session is that which adds most to it, the first of several. `group` is as
+    for `mean_session_curves`. Source: Järvelin et al., ECIR 2008, figure 1.
     """
     chosen = (
         _choose(view, setting, which) & (group >= 0)[view.session] & view.is_judged[view.session]
@@ -235,8 +236,8 @@ def reformulations(
 ) -> Reformulations:
     """Return what each reformulation changed: the gain of a query less that of the query before it.
 
-    The gain is the query's own discounted cumulated gain, or its share of the ideal's, the query's position and time left out:
-    discounted by it, the same list found again would be a loss.
+    The gain is the query's own discounted cumulated gain, or its share of the ideal's, the query's
+    position and time left out: discounted by it, the same list found again would be a loss.
     """
     plain = undiscounted(setting)
     gain = contributions(view, plain)

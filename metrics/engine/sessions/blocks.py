@@ -12,7 +12,8 @@ from metrics.engine.judgement.ranking import RankedBlock
 class Session:
     """Whose session it is. What the file does not say is empty; the topic is then the session itself.
 
-    `attributes` are what is known of the searcher, a JSON object of numbers and texts without tabs or line ends.
+    `attributes` are what is known of the searcher, a JSON object of numbers and texts without tabs
+    or line ends.
     """
 
     session_id: bytes
@@ -36,11 +37,12 @@ class Query:
 class SessionBlock:
     """Complete sessions, queries in their order, documents by rank, doc ids as spans of `data`.
 
-    Shapes: `query_starts` has one entry per session and one more (offsets into the queries); `document_starts` has one
-    per query and one more (row offsets); `scanned` has one per query, -1 where nobody recorded how far it was looked
-    at; the other arrays have one per document. `ranks` count from 1 and may have gaps. `scores` is NaN where unknown.
-    `doc_hashes` are made under the seed of the judgements they will meet. `known` has the documents that the searcher
-    of each session knew before it, a topic for each session; None where the file names none.
+    Shapes: `query_starts` has one entry per session and one more (offsets into the queries);
+    `document_starts` has one per query and one more (row offsets); `scanned` has one per query, -1
+    where nobody recorded how far it was looked at; the other arrays have one per document. `ranks`
+    count from 1 and may have gaps. `scores` is NaN where unknown. `doc_hashes` are made under the
+    seed of the judgements they will meet. `known` has the documents that the searcher of each
+    session knew before it, a topic for each session; None where the file names none.
     """
 
     sessions: list[Session]

@@ -12,7 +12,8 @@ from metrics.engine.arrays import Ints
 from metrics.engine.sessions.designs import Crossing, Design, Factors
 from metrics.engine.significance.pairs import Caution
 
-# Tests speak of runs and topics; what they compare here are systems on one of these, whose number they count.
+# Tests speak of runs and topics; what they compare here are systems on one of these, whose number
+# they count.
 UNITS: dict[Design, str] = {
     "crossed": "sessions",
     "paired": "pairs of topic and searcher",
@@ -50,8 +51,8 @@ def dependent_cells(
 ) -> tuple[Caution, ...]:
     """Return the caution of topics or searchers that recur, in a test that takes its cells for independent.
 
-    `topic` and `searcher` are those of each cell, -1 where there is none; `factors` have their names, and `crossed`
-    says whether the sessions can be compared by searchers and topics.
+    `topic` and `searcher` are those of each cell, -1 where there is none; `factors` have their
+    names, and `crossed` says whether the sessions can be compared by searchers and topics.
     """
     told = [
         _named(np.flatnonzero(np.bincount(unit[unit >= 0]) > 1), names, noun)

@@ -13,7 +13,8 @@ from metrics.engine.errors import StatisticsError
 from metrics.engine.sessions.blocks import Session
 from metrics.engine.significance.pairs import Matrix
 
-# Pairs of systems that are crossed one by one, and their sessions in total: both take less than a second.
+# Pairs of systems that are crossed one by one, and their sessions in total: both take less than a
+# second.
 _MOST_PAIRS, _MOST_SESSIONS = 300, 10_000_000
 
 Design = Literal["crossed", "paired", "latin_square", "two_way", "unpaired"]
@@ -23,8 +24,8 @@ Design = Literal["crossed", "paired", "latin_square", "two_way", "unpaired"]
 class Factors:
     """Topic, searcher and system of every session, as indices into their names, in order of first appearance.
 
-    Shapes: `topic`, `searcher` and `system` have one entry per session; an index of -1 stands where the file says
-    nothing.
+    Shapes: `topic`, `searcher` and `system` have one entry per session; an index of -1 stands where
+    the file says nothing.
     """
 
     topics: list[bytes]
@@ -69,8 +70,9 @@ class Crossing:
     """What a crossed analysis takes: `sessions`, in which every searcher has all systems or every one a single system,
     and so every topic.
 
-    `searchers` and `topics` are those taken, `searchers_left_out` and `topics_left_out` the others. `fewest` is the
-    smaller number of both, counted for each system where they have one; `fewest_are` says of which.
+    `searchers` and `topics` are those taken, `searchers_left_out` and `topics_left_out` the others.
+    `fewest` is the smaller number of both, counted for each system where they have one;
+    `fewest_are` says of which.
     """
 
     sessions: Ints
@@ -87,9 +89,9 @@ class Crossing:
 def crossing_of(values: Floats, factors: Factors) -> Crossing:
     """Return the sessions with a value that a crossed analysis takes.
 
-    Where most searchers have all systems, or most have one, those that do not are left out; topics likewise. Raise
-    StatisticsError where neither holds for most, where too few are left, or where searchers have one topic each or
-    topics one searcher each.
+    Where most searchers have all systems, or most have one, those that do not are left out; topics
+    likewise. Raise StatisticsError where neither holds for most, where too few are left, or where
+    searchers have one topic each or topics one searcher each.
     """
     taking = np.flatnonzero(~np.isnan(values) & (factors.system >= 0))
     units = {"searcher": factors.searcher, "topic": factors.topic}
@@ -155,9 +157,10 @@ def crossings_of(values: Floats, factors: Factors, first: Ints, second: Ints) ->
 def recognise(factors: Factors) -> Design:
     """Return the design of the sessions of two systems or more, whether or not they can be crossed.
 
-    'paired': every searcher who searched a topic used every system on it. 'latin_square': every searcher searched
-    every topic once, the systems balanced over searchers and over topics. 'two_way': every topic was searched with
-    every system, whoever did it. 'unpaired': anything else.
+    'paired': every searcher who searched a topic used every system on it. 'latin_square': every
+    searcher searched every topic once, the systems balanced over searchers and over topics.
+    'two_way': every topic was searched with every system, whoever did it. 'unpaired': anything
+    else.
     """
     if (factors.searcher >= 0).all() and len(factors.system):
         with_searcher = _filled(_counts(factors, ("topic", "searcher"), "system"))

@@ -66,7 +66,8 @@ def normalised_figure(
 def of_queries(view: JudgedSessions, values: Floats, figure: str) -> Floats:
     """Return the first, last, best, worst, mean or sum of each session's values per query; shape (sessions,).
 
-    Queries without a value (NaN) are left out of best, worst, mean and sum; a session of none has no value.
+    Queries without a value (NaN) are left out of best, worst, mean and sum; a session of none has
+    no value.
     """
     some = np.flatnonzero(view.queries)
     chosen = np.full(view.n_sessions, np.nan)

@@ -2,7 +2,8 @@
 
     sDCG  sDCG(b=2,bq=4)@10  nsDCG(b=4,bq=none,dup='first',figure='best')@20  Session(of='AP')@10  Query(of='nDCG@10')
 
-The canonical name prints the bases and X always, and of the other parameters those that differ from their default.
+The canonical name prints the bases and X always, and of the other parameters those that differ from
+their default.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ _SPELLINGS = dict(zip(SESSION_MEASURES, SESSION_MEASURES, strict=True)) | _ALIAS
 def parse_session_measure(text: str, documents: int | None = None) -> Measure:
     """Return the session measure that `text` names; MeasureError says what is wrong with it.
 
-    `documents` is the size of the collection, for a measure of runs within it that needs that and names none.
+    `documents` is the size of the collection, for a measure of runs within it that needs that and
+    names none.
     """
     parts = take_apart(text)
     name = _ALIASES.get(parts[0], parts[0]) if parts else ""

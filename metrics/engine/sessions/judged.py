@@ -41,13 +41,14 @@ class KnownBefore:
 class JudgedSessions:
     """What the judgements know of many sessions, in the file's order. Rows are sorted by query and rank.
 
-    Shapes: one entry per retrieved judged document in `query` (0-based, over all sessions), `rank` (1-based), `level`,
-    `judgement` (row of the qrels) and `document` (equal for the same document within a session); one per query in
-    `length` (rank of the last document listed, 0 where nothing was found), `scanned` (documents looked at, -1 where
-    not recorded) and `topic` (the judged topic its judgements come from, -1 where there are none); one per session and
-    one more in `starts`, the offsets into the queries. `recall_base` and `subtopics` are those of the judged topics.
-    `known` is None where the log names no known documents. `time` has the seconds of each query, NaN where the log has
-    none; it is None where it has none of any query.
+    Shapes: one entry per retrieved judged document in `query` (0-based, over all sessions), `rank`
+    (1-based), `level`, `judgement` (row of the qrels) and `document` (equal for the same document
+    within a session); one per query in `length` (rank of the last document listed, 0 where nothing
+    was found), `scanned` (documents looked at, -1 where not recorded) and `topic` (the judged topic
+    its judgements come from, -1 where there are none); one per session and one more in `starts`,
+    the offsets into the queries. `recall_base` and `subtopics` are those of the judged topics.
+    `known` is None where the log names no known documents. `time` has the seconds of each query,
+    NaN where the log has none; it is None where it has none of any query.
     """
 
     query: Ints
@@ -162,7 +163,8 @@ class JudgedSessions:
     def stretches(self) -> Iterator[Self]:
         """Yield the sessions in their order in parts of bounded size, each with at least one session.
 
-        The values of a session depend on no other one, and computing them takes several times the memory of its part.
+        The values of a session depend on no other one, and computing them takes several times the
+        memory of its part.
         """
         held = self.starts + np.searchsorted(self.query, self.starts)
         begin = 0
@@ -177,7 +179,8 @@ class JudgedSessions:
 
     def to_bytes(self) -> bytes:
         """Return a compact form to store; `from_bytes` gives an equal view back."""
-        # The queries of the rows as steps from row to row, mostly 0 and 1, which take a byte each and compress well.
+        # The queries of the rows as steps from row to row, mostly 0 and 1, which take a byte each
+        # and compress well.
         arrays = [("query", np.diff(self.query, prepend=0))]
         arrays += [(name, getattr(self, name)) for name in (*_ROWS[1:], *_QUERIES, "starts")]
         arrays += [(f"base_{name}", getattr(self.recall_base, name)) for name in _BASE]

@@ -16,7 +16,8 @@ from metrics.engine.sessions.judged import JudgedSessions, KnownBefore
 JudgedBy = Literal["topic", "session", "query"]
 
 _NOTHING = np.zeros(0, np.int64)
-# Query, rank, judgement, document; then length, scanned, topic and time of the queries; then how many each session has.
+# Query, rank, judgement, document; then length, scanned, topic and time of the queries; then how
+# many each session has.
 _Part = tuple[Ints, Ints, Ints, Ints, Ints, Ints, Ints, Floats, Ints]
 
 
@@ -25,9 +26,9 @@ def judge_sessions(
 ) -> JudgedSessions:
     """Keep what is judged of the sessions.
 
-    The topic_id of a judgement is that of the session's topic, the session's own id, or `query_key` of a query, as `by`
-    says: those who look at every result in its session judge by session or by query. `blocks` is read once, so a file
-    of any length is judged in the memory of one block.
+    The topic_id of a judgement is that of the session's topic, the session's own id, or `query_key`
+    of a query, as `by` says: those who look at every result in its session judge by session or by
+    query. `blocks` is read once, so a file of any length is judged in the memory of one block.
     """
     parts: tuple[list[Any], ...] = tuple([_NOTHING] for _ in range(9))
     known: list[tuple[Ints, Ints]] = []

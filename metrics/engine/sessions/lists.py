@@ -15,8 +15,9 @@ from metrics.engine.sessions.slots import is_first, slots_of
 def concatenated(view: JudgedSessions, setting: Setting) -> JudgedRun:
     """Return each session as a topic: its queries' slots one after another as one ranking.
 
-    With duplicates='first' a document that comes back keeps its rank and is relevant no more. MeasureError where a
-    session is judged query by query, because its documents are then not counted as those of one topic.
+    With duplicates='first' a document that comes back keeps its rank and is relevant no more.
+    MeasureError where a session is judged query by query, because its documents are then not
+    counted as those of one topic.
     """
     if (view.session_topic == -2).any():
         message = "a session as one ranking needs judgements by topic or by session, not by query"

@@ -16,8 +16,9 @@ from metrics.engine.sessions.settings import Setting
 class Slots:
     """How many slots each query takes and which documents count.
 
-    Shapes: `seen` (documents looked at) and `count` (slots) have one entry per query; `starts` one per session and one
-    more (offsets of the sessions' slots); `rows` lists the rows of the view that stand within `seen`.
+    Shapes: `seen` (documents looked at) and `count` (slots) have one entry per query; `starts` one
+    per session and one more (offsets of the sessions' slots); `rows` lists the rows of the view
+    that stand within `seen`.
     """
 
     seen: Ints

@@ -28,7 +28,8 @@ _DIGITS = 12
 @dataclass(frozen=True)
 class SessionVectors:
     """A cumulated vector for every session, one after another in `values`; `starts` has one entry per session and one
-    more. A session that nobody judged has a vector of zeros, as one that gained nothing: the view tells which it is.
+    more. A session that nobody judged has a vector of zeros, as one that gained nothing: the view
+    tells which it is.
     """
 
     values: Floats
@@ -83,8 +84,9 @@ def ideal_vectors(
 ) -> SessionVectors:
     """Return the cumulated vectors of the ideal sessions: as many queries, each in as many slots, as the actual ones.
 
-    'repeated' puts the single-query ideal into every query's slots, as the source does. 'once' puts each document into
-    one slot only, the best where a gain counts most: no session gains more that gains from each document once.
+    'repeated' puts the single-query ideal into every query's slots, as the source does. 'once' puts
+    each document into one slot only, the best where a gain counts most: no session gains more that
+    gains from each document once.
     """
     values = _repeated(view, setting) if ideal == "repeated" else _once(view, setting)
     return _cumulated(view, setting, values)
@@ -95,9 +97,10 @@ def normalised_vectors(
 ) -> SessionVectors:
     """Return the nsDCG vectors; 0 where the ideal has gained nothing yet.
 
-    norm='session' divides the session's cumulated vector by the ideal session's, component by component; norm='query'
-    divides each query's discounted vector by the single-query ideal, which is not discounted by the query's position,
-    and puts the results one after another. norm='average' is about averages; a single session is its own.
+    norm='session' divides the session's cumulated vector by the ideal session's, component by
+    component; norm='query' divides each query's discounted vector by the single-query ideal, which
+    is not discounted by the query's position, and puts the results one after another.
+    norm='average' is about averages; a single session is its own.
     """
     if norm == "query":
         slots = slots_of(view, setting)

@@ -38,13 +38,16 @@ class TwoWay:
 def analyse(values: Matrix) -> OmnibusResult:
     """Two-way analysis of variance without replication: do the runs differ, topics set aside?
 
-    Formula: F = MS(runs) / MS(residual), x[i,t] = mean + run i + topic t + residual; e (k - 1) and e (k - 1)(n - 1)
-    degrees of freedom, e = tr(S)^2 / ((k - 1) tr(S^2)), S the covariances of the residuals of the runs
+    Formula: F = MS(runs) / MS(residual), x[i,t] = mean + run i + topic t + residual; e (k - 1) and
+    e (k - 1)(n - 1) degrees of freedom, e = tr(S)^2 / ((k - 1) tr(S^2)), S the covariances of the
+    residuals of the runs
     Assumes: normal residuals; runs and topics that do not interact
-    Source: Fisher (1925); for retrieval Tague-Sutcliffe and Blustein, TREC-3, 1995; e: Greenhouse and Geisser,
-    Psychometrika 24(2), 1959; Huynh and Feldt, Journal of Educational Statistics 1(1), 1976
-    Note: The effect is partial eta squared, SS(runs) / (SS(runs) + SS(residual)). Without e, p assumes that the
-    differences of all pairs of runs have one variance; it is given as well, and so is p with Huynh and Feldt's e.
+    Source: Fisher (1925); for retrieval Tague-Sutcliffe and Blustein, TREC-3, 1995; e: Greenhouse
+    and Geisser, Psychometrika 24(2), 1959; Huynh and Feldt, Journal of Educational Statistics 1(1),
+    1976
+    Note: The effect is partial eta squared, SS(runs) / (SS(runs) + SS(residual)). Without e, p
+    assumes that the differences of all pairs of runs have one variance; it is given as well, and so
+    is p with Huynh and Feldt's e.
     """
     check(values, "an analysis of variance", runs=2)
     parts = two_way(values)
@@ -76,7 +79,8 @@ def _sphericity(statistic: float | None, parts: TwoWay) -> Sphericity | None:
     if statistic is None or parts.residual == 0:
         return None
     runs, topics = parts.residuals.shape
-    # The traces of S and S^2 times n - 1 and its square: of the smaller of two products with the same squares.
+    # The traces of S and S^2 times n - 1 and its square: of the smaller of two products with the
+    # same squares.
     small = parts.residuals if runs <= topics else parts.residuals.T
     within = _squares(small) ** 2 / _squares(small @ small.T)
     greenhouse_geisser = min(within / (runs - 1), 1.0)

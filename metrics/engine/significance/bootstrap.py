@@ -34,14 +34,14 @@ _REACH = 6.0
 def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAULTS) -> PairedResult:
     """Two-sided bootstrap test of the mean difference of each pair, with its BCa interval.
 
-    Formula: p = (1 + the number of resamples with |mean(d*) - mean(d)| >= |mean(d)|) / (B + 1), d* the differences of n
-    topics drawn with replacement. The interval is that of Efron's BCa method
+    Formula: p = (1 + the number of resamples with |mean(d*) - mean(d)| >= |mean(d)|) / (B + 1), d*
+    the differences of n topics drawn with replacement. The interval is that of Efron's BCa method
     Assumes: topics that are a random sample, and enough of them to stand for their population
-    Source: Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapters 14 and 16; for retrieval Sakai, SIGIR
-    2006, and Smucker, Allan and Carterette, CIKM 2007 (shift method)
-    Note: Identical runs have p = 1. A difference that is the same on every topic is so in every resample: no p. The
-    same topics serve all pairs. The statistic is the mean difference. The interval takes the first 10,000 resamples at
-    most, fewer from 10,000 pairs on.
+    Source: Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapters 14 and 16; for
+    retrieval Sakai, SIGIR 2006, and Smucker, Allan and Carterette, CIKM 2007 (shift method)
+    Note: Identical runs have p = 1. A difference that is the same on every topic is so in every
+    resample: no p. The same topics serve all pairs. The statistic is the mean difference. The
+    interval takes the first 10,000 resamples at most, fewer from 10,000 pairs on.
     """
     check(values, "a bootstrap test")
     plan = Plan(draw_weights, options.resamples, options.seed, options.threads, options.watch)

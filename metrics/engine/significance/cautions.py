@@ -62,7 +62,8 @@ def untested(p_value: Floats, why: str) -> list[Caution]:
 def are_skewed(skewness: Floats, topics: int) -> Flags:
     """Return which pairs have differences too skewed for their mean to be nearly normal.
 
-    Source: the rule n > 25 times the squared skewness of Cochran, Sampling Techniques, 1977, section 2.15
+    Source: the rule n > 25 times the squared skewness of Cochran, Sampling Techniques, 1977,
+    section 2.15
     """
     skewed: Flags = 25 * np.square(skewness) >= topics
     return skewed
@@ -130,7 +131,8 @@ def unpaired() -> list[Caution]:
 def uneven_spread(residuals: Matrix) -> list[Caution]:
     """Where the runs scatter differently about what topic and run explain.
 
-    Source: Brown and Forsythe, Journal of the American Statistical Association 69, 1974, on two-way residuals
+    Source: Brown and Forsythe, Journal of the American Statistical Association 69, 1974, on two-way
+    residuals
     """
     runs, topics = residuals.shape
     apart = np.abs(residuals - np.median(residuals, axis=1, keepdims=True))

@@ -14,12 +14,13 @@ from metrics.engine.significance.pairs import DEFAULTS, Matrix, Options, PairedR
 def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAULTS) -> PairedResult:
     """Conover's test of each pair's rank sums, with the t interval of each mean difference.
 
-    Formula: t = (R_i - R_j) / sqrt(2 (n A - sum of R^2) / ((n - 1)(k - 1))), R the rank sums, A the sum of all squared
-    ranks; (n - 1)(k - 1) degrees of freedom
+    Formula: t = (R_i - R_j) / sqrt(2 (n A - sum of R^2) / ((n - 1)(k - 1))), R the rank sums, A the
+    sum of all squared ranks; (n - 1)(k - 1) degrees of freedom
     Assumes: topics that are independent, and that Friedman's test has found a difference
     Source: Conover, Practical Nonparametric Statistics, 3rd edition, 1999, section 5.8
-    Note: p is of the pair alone and wants a correction; it depends on all runs. Identical runs have p = 1. Where every
-    topic ranks the runs alike there is nothing to divide by: no statistic and no p.
+    Note: p is of the pair alone and wants a correction; it depends on all runs. Identical runs have
+    p = 1. Where every topic ranks the runs alike there is nothing to divide by: no statistic and no
+    p.
     """
     check(values, "Conover's test", runs=2)
     runs, topics = values.shape

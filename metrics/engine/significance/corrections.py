@@ -6,7 +6,8 @@ import numpy as np
 
 from metrics.engine.arrays import Floats
 
-# Equal p values become equal in any order of them: no stable sort is needed, which takes four times as long.
+# Equal p values become equal in any order of them: no stable sort is needed, which takes four times
+# as long.
 
 
 def holm(p_values: Floats) -> Floats:
@@ -47,7 +48,8 @@ def benjamini_hochberg(p_values: Floats) -> Floats:
     """Benjamini and Hochberg's adjustment.
 
     Formula: the i-th smallest p of m becomes min over j >= i of min(1, m p_j / j)
-    Controls: the expected share of wrong findings among all findings, for independent or positively dependent tests
+    Controls: the expected share of wrong findings among all findings, for independent or positively
+    dependent tests
     Source: Benjamini and Hochberg, Journal of the Royal Statistical Society B 57(1), 1995
     """
     return _step_up(p_values, len(p_values) / np.arange(1, len(p_values) + 1))
@@ -56,7 +58,8 @@ def benjamini_hochberg(p_values: Floats) -> Floats:
 def benjamini_yekutieli(p_values: Floats) -> Floats:
     """Benjamini and Yekutieli's adjustment.
 
-    Formula: the i-th smallest p of m becomes min over j >= i of min(1, m p_j / j (1 + 1/2 + ... + 1/m))
+    Formula: the i-th smallest p of m becomes min over j >= i of min(1, m p_j / j (1 + 1/2 + ... +
+    1/m))
     Controls: the expected share of wrong findings among all findings, whatever the dependence
     Source: Benjamini and Yekutieli, Annals of Statistics 29(4), 2001
     """

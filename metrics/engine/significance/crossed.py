@@ -24,8 +24,8 @@ _HELD = 10_000_000
 class _Stratum:
     """Searchers, or topics, whose spread is estimated together: their `sessions`, and of each of these its `unit`.
 
-    `trace` is the sum of squares that independent residuals of variance 1 have in expectation, `share` the part of the
-    systems' directions that these sessions make.
+    `trace` is the sum of squares that independent residuals of variance 1 have in expectation,
+    `share` the part of the systems' directions that these sessions make.
     """
 
     sessions: Ints
@@ -39,9 +39,10 @@ class _Stratum:
 class Model:
     """All that follows from who searched what with which system, whatever the values.
 
-    `directions` (sessions, k - 1) are orthogonal columns of length 1 that span what the other factors leave of the
-    systems, `whole` what all factors explain; `strata` those of the searchers and those of the topics. `contrast` is
-    what the others leave of +1/2 for sessions of the first system and -1/2 for all others.
+    `directions` (sessions, k - 1) are orthogonal columns of length 1 that span what the other
+    factors leave of the systems, `whole` what all factors explain; `strata` those of the searchers
+    and those of the topics. `contrast` is what the others leave of +1/2 for sessions of the first
+    system and -1/2 for all others.
     """
 
     directions: Matrix
@@ -133,21 +134,25 @@ def analyse(values: Floats, system: Ints, topic: Ints, searcher: Ints) -> Omnibu
     """Do the systems differ, for other searchers and other topics alike?
 
     Shapes: one entry per session in each; `values` without NaN, the others count from 0.
-    Formula: min F' = F1 F2 / (F1 + F2), with k - 1 and (F1 + F2)^2 / (F1^2 / n2 + F2^2 / n1) degrees of freedom; F1 =
-    MS(systems) / MS(systems by searchers) with k - 1 and n1, F2 the same by topics, with n2. Where each searcher used
-    every system, F1 is that of repeated measures on the means of searchers; where each used one, Brown and Forsythe's
-    F* of these means, for two systems the square of Welch's t; F2 likewise
-    Assumes: searchers and topics drawn at random; normal means; for three systems or more, differences of one spread
-    Source: Clark, Journal of Verbal Learning and Verbal Behavior 12, 1973; topics and searchers set aside in a Latin
-    square: Pollatsek and Well, Journal of Experimental Psychology: LMC 21(3), 1995; sums over searchers and topics of
-    sessions in any number: Cameron, Gelbach and Miller, Journal of Business & Economic Statistics 29(2), 2011; n1 and
-    n2 there: Bell and McCaffrey, Survey Methodology 28(2), 2002; F*: Brown and Forsythe, Technometrics 16(1), 1974
-    Note: x = mean + system + topic + searcher + residual by least squares, without a factor whose levels have one
-    system each. MS(systems by searchers) sums the squares of what the sessions of each searcher add to the systems'
-    part of the residuals, over what independent residuals of one spread would give; with equal numbers of sessions
-    these are the figures of the means. min F' finds less than 5 % by chance. The effect is partial eta squared,
-    SS(systems) / (SS(systems) + SS(residual)). StatisticsError where the sessions do not tell the systems from the
-    searchers or topics, or there are too few of either.
+    Formula: min F' = F1 F2 / (F1 + F2), with k - 1 and (F1 + F2)^2 / (F1^2 / n2 + F2^2 / n1)
+    degrees of freedom; F1 = MS(systems) / MS(systems by searchers) with k - 1 and n1, F2 the same
+    by topics, with n2. Where each searcher used every system, F1 is that of repeated measures on
+    the means of searchers; where each used one, Brown and Forsythe's F* of these means, for two
+    systems the square of Welch's t; F2 likewise
+    Assumes: searchers and topics drawn at random; normal means; for three systems or more,
+    differences of one spread
+    Source: Clark, Journal of Verbal Learning and Verbal Behavior 12, 1973; topics and searchers set
+    aside in a Latin square: Pollatsek and Well, Journal of Experimental Psychology: LMC 21(3),
+    1995; sums over searchers and topics of sessions in any number: Cameron, Gelbach and Miller,
+    Journal of Business & Economic Statistics 29(2), 2011; n1 and n2 there: Bell and McCaffrey,
+    Survey Methodology 28(2), 2002; F*: Brown and Forsythe, Technometrics 16(1), 1974
+    Note: x = mean + system + topic + searcher + residual by least squares, without a factor whose
+    levels have one system each. MS(systems by searchers) sums the squares of what the sessions of
+    each searcher add to the systems' part of the residuals, over what independent residuals of one
+    spread would give; with equal numbers of sessions these are the figures of the means. min F'
+    finds less than 5 % by chance. The effect is partial eta squared, SS(systems) / (SS(systems) +
+    SS(residual)). StatisticsError where the sessions do not tell the systems from the searchers or
+    topics, or there are too few of either.
     """
     check_values(values)
     return Model.of(system, topic, searcher).analyse(values)
@@ -158,10 +163,10 @@ def contrast(
 ) -> Contrast:
     """Return the crossed analysis of the sessions of two systems with the difference that it tests, and its interval.
 
-    Formula: d +- t sqrt(V1 + V2), d as for Latin squares, V1 = d^2 / F1, V2 = d^2 / F2, t with the degrees of freedom
-    of min F' = d^2 / (V1 + V2)
-    Note: Where every searcher searched every topic with both systems, d is the difference of the means. Without any
-    spread there is no interval.
+    Formula: d +- t sqrt(V1 + V2), d as for Latin squares, V1 = d^2 / F1, V2 = d^2 / F2, t with the
+    degrees of freedom of min F' = d^2 / (V1 + V2)
+    Note: Where every searcher searched every topic with both systems, d is the difference of the
+    means. Without any spread there is no interval.
     """
     check_values(values)
     return Model.of(system, topic, searcher).compare(values, confidence)
@@ -172,12 +177,13 @@ def mean_interval(
 ) -> tuple[float, float]:
     """Return the interval of the mean of one system's sessions, for other searchers and other topics.
 
-    Formula: mean +- t sqrt(V1 + V2), V1 of the means of searchers and V2 of those of topics, with the degrees of freedom
-    of min F'. A factor takes part if its levels recur, unless all sessions have the same one; without such a factor it
-    is Student's interval of the sessions
+    Formula: mean +- t sqrt(V1 + V2), V1 of the means of searchers and V2 of those of topics, with
+    the degrees of freedom of min F'. A factor takes part if its levels recur, unless all sessions
+    have the same one; without such a factor it is Student's interval of the sessions
     Source: as `analyse`, of the mean of all sessions in place of a difference
-    Shapes: one entry per session in each; NaN where there is no value, and -1 where topic or searcher are unknown, each
-    of which is one of its own. Both ends are NaN with fewer than two values.
+    Shapes: one entry per session in each; NaN where there is no value, and -1 where topic or
+    searcher are unknown, each of which is one of its own. Both ends are NaN with fewer than two
+    values.
     """
     defined = ~np.isnan(values)
     sessions = int(defined.sum())
@@ -223,8 +229,8 @@ def _strata(
             raise StatisticsError(
                 f"{units:,} {name} and {wide + 1} systems are too many for a crossed analysis"
             )
-        # The trace of G (units times k - 1, twice), the products of the units' weights less what the model takes from
-        # them, and that of G squared.
+        # The trace of G (units times k - 1, twice), the products of the units' weights less what
+        # the model takes from them, and that of G squared.
         taken = np.stack(
             [whole.by_unit(column, own, units, sessions) for column in weights.T], axis=2
         )

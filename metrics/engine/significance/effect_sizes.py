@@ -22,9 +22,11 @@ from metrics.engine.significance.pairs import (
     noise_of,
 )
 
-# Sparck Jones, Journal of Documentation 30(4), 1974, as Tampere RN-2002-2 reads her: up to 5 per cent, beyond 10.
+# Sparck Jones, Journal of Documentation 30(4), 1974, as Tampere RN-2002-2 reads her: up to 5 per
+# cent, beyond 10.
 _NOTICEABLE, _MATERIAL = 0.05, 0.10
-# Noncentralities that SciPy finds; more t statistics than knots are read from a curve through those.
+# Noncentralities that SciPy finds; more t statistics than knots are read from a curve through
+# those.
 _LARGEST_T, _KNOTS = 1000.0, 512
 _LOOKED_AT = 10_000
 # The usual chance to find what is there.
@@ -45,9 +47,9 @@ class Estimate:
 class EffectSizes:
     """One entry per pair, the first run minus the second; topics on which the first is better are wins.
 
-    `relative` is NaN where the second run's mean is 0, and `reading` an index into READINGS, 0 there. `deviation` is
-    the standard deviation of the differences over the topics, 0 where they agree but for rounding, and `detectable` the
-    difference that these topics would tell from none.
+    `relative` is NaN where the second run's mean is 0, and `reading` an index into READINGS, 0
+    there. `deviation` is the standard deviation of the differences over the topics, 0 where they
+    agree but for rounding, and `detectable` the difference that these topics would tell from none.
     """
 
     difference: Floats
@@ -98,8 +100,9 @@ def relative_difference(difference: Floats, base: Floats) -> Floats:
     """The difference as a share of the second run's mean.
 
     Formula: (mean_i - mean_j) / |mean_j|; none where that is 0
-    Source: Sparck Jones, Journal of Documentation 30(4), 1974: under 5 per cent marginal, over 10 material, between
-    them noticeable; so in Järvelin and Kekäläinen, University of Tampere RN-2002-2
+    Source: Sparck Jones, Journal of Documentation 30(4), 1974: under 5 per cent marginal, over 10
+    material, between them noticeable; so in Järvelin and Kekäläinen, University of Tampere
+    RN-2002-2
     """
     return np.divide(
         difference, np.abs(base), out=np.full_like(difference, np.nan), where=base != 0
@@ -109,9 +112,11 @@ def relative_difference(difference: Floats, base: Floats) -> Floats:
 def detectable_difference(error: Floats, freedom: int | Floats, confidence: float) -> Floats:
     """The true difference of which the interval leaves out 0, on the right side, in 8 samples of topics of 10.
 
-    Formula: (t(1 - alpha) + t(.8)) sd(d) / sqrt(n), alpha = (1 - confidence) / 2, Student's t with n - 1 degrees of
-    freedom; to leave out a margin m instead of it, n (detectable / m)^2 topics are needed
-    Note: sd(d) is an estimate: with fewer than 25 topics the difference is found in 7 to 8 samples of 10.
+    Formula: (t(1 - alpha) + t(.8)) sd(d) / sqrt(n), alpha = (1 - confidence) / 2, Student's t with
+    n - 1 degrees of freedom; to leave out a margin m instead of it, n (detectable / m)^2 topics are
+    needed
+    Note: sd(d) is an estimate: with fewer than 25 topics the difference is found in 7 to 8 samples
+    of 10.
     Source: Julious, Sample Sizes for Clinical Trials, 2010, chapter 6 (non-inferiority)
     """
     both = special.stdtrit(freedom, (1 + confidence) / 2) + special.stdtrit(freedom, POWER)
@@ -122,7 +127,8 @@ def detectable_difference(error: Floats, freedom: int | Floats, confidence: floa
 def power_in_words(topics: int) -> str:
     """Return in how many samples of so many topics the `detectable_difference` is found.
 
-    With few topics its standard deviation is a poor estimate: of pairs of TREC runs, 69 % with 6 topics, 76 % with 20.
+    With few topics its standard deviation is a poor estimate: of pairs of TREC runs, 69 % with 6
+    topics, 76 % with 20.
     """
     return "8 of 10" if topics >= FEW_TOPICS else "7 to 8 of 10"
 
@@ -151,7 +157,8 @@ def reading_of(relative: Floats) -> Ints:
 def cohen_d(difference: Floats, error: Floats, topics: int, confidence: float) -> Estimate:
     """Cohen's d of paired values.
 
-    Formula: d_z = mean(d) / sd(d); the interval holds the noncentralities that t = d_z sqrt(n) does not rule out
+    Formula: d_z = mean(d) / sd(d); the interval holds the noncentralities that t = d_z sqrt(n) does
+    not rule out
     Source: Cohen, Statistical Power Analysis, 1988; interval: Cumming and Finch (2001)
     """
     t = np.divide(difference, error, out=np.where(difference == 0, 0.0, np.nan), where=error > 0)
@@ -165,7 +172,8 @@ def cohen_d(difference: Floats, error: Floats, topics: int, confidence: float) -
 def hedges_g(cohen: Estimate, topics: int) -> Estimate:
     """Hedges's g: Cohen's d without its bias in small samples.
 
-    Formula: g = J d_z, J = Gamma(m / 2) / (sqrt(m / 2) Gamma((m - 1) / 2)), m = n - 1; none for two topics
+    Formula: g = J d_z, J = Gamma(m / 2) / (sqrt(m / 2) Gamma((m - 1) / 2)), m = n - 1; none for two
+    topics
     Source: Hedges, Journal of Educational Statistics 6(2), 1981
     """
     half = (topics - 1) / 2
@@ -182,7 +190,8 @@ def standardised_difference(values: Matrix, difference: Floats, confidence: floa
     """The difference in standard deviations that are common to all runs.
 
     Formula: mean(d) / sqrt(V_E2), V_E2 the residual variance of the two-way analysis of variance
-    Source: Sakai, SIGIR Forum 48(1), 2014 (ES of HSD), and Laboratory Experiments in Information Retrieval, 2018
+    Source: Sakai, SIGIR Forum 48(1), 2014 (ES of HSD), and Laboratory Experiments in Information
+    Retrieval, 2018
     """
     if len(values) < 2:
         nothing = np.full_like(difference, np.nan)
@@ -198,13 +207,13 @@ def standardised_difference(values: Matrix, difference: Floats, confidence: floa
 def probability_better(wins: Ints, ties: Ints, topics: int, confidence: float) -> Estimate:
     """The chance that the first run is the better one on a topic, a tie counting as half a win.
 
-    Formula: p = (wins + ties / 2) / n, with Wilson's interval (p + z^2 / 2n +- z sqrt(p (1 - p) / n + z^2 / 4n^2)) /
-    (1 + z^2 / n), z the normal quantile of (1 + confidence) / 2
+    Formula: p = (wins + ties / 2) / n, with Wilson's interval (p + z^2 / 2n +- z sqrt(p (1 - p) / n
+    + z^2 / 4n^2)) / (1 + z^2 / n), z the normal quantile of (1 + confidence) / 2
     Assumes: topics that are independent
-    Source: Wilson, JASA 22, 1927; a tie as half a win: Vargha and Delaney's measure of stochastic superiority, Journal
-    of Educational and Behavioral Statistics 25(2), 2000, of pairs
-    Note: Half a win varies less than a win or a loss: with many ties the interval is wider than it need be. Topics
-    whose |d| is at most `min_difference` are ties.
+    Source: Wilson, JASA 22, 1927; a tie as half a win: Vargha and Delaney's measure of stochastic
+    superiority, Journal of Educational and Behavioral Statistics 25(2), 2000, of pairs
+    Note: Half a win varies less than a win or a loss: with many ties the interval is wider than it
+    need be. Topics whose |d| is at most `min_difference` are ties.
     """
     p = (wins + ties / 2) / topics
     z = float(special.ndtri((1 + confidence) / 2))
@@ -219,14 +228,15 @@ def probability_better(wins: Ints, ties: Ints, topics: int, confidence: float) -
 def paired_cliff_delta(values: Matrix, first: Ints, second: Ints, confidence: float) -> Estimate:
     """Cliff's delta of each pair of runs on the same topics.
 
-    Formula: delta = P(x_i > y_j) - P(x_i < y_j) over all n^2 pairs of a value of each run; the interval is that of
-    `cliff_delta` with the jackknife's variance, which leaves out each topic with both of its values, and n - 1 degrees
-    of freedom
-    Source: Cliff, Psychological Bulletin 114(3), 1993; interval: Feng and Cliff, Journal of Modern Applied Statistical
-    Methods 3(2), 2004; jackknife: Arvesen, Annals of Mathematical Statistics 40(6), 1969
-    Note: It compares values of different topics too, so that it is small where topics differ more than runs do;
-    `probability_better` compares topic by topic. Values that differ by rounding only are equal. No interval where all
-    values of one run are above all of the other.
+    Formula: delta = P(x_i > y_j) - P(x_i < y_j) over all n^2 pairs of a value of each run; the
+    interval is that of `cliff_delta` with the jackknife's variance, which leaves out each topic
+    with both of its values, and n - 1 degrees of freedom
+    Source: Cliff, Psychological Bulletin 114(3), 1993; interval: Feng and Cliff, Journal of Modern
+    Applied Statistical Methods 3(2), 2004; jackknife: Arvesen, Annals of Mathematical Statistics
+    40(6), 1969
+    Note: It compares values of different topics too, so that it is small where topics differ more
+    than runs do; `probability_better` compares topic by topic. Values that differ by rounding only
+    are equal. No interval where all values of one run are above all of the other.
     """
     n, noises = values.shape[1], noise_of(values, first, second).tolist()
     orders = {row: np.argsort(values[row]) for row in {*first.tolist(), *second.tolist()}}
@@ -264,12 +274,14 @@ def _skew_interval(
 def cliff_delta(samples: list[Floats], first: Ints, second: Ints, confidence: float) -> Estimate:
     """Cliff's delta of each pair of samples, which need not be of one size; the rank-biserial correlation is the same.
 
-    Formula: delta = P(x_i > x_j) - P(x_i < x_j) over all pairs of a value of each = 2 U / (n_i n_j) - 1; the interval
-    has its unbiased variance and Student's t with n_i + n_j - 2 degrees of freedom, and is not symmetric
-    Source: Cliff, Psychological Bulletin 114(3), 1993; interval: Feng and Cliff, Journal of Modern Applied Statistical
-    Methods 3(2), 2004
-    Note: Values that differ by rounding only are equal. No interval where a sample has one value, or all of one are
-    above all of the other, which leaves the variance nothing to be estimated from.
+    Formula: delta = P(x_i > x_j) - P(x_i < x_j) over all pairs of a value of each = 2 U / (n_i n_j)
+    - 1; the interval has its unbiased variance and Student's t with n_i + n_j - 2 degrees of
+      freedom, and is not symmetric
+    Source: Cliff, Psychological Bulletin 114(3), 1993; interval: Feng and Cliff, Journal of Modern
+    Applied Statistical Methods 3(2), 2004
+    Note: Values that differ by rounding only are equal. No interval where a sample has one value,
+    or all of one are above all of the other, which leaves the variance nothing to be estimated
+    from.
     """
     ordered = [np.sort(sample) for sample in samples]
     found = np.full((3, len(first)), np.nan)
@@ -306,7 +318,8 @@ def noncentrality(t: Floats, freedom: int, confidence: float) -> tuple[Floats, F
     if len(knots) > _KNOTS:
         # Close to each other where the curve bends most.
         knots = np.sinh(np.linspace(np.arcsinh(knots[0]), np.arcsinh(knots[-1]), _KNOTS))
-    # Beyond what SciPy inverts: the spread of the estimated deviation, and the little that the mean adds to it.
+    # Beyond what SciPy inverts: the spread of the estimated deviation, and the little that the mean
+    # adds to it.
     levels = (1 + confidence) / 2, (1 - confidence) / 2
     shares = [np.abs(1 - np.sqrt(special.chdtri(freedom, level) / freedom)) for level in levels]
     below, above = (np.hypot(size * share, special.ndtri(levels[0])) for share in shares)

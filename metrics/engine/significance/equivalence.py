@@ -38,7 +38,8 @@ MAX_TOPICS = 1_000_000
 _KNOTS: Floats = np.unique(
     np.concatenate([np.arange(2.0, 33.0), np.geomspace(33, MAX_TOPICS, 24).round()])
 )
-# A shift beyond the quantiles of t that is enough for any power of interest, and the steps of halving down from it.
+# A shift beyond the quantiles of t that is enough for any power of interest, and the steps of
+# halving down from it.
 _ENOUGH, _HALVINGS = 40.0, 38
 # Numbers of topics up to this one are tried one by one.
 _TRIED = 1_000
@@ -61,9 +62,10 @@ class Claim:
 class Equivalence:
     """What two one-sided tests say of each pair.
 
-    `low` and `high` are of the 1 - 2 alpha interval of the mean difference. `a` is that the first run is not worse than
-    the second by the margin or more, `b` the same of the second run, and `both` that neither is. `withheld` is an index
-    into REASONS. `size` is the number of pairs that p values are corrected for.
+    `low` and `high` are of the 1 - 2 alpha interval of the mean difference. `a` is that the first
+    run is not worse than the second by the margin or more, `b` the same of the second run, and
+    `both` that neither is. `withheld` is an index into REASONS. `size` is the number of pairs that
+    p values are corrected for.
     """
 
     margin: float
@@ -116,16 +118,17 @@ def tost(
 ) -> Equivalence:
     """Two one-sided t tests of each pair: is the mean difference within the margin, whatever its sign?
 
-    Formula: p of the lower side = P(T > (mean(d) + margin) / e), of the upper side = P(T < (mean(d) - margin) / e),
-    e = sd(d) / sqrt(n), T of n - 1 degrees of freedom. Either is a test of non-inferiority: that the one run is not
-    worse than the other by the margin. Equivalent: p = the larger of both. The interval mean(d) +- t(1 - alpha) e, of
-    1 - 2 alpha, lies within the margins exactly where p <= alpha
-    Assumes: a margin that was chosen beforehand; differences from a normal distribution, or enough topics for their
-    mean to be near one
-    Source: Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15(6), 1987; Walker and Nowacki, Journal of
-    General Internal Medicine 26(2), 2011, on non-inferiority
-    Note: Each of the three claims is corrected over the family of pairs, by Holm unless asked otherwise. Runs whose
-    difference is the same on every topic have no spread, and no p.
+    Formula: p of the lower side = P(T > (mean(d) + margin) / e), of the upper side = P(T < (mean(d)
+    - margin) / e), e = sd(d) / sqrt(n), T of n - 1 degrees of freedom. Either is a test of
+      non-inferiority: that the one run is not
+    worse than the other by the margin. Equivalent: p = the larger of both. The interval mean(d) +-
+    t(1 - alpha) e, of 1 - 2 alpha, lies within the margins exactly where p <= alpha
+    Assumes: a margin that was chosen beforehand; differences from a normal distribution, or enough
+    topics for their mean to be near one
+    Source: Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15(6), 1987; Walker and
+    Nowacki, Journal of General Internal Medicine 26(2), 2011, on non-inferiority
+    Note: Each of the three claims is corrected over the family of pairs, by Holm unless asked
+    otherwise. Runs whose difference is the same on every topic have no spread, and no p.
     Raises: StatisticsError for fewer than 2 topics, and an alpha of a half or more.
     """
     check(values, "tost")
@@ -165,8 +168,8 @@ def tost(
 def power_of_tost(topics: int | Floats, shift: float | Floats, alpha: float = 0.05) -> Floats:
     """The chance that `tost` finds two runs equivalent that do not differ at all.
 
-    Formula: E[2 Phi(shift - t(1 - alpha) u) - 1] over u < shift / t(1 - alpha), u^2 chi-square over its n - 1 degrees
-    of freedom; shift = margin sqrt(n) / the standard deviation of the differences
+    Formula: E[2 Phi(shift - t(1 - alpha) u) - 1] over u < shift / t(1 - alpha), u^2 chi-square over
+    its n - 1 degrees of freedom; shift = margin sqrt(n) / the standard deviation of the differences
     Source: Phillips, Journal of Pharmacokinetics and Biopharmaceutics 18(2), 1990
     """
     half = (np.asarray(topics, np.float64)[..., None] - 1) / 2

@@ -81,8 +81,9 @@ USUAL_TEST, USUAL_TEST_OF_A_PAIR = "t_and_tukey", "paired_t"
 class Family:
     """One test's result with an adjusted p and a verdict for each pair.
 
-    `correction` is None where the test's own p counts for all pairs already; `size` is the number of pairs that p
-    values are corrected for. There are tiers and groups where all pairs are given and any of them can have a verdict.
+    `correction` is None where the test's own p counts for all pairs already; `size` is the number
+    of pairs that p values are corrected for. There are tiers and groups where all pairs are given
+    and any of them can have a verdict.
     """
 
     test: str

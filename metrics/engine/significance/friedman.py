@@ -18,7 +18,8 @@ from metrics.engine.significance.pairs import ROUNDING, Matrix, check
 class Ranked:
     """Runs ranked within each topic, 1 for the lowest value, ties sharing the middle of their ranks.
 
-    `sums` of the ranks of each run, shape (runs,); `squares` is the sum of all squared ranks; `ties` that of t^3 - t.
+    `sums` of the ranks of each run, shape (runs,); `squares` is the sum of all squared ranks;
+    `ties` that of t^3 - t.
     """
 
     sums: Floats
@@ -38,10 +39,11 @@ def rank_by_topic(values: Matrix) -> Ranked:
 def analyse(values: Matrix) -> OmnibusResult:
     """Friedman's test: do the runs differ in their ranks by topic?
 
-    Formula: chi2 = (12 / (n k (k + 1)) sum of R^2 - 3 n (k + 1)) / (1 - sum(t^3 - t) / (n k (k^2 - 1))), R the rank
-    sums of k runs over n topics, t the sizes of ties; k - 1 degrees of freedom
+    Formula: chi2 = (12 / (n k (k + 1)) sum of R^2 - 3 n (k + 1)) / (1 - sum(t^3 - t) / (n k (k^2 -
+    1))), R the rank sums of k runs over n topics, t the sizes of ties; k - 1 degrees of freedom
     Assumes: topics that are independent; no distribution
-    Source: Friedman, JASA 32, 1937; ties as in Conover, Practical Nonparametric Statistics, 1999, and SciPy
+    Source: Friedman, JASA 32, 1937; ties as in Conover, Practical Nonparametric Statistics, 1999,
+    and SciPy
     Note: The effect is Kendall's W = chi2 / (n (k - 1)).
     """
     check(values, "Friedman's test", runs=2)

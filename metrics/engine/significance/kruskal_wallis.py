@@ -18,12 +18,13 @@ from metrics.engine.significance.pairs import ROUNDING, Matrix, check
 def analyse(values: Matrix) -> OmnibusResult:
     """Kruskal and Wallis's test: do the runs differ in their ranks among all values?
 
-    Formula: H = (12 / (N (N + 1)) sum of R^2 / n - 3 (N + 1)) / (1 - sum(t^3 - t) / (N^3 - N)), R the rank sums of k
-    runs among all N values, t the sizes of ties; chi-square with k - 1 degrees of freedom
+    Formula: H = (12 / (N (N + 1)) sum of R^2 / n - 3 (N + 1)) / (1 - sum(t^3 - t) / (N^3 - N)), R
+    the rank sums of k runs among all N values, t the sizes of ties; chi-square with k - 1 degrees
+    of freedom
     Assumes: samples of different topics; no distribution
     Source: Kruskal and Wallis, JASA 47, 1952
-    Note: For runs on different topics: on the same ones Friedman's test finds more. The effect is epsilon squared, H /
-    (N - 1).
+    Note: For runs on different topics: on the same ones Friedman's test finds more. The effect is
+    epsilon squared, H / (N - 1).
     """
     check(values, "the test of Kruskal and Wallis", runs=2)
     found = analyse_samples([*values])

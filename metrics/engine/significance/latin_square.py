@@ -43,12 +43,15 @@ def analyse(values: Floats, system: Ints, topic: Ints, searcher: Ints) -> Omnibu
     """Analysis of variance without interactions: do the systems differ, topics and searchers set aside?
 
     Shapes: one entry per session in each; `values` without NaN, the others count from 0.
-    Formula: F = MS(systems) / MS(residual), x = mean + system + topic + searcher + residual by least squares; the
-    squares of a factor are those that it explains beyond the two others, which in a Latin square is what it explains
+    Formula: F = MS(systems) / MS(residual), x = mean + system + topic + searcher + residual by
+    least squares; the squares of a factor are those that it explains beyond the two others, which
+    in a Latin square is what it explains
     Assumes: normal residuals of one spread; systems, topics and searchers that do not interact
-    Source: Fisher, The Design of Experiments, 1935; for interactive retrieval Lagergren and Over, SIGIR 1998
-    Note: The effect is partial eta squared, SS(systems) / (SS(systems) + SS(residual)). StatisticsError where the
-    sessions do not tell the systems from the searchers or topics, or leave no residual.
+    Source: Fisher, The Design of Experiments, 1935; for interactive retrieval Lagergren and Over,
+    SIGIR 1998
+    Note: The effect is partial eta squared, SS(systems) / (SS(systems) + SS(residual)).
+    StatisticsError where the sessions do not tell the systems from the searchers or topics, or
+    leave no residual.
     """
     check_values(values)
     factors = levels_of(system, topic, searcher)
@@ -83,9 +86,10 @@ def contrast(
 ) -> Contrast:
     """Return the analysis of the sessions of two systems with the difference that it tests, and its t interval.
 
-    Formula: d = z x / z z, z what topics and searchers leave of +1/2 for the lower index of the two systems and -1/2
-    for the other; d +- t sqrt(MS(residual) / z z), so that F = (d / error)^2
-    Note: Where every searcher searched every topic with either system in balance, d is the difference of the means.
+    Formula: d = z x / z z, z what topics and searchers leave of +1/2 for the lower index of the two
+    systems and -1/2 for the other; d +- t sqrt(MS(residual) / z z), so that F = (d / error)^2
+    Note: Where every searcher searched every topic with either system in balance, d is the
+    difference of the means.
     """
     found = analyse(values, system, topic, searcher)
     span = Span.of(

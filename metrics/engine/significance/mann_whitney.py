@@ -31,11 +31,13 @@ _TABLE = 8
 def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAULTS) -> PairedResult:
     """Two-sided U test of each pair, with Welch's interval of the difference of means.
 
-    Formula: U = R - n (n + 1) / 2, R the first run's sum of ranks among the values of both. p is exact up to 8 topics
-    without ties; else normal with the variance corrected for ties and U for continuity, as SciPy chooses
+    Formula: U = R - n (n + 1) / 2, R the first run's sum of ranks among the values of both. p is
+    exact up to 8 topics without ties; else normal with the variance corrected for ties and U for
+    continuity, as SciPy chooses
     Assumes: samples of different topics; distributions of one shape for a reading as a shift
     Source: Mann and Whitney, Annals of Mathematical Statistics 18(1), 1947
-    Note: For runs on different topics: on the same ones it misses what a paired test finds. Identical runs have p = 1.
+    Note: For runs on different topics: on the same ones it misses what a paired test finds.
+    Identical runs have p = 1.
     """
     check(values, "the U test")
     with ThreadPoolExecutor(options.threads) as pool:
@@ -58,7 +60,8 @@ def compare_samples(
     samples: list[Floats], first: Ints, second: Ints, options: Options = DEFAULTS
 ) -> PairedResult:
     """Return the same of samples that need not be of one size, such as the sessions of each system; p is exact where
-    nothing ties and the smaller sample has 8 values at most. StatisticsError where one has fewer than two values."""
+    nothing ties and the smaller sample has 8 values at most. StatisticsError where one has fewer
+    than two values."""
     means = compare_means(samples, first, second, options)
     statistic, leaning, p_value = (np.empty(len(first)) for _ in range(3))
     exact = np.zeros(len(first), np.bool_)
@@ -103,11 +106,13 @@ def _compare(values: Matrix, first: Ints, second: Ints) -> tuple[Floats, Floats,
 def _table(n: int, m: int) -> Floats:
     """Two-sided p of every U up to the middle, the smaller of both, for samples of n and m values without ties.
 
-    U has the distribution of a Gaussian binomial coefficient: the product of (1 - q^(m + i)) / (1 - q^i) for i = 1..n.
+    U has the distribution of a Gaussian binomial coefficient: the product of (1 - q^(m + i)) / (1 -
+    q^i) for i = 1..n.
     """
     ways = np.zeros(n * m // 2 + 1)
     ways[0] = 1
-    # First everything is divided, which only adds, so that the subtractions below cost a digit of precision.
+    # First everything is divided, which only adds, so that the subtractions below cost a digit of
+    # precision.
     for i in range(1, n + 1):
         for rest in range(i):
             ways[rest::i] = np.cumsum(ways[rest::i])

@@ -38,17 +38,18 @@ _MANY = 100_000
 def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAULTS) -> PairedResult:
     """Step-down test of the largest |t| of the given pairs, with simultaneous intervals of the mean differences.
 
-    Formula: the i-th largest |t| of m has p = max over j <= i of (1 + the number of resamples in which the largest |t|
-    of the pairs j, ..., m is at least |t_j|) / (B + 1); a resample flips the signs of all differences on a random half
-    of the topics. Where 2^n is at most B, all 2^n sign patterns are tried instead and p is the share. The intervals are
-    mean(d) +- c sd(d) / sqrt(n), c the quantile of the largest |t| of all m
-    Assumes: differences that are symmetric where the means are equal: under the null hypothesis all of a topic could
-    change their signs together; no distribution, and no common spread
-    Source: Westfall and Young, Resampling-Based Multiple Testing, 1993, algorithm 4.1; Romano and Wolf, Econometrica
-    73(4), 2005; for retrieval Boytsov, Belova and Westfall, SIGIR 2013
-    Note: p already counts for the given pairs, and steps down: it can be significant where the interval, which counts
-    for all of them at once, holds 0. Identical runs have p = 1. A difference that is the same on every topic has no
-    spread: no statistic, no p.
+    Formula: the i-th largest |t| of m has p = max over j <= i of (1 + the number of resamples in
+    which the largest |t| of the pairs j, ..., m is at least |t_j|) / (B + 1); a resample flips the
+    signs of all differences on a random half of the topics. Where 2^n is at most B, all 2^n sign
+    patterns are tried instead and p is the share. The intervals are mean(d) +- c sd(d) / sqrt(n), c
+    the quantile of the largest |t| of all m
+    Assumes: differences that are symmetric where the means are equal: under the null hypothesis all
+    of a topic could change their signs together; no distribution, and no common spread
+    Source: Westfall and Young, Resampling-Based Multiple Testing, 1993, algorithm 4.1; Romano and
+    Wolf, Econometrica 73(4), 2005; for retrieval Boytsov, Belova and Westfall, SIGIR 2013
+    Note: p already counts for the given pairs, and steps down: it can be significant where the
+    interval, which counts for all of them at once, holds 0. Identical runs have p = 1. A difference
+    that is the same on every topic has no spread: no statistic, no p.
     """
     check(values, "a test of the largest t")
     topics = values.shape[1]

@@ -11,7 +11,8 @@ from metrics.engine.significance.pairs import Matrix
 def midranks(tied: Flags) -> tuple[Matrix, Floats]:
     """Ranks by place and, for each row, the sum of t^3 - t over its ties of size t.
 
-    Shapes: `tied` (rows, n - 1) says whether a place ties with the next one; the ranks are (rows, n).
+    Shapes: `tied` (rows, n - 1) says whether a place ties with the next one; the ranks are (rows,
+    n).
     """
     rows, n = len(tied), tied.shape[1] + 1
     places = np.broadcast_to(np.arange(n), (rows, n))

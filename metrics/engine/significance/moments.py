@@ -27,9 +27,11 @@ _EPSILON = float(np.finfo(np.float64).eps)
 _NOISE = 4 * _EPSILON
 # A deviation so much larger than the noise is none of rounding, however many topics are added up.
 _CLEAR = 256 * _EPSILON
-# For so many pairs for each run a product of matrices is faster than a pass over each pair's differences.
+# For so many pairs for each run a product of matrices is faster than a pass over each pair's
+# differences.
 _FEW_PAIRS = 4
-# The share of the sum of two variances that rounding of one topic may cost at most is a trillionth of their difference.
+# The share of the sum of two variances that rounding of one topic may cost at most is a trillionth
+# of their difference.
 _LOST = 2e12 * _EPSILON
 # A deviation that is so small beside the largest value is known to fewer digits.
 _FLAT = 1e-6
@@ -73,10 +75,10 @@ def moments_of(values: Matrix, first: Ints, second: Ints) -> Moments:
 def means_and_errors(values: Matrix, first: Ints, second: Ints) -> tuple[Floats, Floats]:
     """Return the mean of each pair's differences and its standard error, as `moments_of` does.
 
-    Formula: var(a - b) = var(a) + var(b) - 2 cov(a, b), of many pairs by one product of matrices, within 1e-12 of the
-    standard error. Where the runs of a pair are so alike that the subtraction would lose more digits, where their
-    spread is small beside their values, and where their means are equal but for rounding, the differences themselves
-    are added up
+    Formula: var(a - b) = var(a) + var(b) - 2 cov(a, b), of many pairs by one product of matrices,
+    within 1e-12 of the standard error. Where the runs of a pair are so alike that the subtraction
+    would lose more digits, where their spread is small beside their values, and where their means
+    are equal but for rounding, the differences themselves are added up
     """
     runs, topics = values.shape
     if len(first) < _FEW_PAIRS * runs:
@@ -84,7 +86,8 @@ def means_and_errors(values: Matrix, first: Ints, second: Ints) -> tuple[Floats,
         return moments.mean, moments.error
 
     means, largest = values.mean(axis=1), _largest(values)
-    # Values too large or too small to be squared have no finite or no positive variance, and are added up below.
+    # Values too large or too small to be squared have no finite or no positive variance, and are
+    # added up below.
     with np.errstate(over="ignore", invalid="ignore"):
         centred = values - means[:, None]
         products = centred @ centred.T

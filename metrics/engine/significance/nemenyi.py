@@ -15,12 +15,13 @@ from metrics.engine.significance.studentized_range import tail
 def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAULTS) -> PairedResult:
     """Nemenyi's test of all pairs of the runs at once, with the t interval of each mean difference.
 
-    Formula: q = |mean rank i - mean rank j| / sqrt(k (k + 1) / (12 n)); p is the chance that the range of k standard
-    normals exceeds q
+    Formula: q = |mean rank i - mean rank j| / sqrt(k (k + 1) / (12 n)); p is the chance that the
+    range of k standard normals exceeds q
     Assumes: topics that are independent; no distribution
     Source: Nemenyi (1963); Demsar, Journal of Machine Learning Research 7, 2006
-    Note: p already counts for all pairs of the runs given, and depends on all of them: another run can change it. The
-    statistic bears the sign of the difference of ranks. Identical runs have p = 1.
+    Note: p already counts for all pairs of the runs given, and depends on all of them: another run
+    can change it. The statistic bears the sign of the difference of ranks. Identical runs have p =
+    1.
     """
     check(values, "Nemenyi's test", runs=2)
     runs, topics = values.shape

@@ -37,9 +37,10 @@ class Sphericity:
 class OmnibusResult:
     """Whether the runs differ at all: statistic, its degrees of freedom, p and a size of effect.
 
-    Statistic and p are None and NaN where the runs leave nothing to divide by, so that there is no test. With
-    `sphericity`, p is the one of Greenhouse and Geisser's epsilon, by which both degrees of freedom are multiplied.
-    `effect` is the share of the variation that the runs explain: partial eta squared, Kendall's W or epsilon squared.
+    Statistic and p are None and NaN where the runs leave nothing to divide by, so that there is no
+    test. With `sphericity`, p is the one of Greenhouse and Geisser's epsilon, by which both degrees
+    of freedom are multiplied. `effect` is the share of the variation that the runs explain: partial
+    eta squared, Kendall's W or epsilon squared.
     """
 
     statistic: float | None

@@ -26,7 +26,8 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     Formula: t = mean(d) / (sd(d) / sqrt(n)), d the per-topic differences, n - 1 degrees of freedom
     Assumes: differences from a normal distribution, or enough topics for their mean to be near one
     Source: Student (1908); for retrieval Hull, SIGIR 1993
-    Note: Identical runs have p = 1. A difference that is the same on every topic has no spread: no statistic, no p.
+    Note: Identical runs have p = 1. A difference that is the same on every topic has no spread: no
+    statistic, no p.
     """
     found = statistics(values, first, second)
     difference, error, freedom = found.difference, found.error, values.shape[1] - 1

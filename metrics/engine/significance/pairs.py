@@ -35,12 +35,12 @@ def unwatched() -> None:
 class Options:
     """What a test may be told; each reads what concerns it.
 
-    `confidence` of the intervals; `resamples` (B) and `seed` of tests that draw, `threads` to draw with (the answer is
-    the same for any number); `min_difference` below or at which the sign test takes two values for equal; `zeros` is
-    what Wilcoxon's test does with equal values, 'drop' them or rank them and drop then ('pratt'), and `ties` says which
-    differences tie for it: those equal to the last bit ('exact', as for SciPy), or to 12 digits ('rounded'). `watch`
-    is told of every block of resamples.
-    Raises StatisticsError for a value without a meaning.
+    `confidence` of the intervals; `resamples` (B) and `seed` of tests that draw, `threads` to draw
+    with (the answer is the same for any number); `min_difference` below or at which the sign test
+    takes two values for equal; `zeros` is what Wilcoxon's test does with equal values, 'drop' them
+    or rank them and drop then ('pratt'), and `ties` says which differences tie for it: those equal
+    to the last bit ('exact', as for SciPy), or to 12 digits ('rounded'). `watch` is told of every
+    block of resamples. Raises StatisticsError for a value without a meaning.
     """
 
     confidence: float = 0.95
@@ -74,11 +74,12 @@ DEFAULTS = Options()
 class PairedResult:
     """One entry per pair: mean difference, bounds of its interval, test statistic, p value.
 
-    Statistic and p are NaN where differences without spread leave nothing to test with, and so are bounds of an
-    interval that would have no width. `exact` marks the pairs whose p is of the exact distribution under the null
-    hypothesis, not of an approximation or a sample of it. The interval is always one of the mean difference: Student's,
-    where the test has none of its own. `direction` is of the test's own statistic: above 0 where it says that the first
-    run's values are higher, below 0 where lower; None for a test of means, which points as the mean difference does.
+    Statistic and p are NaN where differences without spread leave nothing to test with, and so are
+    bounds of an interval that would have no width. `exact` marks the pairs whose p is of the exact
+    distribution under the null hypothesis, not of an approximation or a sample of it. The interval
+    is always one of the mean difference: Student's, where the test has none of its own. `direction`
+    is of the test's own statistic: above 0 where it says that the first run's values are higher,
+    below 0 where lower; None for a test of means, which points as the mean difference does.
     """
 
     difference: Floats
@@ -134,14 +135,15 @@ Correction = Callable[[Floats], Floats]
 class SignificanceTest:
     """An entry of TESTS.
 
-    `simultaneous` marks tests whose p values already count for all pairs of the runs given: no correction belongs on
-    top; `of_given_pairs` those of them that count for the pairs that are compared and no others; `joint_intervals`
-    those whose intervals hold for all these pairs as well. `draws` marks those that read
-    `resamples` and `seed`, `ranks` those that ask about ranks or signs and not about means, and `normal` those that
-    skewed differences of a pair mislead; `omnibus` names the test of
-    all runs at once that a post-hoc test goes with, and `assumes_omnibus` marks one that assumes its finding.
-    `compare_samples` is the same test of samples of unequal sizes; None for a test of pairs of values. `separate`
-    finds the significant pairs by a critical value, under Holm's correction where p does not count for all pairs; None
+    `simultaneous` marks tests whose p values already count for all pairs of the runs given: no
+    correction belongs on top; `of_given_pairs` those of them that count for the pairs that are
+    compared and no others; `joint_intervals` those whose intervals hold for all these pairs as
+    well. `draws` marks those that read `resamples` and `seed`, `ranks` those that ask about ranks
+    or signs and not about means, and `normal` those that skewed differences of a pair mislead;
+    `omnibus` names the test of all runs at once that a post-hoc test goes with, and
+    `assumes_omnibus` marks one that assumes its finding. `compare_samples` is the same test of
+    samples of unequal sizes; None for a test of pairs of values. `separate` finds the significant
+    pairs by a critical value, under Holm's correction where p does not count for all pairs; None
     for a test that needs the p of each.
     """
 

@@ -34,13 +34,15 @@ def bayes_t(
 ) -> Chances:
     """Student's posterior of the mean difference of each pair.
 
-    Formula: mean(d) + e T, e = sd(d) / sqrt(n), T of n - 1 degrees of freedom; lower = P(below -rope), higher = P(above
-    rope), equal the rest
-    Assumes: normal differences, and the prior that favours no mean and no logarithm of the deviation
-    Source: Jeffreys, Theory of Probability, 1961; for retrieval Sakai, SIGIR 2017; the region: Kruschke, Advances in
-    Methods and Practices in Psychological Science 1(2), 2018
-    Note: With a region of 0, `higher` is 1 - p of the one-sided t test: the same data, another question. Runs that are
-    equal on every topic have equal = 1; another difference without spread has no chances.
+    Formula: mean(d) + e T, e = sd(d) / sqrt(n), T of n - 1 degrees of freedom; lower = P(below
+    -rope), higher = P(above rope), equal the rest
+    Assumes: normal differences, and the prior that favours no mean and no logarithm of the
+    deviation
+    Source: Jeffreys, Theory of Probability, 1961; for retrieval Sakai, SIGIR 2017; the region:
+    Kruschke, Advances in Methods and Practices in Psychological Science 1(2), 2018
+    Note: With a region of 0, `higher` is 1 - p of the one-sided t test: the same data, another
+    question. Runs that are equal on every topic have equal = 1; another difference without spread
+    has no chances.
     """
     check(values, "a posterior")
     difference, error = mean_and_error(values, first, second)
@@ -55,12 +57,12 @@ def bayes_bootstrap(
 ) -> Chances:
     """Posterior of the mean difference of each pair by the Bayesian bootstrap, which assumes no distribution.
 
-    Formula: the shares of B draws in which the sum of w d is below -rope, from -rope to rope, and above, w the weights
-    of the topics, of a Dirichlet distribution whose parameters are all 1
+    Formula: the shares of B draws in which the sum of w d is below -rope, from -rope to rope, and
+    above, w the weights of the topics, of a Dirichlet distribution whose parameters are all 1
     Assumes: topics that are a random sample; no mean beyond the differences that were seen
     Source: Rubin, Annals of Statistics 9(1), 1981
-    Note: B is `resamples`, at most 10,000; the same weights serve all pairs. Where topics are few its tails are too
-    thin: the variance is that of mean(d) times (n - 1) / (n + 1).
+    Note: B is `resamples`, at most 10,000; the same weights serve all pairs. Where topics are few
+    its tails are too thin: the variance is that of mean(d) times (n - 1) / (n + 1).
     """
     check(values, "a posterior")
     difference, error = mean_and_error(values, first, second)

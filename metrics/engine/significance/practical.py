@@ -17,9 +17,9 @@ USUAL_ROPE = 0.01
 class Practical:
     """The names of PRACTICAL that are asked for, and the differences that do not matter, in units of the measure.
 
-    `margin` belongs to tost, which has no usual one. `rope` is half the width of the region around 0 in which the
-    posteriors call runs practically equal; 0 leaves a point. Raises StatisticsError where one is missing or has no
-    meaning.
+    `margin` belongs to tost, which has no usual one. `rope` is half the width of the region around
+    0 in which the posteriors call runs practically equal; 0 leaves a point. Raises StatisticsError
+    where one is missing or has no meaning.
     """
 
     tests: tuple[str, ...] = ()

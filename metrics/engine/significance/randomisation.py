@@ -25,11 +25,13 @@ from metrics.engine.significance.resampling import (
 def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAULTS) -> PairedResult:
     """Two-sided randomisation test of the mean difference of each pair, with its t interval.
 
-    Formula: p = (1 + the number of resamples with |mean(s d)| >= |mean(d)|) / (B + 1), s a random sign for each topic;
-    where 2^n is at most B, all 2^n sign patterns are tried instead and p is their share
+    Formula: p = (1 + the number of resamples with |mean(s d)| >= |mean(d)|) / (B + 1), s a random
+    sign for each topic; where 2^n is at most B, all 2^n sign patterns are tried instead and p is
+    their share
     Assumes: under the null hypothesis the two labels of a topic could be exchanged; no distribution
     Source: Fisher (1935) and Pitman (1937); for retrieval Smucker, Allan and Carterette, CIKM 2007
-    Note: Identical runs have p = 1. The same flips serve all pairs. The statistic is the mean difference.
+    Note: Identical runs have p = 1. The same flips serve all pairs. The statistic is the mean
+    difference.
     """
     check(values, "a randomisation test")
     topics = values.shape[1]

@@ -22,13 +22,14 @@ from metrics.engine.significance.tukey_hsd import differences_of_means
 def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAULTS) -> PairedResult:
     """Randomised Tukey HSD of all pairs of the runs at once, with simultaneous intervals of the mean differences.
 
-    Formula: p = (1 + the number of resamples in which the largest mean minus the smallest is at least |mean(d)|) /
-    (B + 1); a resample shuffles each topic's values among the k runs
-    Assumes: under the null hypothesis all k labels of a topic could be exchanged, so that all runs have one
-    distribution, whichever it is
-    Source: Carterette, TOIS 30(1), 2012; Sakai, Laboratory Experiments in Information Retrieval, 2018
-    Note: p already counts for all pairs of the runs given. Identical runs have p = 1. The statistic is the mean
-    difference.
+    Formula: p = (1 + the number of resamples in which the largest mean minus the smallest is at
+    least |mean(d)|) / (B + 1); a resample shuffles each topic's values among the k runs
+    Assumes: under the null hypothesis all k labels of a topic could be exchanged, so that all runs
+    have one distribution, whichever it is
+    Source: Carterette, TOIS 30(1), 2012; Sakai, Laboratory Experiments in Information Retrieval,
+    2018
+    Note: p already counts for all pairs of the runs given. Identical runs have p = 1. The statistic
+    is the mean difference.
     """
     check(values, "a randomised Tukey test", runs=2)
     whole = whole_numbers(values)

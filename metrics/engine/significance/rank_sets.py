@@ -33,10 +33,12 @@ def rank_sets(runs: int, first: Ints, second: Ints, better: Ints) -> RankSets:
     """Rank sets from the verdicts of all pairs: `better` is 1 where the first run is better, -1 where it is worse, 0
     without a verdict.
 
-    Formula: from 1 + the number of runs that are significantly better, to k - the number that are significantly worse
-    Controls: the chance that the true rank of any run is outside its set, or that the truly best run is not among the
-    best: that of any wrong finding in the family
-    Source: Mogstad, Romano, Shaikh and Wilhelm, Review of Economic Studies 91(1), 2024; the best: Hsu, Multiple
+    Formula: from 1 + the number of runs that are significantly better, to k - the number that are
+    significantly worse
+    Controls: the chance that the true rank of any run is outside its set, or that the truly best
+    run is not among the best: that of any wrong finding in the family
+    Source: Mogstad, Romano, Shaikh and Wilhelm, Review of Economic Studies 91(1), 2024; the best:
+    Hsu, Multiple
     Comparisons: Theory and Methods, 1996, chapter 4
     """
     above = np.bincount(second[better > 0], minlength=runs) + np.bincount(

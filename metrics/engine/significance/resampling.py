@@ -1,11 +1,12 @@
 """What tests that draw have in common: whole numbers, blocks of draws, counting for all pairs at once.
 
-Resampling is linear: with flips or weights S shared by all pairs, S(Xi - Xj) = (SX)i - (SX)j. So the sums of each run
-are made once per resample, and a pair costs a subtraction and a comparison.
+Resampling is linear: with flips or weights S shared by all pairs, S(Xi - Xj) = (SX)i - (SX)j. So
+the sums of each run are made once per resample, and a pair costs a subtraction and a comparison.
 
-Values are scaled to whole numbers of at most 2^38 in the sum, more than 11 digits. Sums of those are exact in a double
-in any order: a resample that ties with what was observed counts as a tie, and the answer is the same on every machine
-and for any number of threads. Every block of resamples has a generator of its own, seeded with (seed, block).
+Values are scaled to whole numbers of at most 2^38 in the sum, more than 11 digits. Sums of those
+are exact in a double in any order: a resample that ties with what was observed counts as a tie, and
+the answer is the same on every machine and for any number of threads. Every block of resamples has
+a generator of its own, seeded with (seed, block).
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from metrics.engine.significance.pairs import Matrix, Watch, unwatched
 
 BLOCK = 8 * TILE
 _BITS = 38
-# Below so many units the differences of a pair are too coarse beside values as large as another run's.
+# Below so many units the differences of a pair are too coarse beside values as large as another
+# run's.
 _COARSE = 2.0**24
 
 Draw = Callable[[int, int, int], Matrix]
@@ -104,7 +106,8 @@ def whole_numbers(values: Matrix) -> Matrix:
 def least_of(whole: Matrix, first: Ints, second: Ints) -> Floats:
     """Return the difference of sums from which on a resample is as extreme as what was observed.
 
-    Two equal sums can differ by half a unit for each value, observed and drawn: so far below it counts as a tie.
+    Two equal sums can differ by half a unit for each value, observed and drawn: so far below it
+    counts as a tie.
     """
     observed = np.abs(whole.sum(axis=1)[first] - whole.sum(axis=1)[second])
     least: Floats = observed - 2.0 * whole.shape[1]

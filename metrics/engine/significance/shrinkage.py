@@ -36,15 +36,17 @@ class Expected:
 def expected_means(values: Matrix, *, lower_is_better: bool = False) -> Expected:
     """Means that are drawn towards those of similar runs, as far as chance has drawn them apart.
 
-    Formula: m_j = t_j + noise, the noise normal with the variance V / n, V the residual variance after runs and topics;
-    the distribution of the true means t_j is the one of greatest likelihood among all on a grid from the least to the
-    largest mean, by 300 steps of EM from equal weights; e_j = E(t_j | m_j); chances = P(t_j is the best), ties shared
-    Assumes: runs that err by one variance, independently once the topics are set aside; no shape of the true means
-    Source: Kiefer and Wolfowitz, Annals of Mathematical Statistics 27(4), 1956 (nonparametric maximum likelihood);
-    Laird, JASA 73, 1978 (by EM); Efron, Large-Scale Inference, 2010, chapter 1, and Koenker and Mizera, JASA 109, 2014
-    (for the best of many)
-    Note: At least 10 runs. The chances are estimates; they do not bound how often the best is among the likeliest runs.
-    Raises StatisticsError for fewer runs.
+    Formula: m_j = t_j + noise, the noise normal with the variance V / n, V the residual variance
+    after runs and topics; the distribution of the true means t_j is the one of greatest likelihood
+    among all on a grid from the least to the largest mean, by 300 steps of EM from equal weights;
+    e_j = E(t_j | m_j); chances = P(t_j is the best), ties shared
+    Assumes: runs that err by one variance, independently once the topics are set aside; no shape of
+    the true means
+    Source: Kiefer and Wolfowitz, Annals of Mathematical Statistics 27(4), 1956 (nonparametric
+    maximum likelihood); Laird, JASA 73, 1978 (by EM); Efron, Large-Scale Inference, 2010, chapter
+    1, and Koenker and Mizera, JASA 109, 2014 (for the best of many)
+    Note: At least 10 runs. The chances are estimates; they do not bound how often the best is among
+    the likeliest runs. Raises StatisticsError for fewer runs.
     """
     check(values, "an expected mean", runs=MIN_RUNS)
     runs, topics = values.shape
@@ -78,7 +80,8 @@ def expected_means(values: Matrix, *, lower_is_better: bool = False) -> Expected
 def chances_to_be_best(distributions: Matrix) -> Floats:
     """Return the chance of each of some independent variables to be the largest; those that tie share it.
 
-    `distributions` has a row for each variable, the chances of the same ascending values, shape (variables, values).
+    `distributions` has a row for each variable, the chances of the same ascending values, shape
+    (variables, values).
     """
     below = np.cumsum(distributions, axis=1) - distributions
     chances = np.zeros(len(distributions))

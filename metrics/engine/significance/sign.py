@@ -22,8 +22,9 @@ from metrics.engine.significance.pairs import (
 def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAULTS) -> PairedResult:
     """Two-sided sign test of each pair, with the t interval of the mean difference.
 
-    Formula: p = 2 P(X <= min(wins, losses)), X binomial of wins + losses trials at 1/2; the statistic is the wins of
-    the first run. Topics whose |d| is at most `min_difference` are ties and dropped
+    Formula: p = 2 P(X <= min(wins, losses)), X binomial of wins + losses trials at 1/2; the
+    statistic is the wins of the first run. Topics whose |d| is at most `min_difference` are ties
+    and dropped
     Assumes: nothing about the differences but that topics are independent
     Source: Dixon and Mood, JASA 41, 1946; for retrieval van Rijsbergen (1979), chapter 7
     Note: Identical runs have p = 1.

@@ -19,8 +19,9 @@ MAX_LEVELS = 2000
 class Span:
     """The sums of numbers that belong to the levels of some factors.
 
-    Each level is a column of zeros and ones, one entry per session. `columns` has for each factor the column of every
-    session; `half` (columns, rank) has half @ half.T as the pseudo-inverse of the columns' products, which are counts.
+    Each level is a column of zeros and ones, one entry per session. `columns` has for each factor
+    the column of every session; `half` (columns, rank) has half @ half.T as the pseudo-inverse of
+    the columns' products, which are counts.
     """
 
     columns: list[Ints]

@@ -18,9 +18,9 @@ _STRETCH = 256
 def significant_by_holm(statistic: Floats, freedom: int, alpha: float) -> Flags:
     """Return which pairs have a two-sided p below `alpha` by Holm's correction over all pairs.
 
-    Formula: after r findings a pair is the next one if its p is below alpha / (m - r); m counts all pairs, also those
-    whose statistic is NaN, which are never found. The same as adjusting every p as `holm` does, and comparing with
-    alpha
+    Formula: after r findings a pair is the next one if its p is below alpha / (m - r); m counts all
+    pairs, also those whose statistic is NaN, which are never found. The same as adjusting every p
+    as `holm` does, and comparing with alpha
     """
     size = np.abs(statistic)
     # No pair is found that is not below alpha on its own.
@@ -43,8 +43,8 @@ def significant_by_holm(statistic: Floats, freedom: int, alpha: float) -> Flags:
 def critical_by_holm(significant: Flags, freedom: int, alpha: float) -> float:
     """Return the |t| that the pairs found by `significant_by_holm` exceed and no other pair does.
 
-    Formula: the two-sided critical value of alpha / (m - r) after r findings among m pairs, at which Holm's procedure
-    ends
+    Formula: the two-sided critical value of alpha / (m - r) after r findings among m pairs, at
+    which Holm's procedure ends
     """
     left = len(significant) - int(np.count_nonzero(significant))
     return _critical(alpha / max(left, 1), freedom)
@@ -53,9 +53,9 @@ def critical_by_holm(significant: Flags, freedom: int, alpha: float) -> float:
 def holm_of(statistic: Floats, chosen: Ints, tail: Callable[[Floats], Floats]) -> Floats:
     """Return the p that `holm` gives some of the pairs of a family; `tail` is p, which falls with the statistic.
 
-    A pair whose statistic is NaN counts as one with p = 1, and stays NaN. As the adjusted p is the largest product
-    up to a pair's place, p is computed for the chosen pairs, and for others in their order only where their product may
-    be larger.
+    A pair whose statistic is NaN counts as one with p = 1, and stays NaN. As the adjusted p is the
+    largest product up to a pair's place, p is computed for the chosen pairs, and for others in
+    their order only where their product may be larger.
     """
     pairs, own = len(statistic), statistic[chosen]
     ascending = np.sort(statistic[~np.isnan(statistic)])

@@ -1,9 +1,10 @@
 """The distribution of the studentized range, for many values at once.
 
-P(Q > q) = E[G(q s)], s^2 chi-square over its degrees of freedom, G(w) = P(range of k standard normals > w)
-= k times the integral of phi(z) (Phi(z)^(k-1) - (Phi(z) - Phi(z - w))^(k-1)). Both integrands are smooth and vanish at
-their ends, where the trapezoidal rule is exact but for rounding. SciPy's `studentized_range` integrates for each value
-anew, some ten milliseconds each: too slow for thousands of pairs.
+P(Q > q) = E[G(q s)], s^2 chi-square over its degrees of freedom, G(w) = P(range of k standard
+normals > w) = k times the integral of phi(z) (Phi(z)^(k-1) - (Phi(z) - Phi(z - w))^(k-1)). Both
+integrands are smooth and vanish at their ends, where the trapezoidal rule is exact but for
+rounding. SciPy's `studentized_range` integrates for each value anew, some ten milliseconds each:
+too slow for thousands of pairs.
 Source: Lund and Lund, Applied Statistics 32(2), 1983 (AS 190)
 """
 

@@ -55,16 +55,18 @@ class _Common:
 def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAULTS) -> PairedResult:
     """The paired t test with Holm's correction and Tukey's HSD, both: p is the larger of the two.
 
-    Formula: p = max(Holm's p of t = mean(d) / (sd(d) / sqrt(n)) over the given pairs, Tukey's p of all pairs of the
-    runs). Where only some pairs are given, as those with a baseline, t = mean(d) / sqrt(2 V / n) with Holm's correction
-    takes Tukey's place: V is the residual variance of runs and topics, (k - 1)(n - 1) its degrees of freedom. The
-    interval is the wider of two, mean(d) +- c sd(d) / sqrt(n) and Tukey's, or mean(d) +- c' sqrt(2 V / n); c and c' are
-    the critical values at which Holm's procedure ends. It leaves out 0 where p is below 1 - confidence
-    Controls: any wrong finding, where either test does: t errs where differences are skewed and spread little, Tukey's
-    where two runs spread more than the others
+    Formula: p = max(Holm's p of t = mean(d) / (sd(d) / sqrt(n)) over the given pairs, Tukey's p of
+    all pairs of the runs). Where only some pairs are given, as those with a baseline, t = mean(d) /
+    sqrt(2 V / n) with Holm's correction takes Tukey's place: V is the residual variance of runs and
+    topics, (k - 1)(n - 1) its degrees of freedom. The interval is the wider of two, mean(d) +- c
+    sd(d) / sqrt(n) and Tukey's, or mean(d) +- c' sqrt(2 V / n); c and c' are the critical values at
+    which Holm's procedure ends. It leaves out 0 where p is below 1 - confidence
+    Controls: any wrong finding, where either test does: t errs where differences are skewed and
+    spread little, Tukey's where two runs spread more than the others
     Source: an intersection of tests: Berger, Technometrics 24(4), 1982; Holm (1979); Tukey (1953)
-    Note: p already counts for the given pairs. The statistic is Student's t. Identical runs have p = 1, two runs the
-    paired t test's. A difference that is the same on every topic has no spread: no statistic, no p.
+    Note: p already counts for the given pairs. The statistic is Student's t. Identical runs have p
+    = 1, two runs the paired t test's. A difference that is the same on every topic has no spread:
+    no statistic, no p.
     """
     check(values, "a t test with Tukey's", runs=2)
     student, common = paired_t.statistics(values, first, second), _common(values, first)

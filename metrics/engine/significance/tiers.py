@@ -18,9 +18,10 @@ Groups = tuple[tuple[int, ...], ...]
 class Tiers:
     """One entry per run: its tier from 1 on, and the groups it is in, as indices from 0 on.
 
-    Two runs share a group exactly when the test does not separate them. In a tier no run is separated from the tier's
-    best one. Groups are `known`, or found when they are asked for: of `order`, the runs best first, and of whether two
-    of them in this order are `alike`. Of a thousand runs that takes a second.
+    Two runs share a group exactly when the test does not separate them. In a tier no run is
+    separated from the tier's best one. Groups are `known`, or found when they are asked for: of
+    `order`, the runs best first, and of whether two of them in this order are `alike`. Of a
+    thousand runs that takes a second.
     """
 
     tier: Ints
@@ -79,9 +80,11 @@ def tiers(
 ) -> Tiers:
     """Tiers and groups from every pair's verdict; a pair that is not given counts as not separated.
 
-    Groups: a cover of what is not separated by sets without a separated pair (letters of a compact display: Piepho,
-    Journal of Computational and Graphical Statistics 13(2), 2004), here each filled greedily from the best run down.
-    Tiers: the best run opens the first one; the next run that is separated from a tier's best opens a new one.
+    Groups: a cover of what is not separated by sets without a separated pair (letters of a compact
+    display: Piepho, Journal of Computational and Graphical Statistics 13(2), 2004), here each
+    filled greedily from the best run down.
+    Tiers: the best run opens the first one; the next run that is separated from a tier's best opens
+    a new one.
     """
     runs = len(means)
     alike = np.ones((runs, runs), np.bool_)
@@ -128,13 +131,15 @@ def _cover(alike: Flags, most: int | None = None) -> list[list[int]]:
     """Sets of runs, alike in each, such that every two that are alike share one; from the best run's on. With `most`,
     no more of them than one beyond that.
 
-    A set of runs is a whole number, with a bit for each run: a thousand of them are then compared in one step.
+    A set of runs is a whole number, with a bit for each run: a thousand of them are then compared
+    in one step.
     """
     rows = [
         int.from_bytes(row.tobytes(), "little")
         for row in np.packbits(alike, axis=1, bitorder="little")
     ]
-    # The pairs that share no set yet, each at its better run, and runs that are in none with themselves.
+    # The pairs that share no set yet, each at its better run, and runs that are in none with
+    # themselves.
     open_pairs, sets = [row >> run << run for run, row in enumerate(rows)], []
     for run in range(len(rows)):
         while open_pairs[run]:

@@ -23,13 +23,13 @@ _NO_RESIDUAL = "the runs differ by the same amount on every topic"
 def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAULTS) -> PairedResult:
     """Tukey's test of all pairs of the runs at once, with simultaneous intervals of the mean differences.
 
-    Formula: q = |mean(d)| / sqrt(V / n), V the residual variance of runs and topics, (k - 1)(n - 1) degrees of freedom;
-    p is the chance that the studentized range of k means exceeds q
+    Formula: q = |mean(d)| / sqrt(V / n), V the residual variance of runs and topics, (k - 1)(n - 1)
+    degrees of freedom; p is the chance that the studentized range of k means exceeds q
     Assumes: normal residuals of one spread for all runs
     Source: Tukey (1953); for retrieval Carterette, TOIS 30(1), 2012, and Sakai (2018)
-    Note: p already counts for all pairs of the runs given, also where only some pairs are asked for. The statistic
-    bears the sign of the difference. Identical runs have p = 1. Runs that differ by the same on every topic leave no
-    residual: no statistic and no p.
+    Note: p already counts for all pairs of the runs given, also where only some pairs are asked
+    for. The statistic bears the sign of the difference. Identical runs have p = 1. Runs that differ
+    by the same on every topic leave no residual: no statistic and no p.
     """
     check(values, "Tukey's test", runs=2)
     parts = two_way(values)

@@ -1,7 +1,7 @@
 """Verdicts: the one rule of every badge, mark, tier and sentence about a pair.
 
-A pair has a verdict if its corrected p is below the level, there are enough topics, and the test has a statistic with
-the same direction as the difference of means that is shown beside it.
+A pair has a verdict if its corrected p is below the level, there are enough topics, and the test
+has a statistic with the same direction as the difference of means that is shown beside it.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ from metrics.engine.arrays import Flags, Floats, Ints
 from metrics.engine.significance.cautions import pairs_in_words
 from metrics.engine.significance.pairs import Caution, Correction, PairedResult
 
-# With fewer topics an exact test of two runs cannot reach 0.05, and the others know nothing of the spread.
+# With fewer topics an exact test of two runs cannot reach 0.05, and the others know nothing of the
+# spread.
 MIN_TOPICS = 5
-# With fewer topics runs are compared pair by pair only: there are no tiers, letters or set of the best.
+# With fewer topics runs are compared pair by pair only: there are no tiers, letters or set of the
+# best.
 MIN_TIERED_TOPICS = 10
 # What a verdict says of the first run of a pair.
 VERDICTS = ("better", "worse")
@@ -38,9 +40,9 @@ REASONS = ("", *WITHHELD)
 class Verdicts:
     """One entry per pair.
 
-    `higher` is 1 where the first run's values are significantly higher, -1 where they are lower, 0 without a verdict.
-    `withheld` is an index into REASONS: why there is none, whatever p is; 0 where the test could be made and its p was
-    held against the level.
+    `higher` is 1 where the first run's values are significantly higher, -1 where they are lower, 0
+    without a verdict. `withheld` is an index into REASONS: why there is none, whatever p is; 0
+    where the test could be made and its p was held against the level.
     """
 
     higher: Ints

@@ -24,12 +24,12 @@ _CONSTANT = "no value of either run differs from its mean"
 def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAULTS) -> PairedResult:
     """Two-sided unpaired t test with unequal variances of each pair, with its interval of the difference of means.
 
-    Formula: t = (mean_i - mean_j) / sqrt(e_i + e_j), e = variance / n; (n - 1) (e_i + e_j)^2 / (e_i^2 + e_j^2) degrees
-    of freedom
+    Formula: t = (mean_i - mean_j) / sqrt(e_i + e_j), e = variance / n; (n - 1) (e_i + e_j)^2 /
+    (e_i^2 + e_j^2) degrees of freedom
     Assumes: samples of different topics, normal or large
     Source: Welch, Biometrika 34, 1947
-    Note: For runs on different topics: on the same ones it misses what a paired test finds. Where no value of either
-    run differs from its mean there is no spread: no statistic and no p.
+    Note: For runs on different topics: on the same ones it misses what a paired test finds. Where
+    no value of either run differs from its mean there is no spread: no statistic and no p.
     """
     check(values, "Welch's t test")
     difference, error, freedom = _parts(values, first, second)

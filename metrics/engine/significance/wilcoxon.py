@@ -21,7 +21,8 @@ from metrics.engine.significance.pairs import (
     noise_of,
 )
 
-# p is exact up to so many topics: by the table of the distribution, and with ties or zeros by trying every sign.
+# p is exact up to so many topics: by the table of the distribution, and with ties or zeros by
+# trying every sign.
 _TABLE, _EVERY_SIGN = 50, 13
 _ONE = np.uint64(1)
 
@@ -29,16 +30,17 @@ _ONE = np.uint64(1)
 def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAULTS) -> PairedResult:
     """Two-sided signed rank test of each pair, with the t interval of the mean difference.
 
-    Formula: W = the smaller of the sums of the ranks of |d| over positive and over negative differences, ties sharing
-    the middle of their ranks. p is exact up to 50 topics where no difference is zero and none tie, and up to 13
-    differences other than zero in any case; else normal with the variance corrected for ties and no correction for
-    continuity
+    Formula: W = the smaller of the sums of the ranks of |d| over positive and over negative
+    differences, ties sharing the middle of their ranks. p is exact up to 50 topics where no
+    difference is zero and none tie, and up to 13 differences other than zero in any case; else
+    normal with the variance corrected for ties and no correction for continuity
     Assumes: differences that scatter symmetrically about their median
     Source: Wilcoxon, Biometrics Bulletin 1(6), 1945; zeros='pratt': Pratt, JASA 54, 1959
-    Elsewhere: SciPy takes the normal distribution where zeros leave 13 differences or fewer of more topics; for it
-    0.3 - 0.2 and 0.4 - 0.3 do not tie, as their last bits differ; so by default here, with a caution, and
-    ties='rounded' makes them tie
-    Note: Identical runs have p = 1. Zero differences are dropped before ranking, or after it for zeros='pratt'.
+    Elsewhere: SciPy takes the normal distribution where zeros leave 13 differences or fewer of more
+    topics; for it 0.3 - 0.2 and 0.4 - 0.3 do not tie, as their last bits differ; so by default
+    here, with a caution, and ties='rounded' makes them tie
+    Note: Identical runs have p = 1. Zero differences are dropped before ranking, or after it for
+    zeros='pratt'.
     """
     check(values, "Wilcoxon's test")
     parts = [_compare(values, *chunk, options) for chunk in chunks(first, second, values.shape[1])]

@@ -23,8 +23,8 @@ _PERSISTENCE = 0.9
 _ROUNDINGS: dict[Version, str] = {"10": "10", "9.0.8": "9"}
 # What trec_eval -Z prints where it knows no mean and deviation.
 NO_SCALE = -1_000_000.0
-# trec_eval 10 -c ranks one document that nobody judged for a topic without an answer. It takes the trace out of these
-# names as they stand, and leaves it in where parameters follow them.
+# trec_eval 10 -c ranks one document that nobody judged for a topic without an answer. It takes the
+# trace out of these names as they stand, and leaves it in where parameters follow them.
 _CLEARED = ("num_ret", "utility", "rbp_resid")
 _CLEARED_PREFIX = "unj"
 
@@ -49,7 +49,8 @@ class Column:
     values: Sequence[Value] | None
     figure: Value
     has_figure: bool = True
-    # Of the topics that the figure is over: how many have a value, and how many have none for which reason.
+    # Of the topics that the figure is over: how many have a value, and how many have none for which
+    # reason.
     defined: int = 0
     undefined: Mapping[str, int] = field(default_factory=dict)
 
@@ -261,7 +262,8 @@ def _own(answers: Answers, measure: Measure) -> Column:
     complete = answers.settings.complete
     topics = np.arange(answers.view.n_topics) if complete else answers.shown
     values = measure.compute(answers.cut)
-    # A ratio over all topics takes their ideals from the run: those of topics that are left out do not count.
+    # A ratio over all topics takes their ideals from the run: those of topics that are left out do
+    # not count.
     chosen = answers.cut if complete else answers.cut.of_topics(answers.answered)
     figure, defined = measure.aggregate(values[topics], chosen)
     reasons = measure.why_undefined(answers.cut, values)

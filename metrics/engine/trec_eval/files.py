@@ -1,7 +1,7 @@
 """TREC runs and judgements as dictionaries, for the library: a strict reader that stops at the first bad line.
 
-The service reads uploads with a compiled scan that reports every bad line (`runs.formats`); this one takes the same
-files and refuses the same lines, a line at a time and without any of it.
+The service reads uploads with a compiled scan that reports every bad line (`runs.formats`); this
+one takes the same files and refuses the same lines, a line at a time and without any of it.
 """
 
 from __future__ import annotations

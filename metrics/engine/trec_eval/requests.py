@@ -52,8 +52,8 @@ def read_requests(
 ) -> tuple[list[Request], list[Measure]]:
     """trec_eval's measures in its order and the others as they come, each once; MeasureError names the bad one.
 
-    As in trec_eval, the first parameters given for a measure hold. The others take `level` where they name none, and
-    `documents`, the size of the collection, where they need it.
+    As in trec_eval, the first parameters given for a measure hold. The others take `level` where
+    they name none, and `documents`, the size of the collection, where they need it.
     """
     given: dict[str, str | None] = {}
     others: dict[Measure, None] = {}

@@ -36,7 +36,8 @@ class Figure(Enum):
 class Entry:
     """One measure of trec_eval; `default` are its parameters if the name is given alone.
 
-    `sets` names the parameters of the measure that the numbers set; `named` is a parameter that a pair may set by name.
+    `sets` names the parameters of the measure that the numbers set; `named` is a parameter that a
+    pair may set by name.
     """
 
     name: str

@@ -21,7 +21,8 @@ def percent(share: float) -> str:
 def best_sentence(standings: Standings, names: Mapping[int, str]) -> str:
     """Return which runs can be the best, the first statement of a leaderboard; empty without a set of the best.
 
-    `names` are those of evaluations; that of the only run in the set may be missing, as one of another page.
+    `names` are those of evaluations; that of the only run in the set may be missing, as one of
+    another page.
     """
     flags = standings.tiers.best if standings.tiers else None
     if flags is None:

@@ -19,10 +19,10 @@ _SPDX = "https://spdx.org/licenses/"
 @dataclass(frozen=True)
 class Cited:
     """What a citation names. `address` is the permanent one, `site` that of the server, `before` the address of the
-    snapshot that it supersedes; `doi` is empty where none was given, `published_by` where the operator names nobody,
-    `licence` (an SPDX identifier), `rights`, the `people` whom it names instead of the `author`, an organisation, and
-    the DOIs of the paper that it `supplements` and of the judgements that it is `derived_from` where the organisers say
-    nothing."""
+    snapshot that it supersedes; `doi` is empty where none was given, `published_by` where the
+    operator names nobody, `licence` (an SPDX identifier), `rights`, the `people` whom it names
+    instead of the `author`, an organisation, and the DOIs of the paper that it `supplements` and of
+    the judgements that it is `derived_from` where the organisers say nothing."""
 
     title: str
     author: str

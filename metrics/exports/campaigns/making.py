@@ -35,8 +35,9 @@ def freeze_results(
 ) -> FrozenResults:
     """Read the results of a phase by its short name, or of all phases.
 
-    Raise InvalidInput for a phase that the campaign does not have, Conflict for one that is not over, or whose entries
-    are not evaluated; Blind for one whose results the organiser does not see.
+    Raise InvalidInput for a phase that the campaign does not have, Conflict for one that is not
+    over, or whose entries are not evaluated; Blind for one whose results the organiser does not
+    see.
     """
     phases = campaign.phases.select_related("collection", "campaign__team").prefetch_related(
         "extensions"

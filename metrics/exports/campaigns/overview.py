@@ -19,7 +19,8 @@ _ROLES = {Entry.Role.BASELINE: "baseline", Entry.Role.OUT_OF_COMPETITION: "out o
 def overview_table(edition: Edition, read: EntryValues, reader: Participation) -> Table:
     """Return the official runs, best first by the primary measure, with baselines at their places without a rank.
 
-    Names of other teams than the reader's are those of the moment of the edition: a packet stays as it was made.
+    Names of other teams than the reader's are those of the moment of the edition: a packet stays as
+    it was made.
     """
     phase = edition.phase
     teams = phase.campaign.participations.select_related("team", "campaign")

@@ -1,8 +1,8 @@
 """A snapshot as files: its manifest, the tables that it names, how it is cited, and all of them in one archive.
 
-The manifest names every table with its SHA-256, and the SHA-256 of the manifest is the snapshot's. Files that name its
-address, number or day in turn (how it is cited) stand beside it; SHA256SUMS has the digests of all files of the
-archive.
+The manifest names every table with its SHA-256, and the SHA-256 of the manifest is the snapshot's.
+Files that name its address, number or day in turn (how it is cited) stand beside it; SHA256SUMS has
+the digests of all files of the archive.
 """
 
 from __future__ import annotations

@@ -32,7 +32,8 @@ def with_shown_measures(collection: Collection, query: Query) -> Query:
 @dataclass(frozen=True)
 class PanelColumn:
     """A column in the panel: its name, for a measure the name of its definition and a summary, and the addresses of
-    the leaderboard with the column one place earlier, later, or without it; empty where there is none."""
+    the leaderboard with the column one place earlier, later, or without it; empty where there is
+    none."""
 
     name: str
     title: str
@@ -46,7 +47,8 @@ class PanelColumn:
 @dataclass(frozen=True)
 class Panel:
     """The chosen columns in their order, measures before the others; the names of columns to add; and the addresses of
-    the leaderboard with every measure of the collection, empty where all are shown, and with the default columns."""
+    the leaderboard with every measure of the collection, empty where all are shown, and with the
+    default columns."""
 
     measures: list[PanelColumn]
     others: list[PanelColumn]
@@ -142,7 +144,8 @@ def read_added(
 ) -> tuple[list[Measure], tuple[ShownColumn, ...]]:
     """Return the measures and other columns of `add`, a list such as nDCG@20,param:k1,label.
 
-    Raise MeasureError or InvalidInput, pointed to `add`, for what is neither, and for too many columns.
+    Raise MeasureError or InvalidInput, pointed to `add`, for what is neither, and for too many
+    columns.
     """
     parts = [part.strip() for part in _parts(query.get("add", "")) if part.strip()]
     if not parts:

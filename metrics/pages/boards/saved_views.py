@@ -43,7 +43,8 @@ _LISTED = 12
 class ViewMenu:
     """The views that the reader sees, the one that was opened, if any, and the present parameters of the leaderboard.
 
-    `scopes` are value and text of what the reader may choose when saving; empty for a reader without an account.
+    `scopes` are value and text of what the reader may choose when saving; empty for a reader
+    without an account.
     """
 
     views: list[View]

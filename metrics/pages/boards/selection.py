@@ -129,8 +129,8 @@ def _chosen(collection: Collection, query: Query) -> list[UUID]:
 def comparison_address(collection: Collection, query: Query, which: str) -> str | None:
     """Return the address that compares the chosen runs, or all of them.
 
-    Chosen runs keep the family from which they were chosen, the whole leaderboard if it can be compared at once, and
-    its baseline: the comparison has the same p values.
+    Chosen runs keep the family from which they were chosen, the whole leaderboard if it can be
+    compared at once, and its baseline: the comparison has the same p values.
     Chosen among more than the official entries they have no such family.
     Return None for fewer than two chosen runs, and for an invalid measure.
     """

@@ -1,8 +1,8 @@
 """The statistics that are part of the leaderboard's page, and those that follow it.
 
-Intervals of the shown means take almost no time. The set of the best compares every run of the leaderboard: if that
-takes longer than the page itself, the page comes without it and requests the leaderboard again, with it. Tiers and rank
-intervals are shown on request.
+Intervals of the shown means take almost no time. The set of the best compares every run of the
+leaderboard: if that takes longer than the page itself, the page comes without it and requests the
+leaderboard again, with it. Tiers and rank intervals are shown on request.
 """
 
 from __future__ import annotations
@@ -136,8 +136,8 @@ def read_statistics(
 ) -> BoardStatistics | None:
     """Return the statistics of the page; if not `at_once`, only those that take little time.
 
-    Raise StatisticsError if the address requests an impossible part. Default parts that are impossible are left out
-    instead, with a caution; a leaderboard without a ranked run has none.
+    Raise StatisticsError if the address requests an impossible part. Default parts that are
+    impossible are left out instead, with a caution; a leaderboard without a ranked run has none.
     """
     if asked is None or not (board.ranked or query.get("statistics") or asked.baseline):
         return None

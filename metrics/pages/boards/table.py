@@ -36,7 +36,8 @@ from runs.services.submissions.runs import contradicted_ranks
 # The width of the scale of the intervals, in pixels.
 SCALE_WIDTH = 90.0
 _NARROW_SCALE = 0.05
-# Below this share most of the first ten documents are unjudged, and the mean says little about the run.
+# Below this share most of the first ten documents are unjudged, and the mean says little about the
+# run.
 LOW_JUDGED = 0.5
 # Characters of a text in a column of parameters, and of one that is not broken into lines.
 _CUT, _BRIEF = 60, 24
@@ -71,8 +72,8 @@ class BoardCell(table.Cell):
 class BoardRow(table.Row):
     """One run on the page, of the leaderboard's row `shown`; a row that begins a part is the first of a tier.
 
-    `mine` is a run of the reader's. `contradicted` says how the run's rank column contradicts its scores; empty if it
-    does not. `short` names the run in the address of a selection.
+    `mine` is a run of the reader's. `contradicted` says how the run's rank column contradicts its
+    scores; empty if it does not. `short` names the run in the address of a selection.
     """
 
     shown: Row
@@ -91,11 +92,12 @@ class BoardRow(table.Row):
 class BoardTable(table.Table):
     """One page of a leaderboard as a table, whose columns follow those of ranks, runs and teams.
 
-    `best` says which runs can be the best, and `ranked_by` how they are ordered. `held` is the baseline, which stays in
-    sight below the header, and `baseline` its tag and mean. The intervals are drawn on one `scale` of its ends, on
-    which `zero` is the x position of the baseline's mean; `cut` is a note on those that are cut. `own_team` is the team
-    of the reader's to which all shown runs belong; empty if there are others: then each row names its team. `pins` is
-    the address for pinning a run, up to its id.
+    `best` says which runs can be the best, and `ranked_by` how they are ordered. `held` is the
+    baseline, which stays in sight below the header, and `baseline` its tag and mean. The intervals
+    are drawn on one `scale` of its ends, on which `zero` is the x position of the baseline's mean;
+    `cut` is a note on those that are cut. `own_team` is the team of the reader's to which all shown
+    runs belong; empty if there are others: then each row names its team. `pins` is the address for
+    pinning a run, up to its id.
     """
 
     columns: Sequence[SortableColumn]

@@ -35,7 +35,8 @@ _PRESETS = {
     "linear gains": "linear", "exponential gains": "exponential", "impatient user": "impatient",
     "patient user": "patient", "patient user, binary": "liberal", "RBP, binary": "binary",
 }  # fmt: skip
-# What asks for several settings, read as by the API; what it shares with the sliders does where it is a list.
+# What asks for several settings, read as by the API; what it shares with the sliders does where it
+# is a list.
 _SETTINGS, _LISTS = ("preset", "gains", "depths", "measures"), ("family", "dis", "b")
 # At most this many levels have a slider.
 _MOST_LEVELS = 6
@@ -86,7 +87,8 @@ class Controls:
         return parse_measure(f"{self.family}({','.join(given)})@{self.depth.value:g}")
 
 
-# Sorting a thousand runs again takes a third of a second, and readers come back to an address or share it.
+# Sorting a thousand runs again takes a third of a second, and readers come back to an address or
+# share it.
 @page
 @reads("family", "dis", "b", "depth", "p", *_SETTINGS, numbered="g")
 @kept_page(of_visible_collection, shared_by=all_once_public)

@@ -146,8 +146,9 @@ def _topic_lines(
 def _cross(compared: Assessments) -> dict[str, Any]:
     """Return the table of the levels in two versions, and the values that describe their agreement.
 
-    A row has a level of the first version, for each level of the second version the number of documents, their per cent
-    of the column and whether it is the same level, and the number of documents that only the first version judges.
+    A row has a level of the first version, for each level of the second version the number of
+    documents, their per cent of the column and whether it is the same level, and the number of
+    documents that only the first version judges.
     """
     levels = compared.levels.tolist()
     rows = []

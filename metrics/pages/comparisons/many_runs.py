@@ -118,8 +118,8 @@ def _pairs(shown: Shown, address: str) -> dict[str, Any]:
 
 def _differences(shown: Shown) -> dict[str, Any]:
     """Return the means and differences of all measures with the marks of two kinds of tests, if both kinds were
-    requested; otherwise the address that requests the tests that follow up Friedman's test and the analysis of
-    variance."""
+    requested; otherwise the address that requests the tests that follow up Friedman's test and the
+    analysis of variance."""
     if two_kinds(shown.answer.query):
         few = np.count_nonzero(visible_pairs(shown.answer, shown.compared)) <= MOST_PAIRS
         return {

@@ -21,7 +21,8 @@ from runs.models import Collection, can_see_scores
 from runs.web.access import check_scores, visible_collection
 from runs.web.views import page, reads
 
-# Of the collection's own measures: the pairs of more make a long table, and of many runs they take long.
+# Of the collection's own measures: the pairs of more make a long table, and of many runs they take
+# long.
 _FIRST = 4
 
 

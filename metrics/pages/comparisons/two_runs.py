@@ -43,7 +43,8 @@ PAIRWISE = [
 # The topics that the page lists; the API has all of them.
 _TOPICS_SHOWN = 200
 _NEAR = 8
-# Rankings are read from the submitted files to their end: from long ones only if a topic is requested.
+# Rankings are read from the submitted files to their end: from long ones only if a topic is
+# requested.
 _READ_AT_ONCE = 50_000_000
 
 

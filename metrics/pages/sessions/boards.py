@@ -54,7 +54,8 @@ def sessions_page(request: HttpRequest, slug: str) -> HttpResponse:
         "ways": SessionSet.JudgedBy.values,
         "defaults": [measure.name for measure in default_measures()],
     }
-    # The states of the sets, the leaderboard and the comparison of its systems are as of one moment.
+    # The states of the sets, the leaderboard and the comparison of its systems are as of one
+    # moment.
     with one_snapshot():
         status = max(
             fill(context, "sets", _sets, request, collection, query),
@@ -169,8 +170,8 @@ def _with_standings(
 class SystemPairLine:
     """The values of two systems, and their interval as x positions between 0 and 200, or None if it is unknown.
 
-    `effect` is the size of the difference that goes with the design, empty for one without; `by_searchers` and
-    `by_topics` are the p of F1 and F2, empty where the design is not crossed.
+    `effect` is the size of the difference that goes with the design, empty for one without;
+    `by_searchers` and `by_topics` are the p of F1 and F2, empty where the design is not crossed.
     """
 
     a: str

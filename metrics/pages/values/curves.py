@@ -85,8 +85,8 @@ class ReadingLine:
 class ReadingTable:
     """Curves read at some ranks: for each its lines, one of each run.
 
-    `across` says whether they can be read across; `stops` is the rank from which the ideals are horizontal, and `said`
-    sets the best run against the slowest at one rank.
+    `across` says whether they can be read across; `stops` is the rank from which the ideals are
+    horizontal, and `said` sets the best run against the slowest at one rank.
     """
 
     ranks: list[tuple[int, list[ReadingLine]]]

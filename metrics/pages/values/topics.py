@@ -172,7 +172,8 @@ def _heading(heading: tuple[str, str, str], asked: TopicsQuery, lower_is_better:
     name = heading[0]
     if name != asked.sort:
         return Heading(*heading, sorting="", next_order="")
-    # Difficult is what has a low mean, and good what has a high value, but where lower values are better.
+    # Difficult is what has a low mean, and good what has a high value, but where lower values are
+    # better.
     upwards = (name == "difficulty") != (lower_is_better and name in ("difficulty", "best"))
     sorting = "ascending" if asked.descending == upwards else "descending"
     return Heading(*heading, sorting=sorting, next_order="asc" if asked.descending else "desc")

@@ -43,7 +43,8 @@ Value = float | bool | str
 @dataclass(frozen=True)
 class Condition:
     """A condition on one key. `sign` is empty (it is set), =, !=, <, <=, >, >= or .. (between both bounds); `at` is its
-    place in the filter, from 1. `key_ids` are found by `bound`: one, or one in each of several collections."""
+    place in the filter, from 1. `key_ids` are found by `bound`: one, or one in each of several
+    collections."""
 
     space: str
     key: str
@@ -107,8 +108,8 @@ def find_key(board: Board, space: str, name: str, where: str) -> ParameterKey:
 
 def _key_with_kinds(collection: Collection, space: str, name: str) -> ParameterKey | None:
     """Return a key with the first parameter of each kind that any run has."""
-    # Which kinds there are at all is read from the beginning of three indexes, for which a database must be asked for
-    # the first one.
+    # Which kinds there are at all is read from the beginning of three indexes, for which a database
+    # must be asked for the first one.
     own = Parameter.objects.filter(key=OuterRef("pk"))
     first = {f"first_{kind}": Subquery(_having_kind(own, kind).values("pk")[:1]) for kind in KINDS}
     return (
@@ -120,8 +121,8 @@ def _key_with_kinds(collection: Collection, space: str, name: str) -> ParameterK
 
 def _is_seen(board: Board, key: int, kind: str) -> bool:
     """Return whether a visible run has a value of this kind. Mostly the one with the first value is visible; a database
-    that is asked for any may look through all of them. Where runs are hidden, nobody learns from the time that it takes
-    whose value is the first."""
+    that is asked for any may look through all of them. Where runs are hidden, nobody learns from
+    the time that it takes whose value is the first."""
     collection, any_of_them = board.collection, _rows(key, kind, board.runs)
     if collection.blind or collection.veiled:
         return any_of_them.exists()

@@ -1,7 +1,8 @@
 """The entries of a collection's phases: which runs its leaderboard ranks, and what each row says of its entry.
 
-The official entries of a collection are those of its evaluation phases; of its development phases where it has no
-evaluation. Phases of drafts, phases for training and phases afterwards make no entry official.
+The official entries of a collection are those of its evaluation phases; of its development phases
+where it has no evaluation. Phases of drafts, phases for training and phases afterwards make no
+entry official.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ STATUSES = (
 BARRED = (DISQUALIFIED, WITHDRAWN)
 _ENTERED, _COMPETING = Entry.State.ENTERED, Entry.Role.COMPETING
 
-# means(phase, runs) -> the mean of the phase's primary measure of each run that has one, the greater the better
+# means(phase, runs) -> the mean of the phase's primary measure of each run that has one, the
+# greater the better
 PhaseMeans = Callable[[Phase, list[UUID]], Mapping[UUID, float]]
 
 

@@ -1,7 +1,8 @@
 """Order runs by a measure, and say which runs have no rank and why.
 
-A measure may have no value for a topic, such as a search length where nothing is found. The means of two runs over
-different topics cannot be compared: a run that fails everywhere except on one easy topic would win.
+A measure may have no value for a topic, such as a search length where nothing is found. The means
+of two runs over different topics cannot be compared: a run that fails everywhere except on one easy
+topic would win.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ Covered = Callable[[list[int]], Mapping[int, bytes]]
 class FairOrder:
     """Hold evaluations ordered by their means.
 
-    The `ranked` evaluations are those whose means cover the same topics, as many as the mean of any run covers:
-    `topics`. They come best first, with their `ranks`. The evaluations `below` come with their number of topics,
-    ordered by that number and then by their means. `keys` and `means` have the ranked ones as arrays: there may be
-    ten thousand, of which a page shows fifty.
+    The `ranked` evaluations are those whose means cover the same topics, as many as the mean of any
+    run covers: `topics`. They come best first, with their `ranks`. The evaluations `below` come
+    with their number of topics, ordered by that number and then by their means. `keys` and `means`
+    have the ranked ones as arrays: there may be ten thousand, of which a page shows fifty.
     """
 
     topics: int

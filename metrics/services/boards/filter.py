@@ -38,7 +38,8 @@ from runs.models.tracking.experiments import SLUG_RULE
 from runs.models.tracking.labels import NAME_RULE
 from runs.services.tracking.parameters import PARAM
 
-# The length of a description that is searched: searching takes the product of both lengths, for every run.
+# The length of a description that is searched: searching takes the product of both lengths, for
+# every run.
 SEARCHED = 2_000
 
 
@@ -266,8 +267,8 @@ def _of_version(text: str, _reader: Any) -> Q:
 
 _DAY = "a date such as 2026-01-31"
 FIELDS: dict[str, FilterField] = {
-    # Only the team's short name is searched: the full name is on no public page, and a search could be used to guess
-    # it.
+    # Only the team's short name is searched: the full name is on no public page, and a search could
+    # be used to guess it.
     "team": FilterField(
         "the short name of a team", str, lambda text, _reader: Q(team__slug__whole=text)
     ),

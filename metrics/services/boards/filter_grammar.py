@@ -10,8 +10,9 @@
     key       = phrase, or a word without " ( ) , : = < > ! ; and with \\. for a dot that is part of a name
     phrase    = '"' any text '"'
 
-A word has no = < > and no colon behind anything but a number: what looks like a field or a comparison is one.
-In a text * stands for any text. A word ends at a blank, a quote or a bracket, in a field also at a comma.
+A word has no = < > and no colon behind anything but a number: what looks like a field or a
+comparison is one. In a text * stands for any text. A word ends at a blank, a quote or a bracket, in
+a field also at a comma.
 """
 
 from __future__ import annotations

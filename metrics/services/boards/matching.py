@@ -26,8 +26,8 @@ def matching_runs(
 ) -> QuerySet[Run]:
     """Return those of `runs`, which the reader sees, that a filter selects.
 
-    Raise InvalidInput for a filter that cannot be read, Blind and NotFound for one that asks for states or means which
-    the reader may not see or which are not there.
+    Raise InvalidInput for a filter that cannot be read, Blind and NotFound for one that asks for
+    states or means which the reader may not see or which are not there.
     """
     term = parse_filter(text)
     if term is None:
@@ -46,8 +46,8 @@ def matching_runs(
 def matching_everywhere(text: str, reader: Any, runs: QuerySet[Run]) -> QuerySet[Run]:
     """Return those of `runs`, which the reader sees and which may be of many collections, that a filter selects.
 
-    Raise InvalidInput for a filter that cannot be read, and for one that asks for a state or a mean, which a run has on
-    one leaderboard.
+    Raise InvalidInput for a filter that cannot be read, and for one that asks for a state or a
+    mean, which a run has on one leaderboard.
     """
     term = parse_filter(text)
     if term is None:

@@ -1,7 +1,8 @@
 """The evaluations that a leaderboard ranks, in the order of submission, and their order by a measure.
 
-Reading ten thousand of them takes longer than all else of a page. Both are therefore remembered by each process, under
-what revision of the collection: another page, measure or filter then reads only what is new.
+Reading ten thousand of them takes longer than all else of a page. Both are therefore remembered by
+each process, under what revision of the collection: another page, measure or filter then reads only
+what is new.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ T = TypeVar("T")
 @dataclass(frozen=True)
 class Roster:
     """The evaluations of live runs under one version of judgements: the `keys` of those with values, the `names` of
-    their runs as the database writes them, and the number of runs by state. `seen` is what it was read under."""
+    their runs as the database writes them, and the number of runs by state. `seen` is what it was
+    read under."""
 
     keys: Ints
     names: tuple[str, ...]
@@ -87,7 +89,8 @@ _ROSTERS, ORDERS = Recent[Roster](_MOST_RUNS), Recent[Any](_MOST_ORDERED)
 def read_roster(collection: Collection, qrels: Qrels, scores: str) -> Roster:
     """Return the evaluations of a collection's live runs under these judgements.
 
-    Raise StoredValueCorrupt, and have them made again, if some were made from other files than their runs name.
+    Raise StoredValueCorrupt, and have them made again, if some were made from other files than
+    their runs name.
     """
     revision = revision_in_snapshot(collection.pk)
     seen = collection.pk, qrels.pk, scores, ENGINE_VERSION, revision.changes

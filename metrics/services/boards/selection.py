@@ -11,7 +11,8 @@ from metrics.services.boards.board_question import ranked_evaluations
 from metrics.services.queue.damage import check_files
 from runs.models import Collection, Qrels, Team
 
-# What answers say of an evaluation and its run: of a thousand, every other column would take a tenth of a second.
+# What answers say of an evaluation and its run: of a thousand, every other column would take a
+# tenth of a second.
 _SHOWN = ("qrels_id", "scores", "state", "engine_version", "topics_answered",
           *(f"run__{name}" for name in ("tag", "team_id", "created_at", "version", "system_id", "sha256",
                                         "known_sha256", "size", "grouped")))  # fmt: skip
@@ -23,8 +24,8 @@ def select_evaluations(
     """Return the evaluations of these runs under these judgements in the given order, or of all that the collection's
     leaderboard ranks in the order of submission.
 
-    Stale and withdrawn runs are left out. Raise StatisticsError for more than `most` of them, or a run that is not
-    evaluated.
+    Stale and withdrawn runs are left out. Raise StatisticsError for more than `most` of them, or a
+    run that is not evaluated.
     """
     named = list(dict.fromkeys(runs))
     current = (
@@ -49,7 +50,8 @@ def select_evaluations(
             raise StatisticsError(message, code="unknown_run", pointer="runs")
         evaluations = [found[run] for run in named]
     check_files(Evaluation, ((evaluation.pk, evaluation.same_files) for evaluation in evaluations))
-    # Their collection and judgements are already loaded, and runs of few teams: none is read again for every row.
+    # Their collection and judgements are already loaded, and runs of few teams: none is read again
+    # for every row.
     teams = Team.objects.in_bulk({evaluation.run.team_id for evaluation in evaluations})
     for evaluation in evaluations:
         evaluation.qrels, evaluation.run.collection = qrels, collection

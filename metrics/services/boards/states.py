@@ -24,9 +24,9 @@ def runs_with_states(
 ) -> QuerySet[Any]:
     """Return the live runs with their `board_state`, and in `evaluation_shown` the key of the evaluation of their row.
 
-    Evaluations under these judgements are ranked except those `below`, which depend on the measure. A run is stale if
-    it has no values under these judgements but some under others. A run without a requested evaluation is queued and
-    has no evaluation to show.
+    Evaluations under these judgements are ranked except those `below`, which depend on the measure.
+    A run is stale if it has no values under these judgements but some under others. A run without a
+    requested evaluation is queued and has no evaluation to show.
     """
     own = Evaluation.objects.filter(run=OuterRef("pk"))
     current = own.counting(Q(qrels=qrels), scores)

@@ -85,8 +85,8 @@ class ValuedRun(NamedTuple):
 class TopicTable:
     """What the runs reach on each topic, each of shape (topics,) and NaN where that is undefined.
 
-    `spread` is the standard deviation over the runs, `best` and `worst` are the best and the worst value, and `runs`
-    counts those with a value.
+    `spread` is the standard deviation over the runs, `best` and `worst` are the best and the worst
+    value, and `runs` counts those with a value.
     """
 
     mean: Floats
@@ -152,7 +152,8 @@ class TopicValues:
     def order(self, sort: str, descending: bool | None = None) -> list[int]:
         """Return the topics sorted by one of TOPIC_SORTS, undefined ones last, and equal ones as in the judgements.
 
-        Difficult is what has a low mean, or a high one if lower values are better; good values are ordered likewise.
+        Difficult is what has a low mean, or a high one if lower values are better; good values are
+        ordered likewise.
         """
         descending = TOPIC_SORTS[sort] if descending is None else descending
         if sort == "topic":

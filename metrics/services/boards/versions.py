@@ -188,7 +188,8 @@ def expected_means(
 ) -> dict[UUID, float]:
     """Return the expected mean of the best version of each system of these runs, of which two or more are ranked.
 
-    A measure whose mean is no mean of the values of topics has none. Raise StatisticsError for too many values.
+    A measure whose mean is no mean of the values of topics has none. Raise StatisticsError for too
+    many values.
     """
     if measure.definition.aggregate is not Aggregate.MEAN or measure.pools:
         return {}

@@ -71,8 +71,8 @@ class PhaseQuery:
 @dataclass(frozen=True)
 class PhaseBoard:
     """A leaderboard whose rows have hidden names replaced, the entry of each row's run, and by the keys of their teams
-    the names and, where the phase gives feedback, the numbers of entries that each has made, withdrawn ones
-    included."""
+    the names and, where the phase gives feedback, the numbers of entries that each has made,
+    withdrawn ones included."""
 
     board: Leaderboard
     standings: Standings | None
@@ -122,9 +122,10 @@ def read_phase_board(
 ) -> PhaseBoard:
     """Return a page of the leaderboard of a phase, or with `whole` all rows.
 
-    Baselines and entries out of competition stand at their place without a rank, and so do late entries, those that
-    came afterwards and those that were disqualified after the public release. They are in no tier; one of them may be
-    the baseline of the statistics, alone. Raise the errors of leaderboards.
+    Baselines and entries out of competition stand at their place without a rank, and so do late
+    entries, those that came afterwards and those that were disqualified after the public release.
+    They are in no tier; one of them may be the baseline of the statistics, alone. Raise the errors
+    of leaderboards.
     """
     qrels = active_qrels(phase.collection)
     entries = {entry.run_id: entry for entry in _entries(phase, query.view, reader, qrels)}

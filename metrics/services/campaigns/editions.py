@@ -12,8 +12,9 @@ from runs.services.campaigns import clock
 @dataclass(frozen=True)
 class Edition:
     """Results of a phase as they were given out to an audience at one moment. `name` is a key that no other edition of
-    the phase has, empty for a draft, which may still change; `before` is the one that it supersedes. `official` has the
-    ids of the entries that stood on the official leaderboard then; None if nothing says which."""
+    the phase has, empty for a draft, which may still change; `before` is the one that it
+    supersedes. `official` has the ids of the entries that stood on the official leaderboard then;
+    None if nothing says which."""
 
     phase: Phase
     qrels: Qrels
@@ -61,7 +62,8 @@ def latest_release(phase: Phase) -> Edition | None:
 
 def edition_of(phase: Phase, active: Qrels, *, sees_all: bool) -> Edition:
     """Return the latest edition of a phase's results: its last release, or what the disclosure of the collection opened
-    since. Before there is one, and while the phase goes on, it is a draft of what this reader may see."""
+    since. Before there is one, and while the phase goes on, it is a draft of what this reader may
+    see."""
     audience, released = phase.collection.disclosure, latest_release(phase)
     if audience == Disclosure.ORGANISERS or clock.database_now() < clock.last_closing_time(phase):
         shown = Disclosure.PARTICIPANTS if sees_all else Disclosure.TEAMS

@@ -1,7 +1,7 @@
 """The content of a snapshot: everything that a reader of a paper needs to check its numbers, and nobody's address.
 
-It has no time of its own making, no key of a database and no name of an account: the same results have the same content
-on every server.
+It has no time of its own making, no key of a database and no name of an account: the same results
+have the same content on every server.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ class FrozenPhase:
 
 def freeze_phase(phase: Phase, qrels: Qrels, stood: tuple[str, ...] | None = None) -> FrozenPhase:
     """Return the results of a phase under these judgements. `stood` has the ids of the entries of the official
-    leaderboard where a release has fixed them: those that were disqualified since leave it, and nothing takes their
-    place, as on the page."""
+    leaderboard where a release has fixed them: those that were disqualified since leave it, and
+    nothing takes their place, as on the page."""
     now = clock.database_now()
     read = read_entry_values(phase=phase, qrels=qrels, measures=phase_measures(phase))
     read = with_hidden_names(read, None, now)

@@ -30,9 +30,10 @@ def placed_entries(
     read: EntryValues, stood: tuple[str, ...] | None = None
 ) -> list[tuple[int, int | None]]:
     """Return the places among the entries of the official ones and those that organisers entered, best mean of the
-    primary measure first, with ranks 1, 2, 2, 4; baselines and runs out of competition stand at their places with
-    None. Official ones that the leaderboard does not rank, as their means cover fewer topics, follow with None. `stood`
-    names the official ones where a release has fixed them."""
+    primary measure first, with ranks 1, 2, 2, 4; baselines and runs out of competition stand at
+    their places with None. Official ones that the leaderboard does not rank, as their means cover
+    fewer topics, follow with None. `stood` names the official ones where a release has fixed
+    them."""
     row_of = {entry.run_id: row for row, entry in enumerate(read.entries)}
 
     def means(runs: list[UUID]) -> dict[UUID, float]:

@@ -23,8 +23,8 @@ from runs.services.campaigns.names import ShownName, hidden_tag, shown_names
 # All runs of a set, or of each team the one with the best mean of the primary measure.
 ALL, BEST_OF_TEAM = "all", "best_of_team"
 REFERENCES = (ALL, BEST_OF_TEAM)
-# For readers who do not see all values: from fewer runs those of others could be worked out. Quartiles of so few are
-# their values, so that they need more.
+# For readers who do not see all values: from fewer runs those of others could be worked out.
+# Quartiles of so few are their values, so that they need more.
 MIN_RUNS, MIN_RUNS_OF_QUARTILES = 5, 10
 _LONG = ("run__warnings", "run__metadata", "run__ir_metadata")
 
@@ -33,7 +33,8 @@ _LONG = ("run__warnings", "run__metadata", "run__ir_metadata")
 class EntryValues:
     """The evaluated entries of a phase, as they were at one moment: rows of `values` (entries, topics) by measure.
 
-    `evaluations` are their keys, in the same order; measures that pool have means and no values of topics.
+    `evaluations` are their keys, in the same order; measures that pool have means and no values of
+    topics.
     """
 
     phase: Phase
@@ -72,8 +73,9 @@ class EntryValues:
 class ReferenceSet:
     """The runs beside which those of one type stand; `rows` are places among the entries.
 
-    `by_topic` has the figures of each measure that has values of topics. What too few runs would give away is NaN where
-    the set is shown to readers who do not see all values; `withheld` says so.
+    `by_topic` has the figures of each measure that has values of topics. What too few runs would
+    give away is NaN where the set is shown to readers who do not see all values; `withheld` says
+    so.
     """
 
     run_type: str
@@ -91,14 +93,15 @@ def read_entry_values(
     seen: Q | None = None,
 ) -> EntryValues:
     """Return the values of the entries of a phase that are evaluated under these judgements, in the order of their
-    numbers; those that were withdrawn or disqualified by `as_of` (default: now) are left out, and so are those that are
-    not `seen`.
+    numbers; those that were withdrawn or disqualified by `as_of` (default: now) are left out, and
+    so are those that are not `seen`.
 
     Raise StatisticsError for more values than are read in one request.
     """
     there, wanted = Q(state=Entry.State.ENTERED), phase.entries.filter(seen or Q())
     if as_of is not None:
-        # Nothing is entered again once results are out: whoever left after that moment took part until then.
+        # Nothing is entered again once results are out: whoever left after that moment took part
+        # until then.
         there, wanted = there | Q(state_changed_at__gt=as_of), wanted.filter(arrived_at__lte=as_of)
     found = (
         wanted.filter(there)
@@ -131,11 +134,12 @@ def reference_sets(
     read: EntryValues, *, reference: str = ALL, sees_all: bool, alone: bool = False
 ) -> list[ReferenceSet]:
     """Return a set for each type of run: the entries that compete, are on time and were neither withdrawn nor
-    disqualified; with `best_of_team` of each team the one with the best mean of the primary measure, the earlier one of
-    equals. Of a phase for runs that come afterwards there is none.
+    disqualified; with `best_of_team` of each team the one with the best mean of the primary
+    measure, the earlier one of equals. Of a phase for runs that come afterwards there is none.
 
-    Readers who do not see all values get no figures of fewer than 5 runs, and no quartiles of fewer than 10. With
-    `alone` the sets are empty: figures that change with every run that others enter would tell its values.
+    Readers who do not see all values get no figures of fewer than 5 runs, and no quartiles of fewer
+    than 10. With `alone` the sets are empty: figures that change with every run that others enter
+    would tell its values.
     """
     sets = []
     for run_type in read.run_types:

@@ -42,8 +42,9 @@ WAITS_FOR = ("evaluations", "qrels", "phase")
 def release_due() -> int:
     """Do every release whose time has come and which waits for nothing. Return how many were done.
 
-    Several dispatchers may do this at once: each release is done in one transaction that holds its row, and whoever
-    comes second finds it done. A dispatcher that dies in between leaves it planned.
+    Several dispatchers may do this at once: each release is done in one transaction that holds its
+    row, and whoever comes second finds it done. A dispatcher that dies in between leaves it
+    planned.
     """
     done = 0
     for release in due_releases(clock.database_now()).select_related("planned_by"):
@@ -73,8 +74,9 @@ def do_release(
 ) -> Release:
     """Do a planned release in one transaction: its audience sees the results of the active judgements.
 
-    Raise Conflict if it is done or cancelled, if its version of judgements is not the active one or none is
-    (`release_needs_qrels`), while entries are evaluated (`evaluations_running`), and before the phase is over.
+    Raise Conflict if it is done or cancelled, if its version of judgements is not the active one or
+    none is (`release_needs_qrels`), while entries are evaluated (`evaluations_running`), and before
+    the phase is over.
     """
     with transaction.atomic():
         found = locked_release(release)

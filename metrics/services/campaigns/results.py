@@ -28,10 +28,11 @@ CONFIDENCE = 0.95
 @dataclass(frozen=True)
 class OwnEntry:
     """An evaluated entry of the team: its place among all that were read, its means with 95 % intervals (none where a
-    mean is not one of topics' values, or has fewer than two), the share of its first ten documents that are judged, and
-    its judged depth.
+    mean is not one of topics' values, or has fewer than two), the share of its first ten documents
+    that are judged, and its judged depth.
 
-    `of` is the place of the reference set of its type, None if there is none; `counts` says whether it is in that set.
+    `of` is the place of the reference set of its type, None if there is none; `counts` says whether
+    it is in that set.
     """
 
     row: int
@@ -76,8 +77,9 @@ def read_own_results(
 ) -> OwnResults:
     """Return the results of a team's evaluated entries under these judgements.
 
-    Whoever may not see the values of others gets the figures of the reference sets as `reference_sets` says. Other
-    teams have the names that the team saw at `names_at`, or those of now.
+    Whoever may not see the values of others gets the figures of the reference sets as
+    `reference_sets` says. Other teams have the names that the team saw at `names_at`, or those of
+    now.
     """
     now = clock.database_now()
     seen = None if sees_all else seen_while_frozen(phase, participation, now)
@@ -85,7 +87,8 @@ def read_own_results(
         phase=phase, qrels=qrels, measures=phase_measures(phase), as_of=as_of, seen=seen
     )
     read = with_hidden_names(read, participation, names_at or now)
-    # Feedback at once is of the own values; only where it is the leaderboard, it tells of others, too.
+    # Feedback at once is of the own values; only where it is the leaderboard, it tells of others,
+    # too.
     by_feedback = (
         phase.collection.disclosure == Disclosure.ORGANISERS
         and phase.feedback != Phase.Feedback.BOARD

@@ -20,7 +20,8 @@ MEDIAN = "median"
 @dataclass(frozen=True)
 class Tested:
     """A run against the median run or a baseline: the mean difference with its 95 % interval, p, and p corrected over
-    the team's runs that are tested against the same; NaN where differences have no spread. `topics` have both.
+    the team's runs that are tested against the same; NaN where differences have no spread. `topics`
+    have both.
     """
 
     measure: Measure
@@ -37,8 +38,8 @@ class Tested:
 
 def tested_entries(found: OwnResults) -> Iterator[Tested]:
     """Yield Student's paired t test of each of the team's runs, for every measure with values of topics, against the
-    run whose values are the medians of its set, and against each baseline. Against either, p values are corrected by
-    Holm over the team's runs. Fewer than two common topics are not tested."""
+    run whose values are the medians of its set, and against each baseline. Against either, p values
+    are corrected by Holm over the team's runs. Fewer than two common topics are not tested."""
     baselines = [
         row for row, entry in enumerate(found.read.entries) if entry.role == Entry.Role.BASELINE
     ]

@@ -31,7 +31,8 @@ from metrics.services.values.coverage import Coverage, OnJudged
 # The options on which the result depends; the number of threads does not change it.
 _OPTIONS = ("confidence", "resamples", "seed", "min_difference", "zeros", "ties")
 _ARRAYS = ("difference", "low", "high", "statistic", "p_value", "exact", "direction")
-# Increased when tests, verdicts or the stored content change: results of another version are not shown.
+# Increased when tests, verdicts or the stored content change: results of another version are not
+# shown.
 STATISTICS_VERSION = 4
 _HEADER = "header"
 

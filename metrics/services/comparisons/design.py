@@ -70,8 +70,8 @@ _MAX_SIZE, _MAX_TRIALS, _LEAST_DIFFERENCE = 100_000, 1_000, 1e-6
 class DesignQuery(Question):
     """The parameters of a design; no runs means all, no sizes means five up to half of the topics.
 
-    `differences` are those that a test should find with `power` at `alpha`; `trials` is the number of pairs of topic
-    sets of each size, and `width` the width of the bins of their differences.
+    `differences` are those that a test should find with `power` at `alpha`; `trials` is the number
+    of pairs of topic sets of each size, and `width` the width of the bins of their differences.
     """
 
     measures: list[Measure] = parameter(
@@ -119,9 +119,9 @@ class DesignQuery(Question):
 class Smallness:
     """Showing that two runs which do not differ at all differ by less than a margin, with `tost`.
 
-    For non-inferiority (`not_worse`) and equivalence: the power with the given topics, and the number of topics needed
-    for the requested power, None beyond a million. `share` is that of the pairs of these runs that are equivalent on
-    these topics, each tested alone.
+    For non-inferiority (`not_worse`) and equivalence: the power with the given topics, and the
+    number of topics needed for the requested power, None beyond a million. `share` is that of the
+    pairs of these runs that are equivalent on these topics, each tested alone.
     """
 
     power_not_worse: float
@@ -136,9 +136,9 @@ class Detection:
     """Detecting one difference: the power with the given topics, and the number of topics needed for the requested
     power.
 
-    `topics_interval` is the number with which an interval is expected to be no wider than the difference. Numbers of
-    topics are None beyond a million. `smallness` takes the difference for a margin; it is None for an alpha of a half
-    or more, which `tost` cannot have.
+    `topics_interval` is the number with which an interval is expected to be no wider than the
+    difference. Numbers of topics are None beyond a million. `smallness` takes the difference for a
+    margin; it is None for an alpha of a half or more, which `tost` cannot have.
     """
 
     difference: float
@@ -190,8 +190,8 @@ class Design:
 def read_design(*, collection: Collection, query: DesignQuery) -> Design:
     """Return discriminative power, topic set sizes and swap rates of some measures. Stale runs are left out.
 
-    Raise StatisticsError for fewer than two runs or topics, sizes that do not fit, an unknown test or run, and requests
-    that would take too long.
+    Raise StatisticsError for fewer than two runs or topics, sizes that do not fit, an unknown test
+    or run, and requests that would take too long.
     """
     check_names(query.test)
     refuse_pooled(query.measures)

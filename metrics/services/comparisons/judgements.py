@@ -24,8 +24,9 @@ MAX_LEVELS = 50
 class JudgedVersion:
     """One version: `counts` has the documents of each topic at each level, shape (topics, levels).
 
-    `rest` is the number of documents of the collection that are relevant to none of the topics, None where the
-    collection does not say how many documents it has, or says fewer than are relevant.
+    `rest` is the number of documents of the collection that are relevant to none of the topics,
+    None where the collection does not say how many documents it has, or says fewer than are
+    relevant.
     """
 
     qrels: Qrels
@@ -83,8 +84,8 @@ class JudgementsAnswer:
 def read_judgements(*, collection: Collection, query: JudgementsQuery) -> JudgementsAnswer:
     """Return the active version, or one or two versions by their numbers.
 
-    Raise NotFound for an unknown version, InvalidInput for judgements of single queries or with too many levels,
-    StatisticsError for more than two versions.
+    Raise NotFound for an unknown version, InvalidInput for judgements of single queries or with too
+    many levels, StatisticsError for more than two versions.
     """
     versions = query.versions
     if len(versions) > 2:

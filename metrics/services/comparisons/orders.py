@@ -113,8 +113,8 @@ def compare_orders(*, collection: Collection, query: OrdersQuery) -> Orders:
     """Return the orders of the runs by their means on the topics that all versions judge and on which all runs have a
     value.
 
-    Stale evaluations are left out: each version has its own. Raise StatisticsError for fewer than two orders, runs or
-    topics, an unknown version or run, and requests that would take too long.
+    Stale evaluations are left out: each version has its own. Raise StatisticsError for fewer than
+    two orders, runs or topics, an unknown version or run, and requests that would take too long.
     """
     refuse_pooled(query.measures)
     scores = query.scores or collection.scores

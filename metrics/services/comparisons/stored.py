@@ -137,7 +137,8 @@ class Outlook:
 def answer_comparison(*, collection: Collection, query: ComparisonQuery) -> Answer | Comparison:
     """Return the comparison if it is stored or can be computed immediately; otherwise the one that waits for a worker.
 
-    Raise StatisticsError if it has no result, Conflict if it failed, LimitReached if too many are queued.
+    Raise StatisticsError if it has no result, Conflict if it failed, LimitReached if too many are
+    queued.
     """
     found = look_up_comparison(collection=collection, query=query)
     if isinstance(found, Outlook):

@@ -1,7 +1,7 @@
 """Batches: evaluations that one worker takes with one message and stores in groups.
 
-Each keeps its own lease, attempts and end. Only what was never tried is in a batch, so that one that kills its worker
-is alone the next time, as are those that it took with it.
+Each keeps its own lease, attempts and end. Only what was never tried is in a batch, so that one
+that kills its worker is alone the next time, as are those that it took with it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 E = TypeVar("E", bound=SubmissionEvaluation)
 
-# At most this many evaluations, whose runs have this many lines together, which take about 0.1 s to judge.
+# At most this many evaluations, whose runs have this many lines together, which take about 0.1 s to
+# judge.
 TOGETHER, LINES = 20, 1_000_000
 # What was not begun by then goes back to the queue, where other workers may be free.
 BATCH_SECONDS = 1.0
@@ -41,7 +42,8 @@ begun = Signal()
 def in_batches(due: list[int]) -> list[list[int]]:
     """Split due evaluations into what a worker gets with one message, in the same order.
 
-    They are shared among the processes of a worker. Evaluations that were tried before and large runs are alone.
+    They are shared among the processes of a worker. Evaluations that were tried before and large
+    runs are alone.
     """
     if len(due) == 1:
         return [due]
@@ -91,7 +93,8 @@ class Batch(Generic[E, T]):
             ):
                 self._work_through(left, lost)
         except SystemExit:
-            # The worker was told to stop: what is finished is stored, and other workers take the rest.
+            # The worker was told to stop: what is finished is stored, and other workers take the
+            # rest.
             with contextlib.suppress(Exception):
                 self._store_all(self._ready)
             give_back(leases, begun=False)

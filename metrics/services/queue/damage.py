@@ -29,8 +29,8 @@ def give_up_evaluations(
 ) -> StoredValueCorrupt:
     """Queue evaluations again whose `what` is damaged, and return the error to raise.
 
-    An evaluation by another engine version, or of a withdrawn run, fails instead: in neither state are its values
-    shown.
+    An evaluation by another engine version, or of a withdrawn run, fails instead: in neither state
+    are its values shown.
     """
     code, done = StoredValueCorrupt.code, kind._default_manager.filter(pk__in=pks, state=kind.DONE)
     names = [

@@ -15,8 +15,8 @@ from runs.services.campaigns.entries import OUR_FAULT
 from runs.services.campaigns.telling import tell_evaluated
 from runs.services.webhooks.events import comparison_compared, evaluations_done, submission_ended
 
-# What an event tells of a collection, or must know of it. Nothing else is read: a damaged value of something else must
-# not keep a job from ending.
+# What an event tells of a collection, or must know of it. Nothing else is read: a damaged value of
+# something else must not keep a job from ending.
 _OF_COLLECTION = ("slug", "blind", "shown_to", "visibility", "team")
 
 
@@ -66,8 +66,8 @@ def announce_done() -> int:
     """Announce the judgements under which every run is evaluated, once after the last of its evaluations. Return how
     many there are.
 
-    The row is deleted before what is left is counted: an evaluation that ends meanwhile waits for this transaction, and
-    writes another row.
+    The row is deleted before what is left is counted: an evaluation that ends meanwhile waits for
+    this transaction, and writes another row.
     """
     announced = 0
     noted = Qrels.objects.filter(pk__in=UnannouncedEvaluations.objects.values("pk")).select_related(

@@ -45,7 +45,8 @@ class RoundNotes:
         row: dict[str, Any] = {"at": Now(), "failed": self.failed, "trouble": self.trouble}
         if not DispatcherRound.objects.filter(pk=self._worker).update(**row):
             DispatcherRound.objects.create(pk=self._worker, **row)
-            # A row in the future was written before the clock was set back; a live dispatcher writes it again.
+            # A row in the future was written before the clock was set back; a live dispatcher
+            # writes it again.
             gone = Q(at__lt=Now() - _FORGET_AFTER) | Q(at__gt=Now() + _FORGET_AFTER)
             DispatcherRound.objects.filter(gone).delete()
         self._next, self._noted = time.monotonic() + NOTE_SECONDS, row["trouble"]

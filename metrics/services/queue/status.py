@@ -100,8 +100,8 @@ def seconds_until_next(
 ) -> float | None:
     """Return in how many seconds the first of them may be evaluated, from 1 to 60, or None where none is on its way.
 
-    It is the place in the queue times what the last evaluations took. As with the place, those whose scores the viewer
-    may not see say nothing.
+    It is the place in the queue times what the last evaluations took. As with the place, those
+    whose scores the viewer may not see say nothing.
     """
     ahead = [status.queue.position for status in told if status.queue]
     if any(status.state == SubmissionEvaluation.State.EVALUATING for status in told):
@@ -153,8 +153,8 @@ def _places(waiting: Sequence[Run | SessionSet], viewer: Any) -> dict[UUID, Wait
     """Return the position of each among its kind by its id, in the order in which the dispatcher takes them; those that
     are not in the queue are left out.
 
-    Runs in collections whose scores the viewer may not see are not counted: the position would reveal how many runs
-    they have, and when their judgements changed.
+    Runs in collections whose scores the viewer may not see are not counted: the position would
+    reveal how many runs they have, and when their judgements changed.
     """
     kind = EVALUATIONS[type(waiting[0])]
     of = f"{kind.OF.KEY}_id"

@@ -98,7 +98,8 @@ class SystemRow:
 @dataclass(frozen=True)
 class SessionBoard:
     """One page of the leaderboard; `states` counts the live sets judged this way by state, `others` those judged
-    differently, `total` the rows of all pages, and `ranked` names the systems that have a rank, in their order."""
+    differently, `total` the rows of all pages, and `ranked` names the systems that have a rank, in
+    their order."""
 
     query: SessionBoardQuery
     judged_by: str
@@ -125,10 +126,11 @@ class SessionBoard:
 def read_session_board(*, collection: Collection, query: SessionBoardQuery) -> SessionBoard:
     """Return the requested page of the leaderboard; ties share a rank, the earlier set comes first among them.
 
-    A measure may have no value where a system found nothing, and a system that fails in all sessions but one would win
-    by that one. Systems whose means leave out more of their sessions than others' therefore have no rank. Rows, states
-    and counts are as of one moment, whatever is evaluated meanwhile. Sets that are judged differently are not on one
-    leaderboard. Raise NotFound if there is no set, StatisticsError if too much would have to be computed.
+    A measure may have no value where a system found nothing, and a system that fails in all
+    sessions but one would win by that one. Systems whose means leave out more of their sessions
+    than others' therefore have no rank. Rows, states and counts are as of one moment, whatever is
+    evaluated meanwhile. Sets that are judged differently are not on one leaderboard. Raise NotFound
+    if there is no set, StatisticsError if too much would have to be computed.
     """
     return read_in_snapshot(lambda: _read_board(collection, query))
 

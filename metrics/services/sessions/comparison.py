@@ -94,7 +94,8 @@ _WHY_OF: dict[ComparedFactor, dict[Design, str]] = {
         "unpaired": "some searchers did not search every collection",
     },
 }
-# The tests that fit a design, the usual one first. Crossed and in a Latin square, pairs have its own analysis.
+# The tests that fit a design, the usual one first. Crossed and in a Latin square, pairs have its
+# own analysis.
 _PAIRED = [name for name, test in TESTS.items() if test.paired]
 FITTING: dict[Design, list[str]] = {
     "crossed": [OWN_TESTS[0]],
@@ -103,9 +104,9 @@ FITTING: dict[Design, list[str]] = {
     "two_way": _PAIRED,
     "unpaired": [name for name, test in TESTS.items() if test.compare_samples],
 }
-# Seconds to solve a system of equations, by the cube of their number, and at least; to compare two samples, for each of
-# their values, and for each pair of values where p is counted exactly; to take values into a model that was solved, and
-# for each session and system of a model.
+# Seconds to solve a system of equations, by the cube of their number, and at least; to compare two
+# samples, for each of their values, and for each pair of values where p is counted exactly; to take
+# values into a model that was solved, and for each session and system of a model.
 _CUBED, _SOLVED, _SAMPLES, _VALUE, _COUNTED, _FITTED, _WEIGHED = (
     5e-9,
     1e-3,
@@ -135,8 +136,9 @@ class Compared:
 @dataclass(frozen=True)
 class PairEffects:
     """The effect sizes of each pair: the difference as a share of the second system's mean, NaN if that is 0; the true
-    difference of which the interval would leave out 0 in 8 of 10 such studies, NaN without an interval; those of
-    compared runs for paired values, over cells; Cliff's delta for samples. None if the design has none such."""
+    difference of which the interval would leave out 0 in 8 of 10 such studies, NaN without an
+    interval; those of compared runs for paired values, over cells; Cliff's delta for samples. None
+    if the design has none such."""
 
     relative: Floats
     detectable: Floats
@@ -148,11 +150,12 @@ class PairEffects:
 class SessionComparison:
     """The systems best first, and every pair of them or with the baseline.
 
-    `recognised` is the design of the sessions, with the reason in `why`; `design` is the one by which they are
-    compared, on this many `cells`: pairs of topic and searcher, topics, or sessions. Bounds of `result` are NaN if the
-    test has none. `family` is the number of pairs that p values account for. There are tiers if all pairs are given and
-    any can have a verdict. `crossings` are what crossed analyses take: one of all systems, or one for each pair, or
-    none; `crossed` has the crossed analysis of each pair, if that is the design.
+    `recognised` is the design of the sessions, with the reason in `why`; `design` is the one by
+    which they are compared, on this many `cells`: pairs of topic and searcher, topics, or sessions.
+    Bounds of `result` are NaN if the test has none. `family` is the number of pairs that p values
+    account for. There are tiers if all pairs are given and any can have a verdict. `crossings` are
+    what crossed analyses take: one of all systems, or one for each pair, or none; `crossed` has the
+    crossed analysis of each pair, if that is the design.
     """
 
     query: SessionComparisonQuery
@@ -216,8 +219,8 @@ def compare_systems(
     """Compare systems on the measure, by the design of their sessions or the requested one; or the collection with
     `others`, those that the query names.
 
-    Raise StatisticsError for fewer than two systems, too many, an unknown one, a test that does not fit the design, or
-    too few values.
+    Raise StatisticsError for fewer than two systems, too many, an unknown one, a test that does not
+    fit the design, or too few values.
     """
     with one_snapshot():
         judged_by = query.judged_by or first_judged_by(collection)
@@ -245,7 +248,8 @@ def compare_sample(
     try:
         return _compare(sample, judged_by, query, pairs, crossings)
     except StatisticsError as error:
-        # Sessions can look as if they could be crossed, and leave nothing to hold the systems against.
+        # Sessions can look as if they could be crossed, and leave nothing to hold the systems
+        # against.
         if query.design or query.test or error.code != StatisticsError.code:
             raise
         return _compare(sample, judged_by, query, pairs, [])
@@ -446,7 +450,8 @@ def _contrasts(
     first, second = pairs.indices()
     both = list(zip(first.tolist(), second.tolist(), strict=True))
     keys = [(same[i], same[j]) for i, j in both] if len(crossings) == 1 else both
-    # The equations of every topic, searcher and system are solved a few times for each model, and for all systems.
+    # The equations of every topic, searcher and system are solved a few times for each model, and
+    # for all systems.
     unknowns = len(factors.topics) + len(factors.searchers) + len(factors.systems)
     if len(crossings) > 1:
         unknowns = max(one.topics + one.searchers for one in crossings) + 2

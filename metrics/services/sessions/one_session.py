@@ -59,8 +59,9 @@ class ShownDocument:
 class ShownQuery:
     """A query with the number of its documents, of which the first are listed.
 
-    `contribution` is what it adds to the session, `ideal` what it would add at best, `share` the ratio of both, NaN
-    without an ideal; `change` is how much more it gains than the query before it, NaN for the first.
+    `contribution` is what it adds to the session, `ideal` what it would add at best, `share` the
+    ratio of both, NaN without an ideal; `change` is how much more it gains than the query before
+    it, NaN for the first.
     """
 
     query: Query
@@ -98,8 +99,8 @@ def read_session(
 ) -> ShownSession:
     """Return a session by its id, or else by its number from 1 on; `documents` are listed for each query.
 
-    The rankings come from the stored log, everything else from the judged view. Raise NotFound for an unknown session,
-    MeasureError for a measure that is not a vector.
+    The rankings come from the stored log, everything else from the judged view. Raise NotFound for
+    an unknown session, MeasureError for a measure that is not a vector.
     """
     begin_reading_file(evaluation.session_set.size)
     judged = load_set(evaluation)

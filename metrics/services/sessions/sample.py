@@ -100,8 +100,9 @@ class SessionComparisonQuery(Question):
     """The parameters of a comparison; no sets or systems means all, no design the recognised one, no test the usual one
     of the design.
 
-    `compare` is the factor whose levels are compared; for those other than systems, `systems` chooses the sessions and
-    `baseline` is one of those compared. `collections` are those that are compared with the collection of the question.
+    `compare` is the factor whose levels are compared; for those other than systems, `systems`
+    chooses the sessions and `baseline` is one of those compared. `collections` are those that are
+    compared with the collection of the question.
 
     `descending` is the order of the systems by their means; None puts the best one first.
     """

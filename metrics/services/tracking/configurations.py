@@ -73,8 +73,8 @@ class Change:
 class Configurations:
     """Runs with the values of all their parameters, by name; a baseline is the first of the runs.
 
-    `ignored` are those which do not say how a run was made, whether they differ or not. `left_out` counts the values
-    of each run that are kept without being searched, and so are not compared.
+    `ignored` are those which do not say how a run was made, whether they differ or not. `left_out`
+    counts the values of each run that are kept without being searched, and so are not compared.
     """
 
     runs: list[Run]
@@ -132,8 +132,8 @@ def read_configurations(
 ) -> Configurations:
     """Return the configurations of the named runs, or of those that a filter selects, by default of all.
 
-    Raise InvalidInput for fewer than 2 runs or more than 200, for one that the reader does not see, and for more values
-    than one comparison has; and what `matching_runs` raises.
+    Raise InvalidInput for fewer than 2 runs or more than 200, for one that the reader does not see,
+    and for more values than one comparison has; and what `matching_runs` raises.
     """
     chosen = _chosen(collection, reader, runs, filter, baseline)
     flat = [flatten(run.metadata) for run in chosen]

@@ -93,8 +93,8 @@ class FrontierQuery(Question):
 @dataclass(frozen=True)
 class Priced:
     """A run with its mean and its cost; the ends of its interval and the number of measurements are None where they are
-    not given. `by` is the run that beats it, if any, and `p_adjusted` None where that was not tested. `ends` are
-    those of the interval of the mean, NaN where it has none."""
+    not given. `by` is the run that beats it, if any, and `p_adjusted` None where that was not
+    tested. `ends` are those of the interval of the mean, NaN where it has none."""
 
     run: Run
     mean: float
@@ -139,8 +139,9 @@ class Frontier:
 def read_frontier(*, collection: Collection, query: FrontierQuery) -> Frontier:
     """Return the frontier of the chosen runs that have the cost.
 
-    Raise InvalidInput for a cost that no visible run has; StatisticsError for an unknown run, more than MAX_RUNS, fewer
-    than two topics that all runs have, a measure without values of topics, and what would take too long.
+    Raise InvalidInput for a cost that no visible run has; StatisticsError for an unknown run, more
+    than MAX_RUNS, fewer than two topics that all runs have, a measure without values of topics, and
+    what would take too long.
     """
     refuse_pooled([query.measure])
     qrels, scores = active_qrels(collection), query.chosen.scores or collection.scores
@@ -231,7 +232,8 @@ def _said(evaluations: Sequence[Evaluation]) -> dict[UUID, _Said]:
             name: cost if isinstance(cost, dict) else {"value": cost}
             for name, cost in (costs or {}).items()
         }
-        # Few runs say anything of their platform, and to flatten the metadata of a thousand takes a tenth of a second.
+        # Few runs say anything of their platform, and to flatten the metadata of a thousand takes a
+        # tenth of a second.
         described = given and any(name.startswith(_PLATFORM) for name in metadata)
         leaves = {leaf.name: leaf.value for leaf in flatten(metadata).leaves} if described else {}
         hardware = ", ".join(str(leaves[name]) for name in _HARDWARE if name in leaves)

@@ -88,9 +88,10 @@ class Associated:
 class Importance:
     """What explains the values of some runs.
 
-    `chosen` is the number of evaluated runs with those without parameters; `topics` are those on which all runs have a
-    value, and `means` the means of the runs on these. `ignored` are the
-    parameters with that role. `message` says why nothing is associated, and is empty where something is.
+    `chosen` is the number of evaluated runs with those without parameters; `topics` are those on
+    which all runs have a value, and `means` the means of the runs on these. `ignored` are the
+    parameters with that role. `message` says why nothing is associated, and is empty where
+    something is.
     """
 
     query: ImportanceQuery
@@ -139,8 +140,8 @@ def read_importance(*, collection: Collection, query: ImportanceQuery) -> Import
     """Return what explains the values of the chosen runs by a measure. Runs without parameters, stale and withdrawn
     ones are left out.
 
-    Raise StatisticsError for an unknown run, more than MAX_RUNS, fewer than two topics that all runs have, a measure
-    without values of topics, and what would take too long.
+    Raise StatisticsError for an unknown run, more than MAX_RUNS, fewer than two topics that all
+    runs have, a measure without values of topics, and what would take too long.
     """
     refuse_pooled([query.measure])
     qrels, scores = active_qrels(collection), query.chosen.scores or collection.scores

@@ -56,8 +56,8 @@ def read_measured(
 ) -> Measured:
     """Return the ranked runs with the values of columns, and with intervals if there is a `confidence`.
 
-    Raise StatisticsError if there is no such run, or if there are more than 1,000. Of more than 150 there are no
-    intervals.
+    Raise StatisticsError if there is no such run, or if there are more than 1,000. Of more than 150
+    there are no intervals.
     """
     board = read_leaderboard(
         collection=collection, query=replace(query, filter=None, offset=0, limit=1)

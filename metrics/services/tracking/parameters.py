@@ -16,7 +16,8 @@ from runs.models import Collection, Parameter, ParameterKey, ParameterSet, Run
 LISTED = 20
 MAX_LIMIT, DEFAULT_LIMIT = 100, 50
 _TYPES = {"number": "number", "folded": "text", "boolean": "boolean"}
-# Every value with its number of runs, then of each key the most frequent ones and what holds for all of its values.
+# Every value with its number of runs, then of each key the most frequent ones and what holds for
+# all of its values.
 _FREQUENT = """
 WITH grouped (key_id, value, runs) AS ({grouped}),
      placed AS (
@@ -34,7 +35,8 @@ SELECT key_id, value, runs, total, different, low, high FROM placed WHERE place 
 @dataclass
 class Facet:
     """A key with its values: how many runs have it, by type; the lowest and the highest number; how many different
-    values there are, and the most frequent ones with their runs. Texts are without regard to case, and cut."""
+    values there are, and the most frequent ones with their runs. Texts are without regard to case,
+    and cut."""
 
     key: ParameterKey
     types: dict[str, int] = field(default_factory=dict)

@@ -74,8 +74,9 @@ def read_progress_of(
 ) -> Progress | None:
     """Return the progress of a system over the versions that the reader sees, None where none is evaluated.
 
-    The caller has checked that the reader may see the scores of the collection. Raise NotFound without active
-    judgements, StatisticsError for a measure without values of topics, and for too many values.
+    The caller has checked that the reader may see the scores of the collection. Raise NotFound
+    without active judgements, StatisticsError for a measure without values of topics, and for too
+    many values.
     """
     refuse_pooled([measure])
     qrels, scores = active_qrels(collection), scores or collection.scores

@@ -45,7 +45,8 @@ logger = logging.getLogger(__name__)
 
 # How often a dispatcher asks whether anything in the database has changed.
 ROUND_SECONDS = 0.02
-# How often due jobs are looked for where nothing in the database has changed: some become due as time passes.
+# How often due jobs are looked for where nothing in the database has changed: some become due as
+# time passes.
 LOOK_SECONDS = 0.3
 REAP_SECONDS = 1.5
 SWEEP_SECONDS = 3600.0
@@ -97,8 +98,8 @@ class Step:
 class Dispatcher(threading.Thread):
     """Publish due jobs within 20 ms, return expired leases to the queue, and sweep every hour, until stopped.
 
-    `waiting` returns how many messages the broker holds, and `publish_batch` sends one message for a list of
-    evaluations; without it each has its own.
+    `waiting` returns how many messages the broker holds, and `publish_batch` sends one message for
+    a list of evaluations; without it each has its own.
     """
 
     def __init__(
@@ -122,7 +123,8 @@ class Dispatcher(threading.Thread):
         self._reaping = Step("reaping", REAP_SECONDS, self._reap)
         # What is due at the beginning of a round.
         self._due: set[type[Job]] = set()
-        # The state of the database in which they were looked for last, and until when that is enough.
+        # The state of the database in which they were looked for last, and until when that is
+        # enough.
         self._seen: tuple[Any, ...] | None = None
         self._enough = 0.0
 
@@ -186,8 +188,8 @@ class Dispatcher(threading.Thread):
     def rest(self) -> None:
         """Wait for the end of the round under way, and let none begin before `go_on`, because a process is forked.
 
-        A process that is forked while this thread is within SQLite has its locks, which nobody there releases: it waits
-        for ever, or finds the database locked for ever.
+        A process that is forked while this thread is within SQLite has its locks, which nobody
+        there releases: it waits for ever, or finds the database locked for ever.
         """
         self._at_work.acquire(timeout=REST_SECONDS)
 
@@ -230,8 +232,8 @@ class Dispatcher(threading.Thread):
             if step.sends and not isinstance(error, DatabaseError):
                 self._troubles[step.name] = BROKER_FULL if _FULL in str(error) else BROKER_AWAY
             if isinstance(error, DatabaseError):
-                # While the database was unavailable no worker could renew its lease: let the living workers do so
-                # first.
+                # While the database was unavailable no worker could renew its lease: let the living
+                # workers do so first.
                 self._reaping.due = time.monotonic() + settings.EVALHUB_LEASE_SECONDS / 2
 
 

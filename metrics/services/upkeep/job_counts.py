@@ -26,7 +26,8 @@ _STATE = Evaluation.State
 @dataclass(frozen=True, slots=True)
 class Queue:
     """The state of the queue: the longest wait in seconds, and numbers of evaluations. `undispatched` are due and were
-    not sent to a worker, or were sent and not answered; `overdue` are those of them that have waited for a minute."""
+    not sent to a worker, or were sent and not answered; `overdue` are those of them that have
+    waited for a minute."""
 
     oldest: float
     delayed: int
@@ -45,8 +46,8 @@ class Queue:
 @dataclass(slots=True)
 class Figures:
     """Evaluations by state and by error code, attempts by state, seconds by class, the queue, the dispatchers; stored
-    comparisons and evaluations of session sets by state; deliveries that have been due for a minute, and webhooks that
-    the service has disabled."""
+    comparisons and evaluations of session sets by state; deliveries that have been due for a
+    minute, and webhooks that the service has disabled."""
 
     queue: Queue
     rounds: list[LastRound]

@@ -19,8 +19,9 @@ def repeat_evaluation(
 ) -> None:
     """Queue a finished, failed or cancelled evaluation again; its values stay until new ones are stored.
 
-    Raise Conflict if it is in the queue, if its run or session set was withdrawn, or if another engine version made it,
-    because its values would then be those of this version under the other's name.
+    Raise Conflict if it is in the queue, if its run or session set was withdrawn, or if another
+    engine version made it, because its values would then be those of this version under the other's
+    name.
     """
     submitted = evaluation.submission
     if evaluation.engine_version != ENGINE_VERSION:

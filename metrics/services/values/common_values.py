@@ -85,7 +85,8 @@ def refuse_pooled(measures: Iterable[Measure]) -> None:
 def pooled_words(measure: Measure) -> str:
     """Return why a ratio of averaged vectors cannot be compared by topics, and what to compare instead.
 
-    Under one ideal for all runs it is mean (D)CG divided by one number: what is found of that holds for the ratio.
+    Under one ideal for all runs it is mean (D)CG divided by one number: what is found of that holds
+    for the ratio.
     """
     given = {**measure.parameters, "norm": "topic"}
     instead = replace(measure, values=tuple((name, given[name]) for name, _ in measure.values)).name

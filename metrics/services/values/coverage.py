@@ -1,7 +1,8 @@
 """How much of runs was measured: the topics that they answered, and the documents that are judged.
 
-A topic without an answer counts 0, and a document without a judgement counts as not relevant. Where little of a run was
-measured, or one run is judged more deeply than another, a difference says more about that than about the runs.
+A topic without an answer counts 0, and a document without a judgement counts as not relevant. Where
+little of a run was measured, or one run is judged more deeply than another, a difference says more
+about that than about the runs.
 """
 
 from __future__ import annotations
@@ -53,10 +54,10 @@ class OnJudged:
 class Coverage:
     """What was measured of each run, in the order of the compared values; shape (runs,).
 
-    `answered` is the share of the judged topics that the run answered, `judged` the share of the first `k` documents
-    that are judged, the mean over these topics; NaN where it is not known. `judging_counts` is False for a measure that
-    does not ask how documents are judged. `on_judged` is None where no pair is judged unevenly, or values on judged
-    documents do not exist.
+    `answered` is the share of the judged topics that the run answered, `judged` the share of the
+    first `k` documents that are judged, the mean over these topics; NaN where it is not known.
+    `judging_counts` is False for a measure that does not ask how documents are judged. `on_judged`
+    is None where no pair is judged unevenly, or values on judged documents do not exist.
     """
 
     answered: Floats
@@ -111,8 +112,8 @@ class Coverage:
     def decide(self, families: Sequence[Family], pairs: Pairs) -> list[Verdicts]:
         """Return the verdicts of the families without those that rest on what was not measured.
 
-        A pair that is judged unevenly has a verdict if the same test, corrected over the same pairs, has the same one
-        on judged documents alone.
+        A pair that is judged unevenly has a verdict if the same test, corrected over the same
+        pairs, has the same one on judged documents alone.
         """
         first, second = pairs.indices()
         uneven, decided = self.uneven(pairs), []
@@ -151,7 +152,8 @@ class Coverage:
     ) -> list[Caution]:
         """Return what a reader must know before trusting differences; `verdicts` are those of the first test.
 
-        `names` has the runs that may be named, by their rows; others are left out. Without it all are counted.
+        `names` has the runs that may be named, by their rows; others are left out. Without it all
+        are counted.
         """
         cautions = []
         shown = np.zeros(pairs.runs, np.bool_)
@@ -265,11 +267,12 @@ def with_judged(
 ) -> Coverage:
     """Return the coverage with the comparison on judged documents alone, if any pair is judged unevenly.
 
-    `values` has a row for each evaluation and a column for each topic that is `common` among those of the judgements;
-    `compare` makes the families of other values of the same runs. A measure without the parameter judged_only is
-    computed from the condensed list as well.
+    `values` has a row for each evaluation and a column for each topic that is `common` among those
+    of the judgements; `compare` makes the families of other values of the same runs. A measure
+    without the parameter judged_only is computed from the condensed list as well.
 
-    Source: Sakai, SIGIR 2007, "Alternatives to Bpref": unjudged documents removed, the rest moved up
+    Source: Sakai, SIGIR 2007, "Alternatives to Bpref": unjudged documents removed, the rest moved
+    up
     """
     if not coverage.uneven(pairs).any():
         return coverage

@@ -33,8 +33,8 @@ class _Cost:
     interval: float = 0.0
 
 
-# Measured with 200 and 1,000 runs on one core, and rounded up: the estimates need to be right within a factor of two.
-# Tests that are not listed are as fast as Student's t.
+# Measured with 200 and 1,000 runs on one core, and rounded up: the estimates need to be right
+# within a factor of two. Tests that are not listed are as fast as Student's t.
 _COSTS = {
     "wilcoxon": _Cost(18.0),
     "sign": _Cost(14.0),
@@ -49,8 +49,8 @@ _RANKED_RUN, _DRAWN_VALUE = 60e-9, 0.2e-9
 _ORDERED_ONCE, _ORDERED_PAIR, _ORDERED_RUN = 1.2e-6, 8e-9, 100e-9
 _SWAPPED_PAIR, _SWAPPED_VALUE = 52e-9, 4e-9
 _PLANNED = 2e-3
-# Of the importance of parameters: for each run in a permutation, once and for each parameter; once for each parameter
-# and each pair of them. For each pair of runs of a frontier.
+# Of the importance of parameters: for each run in a permutation, once and for each parameter; once
+# for each parameter and each pair of them. For each pair of runs of a frontier.
 _SHUFFLED, _SHARE, _SETTING, _MATCHED = 50e-9, 1.5e-9, 5e-6, 30e-9
 _COMPARED_COST = 100e-9
 
@@ -109,8 +109,8 @@ _ORDERED_VALUE = 0.4e-6
 # Seconds for reading a stored vector; for reading a judged view, and for each of its bytes.
 _VECTOR = 25e-6
 _VIEW, _VIEW_BYTE = 0.4e-3, 8e-9
-# Seconds of a measure for each run, and nanoseconds for each stored byte of its view, measured on views of 10 to 350 kB
-# and rounded up. Measures that are not listed are as fast as nDCG, or faster.
+# Seconds of a measure for each run, and nanoseconds for each stored byte of its view, measured on
+# views of 10 to 350 kB and rounded up. Measures that are not listed are as fast as nDCG, or faster.
 _MEASURE, _USUAL_BYTE = 0.15e-3, 2.0
 _BYTES = {
     **dict.fromkeys(OF_SUBTOPICS, 9.0), "INST": 11.0, "Total": 5.0, "Compat": 4.0, "ndcg_rel": 4.0, "Rndcg": 4.0,
@@ -123,7 +123,8 @@ _TURN, _FIRST_TURN_BYTE, _TURN_BYTE = 60e-6, 8.0, 0.9
 _DEEPEST = 1000
 # For a curve, for each byte of the view, and for each point that is written into an answer.
 _CURVE, _CURVE_BYTE, _POINT = 1e-3, 20e-9, 1e-6
-# For a curve that changes at every rank of every topic: for its time, and for its memory of a hundred bytes.
+# For a curve that changes at every rank of every topic: for its time, and for its memory of a
+# hundred bytes.
 _EVERY_RANK = 0.6e-6
 # For each byte of a run's file that is read to its end.
 _FILE_BYTE = 20e-9

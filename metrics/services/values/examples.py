@@ -24,7 +24,8 @@ from runs.formats.trec_run import use_run
 
 # The same for a session of two queries: the same two documents are not retrieved.
 EXAMPLE_QUERIES = ((0, 2, None, 1), (3, 0, 1, 0, 2))
-# Levels of the documents at ranks 1 to 8, None for the unjudged one; two relevant documents are not retrieved.
+# Levels of the documents at ranks 1 to 8, None for the unjudged one; two relevant documents are not
+# retrieved.
 EXAMPLE_LEVELS = (3, 0, 2, None, 0, 1, 0, 2)
 EXAMPLE_MISSED = (3, 1)
 _SUFFIXES = {

@@ -20,8 +20,9 @@ def insert(
 ) -> None:
     """Insert rows of a table, given as the values of these columns: whole numbers, floats, texts, bytes or None.
 
-    PostgreSQL takes longer to read a hundred kilobytes in a statement, where they are digits, than to store them: it
-    gets them by COPY, as they are. Django takes longer to write a statement for many rows than SQLite to execute it.
+    PostgreSQL takes longer to read a hundred kilobytes in a statement, where they are digits, than
+    to store them: it gets them by COPY, as they are. Django takes longer to write a statement for
+    many rows than SQLite to execute it.
     """
     fields = [model._meta.get_field(name) for name in columns]
     table, names = model._meta.db_table, ", ".join(str(field.column) for field in fields)  # type: ignore[union-attr]

@@ -331,7 +331,7 @@ def download(sha256: str, name: str) -> FileResponse:
     response = FileResponse(
         StoredFile(sha256), as_attachment=True, filename=name, content_type="text/plain"
     )
-    # In large blocks, because the web server stores answers that are read slowly, and many small calls take longer than
-    # the bytes.
+    # In large blocks, because the web server stores answers that are read slowly, and many small
+    # calls take longer than the bytes.
     response.block_size = 1024 * 1024
     return response

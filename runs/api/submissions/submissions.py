@@ -64,7 +64,8 @@ Made = TypeVar("Made", Run, SessionSet)
 @dataclass(frozen=True)
 class Kind(Generic[Made]):
     """One kind of submission: its model and upload, the fields that can be changed and how, the answers for an object
-    and for a dry run, each with its shape, the parameters of withdrawing it, and the relations that an answer reads."""
+    and for a dry run, each with its shape, the parameters of withdrawing it, and the relations that
+    an answer reads."""
 
     model: type[Made]
     upload: type[Upload[Made]]
@@ -282,8 +283,8 @@ def locked(request: Request, kind: Kind[Made], pk: UUID) -> Made:
 class RunDetail(SubmissionDetail):
     """One run with its status and, while it waits, its place in the queue.
 
-    PATCH changes its description and merges metadata and costs into its own (RFC 7396), DELETE withdraws it. With a
-    `reason`, organisers take a run of any team out of their collection.
+    PATCH changes its description and merges metadata and costs into its own (RFC 7396), DELETE
+    withdraws it. With a `reason`, organisers take a run of any team out of their collection.
     """
 
     kind = RUNS

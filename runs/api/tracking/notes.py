@@ -1,7 +1,8 @@
 """The API of notes: dated texts about runs, collections and experiments.
 
-A new kind of subject needs a column in `runs.models.tracking.notes`, a line in SUBJECTS there and here, a subclass of NoteList
-here, and in `runs/pages/tracking/notes.py` a line in PAGES and a subclass of NotesPage.
+A new kind of subject needs a column in `runs.models.tracking.notes`, a line in SUBJECTS there and
+here, a subclass of NoteList here, and in `runs/pages/tracking/notes.py` a line in PAGES and a
+subclass of NotesPage.
 """
 
 from __future__ import annotations

@@ -68,8 +68,9 @@ def ahead(
     """Yield the results of a function that releases the interpreter's lock, in order, with some of them computed in
     advance.
 
-    The items themselves are drawn in the caller's thread. If drawing one fails, the results of those before it come
-    first. Threads of this module's own, because concurrent.futures loads what takes as long as a small file.
+    The items themselves are drawn in the caller's thread. If drawing one fails, the results of
+    those before it come first. Threads of this module's own, because concurrent.futures loads what
+    takes as long as a small file.
     """
     threads = min(threads, _limit.get())
     if threads == 1:

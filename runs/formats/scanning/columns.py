@@ -42,8 +42,8 @@ RUN = Layout(columns=6, topic=0, document=2, number=4, label=5, rank=3)
 # The columns that judging reads of a run that was checked before: neither its ranks nor its tags.
 CHECKED_RUN = replace(RUN, label=ABSENT, rank=ABSENT)
 QRELS = Layout(columns=4, topic=0, document=2, number=3, label=1, rank=ABSENT)
-# The longest kind of line; the reader tells the shorter one by its note FEW. No judged topic begins with #, so that
-# nothing is lost with a comment.
+# The longest kind of line; the reader tells the shorter one by its note FEW. No judged topic begins
+# with #, so that nothing is lost with a comment.
 KNOWN = Layout(
     columns=3, topic=0, document=1, number=2, label=1, rank=ABSENT, ambiguous_comments=False
 )
@@ -53,8 +53,9 @@ KNOWN = Layout(
 class Columns:
     """The rows of a piece of a file: spans into `data`, one entry per line that is not blank.
 
-    `label` is a run's tag or a qrels' iteration; `number` is the score or level (NaN where it is noted as slow or
-    bad); `rank` is -1 where the column holds no whole number; `notes` holds those of `runs.formats.scanning.notes`.
+    `label` is a run's tag or a qrels' iteration; `number` is the score or level (NaN where it is
+    noted as slow or bad); `rank` is -1 where the column holds no whole number; `notes` holds those
+    of `runs.formats.scanning.notes`.
     """
 
     data: Bytes
@@ -104,8 +105,8 @@ class JudgedLines:
     tied: int
 
 
-# Takes bytes, how many of them are whole topics, their first line and the limits; None where the lines must be read
-# into columns, because one is wrong or unusual.
+# Takes bytes, how many of them are whole topics, their first line and the limits; None where the
+# lines must be read into columns, because one is wrong or unusual.
 LineJudge = Callable[[bytes, int, int, Limits], JudgedLines | None]
 # The same of judgements.
 JudgementReader = Callable[[bytes, int, int, Limits], Judgements | None]
@@ -125,7 +126,8 @@ def read_floats(data: Bytes, starts: Positions | Ints, ends: Positions | Ints) -
 def find_duplicates_exactly(columns: Columns, topic_starts: Ints) -> tuple[Ints, Ints]:
     """Return rows that repeat a document of their topic, and the first row of each, by Python's own keyed hash.
 
-    This is for ids that share a hash of the scan: they were made to collide, and could hide a duplicate.
+    This is for ids that share a hash of the scan: they were made to collide, and could hide a
+    duplicate.
     """
     content, pairs = columns.data.tobytes(), list[tuple[int, int]]()
     for begin, end in pairwise(topic_starts.tolist()):

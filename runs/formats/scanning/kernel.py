@@ -124,7 +124,8 @@ def find_duplicates(columns: Columns, topic_starts: Ints) -> tuple[Ints, Ints]:
     """Return rows that repeat a document of their topic, in order: the document's first row, and the row that repeats
     it."""
     largest = int(np.diff(topic_starts).max(initial=1))
-    # Twice the largest topic, so that probing stays short; rows of an earlier topic count as free places.
+    # Twice the largest topic, so that probing stays short; rows of an earlier topic count as free
+    # places.
     bits = max(4, (2 * largest).bit_length())
     room = 1024
     while True:

@@ -45,8 +45,8 @@ _STRETCH = 1024 * 1024
 _CONTROLS = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 # What is wrong with a line that has all of its columns.
 _WRONG = CONTROL | LONG_LINE | LONG_ID
-# Held while judgements, or a run whose topics are interleaved, are read completely. That takes up to a gigabyte, and
-# otherwise every thread of a web process could take one.
+# Held while judgements, or a run whose topics are interleaved, are read completely. That takes up
+# to a gigabyte, and otherwise every thread of a web process could take one.
 WHOLE_FILE = threading.Lock()
 
 
@@ -112,7 +112,8 @@ class PieceReader:
         whole: bool = False,
     ) -> Iterator[Columns | T]:
         """Yield the same, but what `take` returns of a piece instead of its rows: it takes bytes, how many of them are
-        whole topics, their first line and the limits, and returns None where the lines are not usual."""
+        whole topics, their first line and the limits, and returns None where the lines are not
+        usual."""
 
         def taken(piece: tuple[bytes, int, int]) -> Columns | T:
             content, size, line = piece
@@ -329,7 +330,8 @@ def _numbers(columns: Columns, column: int, starts: Ints) -> Ints:
     """Return for each row at which the topic or label changes its number, in order of first appearance."""
     first: dict[bytes, int] = {}
     numbers = np.empty(len(starts), np.int64)
-    # If topics are interleaved every row begins one: as Python numbers all of them would fill the memory.
+    # If topics are interleaved every row begins one: as Python numbers all of them would fill the
+    # memory.
     for begin in range(0, len(starts), _ROWS_AT_ONCE):
         texts = columns.texts(starts[begin : begin + _ROWS_AT_ONCE], column)
         numbers[begin : begin + len(texts)] = [first.setdefault(text, len(first)) for text in texts]

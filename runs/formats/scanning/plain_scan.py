@@ -90,8 +90,8 @@ def scan(
 class _Lines:
     """The lines that are not blank. A column begins at `starts` and ends before `ends`, over all lines.
 
-    Shapes: `line` (0-based), `begins`, `stops` (the newline), `first` (column) and `count` (of columns, one more than
-    `wanted` at most) have one entry per line.
+    Shapes: `line` (0-based), `begins`, `stops` (the newline), `first` (column) and `count` (of
+    columns, one more than `wanted` at most) have one entry per line.
     """
 
     data: Bytes

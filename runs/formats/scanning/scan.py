@@ -43,7 +43,8 @@ def scan(
     """Return the columns of whole lines: the first `size` bytes. `first_line` is the 1-based number of the first of
     them.
 
-    The last line may lack its newline where PADDING follows it at once; PADDING follows somewhere in any case.
+    The last line may lack its newline where PADDING follows it at once; PADDING follows somewhere
+    in any case.
     """
     if _is_plain.get():
         return plain_scan.scan(content, size, layout, first_line, seed, limits)
@@ -61,7 +62,8 @@ def find_duplicates(columns: Columns, topic_starts: Ints) -> tuple[Ints, Ints]:
 def last_topic(content: bytes, size: int) -> int:
     """Return where the last topic of some lines, the first `size` bytes, begins; 0 if they have only one topic.
 
-    Comments and blank lines have no topic: without any other line, the result is the end of the last line.
+    Comments and blank lines have no topic: without any other line, the result is the end of the
+    last line.
     """
     if _is_plain.get():
         return plain_scan.last_topic(content, size)

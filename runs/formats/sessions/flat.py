@@ -5,8 +5,9 @@
     s1 2 - 0 0 A 301 u7
     s1 3 FT911-2330 1 7.25 A 301 u7
 
-The queries of a session are numbered from 1. A query that returned nothing is a line with document - and rank 0; where
-a number is left out, its query returned nothing either. Ranks decide, scores do not.
+The queries of a session are numbered from 1. A query that returned nothing is a line with document
+- and rank 0; where a number is left out, its query returned nothing either. Ranks decide, scores do
+  not.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ def read(
 ) -> Iterator[SessionBlock]:
     """Yield the sessions of a file in blocks; what is wrong goes to the report.
 
-    Raises TopicsInterleaved where the lines of a session do not follow each other and `grouped` said that they do.
+    Raises TopicsInterleaved where the lines of a session do not follow each other and `grouped`
+    said that they do.
     """
     reader, seen, queries, documents = (
         PieceReader(SESSIONS, limits, seed, report),
@@ -120,7 +122,8 @@ def _numbers(columns: Columns, most: int) -> Ints:
 class _Piece:
     """Some whole sessions, rows sorted by session, query and rank, without the lines of queries that found nothing.
 
-    Shapes: `columns` and `query` (over all sessions) have one entry per document; `names` one per session.
+    Shapes: `columns` and `query` (over all sessions) have one entry per document; `names` one per
+    session.
     """
 
     reader: PieceReader

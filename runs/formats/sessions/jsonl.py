@@ -5,9 +5,10 @@
          "judged": {"d7": 2}, "scanned": 2},
         {"text": "transnational crime", "documents": []}]}
 
-A session may have `"searcher_attributes": {"years": 7, "role": "physician"}`, which are those of its searcher, and
-`"known": ["d3"]`, documents that the searcher knew before. Only `session_id` and `queries` must be there, and
-`documents` in a query, in their order. `ranks` may say at which ranks they stood where some are not listed.
+A session may have `"searcher_attributes": {"years": 7, "role": "physician"}`, which are those of
+its searcher, and `"known": ["d3"]`, documents that the searcher knew before. Only `session_id` and
+`queries` must be there, and `documents` in a query, in their order. `ranks` may say at which ranks
+they stood where some are not listed.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ from runs.formats.sessions.listing import QueryText, SessionList, SessionText
 _PIECE = 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
 _MAX_DIGITS, _MAX_NUMBER = 400, 1e15
-# Of an object, most of them unknown and ignored; and of lists and objects in a line, which take more memory than bytes.
+# Of an object, most of them unknown and ignored; and of lists and objects in a line, which take
+# more memory than bytes.
 _MAX_KEYS, _MAX_BRACKETS = 100, 100_000
 _SESSION = {
     "session_id": "session_id", "id": "session_id", "session": "session_id", "topic_id": "topic_id",

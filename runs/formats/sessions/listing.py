@@ -112,7 +112,8 @@ class SessionList:
     def _check_size(self, session: SessionText) -> None:
         _check_count(len(self._lines) + 1, self.limits.sessions, "sessions", "too_many_sessions")
         self.check_queries(len(session.queries))
-        # Each as long as a line of a run; none has more clicks or judgements than documents could be listed.
+        # Each as long as a line of a run; none has more clicks or judgements than documents could
+        # be listed.
         sizes = [
             len(ids)
             for query in session.queries
@@ -267,7 +268,8 @@ def _wrong_with_query(query: QueryText, id_length: int) -> Iterator[tuple[str, s
         yield from _bad_documents(documents, id_length)
     if query.judged:
         yield from _bad_documents(list(query.judged), id_length)
-    # What was clicked and is not listed is only warned of, whatever it looks like; but it must be text.
+    # What was clicked and is not listed is only warned of, whatever it looks like; but it must be
+    # text.
     if bad := next((name for name in query.clicked if _SURROGATE.search(name)), None):
         yield "bad_doc_id", f"clicked document id {_show(bad)} has half a surrogate pair"
     if len(set(documents)) < len(documents):

@@ -1,7 +1,8 @@
 """Judgements of single queries: `session query document level` in each line, or what searchers judged as they searched.
 
-Real sessions are judged result by result: a document may be worth one level for one query, another for the next. The
-judgements of a query are those of a topic whose id is `query_key(session, query)`.
+Real sessions are judged result by result: a document may be worth one level for one query, another
+for the next. The judgements of a query are those of a topic whose id is `query_key(session,
+query)`.
 """
 
 from __future__ import annotations

@@ -32,8 +32,8 @@ _START = 4096
 class SessionsSummary:
     """What can be said of a session file without judgements.
 
-    `queries` has the number of queries of each session, in the order of `sessions`; `grouped` is what reading it again
-    needs to know.
+    `queries` has the number of queries of each session, in the order of `sessions`; `grouped` is
+    what reading it again needs to know.
     """
 
     report: FileReport
@@ -68,7 +68,8 @@ def use_sessions(
     seed: int = 0,
 ) -> tuple[SessionsSummary, T]:
     """Return the report of a session file and what `use` makes of its sound sessions, in one reading (two where the
-    lines of sessions are interleaved). `use` must read all blocks; `seed` is that of the judgements they will meet."""
+    lines of sessions are interleaved). `use` must read all blocks; `seed` is that of the judgements
+    they will meet."""
     name = _choose(open_sessions, format)
     try:
         return _use(name, open_sessions, use, limits, seed, grouped=True)

@@ -8,8 +8,8 @@
       <currentquery>...</currentquery>
     </session>
 
-A document's id is its docno, docid or ClueWeb id, else its URL. The track's current query has no ranking yet and is
-left out.
+A document's id is its docno, docid or ClueWeb id, else its URL. The track's current query has no
+ranking yet and is left out.
 """
 
 from __future__ import annotations

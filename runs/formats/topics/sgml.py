@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from runs.errors import FileReport
 from runs.formats.topics.definition import TopicList, TopicText, gather_texts, take_id
 
-# The tags that divide a topic, each with the label that TREC repeats after it; any other tag is part of the text.
+# The tags that divide a topic, each with the label that TREC repeats after it; any other tag is
+# part of the text.
 SECTIONS = {
     "num": "number:",
     "identifier": "",

@@ -226,7 +226,8 @@ class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
         """The usable token with this text, or None; the comparison takes constant time."""
         prefix, _, rest = text.partition("_")
         key, _, secret = rest.partition("_")
-        # Every request of the API asks this: the simplest question, of which Python looks at the row.
+        # Every request of the API asks this: the simplest question, of which Python looks at the
+        # row.
         row = self.select_related("user").filter(key=key).first() if prefix == "evh" else None
         token = row if row and row.is_usable else None
         known = token.digest if token else digest_of_secret("")

@@ -27,7 +27,8 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
 class AuditEvent(models.Model):
     """One privileged change, written in the transaction that makes it.
 
-    Actor and object are kept as text: an account that goes leaves no gap, and nothing that goes changes a row here.
+    Actor and object are kept as text: an account that goes leaves no gap, and nothing that goes
+    changes a row here.
     """
 
     class Action(models.TextChoices):

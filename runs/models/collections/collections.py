@@ -150,8 +150,9 @@ class Collection(models.Model):
     visibility = models.CharField(
         max_length=10, choices=Visibility.choices, default=Visibility.PUBLIC
     )
-    # Until it is public. While it is blind, `shown_to` says who sees results besides the organisers; `disclosure` is
-    # the two as one number, which a trigger of the database keeps from becoming smaller.
+    # Until it is public. While it is blind, `shown_to` says who sees results besides the
+    # organisers; `disclosure` is the two as one number, which a trigger of the database keeps from
+    # becoming smaller.
     blind = models.BooleanField(
         default=False, help_text="not everybody sees what depends on the judgements"
     )

@@ -1,7 +1,8 @@
 """Who sees what depends on judgements. This is the only place that decides it.
 
-`sees_everything` opens every general address: values, boards, comparisons, judgements. `sees_own_results` opens none of
-them: only the results of a team in a phase, at the addresses that ask for it.
+`sees_everything` opens every general address: values, boards, comparisons, judgements.
+`sees_own_results` opens none of them: only the results of a team in a phase, at the addresses that
+ask for it.
 """
 
 from __future__ import annotations
@@ -47,12 +48,13 @@ def led_by(user: Any, of: str = "") -> Q:
 
 def sees_everything(user: Any, of: str = "", at: datetime | None = None) -> Q:
     """Return the condition of collections of which the user sees everything that depends on their judgements: public
-    ones, those of which the user is an organiser, and those that are shown to participants, of whom the user is one:
-    a member of an accepted team of a campaign with a phase on the collection. As long as names of teams are hidden that
-    the general addresses would show, these open to organisers alone. For staff there is no condition.
+    ones, those of which the user is an organiser, and those that are shown to participants, of whom
+    the user is one: a member of an accepted team of a campaign with a phase on the collection. As
+    long as names of teams are hidden that the general addresses would show, these open to
+    organisers alone. For staff there is no condition.
 
-    `of` is the path from the rows that are asked for to their collection, as in "collection__"; `at` is the time,
-    now unless another is given.
+    `of` is the path from the rows that are asked for to their collection, as in "collection__";
+    `at` is the time, now unless another is given.
     """
     if is_staff(user):
         return Q()
@@ -88,8 +90,8 @@ def _takes_part_in(user: Any) -> models.QuerySet[Any]:
 
 def sees_own_results(user: Any, phase: Phase) -> bool:
     """Return whether the user sees the results of the user's own team in a phase: as a member of an accepted team, once
-    the collection is disclosed to teams or where the phase gives feedback. It says nothing about the results of
-    others."""
+    the collection is disclosed to teams or where the phase gives feedback. It says nothing about
+    the results of others."""
     shown = phase.collection.disclosure >= Disclosure.TEAMS or gives_feedback(phase, "own", "board")
     return shown and is_participant(user, phase)
 
@@ -132,8 +134,8 @@ def gives_feedback(phase: Phase, *kinds: str) -> bool:
 
 def leaks_to(phase: Phase) -> Phase | None:
     """Return an evaluation phase whose results nobody sees yet, and whose judgements are those of this phase: it is on
-    the same collection, or its active judgements are a file of this phase's collection. Values of this phase would tell
-    them: one run with values by topic reveals a dozen judgements of each.
+    the same collection, or its active judgements are a file of this phase's collection. Values of
+    this phase would tell them: one run with values by topic reveals a dozen judgements of each.
 
     Every version of this phase's collection counts, as teams may have seen values under it.
     """

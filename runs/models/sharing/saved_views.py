@@ -28,7 +28,8 @@ class ViewQuerySet(models.QuerySet["View"]):
     def visible_to(self, user: Any) -> ViewQuerySet:
         """The user's own views, those of their teams, and those of collections that the user sees.
 
-        Of a blind collection only its organisers see any: a filter quotes parameters of others' runs.
+        Of a blind collection only its organisers see any: a filter quotes parameters of others'
+        runs.
         """
         seen = self.filter(scored_in(user, "collection__"))
         return seen.filter(Q(scope=View.Scope.COLLECTION) | _of(user))
@@ -49,7 +50,8 @@ def _of(user: Any) -> Q:
 class View(models.Model):
     """The parameters of a collection's leaderboard, which its `scope` may open by name.
 
-    `owner` is the account that saved it; a view of a team or collection stays when the account is deleted.
+    `owner` is the account that saved it; a view of a team or collection stays when the account is
+    deleted.
     """
 
     class Scope(models.TextChoices):

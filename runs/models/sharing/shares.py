@@ -28,8 +28,9 @@ class ShareLinkQuerySet(models.QuerySet["ShareLink"]):
 class ShareLink(models.Model):
     """A read-only address of one object; of its secret only the SHA-256 is stored.
 
-    `target` is the id of the run or stored comparison; `query` has the parameters of a leaderboard, of a comparison
-    that is not stored, or of a run. `opened` counts the openings, of which only the last day is kept.
+    `target` is the id of the run or stored comparison; `query` has the parameters of a leaderboard,
+    of a comparison that is not stored, or of a run. `opened` counts the openings, of which only the
+    last day is kept.
     """
 
     class Kind(models.TextChoices):

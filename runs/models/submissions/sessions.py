@@ -19,8 +19,8 @@ class SessionSetQuerySet(SubmissionQuerySet["SessionSet"]):
 class SessionSet(Submission):
     """Metadata of a submitted session log, which holds queries and rankings.
 
-    `judged_by` says what the judgements of a session are found under: its topic, its own id, each query's, or in the
-    log itself, where the searchers wrote their own.
+    `judged_by` says what the judgements of a session are found under: its topic, its own id, each
+    query's, or in the log itself, where the searchers wrote their own.
     """
 
     class JudgedBy(models.TextChoices):

@@ -23,7 +23,8 @@ M_co = TypeVar("M_co", bound=models.Model, covariant=True)
 
 def seen_by(user: Any, of: str = "", at: datetime | None = None) -> Q:
     """Return the rule of `visible_to` as a condition on rows whose path to a submission is `of`: where each has one, a
-    database looks at that one instead of collecting all that the user sees. It is about the time `at`, or now."""
+    database looks at that one instead of collecting all that the user sees. It is about the time
+    `at`, or now."""
     return (
         Q(**{f"{of}deleted_at": None})
         & exists_for(user, f"{of}collection__")
@@ -61,9 +62,9 @@ class SubmissionQuerySet(models.QuerySet[M_co]):
 class Submission(models.Model):
     """Metadata of a file that a team submitted to a collection; rows never hold the file's content.
 
-    `KEY` names the kind in addresses, codes and the foreign key of its evaluations. `WAY` leads to the choice that an
-    evaluation must share to be current, beside the judgements; `way` is that choice. `SEALED` are the columns that
-    describe its files; they never change and have a digest.
+    `KEY` names the kind in addresses, codes and the foreign key of its evaluations. `WAY` leads to
+    the choice that an evaluation must share to be current, beside the judgements; `way` is that
+    choice. `SEALED` are the columns that describe its files; they never change and have a digest.
     """
 
     KEY: ClassVar[str]

@@ -23,8 +23,8 @@ class ExperimentQuerySet(models.QuerySet["Experiment"]):
     def visible_to(self, user: Any) -> ExperimentQuerySet:
         """Those of the user's teams; of the shared ones, those of whose runs the user sees every one that is live.
 
-        An experiment with a run that is blind for the user, or of a collection that the user does not see, is not
-        there: its goal and its notes may be about this run.
+        An experiment with a run that is blind for the user, or of a collection that the user does
+        not see, is not there: its goal and its notes may be about this run.
         """
         seen = seen_by(user, "run__")
         live = ExperimentRun.objects.filter(experiment=OuterRef("pk"), run__deleted_at=None)

@@ -48,7 +48,8 @@ class NoteQuerySet(models.QuerySet["Note"]):
 class Note(models.Model):
     """A dated text about one subject. Whoever sees the subject reads it; its author alone changes it."""
 
-    # Random: whoever writes two notes must not learn how many others wrote meanwhile where they may not look.
+    # Random: whoever writes two notes must not learn how many others wrote meanwhile where they may
+    # not look.
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     run = models.ForeignKey(
         Run, null=True, blank=True, on_delete=models.CASCADE, related_name="notes"

@@ -30,7 +30,8 @@ class ConfigurationPage(DeskPage):
     name, template = "campaign-config-page", "runs/campaigns/config.html"
     scopes = {"POST": Scope.MANAGE}
     fields = ("action", "text")
-    # What the check of a file found, for the answer to this request alone: every request has a view of its own.
+    # What the check of a file found, for the answer to this request alone: every request has a view
+    # of its own.
     checked: dict[str, Any] | None = None
 
     def post(self, request: Request, campaign: str) -> HttpResponse:

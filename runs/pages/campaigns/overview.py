@@ -34,8 +34,8 @@ class ShownRelease:
 @dataclass
 class PhaseCounts:
     """What the desk says of a phase. `states` and `types` count entries, `evaluations` those of entries that are
-    entered; `problems` are sentences with the address of what they are about, `releasing` has the audiences to which
-    its results may still be released."""
+    entered; `problems` are sentences with the address of what they are about, `releasing` has the
+    audiences to which its results may still be released."""
 
     shown: ShownPhase
     accepted: int

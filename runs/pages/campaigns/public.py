@@ -107,8 +107,9 @@ def _teams(
 ) -> list[str] | None:
     """Return the names or pseudonyms of the accepted teams, or None where the reader cannot know who takes part.
 
-    Organisers know always, accepted teams once every phase is over, and everybody once all results are public. Phases
-    for runs that come afterwards open later and change nothing. The names are sorted, so that their order says nothing.
+    Organisers know always, accepted teams once every phase is over, and everybody once all results
+    are public. Phases for runs that come afterwards open later and change nothing. The names are
+    sorted, so that their order says nothing.
     """
     held = [one for one in phases if one.kind != Phase.Kind.AFTERWARDS]
     steps = [one.collection.disclosure for one in held]

@@ -29,8 +29,8 @@ class ShownTime:
 @dataclass(frozen=True)
 class ShownPhase:
     """A phase as its reader's team sees it. `until` is when its state changes by the clock, `words` what happens then
-    and in how long; both are empty where nothing will. Each extension has its old and new time, the notice that was
-    given, and the team that it is for, which is empty for all."""
+    and in how long; both are empty where nothing will. Each extension has its old and new time, the
+    notice that was given, and the team that it is for, which is empty for all."""
 
     phase: Phase
     state: PhaseState

@@ -27,8 +27,8 @@ def ask_address(*, user: User, email: str, origin: Origin = SYSTEM) -> bool:
     """Send a mail to an address that the user entered; with an empty one, forget the address at once. Return whether
     something is to be confirmed.
 
-    Raise InvalidInput for what is no address, Conflict (`mail_not_set_up`) where the server sends no mail, LimitReached
-    for the sixth in a day.
+    Raise InvalidInput for what is no address, Conflict (`mail_not_set_up`) where the server sends
+    no mail, LimitReached for the sixth in a day.
     """
     email = User.objects.normalize_email(email.strip())
     try:

@@ -26,8 +26,8 @@ def create_link(
     *, team: Team, by: User, participation: Participation | None = None, origin: Origin = SYSTEM
 ) -> tuple[InvitationLink, str]:
     """Return a new link and its code, which cannot be read again; with a participation it is for taking part in that
-    campaign, too. Raise Conflict for a personal team, for one that has too many links, and for a team that nobody may
-    join in that campaign."""
+    campaign, too. Raise Conflict for a personal team, for one that has too many links, and for a
+    team that nobody may join in that campaign."""
     key, secret = secrets.token_hex(4), secrets.token_urlsafe(24)
     now = timezone.now()
     with transaction.atomic():
@@ -81,7 +81,8 @@ def find_link(code: str) -> InvitationLink:
 
 def join(*, link: InvitationLink, user: User, origin: Origin = SYSTEM) -> Membership:
     """Make a user a member of the link's team, who takes part in its campaign if it has one; one who is in the team
-    stays what they are. Raise Conflict for a user in too many teams, and the errors of joining in a campaign."""
+    stays what they are. Raise Conflict for a user in too many teams, and the errors of joining in a
+    campaign."""
     with transaction.atomic():
         lock(link.team)
         membership = link.team.memberships.filter(user=user).first()

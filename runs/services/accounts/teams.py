@@ -68,8 +68,8 @@ def invite(
     origin: Origin = SYSTEM,
 ) -> Invitation:
     """Invite a user to a team, or to take part with it in a campaign, which makes them a member as well; they are told
-    of that by mail. Raise Conflict for a personal team, and for a user who is a member or already invited, or cannot
-    take part with it."""
+    of that by mail. Raise Conflict for a personal team, and for a user who is a member or already
+    invited, or cannot take part with it."""
     user = User.objects.filter(username=username, is_active=True).first()
     if user is None:
         raise InvalidInput(
@@ -97,8 +97,8 @@ def invite(
 
 def accept_invitation(*, invitation: Invitation, origin: Origin = SYSTEM) -> Membership:
     """Make the invited user a member, who takes part in the campaign of the invitation if it has one. Raise NotFound if
-    the invitation no longer exists, Conflict for a user in too many teams, for a new owner who takes part in a campaign
-    of the team, and the errors of `join`."""
+    the invitation no longer exists, Conflict for a user in too many teams, for a new owner who
+    takes part in a campaign of the team, and the errors of `join`."""
     with transaction.atomic():
         lock(invitation.team)
         # Its current state: it may have been withdrawn meanwhile.

@@ -1,7 +1,8 @@
 """Rate limits per minute, counted across processes without a shared cache.
 
-Every process counts in memory and adds a fiftieth of the limit at a time to a shared row. A limit below a hundred is
-exact, a larger one is exceeded by at most a fiftieth per process, and reading needs hardly any writes.
+Every process counts in memory and adds a fiftieth of the limit at a time to a shared row. A limit
+below a hundred is exact, a larger one is exceeded by at most a fiftieth per process, and reading
+needs hardly any writes.
 """
 
 from __future__ import annotations

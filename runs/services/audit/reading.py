@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextvars import ContextVar
 
-# The writes to do after the open snapshot, and whether an error that ends it leaves them standing; None if no snapshot
-# is open. metrics.services.snapshots opens and closes it.
+# The writes to do after the open snapshot, and whether an error that ends it leaves them standing;
+# None if no snapshot is open. metrics.services.snapshots opens and closes it.
 WRITES: ContextVar[list[tuple[Callable[[], object], bool]] | None] = ContextVar(
     "writes", default=None
 )

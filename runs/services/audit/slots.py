@@ -1,7 +1,7 @@
 """Limit how many requests compute something expensive at once, across the processes of all web servers.
 
-A place is a lock on a small file in the data folder. The system releases the locks of a process however it ends, so
-nothing has to be cleaned up or to expire.
+A place is a lock on a small file in the data folder. The system releases the locks of a process
+however it ends, so nothing has to be cleaned up or to expire.
 """
 
 from __future__ import annotations
@@ -29,14 +29,16 @@ class Slots:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._used = 0
-        # One request of the process may wait for a place; more would occupy the threads of requests that need none.
+        # One request of the process may wait for a place; more would occupy the threads of requests
+        # that need none.
         self._waiting = threading.Lock()
 
     def take(self, limits: Mapping[str, int], here: int) -> tuple[ExitStack | None, str]:
         """Take one of `here` places of this process and one of the given number of places under each key.
 
-        Return the stack that frees them when it is closed. Return None and the key without a free place (empty for the
-        process) if another request is already waiting or none became free in two seconds.
+        Return the stack that frees them when it is closed. Return None and the key without a free
+        place (empty for the process) if another request is already waiting or none became free in
+        two seconds.
         """
         held, full = self._try(limits, here)
         if held is None and self._waiting.acquire(blocking=False):
@@ -83,8 +85,9 @@ def _lock_any(stack: ExitStack, key: str, places: int) -> bool:
 def _lock(stack: ExitStack, key: str, number: int) -> bool:
     """Lock one place of a key until the stack is closed. Return False if another request holds it.
 
-    The file is deleted together with its lock; otherwise there would be one for every address that ever sent a request.
-    If none can be created, on a full or read-only disk, only the places of the process limit requests.
+    The file is deleted together with its lock; otherwise there would be one for every address that
+    ever sent a request. If none can be created, on a full or read-only disk, only the places of the
+    process limit requests.
     """
     folder: Path = settings.EVALHUB_DATA / _FOLDER
     path = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.{number}"
@@ -95,7 +98,8 @@ def _lock(stack: ExitStack, key: str, number: int) -> bool:
         return True
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # The previous holder may have deleted the file since it was opened here: then the lock has no effect.
+        # The previous holder may have deleted the file since it was opened here: then the lock has
+        # no effect.
         ours = os.stat(path).st_ino == os.fstat(descriptor).st_ino
     except OSError:
         ours = False

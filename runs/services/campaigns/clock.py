@@ -55,7 +55,8 @@ def phase_state(phase: Phase, participation: Participation | None, now: datetime
     """Return the state of a phase for a team, or for those without one. Intervals are half-open: at the instant of
     `closes_at` the phase is late or closed.
 
-    Nothing has to run for a phase to open or close: this is a function of the clock, the phase and its extensions.
+    Nothing has to run for a phase to open or close: this is a function of the clock, the phase and
+    its extensions.
     """
     closes_at = closing_time(phase, participation)
     if now < phase.opens_at:

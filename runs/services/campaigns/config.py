@@ -1,6 +1,7 @@
 """A campaign as a file: apply a whole configuration at once, or say what that would change; copy a campaign.
 
-Every change goes through the service that PATCH and POST go through, so that a file can do nothing that they refuse.
+Every change goes through the service that PATCH and POST go through, so that a file can do nothing
+that they refuse.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ def apply_config(
     *, campaign: Campaign, wanted: Wanted, user: User, dry_run: bool, origin: Origin = SYSTEM
 ) -> list[Change]:
     """Make a campaign what a file says, all or nothing, and return the changes; with `dry_run` nothing stays of it, and
-    refused changes are in the list. Otherwise the first one's error is raised, whose pointer is its place in the file.
+    refused changes are in the list. Otherwise the first one's error is raised, whose pointer is its
+    place in the file.
     """
     with transaction.atomic():
         found = locked(campaign)
@@ -75,10 +77,12 @@ def copy_campaign(
     origin: Origin = SYSTEM,
 ) -> Campaign:
     """Return a new draft with the configuration of a campaign, its phases with their forms and its agreements, but no
-    people and no runs. `fields` are its own; `collections` has, by short name, those that take the place of others.
+    people and no runs. `fields` are its own; `collections` has, by short name, those that take the
+    place of others.
 
-    Times move by `shift` on the clock of each phase's zone, so that the end of a day stays one. Raise the errors of
-    `create_campaign` and `create_phase`: an evaluation, for one, needs a collection that is blind.
+    Times move by `shift` on the clock of each phase's zone, so that the end of a day stays one.
+    Raise the errors of `create_campaign` and `create_phase`: an evaluation, for one, needs a
+    collection that is blind.
     """
     kept = {name: shifted(getattr(source, name), "UTC", shift) for name in _configured(Campaign)}
     with transaction.atomic():

@@ -52,8 +52,8 @@ _Action, _Role, _State = AuditEvent.Action, Entry.Role, Entry.State
 class Asked:
     """What an entry is to be, beside its run. `arrived_at` is when the last byte of the request had arrived.
 
-    Without a `participation` it is the organisers' own, and does not compete. With `on_behalf` an organiser enters for
-    a team, also after the end, and says why in `reason`.
+    Without a `participation` it is the organisers' own, and does not compete. With `on_behalf` an
+    organiser enters for a team, also after the end, and says why in `reason`.
     """
 
     phase: Phase
@@ -155,10 +155,10 @@ def store_entry(asked: Asked, run: Run) -> tuple[Entry, bool]:
     """Store the entry of a stored run, or find the one that it has; a withdrawn one is entered again while the phase is
     open. Return it, and whether it is new.
 
-    The row of the team is locked while its limits are counted, that of the campaign while tags are compared, and that
-    of the phase while its state is read. Raise Conflict if the phase does not take it, a limit of slots, a tag or a
-    priority is in its way or an agreement is not signed; LimitReached (`attempts_exceeded`); NotAllowed for whoever
-    may not enter for the team.
+    The row of the team is locked while its limits are counted, that of the campaign while tags are
+    compared, and that of the phase while its state is read. Raise Conflict if the phase does not
+    take it, a limit of slots, a tag or a priority is in its way or an agreement is not signed;
+    LimitReached (`attempts_exceeded`); NotAllowed for whoever may not enter for the team.
     """
     with transaction.atomic():
         team = locked_participation(asked.participation) if asked.participation else None
@@ -301,7 +301,8 @@ def _check_may_enter(asked: Asked, team: Participation | None) -> None:
 def _check_time(asked: Asked, phase: Phase) -> bool:
     """Return whether the entry is late. Raise Conflict if the phase does not take it at the instant of its arrival.
 
-    Organisers enter for a team after the end, and their own runs whenever the campaign is published.
+    Organisers enter for a team after the end, and their own runs whenever the campaign is
+    published.
     """
     if phase.campaign.state != Campaign.State.PUBLISHED:
         raise Conflict(f"campaign {phase.campaign} is {phase.campaign.state}", code="phase_closed")

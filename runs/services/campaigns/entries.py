@@ -32,7 +32,8 @@ from runs.services.campaigns.phases import locked_phase
 from runs.services.campaigns.telling import tell_ended
 
 _Action, _State, _Role = AuditEvent.Action, Entry.State, Entry.Role
-# Failures of an evaluation that are the server's fault. An entry does not count while its evaluation has failed so.
+# Failures of an evaluation that are the server's fault. An entry does not count while its
+# evaluation has failed so.
 OUR_FAULT = ("evaluation_error", "evaluation_crashed", "evaluation_timeout", "stored_file_corrupt")
 
 
@@ -48,7 +49,8 @@ class Allowance:
 
 def allowance(phase: Phase, participation: Participation, now: datetime) -> Allowance:
     """Return what is left of the limits of a phase. Every competing entry counts as an attempt, once and for good,
-    unless its evaluation has failed by our fault; a slot is free again when its entry is withdrawn."""
+    unless its evaluation has failed by our fault; a slot is free again when its entry is
+    withdrawn."""
     entries = Entry.objects.filter(phase=phase, participation=participation, role=_Role.COMPETING)
     failed = Run.objects.filter(
         evaluations__qrels__active=True,
@@ -77,9 +79,9 @@ def ordered(phase: Phase, participation: Participation) -> QuerySet[Entry]:
 def withdraw_entry(*, entry: Entry, user: User, reason: str = "", origin: Origin = SYSTEM) -> None:
     """Withdraw an entry: its slot becomes free, its attempt stays counted, and later priorities close up.
 
-    Members of its team may while the phase is open or late, their owners afterwards until participants see the results
-    of an evaluation, organisers always. Raise NotAllowed for others, Conflict (`not_withdrawable`) for what is not
-    entered.
+    Members of its team may while the phase is open or late, their owners afterwards until
+    participants see the results of an evaluation, organisers always. Raise NotAllowed for others,
+    Conflict (`not_withdrawable`) for what is not entered.
     """
     with transaction.atomic():
         found = locked_entry(entry)
@@ -115,7 +117,8 @@ def order_priorities(
 ) -> None:
     """Give the entries of a team the priorities 1, 2, 3 ... in the order of their tags, all at once.
 
-    Raise Conflict unless the phase is open, InvalidInput if these are not exactly the tags of its entries.
+    Raise Conflict unless the phase is open, InvalidInput if these are not exactly the tags of its
+    entries.
     """
     with transaction.atomic():
         Participation.objects.select_for_update().get(pk=participation.pk)
@@ -145,8 +148,8 @@ def order_priorities(
 
 def change_entry(*, entry: Entry, changes: Mapping[str, Any], origin: Origin = SYSTEM) -> None:
     """Change the answers or the run type of an entry, or choose it for the official leaderboard. Raise Conflict
-    unless it is entered and its phase open, or if the team has chosen as many as it may; Unprocessable for answers that
-    do not fit the form, and for what its tag contradicts."""
+    unless it is entered and its phase open, or if the team has chosen as many as it may;
+    Unprocessable for answers that do not fit the form, and for what its tag contradicts."""
     with transaction.atomic():
         found = locked_entry(entry)
         check_open(found.phase, found.participation, clock.database_now())
@@ -181,8 +184,8 @@ def change_entry(*, entry: Entry, changes: Mapping[str, Any], origin: Origin = S
 def publish_entry(*, entry: Entry, user: User, origin: Origin = SYSTEM) -> None:
     """Show an entry of a phase of kind afterwards to all who see the leaderboard, as its team wants it; it stays so.
 
-    Raise NotAllowed for whoever is no member of its team, InvalidInput for an entry of another kind of phase, Conflict
-    unless it is entered.
+    Raise NotAllowed for whoever is no member of its team, InvalidInput for an entry of another kind
+    of phase, Conflict unless it is entered.
     """
     with transaction.atomic():
         found = locked_entry(entry)

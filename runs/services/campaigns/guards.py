@@ -19,8 +19,8 @@ _DECIDING = (Phase.Kind.EVALUATION, Phase.Kind.DEVELOPMENT)
 
 def check_outside(run: Run) -> None:
     """Raise Conflict (`enter_through_phase`) for a run that is sent to the collection of an open phase, and not into the
-    phase: for a participant while an evaluation is open to the team, for anybody else but organisers until the last end
-    of an evaluation or development phase."""
+    phase: for a participant while an evaluation is open to the team, for anybody else but
+    organisers until the last end of an evaluation or development phase."""
     phases = _phases(run.collection, *_DECIDING)
     if not phases:
         return
@@ -79,8 +79,8 @@ def check_removable(run: Run) -> None:
 
 def check_file_released(run: Run, user: Any) -> None:
     """Raise NotAllowed for the file of another team's run that was entered in a phase, unless a release of the phase
-    gave the files of runs to the user. Those of entries that were withdrawn or disqualified are never given, but for
-    phases that make no entry official."""
+    gave the files of runs to the user. Those of entries that were withdrawn or disqualified are
+    never given, but for phases that make no entry official."""
     deciding = Q(state=_ENTERED) | Q(phase__kind__in=_DECIDING)
     entries = list(
         Entry.objects.filter(deciding, run=run).select_related(

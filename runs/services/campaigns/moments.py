@@ -20,7 +20,8 @@ from runs.services.campaigns.telling import accepted, tell_digest, tell_moment, 
 
 _Kind = PhaseMoment.Kind
 _HOURS = ((_Kind.CLOSING_72, 72), (_Kind.CLOSING_24, 24), (_Kind.CLOSING_2, 2))
-# Longer ago, nothing is told of an opening or a closing: a server that was down for long does not send old news.
+# Longer ago, nothing is told of an opening or a closing: a server that was down for long does not
+# send old news.
 OLD_NEWS = timedelta(days=2)
 # How long a release waits before organisers are told.
 PATIENCE = timedelta(minutes=30)

@@ -47,8 +47,8 @@ def check_tag_named(
     answers: Mapping[str, Any],
 ) -> None:
     """Raise Unprocessable (`wrong_tag`) for a tag that the pattern of the phase does not make of these fields; upper
-    and lower case are the same. Without a `priority` any number fits: priorities close up when one is withdrawn, and
-    the tag that has the next free one may be taken."""
+    and lower case are the same. Without a `priority` any number fits: priorities close up when one
+    is withdrawn, and the tag that has the next free one may be taken."""
     if not phase.naming:
         return
     given: dict[str, Any] = {

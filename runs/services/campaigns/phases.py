@@ -43,7 +43,8 @@ from runs.services.campaigns.telling import (
 MAX_PHASES = 50
 # An extension for all that is announced later than this before the old end is said to be late.
 SHORT_NOTICE = timedelta(hours=24)
-# A time of a published phase that is further away than this is confirmed: it may be a slip of the year.
+# A time of a published phase that is further away than this is confirmed: it may be a slip of the
+# year.
 FAR_AWAY = timedelta(days=90)
 _Action = AuditEvent.Action
 # What entries were made under.
@@ -60,8 +61,8 @@ def create_phase(
     *, campaign: Campaign, user: User, fields: Mapping[str, Any], origin: Origin = SYSTEM
 ) -> Phase:
     """Return a new phase. Raise Conflict if its short name is taken, if the campaign is archived, or if it is an
-    evaluation and results on its collection are disclosed; InvalidInput for times, a form or measures that do not fit;
-    NotAllowed for a collection of which the user is no organiser."""
+    evaluation and results on its collection are disclosed; InvalidInput for times, a form or
+    measures that do not fit; NotAllowed for a collection of which the user is no organiser."""
     slug = fields["slug"]
     try:
         with transaction.atomic():
@@ -136,12 +137,13 @@ def extend_phase(
 ) -> Extension:
     """Let a phase close later, for all teams or for one. Return the extension, which can be cancelled until the old end.
 
-    Raise the error of `check_far_away`. Raise Conflict (`deadline_only_moves_later`) unless it moves later, if the
-    campaign is a draft, whose times are simply changed, and if the phase is over: it can be extended while it is
-    planned, open or late.
+    Raise the error of `check_far_away`. Raise Conflict (`deadline_only_moves_later`) unless it
+    moves later, if the campaign is a draft, whose times are simply changed, and if the phase is
+    over: it can be extended while it is planned, open or late.
     """
     with transaction.atomic():
-        # A release of the collection locks its row, too: of both, the second one sees the first one's effect.
+        # A release of the collection locks its row, too: of both, the second one sees the first
+        # one's effect.
         collection = Collection.objects.select_for_update().get(pk=phase.collection_id)
         found, now = locked_phase(phase), clock.database_now()
         state, old = phase_state(found, participation, now), closing_time(found, participation)
@@ -206,8 +208,8 @@ def cancel_extension(
     """Cancel the last extension of a phase, for all teams or for one, by which it closes at `until`: it closes at its
     old end.
 
-    Raise Conflict (`no_extension`) if the last extension has another end, so that a repeated request cancels no other
-    one, and (`deadline_has_passed`) once the old end has passed.
+    Raise Conflict (`no_extension`) if the last extension has another end, so that a repeated
+    request cancels no other one, and (`deadline_has_passed`) once the old end has passed.
     """
     with transaction.atomic():
         found, now = locked_phase(phase), clock.database_now()
@@ -244,8 +246,9 @@ def seen_extensions(
 ) -> list[tuple[Extension, ShownName | None]]:
     """Return the extensions of a phase that a reader sees, each with the team that it is for, or None if for all.
 
-    That of one team is shown to it and to organisers, and once results are disclosed to participants to everybody, by
-    the team's pseudonym. Fetch the phase with `extensions__participation__team` and its collection.
+    That of one team is shown to it and to organisers, and once results are disclosed to
+    participants to everybody, by the team's pseudonym. Fetch the phase with
+    `extensions__participation__team` and its collection.
     """
     found: list[tuple[Extension, ShownName | None]] = []
     for one in phase.extensions.all():
@@ -380,8 +383,8 @@ def _check(phase: Phase, user: User) -> None:
 
 def _check_feedback(phase: Phase) -> None:
     """Raise InvalidInput for feedback in an evaluation, and for freezing a leaderboard that teams do not see; Conflict
-    (`feedback_would_leak`) for feedback on judgements that decide an evaluation, and for an evaluation by judgements on
-    which another phase gives feedback."""
+    (`feedback_would_leak`) for feedback on judgements that decide an evaluation, and for an
+    evaluation by judgements on which another phase gives feedback."""
     none = Phase.Feedback.NONE
     if phase.freeze_board_at and phase.feedback != Phase.Feedback.BOARD:
         raise InvalidInput(

@@ -19,7 +19,8 @@ _READ = AuditEvent.Action.VALUES_READ
 
 def note_values_read(collection: Collection, origin: Origin) -> None:
     """Record that somebody reads values on a collection whose results organisers alone see, once for each person and
-    phase that has entries of teams. It is written after the open snapshot, and before the values are sent."""
+    phase that has entries of teams. It is written after the open snapshot, and before the values
+    are sent."""
     if origin.actor is None or collection.disclosure != Disclosure.ORGANISERS:
         return
     entered = Entry.objects.filter(

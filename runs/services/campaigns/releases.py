@@ -30,9 +30,10 @@ def plan_release(
 ) -> Release:
     """Return a planned release of the results of a phase, at an instant or, without one, when an organiser does it.
 
-    Raise NotAllowed for whoever is no organiser of the collection, InvalidInput for an unknown version of judgements,
-    Conflict for a time that is past or before the phase is over, for a campaign that is not published, and if these
-    people or more have the results already, unless by other judgements than these or the active ones.
+    Raise NotAllowed for whoever is no organiser of the collection, InvalidInput for an unknown
+    version of judgements, Conflict for a time that is past or before the phase is over, for a
+    campaign that is not published, and if these people or more have the results already, unless by
+    other judgements than these or the active ones.
     """
     with transaction.atomic():
         found, now = locked_phase(phase), clock.database_now()

@@ -75,10 +75,12 @@ def official(phase: Phase, means: Means) -> list[Eligible]:
 
 def selected(phase: Phase, rows: list[C], means: Means) -> list[C]:
     """Return which entries that compete are official, by the rule of the phase; of each team all, the latest, those
-    that it chose (the latest if it chose none), or the best under the judgements that `means` reads.
+    that it chose (the latest if it chose none), or the best under the judgements that `means`
+    reads.
 
-    Of entries that arrived at the same instant the one with the greater number is the latest; of equal means the one
-    that arrived first is the best. Where no entry of a team can be ranked, its latest one is official, without a rank.
+    Of entries that arrived at the same instant the one with the greater number is the latest; of
+    equal means the one that arrived first is the best. Where no entry of a team can be ranked, its
+    latest one is official, without a rank.
     """
     rule = phase.selection
     if rule == Phase.Selection.ALL:

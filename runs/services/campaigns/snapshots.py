@@ -109,8 +109,8 @@ def give_doi(*, snapshot: Snapshot, doi: str, origin: Origin = SYSTEM) -> Snapsh
 
 def snapshots_seen_by(user: Any) -> QuerySet[Snapshot]:
     """Return the snapshots of campaigns that the user sees, if the user sees all of their results as well: of one phase
-    those on its collection, of a campaign those on the collections of all its phases. Hidden names are pseudonyms in a
-    snapshot as on the leaderboard."""
+    those on its collection, of a campaign those on the collections of all its phases. Hidden names
+    are pseudonyms in a snapshot as on the leaderboard."""
     hidden = Collection.objects.exclude(pk__in=Collection.objects.disclosed_to(user).values("pk"))
     of_all = Phase.objects.filter(collection__in=hidden.values("pk")).values("campaign")
     rows = Snapshot.objects.filter(campaign__in=Campaign.objects.visible_to(user).values("pk"))

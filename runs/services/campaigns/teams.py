@@ -59,8 +59,8 @@ def register_team(
     """Register a team, whose owner registers it, is its first member, and signs the agreements that these digests name.
     Return the participation, which is accepted at once where registration is open.
 
-    Raise Conflict if registration is closed, or if the team or the person is in the campaign already; InvalidInput for
-    an unknown agreement, or one that is signed without a name.
+    Raise Conflict if registration is closed, or if the team or the person is in the campaign
+    already; InvalidInput for an unknown agreement, or one that is signed without a name.
     """
     signed = find_agreements(campaign, agreements)
     if signed and not typed_name:
@@ -137,8 +137,9 @@ def change_state(
 ) -> None:
     """Accept, decline or remove a team (organisers), or withdraw it or ask again (its owners).
 
-    The entries of a team that withdraws are withdrawn, those of one that is removed disqualified. Raise NotAllowed for
-    anybody else, Conflict for a state that does not follow from the present one.
+    The entries of a team that withdraws are withdrawn, those of one that is removed disqualified.
+    Raise NotAllowed for anybody else, Conflict for a state that does not follow from the present
+    one.
     """
     with transaction.atomic():
         found, wanted = locked_participation(participation), _State(state)
@@ -249,8 +250,8 @@ def _check_move(participation: Participation, until: datetime, user: User, now: 
     """Return whether an instant at which a name is shown moves later. Raise NotAllowed if the user may not move it so,
     Conflict if it cannot move.
 
-    A team, whose name is hidden, may show it earlier. Organisers may move it later, once, and at most nine months
-    beyond the public release.
+    A team, whose name is hidden, may show it earlier. Organisers may move it later, once, and at
+    most nine months beyond the public release.
     """
     before = hidden_until(participation)
     organiser = is_organiser(participation.campaign, user)
@@ -276,8 +277,8 @@ def _check_move(participation: Participation, until: datetime, user: User, now: 
 def join(*, participation: Participation, user: User, origin: Origin = SYSTEM) -> CampaignMember:
     """Make a member of a team take part with it; being in the team alone is not enough, for each campaign asks again.
 
-    Raise NotAllowed for whoever is not in the team, Conflict for organisers, for whoever is in another team of the
-    campaign, when the team is full, and when teams can no longer change.
+    Raise NotAllowed for whoever is not in the team, Conflict for organisers, for whoever is in
+    another team of the campaign, when the team is full, and when teams can no longer change.
     """
     with transaction.atomic():
         found = locked_participation(participation)
@@ -357,10 +358,11 @@ def check_may_organise(team: Team, user: User) -> None:
 
 def leave(*, member: CampaignMember, user: User, reason: str = "", origin: Origin = SYSTEM) -> None:
     """Take a person out of a team: the person, an owner of the team or an organiser may. After the team's first entry
-    the person stays on record and can join no other team, unless it is an organiser who does it, for a reason: also
-    later, of somebody who has left.
+    the person stays on record and can join no other team, unless it is an organiser who does it,
+    for a reason: also later, of somebody who has left.
 
-    Raise NotAllowed for anybody else, Conflict when teams can no longer change, InvalidInput without that reason.
+    Raise NotAllowed for anybody else, Conflict when teams can no longer change, InvalidInput
+    without that reason.
     """
     with transaction.atomic():
         found = locked_participation(member.participation)

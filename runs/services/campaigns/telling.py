@@ -1,7 +1,8 @@
 """Tell teams and organisers what happens in a campaign: mails and webhooks, written in the transaction of the event.
 
-Nothing that is told depends on judgements: entries and times do not, and that something was evaluated is told only
-where the phase gives feedback. Who is told of an event is decided here and nowhere else.
+Nothing that is told depends on judgements: entries and times do not, and that something was
+evaluated is told only where the phase gives feedback. Who is told of an event is decided here and
+nowhere else.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ Event = Webhook.Event
 _ACCEPTED = Participation.State.ACCEPTED
 # Lines of a digest.
 _OF_DIGEST = 200
-# Mails that invite a person into a campaign, in a day: taking invitations back and making them again sends no more.
+# Mails that invite a person into a campaign, in a day: taking invitations back and making them
+# again sends no more.
 MAX_INVITED = 5
 _INVITED = "member.invited"
 
@@ -58,8 +60,8 @@ def tell(
 ) -> None:
     """Write an event for the members of teams in a campaign, and with `organisers` for these, too.
 
-    `path` is the address of its object below the API and `about` its ids and states, for webhooks; organisers' webhooks
-    get every event. Mails have a link to the page of the campaign.
+    `path` is the address of its object below the API and `about` its ids and states, for webhooks;
+    organisers' webhooks get every event. Mails have a link to the page of the campaign.
     """
     whom = Q(campaign_memberships__participation__in=teams, campaign_memberships__left_at=None)
     if organisers:
@@ -120,7 +122,8 @@ def tell_ended(entry: Entry, state: Entry.State, reason: str) -> None:
 
 def tell_evaluated(run: UUID, *, failed: bool, our_fault: bool = False) -> None:
     """Tell the teams of a run that its evaluation has ended, where the phase gives feedback; and organisers of one that
-    failed, anywhere. An entry does not count as an attempt while its evaluation has failed by `our_fault`."""
+    failed, anywhere. An entry does not count as an attempt while its evaluation has failed by
+    `our_fault`."""
     entered = Entry.objects.filter(run=run, state=Entry.State.ENTERED)
     of = ("phase__campaign", "phase__collection", "run", "participation")
     for entry in entered.select_related(*of):

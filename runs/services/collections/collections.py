@@ -66,7 +66,8 @@ def change_collection(
 ) -> None:
     """Change a collection that is locked; `enqueue` is called for the active judgements.
 
-    Raise Conflict if it would become blind after its judgements were open, or open without a release.
+    Raise Conflict if it would become blind after its judgements were open, or open without a
+    release.
     """
     _check_blind(collection, changes.get("blind", collection.blind))
     before, after = changed(collection, changes)
@@ -108,8 +109,8 @@ def release_collection(*, collection: Collection, origin: Origin = SYSTEM) -> No
 def disclose(*, collection: Collection, to: Disclosure, origin: Origin = SYSTEM) -> Qrels:
     """Show what depends on the judgements to more people, permanently. Return the judgements that are shown.
 
-    Raise Conflict if it is not blind, is shown to them already, has no active judgements, or is used by an evaluation
-    phase that is not over.
+    Raise Conflict if it is not blind, is shown to them already, has no active judgements, or is
+    used by an evaluation phase that is not over.
     """
     with transaction.atomic():
         # The lock blocks a simultaneous activation; the conditional update decides.

@@ -34,8 +34,8 @@ from runs.services.storage.files import (
 from runs.services.storage.reports import report_as_json
 from runs.services.webhooks.events import qrels_activated
 
-# Judgements that were read, by file and way of reading, the latest at the end; these many, and how many rows are large:
-# a hundred bytes each.
+# Judgements that were read, by file and way of reading, the latest at the end; these many, and how
+# many rows are large: a hundred bytes each.
 _kept: OrderedDict[tuple[str, str, str], Judgements] = OrderedDict()
 _keeping = Lock()
 _MOST_KEPT, _LARGE = 4, 1_000_000
@@ -50,9 +50,9 @@ def check_qrels(
 ) -> tuple[QrelsSummary, FileSource]:
     """Read a qrels file to its end. Raise InvalidFile with every problem.
 
-    Judgements of a session's queries are keyed by query: the second column is the number of the query instead of an
-    iteration. Without an `iteration`, its use is the one that `read_qrels` finds likely; if the previous version has
-    subtopics, this one has them too.
+    Judgements of a session's queries are keyed by query: the second column is the number of the
+    query instead of an iteration. Without an `iteration`, its use is the one that `read_qrels`
+    finds likely; if the previous version has subtopics, this one has them too.
     """
     if keyed_by == Qrels.KeyedBy.QUERY and iteration is not None:
         message = "with keyed_by=query the second column is a query number: leave out iteration"
@@ -107,9 +107,9 @@ def import_qrels(
 ) -> tuple[Qrels, bool]:
     """Store a new version of the judgements. Return it and whether it is new.
 
-    The same bytes with the same key as an earlier version are that version, unless another `iteration` is named than
-    the earlier one has. In the same transaction, `enqueue` is called when the version becomes active, and `accept` with
-    the values returned.
+    The same bytes with the same key as an earlier version are that version, unless another
+    `iteration` is named than the earlier one has. In the same transaction, `enqueue` is called when
+    the version becomes active, and `accept` with the values returned.
     """
     summary, source = check_qrels(
         collection=collection, upload=upload, keyed_by=keyed_by, iteration=iteration

@@ -1,8 +1,9 @@
 """The life of a mail: due, sending, and sent, due again or given up.
 
-As with deliveries of webhooks, every change is one UPDATE that names the previous state and the lease. A sender that
-dies leaves a lease that expires; the mail is then sent again under the same id. Where mail is not set up, rows are
-written all the same: organisers read what would have gone out, and nothing of it is sent later.
+As with deliveries of webhooks, every change is one UPDATE that names the previous state and the
+lease. A sender that dies leaves a lease that expires; the mail is then sent again under the same
+id. Where mail is not set up, rows are written all the same: organisers read what would have gone
+out, and nothing of it is sent later.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from django.utils import timezone
 
 from runs.models import Campaign, Mail, User
 
-# Seconds between two attempts: doubled from the first, up to the second, for as long as the server of mail is away.
+# Seconds between two attempts: doubled from the first, up to the second, for as long as the server
+# of mail is away.
 FIRST_WAIT, LONGEST_WAIT = 30.0, 3600.0
 # Longer than the server of mail may take for one.
 LEASE_SECONDS = 120.0

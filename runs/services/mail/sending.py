@@ -67,7 +67,8 @@ class MailSender:
 def send_due() -> int:
     """Send what is due with one connection, and return how many mails were accepted.
 
-    Where the server of mail is away the first mail is put back and nothing more is tried: all others stay due.
+    Where the server of mail is away the first mail is put back and nothing more is tried: all
+    others stay due.
     """
     sent, connection = 0, None
     try:

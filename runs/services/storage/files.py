@@ -149,8 +149,9 @@ class _OpenedSource(FileSource):
 def storing() -> Iterator[None]:
     """Keep the sweeper away from files between `keep_file` and the commit of the rows that name them.
 
-    The files of a refused request are deleted again, unless a row names them or another request stores the same ones.
-    Where the database failed, which may have committed the row, they are left to the sweeper.
+    The files of a refused request are deleted again, unless a row names them or another request
+    stores the same ones. Where the database failed, which may have committed the row, they are left
+    to the sweeper.
     """
     if _LOCKED_NAMES.get() is not None:
         # What is stored here belongs to a transaction that began earlier.
@@ -206,8 +207,8 @@ def sweeping() -> Iterator[None]:
 def keep_file(upload: Path, sha256: str) -> None:
     """Put a checked upload into the store, durably, before any row names it; a sound existing file stays.
 
-    An existing file that differs from its name or cannot be read is replaced. Call this inside `storing`, which lasts
-    until the row is committed.
+    An existing file that differs from its name or cannot be read is replaced. Call this inside
+    `storing`, which lasts until the row is committed.
     """
     store, locked = the_store(), _LOCKED_NAMES.get()
     if locked is None:
@@ -228,8 +229,8 @@ def missing_file(sha256: str) -> StoredFileMissing:
 
 def read_stored(sha256: str, read: Callable[[Opener], T]) -> T:
     """Return the result of `read` for a stored file. Raise StoredFileMissing if it does not exist, StoredFileCorrupt if
-    it differs from its name, StorageUnavailable if the store cannot be reached, does not exist or belongs to another
-    install.
+    it differs from its name, StorageUnavailable if the store cannot be reached, does not exist or
+    belongs to another install.
 
     `read` is called once more where a copy that this machine had of the file is what differs.
     """
@@ -323,8 +324,9 @@ def stored_bytes(sha256: str) -> int:
 class StoredFile:
     """A stored file's decompressed content for a download. Raise StoredFileCorrupt if it differs from its name.
 
-    The last megabyte is returned only if the whole file has the SHA-256. A damaged small file therefore returns
-    nothing, and the answer of a large one ends in the middle, which no client takes for the whole.
+    The last megabyte is returned only if the whole file has the SHA-256. A damaged small file
+    therefore returns nothing, and the answer of a large one ends in the middle, which no client
+    takes for the whole.
     """
 
     def __init__(self, sha256: str) -> None:

@@ -1,7 +1,7 @@
 """Check that database and store belong together.
 
-The database has the id of its install in a row, the store in a file among the stored ones. EvalHub never writes to or
-sweeps a store that belongs to another install, was emptied, or does not exist.
+The database has the id of its install in a row, the store in a file among the stored ones. EvalHub
+never writes to or sweeps a store that belongs to another install, was emptied, or does not exist.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ def require_place() -> None:
 def adopt(*, new: bool = False) -> tuple[UUID, int, int]:
     """Make database and store one install whatever they were; with `new` under a new id, as for a copy.
 
-    Return the id and, of a sample of stored files that rows name, how many exist: (id, existing, named).
+    Return the id and, of a sample of stored files that rows name, how many exist: (id, existing,
+    named).
     """
     install, _ = Install.objects.get_or_create(pk=1)
     if new:

@@ -14,8 +14,8 @@ from runs.models import QuotaCounter, Run, SessionSet
 def take_quota(made: Run | SessionSet) -> None:
     """Count a new run or session set against its team's quota of the day. Call this inside its transaction.
 
-    Raise LimitReached if the quota is used up, which rolls the submission back. Refused, dry-run and repeated
-    submissions never reach this function; withdrawn ones stay counted.
+    Raise LimitReached if the quota is used up, which rolls the submission back. Refused, dry-run
+    and repeated submissions never reach this function; withdrawn ones stay counted.
     """
     limit = made.collection.daily_submissions
     if limit is None:

@@ -51,8 +51,9 @@ class RunUpload(Upload[Run]):
     """A run, possibly with its costs, with a file of the documents that its user knew, for an experiment of its team,
     and with a label of the team that is moved to it.
 
-    With a `system` it becomes the next version of it, and without a tag it is named after that version. Where the tag
-    is taken, it is refused, or with `if_taken` version it becomes the next version of the system of that run.
+    With a `system` it becomes the next version of it, and without a tag it is named after that
+    version. Where the tag is taken, it is refused, or with `if_taken` version it becomes the next
+    version of the system of that run.
     """
 
     known: Path | None = None

@@ -93,10 +93,10 @@ def submit(
 ) -> tuple[Made, bool]:
     """Check and store a run or session set; `enqueue` is called in the same transaction.
 
-    Return it and whether it is new: the same files under the same tag by the same team, judged the same way, are the
-    existing object. `again` is called with an existing object, whose stored files are now sound. Raise the errors of
-    `check`, FileTooLarge, Conflict (the tag names another object) or LimitReached (the team's quota of the day is used
-    up); then nothing is stored.
+    Return it and whether it is new: the same files under the same tag by the same team, judged the
+    same way, are the existing object. `again` is called with an existing object, whose stored files
+    are now sound. Raise the errors of `check`, FileTooLarge, Conflict (the tag names another
+    object) or LimitReached (the team's quota of the day is used up); then nothing is stored.
     """
     made = upload.check()
     existing = upload.find_existing(made)
@@ -111,8 +111,8 @@ def submit(
             return existing, False
         try:
             with transaction.atomic():
-                # Lock against a simultaneous activation or change of the collection: the second one sees the first
-                # one's effect.
+                # Lock against a simultaneous activation or change of the collection: the second one
+                # sees the first one's effect.
                 made.collection = Collection.objects.select_for_update().get(
                     pk=upload.collection.pk
                 )
@@ -164,8 +164,8 @@ def withdraw(
     """Withdraw a run or session set: its tag becomes free, and its files are deleted with the last reference. `cancel`
     is called in the same transaction.
 
-    Raise Conflict for a run that is entered in a phase of a campaign, and for one with labels, unless it is to be
-    `without_labels`: then they are deleted.
+    Raise Conflict for a run that is entered in a phase of a campaign, and for one with labels,
+    unless it is to be `without_labels`: then they are deleted.
     """
     with transaction.atomic():
         if isinstance(made, Run):
@@ -196,8 +196,8 @@ def remove(
 def restore(*, made: Made, enqueue: Callable[[Made], object], origin: Origin = SYSTEM) -> None:
     """Restore a withdrawn run or session set; `enqueue` is called in the same transaction.
 
-    Raise Conflict if it was not withdrawn, if one of its files is missing, or if its team has used the tag for another
-    one.
+    Raise Conflict if it was not withdrawn, if one of its files is missing, or if its team has used
+    the tag for another one.
     """
     with storing():
         if missing := [sha256 for sha256 in made.files if not the_store().has(sha256)]:

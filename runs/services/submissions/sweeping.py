@@ -37,9 +37,9 @@ class Swept:
 def sweep(most: int | None = None) -> Swept:
     """Delete unused files and keys older than 24 hours. Safe at any moment, in several processes at once.
 
-    If more than `most` stored files are unused, delete none of them, because their rows are more likely to be missing.
-    The default is 20, or a tenth of the store if that is more. Raise StorageUnavailable if the store belongs to another
-    install.
+    If more than `most` stored files are unused, delete none of them, because their rows are more
+    likely to be missing. The default is 20, or a tenth of the store if that is more. Raise
+    StorageUnavailable if the store belongs to another install.
     """
     check_store()
     found = list(orphans())
@@ -59,8 +59,8 @@ def takes_too_many(files: int) -> bool:
 
 def is_named(sha256: str) -> bool:
     """Return whether a row still needs the stored file: judgements, or a run or session set that is not withdrawn, or
-    was less than 24 hours ago, so that its team can restore it, or that was entered in a phase of a campaign or taken
-    out by the organisers of its collection, or an artifact."""
+    was less than 24 hours ago, so that its team can restore it, or that was entered in a phase of a
+    campaign or taken out by the organisers of its collection, or an artifact."""
     kept = Q(deleted_at=None) | Q(deleted_at__gt=timezone.now() - AGE)
     runs = Run.objects.filter(
         kept | Q(entries__isnull=False) | ~Q(removal_reason=""),

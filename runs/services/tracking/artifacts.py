@@ -42,8 +42,9 @@ def attach(
     """Store a file beside a run. Return its artifact and whether it is new: the same file under the same name is the
     existing one.
 
-    Raise UnsupportedFile (`artifact_type`) for a file of another type than its name says, FileTooLarge
-    (`artifact_quota`) beyond a limit, Conflict if the run has another file of this name; then nothing is stored.
+    Raise UnsupportedFile (`artifact_type`) for a file of another type than its name says,
+    FileTooLarge (`artifact_quota`) beyond a limit, Conflict if the run has another file of this
+    name; then nothing is stored.
     """
     size = file.stat().st_size
     check_artifact_size(size)
@@ -109,8 +110,8 @@ def _same(there: Artifact, sha256: str) -> Artifact:
 def _check_quota(run: Run, size: int) -> None:
     """Raise FileTooLarge (`artifact_quota`) if the run has as many artifacts as it may, or the team too many bytes.
 
-    Deleted files count as long as they are stored, against twice the limit: who deletes has room again, and nobody
-    fills a disk by deleting.
+    Deleted files count as long as they are stored, against twice the limit: who deletes has room
+    again, and nobody fills a disk by deleting.
     """
     if Artifact.objects.filter(run=run, deleted_at=None).count() >= settings.EVALHUB_RUN_ARTIFACTS:
         message = f"the run has {settings.EVALHUB_RUN_ARTIFACTS} artifacts, which is the most; delete one first"

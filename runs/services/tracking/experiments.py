@@ -30,7 +30,8 @@ def create_experiment(
 ) -> Experiment:
     """Return a new experiment of a team with these runs, which the user sees.
 
-    Raise Conflict if its short name is taken or the team has too many, otherwise the errors of `change_runs`.
+    Raise Conflict if its short name is taken or the team has too many, otherwise the errors of
+    `change_runs`.
     """
     try:
         with transaction.atomic():
@@ -55,7 +56,8 @@ def change_experiment(
 ) -> Experiment:
     """Change name, goal, visibility or baseline, and return the experiment.
 
-    Raise NotAllowed if the user may not (`check_may_change`), InvalidInput for a baseline that is not one of its runs.
+    Raise NotAllowed if the user may not (`check_may_change`), InvalidInput for a baseline that is
+    not one of its runs.
     """
     with transaction.atomic():
         found = _locked(experiment)
@@ -92,8 +94,8 @@ def change_runs(
     """Put runs that the user sees into an experiment, and take others out; return how many were new and how many gone.
     No run itself is changed.
 
-    Raise NotAllowed if the user may not (`check_may_change`), InvalidInput for an id of no visible run and for more
-    runs than an experiment has.
+    Raise NotAllowed if the user may not (`check_may_change`), InvalidInput for an id of no visible
+    run and for more runs than an experiment has.
     """
     with transaction.atomic():
         found = _locked(experiment)
@@ -186,7 +188,8 @@ def check_may_change(
     collections: Iterable[int] = (),
 ) -> None:
     """Raise NotAllowed unless the user is in the experiment's team, and of a shared one an organiser of the collection
-    of each of its runs, those of `collections` included. `visibility` is the one that it is going to have."""
+    of each of its runs, those of `collections` included. `visibility` is the one that it is going
+    to have."""
     if user.is_authenticated and user.is_staff:
         return
     if not Team.objects.of(user).filter(pk=experiment.team_id).exists():

@@ -29,8 +29,9 @@ def move_label(
 ) -> tuple[Label, bool]:
     """Let a label of the run's team name this run. Return it and whether it is new.
 
-    Raise Conflict (`label_moved`) if it does not name the run `expected`, None standing for a label that is not there
-    yet. A label that names the run already is left as it is. Raise Conflict, too, for a withdrawn run.
+    Raise Conflict (`label_moved`) if it does not name the run `expected`, None standing for a label
+    that is not there yet. A label that names the run already is left as it is. Raise Conflict, too,
+    for a withdrawn run.
     """
     key = {"collection": run.collection, "team": run.team, "name": name}
     try:
@@ -143,8 +144,9 @@ def labels_of(runs: Iterable[UUID]) -> dict[UUID, list[str]]:
 def find_labelled(*, collection: Collection, reader: Any, text: str, pointer: str = "") -> UUID:
     """Return the run that `label:NAME` or `label:TEAM/NAME` names for this reader.
 
-    Without a team a label of the reader's own teams is meant, or else the only one that the reader sees. Raise
-    InvalidInput for a label that is not there (`unknown_label`), or that several teams have (`ambiguous_label`).
+    Without a team a label of the reader's own teams is meant, or else the only one that the reader
+    sees. Raise InvalidInput for a label that is not there (`unknown_label`), or that several teams
+    have (`ambiguous_label`).
     """
     slug, _, name = text.removeprefix(PREFIX).rpartition("/")
     seen = (

@@ -46,7 +46,8 @@ class Edge:
 @dataclass(frozen=True)
 class Tree:
     """The runs from which a run was made (levels -1, -2, ...) and those made from it (1, 2, ...), nearest first, and
-    the edges among them. `left_out` counts those beyond 20 levels or 500 runs, as far as they were walked."""
+    the edges among them. `left_out` counts those beyond 20 levels or 500 runs, as far as they were
+    walked."""
 
     run: UUID
     levels: dict[UUID, int]
@@ -107,13 +108,14 @@ def replace_parents(
 ) -> None:
     """Replace the parents of a run, which the caller has locked, by others.
 
-    What the reader does not see of the present ones stays, and so do the names of runs that are gone. Raise Conflict
-    (`cycle`) where a parent is the run or was made from it.
+    What the reader does not see of the present ones stays, and so do the names of runs that are
+    gone. Raise Conflict (`cycle`) where a parent is the run or was made from it.
     """
     with transaction.atomic():
         old = list(RunParent.objects.visible_to(reader).filter(child=run).exclude(parent=None))
         found = find_parents(parents, reader, [edge.parent_id for edge in old if edge.parent_id])
-        # Edges of these collections are changed by one request at a time, so that no two of them close a cycle.
+        # Edges of these collections are changed by one request at a time, so that no two of them
+        # close a cycle.
         collections = {run.collection_id, *(parent.collection_id for _, parent in found)}
         list(
             Collection.objects.select_for_update()
@@ -185,7 +187,8 @@ def has_lineage(run: Run) -> bool:
 def _reached(start: UUID, reader: Any, *, up: bool, levels: int | None) -> dict[UUID, int]:
     """Return the runs that a walk along the edges reaches, with the level at which it first does; 0 for its start.
 
-    The walk leads through runs that the reader sees. Without `levels` every run is visited once, and its level is 0.
+    The walk leads through runs that the reader sees. Without `levels` every run is visited once,
+    and its level is 0.
     """
     try:
         seen, seen_parameters = (

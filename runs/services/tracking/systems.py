@@ -71,8 +71,8 @@ def join_system(
     """Let a run that is about to be stored be the next version of a system, which is made if it is new; call it in the
     transaction that stores the run and has locked its collection.
 
-    `before`, if it is no version yet, becomes the one before it. A run that is not `named` gets the tag of its
-    version; raise Conflict (`tag_taken`) if another run has it.
+    `before`, if it is no version yet, becomes the one before it. A run that is not `named` gets the
+    tag of its version; raise Conflict (`tag_taken`) if another run has it.
     """
     system, new = System.objects.get_or_create(team=made.team, slug=slug)
     if new:

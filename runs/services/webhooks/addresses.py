@@ -1,8 +1,9 @@
 """Which addresses a webhook may have, and to which ones the server connects.
 
-A webhook's owner chooses where the server sends requests, which must not reach what only the server can reach: its own
-machine, its network, a cloud's metadata. So a name is resolved once, every one of its addresses must be public, and the
-connection goes to one of these addresses and not to the name, which might resolve to another one a moment later.
+A webhook's owner chooses where the server sends requests, which must not reach what only the server
+can reach: its own machine, its network, a cloud's metadata. So a name is resolved once, every one
+of its addresses must be public, and the connection goes to one of these addresses and not to the
+name, which might resolve to another one a moment later.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ _URL = re.compile(
 _DEFAULT_PORT = 443
 # Addresses that a gateway translates to the IPv4 address in their last 32 bits (RFC 6052).
 _TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
-# What IANA sets apart and `is_global` of this or an older Python takes for public: examples (RFC 9637), relays of 6to4
-# (RFC 7526), segment routing (RFC 9602) and the servers of AS112, which every network may run itself (RFC 7534, 7535).
+# What IANA sets apart and `is_global` of this or an older Python takes for public: examples (RFC
+# 9637), relays of 6to4 (RFC 7526), segment routing (RFC 9602) and the servers of AS112, which every
+# network may run itself (RFC 7534, 7535).
 _SET_APART = tuple(
     ipaddress.ip_network(text)
     for text in (
@@ -61,8 +63,8 @@ class Target:
 def parse_url(url: str) -> Target:
     """Return the parts of a webhook's address.
 
-    Raise InvalidInput if it is not one of HTTPS in ASCII without user or fragment, if its port is not permitted, or if
-    its host is an address to which nothing may be sent.
+    Raise InvalidInput if it is not one of HTTPS in ASCII without user or fragment, if its port is
+    not permitted, or if its host is an address to which nothing may be sent.
     """
     found = _URL.fullmatch(url) if len(url) <= MAX_URL else None
     if found is None:

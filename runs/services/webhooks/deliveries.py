@@ -1,8 +1,8 @@
 """The life of a delivery: due, sending, and delivered, due again or given up.
 
-As with evaluations, every change is one UPDATE that names the previous state and the lease: a count of 1 means that
-this call made it. Times are the database's. A sender that dies leaves a lease that expires; the delivery is then sent
-again under the same id, by which its receiver knows it.
+As with evaluations, every change is one UPDATE that names the previous state and the lease: a count
+of 1 means that this call made it. Times are the database's. A sender that dies leaves a lease that
+expires; the delivery is then sent again under the same id, by which its receiver knows it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from runs.models import AuditEvent, Delivery, Webhook
 from runs.services.audit.trail import SYSTEM, record
 from runs.services.webhooks.transport import Reply
 
-# The seconds between two attempts, each 10 % more or less; after the last one a delivery is given up.
+# The seconds between two attempts, each 10 % more or less; after the last one a delivery is given
+# up.
 DELAYS = (5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400)
 _JITTER = 0.1
 # The longest wait that a receiver can ask for.
@@ -83,8 +84,8 @@ def claim(pk: uuid.UUID, owner: str = "") -> Claim | None:
 def settle(claimed: Claim, reply: Reply) -> bool:
     """Record what became of an attempt, and return whether its lease was still held.
 
-    A success ends the delivery. A failure delays it, or gives it up after the last attempt; 410 disables the webhook,
-    and so do five days without a success.
+    A success ends the delivery. A failure delays it, or gives it up after the last attempt; 410
+    disables the webhook, and so do five days without a success.
     """
     with transaction.atomic():
         delivery = (

@@ -1,7 +1,8 @@
 """What happened, for the webhooks that want to know: written in the transaction in which it happened.
 
-A body has ids and states, and never a value: whoever receives it asks for values with a token, and is told what the
-owner of the token may see. Who is told of an event at all is decided here and nowhere else.
+A body has ids and states, and never a value: whoever receives it asks for values with a token, and
+is told what the owner of the token may see. Who is told of an event at all is decided here and
+nowhere else.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from runs.models import Collection, Delivery, Qrels, Run, SessionSet, Team, Webh
 
 Event = Webhook.Event
 
-# The only event of a blind collection of which a team is told: it is of its own doing. Every other one would tell that
-# and when something was evaluated.
+# The only event of a blind collection of which a team is told: it is of its own doing. Every other
+# one would tell that and when something was evaluated.
 _OF_BLIND = (Event.RUN_SUBMITTED,)
 
 
@@ -37,8 +38,8 @@ def announce(
 ) -> None:
     """Write a delivery of an event for each webhook that it is for. Call this inside the transaction of the event.
 
-    `teams` are the keys of the teams whose runs it is about, `path` is the address of its object below the API, `about`
-    its ids and states.
+    `teams` are the keys of the teams whose runs it is about, `path` is the address of its object
+    below the API, `about` its ids and states.
     """
     if not settings.EVALHUB_WEBHOOKS:
         return

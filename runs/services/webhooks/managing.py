@@ -47,8 +47,8 @@ def create_webhook(
 ) -> tuple[Webhook, str]:
     """Return a new webhook and its secret, which cannot be read again; empty for a format that is not signed.
 
-    Raise InvalidInput for an address that is not permitted, Conflict if the owner has too many webhooks, or if the
-    server sends none.
+    Raise InvalidInput for an address that is not permitted, Conflict if the owner has too many
+    webhooks, or if the server sends none.
     """
     check_on()
     parse_url(url)
@@ -74,7 +74,8 @@ def create_webhook(
 def change_webhook(*, webhook: Webhook, changes: dict[str, Any], origin: Origin = SYSTEM) -> None:
     """Change address, events, or whether it is enabled. One that is enabled counts as never failed.
 
-    Raise InvalidInput for an address that is not permitted, Conflict if its secret cannot be read any more.
+    Raise InvalidInput for an address that is not permitted, Conflict if its secret cannot be read
+    any more.
     """
     if "url" in changes:
         parse_url(changes["url"])
@@ -132,7 +133,8 @@ def change_secret(*, webhook: Webhook, origin: Origin = SYSTEM) -> str:
 def try_webhook(*, webhook: Webhook, post: Post = post) -> Reply:
     """Send a test event now, whether the webhook is enabled or not, and return what became of it.
 
-    Nothing is stored. Raise Conflict if its secret cannot be read any more, or if this server sends no webhooks.
+    Nothing is stored. Raise Conflict if its secret cannot be read any more, or if this server sends
+    no webhooks.
     """
     check_on()
     _check_secret(webhook)

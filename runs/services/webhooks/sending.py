@@ -18,8 +18,8 @@ from runs.services.webhooks.transport import Post, post
 
 logger = logging.getLogger(__name__)
 
-# Deliveries that a process sends at once, and those of them for one team or collection: receivers that hang must not
-# delay the deliveries of others.
+# Deliveries that a process sends at once, and those of them for one team or collection: receivers
+# that hang must not delay the deliveries of others.
 AT_ONCE = 10
 AT_ONCE_PER_OWNER = 3
 AGENT = "EvalHub-Webhooks/1"

@@ -1,9 +1,10 @@
 """Secrets of webhooks: made, sealed for the database, and used to sign.
 
-A secret signs, so a digest of it would not do. It is sealed with keys derived from the server's secret key: encrypted
-by HMAC-SHA256 of a random nonce, whose 32 bytes are as long as the secret, and authenticated by another HMAC together
-with the webhook to which it belongs. What was sealed with another secret key, or for another webhook, does not open.
-The signature is that of Standard Webhooks 1.0.0 (https://www.standardwebhooks.com).
+A secret signs, so a digest of it would not do. It is sealed with keys derived from the server's
+secret key: encrypted by HMAC-SHA256 of a random nonce, whose 32 bytes are as long as the secret,
+and authenticated by another HMAC together with the webhook to which it belongs. What was sealed
+with another secret key, or for another webhook, does not open. The signature is that of Standard
+Webhooks 1.0.0 (https://www.standardwebhooks.com).
 """
 
 from __future__ import annotations

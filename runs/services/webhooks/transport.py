@@ -1,8 +1,8 @@
 """One request to the address of a webhook: no redirect, no proxy, no second look at the name, and an end in any case.
 
-http.client does what the Internet's libraries for people would add to: it follows nothing, and reads no environment.
-Every wait for the other side is limited by the time that is left of the whole request, so that a receiver which sends a
-byte now and then ends like one that is silent.
+http.client does what the Internet's libraries for people would add to: it follows nothing, and
+reads no environment. Every wait for the other side is limited by the time that is left of the whole
+request, so that a receiver which sends a byte now and then ends like one that is silent.
 """
 
 from __future__ import annotations
@@ -114,7 +114,8 @@ def _exchange(
     connection.endheaders(body)
     answer = connection.getresponse()
     status, wait = answer.status, _seconds_of(answer.headers.get("Retry-After", ""))
-    # The status counts, whatever follows. A receiver that is heard to its end does not see a broken connection.
+    # The status counts, whatever follows. A receiver that is heard to its end does not see a broken
+    # connection.
     with contextlib.suppress(OSError, http.client.HTTPException):
         left = MAX_ANSWER
         while left > 0 and (part := answer.read(min(_STEP, left))):
@@ -151,7 +152,8 @@ class _Stream(io.RawIOBase):
         return self
 
     def __exit__(self, *error: object) -> None:
-        # Closing it here does not end it where a process was forked meanwhile; shutting it down does.
+        # Closing it here does not end it where a process was forked meanwhile; shutting it down
+        # does.
         with contextlib.suppress(OSError):
             self._sock.shutdown(socket.SHUT_RDWR)
         self._sock.close()

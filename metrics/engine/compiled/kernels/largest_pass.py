@@ -1,6 +1,7 @@
 """Compiled passes that find the largest |t| of many pairs in every resample, without a look at most of the pairs.
 
-Sums of seven digits tell which pairs may be the largest; what is counted is decided by the sums themselves.
+Sums of seven digits tell which pairs may be the largest; what is counted is decided by the sums
+themselves.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import numpy as np
 from metrics.engine.compiled.kernels.sizes import GROUP, LANES, TILE
 from metrics.engine.compiled.kernels.words import EIGHT, NONE, ONE, inlined, load_word, rounded
 
-# Above any distance. How far off distances of sums of seven digits are, and a largest distance with its rounding.
+# Above any distance. How far off distances of sums of seven digits are, and a largest distance with
+# its rounding.
 _NONE, _NEVER, _ROUNDED, _BELOW = np.float32(0), np.float32(1e30), np.float32(1e-6), 1 - 1e-6
 # With so many pairs, in ascending order of what was observed, each resample begins.
 _BEGIN = 256
@@ -24,8 +26,8 @@ def begin_maxima(
 ) -> None:
     """Find in each resample a distance such that every pair that was observed to be less far apart counts.
 
-    That is so if it is the distance of a pair before which all pairs count. Few pairs tell. Shapes: as for
-    `mark_maxima`.
+    That is so if it is the distance of a pair before which all pairs count. Few pairs tell. Shapes:
+    as for `mark_maxima`.
     """
     step = max(1, len(first) // _BEGIN)
     for tile in range(small.shape[0]):
@@ -47,12 +49,14 @@ def mark_maxima(
 ) -> None:  # fmt: skip
     """Mark the pairs that `count_maxima` has to look at, and raise the limits from which it may begin.
 
-    Pairs below the limit of a resample change nothing in it. Runs come in groups of alike ones: a run's sum is no
-    further from theirs than from the smallest or the largest of these, times the largest factor of the pairs.
-    Shapes: `small` (tiles, runs, TILE), sums of at most 1; `factors` and `places` (runs, runs), of each pair in both
-    directions what its distance is times and its place in ascending order of what was observed, 0 where there is none;
-    `nearest` (runs, groups), the largest factor; `reached` (pairs,), the largest distance observed before each; room
-    for `low` and `high` (groups, TILE); `limits` (tiles, TILE); `marks` (tiles, pairs), filled with 0.
+    Pairs below the limit of a resample change nothing in it. Runs come in groups of alike ones: a
+    run's sum is no further from theirs than from the smallest or the largest of these, times the
+    largest factor of the pairs.
+    Shapes: `small` (tiles, runs, TILE), sums of at most 1; `factors` and `places` (runs, runs), of
+    each pair in both directions what its distance is times and its place in ascending order of what
+    was observed, 0 where there is none; `nearest` (runs, groups), the largest factor; `reached`
+    (pairs,), the largest distance observed before each; room for `low` and `high` (groups, TILE);
+    `limits` (tiles, TILE); `marks` (tiles, pairs), filled with 0.
     """
     runs, groups, size, lanes = (
         np.uint64(small.shape[1]),
@@ -106,13 +110,15 @@ def count_maxima(
 ) -> None:  # fmt: skip
     """Note in `counts` in how many of the first resamples any pair up to this one is at least so far apart.
 
-    Pairs come in ascending order of what was observed, and their differences of sums times `scale` are compared. The
-    largest so far seldom changes: `small`, the sums divided by `size` with seven digits, tells where it may.
-    Shapes: `sums` and `small` (tiles, runs, TILE); `first`, `second`, `scale` and `least` (pairs,), and the smallest
-    `least` from each pair on and the largest up to it, `under` and `over`; `limits` (tiles, TILE), where to begin, and
-    `marks` (tiles, pairs + 8), not 0 for pairs to look at; room for `bound` and `since` (TILE,); `counts` (pairs + 1,),
-    to which 1 is added where a resample begins to count and -1 where it ends; `maxima` (tiles, TILE), the largest of
-    all pairs, is overwritten.
+    Pairs come in ascending order of what was observed, and their differences of sums times `scale`
+    are compared. The largest so far seldom changes: `small`, the sums divided by `size` with seven
+    digits, tells where it may.
+    Shapes: `sums` and `small` (tiles, runs, TILE); `first`, `second`, `scale` and `least` (pairs,),
+    and the smallest `least` from each pair on and the largest up to it, `under` and `over`;
+    `limits` (tiles, TILE), where to begin, and `marks` (tiles, pairs + 8), not 0 for pairs to look
+    at; room for `bound` and `since` (TILE,); `counts` (pairs + 1,), to which 1 is added where a
+    resample begins to count and -1 where it ends; `maxima` (tiles, TILE), the largest of all pairs,
+    is overwritten.
     """
     pairs = np.uint64(len(first))
     for tile in range(sums.shape[0]):

@@ -1,6 +1,7 @@
 """The moments of each pair's differences in one compiled pass: what NumPy needs a dozen passes over all values for.
 
-Sums are added up in NumPy's order, so that means and standard errors have the very bits that NumPy's have.
+Sums are added up in NumPy's order, so that means and standard errors have the very bits that
+NumPy's have.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ def pair_moments(
     """Of each pair's differences the mean, the sum of squares about it and that of cubes, and the scale of all three.
 
     Differences are divided by the scale first: squares of huge gains would overflow.
-    Shapes: `values` (runs, topics); `largest` (runs,), the size of each run's largest value; `first` and `second`
-    (pairs,); `ends` and `joins` (blocks,) as of `blocks_of`; room for `held` (2, topics) and `sums` (blocks,); `found`
-    (4, pairs).
+    Shapes: `values` (runs, topics); `largest` (runs,), the size of each run's largest value;
+    `first` and `second` (pairs,); `ends` and `joins` (blocks,) as of `blocks_of`; room for `held`
+    (2, topics) and `sums` (blocks,); `found` (4, pairs).
     """
     topics = np.uint64(values.shape[1])
     for pair in range(len(first)):

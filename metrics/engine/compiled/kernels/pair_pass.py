@@ -20,7 +20,8 @@ _ELEVEN, _TURN, _BACK = np.uint64(11), np.uint64(24), np.uint64(40)
 def add_up(values: Any, weights: Any, sums: Any) -> None:
     """Each run's weighted sum in each resample: what BLAS would give, without its threads beside ours.
 
-    Shapes: `values` (runs, topics), `weights` (tiles, topics, TILE), `sums` (tiles, runs, TILE), which is overwritten.
+    Shapes: `values` (runs, topics), `weights` (tiles, topics, TILE), `sums` (tiles, runs, TILE),
+    which is overwritten.
     """
     whole = values.shape[1] - values.shape[1] % 4
     for tile in range(sums.shape[0]):
@@ -95,8 +96,8 @@ def quantiles(
 ) -> None:  # fmt: skip
     """Two quantiles of each pair's differences of sums over the resamples, interpolated within narrow bins.
 
-    Shapes: `sums` (runs, resamples); `levels`, from 0 to 1, and `found` (pairs, 2); `reach` (pairs,), where the
-    outermost bins are; room for `place` (resamples,) and `bins` (BINS,).
+    Shapes: `sums` (runs, resamples); `levels`, from 0 to 1, and `found` (pairs, 2); `reach`
+    (pairs,), where the outermost bins are; room for `place` (resamples,) and `bins` (BINS,).
     """
     size = np.uint64(sums.shape[1])
     for pair in range(len(first)):
@@ -166,8 +167,8 @@ def draw_topics(state: Any, weights: Any) -> None:
 def shuffled_ranges(values: Any, state: Any, sums: Any, ranges: Any) -> None:
     """For each resample, the largest minus the smallest sum of a run after each topic's values are shuffled among runs.
 
-    Shapes: `values` (topics, runs), whole numbers, are shuffled in place; `state` (4,); room for `sums` (runs,);
-    `ranges` (resamples,).
+    Shapes: `values` (topics, runs), whole numbers, are shuffled in place; `state` (4,); room for
+    `sums` (runs,); `ranges` (resamples,).
     """
     a, b, c, counter = state[0], state[1], state[2], state[3]
     topics, runs = np.uint64(values.shape[0]), np.uint64(values.shape[1])

@@ -32,8 +32,9 @@ TAB, LF, CR, SPACE, HASH_SIGN, PLUS, MINUS, POINT, ZERO, NINE = (
     57,
 )
 
-# Positions are unsigned throughout: with signed ones every access would first ask whether it counts from the end,
-# and the scan would take four times as long. A signed number added to one would make it a float.
+# Positions are unsigned throughout: with signed ones every access would first ask whether it counts
+# from the end, and the scan would take four times as long. A signed number added to one would make
+# it a float.
 compiled = numba.njit(error_model="numpy")
 # For what is rounded anyway: it may be added up or compared in any order, and holds no NaN.
 rounded = numba.njit(error_model="numpy", fastmath={"nnan", "ninf", "nsz", "reassoc"})
@@ -116,8 +117,8 @@ def _marks(comparison: str) -> Any:
     return intrinsic(marks)
 
 
-# A bit for each of the 64 bytes of `data` from `position` on, the first the lowest: whether it is a space or below, and
-# whether it is a space.
+# A bit for each of the 64 bytes of `data` from `position` on, the first the lowest: whether it is a
+# space or below, and whether it is a space.
 blanks_at, spaces_at = _marks("<="), _marks("==")
 
 

@@ -46,10 +46,12 @@ _INNER_WEIGHTS = np.uint64(0x0000271000000001)
 _NINE_DIGITS, _MOST_DIGITS = np.uint64(9), np.uint64(19)
 # More than the digits of any line could make up for.
 _LARGEST_EXPONENT = np.int64(1 << 40)
-# Powers of ten between which some whole number of 64 bits gives a double that is neither 0 nor infinite.
+# Powers of ten between which some whole number of 64 bits gives a double that is neither 0 nor
+# infinite.
 _LEAST_POWER, _LARGEST_POWER = -342, 308
 _INFINITY, _MANTISSA_BITS = np.uint64(0x7FF0000000000000), np.uint64(52)
-# A product of 64 bits has so many more than the mantissa, and where they are all ones the next product may matter.
+# A product of 64 bits has so many more than the mantissa, and where they are all ones the next
+# product may matter.
 _SPARE_BITS, _BEYOND = np.uint64(9), np.uint64(0x1FF)
 # The power of two in a power of ten, times 2^16, and what exponents of doubles are counted from.
 _LOG2_OF_TEN, _BIAS = 217706, 63 + 1023
@@ -58,7 +60,8 @@ _LOG2_OF_TEN, _BIAS = 217706, 63 + 1023
 def _fives() -> npt.NDArray[np.uint64]:
     """Return the 128 highest bits of each power of five. Shape (powers, 2).
 
-    Reciprocals of powers of which 64 bits hold all bits are rounded up, so that a number that they divide is exact.
+    Reciprocals of powers of which 64 bits hold all bits are rounded up, so that a number that they
+    divide is exact.
     """
     words = []
     for power in range(_LEAST_POWER, _LARGEST_POWER + 1):
@@ -79,8 +82,8 @@ _FIVES = _fives()
 def _digits(word: Any, length: Any) -> tuple[Any, Any]:
     """The number that the first `length` (0 to 8) bytes of a word spell, and a word that is 0 where they are digits.
 
-    Pairs of digits, then fours, then eight are put together by multiplication (Lemire, "Quickly parsing eight
-    digits", 2018).
+    Pairs of digits, then fours, then eight are put together by multiplication (Lemire, "Quickly
+    parsing eight digits", 2018).
     """
     # In two steps, because a word cannot be shifted by all of its 64 bits.
     half = THIRTY_TWO - FOUR * length
@@ -169,9 +172,9 @@ def read_wide(data: Any, start: Any, end: Any) -> tuple[Any, Any]:
 def _rounded(number: Any, power: Any, negative: Any) -> Any:
     """The double nearest to a whole number times a power of ten, the even one of two.
 
-    The number is multiplied by the 128 highest bits of the power of five, of which the first 64 are enough for nearly
-    all numbers (Lemire, "Number parsing at a gigabyte per second", 2021; that no number needs more than 128: Mushtak
-    and Lemire, "Fast number parsing without fallback", 2023).
+    The number is multiplied by the 128 highest bits of the power of five, of which the first 64 are
+    enough for nearly all numbers (Lemire, "Number parsing at a gigabyte per second", 2021; that no
+    number needs more than 128: Mushtak and Lemire, "Fast number parsing without fallback", 2023).
     """
     sign = negative << SIXTY_THREE
     if number == NONE or power < _LEAST_POWER:
@@ -211,8 +214,8 @@ def read_any_number(data: Any, start: Any, end: Any) -> tuple[float, int]:
     """Return a decimal number of up to nineteen digits from the first that is not zero, correctly rounded; else NaN
     and a note.
 
-    The grammar is [+-]?(digits[.digits]|.digits)([eE][+-]?digits)?, in ASCII digits: it is checked whole, so that a
-    number noted as slow is a number, of more digits or too large for a double.
+    The grammar is [+-]?(digits[.digits]|.digits)([eE][+-]?digits)?, in ASCII digits: it is checked
+    whole, so that a number noted as slow is a number, of more digits or too large for a double.
     """
     position, negative = start, NONE
     if position < end and (data[position] == PLUS or data[position] == MINUS):

@@ -1,7 +1,7 @@
 """The kernel that reads judgements: from the bytes of a qrels file to topics, documents and levels, in one pass.
 
-It takes only usual lines: four columns with one space or tab between them, whole numbers for levels, the iteration of
-the first line in all of them, no comment, and nothing to report.
+It takes only usual lines: four columns with one space or tab between them, whole numbers for
+levels, the iteration of the first line in all of them, no comment, and nothing to report.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ def read(
 ) -> Any:  # fmt: skip
     """How many topics the lines between two places have; 0 if a line is not usual, or there is something to report.
 
-    A row of `topics` has start and end of a topic's id, and the first of its rows. A topic that comes again after
-    another one is counted again. `most` is the largest level, or smallest when it is negative.
+    A row of `topics` has start and end of a topic's id, and the first of its rows. A topic that
+    comes again after another one is counted again. `most` is the largest level, or smallest when it
+    is negative.
     """
     usual, first, label_end, _, _ = four_columns(data, NONE, blanks)
     if not usual:

@@ -1,8 +1,8 @@
 """The kernel that evaluates: from the bytes of a run to its judged rows, in one pass that writes little else.
 
-It takes only usual lines: six columns with one space or tab between them, numbers of few digits, scores in descending
-order, no comment, and nothing to report. Of any other it says that it could not: the scan to columns then reads the
-same bytes.
+It takes only usual lines: six columns with one space or tab between them, numbers of few digits,
+scores in descending order, no comment, and nothing to report. Of any other it says that it could
+not: the scan to columns then reads the same bytes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ _COMPARISONS = np.uint64(1 << 14)
 @compiled
 def fill(starts: Any, hashes: Any, table: Any, places: Any, once: Any) -> Any:
     """Put each row into the part of the table that is its topic's: half of its hash, and its number from 1 on. With
-    `once`, stop where a topic has a hash twice, and return 0. The rows of a topic are those from one of `starts` on."""
+    `once`, stop where a topic has a hash twice, and return 0. The rows of a topic are those from
+    one of `starts` on."""
     for topic in range(len(starts) - 1):
         begin = places[topic]
         mask = places[topic + 1] - begin - ONE
@@ -240,9 +241,9 @@ def judge(
 ) -> Any:  # fmt: skip
     """How many topics there are; 0 for lines that are not usual, or of which there is something to report.
 
-    A row of `topics` has start and end of a topic's id, its number among the judged topics (or -1), how many rows it
-    has and how many of them are judged. `told` has all rows, all judged ones, those that tie, and the tag's start and
-    end.
+    A row of `topics` has start and end of a topic's id, its number among the judged topics (or -1),
+    how many rows it has and how many of them are judged. `told` has all rows, all judged ones,
+    those that tie, and the tag's start and end.
     """
     position, row, found, topic, tied = NONE, NONE, NONE, NONE, 0
     usual, _, _, _, _, tag, tag_end = six_columns(data, position, blanks)

@@ -1,7 +1,8 @@
 """The kernels that scan: from the bytes of a run or qrels file to columns, in one pass of compiled code.
 
-Lines end at LF (one CR before it is dropped); columns are separated by spaces and tabs and by nothing else. Python's
-own notion of white space and numbers is wider (NBSP, U+2028, full-width digits, 1_000): it is not used here.
+Lines end at LF (one CR before it is dropped); columns are separated by spaces and tabs and by
+nothing else. Python's own notion of white space and numbers is wider (NBSP, U+2028, full-width
+digits, 1_000): it is not used here.
 """
 
 from __future__ import annotations
@@ -96,8 +97,9 @@ def _split_usual(
 ) -> tuple[bool, Any, Any, Any]:
     """Return the columns of a line that has as many as wanted, one space or tab between them: False for any other line.
 
-    `left` holds the marks of blanks that are still ahead in their block of 64 bytes: one step a column, where looking
-    at every byte would take a step and a guess for each. Also returns the block, its marks, and where the line ends.
+    `left` holds the marks of blanks that are still ahead in their block of 64 bytes: one step a
+    column, where looking at every byte would take a step and a guess for each. Also returns the
+    block, its marks, and where the line ends.
     """
     last, column = columns - ONE, NONE
     while True:

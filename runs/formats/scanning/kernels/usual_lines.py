@@ -1,6 +1,7 @@
 """What the kernels that take only usual lines have in common: where such a line's columns end, and its numbers.
 
-The columns of a usual line have one space or tab between them, and no other byte of 32 or less is in it but its end.
+The columns of a usual line have one space or tab between them, and no other byte of 32 or less is
+in it but its end.
 """
 
 from __future__ import annotations

@@ -37,7 +37,8 @@ class MeasuresPage(ChangingSection):
 
     def change(self, request: Request, collection: Collection) -> str:
         form: Any = request.data
-        # The text field and the button that adds a name may come together, unlike fields that a page declares.
+        # The text field and the button that adds a name may come together, unlike fields that a
+        # page declares.
         check_fields(form, ("csrfmiddlewaretoken", "add", "remove", "first", "documents", "scores"))
         names = list(collection.measures)
         if "remove" in form or "first" in form:

@@ -1,8 +1,8 @@
 """Copies of stored files on this machine, where the store is elsewhere: a folder of bounded size.
 
-All processes that share a data folder share the copies. A copy has the name of its file, so that whoever reads it
-compares it with its name, as every stored file; one that differs is deleted and fetched again. Nothing is lost with the
-folder.
+All processes that share a data folder share the copies. A copy has the name of its file, so that
+whoever reads it compares it with its name, as every stored file; one that differs is deleted and
+fetched again. Nothing is lost with the folder.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ from django.conf import settings
 
 _FOLDER = "cache"
 _PART = ".part"
-# The beginning of a copy whose process died is deleted after so long, and a copy that nobody has read for so long.
+# The beginning of a copy whose process died is deleted after so long, and a copy that nobody has
+# read for so long.
 _PART_SECONDS, _UNREAD_SECONDS = 3600.0, 7 * 24 * 3600.0
-# The folder is looked through after this share of the limit was added by a process, and shrunk to this share of it.
+# The folder is looked through after this share of the limit was added by a process, and shrunk to
+# this share of it.
 _LOOK_SHARE, _KEEP_SHARE = 0.05, 0.9
 
 
@@ -29,7 +31,8 @@ class Cache:
     """The copies of this machine."""
 
     def __init__(self) -> None:
-        # Bytes that this process has added since it last looked through the folder; it looks at its first one.
+        # Bytes that this process has added since it last looked through the folder; it looks at its
+        # first one.
         self._added = float("inf")
 
     def open(self, sha256: str) -> BinaryIO | None:
@@ -98,7 +101,8 @@ class Cache:
                     found.append((about.st_mtime, about.st_size, entry.path))
                     total += about.st_size
         most = settings.EVALHUB_FILES_CACHE_BYTES
-        # All at once down to a share of the limit: otherwise each new copy would look for one to delete.
+        # All at once down to a share of the limit: otherwise each new copy would look for one to
+        # delete.
         most = most if total <= most else int(_KEEP_SHARE * most)
         for read, size, name in sorted(found):
             is_part = name.endswith(_PART)

@@ -20,8 +20,9 @@ class Entry:
 class Store(Protocol):
     """Immutable files that are named by the SHA-256 of their decompressed bytes, and the marker of their install.
 
-    A file is stored as it was uploaded, compressed or not. Methods raise FileNotFoundError for a file that does not
-    exist, another OSError where a disk fails, StorageUnavailable if the store cannot be reached.
+    A file is stored as it was uploaded, compressed or not. Methods raise FileNotFoundError for a
+    file that does not exist, another OSError where a disk fails, StorageUnavailable if the store
+    cannot be reached.
     """
 
     noun: str

@@ -1,7 +1,7 @@
 """The locks of stored files: shared for whoever stores a file, exclusive for whoever deletes one.
 
-The lock of the store keeps the sweeper away from all submissions, that of a single name keeps a refused submission from
-deleting a file that another one is storing.
+The lock of the store keeps the sweeper away from all submissions, that of a single name keeps a
+refused submission from deleting a file that another one is storing.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ def name_lock(sha256: str, *, shared: bool) -> Iterator[None]:
         while True:
             lock = stack.enter_context(path.open("w"))
             fcntl.flock(lock, fcntl.LOCK_SH if shared else fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # The previous holder may have deleted the file since it was opened: then the lock has no effect.
+            # The previous holder may have deleted the file since it was opened: then the lock has
+            # no effect.
             if _is_at(path, lock.fileno()):
                 break
             stack.close()
@@ -71,8 +72,8 @@ def database_lock(*, shared: bool, sha256: str = "") -> Iterator[None]:
     """Lock a number of the PostgreSQL database, for processes of several machines: that of the store, or that of the
     name of a file.
 
-    The lock belongs to the connection that commits the row: if one is lost, so is the other. In a transaction it is
-    held until that one ends.
+    The lock belongs to the connection that commits the row: if one is lost, so is the other. In a
+    transaction it is held until that one ends.
     """
     number = int.from_bytes(bytes.fromhex(sha256[:16]), signed=True) if sha256 else _KEY
     within = connection.in_atomic_block
@@ -100,7 +101,8 @@ def database_lock(*, shared: bool, sha256: str = "") -> Iterator[None]:
             with contextlib.suppress(DatabaseError, InterfaceError):
                 _ask("pg_advisory_unlock" + ("_shared" if shared else ""), number)
     if connection.connection is not holder:
-        # The row may be committed, but not under the lock. The same request, sent again, looks at the file again.
+        # The row may be committed, but not under the lock. The same request, sent again, looks at
+        # the file again.
         message = "the database was away while a file was stored; send the request again"
         raise StorageUnavailable(message)
 

@@ -95,8 +95,8 @@ class ObjectStore:
 
     def delete(self, sha256: str) -> None:
         """A request to delete can reach the store after its sender lost the lock or died. It is therefore signed and
-        announced before it is sent, and nobody relies on an object of this name until it can have no effect any
-        more."""
+        announced before it is sent, and nobody relies on an object of this name until it can have
+        no effect any more."""
         delete = self._bucket.signed_deletion(_key(sha256))
         self._bucket.put(_deletion(sha256), b"")
         delete()

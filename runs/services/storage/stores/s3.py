@@ -27,7 +27,8 @@ _STEP = 1024 * 1024
 # A store that does not accept a connection, or says nothing for so long, is away.
 _CONNECT_SECONDS, _SILENT_SECONDS = 3, 15
 _TRIES = 2
-# A clock that differs by a quarter of an hour is no obstacle to a store, and a signature is valid for this long.
+# A clock that differs by a quarter of an hour is no obstacle to a store, and a signature is valid
+# for this long.
 _DELETION_SECONDS = 5 * 60
 SIGNED_SECONDS = 15 * 60 + _DELETION_SECONDS
 _MISSING = ("NoSuchKey", "404", "NotFound")
@@ -59,8 +60,9 @@ def is_installed() -> bool:
 class Bucket:
     """The objects of a location. Keys are below its prefix.
 
-    Methods raise FileNotFoundError for a missing object, FileExistsError for a conditional write that meets one,
-    StoreRefuses where credentials or bucket are wrong, StorageUnavailable where the store does not answer.
+    Methods raise FileNotFoundError for a missing object, FileExistsError for a conditional write
+    that meets one, StoreRefuses where credentials or bucket are wrong, StorageUnavailable where the
+    store does not answer.
     """
 
     def __init__(self, location: Location) -> None:
@@ -208,7 +210,8 @@ def _make_client(location: Location) -> Any:
         proxies={},
         signature_version="s3v4",
         s3={"addressing_style": location.style},
-        # Every store knows the MD5 that is sent with an object; not every one knows newer checksums.
+        # Every store knows the MD5 that is sent with an object; not every one knows newer
+        # checksums.
         request_checksum_calculation="when_required",
         response_checksum_validation="when_required",
     )
