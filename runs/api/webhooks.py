@@ -30,6 +30,7 @@ from runs.web.access import led_team, managed_collection
 from runs.web.lists import AnswerList
 from runs.web.origin import origin_of
 from runs.web.parameters import KnownFields
+from runs.web.permissions import Access
 from runs.web.shapes import OneOf, shape
 
 _Event, _Format = models.Webhook.Event, models.Webhook.Format
@@ -193,12 +194,16 @@ class WebhookList(AnswerList[models.Webhook]):
 class TeamWebhookList(WebhookList):
     """The webhooks of a team, for its owners; POST creates one and shows its secret once."""
 
+    access = {"GET": Access.ORGANISERS}
+
     def owner(self) -> models.Team:
         return led_team(self.request, self.kwargs["team"])
 
 
 class CollectionWebhookList(WebhookList):
     """The webhooks of a collection, for its organisers; POST creates one and shows its secret once."""
+
+    access = {"GET": Access.ORGANISERS}
 
     def owner(self) -> models.Collection:
         return managed_collection(self.request, self.kwargs["collection"])

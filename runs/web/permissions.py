@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Any
 
 from rest_framework.permissions import SAFE_METHODS, BasePermission
@@ -11,12 +12,34 @@ from runs.errors import NotAllowed
 from runs.models import ApiToken, Scope
 
 
+class Access(Enum):
+    """Who may use a method of a view, where its scope and its address do not imply it.
+
+    Without `access`, whoever sees the objects of an address may read them. A change with the scope
+    `manage` is for those who manage the last of these objects, and one with `submit` for those who
+    may add to it. The form of a page is for those who may send it. tests/web/access asks every
+    address as everybody, and reads from this attribute what is to be answered.
+    """
+
+    READERS = "whoever sees the object"
+    SIGNED_IN = "whoever is logged in and sees the object"
+    TEAM = "the team of the object"
+    ORGANISERS = "the organisers of the collection or campaign, the owners of the team"
+    TEAM_OR_ORGANISERS = "either of these"
+    PARTICIPANTS = "those who take part in the campaign"
+    AUTHOR = "whoever wrote the object"
+    MEMBER_OR_OWNERS = "the member whom the address names, and the owners of the team"
+    INVITED = "whoever is invited; nobody else learns of the invitation"
+    ADMINISTRATORS = "administrators; the address does not exist for others"
+
+
 class Scoped(BasePermission):
     """Require the scope `read` for reading, and for any other method the one that the view's `scopes` names.
 
     A changing method that is not named there is always refused: `scopes = {"POST": "submit"}`.
     Reading needs no login unless the view says `signed_in = True`; changing always does.
-    runs/web/access.py decides which objects a user may reach.
+    runs/web/access.py decides which objects a user may reach, and the view says by `access` who may
+    use which method, where that does not follow from these.
     """
 
     def has_permission(self, request: Request, view: Any) -> bool:

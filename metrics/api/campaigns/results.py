@@ -28,6 +28,7 @@ from metrics.services.snapshots import read_in_snapshot
 from metrics.services.work import begin_drawing
 from runs.models import Entry
 from runs.parameters import choice_in
+from runs.web.permissions import Access
 from runs.web.shapes import OneOf, shape
 
 TEAM = parameter("team", "for organisers: a team")
@@ -114,6 +115,7 @@ class PacketView(APIView):
     `ETag`. Organisers get that of the team that is named, or a draft of it before results are
     disclosed."""
 
+    access = {"GET": Access.PARTICIPANTS}
     signed_in = True
     problems = (403, 409)
 
@@ -154,6 +156,7 @@ class ResultsView(APIView):
     """A team's means and values of topics in a phase, beside minimum, quartiles, medians and maximum of each topic over
     its reference set; for organisers those of the team that is named."""
 
+    access = {"GET": Access.PARTICIPANTS}
     signed_in = True
     problems = (403,)
 

@@ -32,6 +32,7 @@ from runs.services.tracking.parameters import change_key
 from runs.web.access import managed_collection, note_filter, visible_collection
 from runs.web.forms import FormPage, see
 from runs.web.origin import origin_of
+from runs.web.permissions import Access
 from runs.web.views import page, problem_of, reads
 
 _VALUES = 8
@@ -183,6 +184,7 @@ class DescribeParameter(FormPage):
     """Say the unit and the meaning of a key, and whether it says how a run was made."""
 
     scopes = {"POST": Scope.MANAGE}
+    access = {"GET": Access.SIGNED_IN}
     fields = ("space", "name", "unit", "note", "role")
 
     def get(self, request: Request, slug: str) -> HttpResponse:

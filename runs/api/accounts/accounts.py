@@ -34,6 +34,7 @@ from runs.web.fields import ChoiceField
 from runs.web.lists import AnswerList
 from runs.web.origin import origin_of
 from runs.web.parameters import KnownFields
+from runs.web.permissions import Access
 from runs.web.shapes import OneOf, shape
 
 Role = Annotated[str, OneOf(models.Membership.Role.choices)]
@@ -326,6 +327,7 @@ class InvitationDetail(APIView):
     """One of the caller's invitations: POST accepts it, DELETE declines it."""
 
     scopes = {"POST": Scope.MANAGE, "DELETE": Scope.MANAGE}
+    access = {"POST": Access.INVITED, "DELETE": Access.INVITED}
     without_body = ("POST",)
 
     @extend_schema(request=None, responses={201: shape(Membership)})
@@ -353,6 +355,7 @@ class MemberDetail(APIView):
     """One member of a team: PATCH changes the role, DELETE removes the user. Members can leave, too."""
 
     scopes = {"PATCH": Scope.MANAGE, "DELETE": Scope.MANAGE}
+    access = {"DELETE": Access.MEMBER_OR_OWNERS}
 
     @extend_schema(request=RoleSerializer, responses=shape(Membership))
     def patch(self, request: Request, team: str, username: str) -> Response:

@@ -13,6 +13,7 @@ from runs.web.access import managed_collection
 from runs.web.fields import JSONObject
 from runs.web.filters import AuditFilter
 from runs.web.lists import AnswerList
+from runs.web.permissions import Access
 from runs.web.shapes import shape
 
 
@@ -56,6 +57,7 @@ def audit_event(event: models.AuditEvent) -> AuditEvent:
 class AuditList(AnswerList[models.AuditEvent]):
     """Every privileged change, newest first; for staff."""
 
+    access = {"GET": Access.ADMINISTRATORS}
     serializer_class = shape(AuditEvent)
     answer = staticmethod(audit_event)
     filterset_class = AuditFilter
@@ -72,6 +74,7 @@ class AuditList(AnswerList[models.AuditEvent]):
 class CollectionAuditList(AnswerList[models.AuditEvent]):
     """Changes of a collection and its runs, newest first; for its organisers."""
 
+    access = {"GET": Access.ORGANISERS}
     serializer_class = shape(CollectionAudit)
     answer = staticmethod(collection_audit)
     filterset_class = AuditFilter

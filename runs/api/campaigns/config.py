@@ -29,6 +29,7 @@ from runs.web.fields import JSONObject, JSONObjectField
 from runs.web.json_bodies import JSONParser, YAMLParser
 from runs.web.origin import origin_of
 from runs.web.parameters import KnownFields
+from runs.web.permissions import Access
 from runs.web.shapes import Kind, shape
 
 _FORMATS = ("json", "yaml")
@@ -80,6 +81,7 @@ class CampaignConfigView(APIView):
     """A campaign as a file, for its organisers; PUT makes the campaign what a file says, all or nothing."""
 
     scopes = {"PUT": Scope.MANAGE}
+    access = {"GET": Access.ORGANISERS}
     parser_classes = (JSONParser, YAMLParser)
     signed_in = True
     problems = (403,)

@@ -54,6 +54,7 @@ from runs.web import idempotency
 from runs.web.json_bodies import JSONParser
 from runs.web.lists import AnswerList
 from runs.web.origin import origin_of
+from runs.web.permissions import Access
 from runs.web.shapes import shape
 from runs.web.uploads import FILE_PARSERS, query_fields
 
@@ -267,6 +268,7 @@ class EntryWithdraw(APIView):
     """Withdraw an entry: its slot becomes free, its attempt stays counted."""
 
     scopes = {"POST": Scope.SUBMIT}
+    access = {"POST": Access.TEAM_OR_ORGANISERS}
 
     @extend_schema(
         request=OptionalReasonSerializer,
@@ -322,6 +324,7 @@ class PrioritiesView(APIView):
 class AllowanceView(APIView):
     """What the caller's team may still enter, or for organisers the team that is named."""
 
+    access = {"GET": Access.PARTICIPANTS}
     signed_in = True
     problems = (403,)
 

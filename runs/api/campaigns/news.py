@@ -26,6 +26,7 @@ from runs.web.fields import ChoiceField
 from runs.web.lists import AnswerList
 from runs.web.origin import origin_of
 from runs.web.parameters import KnownFields
+from runs.web.permissions import Access
 from runs.web.shapes import OneOf, shape
 
 _Audience = CampaignNotice.Audience
@@ -145,6 +146,7 @@ class OutboxList(AnswerList[Mail]):
     """The mails of a campaign of the last 90 days, latest first, for organisers: what was sent, what waits, and without
     a server of mail what would have been sent."""
 
+    access = {"GET": Access.ORGANISERS}
     serializer_class = shape(OutboxMail)
     answer = staticmethod(mail_answer)
     signed_in = True

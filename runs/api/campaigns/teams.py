@@ -50,6 +50,7 @@ from runs.services.campaigns.teams import (
 from runs.web import idempotency
 from runs.web.lists import AnswerList
 from runs.web.origin import origin_of
+from runs.web.permissions import Access
 
 
 def _may_register(request: Request, body: Any, campaign: str) -> bool:
@@ -63,6 +64,7 @@ class ParticipationList(AnswerList[Participation]):
     serializer_class = SHAPES["participation"]
     answer = staticmethod(participation_answer)
     scopes = {"POST": Scope.SUBMIT}
+    access = {"POST": Access.SIGNED_IN}
     queryset = Participation.objects.none()
 
     def get_queryset(self) -> QuerySet[Participation]:
@@ -96,6 +98,7 @@ class ParticipationDetail(APIView):
     """A team in a campaign; PATCH accepts, declines or removes it (organisers), withdraws or renames it (owners)."""
 
     scopes = {"PATCH": Scope.SUBMIT}
+    access = {"PATCH": Access.ORGANISERS}
 
     @extend_schema(responses=SHAPES["participation"])
     def get(self, request: Request, campaign: str, entrant: str) -> Response:
@@ -164,6 +167,7 @@ class CampaignMemberDetail(APIView):
     takes out may join another team."""
 
     scopes = {"DELETE": Scope.SUBMIT}
+    access = {"DELETE": Access.TEAM_OR_ORGANISERS}
     problems = (400,)
 
     @extend_schema(

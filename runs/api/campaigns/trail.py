@@ -21,6 +21,7 @@ from runs.services.campaigns.trail import ACTIONS, Subject, events_of, subjects_
 from runs.web.fields import JSONObject
 from runs.web.filters import MomentFilter, choice_filter
 from runs.web.lists import AnswerList
+from runs.web.permissions import Access
 from runs.web.shapes import shape
 
 _FORMATS = ("json", "csv")
@@ -62,6 +63,7 @@ class TrailFilter(django_filters.FilterSet):  # type: ignore[misc]
 class CampaignTrail(AnswerList[AuditEvent]):
     """Every act in a campaign, newest first, for its organisers; with `format=csv` all of them as a file."""
 
+    access = {"GET": Access.ORGANISERS}
     serializer_class = shape(CampaignEvent)
     filterset_class = TrailFilter
     signed_in = True

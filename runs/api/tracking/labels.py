@@ -25,6 +25,7 @@ from runs.web.access import owned_run, visible_collection
 from runs.web.lists import AnswerList
 from runs.web.origin import origin_of
 from runs.web.parameters import KnownFields
+from runs.web.permissions import Access
 from runs.web.shapes import shape
 
 _MOVES_SHOWN = 100
@@ -115,6 +116,7 @@ class LabelDetail(APIView):
 
     signed_in = True
     scopes = {"PUT": Scope.SUBMIT, "DELETE": Scope.SUBMIT}
+    access = {"GET": Access.TEAM}
 
     @extend_schema(responses=shape(MovedLabel), parameters=[_TEAM])
     def get(self, request: Request, collection: str, label: str) -> Response:

@@ -32,6 +32,7 @@ from runs.web.access import visible_collection, visible_experiment, visible_run
 from runs.web.lists import AnswerList
 from runs.web.origin import origin_of
 from runs.web.parameters import KnownFields
+from runs.web.permissions import Access
 from runs.web.shapes import shape
 
 
@@ -192,6 +193,7 @@ class RunNotes(NoteList):
 class CollectionNotes(NoteList):
     """The notes about a collection, latest first; POST adds one, which its organisers may."""
 
+    access = {"POST": Access.ORGANISERS}
     kind = "collection"
 
 
@@ -205,6 +207,7 @@ class NoteDetail(APIView):
     """One note; PATCH changes its text, DELETE deletes it. Its author alone may."""
 
     scopes = {"PATCH": Scope.SUBMIT, "DELETE": Scope.SUBMIT}
+    access = {"PATCH": Access.AUTHOR}
 
     @extend_schema(request=NoteSerializer, responses=shape(NoteAnswer))
     def patch(self, request: Request, note: UUID) -> Response:

@@ -30,6 +30,7 @@ from runs.services.accounts.teams import (
 from runs.web.access import led_team, visible_team
 from runs.web.forms import FormPage, Refusal, fields_of, refusal_of, see
 from runs.web.origin import origin_of
+from runs.web.permissions import Access
 
 
 class TeamsPage(FormPage):
@@ -74,6 +75,7 @@ class TeamPage(FormPage):
     """One team. `action` changes its members and invitations as the API does; any member can leave."""
 
     scopes = {"POST": Scope.MANAGE}
+    access = {"GET": Access.READERS}
     fields = ("action", "username", "role", "key")
 
     def get(self, request: Request, team: str) -> HttpResponse:

@@ -54,6 +54,7 @@ from runs.services.campaigns.managing import check_organiser, is_organiser
 from runs.web.forms import FormPage, Refusal, refusal_of, see
 from runs.web.origin import origin_of
 from runs.web.parameters import check_fields
+from runs.web.permissions import Access
 
 _TEXTS = ("tag", "run_type", "description", "run")
 _OF_ORGANISERS = ("role", "label", "on_behalf_of", "reason")
@@ -143,6 +144,7 @@ class _EntryForm(FormPage):
 class EnterPage(_EntryForm):
     """Check a run for a phase, which stores nothing, or enter it."""
 
+    access = {"GET": Access.SIGNED_IN}
     template = "runs/campaigns/enter.html"
 
     def get(self, request: Request, campaign: str, phase: str) -> HttpResponse:
@@ -181,6 +183,7 @@ class EnterPage(_EntryForm):
 class OwnEntryPage(_EntryForm):
     """Organisers enter a baseline, a run out of competition, or a run on behalf of a team, with a reason."""
 
+    access = {"GET": Access.ORGANISERS, "POST": Access.ORGANISERS}
     template = "runs/campaigns/own_entry.html"
     reads = ("phase",)
     more = _OF_ORGANISERS
@@ -340,6 +343,7 @@ class EntryPage(FormPage):
     """One entry with its receipt, for its team and the organisers; its answers change while the phase is open."""
 
     scopes = {"POST": Scope.SUBMIT}
+    access = {"GET": Access.READERS}
 
     def get(self, request: Request, campaign: str, entry: Any) -> HttpResponse:
         return self._page(request, _entry(request, campaign, entry))

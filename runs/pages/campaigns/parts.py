@@ -16,6 +16,7 @@ from runs.api.campaigns.finding import organised_campaign
 from runs.models import Campaign, Scope
 from runs.services.campaigns import clock
 from runs.web.forms import FormPage, Refusal, refusal_of, see
+from runs.web.permissions import Access
 
 # The pages of the desk, in the order of their navigation.
 TABS = {
@@ -55,6 +56,7 @@ def frame(campaign: Campaign, here: str = "") -> dict[str, Any]:
 class DeskPage(FormPage):
     """A page of the organisers of a campaign; `act` does what a form of it says, and returns a sentence and a page."""
 
+    access = {"GET": Access.ORGANISERS}
     name: ClassVar[str] = ""
     template: ClassVar[str]
 

@@ -68,6 +68,7 @@ from runs.web.access import led_team
 from runs.web.forms import FormPage, Refusal, fields_of, refusal_of, see
 from runs.web.origin import origin_of
 from runs.web.parameters import check_fields
+from runs.web.permissions import Access
 
 _FIELDS = ("csrfmiddlewaretoken", "action", "team", "name", "affiliation", "agreements", "agreement", "typed_name",
            "username", "phase", "key", "anonymous_until_day", "anonymous_until_time")  # fmt: skip
@@ -79,6 +80,7 @@ class TeamDeskPage(FormPage):
     finds how to register or join one."""
 
     scopes = {"POST": Scope.SUBMIT}
+    access = {"GET": Access.SIGNED_IN}
 
     def get(self, request: Request, campaign: str) -> HttpResponse:
         return self._page(request, visible_campaign(request, campaign))

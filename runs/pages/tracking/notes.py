@@ -28,6 +28,7 @@ from runs.models import Note, Scope, User
 from runs.services.tracking.notes import change_note, delete_note, write_note
 from runs.web.forms import FormPage, Refusal, fields_of, refusal_of, see
 from runs.web.origin import origin_of
+from runs.web.permissions import Access
 
 # By kind of subject: the page of its notes, its own page, and what their addresses name it by.
 PAGES: dict[str, tuple[str, str, Callable[[Any], list[Any]]]] = {
@@ -132,6 +133,7 @@ class RunNotesPage(NotesPage):
 
 
 class CollectionNotesPage(NotesPage):
+    access = {"POST": Access.ORGANISERS}
     kind = "collection"
 
 

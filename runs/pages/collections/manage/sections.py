@@ -21,6 +21,7 @@ from runs.web import conditions
 from runs.web.access import managed_collection
 from runs.web.forms import FormPage, Refusal, refusal_of, see
 from runs.web.origin import origin_of
+from runs.web.permissions import Access
 
 # The sections in the order of their navigation: the name of the address, and the title.
 SECTIONS = {
@@ -38,6 +39,7 @@ SECTIONS = {
 class Section(FormPage):
     """A section of the management of a collection, for its organisers."""
 
+    access = {"GET": Access.ORGANISERS}
     address: ClassVar[str]
     template: ClassVar[str]
 
