@@ -21,7 +21,7 @@ from runs.parameters import choice_in
 from runs.services.campaigns import clock
 from runs.services.campaigns.managing import is_organiser
 from runs.services.campaigns.names import hides
-from runs.web.access import once, sees_scores
+from runs.web.access import find_once, sees_scores
 from runs.web.parameters import text_of
 
 # Parameters that ask about runs, and not about what the leaderboard has of their entries.
@@ -41,7 +41,7 @@ def phase_board_in(request: HttpRequest | Request, campaign: str, phase: str) ->
     """
     return cast(
         AskedBoard,
-        once(request, ("asked", campaign, phase), lambda: _asked(request, campaign, phase)),
+        find_once(request, ("asked", campaign, phase), lambda: _asked(request, campaign, phase)),
     )
 
 

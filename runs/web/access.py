@@ -37,27 +37,34 @@ from runs.services.campaigns.reads import note_values_read
 from runs.services.tracking.experiments import check_may_change
 from runs.web.origin import origin_of
 
-Made = TypeVar("Made", Run, SessionSet)
-Found = TypeVar("Found")
+SubmissionType = TypeVar("SubmissionType", Run, SessionSet)
+Value = TypeVar("Value")
 
 
 def collections_of(user: Any) -> QuerySet[Collection]:
-    """Return visible collections with their numbers of topics and of the runs and session sets that the user sees, and
-    the active qrels version with its number of topics, which are None where they are blind."""
+    """Return visible collections with their counts and their active qrels version.
+
+    Runs and session sets are counted that the user sees; the version and its number of topics are
+    None where they are blind.
+    """
     topics = Topic.objects.filter(collection=OuterRef("pk")).order_by().values("collection")
-    live = Run.objects.filter(collection=OuterRef("pk"), deleted_at=None)
-    runs = live.unveiled_for(user).order_by().values("collection")
-    logs = SessionSet.objects.filter(collection=OuterRef("pk"), deleted_at=None)
-    sets = logs.unveiled_for(user).order_by().values("collection")
+    live_runs = Run.objects.filter(collection=OuterRef("pk"), deleted_at=None)
+    runs = live_runs.unveiled_for(user).order_by().values("collection")
+    live_sets = SessionSet.objects.filter(collection=OuterRef("pk"), deleted_at=None)
+    session_sets = live_sets.unveiled_for(user).order_by().values("collection")
+
     scored = Collection.objects.scored_for(user)
     versions = Qrels.objects.filter(collection=OuterRef("pk"), active=True, collection__in=scored)
+
     return (
         Collection.objects.visible_to(user)
         .select_related("team")
         .annotate(
             topic_count=Coalesce(Subquery(topics.annotate(n=Count("pk")).values("n")), 0),
             run_count=Coalesce(Subquery(runs.annotate(n=Count("pk")).values("n")), 0),
-            session_set_count=Coalesce(Subquery(sets.annotate(n=Count("pk")).values("n")), 0),
+            session_set_count=Coalesce(
+                Subquery(session_sets.annotate(n=Count("pk")).values("n")), 0
+            ),
             active_version=Subquery(versions.values("version")[:1]),
             judged_topics=Subquery(versions.values("topics")[:1]),
         )
@@ -66,57 +73,65 @@ def collections_of(user: Any) -> QuerySet[Collection]:
 
 def visible_collection(request: HttpRequest | Request, slug: str) -> Collection:
     def read() -> Collection | None:
-        visible = Collection.objects.visible_to(request.user).select_related("team")
-        return visible.filter(slug=slug).first()
+        collections = Collection.objects.visible_to(request.user).select_related("team")
+        return collections.filter(slug=slug).first()
 
-    collection = once(request, ("collection", slug), read)
+    collection = find_once(request, ("collection", slug), read)
     if collection is None:
         raise Http404(f"there is no collection {slug!r}")
+
     return collection
 
 
-def once(
-    request: HttpRequest | Request, key: tuple[object, ...], find: Callable[[], Found | None]
-) -> Found | None:
-    """Return what `find` finds for a request. One that changes nothing asks the database once: its fingerprint and its
-    view, which may be functions that know nothing of each other, find the same."""
+def find_once(
+    request: HttpRequest | Request, key: tuple[object, ...], find: Callable[[], Value | None]
+) -> Value | None:
+    """Return what `find` returns, and call it once for a request that changes nothing.
+
+    The fingerprint and the view of a request, which may be functions that know nothing of each
+    other, then work with the same rows.
+    """
     if request.method not in ("GET", "HEAD"):
         return find()
-    kept = cast(Any, request._request if isinstance(request, Request) else request)
-    known = kept.__dict__.setdefault("found_once", {})
-    whole = (*key, request.user.pk)
-    if whole not in known:
-        known[whole] = find()
-    return cast("Found | None", known[whole])
+
+    memory = _django_request(request).__dict__.setdefault("found_once", {})
+    user_key = (*key, request.user.pk)
+    if user_key not in memory:
+        memory[user_key] = find()
+
+    return cast("Value | None", memory[user_key])
 
 
 def find_again(request: HttpRequest | Request) -> None:
     """Let a request find everything as of a later moment, and record again what it reads."""
-    state = (request._request if isinstance(request, Request) else request).__dict__
+    state = _django_request(request).__dict__
     state.pop("found_once", None)
     state.pop("readings_noted", None)
 
 
 def sees_scores(request: HttpRequest | Request, collection: Collection) -> bool:
-    """Return whether the user may see everything that depends on the collection's judgements, and is about to. While
-    organisers alone may, it is recorded that they read values (`runs.services.campaigns.reads`)."""
-    seen = can_see_scores(request.user, collection)
-    if seen:
+    """Return whether the user may see everything that depends on the collection's judgements.
+
+    The caller is about to show it. While organisers alone may see it, it is recorded that they read
+    values (`runs.services.campaigns.reads`).
+    """
+    allowed = can_see_scores(request.user, collection)
+    if allowed:
         note_reading(request, collection)
-    return seen
+
+    return allowed
 
 
 def note_reading(request: HttpRequest | Request, collection: Collection) -> None:
-    """Record once for a request that its user, who sees everything, reads values that organisers alone see."""
-    kept = cast(Any, request._request if isinstance(request, Request) else request)
-    noted: set[int] = kept.__dict__.setdefault("readings_noted", set())
+    """Record once for a request that an organiser reads values that organisers alone see."""
+    noted: set[int] = _django_request(request).__dict__.setdefault("readings_noted", set())
     if collection.blind and collection.pk not in noted:
         noted.add(collection.pk)
         note_values_read(collection, origin_of(request))
 
 
 def note_filter(request: HttpRequest | Request, collection: Collection, text: str) -> None:
-    """Record the same of a filter of runs that asks for means or states: which runs it selects tells them."""
+    """Record the reading of values by a filter: the runs that it selects disclose them."""
     if asks_for_values(text):
         sees_scores(request, collection)
 
@@ -124,193 +139,225 @@ def note_filter(request: HttpRequest | Request, collection: Collection, text: st
 def check_scores(
     request: HttpRequest | Request, collection: Collection, *, values: bool = True
 ) -> None:
-    """Raise Blind if the user must not see anything that depends on the collection's judgements. Without `values` the
-    answer has none of them: the reading is not recorded."""
-    if not (
+    """Raise Blind if the user must not see what depends on the collection's judgements.
+
+    Without `values` the answer contains none of them, and no reading is recorded.
+    """
+    allowed = (
         sees_scores(request, collection) if values else can_see_scores(request.user, collection)
-    ):
+    )
+    if not allowed:
         raise Blind
 
 
 def scored_collection(
     request: HttpRequest | Request, slug: str, *, values: bool = True
 ) -> Collection:
-    """Return a visible collection whose scores the user may see. Raise Blind otherwise."""
-    found = visible_collection(request, slug)
-    check_scores(request, found, values=values)
-    return found
+    """Return a visible collection if the user may see its scores. Raise Blind otherwise."""
+    collection = visible_collection(request, slug)
+    check_scores(request, collection, values=values)
+    return collection
 
 
 def counted_collection(request: HttpRequest | Request, slug: str) -> Collection:
-    """Return a visible collection with its numbers of topics and runs and its active qrels version."""
-    found = visible_collection(request, slug)
-    return cast(Collection, once(request, ("counted", slug), lambda: _counted(found, request.user)))
+    """Return a visible collection with what `collections_of` adds, in less time for one."""
+    collection: Any = visible_collection(request, slug)
+    user = request.user
 
+    def count() -> Collection:
+        scored = can_see_scores(user, collection)
+        runs = collection.runs.filter(deleted_at=None)
+        session_sets = collection.session_sets.filter(deleted_at=None)
 
-def _counted(found: Any, user: Any) -> Collection:
-    """Give a visible collection what `collections_of` gives to each of many, where one is asked for in less time."""
-    scored = can_see_scores(user, found)
-    found.topic_count = found.topics.count()
-    for name, made in (("run_count", found.runs), ("session_set_count", found.session_sets)):
-        live = made.filter(deleted_at=None)
-        setattr(found, name, (live if scored else live.filter(in_team_of(user))).count())
-    active = (
-        found.qrels.filter(active=True).values_list("version", "topics").first() if scored else None
-    )
-    found.active_version, found.judged_topics = active or (None, None)
-    return cast(Collection, found)
+        if not scored:
+            own = in_team_of(user)
+            runs, session_sets = runs.filter(own), session_sets.filter(own)
+
+        collection.topic_count = collection.topics.count()
+        collection.run_count = runs.count()
+        collection.session_set_count = session_sets.count()
+
+        versions = collection.qrels.filter(active=True).values_list("version", "topics")
+        active = versions.first() if scored else None
+        collection.active_version, collection.judged_topics = active or (None, None)
+
+        return cast(Collection, collection)
+
+    return cast(Collection, find_once(request, ("counted", slug), count))
 
 
 def managed_collection(request: Request, slug: str) -> Collection:
-    """Return a collection of which the user is an organiser. Raise NotAllowed if the user may only see it."""
-    found = visible_collection(request, slug)
-    if not Collection.objects.managed_by(request.user).filter(pk=found.pk).exists():
-        raise NotAllowed(f"only owners of team {found.team} can do this with collection {slug}")
-    return found
+    """Return a collection that the user organises. Raise NotAllowed if the user may only see it."""
+    collection = visible_collection(request, slug)
+    if not Collection.objects.managed_by(request.user).filter(pk=collection.pk).exists():
+        raise NotAllowed(
+            f"only owners of team {collection.team} can do this with collection {slug}"
+        )
+
+    return collection
 
 
-def visible(request: HttpRequest | Request, model: type[Made], pk: UUID) -> Made:
-    """Return a run or session set that the user may see; StoredValueCorrupt where its row is damaged."""
+def visible_submission(
+    request: HttpRequest | Request, model: type[SubmissionType], pk: UUID
+) -> SubmissionType:
+    """Return a run or session set that the user may see.
 
-    def read() -> Made | None:
-        seen = model.objects.select_related("team", "collection").filter(seen_by(request.user))
-        return seen.filter(pk=pk).first()
+    Raise StoredValueCorrupt where its row is damaged.
+    """
 
-    found = once(request, (model, pk), read)
-    if found is None:
+    def read() -> SubmissionType | None:
+        submissions = model.objects.select_related("team", "collection")
+        return submissions.filter(seen_by(request.user), pk=pk).first()
+
+    submission = find_once(request, (model, pk), read)
+    if submission is None:
         raise Http404(f"there is no {model.noun()} {pk}")
-    found.check_sound()
-    return found
+
+    submission.check_sound()
+    return submission
 
 
-def scored(
-    request: HttpRequest | Request, model: type[Made], pk: UUID, *, values: bool = True
-) -> Made:
-    """Return a visible one whose values the user may see. Raise Blind if the judgements are blind."""
-    found = visible(request, model, pk)
-    check_scores(request, found.collection, values=values)
-    return found
+def scored_submission(
+    request: HttpRequest | Request, model: type[SubmissionType], pk: UUID, *, values: bool = True
+) -> SubmissionType:
+    """Return a visible submission if the user may see its values. Raise Blind otherwise."""
+    submission = visible_submission(request, model, pk)
+    check_scores(request, submission.collection, values=values)
+    return submission
 
 
-def owned(request: Request, model: type[Made], pk: UUID) -> Made:
-    """Return a visible one that the user may change. Raise NotAllowed if the user may only see it."""
-    found = visible(request, model, pk)
+def owned_submission(request: Request, model: type[SubmissionType], pk: UUID) -> SubmissionType:
+    """Return a submission that the user may change. Raise NotAllowed if it is only visible."""
+    submission = visible_submission(request, model, pk)
     if not model.objects.owned_by(request.user).filter(pk=pk).exists():
-        message = f"only members of team {found.team} may change this {model.noun()}"
+        message = f"only members of team {submission.team} may change this {model.noun()}"
         if model is Run and Collection.objects.managed_by(request.user).filter(runs=pk).exists():
             message += "; organisers take it out of their collection by DELETE with a reason"
         raise NotAllowed(message)
-    return found
+
+    return submission
 
 
-def withdrawn(request: Request, model: type[Made], pk: UUID) -> Made:
-    """Return a withdrawn one that the user may restore, of a collection that the user sees: of the user's teams, or a
-    run that was taken out of a collection of which the user is an organiser. Raise NotAllowed for a
-    run that the organisers took out, if the user is none of them."""
+def withdrawn_submission(request: Request, model: type[SubmissionType], pk: UUID) -> SubmissionType:
+    """Return a withdrawn submission that the user may restore, of a collection that the user sees.
+
+    It belongs to a team of the user, or is a run that was taken out of a collection that the user
+    organises. Raise NotAllowed for a run that the organisers took out, if the user is none of them.
+    """
     user = request.user
-    gone = model.objects.exclude(deleted_at=None).filter(exists_for(user, "collection__"), pk=pk)
-    found = gone.select_related("team", "collection").first()
-    reason = found.removal_reason if isinstance(found, Run) else ""
+    rows = model.objects.exclude(deleted_at=None).filter(exists_for(user, "collection__"), pk=pk)
+    submission = rows.select_related("team", "collection").first()
+    reason = submission.removal_reason if isinstance(submission, Run) else ""
+
     owned = model.objects.owned_by(user).filter(pk=pk).exists()
     managed = reason and Collection.objects.managed_by(user).filter(runs=pk).exists()
-    if found is None or not (owned or managed):
+    if submission is None or not (owned or managed):
         raise Http404(f"there is no withdrawn {model.noun()} {pk} of your teams")
+
     if reason and not managed:
-        raise NotAllowed(f"the organisers took it out of collection {found.collection}: {reason}")
-    found.check_sound()
-    return found
+        raise NotAllowed(
+            f"the organisers took it out of collection {submission.collection}: {reason}"
+        )
+
+    submission.check_sound()
+    return submission
 
 
 def visible_run(request: HttpRequest | Request, pk: UUID) -> Run:
-    return visible(request, Run, pk)
+    return visible_submission(request, Run, pk)
 
 
 def scored_run(request: HttpRequest | Request, pk: UUID, *, values: bool = True) -> Run:
-    return scored(request, Run, pk, values=values)
+    return scored_submission(request, Run, pk, values=values)
 
 
 def owned_run(request: Request, pk: UUID) -> Run:
-    return owned(request, Run, pk)
+    return owned_submission(request, Run, pk)
 
 
 def removable_run(request: Request, pk: UUID) -> Run:
-    """Return a run of a collection of which the user is an organiser. Raise NotAllowed if the user may only see it."""
-    found = visible_run(request, pk)
-    managed_collection(request, found.collection.slug)
-    return found
+    """Return a visible run of a collection that the user organises. Raise NotAllowed otherwise."""
+    run = visible_run(request, pk)
+    managed_collection(request, run.collection.slug)
+    return run
 
 
 def visible_system(request: HttpRequest | Request, team: str, slug: str) -> System:
-    """Return a system of the user's teams, or one of which the user sees a run."""
-    seen = System.objects.visible_to(request.user).select_related("team")
-    found = seen.filter(team__slug=team, slug=slug).first()
-    if found is None:
+    """Return a system of the user's teams, or one that has a run that the user sees."""
+    systems = System.objects.visible_to(request.user).select_related("team")
+    system = systems.filter(team__slug=team, slug=slug).first()
+    if system is None:
         raise Http404(f"team {team} has no system {slug[:60]!r} of which you see a run")
-    return found
+
+    return system
 
 
 def owned_system(request: HttpRequest | Request, team: str, slug: str) -> System:
     """Return a system that the user may change. Raise NotAllowed if the user may only see it."""
-    found = visible_system(request, team, slug)
-    if not System.objects.owned_by(request.user).filter(pk=found.pk).exists():
+    system = visible_system(request, team, slug)
+    if not System.objects.owned_by(request.user).filter(pk=system.pk).exists():
         raise NotAllowed(f"only members of team {team} may change its systems")
-    return found
+    return system
 
 
 def visible_session_set(request: HttpRequest | Request, pk: UUID) -> SessionSet:
-    return visible(request, SessionSet, pk)
+    return visible_submission(request, SessionSet, pk)
 
 
 def scored_session_set(request: HttpRequest | Request, pk: UUID) -> SessionSet:
-    return scored(request, SessionSet, pk)
+    return scored_submission(request, SessionSet, pk)
 
 
 def experiments_of(user: Any) -> QuerySet[Experiment]:
-    """Return visible experiments with the number of their runs that the user sees, and the baseline if the user sees
-    it."""
-    seen = ExperimentRun.objects.filter(
+    """Return visible experiments with the number of runs and the baseline that the user sees."""
+    members = ExperimentRun.objects.filter(
         seen_by(user, "run__"), experiment=OuterRef("pk")
     ).order_by()
-    pairs = seen.values("experiment")
+    runs = members.values("experiment")
+    baseline = members.filter(run=OuterRef("baseline")).values("run")[:1]
+
     return (
         Experiment.objects.visible_to(user)
         .select_related("team")
         .annotate(
-            run_count=Coalesce(Subquery(pairs.annotate(n=Count("pk")).values("n")), 0),
-            shown_baseline=Subquery(
-                seen.filter(run=OuterRef("baseline")).values("run")[:1], output_field=UUIDField()
-            ),
+            run_count=Coalesce(Subquery(runs.annotate(n=Count("pk")).values("n")), 0),
+            shown_baseline=Subquery(baseline, output_field=UUIDField()),
         )
     )
 
 
 def visible_experiment(request: HttpRequest | Request, pk: UUID) -> Experiment:
     """Return an experiment that the user may see, as `experiments_of` has it."""
-    found = experiments_of(request.user).filter(pk=pk).first()
-    if found is None:
+    experiment = experiments_of(request.user).filter(pk=pk).first()
+    if experiment is None:
         raise Http404(f"there is no experiment {pk}")
-    return found
+    return experiment
 
 
 def owned_experiment(request: HttpRequest | Request, pk: UUID) -> Experiment:
-    """Return a visible experiment that the user may change. Raise NotAllowed if the user may only see it."""
-    found = visible_experiment(request, pk)
-    check_may_change(found, request.user)
-    return found
+    """Return an experiment that the user may change. Raise NotAllowed if it is only visible."""
+    experiment = visible_experiment(request, pk)
+    check_may_change(experiment, request.user)
+    return experiment
 
 
 def visible_team(request: Request, slug: str) -> Team:
-    found = Team.objects.visible_to(request.user).filter(slug=slug).first()
-    if found is None:
+    team = Team.objects.visible_to(request.user).filter(slug=slug).first()
+    if team is None:
         raise Http404(f"you are not a member of team {slug!r}")
-    return cast(Team, found)
+    return cast(Team, team)
 
 
 def led_team(request: Request, slug: str) -> Team:
     """Return a team that the user owns. Raise NotAllowed if the user is only a member."""
-    found = visible_team(request, slug)
-    if not (
-        request.user.is_staff or Team.objects.led_by(request.user).filter(pk=found.pk).exists()
-    ):
+    team = visible_team(request, slug)
+    owners = Team.objects.led_by(request.user)
+    if not (request.user.is_staff or owners.filter(pk=team.pk).exists()):
         raise NotAllowed(f"only owners of team {slug} can do this")
-    return found
+
+    return team
+
+
+def _django_request(request: HttpRequest | Request) -> Any:
+    """Return the request that Django made, which REST framework's requests share."""
+    return request._request if isinstance(request, Request) else request

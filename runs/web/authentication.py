@@ -20,7 +20,7 @@ _SEEN_EVERY = timedelta(minutes=1)
 
 
 class TokenAuthentication(BaseAuthentication):
-    """Give one answer for unknown, expired and revoked tokens, so that they cannot be told apart.
+    """Give the same answer for unknown, expired and revoked tokens, so that nobody can tell which.
 
     An address that keeps trying has to wait. A valid token is never refused because of attempts
     from the same address: guessing 256 random bits takes longer than any limit.
@@ -30,15 +30,18 @@ class TokenAuthentication(BaseAuthentication):
         parts = get_authorization_header(request).split()
         if not parts or parts[0].lower() not in _SCHEMES:
             return None
+
         text = parts[1].decode("ascii", errors="replace") if len(parts) == 2 else ""
         token = ApiToken.objects.find(text)
         if token is None:
             refuse_often(network_of(sender_of(request)))
             raise AuthenticationFailed("the token is unknown, expired or revoked")
-        # Noted at most once a minute, so that most reads write nothing.
+
+        # At most once a minute, so that most reads write nothing.
         now = timezone.now()
         if token.last_used_at is None or now - token.last_used_at > _SEEN_EVERY:
             ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
+
         return token.user, token
 
     def authenticate_header(self, request: Request) -> str:
@@ -46,7 +49,7 @@ class TokenAuthentication(BaseAuthentication):
 
 
 def refuse_often(network: str) -> None:
-    """Count a failed login. Raise LimitReached for a network with too many of them in this minute."""
+    """Count a failed login. Raise LimitReached for a network with too many of them in a minute."""
     wait = RATES.take(f"login:{network}", settings.EVALHUB_LOGIN_RATE)
     if wait:
         raise LimitReached("too many failed logins from this address; try again later", wait=wait)

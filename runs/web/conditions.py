@@ -1,4 +1,4 @@
-"""The If-Match header: a change is made only if nobody else has changed the object since it was read.
+"""The If-Match header: make a change only if the object is as it was when it was read.
 
 The tag of a collection, run or session set is a digest of the fields that can be set. Counts and
 states, such as the number of runs or the state of an evaluation, are not part of it, because a new
@@ -27,8 +27,7 @@ PARAMETER = OpenApiParameter(
 )  # fmt: skip
 _TAG = r'(?:W/)?"[!#-~\x80-\xff]*"'
 _TAGS = re.compile(rf"{_TAG}(?: ?, ?{_TAG})*")
-_ONE = re.compile(_TAG)
-_LONGEST = 2000
+_MAX_LENGTH = 2000
 
 
 class KnownConditions(BasePermission):
@@ -38,39 +37,47 @@ class KnownConditions(BasePermission):
     """
 
     def has_permission(self, request: Request, view: Any) -> bool:
-        given, method = request.headers.get(HEADER), request.method or ""
-        if given is None or not hasattr(view, method.lower()):
+        header, method = request.headers.get(HEADER), request.method or ""
+        if header is None or not hasattr(view, method.lower()):
             return True
-        if given.strip() != "*" and (len(given) > _LONGEST or not _TAGS.fullmatch(given.strip())):
-            message = f'{HEADER} must be an ETag in its quotation marks, as in {HEADER}: "5846efb2c48d", several of '
-            raise InvalidInput(
-                message + "them with commas between, or *", code="bad_etag", pointer=HEADER
+
+        tags = header.strip()
+        if tags != "*" and (len(header) > _MAX_LENGTH or not _TAGS.fullmatch(tags)):
+            message = (
+                f'{HEADER} must be an ETag in its quotation marks, as in {HEADER}: "5846efb2c48d", '
+                "several of them with commas between, or *"
             )
-        if method not in SAFE_METHODS and method not in getattr(view, "conditional", ()):
-            message = f"{method} of this address has no ETag to compare {HEADER} with; leave the header out"
             raise InvalidInput(message, code="bad_etag", pointer=HEADER)
+
+        if method not in SAFE_METHODS and method not in getattr(view, "conditional", ()):
+            message = (
+                f"{method} of this address has no ETag to compare {HEADER} with; "
+                "leave the header out"
+            )
+            raise InvalidInput(message, code="bad_etag", pointer=HEADER)
+
         return True
 
 
-def tag_of(found: Any, names: Iterable[str]) -> str:
-    """Return the ETag of what can be set of an object: the values of these attributes."""
-    values = [getattr(found, name) for name in names]
-    return f'"{hashlib.sha256(json.dumps(values, sort_keys=True, default=str).encode()).hexdigest()[:32]}"'
+def tag_of(target: Any, names: Iterable[str]) -> str:
+    """Return the ETag of an object: a digest of the attributes that can be set."""
+    values = [getattr(target, name) for name in names]
+    digest = hashlib.sha256(json.dumps(values, sort_keys=True, default=str).encode()).hexdigest()
+    return f'"{digest[:32]}"'
 
 
 def check_unchanged(request: Request, tag: str) -> None:
-    """Raise ChangedMeanwhile if If-Match names only other tags than this one; call it while the row is locked.
-
-    A weak tag is equal to the strong one, because the compression of answers makes tags weak.
-    """
+    """Raise ChangedMeanwhile if If-Match names other tags only. Call it while the row is locked."""
     check_same(request.headers.get(HEADER, "*"), tag)
 
 
-def check_same(given: str, tag: str) -> None:
-    """Raise ChangedMeanwhile if the tags given are of other states than this one."""
-    given = given.strip()
-    if given == "*" or tag in {known.removeprefix("W/") for known in _ONE.findall(given)}:
-        return
-    raise ChangedMeanwhile(
-        "this has been changed since you read it; read it again and repeat your change"
-    )
+def check_same(header: str, tag: str) -> None:
+    """Raise ChangedMeanwhile if none of the tags in a header is this one.
+
+    A weak tag is equal to the strong one, because the compression of answers makes tags weak.
+    """
+    tags = {tag.removeprefix("W/") for tag in re.findall(_TAG, header)}
+    if header.strip() != "*" and tag not in tags:
+        raise ChangedMeanwhile(
+            "this has been changed since you read it; read it again and repeat your change"
+        )

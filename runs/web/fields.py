@@ -18,23 +18,24 @@ from runs.web.shapes import Kind
 
 
 class ChoiceField(serializers.ChoiceField):
-    """One of some words. The refusal of another has them all, and the one that may be meant."""
+    """One of some words. The error of another word lists them, and suggests the nearest."""
 
     def to_internal_value(self, data: Any) -> Any:
         try:
             return super().to_internal_value(data)
         except serializers.ValidationError as error:
-            known = [str(choice) for choice in self.choices]
-            message = f"{str(data)[:40]!r} is not one of {', '.join(known)}"
-            near = closest(str(data), known)
-            meant = f"; did you mean {near!r}?" if near else ""
+            words = [str(choice) for choice in self.choices]
+            message = f"{str(data)[:40]!r} is not one of {', '.join(words)}"
+            if nearest := closest(str(data), words):
+                message += f"; did you mean {nearest!r}?"
+
             codes: Any = error.get_codes()
-            raise serializers.ValidationError(f"{message}{meant}", code=codes[0]) from error
+            raise serializers.ValidationError(message, code=codes[0]) from error
 
 
 @extend_schema_field({"type": "object", "additionalProperties": True})
 class JSONObjectField(serializers.Field[Any, Any, Any, Any]):
-    """A JSON object, or its text in a form, without NUL, lone surrogates and NaN, and with limited size and depth."""
+    """A JSON object or its text: finite numbers, storable text, limited size and depth."""
 
     default_error_messages = {
         "invalid": "must be a JSON object",
@@ -44,25 +45,37 @@ class JSONObjectField(serializers.Field[Any, Any, Any, Any]):
     }
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
-        value = self._parsed(data) if isinstance(data, str) else data
+        value = self._decode(data)
         if not isinstance(value, dict):
             self.fail("invalid")
+
         if _depth(value) > MAX_DEPTH:
             self.fail("too_deep")
+
         try:
             text = json.dumps(value, allow_nan=False, ensure_ascii=False)
             text.encode()
         except (ValueError, UnicodeEncodeError):
             self.fail("text")
+
         if "\\u0000" in text:
             self.fail("text")
+
         if len(text) > MAX_JSON:
             self.fail("too_large")
+
         return value
 
-    def _parsed(self, text: str) -> Any:
+    def _decode(self, data: Any) -> Any:
+        """Return the value, decoded if it is the text of a form."""
+        if not isinstance(data, str):
+            return data
+
+        if len(data) > MAX_JSON:
+            self.fail("too_large")
+
         try:
-            return json.loads(text) if len(text) <= MAX_JSON else self.fail("too_large")
+            return json.loads(data)
         except (ValueError, RecursionError):
             self.fail("invalid")
 
@@ -74,36 +87,44 @@ JSONObject = Annotated[dict[str, Any], Kind(JSONObjectField)]
 
 
 class MetadataField(JSONObjectField):
-    """The metadata of a run, with a mapping for every dot in a key; a patch of it has the same form."""
+    """The metadata of a run, or a patch of it, with a mapping for every dot in a key."""
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
-        return read_metadata(super().to_internal_value(self._finite(data, "/metadata")))
+        return read_metadata(super().to_internal_value(self._decode_finite(data, "/metadata")))
 
-    def _finite(self, data: Any, pointer: str) -> Any:
-        """Return the object, which may be text in a form. Raise Unprocessable for a number that is not finite."""
-        value = self._parsed(data) if isinstance(data, str) else data
-        rest = [value] if _depth(value) <= MAX_DEPTH else []
+    def _decode_finite(self, data: Any, pointer: str) -> Any:
+        """Return the decoded value. Raise Unprocessable for a number that is not finite."""
+        decoded = self._decode(data)
+        rest = [decoded] if _depth(decoded) <= MAX_DEPTH else []
         while rest:
-            one = rest.pop()
-            if isinstance(one, float) and not math.isfinite(one):
-                message = f"{pointer[1:]} has a number that is not finite; leave it out, or write it as a text"
+            value = rest.pop()
+            if isinstance(value, dict):
+                rest += value.values()
+            elif isinstance(value, list):
+                rest += value
+            elif isinstance(value, float) and not math.isfinite(value):
+                message = (
+                    f"{pointer[1:]} has a number that is not finite; "
+                    "leave it out, or write it as a text"
+                )
                 raise Unprocessable(message, code="not_finite", pointer=pointer)
-            rest += one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
-        return value
+
+        return decoded
 
 
 class CostsField(MetadataField):
     """The costs of a run: by name a number, or {"value", "low", "high", "n"}."""
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
-        return read_costs(JSONObjectField.to_internal_value(self, self._finite(data, "/costs")))
+        costs = self._decode_finite(data, "/costs")
+        return read_costs(JSONObjectField.to_internal_value(self, costs))
 
 
 class CostsPatchField(CostsField):
-    """A patch of costs, whose result is checked."""
+    """A patch of costs; its result is checked."""
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
-        return JSONObjectField.to_internal_value(self, self._finite(data, "/costs"))
+        return JSONObjectField.to_internal_value(self, self._decode_finite(data, "/costs"))
 
 
 def _depth(value: Any) -> int:
@@ -111,16 +132,23 @@ def _depth(value: Any) -> int:
     depth, layer = 0, [value]
     while layer and depth <= MAX_DEPTH:
         depth += 1
-        inner = [item for item in layer if isinstance(item, dict | list)]
-        layer = [
-            child for item in inner for child in (item.values() if isinstance(item, dict) else item)
-        ]
+        children: list[Any] = []
+        for item in layer:
+            if isinstance(item, dict):
+                children += item.values()
+            elif isinstance(item, list):
+                children += item
+
+        layer = children
+
     return depth
 
 
 class MeasureField(serializers.CharField):
-    """A measure name in any spelling, converted to the canonical one, with `documents` only if the name has a number of
-    them."""
+    """A measure name in any spelling, converted to the canonical one.
+
+    It has `documents` only if the name has a number of them.
+    """
 
     def to_internal_value(self, data: Any) -> str:
         text: str = super().to_internal_value(data)

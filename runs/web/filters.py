@@ -15,18 +15,16 @@ from metrics.services.queue.status import RECEIVED, RUN_STATES, in_state
 from runs.models import AuditEvent, Collection, Run, SessionSet
 
 
-def choice_filter(known: Iterable[str], **options: Any) -> django_filters.ChoiceFilter:
-    """Return a filter by one of some words; the refusal of another has them all."""
-    words = list(known)
-    refusal = {"invalid_choice": f"'%(value)s' is not one of {', '.join(words)}"}
-    return django_filters.ChoiceFilter(
-        choices=[(word, word) for word in words], error_messages=refusal, **options
-    )
+def choice_filter(words: Iterable[str], **options: Any) -> django_filters.ChoiceFilter:
+    """Return a filter by one of some words; the error of another word lists them."""
+    choices = [(word, word) for word in words]
+    listed = ", ".join(word for word, _ in choices)
+    messages = {"invalid_choice": f"'%(value)s' is not one of {listed}"}
+    return django_filters.ChoiceFilter(choices=choices, error_messages=messages, **options)
 
 
 class MomentField(django_filters.fields.IsoDateTimeField):  # type: ignore[misc]
-    """A date-time that must not be empty: an empty parameter would be ignored, and the answer would contain
-    everything."""
+    """A date-time that must not be empty: an empty one would be ignored and everything answered."""
 
     def clean(self, value: Any) -> Any:
         if value == "":
@@ -37,7 +35,10 @@ class MomentField(django_filters.fields.IsoDateTimeField):  # type: ignore[misc]
 
 
 class MomentFilter(django_filters.IsoDateTimeFilter):  # type: ignore[misc]
-    """A date-time, converted to UTC first: one without a UTC equivalent is out of range on every database alike."""
+    """A date-time, converted to UTC first.
+
+    One without a UTC equivalent is then out of range on every database alike.
+    """
 
     field_class = MomentField
 
@@ -61,15 +62,16 @@ class SubmissionFilter(django_filters.FilterSet):  # type: ignore[misc]
     submitted_after = MomentFilter(field_name="created_at", lookup_expr="gte")
     submitted_before = MomentFilter(field_name="created_at", lookup_expr="lt")
 
-    def with_status(self, made: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
-        """Return those whose current evaluation is in a state; without one they are queued.
+    def with_status(self, submissions: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
+        """Return the submissions with a current evaluation in a state; without one they are queued.
 
-        Blind ones are received, whatever the state of their evaluation.
+        Blind ones are received, in any state of their evaluation.
         """
         scored = Collection.objects.scored_for(self.request.user)
         if value == RECEIVED:
-            return made.exclude(collection__in=scored)
-        return in_state(made.filter(collection__in=scored), value)
+            return submissions.exclude(collection__in=scored)
+
+        return in_state(submissions.filter(collection__in=scored), value)
 
 
 class RunFilter(SubmissionFilter):

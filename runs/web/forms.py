@@ -1,4 +1,4 @@
-"""What pages with forms share: the API's rules (sessions, CSRF, scopes, rates, uploads), and its refusals as HTML."""
+"""Pages with forms: the API's rules (sessions, CSRF, scopes, uploads) and its errors as HTML."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OF_EVERY_FORM = ("csrfmiddlewaretoken", "action")
 
 
 class PageSession(SessionAuthentication):
-    """A browser's session; a request without one is asked to log in (401), not refused (403)."""
+    """A browser's session; a request without one gets a login (401), not a refusal (403)."""
 
     def authenticate_header(self, request: Request) -> str:
         return "Session"
@@ -46,16 +46,19 @@ class FormPage(APIView):
         return checked(reads(*cls.reads, fields=cls.fields)(super().as_view(**initkwargs)))
 
     def handle_exception(self, error: Exception) -> Any:
-        """Return the refusal as a page, with the status and the sentence of the API."""
+        """Return the error as a page, with the status and the sentence of the API."""
         request: HttpRequest = self.request._request
         if isinstance(error, NotAuthenticated) and request.method in ("GET", "HEAD"):
             return redirect_to_login(request.get_full_path())
+
         answer = super().handle_exception(error)
         status, detail = problem_of(error)
-        told = {"status": status, "detail": detail, "code": answer.data["code"]}
-        page = render(request, "evalhub/error.html", told, status=status)
+        context = {"status": status, "detail": detail, "code": answer.data["code"]}
+        page = render(request, "evalhub/error.html", context, status=status)
+
         if "Retry-After" in answer:
             page["Retry-After"] = answer["Retry-After"]
+
         return page
 
 
@@ -65,13 +68,13 @@ def see(request: Request, address: str) -> HttpResponse:
         response = HttpResponse()
         response["HX-Redirect"] = address
         return response
+
     return HttpResponseRedirect(address, status=303)
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a form was refused: the status and the sentence of the API, a sentence for each field that is wrong, and the
-    report of a file."""
+    """Why a form was refused: the API's status and sentence, one for each wrong field, a report."""
 
     status: int
     detail: str
@@ -80,17 +83,20 @@ class Refusal:
 
 
 def refusal_of(error: Exception) -> Refusal:
-    """Return what a page says of an error, with the names of the fields as the form has them."""
+    """Return an error as a page shows it, with the names of the fields as the form has them."""
     answer = answer_of_the_api(error)
     report = error.report if isinstance(error, InvalidFile) else None
     fields: dict[str, str] = {}
+
     for entry in [] if report else answer.data.get("errors", []):
         name = str(entry.get("pointer", "")).strip("/").partition("/")[0]
         fields.setdefault(name, entry["detail"])
+
     detail = answer.data["detail"]
     if isinstance(error, ValidationError) and "file" in fields:
-        # The only thing that can be wrong with it before it is read.
+        # Nothing else can be wrong with it before it is read.
         detail = fields["file"] = "choose a file first"
+
     return Refusal(answer.status_code, detail, fields, report)
 
 

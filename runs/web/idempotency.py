@@ -1,5 +1,4 @@
-"""The Idempotency-Key header: a creating request takes effect once, even if it is sent again because its answer was
-lost.
+"""The Idempotency-Key header: a creating request takes effect once, even if it is sent again.
 
 The answer is stored in the transaction of the effect: after a crash either both exist or neither
 does. Of two simultaneous requests, the second one finds the key of the first one when it commits,
@@ -31,7 +30,8 @@ View = TypeVar("View", bound=Callable[..., Response])
 HEADER = "Idempotency-Key"
 PARAMETER = OpenApiParameter(
     HEADER, OpenApiTypes.STR, OpenApiParameter.HEADER,
-    description="any text, new for every request; a request sent again with the same key is carried out once",
+    description="any text, new for every request; "
+    "a request sent again with the same key is carried out once",
 )  # fmt: skip
 REPLAYED = "Idempotent-Replayed"
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
@@ -47,9 +47,9 @@ class RequestKey:
 
 
 def idempotent(allowed: Callable[..., bool]) -> Callable[[View], View]:
-    """Decorate a view so that it takes effect once. It creates something and calls `remember` with its answer in the
-    same transaction.
+    """Decorate a view so that it takes effect once.
 
+    The view creates something and calls `remember` with its answer in the same transaction.
     `allowed` takes the request, the stored body and the parameters of the address, and returns
     whether the user still has the permission. A user without it gets the view's own refusal, as
     without a key.
@@ -60,11 +60,12 @@ def idempotent(allowed: Callable[..., bool]) -> Callable[[View], View]:
         def answer(view: Any, request: Request, *args: Any, **kwargs: Any) -> Response:
             if HEADER not in request.headers or request.user.pk is None:
                 return post(view, request, *args, **kwargs)
+
             try:
                 key = _key_of(request)
                 remembered = _find(key)
                 if remembered and allowed(request, remembered.body, **kwargs):
-                    return _again(remembered)
+                    return _repeat(remembered)
                 return _answer_once(request, key, lambda: post(view, request, *args, **kwargs))
             finally:
                 for upload in request.FILES.values():
@@ -76,8 +77,7 @@ def idempotent(allowed: Callable[..., bool]) -> Callable[[View], View]:
 
 
 def one_act(allowed: Callable[..., bool]) -> Callable[[View], View]:
-    """Decorate a view that acts once, as `idempotent` does. It runs in one transaction, in which its answer is
-    remembered: the view needs neither."""
+    """Decorate a view as `idempotent` does, and run it in one transaction that keeps its answer."""
 
     def decorate(post: View) -> View:
         @wraps(post)
@@ -101,14 +101,18 @@ def _answer_once(request: Request, key: RequestKey, answer: Callable[[], Respons
         remembered = _find(key)
         if remembered is None:
             raise
-        return _again(remembered)
+        return _repeat(remembered)
 
 
 def remember(request: Request, answer: Callable[[], Response]) -> None:
-    """Store the answer to a request that has a key. Raise IntegrityError if another request with the key was faster."""
+    """Store the answer to a request that has a key.
+
+    Raise IntegrityError if another request with the key was faster.
+    """
     key: RequestKey | None = getattr(request._request, "idempotency_key", None)
     if key is None:
         return
+
     response = answer()
     with transaction.atomic():
         RememberedAnswer.objects.create(
@@ -126,23 +130,27 @@ def _key_of(request: Request) -> RequestKey:
     if not _KEY.fullmatch(text):
         message = f"{HEADER} must be 1 to 255 visible ASCII characters, such as a UUID"
         raise InvalidInput(message, code="bad_idempotency_key", pointer=HEADER)
+
     digest = hashlib.sha256()
     for part in _parts(request):
         digest.update(len(part).to_bytes(8, "big") + part)
+
     return RequestKey(cast(User, request.user).pk, text, digest.hexdigest())
 
 
 def _parts(request: Request) -> Iterator[bytes]:
-    """Return the parts that make two requests the same: not the bytes of the body, because a form has another boundary
-    every time."""
+    """Return the parts that make two requests the same.
+
+    The bytes of the body are not among them, because a form has another boundary every time.
+    """
     yield f"{request.method} {request.get_full_path()}".encode()
-    data = dict(request.data.lists()) if hasattr(request.data, "lists") else request.data
-    fields = (
-        {name: value for name, value in data.items() if name not in request.FILES}
-        if request.FILES
-        else data
-    )
+
+    fields = dict(request.data.lists()) if hasattr(request.data, "lists") else request.data
+    if request.FILES:
+        fields = {name: value for name, value in fields.items() if name not in request.FILES}
+
     yield json.dumps(fields, sort_keys=True, default=str).encode()
+
     for name, upload in sorted(request.FILES.items()):
         upload.seek(0)
         yield name.encode()
@@ -151,13 +159,13 @@ def _parts(request: Request) -> Iterator[bytes]:
 
 
 def _find(key: RequestKey) -> RememberedAnswer | None:
-    found = RememberedAnswer.objects.filter(user=key.user_id, key=key.key).first()
-    if found and found.digest != key.digest:
+    remembered = RememberedAnswer.objects.filter(user=key.user_id, key=key.key).first()
+    if remembered and remembered.digest != key.digest:
         message = f"the {HEADER} {key.key!r} was used for a different request; use a new key"
         raise KeyReused(message, pointer=HEADER)
-    return found
+    return remembered
 
 
-def _again(remembered: RememberedAnswer) -> Response:
+def _repeat(remembered: RememberedAnswer) -> Response:
     headers = {"Location": remembered.location} if remembered.location else {}
     return Response(remembered.body, remembered.status, headers={**headers, REPLAYED: "true"})

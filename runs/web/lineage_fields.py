@@ -16,7 +16,7 @@ from runs.services.tracking.lineage import Parent
 from runs.web.fields import ChoiceField
 from runs.web.parameters import KnownFields
 
-_MOST = 1_000
+_MAX_ENTRIES = 1_000
 
 
 class ParentSerializer(KnownFields, serializers.Serializer[Any]):
@@ -50,7 +50,7 @@ class _JSONList(serializers.Field[Any, Any, Any, Any]):
 
     default_error_messages = {
         "invalid": "must be a JSON list of objects",
-        "too_large": f"at most {MAX_JSON:,} characters of JSON and {_MOST:,} entries",
+        "too_large": f"at most {MAX_JSON:,} characters of JSON and {_MAX_ENTRIES:,} entries",
     }
     child: type[serializers.Serializer[Any]]
 
@@ -60,10 +60,13 @@ class _JSONList(serializers.Field[Any, Any, Any, Any]):
                 data = json.loads(data) if len(data) <= MAX_JSON else self.fail("too_large")
             except (ValueError, RecursionError):
                 self.fail("invalid")
-        if not isinstance(data, list) or not all(isinstance(one, dict) for one in data):
+
+        if not isinstance(data, list) or not all(isinstance(entry, dict) for entry in data):
             self.fail("invalid")
-        if len(data) > _MOST:
+
+        if len(data) > _MAX_ENTRIES:
             self.fail("too_large")
+
         serializer: Any = self.child(data=data, many=True)
         serializer.is_valid(raise_exception=True)
         return list(serializer.validated_data)
@@ -79,7 +82,7 @@ class ParentsField(_JSONList):
     child = ParentSerializer
 
     def to_internal_value(self, data: Any) -> list[Parent]:
-        return [Parent(**one) for one in super().to_internal_value(data)]
+        return [Parent(**parent) for parent in super().to_internal_value(data)]
 
 
 @extend_schema_field(LinkSerializer(many=True))
@@ -89,4 +92,4 @@ class LinksField(_JSONList):
     child = LinkSerializer
 
     def to_internal_value(self, data: Any) -> list[Link]:
-        return check_links(Link(**one) for one in super().to_internal_value(data))
+        return check_links(Link(**link) for link in super().to_internal_value(data))

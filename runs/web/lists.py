@@ -13,7 +13,7 @@ Row = TypeVar("Row", bound=Model)
 
 
 class AnswerList(generics.ListAPIView[Row]):
-    """A page of a list: `answer` makes a TypedDict of each row, and `serializer_class` is its shape."""
+    """A page of a list: `answer` makes a TypedDict of a row, `serializer_class` is its shape."""
 
     answer: staticmethod[[Any], Any]
 

@@ -1,4 +1,4 @@
-"""Runs that a form names, where a list does not have them all."""
+"""Find a run that a form names, where a list would not have them all."""
 
 from __future__ import annotations
 
@@ -11,17 +11,26 @@ from runs.models import Run
 
 
 def named_run(text: str, runs: QuerySet[Run], pointer: str) -> UUID:
-    """Return the one of these runs with this id, tag, or tag in a collection, such as `robust04/bm25`. Raise
-    InvalidInput (`unknown_run`) for what names none of them, or several."""
+    """Return the id that is named by itself, by a tag, or by a collection and a tag.
+
+    `robust04/bm25` is a tag in a collection. Raise InvalidInput (`unknown_run`) for a tag that none
+    of these runs has, or several.
+    """
     try:
         return UUID(text)
     except ValueError:
         pass
+
     collection, _, tag = text.rpartition("/")
-    found = runs.filter(tag=tag, **({"collection__slug": collection} if collection else {}))
-    keys = list(found.order_by().values_list("pk", flat=True)[:2])
+    matches = runs.filter(tag=tag)
+
+    if collection:
+        matches = matches.filter(collection__slug=collection)
+
+    keys = list(matches.order_by().values_list("pk", flat=True)[:2])
     if len(keys) != 1:
-        said = "several of these runs are" if keys else "none of these runs is"
-        message = f"{said} called {text[:80]!r}; write collection/tag, or the id of a run"
+        which = "several of these runs are" if keys else "none of these runs is"
+        message = f"{which} called {text[:80]!r}; write collection/tag, or the id of a run"
         raise InvalidInput(message, code="unknown_run", pointer=pointer)
+
     return keys[0]

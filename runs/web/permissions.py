@@ -34,7 +34,7 @@ class Access(Enum):
 
 
 class Scoped(BasePermission):
-    """Require the scope `read` for reading, and for any other method the one that the view's `scopes` names.
+    """Require the scope `read` for reading, and for other methods the one in the view's `scopes`.
 
     A changing method that is not named there is always refused: `scopes = {"POST": "submit"}`.
     Reading needs no login unless the view says `signed_in = True`; changing always does.
@@ -44,16 +44,22 @@ class Scoped(BasePermission):
 
     def has_permission(self, request: Request, view: Any) -> bool:
         method = request.method or ""
-        reads = method in SAFE_METHODS
-        if not request.user.is_authenticated and (not reads or getattr(view, "signed_in", False)):
+        safe = method in SAFE_METHODS
+        if not request.user.is_authenticated and (not safe or getattr(view, "signed_in", False)):
             return False
-        if not reads and not hasattr(view, method.lower()):
+        if not safe and not hasattr(view, method.lower()):
             # The view has no such method: it answers 405.
             return True
-        scope = Scope.READ if reads else getattr(view, "scopes", {}).get(method)
+
+        scope = Scope.READ if safe else getattr(view, "scopes", {}).get(method)
         if scope is None:
             raise NotAllowed(f"{method} is not allowed here")
+
         if isinstance(request.auth, ApiToken) and scope not in request.auth.scopes:
-            message = f"this token lacks the scope {str(scope)!r}; create one that has it on your account page"
+            message = (
+                f"this token lacks the scope {str(scope)!r}; "
+                "create one that has it on your account page"
+            )
             raise NotAllowed(message, code="missing_scope")
+
         return True

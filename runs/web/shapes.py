@@ -1,4 +1,4 @@
-"""The content of an answer, written once: a TypedDict that builds it, and from it the serializer that describes it.
+"""The content of an answer, written once: a TypedDict, and the serializer that describes it.
 
     class Caution(TypedDict):
         code: Annotated[str, OneOf(CODES)]
@@ -45,7 +45,7 @@ _FIELDS: dict[Any, type[serializers.Field[Any, Any, Any, Any]]] = {
 
 
 class Kind:
-    """In `Annotated`: the field or serializer that describes a value, if its type is not specific enough."""
+    """In `Annotated`: the field or serializer of a value, if its type is not specific enough."""
 
     def __init__(self, field: Callable[..., Any], **options: Any) -> None:
         self.field, self.options = field, options
@@ -65,12 +65,14 @@ Id = Annotated[str, Kind(serializers.UUIDField)]
 
 @cache
 def shape(answer: type[Any]) -> type[serializers.Serializer[Any]]:
-    """Return the serializer that describes a TypedDict, for `extend_schema`. Raise TypeError for a type without a
-    description."""
-    fields = {
-        name: _field(hint) for name, hint in get_type_hints(answer, include_extras=True).items()
-    }
-    members = {**fields, "__doc__": answer.__doc__, "__module__": answer.__module__}
+    """Return the serializer that describes a TypedDict, for `extend_schema`.
+
+    Raise TypeError for a type without a description.
+    """
+    hints = get_type_hints(answer, include_extras=True)
+    members: dict[str, Any] = {name: _field(hint) for name, hint in hints.items()}
+    members |= {"__doc__": answer.__doc__, "__module__": answer.__module__}
+
     return cast(type[Any], type(f"{answer.__name__}Serializer", (serializers.Serializer,), members))
 
 
@@ -78,6 +80,7 @@ def _field(hint: Any) -> Any:
     """Unwrap a type, and return the field for it with the options of the wrappers."""
     options: dict[str, Any] = {}
     kind = None
+
     while (origin := get_origin(hint)) in (NotRequired, Annotated, Union, UnionType):
         hint, *others = get_args(hint)
         if origin is NotRequired:
@@ -90,6 +93,7 @@ def _field(hint: Any) -> Any:
             options["allow_null"] = True
         else:
             raise TypeError(f"{hint} or {others} has no description: name its field with Kind")
+
     kind = kind or _kind_of(hint)
     return kind.field(**kind.options, **options)
 
@@ -98,17 +102,18 @@ def _kind_of(hint: Any) -> Kind:
     origin, inside = get_origin(hint), get_args(hint)
     if origin is Literal:
         return OneOf(inside)
+
     if origin is list:
-        items = inside[0]
-        return (
-            Kind(shape(items), many=True)
-            if is_typeddict(items)
-            else Kind(serializers.ListField, child=_field(items))
-        )
+        item = inside[0]
+        if is_typeddict(item):
+            return Kind(shape(item), many=True)
+        return Kind(serializers.ListField, child=_field(item))
+
     if origin is dict:
         return Kind(serializers.DictField, child=_field(inside[1]))
     if is_typeddict(hint):
         return Kind(shape(hint))
     if hint in _FIELDS:
         return Kind(_FIELDS[hint])
+
     raise TypeError(f"{hint} has no description: name its field with Kind")

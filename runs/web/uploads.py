@@ -1,4 +1,4 @@
-"""Receive files: multipart or raw bodies, never more than the limit, directly on the store's file system."""
+"""Receive files: multipart or raw bodies up to a limit, directly on the store's file system."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from runs.services.storage.files import upload_folder
 _CHUNK = 1024 * 1024
 # The last boundary is within this many bytes of a body's end.
 _TAIL = 4096
-# The bytes that a multipart body may have beside the file.
-_FORM_ROOM = 1024 * 1024
+# The bytes that a multipart body may have in addition to the file.
+_FORM_BYTES = 1024 * 1024
 # The fields of the only form with two files.
 _TWO_FILES = ["file", "known"]
-# Of one form.
+# The files of one form.
 MAX_FILES = 20
 
 
 class StoredUpload(UploadedFile):
-    """An upload in its own file, which is deleted when it is closed unless the store has linked it."""
+    """An upload in its own file, deleted when it is closed unless the store has linked it."""
 
     def __init__(self, name: str, content_type: str | None = None) -> None:
         file = tempfile.NamedTemporaryFile(dir=upload_folder(), suffix=".upload")  # noqa: SIM115
@@ -55,6 +55,7 @@ class StoredUpload(UploadedFile):
         except FileTooLarge:
             self.close()
             raise
+
         self.file.write(chunk)  # type: ignore[union-attr]
 
 
@@ -69,7 +70,7 @@ def check_size(size: int) -> None:
 
 
 class BoundedFileUploadHandler(FileUploadHandler):
-    """Django's upload handler for multipart bodies, with the limit checked while the bytes arrive."""
+    """Django's handler of multipart bodies, with the limit checked while the bytes arrive."""
 
     def __init__(self, request: Any = None) -> None:
         super().__init__(request)
@@ -84,10 +85,10 @@ class BoundedFileUploadHandler(FileUploadHandler):
         boundary: str,
         encoding: str | None = None,
     ) -> None:
-        check_size(max(0, (content_length or 0) - _FORM_ROOM))
+        check_size(max(0, (content_length or 0) - _FORM_BYTES))
 
     def check_fields(self, fields: list[str]) -> None:
-        """Raise MultiPartParserError if these fields, of the files so far, are too many."""
+        """Raise MultiPartParserError if the files so far, in these fields, are too many."""
         if len(fields) > 1 and sorted(fields) != _TWO_FILES:
             raise MultiPartParserError(
                 "send one file at a time, plus one of known documents with a run"
@@ -114,10 +115,11 @@ class BoundedFileUploadHandler(FileUploadHandler):
 
 
 class ManyFilesUploadHandler(BoundedFileUploadHandler):
-    """The same for a form with several files in its field `file`; all of them together are within the limit."""
+    """The same for a form with several files in its field `file`, together within the limit."""
 
     def check_fields(self, fields: list[str]) -> None:
-        if fields.count("file") > MAX_FILES or len(fields) - fields.count("file") > 1:
+        files = fields.count("file")
+        if files > MAX_FILES or len(fields) - files > 1:
             raise MultiPartParserError(
                 f"send {MAX_FILES} files at most, plus one of known documents with a single run"
             )
@@ -137,7 +139,7 @@ class _WatchedStream:
 
 
 class MultiPartParser(parsers.MultiPartParser):
-    """Parse multipart bodies that are complete: Django would accept a file cut short by a lost connection."""
+    """Parse complete multipart bodies: Django would accept a file cut off with its connection."""
 
     def parse(
         self,
@@ -146,6 +148,7 @@ class MultiPartParser(parsers.MultiPartParser):
         parser_context: Mapping[str, Any] | None = None,
     ) -> parsers.DataAndFiles[Any, Any]:
         context = dict(parser_context or {})
+
         # Names and fields are UTF-8 whatever charset a request declares: Python has charsets that
         # raise on any text.
         context["encoding"] = "utf-8"
@@ -159,6 +162,7 @@ class MultiPartParser(parsers.MultiPartParser):
             for handler in context["request"].upload_handlers:
                 handler.abandon()
             raise
+
         return parsed
 
 
@@ -176,33 +180,37 @@ class RawFileParser(parsers.BaseParser):
         request = (parser_context or {})["request"]
         length = _content_length(request.META)
         check_size(length)
-        files: Any = {"file": _received(stream, length, media_type)}
+
+        upload = StoredUpload("upload", media_type)
+        try:
+            while chunk := stream.read(_CHUNK):
+                upload.append(chunk)
+
+            if upload.size != length:
+                raise ParseError(f"the body ends after {upload.size:,} of {length:,} bytes")
+        except Exception:
+            upload.close()
+            raise
+
+        upload.seek(0)
+        files: Any = {"file": upload}
         return parsers.DataAndFiles(QueryDict(), files)
 
 
-def _received(stream: IO[Any], length: int, media_type: str | None) -> StoredUpload:
-    upload = StoredUpload("upload", media_type)
-    try:
-        while chunk := stream.read(_CHUNK):
-            upload.append(chunk)
-        if upload.size != length:
-            raise ParseError(f"the body ends after {upload.size:,} of {length:,} bytes")
-    except Exception:
-        upload.close()
-        raise
-    upload.seek(0)
-    return upload
-
-
 def empty_body(request: Request) -> StoredUpload | None:
-    """Return the empty file of a request whose body is the file; parsers only see bodies that are not empty."""
-    raw = {parser.media_type for parser in FILE_PARSERS if issubclass(parser, RawFileParser)}
-    named = (request.content_type or "").partition(";")[0].strip().lower()
-    if named not in raw or request.FILES:
+    """Return an empty file that was sent as the body; parsers see no body that is empty."""
+    raw_types = {parser.media_type for parser in FILE_PARSERS if issubclass(parser, RawFileParser)}
+    media_type = (request.content_type or "").partition(";")[0].strip().lower()
+    if media_type not in raw_types or request.FILES:
         return None
+
     if "HTTP_TRANSFER_ENCODING" in request.META:
         _content_length(request.META)
-    return StoredUpload("upload", named) if request.META.get("CONTENT_LENGTH") == "0" else None
+
+    if request.META.get("CONTENT_LENGTH") != "0":
+        return None
+
+    return StoredUpload("upload", media_type)
 
 
 def _content_length(meta: Mapping[str, Any]) -> int:
@@ -228,7 +236,7 @@ FILE_PARSERS = (MultiPartParser, RawFileParser, PlainTextParser, GzipParser, Zst
 
 
 def query_fields(serializer: type[serializers.Serializer[Any]]) -> list[OpenApiParameter]:
-    """Return the fields of an upload from the query parameters, which hold them if the whole body is the file."""
+    """Describe the fields of an upload as query parameters, for requests with the file as body."""
     return [
         OpenApiParameter(
             name,

@@ -1,4 +1,4 @@
-"""Pages of collections and runs, and what every page shares: refusals as pages."""
+"""The home page, and what every page shares: declared parameters, and errors as pages."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from runs.web.parameters import refusals
 
 View = Callable[..., HttpResponseBase]
 # On the home page.
-_RUNS_SHOWN, _CAMPAIGNS_SHOWN, _UNJUDGED_SHOWN, _DEEDS_SHOWN = 8, 5, 3, 10
+_MAX_RUNS, _MAX_CAMPAIGNS, _MAX_UNJUDGED, _MAX_DEEDS = 8, 5, 3, 10
 
 
 def problem_of(error: Exception) -> tuple[int, str]:
-    """Return the status and the sentence that the API answers for an error, so that only one place decides them."""
+    """Return the API's status and sentence for an error, so that one place decides them."""
     answer = answer_of_the_api(error)
     return answer.status_code, answer.data["detail"]
 
@@ -43,85 +43,91 @@ def answer_of_the_api(error: Exception) -> Any:
     answer = handler(error, {})
     if answer is None:
         raise error
+
     return answer
 
 
 def error_page(request: HttpRequest, error: Exception) -> HttpResponse:
     """Answer an error with a page. Errors without an answer in the API are raised again."""
     answer = answer_of_the_api(error)
-    status, detail, code = answer.status_code, answer.data["detail"], answer.data["code"]
-    page = render(
-        request,
-        "evalhub/error.html",
-        {"status": status, "detail": detail, "code": code},
-        status=status,
-    )
+    status = answer.status_code
+    context = {"status": status, "detail": answer.data["detail"], "code": answer.data["code"]}
+    page = render(request, "evalhub/error.html", context, status=status)
     if wait := answer.headers.get("Retry-After"):
         page["Retry-After"] = wait
+
     return page
 
 
 def reads(*names: str, fields: tuple[str, ...] = (), numbered: str = "") -> Callable[[View], View]:
-    """Declare the query parameters that a page reads, and the fields of a form; `numbered` ones end in a number.
+    """Declare the query parameters that a page reads, and the fields of its form.
 
-    `page` and `checked` refuse all others; a page without a declaration reads none.
+    A `numbered` one is read with any number behind it. `page` and `checked` refuse all others; a
+    page without a declaration reads none.
     """
 
     def decorate(view: View) -> View:
-        view.reads, view.fields, view.numbered = names, fields, numbered  # type: ignore[attr-defined]
+        page: Any = view
+        page.reads, page.fields, page.numbered = names, fields, numbered
         return view
 
     return decorate
 
 
 def checked(view: View) -> View:
-    """Decorate a view of a page to report unknown parameters: the page is shown without them, with a note that names
-    them and with status 400. A request that changes something does nothing."""
+    """Decorate a view of a page to report unknown parameters.
+
+    The page is shown without them, with a note that names them and with status 400. A request that
+    changes something does nothing.
+    """
     names, fields = getattr(view, "reads", ()), getattr(view, "fields", ())
     numbered = getattr(view, "numbered", "")
 
     @wraps(view)
     def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        known = [
-            *names,
-            *(
-                name
-                for name in request.GET
-                if numbered and re.fullmatch(rf"{numbered}[0-9]+", name)
-            ),
-        ]
-        refused = list(refusals(request.GET, known))
+        readable = list(names)
+        if numbered:
+            pattern = re.compile(rf"{numbered}[0-9]+")
+            readable += [name for name in request.GET if pattern.fullmatch(name)]
+
+        problems = list(refusals(request.GET, readable))
+
         if request.method not in ("GET", "HEAD"):
-            if fields and not refused:
-                refused = list(refusals(request.POST, ("csrfmiddlewaretoken", *fields), "field"))
-            return error_page(request, refused[0]) if refused else view(request, *args, **kwargs)
-        if not refused:
+            if fields and not problems:
+                problems = list(refusals(request.POST, ("csrfmiddlewaretoken", *fields), "field"))
+            return error_page(request, problems[0]) if problems else view(request, *args, **kwargs)
+
+        if not problems:
             return view(request, *args, **kwargs)
-        request.refused = refused  # type: ignore[attr-defined]
-        leave_out(request, [str(one.pointer) for one in refused])
+
+        request.refused = problems  # type: ignore[attr-defined]
+        leave_out(request, [str(problem.pointer) for problem in problems])
         response = view(request, *args, **kwargs)
         if response.status_code < HTTPStatus.MULTIPLE_CHOICES:
             response.status_code = HTTPStatus.BAD_REQUEST
-            # A client that has the page with this note must not be told that it is unchanged.
+            # A client with the page and this note must not get the answer that it is unchanged.
             del response["ETag"]
+
+        # A redirect would lead to a page without the note.
         if response.status_code < HTTPStatus.BAD_REQUEST:
             request.refused = []  # type: ignore[attr-defined]
-            return error_page(request, refused[0])
+            return error_page(request, problems[0])
+
         return response
 
     return answer
 
 
 def leave_out(request: HttpRequest, names: Iterable[str]) -> None:
-    """Remove parameters from the query string, so that no link of the page contains them."""
-    kept = request.GET.copy()
+    """Remove parameters from the query string, so that the page's links do not contain them."""
+    parameters = request.GET.copy()
     for name in names:
-        kept.pop(name, None)
-    request.GET = kept  # type: ignore[assignment]
+        parameters.pop(name, None)
+    request.GET = parameters  # type: ignore[assignment]
 
 
 def page(view: View) -> View:
-    """Decorate a view that only reads; its refusals become error pages with the status of the API."""
+    """Decorate a view that only reads; its errors become pages with the status of the API."""
 
     @wraps(view)
     def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
@@ -139,40 +145,49 @@ def page(view: View) -> View:
 
 @page
 def collections_page(request: HttpRequest) -> HttpResponse:
-    """Lead to the page that lists the collections."""
+    """Redirect to the page that lists the collections."""
     return HttpResponseRedirect(reverse("home"))
 
 
 @page
 def api_root(request: HttpRequest) -> HttpResponse:
-    """Lead from the address below which everything of the API is to its documentation."""
+    """Redirect from the root of the API to its documentation."""
     return HttpResponseRedirect(reverse("api-docs"))
 
 
 @page
 def home(request: HttpRequest) -> HttpResponse:
-    """Show the collections that the reader may see, the reader's latest runs and what to do next; at the first visit of
-    an install, the form for its first account."""
+    """Show the visible collections, the reader's latest runs and what to do next.
+
+    The first visit of an installation shows the form for its first account.
+    """
     collections = list(collections_of(request.user))
     context: dict[str, Any] = {"collections": collections}
+
     if request.user.is_authenticated:
         context |= _own_work(request, collections)
     elif not collections and not User.objects.exists():
         if has_code():
             return render(request, "runs/first_account.html")
         context["unclaimed"] = True
+
     return render(request, "runs/home.html", context)
 
 
 def _own_work(request: HttpRequest, collections: list[Collection]) -> dict[str, Any]:
-    """Return the latest runs of the reader's teams with their states, what others did lately, and what the reader may
-    want to do next."""
+    """Return the reader's latest runs with their states, recent activity, and what to do next."""
     user = request.user
     own = Run.objects.visible_to(user).filter(in_team_of(user)).select_related("team", "collection")
-    runs = list(own.defer("metadata", "ir_metadata", "warnings", "known_warnings")[:_RUNS_SHOWN])
-    known = statuses(runs, user)
-    led = set(Collection.objects.managed_by(user).values_list("pk", flat=True))
-    unjudged = [one for one in collections if one.pk in led and not one.active_version]  # type: ignore[attr-defined]
+    runs = list(own.defer("metadata", "ir_metadata", "warnings", "known_warnings")[:_MAX_RUNS])
+    states = statuses(runs, user)
+
+    managed = set(Collection.objects.managed_by(user).values_list("pk", flat=True))
+    unjudged = [
+        collection
+        for collection in collections
+        if collection.pk in managed and not collection.active_version  # type: ignore[attr-defined]
+    ]
+
     members = CampaignMember.objects.filter(
         user=user.pk, left_at=None, campaign__state=Campaign.State.PUBLISHED
     )
@@ -184,13 +199,14 @@ def _own_work(request: HttpRequest, collections: list[Collection]) -> dict[str, 
         .exclude(state=Campaign.State.ARCHIVED)
         .order_by("-created_at")
     )
+
     return {
-        "organised": list(organised[:_CAMPAIGNS_SHOWN]),
-        "taking_part": [one.participation for one in members[:_CAMPAIGNS_SHOWN]],
-        "runs": [(run, known[str(run.pk)]) for run in runs],
+        "organised": list(organised[:_MAX_CAMPAIGNS]),
+        "taking_part": [member.participation for member in members[:_MAX_CAMPAIGNS]],
+        "runs": [(run, states[str(run.pk)]) for run in runs],
         "failed": failed_runs(user) if runs else 0,
-        "deeds": recent_activity(user, _DEEDS_SHOWN),
-        "unjudged": unjudged[:_UNJUDGED_SHOWN],
+        "deeds": recent_activity(user, _MAX_DEEDS),
+        "unjudged": unjudged[:_MAX_UNJUDGED],
         "alone": not Team.objects.of(user).filter(personal_of=None).exists(),
         "invitations": Invitation.objects.filter(user=user.pk).count(),
     }

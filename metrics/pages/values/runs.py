@@ -80,7 +80,7 @@ from runs.services.storage.reports import grouped
 from runs.services.submissions.runs import contradicted_ranks
 from runs.services.tracking.labels import labels_of
 from runs.services.tracking.lineage import Tree, has_lineage, read_tree
-from runs.web.access import check_scores, once, scored_run, sees_scores, visible_run
+from runs.web.access import check_scores, find_once, scored_run, sees_scores, visible_run
 from runs.web.views import page, reads
 
 _TOPICS_OF_A_PAGE = 100
@@ -106,11 +106,11 @@ def _shown_run(request: HttpRequest, run_id: UUID) -> Subject | None:
 
 def _experiments(request: HttpRequest, run: Run) -> list[Experiment]:
     seen = Experiment.objects.visible_to(request.user).filter(runs=run).order_by("name", "pk")
-    return once(request, ("experiments of", run.pk), lambda: list(seen)) or []
+    return find_once(request, ("experiments of", run.pk), lambda: list(seen)) or []
 
 
 def _tree(request: HttpRequest, run: Run) -> Tree | None:
-    return once(
+    return find_once(
         request,
         ("tree of", run.pk),
         lambda: read_tree(run, request.user) if has_lineage(run) else None,

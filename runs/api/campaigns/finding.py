@@ -13,7 +13,7 @@ from runs.errors import NotAllowed
 from runs.models import Campaign, CampaignMember, Entry, Participation, Phase
 from runs.models.collections.disclosure import in_team_of
 from runs.services.campaigns.managing import check_organiser, is_organiser
-from runs.web.access import once
+from runs.web.access import find_once
 
 
 def visible_campaign(request: HttpRequest | Request, slug: str) -> Campaign:
@@ -23,7 +23,7 @@ def visible_campaign(request: HttpRequest | Request, slug: str) -> Campaign:
         visible = Campaign.objects.visible_to(request.user).select_related("team")
         return visible.filter(slug=slug).first()
 
-    campaign = once(request, ("campaign", slug), read)
+    campaign = find_once(request, ("campaign", slug), read)
     if campaign is None:
         raise Http404(f"there is no campaign {slug!r}")
     return campaign
@@ -56,7 +56,7 @@ def visible_phase(request: HttpRequest | Request, campaign: str, slug: str) -> P
     # Its campaign is the one found here.
     rows = visible_campaign(request, campaign).phases.select_related("collection")
     rows = rows.prefetch_related("extensions__participation__team")
-    phase = once(request, ("phase", campaign, slug), lambda: rows.filter(slug=slug).first())
+    phase = find_once(request, ("phase", campaign, slug), lambda: rows.filter(slug=slug).first())
     if phase is None:
         raise Http404(f"campaign {campaign} has no phase {slug!r}")
     return phase

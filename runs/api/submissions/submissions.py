@@ -45,12 +45,12 @@ from runs.services.submissions.submissions import Upload, remove, restore, submi
 from runs.services.tracking.edits import change_run
 from runs.web import conditions, idempotency
 from runs.web.access import (
-    owned,
+    owned_submission,
     removable_run,
-    visible,
     visible_collection,
     visible_run,
-    withdrawn,
+    visible_submission,
+    withdrawn_submission,
 )
 from runs.web.filters import RunFilter, SessionSetFilter
 from runs.web.json_bodies import JSONParser, MergePatchParser
@@ -234,7 +234,7 @@ class SubmissionDetail(APIView):
     conditional = ("PATCH", "DELETE")
 
     def get(self, request: Request, **key: UUID) -> Response:
-        found = visible(request, self.kind.model, key[self.kind.model.KEY])
+        found = visible_submission(request, self.kind.model, key[self.kind.model.KEY])
         known = detailed_statuses([found], request.user)
         response = self.kind.response(request, found, known=known)
         response["ETag"] = self.kind.tag(found)
@@ -249,7 +249,7 @@ class SubmissionDetail(APIView):
             serializer.is_valid(raise_exception=True)
             changes, origin = serializer.validated_data, origin_of(request)
             kind.change(made=found, changes=changes, enqueue=queue_evaluation, origin=origin)
-        changed = visible(request, kind.model, found.pk)
+        changed = visible_submission(request, kind.model, found.pk)
         response = kind.response(request, changed)
         response["ETag"] = kind.tag(changed)
         return response
@@ -274,7 +274,7 @@ def locked(request: Request, kind: Kind[Made], pk: UUID) -> Made:
     """Return the one that is to be changed, which nobody else changes meanwhile; refuse a change of another state than
     the one that If-Match names."""
     kind.model.objects.select_for_update().filter(pk=pk).values_list("pk").first()
-    found = owned(request, kind.model, pk)
+    found = owned_submission(request, kind.model, pk)
     conditions.check_unchanged(request, kind.tag(found))
     return found
 
@@ -332,9 +332,9 @@ class SubmissionRestore(APIView):
     without_body = ("POST",)
 
     def post(self, request: Request, **key: UUID) -> Response:
-        made = withdrawn(request, self.kind.model, key[self.kind.model.KEY])
+        made = withdrawn_submission(request, self.kind.model, key[self.kind.model.KEY])
         restore(made=made, enqueue=restore_evaluations, origin=origin_of(request))
-        return self.kind.response(request, visible(request, self.kind.model, made.pk))
+        return self.kind.response(request, visible_submission(request, self.kind.model, made.pk))
 
 
 @extend_schema_view(post=extend_schema(request=None, responses=RUNS.shape))
@@ -360,7 +360,7 @@ class SubmissionFile(APIView):
 
     @extend_schema(responses=FILE)
     def get(self, request: Request, **key: UUID) -> HttpResponseBase:
-        found = visible(request, self.kind.model, key[self.kind.model.KEY])
+        found = visible_submission(request, self.kind.model, key[self.kind.model.KEY])
         if isinstance(found, Run):
             check_file_released(found, request.user)
         return download(found.sha256, found.file_name)

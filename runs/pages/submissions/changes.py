@@ -27,7 +27,7 @@ from runs.models import Label, Scope, User
 from runs.models.tracking.labels import NAME_RULE, NAME_RULE_SAID
 from runs.services.submissions.submissions import restore, withdraw
 from runs.services.tracking.labels import delete_label, move_label
-from runs.web.access import owned, withdrawn
+from runs.web.access import owned_submission, withdrawn_submission
 from runs.web.forms import FormPage, Refusal, fields_of, refusal_of, see
 from runs.web.origin import origin_of
 
@@ -80,9 +80,9 @@ class ChangePage(FormPage):
     def _found(self, request: Request, key: dict[str, UUID]) -> Any:
         pk = key[self.kind.model.KEY]
         try:
-            return owned(request, self.kind.model, pk)
+            return owned_submission(request, self.kind.model, pk)
         except Http404:
-            return withdrawn(request, self.kind.model, pk)
+            return withdrawn_submission(request, self.kind.model, pk)
 
     def _address(self, made: Any) -> str:
         return reverse(f"{made.KEY.replace('_', '-')}-page", args=[made.pk])

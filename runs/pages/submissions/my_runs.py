@@ -23,7 +23,7 @@ from runs.api.submissions.my_runs import MyRunFilter, experiments_by_run, runs_o
 from runs.errors import InvalidInput, NotFound
 from runs.models import Collection, Run, Scope
 from runs.services.submissions.submissions import restore, withdraw
-from runs.web.access import withdrawn
+from runs.web.access import withdrawn_submission
 from runs.web.forms import FormPage, Refusal, refusal_of, see
 from runs.web.origin import origin_of
 
@@ -55,7 +55,7 @@ class MyRunsPage(FormPage):
                     request, f"{reverse('experiments-page')}?runs={','.join(map(str, chosen))}#new"
                 )
             if action == "restore":
-                made = withdrawn(request, Run, chosen[0])
+                made = withdrawn_submission(request, Run, chosen[0])
                 restore(made=made, enqueue=restore_evaluations, origin=origin_of(request))
                 done = f"{made.tag} restored."
             elif action == "withdraw":

@@ -15,7 +15,7 @@ from runs.errors import InvalidInput
 from runs.models import Collection, Run, SessionSet
 from runs.pages.collections.manage.sections import ChangingSection
 from runs.services.submissions.submissions import remove, restore
-from runs.web.access import withdrawn
+from runs.web.access import withdrawn_submission
 from runs.web.origin import origin_of
 
 _SHOWN = 200
@@ -61,7 +61,7 @@ class WithdrawnPage(ChangingSection):
             model, key = _KINDS[str(request.data.get("kind"))], UUID(str(request.data.get("id")))
         except (KeyError, ValueError) as error:
             raise Http404("there is no such submission") from error
-        made: Any = withdrawn(request, model, key)
+        made: Any = withdrawn_submission(request, model, key)
         restore(made=made, enqueue=restore_evaluations, origin=origin_of(request))
         return f"{made.tag} of team {made.team} restored."
 
