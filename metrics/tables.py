@@ -78,6 +78,7 @@ def columns_of(
 ) -> list[SortableColumn]:
     now: Sorting = "descending" if descending else "ascending"
     other = "asc" if descending else "desc"
+
     columns = []
     for place, measure in enumerate(measures, 1):
         figures, sorted_by = aggregated(measure), measure == sort
@@ -90,6 +91,7 @@ def columns_of(
                 link=f"sort-{place}",
             )
         )
+
     return columns
 
 
@@ -141,9 +143,11 @@ def best_means(rows: Iterable[Row], measures: list[Measure]) -> dict[str, tuple[
             for mean, topics in (row.values[measure.name] for row in ranked)
             if mean is not None
         ]
+
         if means:
             topics, mean = max(means)
             best[measure.name] = figure(measure, sign * mean), topics
+
     return best
 
 
@@ -183,10 +187,12 @@ def topic_lines(
     if sort:
         column, sign = values.vectors[sort.name].tolist(), -1.0 if descending else 1.0
         order.sort(key=lambda index: (math.isnan(column[index]), sign * column[index]))
+
     rows = order[shown]
     columns = [
         figures(measure, values.vectors[measure.name][rows].tolist()) for measure in values.measures
     ]
+
     return [
         TopicLine(topic_ids[index], [Cell(column[row]) for column in columns])
         for row, index in enumerate(rows)

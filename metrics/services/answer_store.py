@@ -58,6 +58,7 @@ def recall(key: str) -> Any:
         if digest == _digest(name, content):
             # It is what this release stored under this key: its digest says so.
             return pickle.loads(zstandard.decompress(content))  # noqa: S301
+
     return None
 
 
@@ -66,6 +67,7 @@ def keep(key: str, value: object, *, took: float, seconds: float | None = None) 
     quickly, what is too large, and anything on a full or read-only disk is not stored."""
     if took < LEAST_SECONDS:
         return
+
     name, content = _name(key), zstandard.compress(pickle.dumps(value), 1)
     if len(content) <= settings.EVALHUB_LARGEST_ANSWER_BYTES:
         with suppress(OSError):
@@ -86,10 +88,12 @@ def release_digest() -> str:
     digest = hashlib.sha256(
         f"{ENGINE_VERSION} {sys.version} {[version(name) for name in _LIBRARIES]}".encode()
     )
+
     for package in _PACKAGES:
         folder = Path(apps.get_app_config(package).path)
         for path in sorted(path for pattern in _CODE for path in folder.rglob(pattern)):
             digest.update(path.read_bytes())
+
     return digest.hexdigest()
 
 

@@ -299,6 +299,7 @@ class Statistics(Parameter):
         wanted = {*named, "baseline"} if context.parameters.get("baseline") else set(named)
         if "all" in named:
             wanted.update(self.together)
+
         return tuple(part for part in self.parts if part in wanted)
 
     def write(self, value: Any) -> str:
@@ -378,6 +379,7 @@ class Question:
                 context.values[name] = part.value(context)
             else:
                 context.values[name] = part.read(parameters, collection, reader)
+
         return cls(**context.values)
 
     @classmethod
@@ -389,10 +391,12 @@ class Question:
                 kinds.append(part)
             else:
                 kinds += part.kinds if isinstance(part, _Group) else part.parameters()
+
         # Two fields may share a list of names.
         unique: dict[str, Parameter] = {}
         for kind in kinds:
             unique.setdefault(kind.name, kind)
+
         return list(unique.values())
 
     @classmethod
@@ -418,6 +422,7 @@ class Question:
             text = kind.write(value)
             if text and (kind.usual or value != kind.constant):
                 texts[kind.name] = f"{texts[kind.name]},{text}" if kind.name in texts else text
+
         return texts
 
     @classmethod
@@ -479,6 +484,7 @@ def _parts_of(
             part = replace(part, name=attribute.name)
         if part:
             parts.append((attribute.name, part))
+
     return tuple(parts)
 
 

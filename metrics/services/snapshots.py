@@ -35,6 +35,7 @@ def one_snapshot() -> Iterator[None]:
     if WRITES.get() is not None:
         yield
         return
+
     writes: list[tuple[Callable[[], object], bool]] = []
     token, read, ended = WRITES.set(writes), _READ.set({}), False
     try:
@@ -76,8 +77,10 @@ def once_in_snapshot(key: Hashable, read: Callable[[], T]) -> T:
     known = _READ.get()
     if known is None:
         return read()
+
     if key not in known:
         known[key] = read()
+
     found: T = known[key]
     return found
 
@@ -107,6 +110,7 @@ def _reading() -> Iterator[None]:
     if connection.in_atomic_block:
         yield
         return
+
     with ExitStack() as stack:
         if connection.vendor == "postgresql":
             stack.enter_context(transaction.atomic())
@@ -121,9 +125,11 @@ def _reading() -> Iterator[None]:
                 stack.enter_context(transaction.atomic())
             finally:
                 connection.transaction_mode = usual
+
         known = _READ.get()
         if known is not None:
             known[_ISOLATED] = True
+
         yield
 
 

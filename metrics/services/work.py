@@ -97,6 +97,7 @@ def _take_place(work: Work, seconds: float) -> None:
     most = settings.EVALHUB_DEAR_REQUESTS
     if seconds <= CHEAP_SECONDS or work.placed or not most:
         return
+
     account, address = work.asker()
     held, full = SLOTS.take({account or "anonymous": most, address: 2 * most}, most)
     if held is None:
@@ -120,6 +121,7 @@ def begin_drawing() -> None:
     work, most = _WORK.get(), _DRAWN * settings.EVALHUB_DEAR_REQUESTS
     if work is None or not most:
         return
+
     account, address = work.asker()
     held = SLOTS.take_one(f"drawing:{account or address}", most)
     if held is None:
@@ -134,6 +136,7 @@ def _refusal(full: str, account: str | None, address: str, most: int) -> LimitRe
     if not full:
         message = "the server is computing as much as it can for others; try again in a moment"
         return Unavailable(message, wait=_RETRY_SECONDS)
+
     if full == account:
         whose, instead = f"your account has {most}", "wait for their answers"
     elif full == address:
@@ -143,5 +146,6 @@ def _refusal(full: str, account: str | None, address: str, most: int) -> LimitRe
             f"readers who are not signed in have {most}",
             "sign in, or try again in a moment",
         )
+
     message = f"{whose} requests that are being computed already: {instead}"
     return LimitReached(message, wait=_RETRY_SECONDS, code="too_many_at_once")

@@ -93,6 +93,7 @@ class Among:
         """Return the places with the ranks that those have who are ranked."""
         if self.beside.isdisjoint(runs.values()):
             return list(places)
+
         found, first, counted = list[Place](), dict[int, int](), 0
         for place in places:
             if runs[place.pk] in self.beside:
@@ -101,6 +102,7 @@ class Among:
             counted += place.rank is not None
             rank = None if place.rank is None else first.setdefault(place.rank, counted)
             found.append(place._replace(rank=rank))
+
         return found
 
     def compared(
@@ -247,6 +249,7 @@ def qrels_version(collection: Collection, version: int) -> Qrels:
             f"collection {collection.slug} has no qrels version {version}", code="unknown_qrels"
         )
     qrels.collection = collection
+
     return qrels
 
 
@@ -274,10 +277,12 @@ def count_lacking(evaluations: EvaluationQuerySet, measures: Set[str]) -> dict[s
     left out."""
     if not measures:
         return {}
+
     vectors = MetricVector.objects.filter(evaluation__in=evaluations, measure__in=measures)
     stored = dict(vectors.order_by().values_list("measure").annotate(Count("pk")))
     total = evaluations.count()
     lacking = {name: total - stored.get(name, 0) for name in sorted(measures)}
+
     return {name: count for name, count in lacking.items() if count}
 
 
@@ -346,6 +351,7 @@ class AskedBoard:
         query, seen = self.query, self.roster.seen
         if seen is None:
             return self._read_order()
+
         key = (
             seen,
             query.sort.name,
@@ -353,6 +359,7 @@ class AskedBoard:
             query.versions == LATEST,
             self.collection.documents,
         )
+
         found: FairOrder = ORDERS.of(
             key, self._read_order, lambda order: len(order.keys) + len(order.below)
         )
@@ -364,6 +371,7 @@ class AskedBoard:
             keys = np.array(
                 [pk for pk, run in self.runs.items() if self.lineup.keeps(run)], np.int64
             )
+
         means, topics = self._means(keys)
         lower = not self.query.descending
         return order_fairly(
@@ -383,6 +391,7 @@ class AskedBoard:
             np.full(len(keys), np.nan),
             np.zeros(len(keys), np.int64),
         )
+
         current = Evaluation.objects.counting(Q(qrels=self.qrels), self.scores).evaluated()
         rows = MetricVector.objects.filter(evaluation__in=current, measure=sort.name)
         if len(keys) and keys.max() - keys.min() < _DENSE * len(keys):
@@ -392,6 +401,7 @@ class AskedBoard:
             rows = MetricVector.objects.filter(
                 evaluation__gte=low, evaluation__lte=high, measure=sort.name
             )
+
         known, stored, covered = stored_means(rows, sort.name, self.qrels.pk)
         sorter = np.argsort(known)
         place = np.searchsorted(known, keys, sorter=sorter)
@@ -401,11 +411,13 @@ class AskedBoard:
         there[inside] = known[from_row] == keys[inside]
         from_row = from_row[there[inside]]
         means[there], topics[there] = stored[from_row], covered[from_row]
+
         if missing := keys[~there].tolist():
             computed = means_of(missing, [sort], self.qrels.pk, self.computing)
             found = [computed.get((pk, sort.name), (None, 0)) for pk in missing]
             means[~there] = [np.nan if mean is None else mean for mean, _ in found]
             topics[~there] = [count for _, count in found]
+
         return means, topics
 
     @cached_property
@@ -414,11 +426,13 @@ class AskedBoard:
         which = self.query.versions
         if which == ALL:
             return Lineup({}, [], which)
+
         order = (
             [pk for pk, _ in (*self.order.ranked, *self.order.below)]
             if which == BEST
             else self.runs
         )
+
         beside = self.among.beside if self.among else frozenset()
         places = [(pk, self.runs[pk]) for pk in order if self.runs[pk] not in beside]
         return Lineup(read_versions(self.collection), places, which)
@@ -431,10 +445,13 @@ class AskedBoard:
         below = [pk for pk, _ in self.order.below] if term and asks_for(term, "status") else []
         runs = runs_with_states(self.collection, self.qrels, self.scores, below)
         among = self.among
+
         if among and (among.shown is not None or among.runs is not None):
             runs = runs.filter(pk__in=among.runs if among.shown is None else among.shown)
+
         if self.query.versions != ALL:
             runs = runs.filter(Q(system__isnull=True) | Q(pk__in=self.lineup.shown))
+
         means = Evaluation.objects.current(self.qrels, self.scores).evaluated()
         return filtered(runs, term, self.query.reader, means) if term else runs
 
@@ -462,6 +479,7 @@ class AskedBoard:
             query.among,
             query.entries,
         )
+
         return once_in_snapshot(("shown", *key), self._read_shown_names)
 
     def _read_shown_names(self) -> list[str]:
@@ -470,6 +488,7 @@ class AskedBoard:
             .annotate(name=Cast("pk", TextField()))
             .values_list("name", flat=True)
         )
+
         # A database takes longer to put ten thousand of them in order.
         return sorted(names)
 
@@ -485,6 +504,7 @@ def primary_means(qrels: Qrels, phase: Phase, runs: list[UUID]) -> Mapping[UUID,
         measures=[measure], sort=measure, descending=not lower, among=Among(frozenset(runs))
     )
     board = AskedBoard(collection, qrels, query)
+
     return {board.runs[pk]: -mean if lower else mean for pk, mean in board.order.ranked}
 
 

@@ -88,6 +88,7 @@ def read_columns(text: str, board: Board, parameter: str = "columns") -> tuple[S
             raise InvalidInput(message, code="bad_columns", pointer=parameter)
         found[_column(match, board, parameter)] = None
         at = match.end() + 1
+
     if len(found) > MAX_COLUMNS:
         message = f"{len(found)} columns; at most {MAX_COLUMNS} are shown"
         raise InvalidInput(message, code="bad_columns", pointer=parameter)
@@ -98,6 +99,7 @@ def read_arrangement(text: str, board: Board) -> Arrangement | None:
     """Return the order of a text such as param:k1 or -param:k1, None for an empty one. Raise InvalidInput."""
     if not text:
         return None
+
     match = _COLUMN.fullmatch(text.removeprefix("-"))
     if match is None:
         message = f"arrange={text[:60]}: rows are arranged by {_NAMES}, downwards with - before it"
@@ -109,11 +111,13 @@ def _column(match: re.Match[str], board: Board, parameter: str) -> ShownColumn:
     space, key = match["space"], match["phrase"] or match["key"]
     if space is None:
         return ShownColumn(match["plain"], "")
+
     name = canonical_name(key) if space == PARAM else key
     try:
         found = find_key(board, space, name, f"{parameter}: ")
     except InvalidInput as error:
         raise InvalidInput(error.message, code="bad_columns", pointer=parameter) from error
+
     return ShownColumn(space, name, found.unit, found.pk)
 
 
@@ -123,20 +127,25 @@ def read_cells(columns: Iterable[ShownColumn], runs: Iterable[UUID]) -> dict[UUI
     wanted = list(columns)
     if not wanted:
         return {}
+
     found: dict[UUID, dict[str, Cell]] = {}
     named = [(column.name, (column.space, column.key)) for column in wanted]
     with_parameters = any(column.space == PARAM for column in wanted)
     runs = list(runs)
     labels = labels_of(runs) if any(column.space == LABEL for column in wanted) else {}
     rows = Run.objects.filter(pk__in=runs).order_by()
+
     for pk, metadata, costs, created in rows.values_list("pk", "metadata", "costs", "created_at"):
         values: dict[tuple[str, str], Cell] = {(SUBMITTED, ""): created}
         if pk in labels:
             values[LABEL, ""] = ", ".join(labels[pk])
+
         if with_parameters:
             values |= {(PARAM, leaf.name): leaf.value for leaf in flatten(metadata).leaves}
+
         values |= {(COST, leaf.name): leaf.value for leaf in cost_leaves(costs)}
         found[pk] = {name: values.get(key) for name, key in named}
+
     return found
 
 
@@ -147,6 +156,7 @@ def arranged(names: Sequence[str], places: Mapping[str, int], descending: bool) 
     order: list[int] = np.argsort(
         np.where(found < 0, len(places), -found if descending else found), kind="stable"
     ).tolist()
+
     return order
 
 
@@ -171,6 +181,7 @@ def places_of(column: ShownColumn, collection: Collection) -> Mapping[str, int]:
                 )
             ]
         )
+
     runs = (
         Run.objects.filter(collection=collection).annotate(name=Cast("pk", TextField())).order_by()
     )
@@ -197,6 +208,7 @@ def _in_order(values: Iterable[Mapping[str, Any]]) -> dict[str, int]:
         place = dict(zip(distinct, range(first, first + len(distinct)), strict=True))
         found |= {name: place[value] for name, value in kind.items()}
         first += len(distinct)
+
     return found
 
 

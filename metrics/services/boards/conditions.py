@@ -127,6 +127,7 @@ def _is_seen(board: Board, key: int, kind: str) -> bool:
     if collection.blind or collection.veiled:
         return any_of_them.exists()
     first = _having_kind(Parameter.objects.filter(key=key), kind).values("owner__run")[:1]
+
     return board.runs.filter(pk__in=first).exists() or any_of_them.exists()
 
 
@@ -153,6 +154,7 @@ def _unknown(board: Board, space: str, name: str) -> str:
     verb = "is" if len(told) == 1 else "are"
     more = ", ..." if not near and len(known) > len(told) else ""
     there = f"there {verb} {_listed(told)}{more}" if told else f"there are no {_NOUNS[space]}s"
+
     return f"no run here has a {_NOUNS[space]} {name[:60]}; {there}"
 
 
@@ -168,11 +170,13 @@ def bound(condition: Condition, board: Board) -> Condition:
         return Condition(
             MEASURE, _stored_measure(board, condition.key, where), condition.sign, condition.values
         )
+
     name = canonical_name(condition.key) if condition.space == PARAM else condition.key
     key = find_key(board, condition.space, name, where)
     numeric = condition.sign in ("<", "<=", ">", ">=", "..") and not isinstance(
         condition.values[0], date
     )
+
     if numeric and not _is_seen(board, key.pk, "number"):
         texts = _rows(key.pk, "folded", board.runs).count()
         booleans = _rows(key.pk, "boolean", board.runs).count()
@@ -184,6 +188,7 @@ def bound(condition: Condition, board: Board) -> Condition:
         )
         message = f"{where}{subject} {kind}; {sign} compares numbers"
         raise InvalidInput(message, code="bad_filter", pointer="filter")
+
     return Condition(
         condition.space, name, condition.sign, condition.values, condition.at, (key.pk,)
     )
@@ -194,6 +199,7 @@ def _stored_measure(board: Board, text: str, where: str) -> str:
         name = name_in_collection(text)
     except MeasureError:
         name = text
+
     stored: list[str] = board.collection.measures
     if name not in stored:
         message = (
@@ -211,13 +217,16 @@ def question(condition: Condition, evaluations: QuerySet[Evaluation] | None) -> 
             evaluation__in=Evaluation.objects.none() if evaluations is None else evaluations
         )
         asked = _numbers(condition, "mean")
+
         return Q(pk__in=means.filter(asked).values("evaluation__run"))
+
     keys = condition.key_ids
     rows = (
         Parameter.objects.filter(key=keys[0])
         if len(keys) == 1
         else Parameter.objects.filter(key__in=keys)
     )
+
     if condition.sign in ("", "!="):
         there = reduce(or_, (_having(rows.filter(**{f"{kind}__isnull": False})) for kind in KINDS))
         return there & ~_equal(condition.values, rows) if condition.sign else there
@@ -242,6 +251,7 @@ def _one(value: Value | date) -> Q:
     if isinstance(value, float):
         return _close(value, "number")
     text = fold(str(value))
+
     return Q(folded__whole=text) if "*" in text else Q(folded=text)
 
 
@@ -257,6 +267,7 @@ def _numbers(condition: Condition, column: str) -> Q:
         for value in condition.values
         if isinstance(value, float) and not isinstance(value, bool)
     ]
+
     if condition.sign == "":
         return Q(**{f"{column}__isnull": False})
     if condition.sign in ("=", "!="):
@@ -267,6 +278,7 @@ def _numbers(condition: Condition, column: str) -> Q:
         low, high = numbers
         return Q(**{f"{column}__gte": low, f"{column}__lte": high})
     lookup = {"<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}[condition.sign]
+
     return Q(**{f"{column}__{lookup}": numbers[0]})
 
 
@@ -277,4 +289,5 @@ def _dated(condition: Condition, rows: QuerySet[Parameter]) -> QuerySet[Paramete
     if condition.sign == "..":
         return rows.filter(day__gte=days[0], day__lte=days[1])
     lookup = {"<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}[condition.sign]
+
     return rows.filter(**{f"day__{lookup}": days[0]})

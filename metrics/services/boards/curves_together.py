@@ -37,6 +37,7 @@ class _Filtered(Parameter):
             message = "runs names the runs and filter selects them from the leaderboard: give only one of them"
             raise InvalidInput(message, code="repeated_parameter", pointer=name)
         asked = {name: text, "scores": context.parameters.get("scores", "")}
+
         return BoardQuery.read(asked, context.collection, context.reader)
 
 
@@ -91,6 +92,7 @@ def choose_together(
         raise StatisticsError(
             message, code="nothing_to_draw", pointer="filter" if query.board else None
         )
+
     return found
 
 
@@ -105,6 +107,7 @@ def chosen_evaluations(
         shown = current.filter(run__in=runs_shown(collection=collection, query=query.board))
         keys = shown.order_by("run__created_at", "run").values_list("run_id", flat=True)
         runs = [str(run) for run in keys[: most + 1]]
+
     if query.board and not runs:
         return []
     return select_evaluations(
@@ -121,10 +124,12 @@ def read_curves_together(*, evaluations: list[Evaluation], query: CurveQuery) ->
             code="too_many_measures",
             pointer="measure",
         )
+
     (measure,) = query.measures
     found = {pk: drawn for pk, (drawn,) in read_curves_of(evaluations=evaluations, query=query)}
     drawn = [found[evaluation.pk] for evaluation in evaluations]
     readings = [one.readings for one in drawn if one.readings]
+
     return CurvesTogether(measure, evaluations, [one.curve for one in drawn], readings)
 
 
@@ -139,6 +144,7 @@ def read_recall_together(*, evaluations: list[Evaluation], query: RecallQuery) -
             f"{lines} curves, of {len(curves)} runs and {len(curves[0])} levels; a chart shows at most {MAX_TOGETHER}: "
             "name one level with rel= or level=, or fewer runs"
         )
+
         raise MeasureError(
             message, code="too_many_levels", pointer="rel" if query.levels != [] else "level"
         )

@@ -64,6 +64,7 @@ def read_difference(*, collection: Collection, query: DifferenceQuery) -> Differ
         raise StatisticsError(
             message, code="too_few_runs" if few else "too_many_runs", pointer="runs"
         )
+
     qrels, scores = active_qrels(collection), query.scores or collection.scores
     pair = select_evaluations(
         collection=collection, qrels=qrels, scores=scores, runs=query.runs, most=2
@@ -74,6 +75,8 @@ def read_difference(*, collection: Collection, query: DifferenceQuery) -> Differ
     topics = differences(a.vector.values, b.vector.values, lower_is_better=lower)
     values: list[float] = topics.values.tolist()
     order = list(range(len(values)))
+
     if query.order == "difference":
         order.sort(key=lambda index: (math.isnan(values[index]), -values[index]))
+
     return Difference(query, qrels, scores, a, b, topics, order)

@@ -78,6 +78,7 @@ def official_of(phase: Phase, on_time: list[PhaseEntry], means: PhaseMeans) -> l
     release those that the rule of the phase selects now, and all that do not compete."""
     if phase.selection == Phase.Selection.ALL:
         return on_time
+
     done = Release.objects.filter(phase=phase).exclude(done_at=None)
     release = done.order_by("-done_at", "-audience").first()
     if release:
@@ -88,6 +89,7 @@ def official_of(phase: Phase, on_time: list[PhaseEntry], means: PhaseMeans) -> l
         ]
         rows = selected(phase, competing, lambda runs: means(phase, runs))
         chosen = {entry.run_id for entry in rows}
+
     return [entry for entry in on_time if entry.role != _COMPETING or entry.run_id in chosen]
 
 
@@ -133,6 +135,7 @@ def read_entries(collection: Collection, means: PhaseMeans) -> CollectionEntries
         .exclude(campaign__state=Campaign.State.DRAFT)
         .select_related("campaign")
     )
+
     of_kind = {kind: [phase for phase in phases if phase.kind == kind] for kind in Phase.Kind}
     deciding = of_kind[Phase.Kind.EVALUATION] or of_kind[Phase.Kind.DEVELOPMENT]
     if not deciding:
@@ -141,6 +144,7 @@ def read_entries(collection: Collection, means: PhaseMeans) -> CollectionEntries
     wanted = {phase.pk: phase for phase in (*deciding, *of_kind[Phase.Kind.AFTERWARDS])}
     entries = read_phase_entries(Entry.objects.filter(phase__in=wanted, run__deleted_at=None))
     official = set[UUID]()
+
     for phase in deciding:
         phase.collection = collection
         ranked = [entry for entry in entries if entry.phase_id == phase.pk and entry.is_ranked]
@@ -153,6 +157,7 @@ def read_entries(collection: Collection, means: PhaseMeans) -> CollectionEntries
         known = by_run.get(entry.run_id, _NO_ENTRY).status
         if STATUSES.index(status) < STATUSES.index(known):
             by_run[entry.run_id] = EntryStatus(status, str(phase), entry.number)
+
     return CollectionEntries(by_run, tuple(deciding))
 
 

@@ -88,6 +88,7 @@ def order_fairly(
     best_first = fair_ones[np.argsort(ranks[fair_ones], kind="stable")]
     cost = np.where(np.isnan(means), np.inf, means if lower_first else -means).tolist()
     rest = sorted(np.flatnonzero(~fair).tolist(), key=lambda place: (-counts[place], cost[place]))
+
     return FairOrder(
         max(counts, default=0),
         keys[best_first],

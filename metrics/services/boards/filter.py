@@ -114,6 +114,7 @@ def replaced(term: Term, change: Callable[[Condition], Term]) -> Term:
             return All(tuple(replaced(inner, change) for inner in terms))
         case Either(terms):
             return Either(tuple(replaced(inner, change) for inner in terms))
+
     return term
 
 
@@ -126,6 +127,7 @@ def asks_for(term: Term, name: str) -> bool:
             return asks_for(inner, name)
         case All(terms) | Either(terms):
             return any(asks_for(inner, name) for inner in terms)
+
     return False
 
 
@@ -210,6 +212,7 @@ def _labelled(text: str, reader: Any) -> Q:
     named = Label.objects.visible_to(reader).filter(
         name=name, **({"team__slug": slug} if slug else {})
     )
+
     return Q(pk__in=named.values("run"))
 
 
@@ -222,6 +225,7 @@ def _grouped(text: str, reader: Any) -> Q:
     named = Experiment.objects.visible_to(reader).filter(
         slug=slug, **({"team__slug": team} if team else {})
     )
+
     # Read first: who sees an experiment is a deep query, and SQLite's parser has a limit.
     experiments = list(named.values_list("pk", flat=True))
     return Q(pk__in=ExperimentRun.objects.filter(experiment__in=experiments).values("run"))
@@ -237,6 +241,7 @@ def _made_from(text: str, reader: Any) -> Q:
         named = edges.filter(
             parent__tag__whole=tag, **({"parent__team__slug": slug} if slug else {})
         )
+
     return Q(pk__in=named.values("child"))
 
 
@@ -259,6 +264,7 @@ def _of_version(text: str, _reader: Any) -> Q:
     """Match versions of this number, or those without a later one in their collection."""
     if text != LATEST:
         return Q(version=int(text))
+
     same = Run.objects.filter(
         system=OuterRef("system"), collection=OuterRef("collection"), deleted_at=None
     )

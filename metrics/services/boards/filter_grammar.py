@@ -77,6 +77,7 @@ def _instead_of(compared: re.Match[str]) -> str:
     if not left:
         return f"{sign} stands directly behind what it compares, as in param:k1>0.9; text with {sign} needs quotes"
     space = MEASURE if _is_measure(left) else PARAM
+
     return f"{compared[0][:40]} is text here; write {space}:{left[:40]}{_SIGNS.get(sign, sign)}{right[:40] or '...'}"
 
 
@@ -92,6 +93,7 @@ def _bound_of(text: str) -> Bound | None:
     """Return the number or the date that a comparison names, or None."""
     if _NUMBER.fullmatch(text):
         return float(text) if math.isfinite(float(text)) else None
+
     try:
         return date.fromisoformat(text) if date.fromisoformat(text).isoformat() == text else None
     except ValueError:
@@ -136,6 +138,7 @@ class _Parser:
         terms = []
         while not self._ends():
             terms.append(self._term())
+
         if not terms:
             raise self._problem(_MISSING)
         return terms[0] if len(terms) == 1 else All(tuple(terms))
@@ -151,6 +154,7 @@ class _Parser:
     def _term(self) -> Term:
         if self._text[self._at] != "-":
             return self._positive()
+
         self._at += 1
         if self._at == len(self._text) or re.match(r"[\s)-]", self._text[self._at]):
             raise self._problem(
@@ -161,6 +165,7 @@ class _Parser:
     def _positive(self) -> Term:
         if self._text[self._at] == "(":
             return self._group()
+
         self._count()
         if field := _FIELD.match(self._text, self._at):
             return (
@@ -168,6 +173,7 @@ class _Parser:
             )
         if compared := _COMPARED.match(self._text, self._at):
             raise self._problem(_instead_of(compared))
+
         word = _WORD.match(self._text, self._at)
         if word and word[0] in _NOT_HERE:
             raise self._problem(_NOT_HERE[word[0]])
@@ -179,11 +185,13 @@ class _Parser:
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise self._problem(f"brackets stand in brackets at most {MAX_DEPTH} deep", start)
+
         term = self._either()
         if self._at == len(self._text):
             raise self._problem("this bracket is never closed", start)
         self._at += 1
         self._depth -= 1
+
         return term
 
     def _field(self, written: str) -> Term:
@@ -195,12 +203,14 @@ class _Parser:
             raise self._problem(
                 f"there is no field {written[:40]}: here; {told} with a colon needs quotes"
             )
+
         self._at += len(written) + 1
         values = [self._field_value(name)]
         while self._at < len(self._text) and self._text[self._at] == ",":
             self._at += 1
             self._count()
             values.append(self._field_value(name))
+
         return Field(name, tuple(dict.fromkeys(values)))
 
     def _condition(self, written: str) -> Condition:
@@ -209,10 +219,12 @@ class _Parser:
         phrase = self._text.startswith('"', self._at)
         found = (_PHRASE if phrase else PLAIN_KEY).match(self._text, self._at)
         key = (found[1] if phrase else found[0]).strip() if found else ""
+
         if found is None or not key:
             raise self._problem(
                 f"{space}: needs the name of {_KEYS.get(space, 'a cost, such as cost:latency_ms<20')}"
             )
+
         self._at = found.end()
         sign_at, signed = self._at, _SIGN.match(self._text, self._at)
         if signed is None:
@@ -221,35 +233,43 @@ class _Parser:
                     "a comparison such as >0.9 or a blank stands here; other characters need quotes"
                 )
             return Condition(space, key, at=start)
+
         sign, self._at = signed[0], signed.end()
         if re.match(r"[=<>!]", self._text[self._at :]):
             raise self._problem(f"after {sign} stands a value", sign_at)
+
         bounded = sign not in ("=", "!=")
         needs = (
             f"{sign} needs a number or a date such as 2026-01-31"
             if bounded
             else f"{sign} needs a value"
         )
+
         if not _VALUE.match(self._text, self._at) and not self._text.startswith('"', self._at):
             raise self._problem(needs, sign_at)
+
         texts = [self._quotable(needs)]
         while not bounded and self._text.startswith(",", self._at):
             self._at += 1
             self._count()
             texts.append(self._quotable(needs))
+
         if len(texts) > 1 and any(not quoted and _is_range(text) for text, quoted in texts):
             raise self._problem("a range stands alone: write param:k=1..2 OR param:k=4", sign_at)
+
         text, quoted = texts[0]
         bounds = [
             None if quoted else _bound_of(part)
             for part in (text.split("..", 1) if sign == "=" else [text])
         ]
+
         if len(texts) == 1 and (bounded or len(bounds) == 2) and None not in bounds:
             return self._bounded(
                 space, key, ".." if len(bounds) == 2 else sign, bounds, start, sign_at
             )
         if bounded:
             raise self._problem(needs, sign_at)
+
         values = tuple(
             dict.fromkeys((type(value), value) for value in (_value_of(*one) for one in texts))
         )
@@ -288,6 +308,7 @@ class _Parser:
         found = (_PHRASE if phrase else word).match(self._text, self._at)
         if found is None:
             raise self._problem("this quote is never closed" if phrase else missing)
+
         self._at = found.end()
         text = re.sub(r"\*+", "*", found[1] if phrase else found[0])
         if not text.strip():

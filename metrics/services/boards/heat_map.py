@@ -86,14 +86,17 @@ def read_heat_map(*, collection: Collection, query: HeatQuery, whole: bool = Fal
     if whole and values.values.size > MAX_CELLS:
         message = f"{values.values.size:,} values; a file has at most {MAX_CELLS:,}: take the values of some runs instead"
         raise InvalidInput(message, code="too_many_values", pointer="measure")
+
     if not whole:
         rows = rows[query.offset : query.offset + query.limit]
         topics = topics[query.topic_offset : query.topic_offset + query.topic_limit]
+
     if not rows or not topics:
         missing = ("evaluated run", "offset") if not rows else ("judged topic", "topic_offset")
         raise StatisticsError(
             f"there is no {missing[0]} to show here", code="nothing_to_draw", pointer=missing[1]
         )
+
     cells, name = values.values[np.ix_(rows, topics)], ""
     if query.baseline == MEAN:
         cells, name = cells - values.table.mean[topics], "the mean of the runs"
@@ -105,4 +108,5 @@ def read_heat_map(*, collection: Collection, query: HeatQuery, whole: bool = Fal
             message = f"run {query.baseline} is not evaluated against the active judgements of {collection.slug}"
             raise StatisticsError(message, code="unknown_run", pointer="baseline")
         cells, name = cells - values.values[place, topics], f"that of {values.runs[place].tag}"
+
     return HeatMap(values, [values.runs[row] for row in rows], topics, cells, name)

@@ -180,11 +180,13 @@ def _read_board(collection: Collection, query: BoardQuery) -> Leaderboard:
     board = AskedBoard(collection, active_qrels(collection), query)
     order, places, among = board.order, _places(board), board.among
     ranked = places.ranked
+
     held = (
         [place for place in places if place.rank and board.runs[place.pk] == query.hold]
         if query.hold
         else []
     )
+
     states = _states(board)
     others, below = None, sum(states.values()) - len(places)
     if below > 0:
@@ -193,6 +195,7 @@ def _read_board(collection: Collection, query: BoardQuery) -> Leaderboard:
         others = board.shown_without_values.order_by(last, "created_at", "pk")
         # To count them by their states asks each run for all of its evaluations.
         below = below if query.all_shown else others.count()
+
     if query.filter or (among and among.shown is not None):
         shown = set(board.shown_names)
         kept = [
@@ -201,6 +204,7 @@ def _read_board(collection: Collection, query: BoardQuery) -> Leaderboard:
             if name in shown
         ]
         places = places.only(np.array(kept, np.int64))
+
     if query.arrange:
         rows = _arranged(board, places, others, query.arrange)
         held = [] if any(row.run.pk == query.hold for row in rows) else held
@@ -215,9 +219,11 @@ def _read_board(collection: Collection, query: BoardQuery) -> Leaderboard:
         )
         held = [place for place in held if place not in page]
         rows = _rows(board, [*held, *page], rest)
+
     if query.columns:
         cells = read_cells(query.columns, [row.run.pk for row in rows])
         rows = [replace(row, cells=cells[row.run.pk]) for row in rows]
+
     return Leaderboard(
         qrels=board.qrels,
         scores=board.scores,
@@ -245,6 +251,7 @@ def _count_entries(board: AskedBoard) -> EntryCounts | None:
         return None
     official = len(board.entries.with_status(OFFICIAL))
     live = Run.objects.filter(collection=board.collection, deleted_at=None).count()
+
     return EntryCounts(board.query.entries, official, live - official, board.entries.phases)
 
 
@@ -265,12 +272,15 @@ def _places(board: AskedBoard) -> Places:
     below = {pk: order.why_below(topics) for pk, topics in order.below}
     if query.sort.name in board.computing:
         below |= {pk: _COMPUTING for pk, topics in order.below if not topics}
+
     keys = np.concatenate([order.keys, np.array(list(below), np.int64)])
     places = Places(
         keys, np.concatenate([order.ranks_of_keys, np.zeros(len(below), np.int64)]), below
     )
+
     if query.versions == BEST:
         places = Places.of(board.lineup.ranked_anew(places, board.runs))
+
     return Places.of(board.among.ranked_anew(places, board.runs)) if board.among else places
 
 
@@ -283,6 +293,7 @@ def _arranged(
         if others is None
         else others.annotate(name=Cast("pk", TextField())).values_list("name", *_OTHERS)
     )
+
     below = list(named)
     run_of = dict(zip(board.roster.keys.tolist(), board.roster.names, strict=True))
     names = [*map(run_of.__getitem__, places.keys.tolist()), *(name for name, *_ in below)]
@@ -291,6 +302,7 @@ def _arranged(
     shown = places[[index for index in page if index < len(places)]]
     rest = [below[index - len(places)][1:] for index in page if index >= len(places)]
     rows = {row.run.pk: row for row in _rows(board, shown, rest)}
+
     return [rows[UUID(names[index])] for index in page]
 
 
@@ -304,6 +316,7 @@ def _rows(
     found = related.only(*_SHOWN).in_bulk([place.pk for place in page])
     for evaluation in found.values():
         evaluation.qrels = board.qrels
+
     keys = [key for _, _, key in others if key]
     found |= related.with_files().select_related("qrels").defer(*_UNSHOWN).in_bulk(keys)
     shown = Run.objects.select_related("team", "system").defer(*_LONG)
@@ -311,6 +324,7 @@ def _rows(
     stale = [key for _, state, key in others if key and state == STALE]
     valued = [*(place.pk for place in page), *stale]
     check_files(Evaluation, ((pk, found[pk].same_files) for pk in stale))
+
     # Judged@10, too: evaluations of an earlier release have not stored it.
     wanted = list(dict.fromkeys([*board.query.measures, JUDGED]))
     qrels = None if stale else board.qrels.pk
@@ -319,6 +333,7 @@ def _rows(
         [*(found[place.pk].run_id for place in page), *(run for run, _, _ in others)]
     )
     expected = {}
+
     if board.query.versions == BEST:
         runs, order = (
             [found[place.pk].run_id for place in page],
@@ -341,8 +356,10 @@ def _rows(
         chosen = board.lineup.chosen(pk)
         chosen = replace(chosen, expected=expected[pk]) if chosen and pk in expected else chosen
         entry = board.entries.of(pk) if board.entries else None
+
         if entry and entry.status in BARRED and state == UNRANKED:
             code, reason = entry.status, f"its entry was {entry.status}"
+
         return Row(
             rank,
             state,
@@ -367,6 +384,7 @@ def _rows(
         )
         for place in page
     ]
+
     for run, state, key in others:
         evaluation = (
             found[key]
@@ -375,6 +393,7 @@ def _rows(
         )
         said = ("", "") if state == STALE else (evaluation.error_code, evaluation.error_message)
         rows.append(row(evaluation, state, None, *said))
+
     return rows
 
 

@@ -36,10 +36,12 @@ def matching_runs(
         return filtered(runs, with_keys(term, visible_board(collection, reader)), reader)
     if not can_see_scores(reader, collection):
         raise Blind
+
     qrels = active_qrels(collection)
     board = visible_board(collection, reader, qrels)
     found = runs_with_states(collection, qrels, collection.scores)
     shown = filtered(found, with_keys(term, board), reader, board.evaluations)
+
     return runs.filter(pk__in=shown.order_by().values("pk"))
 
 
@@ -52,6 +54,7 @@ def matching_everywhere(text: str, reader: Any, runs: QuerySet[Run]) -> QuerySet
     term = parse_filter(text)
     if term is None:
         return runs
+
     for name, instead in (
         ("status", "write status= beside the filter"),
         (MEASURE, "filter its leaderboard"),
@@ -59,6 +62,7 @@ def matching_everywhere(text: str, reader: Any, runs: QuerySet[Run]) -> QuerySet
         if asks_for(term, name):
             message = f"filter: {name}: is about the leaderboard of one collection; {instead}"
             raise InvalidInput(message, code="bad_filter", pointer="filter")
+
     return filtered(runs, replaced(term, lambda condition: _bound_in_each(condition, runs)), reader)
 
 
@@ -69,16 +73,19 @@ def _bound_in_each(condition: Condition, runs: QuerySet[Run]) -> Condition:
     there = Collection.objects.filter(pk__in=runs.order_by().values("collection")).filter(
         pk__in=having
     )
+
     if there.count() > _MOST_COLLECTIONS:
         message = f"runs of more than {_MOST_COLLECTIONS} collections have a {condition.space}:{name[:60]}; name one"
         raise InvalidInput(
             f"filter, character {condition.at}: {message}", code="bad_filter", pointer="filter"
         )
+
     found: list[Condition] = []
     message = (
         f"filter, character {condition.at}: none of these runs has {condition.space}:{name[:60]}"
     )
     refused = InvalidInput(message, code="bad_filter", pointer="filter")
+
     for collection in there.order_by("slug"):
         try:
             found.append(
@@ -86,6 +93,7 @@ def _bound_in_each(condition: Condition, runs: QuerySet[Run]) -> Condition:
             )
         except InvalidInput as error:
             refused = error
+
     if not found:
         raise refused
     return replace(found[0], key_ids=tuple(key for one in found for key in one.key_ids))

@@ -44,7 +44,9 @@ def intervals_of(
             "too many intervals for one request: request fewer measures, or fewer rows with limit="
         )
         raise StatisticsError(message, code="too_much_work", pointer="limit")
+
     vectors = vectors_of(ids, measures)
+
     found: dict[tuple[int, str], Ends] = {}
     for measure in measures:
         values = np.vstack([vectors[pk, measure.name].values for pk in ids])
@@ -53,6 +55,7 @@ def intervals_of(
         found.update(
             {(pk, measure.name): (low, high) for pk, (low, high) in zip(ids, ends, strict=True)}
         )
+
     return found
 
 
@@ -69,6 +72,7 @@ def within_range(intervals: Mapping[tuple[int, str], Ends], measure: Measure) ->
         for (pk, name), ends in intervals.items()
         if name == measure.name and math.isfinite(ends[0])
     }
+
     return {pk: (max(ends[0], low), min(ends[1], high)) for pk, ends in own.items()}
 
 
@@ -92,6 +96,7 @@ def without_interval(measures: list[Measure]) -> list[Caution]:
     names = [measure.name for measure in measures if not _has_interval(measure)]
     if not names:
         return []
+
     return [
         Caution(
             "no_interval",

@@ -71,6 +71,7 @@ class Recent(Generic[T]):
             if key in self._found:
                 self._found.move_to_end(key)
                 return self._found[key][0]
+
         made = read()
         if is_isolated():
             with self._lock:
@@ -78,8 +79,10 @@ class Recent(Generic[T]):
                     runs = size(made)
                     self._found[key] = made, runs
                     self._size += runs
+
                 while self._size > self._most and len(self._found) > 1:
                     self._size -= self._found.popitem(last=False)[1][1]
+
         return made
 
 
@@ -99,13 +102,16 @@ def read_roster(collection: Collection, qrels: Qrels, scores: str) -> Roster:
         rows = list(_current(qrels, scores))
         done = [row for row in rows if row[1] == Evaluation.State.EVALUATED]
         check_files(Evaluation, ((pk, bool(same)) for pk, _, same, _ in done))
+
         states: dict[str, int] = {}
         for _, state, _, _ in rows:
             states[state] = states.get(state, 0) + 1
+
         live = Run.objects.filter(collection=collection, deleted_at=None).count()
         if (unasked := live - len(rows)) > 0:
             # A run without a requested evaluation counts as queued.
             states[Evaluation.State.QUEUED] = states.get(Evaluation.State.QUEUED, 0) + unasked
+
         keys = np.array([row[0] for row in done], np.int64)
         return Roster(keys, tuple(row[3] for row in done), states, seen)
 
@@ -118,4 +124,5 @@ def _current(qrels: Qrels, scores: str) -> QuerySet[Any, Any]:
         qrels=qrels, scores=scores, engine_version=ENGINE_VERSION
     ).live()
     named: QuerySet[Any, Any] = current.with_files().annotate(name=Cast("run_id", TextField()))
+
     return named.order_by("run__created_at", "run").values_list("pk", "state", "same_files", "name")

@@ -33,11 +33,13 @@ def select_evaluations(
         if named
         else ranked_evaluations(collection, qrels, scores)
     )
+
     wanted = (
         current.with_files().select_related("run").only(*_SHOWN).order_by("run__created_at", "run")
     )
     if len(named) > most:
         raise too_many_runs(most)
+
     if not named:
         evaluations = list(wanted[: most + 1])
         if len(evaluations) > most:
@@ -49,6 +51,7 @@ def select_evaluations(
             message = f"run {missing[0]} is not evaluated against the active judgements of {collection.slug}"
             raise StatisticsError(message, code="unknown_run", pointer="runs")
         evaluations = [found[run] for run in named]
+
     check_files(Evaluation, ((evaluation.pk, evaluation.same_files) for evaluation in evaluations))
     # Their collection and judgements are already loaded, and runs of few teams: none is read again
     # for every row.
@@ -56,6 +59,7 @@ def select_evaluations(
     for evaluation in evaluations:
         evaluation.qrels, evaluation.run.collection = qrels, collection
         evaluation.run.team = teams[evaluation.run.team_id]
+
     return evaluations
 
 

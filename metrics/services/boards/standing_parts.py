@@ -234,6 +234,7 @@ class Standings:
         at = self.places.get(evaluation_id)
         if at is None:
             return None
+
         ranks, groups = self.ranks, self.tiers.groups if self.tiers else None
         sets, best = (self.tiers.rank_sets, self.tiers.best) if self.tiers else (None, None)
         return Standing(

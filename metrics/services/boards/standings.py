@@ -92,11 +92,13 @@ def read_standings(
     if board.versions == BEST:
         kept = tuple(part for part in query.parts if part not in ("intervals", "ranks", "expected"))
         found = _read_standings(board, replace(query, parts=kept))
+
         # The ranks of all versions, not those of the systems.
         tiers = found.tiers and replace(found.tiers, rank_sets=None, best=None)
         cautions = [*found.cautions, BEST_CAUTION]
         baseline = _without_intervals(found)
         return replace(found, tiers=tiers, baseline=baseline, received=received, cautions=cautions)
+
     return replace(_read_standings(board, query), received=received)
 
 
@@ -105,6 +107,7 @@ def _without_intervals(standings: Standings) -> Contrast | None:
     if found is None:
         return None
     rows = [row and _without_interval(row) for row in found.rows]
+
     return replace(found, rows=rows)
 
 
@@ -118,6 +121,7 @@ def _read_standings(board: Leaderboard, query: StandingsQuery) -> Standings:
     if len(ranked) > MAX_RUNS:
         message = f"statistics need a leaderboard of at most {MAX_RUNS:,} runs; this one has {len(ranked):,}"
         raise StatisticsError(message, code="too_many_runs", pointer="statistics")
+
     places = {pk: place for place, (pk, _) in enumerate(ranked)}
     against = None
     if query.baseline is not None:
@@ -127,6 +131,7 @@ def _read_standings(board: Leaderboard, query: StandingsQuery) -> Standings:
             message = f"baseline {query.baseline} is not a ranked run of this leaderboard"
             raise StatisticsError(message, code="unknown_run", pointer="baseline")
         against = places[baseline]
+
     if set(query.parts) <= {"intervals"}:
         standings = Standings(query, board.sort, places)
     elif len(places) < 2:
@@ -142,9 +147,11 @@ def _read_standings(board: Leaderboard, query: StandingsQuery) -> Standings:
         means = np.array([mean for _, mean in ranked])
         entrants = _Entrants([*places], means, board.sort, board.descending, board.qrels)
         standings = _compare(entrants, query, places, against)
+
     if "intervals" in query.parts:
         standings.intervals.update(mean_intervals(board, query.confidence))
         standings.cautions.extend(without_interval(board.measures))
+
     return standings
 
 
@@ -153,6 +160,7 @@ def _received(collection: int) -> Received:
         Run.objects.filter(collection=collection).order_by(),
         Q(deleted_at__isnull=False),
     )
+
     return Received(
         **runs.aggregate(
             runs=Count("pk"),
@@ -203,6 +211,7 @@ class _Entrants:
             )
             result = make(self.common)
             keep(key, result, took=time.monotonic() - since)
+
         return cast(_T, result)
 
 
@@ -220,6 +229,7 @@ def _compare(
         if error.code == "too_much_work":
             raise
         return Standings(query, measure, places, cautions=[Caution(error.code, error.message)])
+
     cautions = cautions_of([measure], left_out)
     enough = topics >= MIN_TOPICS
     if not enough and {"tiers", "ranks", "expected"} & set(query.parts):
@@ -228,10 +238,12 @@ def _compare(
     elif reordered:
         message = "tests use arithmetic means, which order the runs differently; tiers and rank intervals follow them"
         cautions.append(Caution("other_order", message))
+
     # Only the options that the test reads: others do not change its result.
     options = Options(confidence=query.confidence)
     if TESTS[query.test].draws:
         options = Options(confidence=query.confidence, resamples=query.resamples, seed=query.seed)
+
     tested = (options, query.test, query.correction, query.alpha)
     tiers, spread, outlook, contrast = None, None, None, None
     runs = len(entrants.ids)
@@ -245,6 +257,7 @@ def _compare(
             "tiers", tested, lambda common: _tiers(common, query, options, measure, lower), seconds
         )
         cautions += untiered
+
     if enough and "ranks" in query.parts:
         drawn = Options(
             confidence=query.confidence, resamples=query.rank_resamples, seed=query.seed
@@ -253,23 +266,27 @@ def _compare(
         spread = entrants.remembered(
             "ranks", (drawn,), lambda common: _rank_spread(common, drawn, lower), seconds
         )
+
         if topics < MIN_TIERED_TOPICS:
             message = (
                 f"only {topics} topics: a 95% interval holds the true rank in 92 of 100 samples on average, of the "
                 "best run in fewer"
             )
             cautions.append(Caution("few_topics_interval", message))
+
     if enough and "expected" in query.parts and runs >= MIN_RUNS:
         # The best is best whatever the order of the leaderboard.
         lowest = measure.definition.lower_is_better
         outlook = entrants.remembered(
             "expected", (lowest,), lambda common: _outlook(common, lowest)
         )
+
     if against is not None:
         contrast = entrants.remembered(
             "baseline", (*tested, against), lambda common: _contrast(entrants, common, query, options, against),
             seconds_of_pairs(runs - 1),
         )  # fmt: skip
+
     return Standings(
         query, measure, places, topics, tiers, spread, outlook, contrast, cautions=cautions
     )
@@ -296,22 +313,27 @@ def _tiers(
     rule = Rule(query.correction, query.alpha)
     found = separate(common.values, query.test, rule, options, lower_is_better=lower_is_better)
     cautions = [*not_corrected_again(query.test, query.correction), *found.cautions]
+
     if found.tiers is None:
         return None, cautions
+
     letters = letters_of(found.tiers) if grouped else None
     if letters is None:
         message = (
             f"groups have letters on leaderboards of at most {MAX_GROUPED_RUNS} runs and 52 groups"
         )
         cautions.append(Caution("groups_left_out", message))
+
     groups = None if letters is None else [list(text) for text in letters]
     sets = best = None
     if holds_for_ranks(query.test, query.correction):
         ranks = rank_sets(runs, *Pairs(runs).indices(), found.verdicts.better(lower_is_better))
         sets = list(zip(ranks.low.tolist(), ranks.high.tolist(), strict=True))
+
         # A leaderboard that begins with the worst has the best at its end.
         worst_first = lower_is_better != measure.definition.lower_is_better
         best = (ranks.high == runs if worst_first else ranks.best).tolist()
+
     significant = int(found.verdicts.significant.sum())
     first, second = Pairs(runs).indices()
     undecided = found.verdicts.not_significant
@@ -319,6 +341,7 @@ def _tiers(
     detectable = detectable_by_half(
         common.values, first[undecided], second[undecided], query.confidence
     )
+
     return Tiering(
         tier=found.tiers.tier.tolist(),
         groups=groups,
@@ -343,6 +366,7 @@ def _outlook(common: CommonValues, lower_is_better: bool) -> Outlook:
     means = common.values.mean(axis=1)
     best = means.argmin() if lower_is_better else means.argmax()
     excess = abs(float(means[best] - estimate.means[best]))
+
     return Outlook(estimate.means.tolist(), estimate.chances.tolist(), excess, [*estimate.cautions])
 
 
@@ -361,6 +385,7 @@ def _contrast(
         Evaluation.objects.filter(pk__in=entrants.ids).values_list("pk", "topics_answered")
     )
     answered = {pk: topics[pk] for pk in entrants.ids}
+
     coverage = with_judged(
         read_coverage(answered, measure, entrants.qrels),
         entrants.ids,
@@ -370,10 +395,12 @@ def _contrast(
         pairs,
         compare,
     )
+
     (family,) = coverage.apply(families, common.values, pairs, lower_is_better=lower_is_better)
     result, base = family.result, common.values[against]
     others = np.delete(common.values, against, axis=0)
     relative = relative_difference(result.difference, np.full(len(others), base.mean()))
+
     columns = (
         result.difference,
         result.low,
@@ -383,11 +410,13 @@ def _contrast(
         result.p_value,
         family.adjusted,
     )
+
     verdicts = zip(
         family.verdicts.better(lower_is_better).tolist(),
         family.verdicts.withheld.tolist(),
         strict=True,
     )
+
     rows: list[AgainstBaseline | None] = []
     for values, figures, (better, reason), on_judged in zip(
         others, np.array(columns).T.tolist(), verdicts, _on_judged(coverage, pairs), strict=True
@@ -395,6 +424,7 @@ def _contrast(
         d, low, high, share, t, p, p_adjusted = figures
         mark, withheld = _MARKS[better], REASONS[reason] or None
         n = differences(values, base, lower_is_better=lower_is_better)
+
         rows.append(
             AgainstBaseline(
                 d,
@@ -412,6 +442,7 @@ def _contrast(
                 on_judged,
             )
         )
+
     rows.insert(against, None)
     cautions = [
         *not_corrected_again(query.test, query.correction),
@@ -419,6 +450,7 @@ def _contrast(
         *coverage.cautions(pairs, family.verdicts),
         *result.cautions,
     ]
+
     first, second = (side[family.verdicts.not_significant] for side in pairs.indices())
     detectable = detectable_by_half(common.values, first, second, query.confidence)
     return Contrast(rows, family.size, int(family.significant.sum()), detectable, cautions)
@@ -428,6 +460,7 @@ def _on_judged(coverage: Coverage, pairs: Pairs) -> list[DifferenceOnJudged | No
     """Return the differences of the pairs that are judged unevenly on judged documents alone."""
     if coverage.on_judged is None:
         return [None] * pairs.number
+
     (family,) = coverage.on_judged.families
     result = family.result
     columns = (result.difference, result.low, result.high, result.p_value, family.adjusted)

@@ -31,6 +31,7 @@ def runs_with_states(
     own = Evaluation.objects.filter(run=OuterRef("pk"))
     current = own.counting(Q(qrels=qrels), scores)
     newest = own.evaluated().filter(scores=scores).order_by("-qrels__version", "-engine_version")
+
     # Of ten thousand runs nearly all have values: which, is asked once, and not of each run.
     valued = Evaluation.objects.counting(Q(qrels=qrels), scores).evaluated()
     return (
@@ -61,10 +62,13 @@ def count_states(
         Evaluation.objects.current(qrels, scores),
         Run.objects.filter(collection=collection, deleted_at=None),
     )
+
     if within is not None:
         current, live = current.filter(run__in=within), live.filter(pk__in=within)
+
     states: dict[str, int] = dict(current.order_by().values_list("state").annotate(Count("pk")))
     unasked = live.count() - sum(states.values())
     if unasked > 0:
         states[Evaluation.State.QUEUED] = states.get(Evaluation.State.QUEUED, 0) + unasked
+
     return states

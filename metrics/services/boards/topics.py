@@ -138,6 +138,7 @@ class TopicValues:
             sign * np.fmax.reduce(sign * self.values, axis=0, initial=np.nan)
             for sign in (self.sign, -self.sign)
         )
+
         return TopicTable(mean, np.sqrt(_over(squares, runs - 1)), best, worst, runs)
 
     def disagreement(self, topics: list[int]) -> Floats:
@@ -147,6 +148,7 @@ class TopicValues:
         ranks = np.array(
             [np.nan if run.rank is None else run.rank for run in self.runs], np.float64
         )
+
         return discordance(self.sign * self.values[:, topics], ranks)
 
     def order(self, sort: str, descending: bool | None = None) -> list[int]:
@@ -159,6 +161,7 @@ class TopicValues:
         if sort == "topic":
             places = range(len(self.topic_ids))
             return list(reversed(places) if descending else places)
+
         if sort == "disagreement":
             key = self.disagreement(list(range(len(self.topic_ids))))
         else:
@@ -169,6 +172,7 @@ class TopicValues:
                 "spread": table.spread,
             }
             key = keys[sort]
+
         found: list[int] = np.argsort(
             np.round(-key if descending else key, 12), kind="stable"
         ).tolist()
@@ -198,6 +202,7 @@ def read_topic_values(
     """
     if measure.pools:
         raise StatisticsError(pooled_words(measure), code="pooled_measure", pointer="measure")
+
     qrels = active_qrels(collection)
     scores = scores or collection.scores
     columns = ("pk", "same_files", "run_id", "run__tag", "run__team__slug", "run__created_at")
@@ -206,6 +211,7 @@ def read_topic_values(
         row[0]: row[1:]
         for row in current.order_by("run__created_at", "run_id").values_list(*columns)
     }
+
     check_values(len(rows), qrels.topics, 1)
     check_files(Evaluation, ((pk, row[0]) for pk, row in rows.items()))
     ids = list(rows)
@@ -224,4 +230,5 @@ def read_topic_values(
         ValuedRun(run, tag, team, created_at, ranks.get(pk), means[pk][0])
         for pk, (_, run, tag, team, created_at) in ((pk, rows[pk]) for pk in keys)
     ]
+
     return TopicValues(qrels, scores, measure, runs, values[[place[pk] for pk in keys]])

@@ -152,16 +152,19 @@ class Lineup:
             if self.keeps(runs[place.pk]):
                 rank = None if place.rank is None else first.setdefault(place.rank, len(found) + 1)
                 found.append(place._replace(rank=rank))
+
         return found
 
     def chosen(self, run: UUID) -> Chosen | None:
         """Return what the row of a run says of its system; None for a run without one."""
         if run not in self.versions:
             return None
+
         system, version = self.versions[run]
         if self.which == BEST:
             return Chosen(len(self.evaluated.get(system, ())))
         newest = self.versions[self.newest[system]][1]
+
         return Chosen(self._live[system], newest if newest > version else None)
 
     @cached_property
@@ -175,6 +178,7 @@ def read_versions(collection: Collection) -> dict[UUID, tuple[int, int]]:
         collection=collection, deleted_at=None, system__isnull=False
     ).order_by()
     rows = live.values_list("pk", "system", "version")
+
     return {run: (system, version) for run, system, version in rows if version is not None}
 
 
@@ -193,6 +197,7 @@ def expected_means(
     """
     if measure.definition.aggregate is not Aggregate.MEAN or measure.pools:
         return {}
+
     known, wanted = set(ranked), {}
     for run in runs:
         if run in lineup.versions:
@@ -201,11 +206,14 @@ def expected_means(
             ]
             if len(placed) > 1:
                 wanted[run] = placed
+
     ids = [pk for placed in wanted.values() for pk in placed]
     if not ids:
         return {}
+
     check_values(len(ids), topics, 1)
     vectors = vectors_of(ids, [measure])
+
     found = {}
     for run, placed in wanted.items():
         values = np.vstack([vectors[pk, measure.name].values for pk in placed])
@@ -213,4 +221,5 @@ def expected_means(
         mean = expected_best(common, lower_is_better=measure.definition.lower_is_better)
         if np.isfinite(mean):
             found[run] = mean
+
     return found

@@ -134,6 +134,7 @@ class WhatIfQuery(Question):
             "bases": self.bases,
             "depths": self.depths,
         }
+
         given = {name: tuple(values) for name, values in grid.items() if values}
         product = Grid(**given).measures() if given else []
         return list(dict.fromkeys([*self.measures, *self.presets, *product]))
@@ -206,6 +207,7 @@ def ask_what_if(*, collection: Collection, query: WhatIfQuery) -> WhatIf:
     )
     tau = rank_correlations(ranks)
     runs = {evaluation.pk: evaluation.run for evaluation in evaluations}
+
     boards = []
     for measure, t, column, order in zip(measures, tau[0].tolist(), columns, orders, strict=True):
         # Best first; runs of one rank by submission, then those without a rank.
@@ -213,12 +215,14 @@ def ask_what_if(*, collection: Collection, query: WhatIfQuery) -> WhatIf:
             Place(rank, runs[pk], *column[pk])
             for (pk, _), rank in zip(order.ranked, order.ranks, strict=True)
         ]
+
         places += [
             Place(None, runs[pk], *column[pk], order.why_below(topics)[1])
             for pk, topics in order.below
         ]
         ties = len(set(order.ranks)) < len(order.ranks)
         boards.append(Combination(measure, ties, None if np.isnan(t) else t, places))
+
     return WhatIf(query, qrels, scores, list(runs.values()), boards[0], boards[1:], tau[1:, 1:])
 
 
@@ -234,6 +238,7 @@ def _evaluations(
     except StatisticsError as error:
         if error.code != "too_many_runs":
             raise
+
         message = (
             f"{number} combinations can be computed for at most {most:,} runs at once: name fewer runs "
             "with runs=, or request fewer combinations"
@@ -267,6 +272,7 @@ def _orders(
         {pk: found.get((pk, measure.name), (None, 0)) for pk in evaluation_ids}
         for measure in measures
     ]
+
     orders = [
         fair_order(
             column,
@@ -276,4 +282,5 @@ def _orders(
         )
         for measure, column in zip(measures, columns, strict=True)
     ]
+
     return columns, orders

@@ -242,11 +242,13 @@ class Compared:
         rows = np.array([row for row, place in enumerate(self.order) if place in places], np.int64)
         first, second = self.pairs.indices()
         pairs = np.flatnonzero(np.isin(first, rows) & np.isin(second, rows))
+
         baseline = (
             None
             if self.pairs.baseline is None
             else int(np.flatnonzero(rows == self.pairs.baseline)[0])
         )
+
         return replace(
             self,
             order=[self.order[row] for row in rows.tolist()],
@@ -273,9 +275,11 @@ def choose_entrants(*, collection: Collection, query: ComparisonQuery) -> Entran
     evaluations = select_evaluations(
         collection=collection, qrels=qrels, scores=scores, runs=named, most=MAX_RUNS
     )
+
     if len(evaluations) < 2:
         message = f"a comparison needs at least two evaluated runs; found {len(evaluations)}"
         raise StatisticsError(message, code="too_few_runs")
+
     evaluations.sort(key=lambda evaluation: (evaluation.run.created_at, evaluation.run_id))
     ids = [str(evaluation.run_id) for evaluation in evaluations]
     if query.baseline and query.baseline not in ids:
@@ -299,14 +303,17 @@ def one_of_many(entrants: Entrants, query: ComparisonQuery) -> Caution | None:
     others to choose from."""
     if not query.runs or len(entrants.evaluations) != 2:
         return None
+
     qrels = entrants.qrels
     runs = ranked_evaluations(qrels.collection, qrels, entrants.scores).count()
     if runs <= 2:
         return None
+
     message = (
         f"one of {Pairs(runs).number:,} pairs of {runs:,} runs that could have been chosen; p is for this pair "
         "alone: choose the pair in advance, or open it from the comparison of all runs (family=all)"
     )
+
     return Caution("one_of_many_pairs", message)
 
 
@@ -328,14 +335,17 @@ def compare_entrants(
         )
         without = np.isnan(values).sum(axis=0)
         topics = int(np.count_nonzero(without == 0))
+
         if topics < 2:
             message = f"{measure.name}: a comparison needs at least 2 topics with a value of every run; found {topics}"
             raise StatisticsError(message, code="too_few_topics")
+
         left_out = {
             entrants.qrels.topic_ids[i]: int(without[i]) for i in np.flatnonzero(without).tolist()
         }
         values = values[:, without == 0]
         lower = measure.definition.lower_is_better
+
         # Best first; of equal runs the earlier one first.
         order = np.argsort((1 if lower else -1) * values.mean(axis=1), kind="stable")
         values = values[order]
@@ -344,11 +354,13 @@ def compare_entrants(
             if entrants.baseline is None
             else int(np.flatnonzero(order == entrants.baseline)[0])
         )
+
         pairs = Pairs(len(values), baseline)
         compare = partial(_families, measure=measure, pairs=pairs, query=query, told=told)
         families = compare(values)
         ordered = [entrants.evaluations[place] for place in order.tolist()]
         answered = {evaluation.pk: evaluation.topics_answered for evaluation in ordered}
+
         coverage = with_judged(
             read_coverage(answered, measure, entrants.qrels),
             list(answered),
@@ -358,11 +370,13 @@ def compare_entrants(
             pairs,
             compare,
         )
+
         # Tests of all runs at once: those that belong to a requested test, and the usual two for
         # many runs.
         wanted = {TESTS[test].omnibus for test in query.tests}
         wanted |= {"anova", "friedman"} if len(values) >= _MANY else set()
         omnibus = {name: test_all(values) for name, test_all in OMNIBUS.items() if name in wanted}
+
         compared = Compared(
             measure,
             order.tolist(),
@@ -385,10 +399,12 @@ def _families(
     for test in query.tests:
         if told:
             told(measure, test)
+
         lower = measure.definition.lower_is_better
         families.append(
             compare_family(values, pairs, test, query.rule, query.options, lower_is_better=lower)
         )
+
     return families
 
 
@@ -400,11 +416,14 @@ def with_equivalence(compared: Compared, query: ComparisonQuery) -> Compared:
     margin = query.practical.margin
     if "tost" not in query.practical.tests or margin is None:
         return compared
+
     lower = compared.measure.definition.lower_is_better
     first, second = compared.pairs.indices()
     found = tost(compared.values, first, second, margin, query.rule, lower_is_better=lower)
+
     for lacking, reason in compared.coverage.lacking:
         found = found.withhold(lacking[first] | lacking[second], reason)
+
     return replace(compared, equivalence=found)
 
 
@@ -416,6 +435,7 @@ def read_rank_intervals(compared: Compared, options: Options) -> RankIntervals |
     """
     if compared.pairs.runs > MAX_RANKED or compared.topics < MIN_TOPICS:
         return None
+
     options = replace(options, resamples=RANK_RESAMPLES)
     return rank_intervals(
         compared.values, options, lower_is_better=compared.measure.definition.lower_is_better
@@ -427,8 +447,10 @@ def split_omnibus(compared: Compared, rule: Rule) -> list[Caution]:
     differ at all."""
     if not {"anova", "friedman"} <= set(compared.omnibus) or compared.topics < MIN_TOPICS:
         return []
+
     anova, friedman = (compared.omnibus[name].p_value for name in ("anova", "friedman"))
     if np.isnan(anova) or (anova < rule.alpha) == (friedman < rule.alpha):
         return []
     message = f"means and ranks disagree: the analysis of variance has p = {anova:.2g}, Friedman's test p = {friedman:.2g}"
+
     return [Caution("omnibus_tests_disagree", message)]

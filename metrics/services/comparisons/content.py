@@ -46,6 +46,7 @@ def canonical(entrants: Entrants, query: ComparisonQuery) -> dict[str, Any]:
         if practical.tests
         else {}
     )
+
     return {
         "qrels": entrants.qrels.pk,
         "scores": entrants.scores,
@@ -92,6 +93,7 @@ def encode(results: list[Compared]) -> bytes:
         arrays[f"{number}.answered"] = coverage.answered
         arrays[f"{number}.judged"] = coverage.judged
         on_judged = None
+
         if coverage.on_judged:
             at = f"{number}.on_judged"
             arrays[f"{at}.means"] = coverage.on_judged.means
@@ -100,6 +102,7 @@ def encode(results: list[Compared]) -> bytes:
                 "topics": coverage.on_judged.topics,
                 "families": _families_head(coverage.on_judged.families, at, arrays),
             }
+
         heads.append(
             {
                 "measure": compared.measure.name,
@@ -113,6 +116,7 @@ def encode(results: list[Compared]) -> bytes:
                 "on_judged": on_judged,
             }
         )
+
     arrays[_HEADER] = np.frombuffer(json.dumps(heads).encode(), np.uint8)
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)
@@ -129,6 +133,7 @@ def _families_head(
         kept = replace(family.result, direction=family.result.leaning)
         arrays.update({f"{at}.{family.test}.{name}": getattr(kept, name) for name in _ARRAYS})
         tiers = family.tiers
+
         heads.append(
             {
                 "test": family.test,
@@ -138,6 +143,7 @@ def _families_head(
                 "tiers": tiers and {"tier": tiers.tier.tolist(), "groups": tiers.groups},
             }
         )
+
     return heads
 
 
@@ -149,6 +155,7 @@ def decode(content: bytes, query: ComparisonQuery) -> list[Compared]:
             _compared(head, f"{number}", arrays, query.rule.alpha)
             for number, head in enumerate(heads)
         ]
+
         return [with_equivalence(compared, query) for compared in found]
 
 
@@ -158,6 +165,7 @@ def _compared(head: dict[str, Any], at: str, arrays: Any, alpha: float) -> Compa
     coverage = Coverage(
         arrays[f"{at}.answered"], arrays[f"{at}.judged"], head["k"], head["judging_counts"]
     )
+
     if kept := head["on_judged"]:
         at_judged, topics = f"{at}.on_judged", kept["topics"]
         on_judged = OnJudged(
@@ -167,17 +175,20 @@ def _compared(head: dict[str, Any], at: str, arrays: Any, alpha: float) -> Compa
             _families(kept["families"], at_judged, arrays, alpha, topics),
         )
         coverage = replace(coverage, on_judged=on_judged)
+
     families = _families(head["families"], at, arrays, alpha, values.shape[1])
     decided = coverage.decide(families, pairs)
     families = [
         replace(family, verdicts=verdicts)
         for family, verdicts in zip(families, decided, strict=True)
     ]
+
     omnibus = {}
     for name, kept in head["omnibus"].items():
         sources = tuple(Source(**source) for source in kept["sources"])
         spread = kept["sphericity"] and Sphericity(**kept["sphericity"])
         freedom = tuple(kept["freedom"])
+
         omnibus[name] = OmnibusResult(
             kept["statistic"],
             freedom,
@@ -187,6 +198,7 @@ def _compared(head: dict[str, Any], at: str, arrays: Any, alpha: float) -> Compa
             _cautions(kept),
             spread,
         )
+
     return Compared(
         parse_measure(head["measure"]),
         head["order"],
@@ -217,6 +229,7 @@ def _families(
         families.append(
             Family(test, kept["size"], kept["correction"], result, adjusted, verdicts, groups)
         )
+
     return families
 
 

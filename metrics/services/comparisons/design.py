@@ -198,13 +198,16 @@ def read_design(*, collection: Collection, query: DesignQuery) -> Design:
     if query.power <= query.alpha:
         message = f"power {query.power:g} must be above alpha, {query.alpha:g}, the rate of false positives"
         raise StatisticsError(message, code="bad_parameter", pointer="power")
+
     qrels, scores = active_qrels(collection), query.scores or collection.scores
     evaluations = select_evaluations(
         collection=collection, qrels=qrels, scores=scores, runs=query.runs, most=MAX_RUNS
     )
+
     if len(evaluations) < 2:
         message = f"a design needs at least two evaluated runs; found {len(evaluations)}"
         raise StatisticsError(message, code="too_few_runs")
+
     _check_work(query, len(evaluations), qrels.topics)
     values = read_common_values(
         [evaluation.pk for evaluation in evaluations], query.measures, qrels
@@ -213,6 +216,7 @@ def read_design(*, collection: Collection, query: DesignQuery) -> Design:
         _design(measure, common, query, qrels)
         for measure, common in zip(query.measures, values, strict=True)
     ]
+
     return Design(query, qrels, scores, [evaluation.run for evaluation in evaluations], designs)
 
 
@@ -238,6 +242,7 @@ def _design(
     options = Options(resamples=query.resamples, seed=query.seed)
     half = common.topics // 2
     sizes = query.sizes or sorted({half * step // _SIZES for step in range(1, _SIZES + 1)} - {0})
+
     return MeasureDesign(
         measure,
         common.topics,
@@ -252,6 +257,7 @@ def _topic_sets(common: CommonValues, query: DesignQuery) -> TopicSets | None:
     (runs, topics), variance = common.values.shape, variance_of(common.values)
     if variance <= 0:
         return None
+
     return TopicSets(
         variance,
         detectable_difference(topics, variance, query.alpha, query.power),

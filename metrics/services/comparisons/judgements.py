@@ -91,10 +91,12 @@ def read_judgements(*, collection: Collection, query: JudgementsQuery) -> Judgem
     if len(versions) > 2:
         message = f"{len(versions)} versions; one or two can be looked at: qrels=1,2"
         raise StatisticsError(message, code="too_many_versions", pointer="qrels")
+
     found = [qrels_version(collection, version) for version in versions]
     found = found or [active_qrels(collection)]
     judgements = [_judgements(qrels) for qrels in found]
     compared = compare_assessments(*judgements) if len(judgements) == 2 else None
+
     return JudgementsAnswer(
         [
             _counted(qrels, judged, collection.documents)
@@ -121,6 +123,7 @@ def _counted(qrels: Qrels, judgements: Judgements, documents: int | None) -> Jud
     counts[base.topic, np.searchsorted(levels, base.level)] = base.counts
 
     rest = None
+
     if documents is not None:
         # A document that is relevant to several topics is one document of the collection.
         rows = np.flatnonzero(judgements.levels >= 1)

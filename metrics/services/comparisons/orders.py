@@ -122,12 +122,14 @@ def compare_orders(*, collection: Collection, query: OrdersQuery) -> Orders:
     kinds = [(measure, qrels) for qrels in versions for measure in query.measures]
     _check_orders(len(kinds))
     runs, ids = _evaluated(collection, versions, scores, query)
+
     # Only pairs that differ in the measure or in the version, not in both.
     pairs = [
         (a, b)
         for a, b in combinations(range(len(kinds)), 2)
         if (kinds[a][0] == kinds[b][0]) != (kinds[a][1] == kinds[b][1])
     ]
+
     topics = max(qrels.topics for qrels in versions)
     check_values(len(runs), topics, len(kinds))
     seconds = seconds_of_orders(len(kinds), len(pairs), len(runs), topics, query.resamples)
@@ -139,12 +141,14 @@ def compare_orders(*, collection: Collection, query: OrdersQuery) -> Orders:
     ranks = standings(means, lower)
     options = Options(confidence=query.confidence, resamples=query.resamples, seed=query.seed)
     agreements = order_agreements(ranks, values, pairs, lower, options)
+
     orders = [
         Order(measure, qrels.version, tied, places, of_runs)
         for (measure, qrels), tied, places, of_runs in zip(
             kinds, has_ties(ranks).tolist(), ranks.tolist(), means.tolist(), strict=True
         )
     ]
+
     unsuited = [caution for measure, qrels in kinds for caution in qrels_cautions([measure], qrels)]
     return Orders(
         query,
@@ -168,15 +172,18 @@ def _versions(collection: Collection, query: OrdersQuery) -> list[Qrels]:
     """Return the versions in the order of the request, without repetitions."""
     if not query.versions:
         return [active_qrels(collection)]
+
     wanted = list(dict.fromkeys(query.versions))
     found = {
         qrels.version: qrels
         for qrels in Qrels.objects.filter(collection=collection, version__in=wanted)
     }
+
     for version in wanted:
         if version not in found:
             message = f"collection {collection.slug} has no version {version} of the judgements"
             raise StatisticsError(message, code="unknown_qrels", pointer="qrels")
+
     return [found[version] for version in wanted]
 
 
@@ -201,15 +208,18 @@ def _evaluated(
         done = done.filter(run__in=query.runs)
     elif entries := collection_entries(collection, collection.active_qrels or versions[0]):
         done = done.filter(run__in=entries.with_status(OFFICIAL))
+
     found: dict[object, dict[int, int]] = {}
     rows = list(
         done.with_files()
         .order_by("run__created_at", "run")
         .values_list("run_id", "qrels_id", "pk", "same_files")
     )
+
     check_files(Evaluation, (row[2:] for row in rows))
     for run, qrels, pk, _ in rows:
         found.setdefault(run, {})[qrels] = pk
+
     complete = {
         str(run): by_qrels for run, by_qrels in found.items() if len(by_qrels) == len(versions)
     }
@@ -217,6 +227,7 @@ def _evaluated(
     _check_runs(collection, wanted, complete)
     rows_of = Run.objects.select_related("team").defer(*_LONG).in_bulk(wanted)
     runs = {str(pk): run for pk, run in rows_of.items()}
+
     return [runs[run] for run in wanted], [
         [complete[run][qrels.pk] for run in wanted] for qrels in versions
     ]
@@ -247,6 +258,7 @@ def _values(
     shared = set(versions[0].topic_ids).intersection(*(qrels.topic_ids for qrels in versions[1:]))
     topics = [topic for topic in versions[0].topic_ids if topic in shared]
     found = vectors_of([pk for of_version in ids for pk in of_version], measures)
+
     orders = []
     for qrels, of_version in zip(versions, ids, strict=True):
         places = {topic: place for place, topic in enumerate(qrels.topic_ids)}
@@ -255,6 +267,7 @@ def _values(
             np.vstack([found[pk, measure.name].values[columns] for pk in of_version])
             for measure in measures
         ]
+
     stacked = common_values(np.vstack(orders))
     everywhere = len({topic for qrels in versions for topic in qrels.topic_ids})
     left_out = everywhere - stacked.topics

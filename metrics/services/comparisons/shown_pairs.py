@@ -243,6 +243,7 @@ def visible_pairs(answer: Answer, compared: Compared) -> Flags:
     there[rows_of(answer, compared)] = True
     first, second = compared.pairs.indices()
     visible: Flags = there[first] & there[second]
+
     return visible
 
 
@@ -254,11 +255,13 @@ def choose_pairs(answer: Answer, compared: Compared, selection: PairSelection) -
         ids = [str(run_of(answer, compared, row).pk) for row in range(compared.pairs.runs)]
         named = np.array([run == selection.run for run in ids], np.bool_)
         wanted &= named[first] | named[second]
+
     chosen = np.flatnonzero(wanted)
     if selection.sort != PAIR_ORDERS[0]:
         result = compared.families[0].result
         key = result.p_value if selection.sort == "p_value" else -np.abs(result.difference)
         chosen = chosen[np.argsort(key[chosen], kind="stable")]
+
     stop = None if selection.limit is None else selection.offset + selection.limit
     return len(chosen), chosen[selection.offset : stop]
 
@@ -268,12 +271,14 @@ def shown_pairs(answer: Answer, compared: Compared, chosen: Ints) -> Iterator[Sh
     lower = compared.measure.definition.lower_is_better
     means = compared.values.mean(axis=1)
     ends = compared.pairs.indices()
+
     for at in range(0, len(chosen), _AT_ONCE):
         some = chosen[at : at + _AT_ONCE]
         first, second = (side[some] for side in ends)
         sizes = effect_sizes(
             compared.values, first, second, answer.query.options, lower_is_better=lower
         )
+
         yield from map(
             ShownPair,
             [run_of(answer, compared, row) for row in first.tolist()],
@@ -315,6 +320,7 @@ def _cautions(compared: Compared, first: Ints, second: Ints) -> Iterator[list[st
     values, topics = compared.values, compared.topics
     skewed = are_skewed(moments_of(values, first, second).skewness, topics)
     tied = are_tied(ties_of(values, first, second), topics)
+
     for concerned in zip(skewed.tolist(), tied.tolist(), strict=True):
         yield [code for code, concerns in zip(PAIR_CAUTIONS, concerned, strict=True) if concerns]
 
@@ -327,11 +333,13 @@ def _on_judged(
     if found is None:
         yield from [None] * len(chosen)
         return
+
     uneven = compared.coverage.uneven(compared.pairs)[chosen].tolist()
     verdicts = zip(
         *(_verdicts(family, chosen, lower_is_better) for family in found.families), strict=True
     )
     means = zip(found.means[first].tolist(), found.means[second].tolist(), strict=True)
+
     for apart, (a, b), of_tests in zip(uneven, means, verdicts, strict=True):
         yield PairOnJudged(a, b, a - b, list(of_tests)) if apart else None
 
@@ -345,6 +353,7 @@ def _fragile(
     p_adjusted = np.where(of_means, family.adjusted[chosen], 1.0)
     found = fragility(compared.values, first, second, p_adjusted, alpha)
     rows = zip(found.sign.tolist(), found.significance.tolist(), found.order, strict=True)
+
     for sign, significance, order in rows:
         most = min(MOST_CARRYING, significance if significance >= 0 else max(sign, 0))
         yield Fragile(
@@ -359,12 +368,14 @@ def _equivalences(
 ) -> Iterator[PairEquivalence] | list[None]:
     if compared.equivalence is None:
         return [None] * len(chosen)
+
     found = compared.equivalence.of(chosen)
     needed = topics_for_tost(deviation, found.margin, alpha).tolist()
     claims = [
         map(Held, claim.p_value.tolist(), claim.adjusted.tolist(), claim.holds.tolist())
         for claim in (found.a, found.b, found.both)
     ]
+
     reasons = [REASONS[reason] for reason in found.withheld.tolist()]
     topics = [None if math.isnan(number) else int(number) for number in needed]
     return map(PairEquivalence, found.low.tolist(), found.high.tolist(), *claims, reasons, topics)
@@ -380,10 +391,13 @@ def _chances(
             compared.values, first, second, query.practical.rope, query.options
         )
         sides = [chances.higher.tolist(), chances.equal.tolist(), chances.lower.tolist()]
+
         if compared.measure.definition.lower_is_better:
             sides.reverse()
+
         for pair, said in zip(found, map(PairChances, *sides), strict=True):
             pair[name] = said
+
     return found
 
 
@@ -391,6 +405,7 @@ def _verdicts(family: Family, chosen: Ints, lower_is_better: bool) -> list[Verdi
     result, verdicts = family.result, family.verdicts
     withheld = [REASONS[reason] for reason in verdicts.withheld[chosen].tolist()]
     leaning = (-1 if lower_is_better else 1) * result.leaning[chosen].astype(np.int64)
+
     figures = (
         result.low,
         result.high,
@@ -399,6 +414,7 @@ def _verdicts(family: Family, chosen: Ints, lower_is_better: bool) -> list[Verdi
         family.adjusted,
         result.exact,
     )
+
     numbers = (column[chosen].tolist() for column in (*figures, verdicts.better(lower_is_better)))
     return [
         Verdict(family.test, *said)

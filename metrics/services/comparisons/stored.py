@@ -103,12 +103,14 @@ class Answer:
         """
         if not runs:
             return self
+
         evaluations = enumerate(self.entrants.evaluations)
         places = {
             str(evaluation.run_id): place
             for place, evaluation in evaluations
             if place not in self.gone
         }
+
         wanted = dict.fromkeys([*runs, *([self.query.baseline] if self.query.baseline else [])])
         missing = [run for run in wanted if run not in places]
         if missing:
@@ -118,6 +120,7 @@ class Answer:
             raise StatisticsError(
                 "a comparison needs at least two runs; found 1", code="too_few_runs", pointer="runs"
             )
+
         query = replace(self.query, runs=list(wanted), family=self.query.tested)
         shown = {places[run] for run in wanted}
         return replace(
@@ -143,8 +146,10 @@ def answer_comparison(*, collection: Collection, query: ComparisonQuery) -> Answ
     found = look_up_comparison(collection=collection, query=query)
     if isinstance(found, Outlook):
         found = queue_comparison(collection=collection, query=query)
+
     if isinstance(found, Comparison):
         check_not_failed(found)
+
     return found
 
 
@@ -152,6 +157,7 @@ def _made_at_once(entrants: Entrants, query: ComparisonQuery) -> Answer:
     begin(
         estimate(entrants, query), "the comparison", "use fewer runs, measures or resamples", "runs"
     )
+
     # Threads that draw resamples check the request for which they draw.
     watched = replace(query, options=replace(query.options, watch=present_attention().keep_going))
     return Answer(query, entrants, list(compare_entrants(entrants, watched)))
@@ -178,9 +184,11 @@ def look_up_comparison(
     check_workload(entrants, query)
     if fits_a_request(entrants, query):
         return _made_at_once(entrants, query).of(query.shown)
+
     stored = _find(digest_of(canonical(entrants, query)))
     if stored is None:
         return Outlook(len(entrants.evaluations), entrants.pairs.number, estimate(entrants, query))
+
     return (
         read_stored_comparison(stored).of(query.shown)
         if stored.state == Comparison.State.COMPARED
@@ -194,8 +202,10 @@ def queue_comparison(*, collection: Collection, query: ComparisonQuery) -> Compa
     query = with_usual_test(query, entrants)
     check_workload(entrants, query)
     stored = _find_or_queue(entrants, query)
+
     if try_failed_again(Comparison.objects.filter(pk=stored.pk)):
         stored.refresh_from_db()
+
     return stored
 
 
@@ -205,20 +215,24 @@ def _find_or_queue(entrants: Entrants, query: ComparisonQuery) -> Comparison:
     known = _find(digest)
     if known is not None:
         return known
+
     check_missing(entrants, query)
     waiting = (
         Comparison.objects.unfinished()
         .filter(qrels__collection=entrants.qrels.collection_id)
         .count()
     )
+
     if waiting >= MAX_UNFINISHED:
         message = f"{waiting} comparisons of this collection are already waiting; try again when some are done"
         raise LimitReached(message, wait=_WAIT_SECONDS, code="too_many_comparisons")
+
     identity = {"qrels": entrants.qrels, "scores": entrants.scores, "query": asked}
     made: Comparison
     with transaction.atomic():
         made = Comparison.objects.get_or_create(digest=digest, defaults=identity)[0]
         count_moves(Comparison, [made.pk])
+
     return made
 
 
@@ -236,6 +250,7 @@ def read_stored_comparison(stored: Comparison) -> Answer:
     deleted."""
     if stored.read_at < timezone.now() - _READ_AGAIN:
         after_snapshot(lambda: Comparison.objects.filter(pk=stored.pk).update(read_at=Now()))
+
     query, entrants = query_from(stored.query), _entrants(stored)
     baseline = entrants.evaluations[entrants.baseline] if entrants.baseline is not None else None
     query = replace(query, baseline=str(baseline.run_id) if baseline else None)
@@ -244,6 +259,7 @@ def read_stored_comparison(stored: Comparison) -> Answer:
     )
     rows = Comparison.objects.filter(pk=stored.pk).values_list("content", "content_digest")
     content, digest = rows.first() or (None, None)
+
     if content is None or stored.query.get("statistics_version") != STATISTICS_VERSION:
         raise NotFound(f"comparison {stored.pk} has expired; request it again", code="not_found")
     if digest not in (None, stored.digest_of_content(stored.digest, content)):
@@ -259,6 +275,7 @@ def question_of(stored: Comparison) -> ComparisonQuery:
     baseline = (
         found.get(kept["evaluations"][kept["baseline"]]) if kept["baseline"] is not None else None
     )
+
     return replace(query, baseline=str(baseline) if baseline else None, runs=runs)
 
 
@@ -269,6 +286,7 @@ def _entrants(stored: Comparison) -> Entrants:
         .select_related("run__team")
         .defer("traceback", "run__metadata")
     )
+
     found = rows.in_bulk(pks)
     check_files(Evaluation, ((pk, evaluation.same_files) for pk, evaluation in found.items()))
     if len(found) < len(pks):
@@ -295,6 +313,7 @@ def _compare(lease: Lease, lost: threading.Event) -> bool:
     done["seconds"] = time.perf_counter() - start
     patiently(lambda: _store(lease, stored, done))
     sweep_comparisons()
+
     return True
 
 
@@ -318,6 +337,7 @@ class Progress:
             entrants.qrels.topics,
             entrants.pairs.number,
         )
+
         self._lease, self._lost = lease, lost
         self._blocks = -(-query.options.resamples // BLOCK)
         self._seconds = {
@@ -342,6 +362,7 @@ class Progress:
             raise LeaseLost
         if time.monotonic() < self._due:
             return
+
         self._due = time.monotonic() + _TELL_SECONDS
         inside = min(self._block / self._blocks, 1.0) * self._now
         if not patiently(
@@ -355,10 +376,12 @@ def sweep_comparisons() -> int:
     ended = Comparison.objects.exclude(pk__in=Comparison.objects.unfinished().values("pk"))
     forgotten = _forget(ended.filter(read_at__lt=timezone.now() - KEPT))
     total, surplus = 0, []
+
     for pk, size in ended.order_by("-read_at", "-created_at").values_list("pk", "size"):
         total += size
         if total > KEPT_BYTES:
             surplus.append(pk)
+
     return forgotten + _forget(ended.filter(pk__in=surplus))
 
 

@@ -35,6 +35,7 @@ def estimate(entrants: Entrants, query: ComparisonQuery) -> float:
     once = sum(
         seconds_of(test, runs, entrants.qrels.topics, pairs, query.options) for test in query.tests
     )
+
     return once * len(query.measures)
 
 
@@ -70,6 +71,7 @@ def seconds_of_missing(entrants: Entrants, query: ComparisonQuery) -> float:
     stored = set(rows.values_list("evaluation_id", "measure"))
     missing = {pk: [one for name, one in names.items() if (pk, name) not in stored] for pk in pks}
     wanted = {pk: measures for pk, measures in missing.items() if measures}
+
     return seconds_of_views(wanted) if wanted else 0.0
 
 
@@ -79,6 +81,7 @@ def seconds_on_judged(entrants: Entrants, query: ComparisonQuery) -> float:
     answered = {entry.pk: entry.topics_answered for entry in entrants.evaluations}
     if len(answered) <= _FEW_VIEWS:
         return 0.0
+
     usual = next((one for one in query.measures if depth_of(one) == USUAL_DEPTH), None)
     if usual and not read_coverage(answered, usual, entrants.qrels).uneven(entrants.pairs).any():
         return 0.0
@@ -91,6 +94,7 @@ def fits_a_request(entrants: Entrants, query: ComparisonQuery) -> bool:
     if seconds > AT_ONCE_SECONDS:
         return False
     values = seconds_of_missing(entrants, query) + seconds_on_judged(entrants, query)
+
     return seconds + values <= AT_ONCE_SECONDS
 
 

@@ -47,9 +47,11 @@ def in_batches(due: list[int]) -> list[list[int]]:
     """
     if len(due) == 1:
         return [due]
+
     found = Evaluation.objects.filter(pk__in=due).values_list("pk", "attempts", "run__lines")
     rows = {pk: (attempts, lines) for pk, attempts, lines in found}
     most = min(TOGETHER, ceil(len(due) / max(1, settings.EVALHUB_WORKER_PROCESSES)))
+
     batches: list[list[int]] = []
     room = lines_left = 0
     for pk in due:
@@ -57,8 +59,10 @@ def in_batches(due: list[int]) -> list[list[int]]:
         if attempts or room < 1 or lines > lines_left:
             batches.append([])
             room, lines_left = (0, 0) if attempts else (most, LINES)
+
         batches[-1].append(pk)
         room, lines_left = room - 1, lines_left - lines
+
     return batches
 
 
@@ -85,6 +89,7 @@ class Batch(Generic[E, T]):
         left = deque(leases)
         if not leases:
             return 0
+
         try:
             # All processes of the worker have batches, and share the cores.
             with (
@@ -97,6 +102,7 @@ class Batch(Generic[E, T]):
             # rest.
             with contextlib.suppress(Exception):
                 self._store_all(self._ready)
+
             give_back(leases, begun=False)
             raise
         except Exception:
@@ -106,6 +112,7 @@ class Batch(Generic[E, T]):
         else:
             if left:
                 patiently(lambda: give_back(list(left), begun=False))
+
         return self._done
 
     def _work_through(self, left: deque[Lease], lost: threading.Event) -> None:
@@ -113,6 +120,7 @@ class Batch(Generic[E, T]):
         found = self._kind._default_manager.select_related(*self._related).defer(*self._unread)
         rows: dict[int, E] = patiently(lambda: found.in_bulk(pks))
         ends, stored = time.monotonic() + BATCH_SECONDS, time.monotonic()
+
         while left and not lost.is_set() and time.monotonic() < ends:
             lease = left.popleft()
             begun.send(self._kind, pk=lease.pk)
@@ -122,9 +130,11 @@ class Batch(Generic[E, T]):
                     raise LeaseLost
                 if not dropped(lease, evaluation):
                     self._ready.append((lease, self._compute(evaluation, lost)))
+
             if len(self._ready) >= GROUP or time.monotonic() > stored + GROUP_SECONDS:
                 self._store()
                 stored = time.monotonic()
+
         self._store()
 
     def _store(self) -> None:
@@ -132,6 +142,7 @@ class Batch(Generic[E, T]):
         ready, self._ready = self._ready, []
         if not ready:
             return
+
         try:
             self._save(ready)
         except SystemExit:

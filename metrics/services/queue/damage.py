@@ -37,6 +37,7 @@ def give_up_evaluations(
         str(name)
         for name in done.order_by("pk").values_list(f"{kind.OF.KEY}_id", flat=True)[:_NAMED]
     ]
+
     text = f"the stored {what} of {kind.OF.noun()} {', '.join(names)} is damaged, and nothing is shown of it"
     _log.error("%s: evaluations %s", text, pks)
 
@@ -55,6 +56,7 @@ def give_up_evaluations(
             _log.exception("evaluations %s cannot be queued again", pks)
 
     after_snapshot(out_of_the_way, always=True)
+
     return StoredValueCorrupt(text + "; it is being evaluated again; try again in a moment")
 
 
@@ -63,6 +65,7 @@ def check_files(kind: type[SubmissionEvaluation], evaluations: Iterable[tuple[in
     others = [pk for pk, same in evaluations if not same]
     if not others:
         return
+
     text = f"{len(others)} evaluations were made from other files than their {kind.OF.noun()}s name, and are not shown"
     _log.error("%s: %s", text, others)
 

@@ -56,6 +56,7 @@ def work_on(pk: Any, kind: type[Job], work: Work) -> bool:
     if lease is not None:
         with closing(lease), heartbeat(lease) as lost:
             done = work(lease, lost)
+
     return done
 
 
@@ -106,6 +107,7 @@ def evaluate_leased(
         if dropped(lease, evaluation):
             return False
         outcome = compute(evaluation, lost)
+
         return patiently(lambda: store(lease, outcome))
 
     return work_on(pk, kind, work)
@@ -118,6 +120,7 @@ def dropped(lease: Lease, evaluation: SubmissionEvaluation) -> bool:
         drop(lease, evaluation.withdrawn_code())
         return True
     evaluation.submission.check_sound()
+
     return False
 
 
@@ -131,6 +134,7 @@ def patiently(call: Callable[[], T]) -> T:
             if time.monotonic() > deadline:
                 raise
             logger.warning("waiting for the database: %s", error)
+
         time.sleep(_PAUSE_SECONDS)
         close_old_connections()
 
@@ -169,6 +173,7 @@ def heartbeat(*leases: Lease) -> Iterator[threading.Event]:
         target=_beat_until, args=(leases, done, lost), name="heartbeat", daemon=True
     )
     thread.start()
+
     try:
         yield lost
     finally:

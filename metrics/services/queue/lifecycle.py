@@ -68,6 +68,7 @@ def claim(pk: Any, kind: type[Job] = Evaluation) -> Lease | None:
         )
         if claimed:
             count_moves(kind, [pk])
+
     return lease if claimed else None
 
 
@@ -84,12 +85,14 @@ def claim_together(pks: Collection[Any], kind: type[Job] = Evaluation) -> list[L
         "lease_token": token,
         "lease_until": _from_now(settings.EVALHUB_LEASE_SECONDS),
     }
+
     queued = _rows(kind).filter(is_due(), pk__in=pks, state=kind.QUEUED, attempts=0)
     with transaction.atomic():
         if not queued.update(state=kind.HELD, since=Now(), **leased):
             return []
         held = set(_rows(kind).filter(pk__in=pks, lease_token=token).values_list("pk", flat=True))
         count_moves(kind, held)
+
     return [Lease(pk, token, kind) for pk in pks if pk in held]
 
 
@@ -98,6 +101,7 @@ def beat(*leases: Lease) -> bool:
     until, held = {"lease_until": _from_now(settings.EVALHUB_LEASE_SECONDS)}, _held(*leases)
     if len(leases) == 1:
         return bool(held.update(**until))
+
     with transaction.atomic():
         # Those that are being finished need no lease any more: to wait for them here could be for
         # ever.
@@ -124,6 +128,7 @@ def fail(lease: Lease, *, code: str, message: str, traceback: str = "") -> bool:
         if failed:
             count_moves(lease.kind, [lease.pk])
             announce_ended(lease.kind, [lease.pk])
+
     return failed
 
 
@@ -142,9 +147,11 @@ def release(
         "not_before": _from_now(delay) if delay else None,
         "dispatched_at": None,
     }
+
     changes["error_message"] = message[:2000]
     if not burn:
         changes["attempts"] = F("attempts") - 1
+
     with transaction.atomic():
         count_moves(lease.kind, [lease.pk])
         return _leave(
@@ -179,6 +186,7 @@ def _reap(kind: type[Job]) -> int:
     # A query takes no lock; on SQLite every write waits for the only writer.
     if not expired.exists():
         return 0
+
     crashed: dict[str, Any] = {
         "state": kind.FAILED,
         "since": Now(),
@@ -187,6 +195,7 @@ def _reap(kind: type[Job]) -> int:
         "error_code": f"{kind.NOUN}_crashed",
         "error_message": f"the worker died {MAX_ATTEMPTS} times during this {kind.NOUN}",
     }
+
     with transaction.atomic():
         last = expired.filter(attempts__gte=MAX_ATTEMPTS)
         # One by one: two reapers must not both announce the same end.
@@ -194,6 +203,7 @@ def _reap(kind: type[Job]) -> int:
         failed = [pk for pk in pks if last.filter(pk=pk).update(**crashed)]
         count_moves(kind, failed)
         announce_ended(kind, failed)
+
         return len(failed) + _requeue(expired)
 
 
@@ -237,6 +247,7 @@ def _due_statement(
         for kind in kinds
     ]
     sql = ", ".join(f"EXISTS ({one})" for one, _ in found)
+
     return f"SELECT {sql}", tuple(value for _, parameters in found for value in parameters)
 
 
@@ -256,6 +267,7 @@ def take_due(limit: int, again_after: float, kind: type[Job] = Evaluation) -> li
         )
         if found:
             _rows(kind).filter(pk__in=found).update(dispatched_at=Now())
+
     return found
 
 
@@ -290,6 +302,7 @@ def move(jobs: QuerySet[Any], **changes: Any) -> int:
             some = pks[start : start + _TOGETHER]
             moved += _rows(kind).filter(pk__in=some).update(since=Now(), **changes)
             count_moves(kind, some)
+
     return moved
 
 
@@ -316,6 +329,7 @@ def is_silent(again_after: float) -> Q:
         Q(dispatched_at__lt=_from_now(-again_after)),
         Q(dispatched_at__gt=_from_now(again_after)),
     )
+
     return Q(dispatched_at=None) | past | future
 
 

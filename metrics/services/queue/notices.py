@@ -24,13 +24,16 @@ def announce_ended(kind: type[Job], pks: Iterable[Any]) -> None:
     """Announce the end of those of these evaluations that count. Other kinds of jobs have no such event."""
     if kind is Evaluation:
         _tell_entered(list(pks))
+
     evaluations = next((one for one in EVALUATIONS.values() if one is kind), None)
     if not settings.EVALHUB_WEBHOOKS or evaluations is None:
         return
+
     key = evaluations.OF.KEY
     ended = evaluations.objects.counting().live().filter(pk__in=list(pks))
     read = ["state", f"{key}__tag", f"{key}__team__slug", "qrels__version"]
     read += [f"{key}__collection__{name}" for name in _OF_COLLECTION]
+
     for evaluation in ended.select_related(f"{key}__collection", f"{key}__team", "qrels").only(
         *read
     ):
@@ -44,10 +47,12 @@ def _tell_entered(pks: list[Any]) -> None:
     """Tell of the evaluations of runs that are entered in campaigns, which few are."""
     if not pks or not Entry.objects.filter(run__evaluations__in=pks).exists():
         return
+
     entered = Evaluation.objects.counting().live().filter(pk__in=pks, run__entries__isnull=False)
     ended = entered.filter(
         state__in=(Evaluation.State.EVALUATED, Evaluation.State.FAILED)
     ).distinct()
+
     for run, state, code in ended.values_list("run", "state", "error_code"):
         tell_evaluated(run, failed=state == Evaluation.State.FAILED, our_fault=code in OUR_FAULT)
 
@@ -57,6 +62,7 @@ def announce_compared(stored: Comparison) -> None:
     if settings.EVALHUB_WEBHOOKS:
         compared = Evaluation.objects.filter(pk__in=stored.query["evaluations"])
         teams = Team.objects.filter(pk__in=compared.values("run__team")).values("pk")
+
         # As it is now: a comparison may have taken an hour.
         collection = Collection.objects.only(*_OF_COLLECTION).get(pk=stored.qrels.collection_id)
         comparison_compared(stored.pk, collection, teams)
@@ -73,17 +79,21 @@ def announce_done() -> int:
     noted = Qrels.objects.filter(pk__in=UnannouncedEvaluations.objects.values("pk")).select_related(
         "collection"
     )
+
     for qrels in noted.only("version", *(f"collection__{name}" for name in _OF_COLLECTION)):
         if _are_left(qrels):
             continue
+
         with transaction.atomic():
             if not UnannouncedEvaluations.objects.filter(pk=qrels.pk).delete()[0]:
                 continue
+
             if _are_left(qrels):
                 transaction.set_rollback(True)
             elif Qrels.objects.filter(pk=qrels.pk, active=True).exists():
                 evaluations_done(qrels)
                 announced += 1
+
     return announced
 
 

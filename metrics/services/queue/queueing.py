@@ -34,6 +34,7 @@ def queue_submitted(made: Run | SessionSet) -> None:
         .order_by()
         .values_list("pk", flat=True)
     )
+
     for qrels in [None] if way == _OWN else active:
         kind._default_manager.create(**{kind.OF.KEY: made, "qrels_id": qrels, kind.WAY: way})
 
@@ -47,18 +48,22 @@ def queue_evaluation(
     qrels = None if way == _OWN else qrels or made.collection.active_qrels
     if qrels is None and way != _OWN:
         return None
+
     identity: dict[str, Any] = {
         kind.OF.KEY: made,
         "qrels": qrels,
         kind.WAY: way,
         "engine_version": ENGINE_VERSION,
     }
+
     with transaction.atomic():
         evaluation, new = kind._default_manager.get_or_create(**identity)
         if new:
             count_moves(kind, [evaluation.pk])
+
     if not new and try_failed_again(kind._default_manager.filter(pk=evaluation.pk)):
         evaluation.refresh_from_db()
+
     return evaluation
 
 
@@ -68,6 +73,7 @@ def try_damaged_again(made: Run | SessionSet) -> int:
     waiting = made.evaluations.filter(state=_STATE.QUEUED, error_code=StoredFileMissing.code)
     if waiting.exists():
         queue_again(waiting)
+
     damaged = made.evaluations.filter(
         error_code=StoredFileCorrupt.code, engine_version=ENGINE_VERSION
     )
@@ -84,6 +90,7 @@ def queue_evaluations(qrels: Qrels, scores: str | None = None) -> int:
     runs = Run.objects.filter(collection=qrels.collection, deleted_at=None).exclude(
         pk__in=met.values("run")
     )
+
     return again + _queue(
         [Evaluation(run=run, qrels=qrels, scores=scores) for run in runs.only("pk")]
     )
@@ -118,6 +125,7 @@ def unqueued(made: QuerySet[Any]) -> list[Any]:
     rows = judged.filter(Q(judging__isnull=False) | Q(**{way: _OWN})).values_list(
         "pk", "judging", way
     )
+
     return [
         kind(**{f"{kind.OF.KEY}_id": pk, "qrels_id": None if way == _OWN else qrels, kind.WAY: way})
         for pk, qrels, way in rows
@@ -148,7 +156,9 @@ def _queue(evaluations: list[Any]) -> int:
         kind = type(some[0])
         submissions = [getattr(evaluation, f"{kind.OF.KEY}_id") for evaluation in some]
         judged = kind.OF.objects.filter(pk__in=submissions).order_by()
+
         with transaction.atomic():
             kind._default_manager.bulk_create(some, ignore_conflicts=True)
             raise_revision(*judged.values_list("collection", flat=True).distinct(), arriving=True)
+
     return len(evaluations)

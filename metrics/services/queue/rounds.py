@@ -42,6 +42,7 @@ class RoundNotes:
         """Record a round of this dispatcher, how many of its rounds failed, and whether it can send."""
         if time.monotonic() < self._next and self.trouble == self._noted:
             return
+
         row: dict[str, Any] = {"at": Now(), "failed": self.failed, "trouble": self.trouble}
         if not DispatcherRound.objects.filter(pk=self._worker).update(**row):
             DispatcherRound.objects.create(pk=self._worker, **row)
@@ -49,6 +50,7 @@ class RoundNotes:
             # writes it again.
             gone = Q(at__lt=Now() - _FORGET_AFTER) | Q(at__gt=Now() + _FORGET_AFTER)
             DispatcherRound.objects.filter(gone).delete()
+
         self._next, self._noted = time.monotonic() + NOTE_SECONDS, row["trouble"]
 
 

@@ -57,24 +57,29 @@ def statuses(made: Sequence[Run | SessionSet], viewer: Any) -> dict[str, RunStat
     blind = {one.collection for one in made if one.collection.blind}
     unseen = {collection.pk for collection in blind if not can_see_scores(viewer, collection)}
     shown = [one for one in made if one.collection_id not in unseen]
+
     told = {
         str(one.pk): RunStatus(RECEIVED, one.created_at)
         for one in made
         if one.collection_id in unseen
     }
+
     if not shown:
         return told
+
     kind = EVALUATIONS[type(shown[0])]
     own = kind.objects.counting().filter(**{f"{kind.OF.KEY}__in": [one.pk for one in shown]})
     rows = own.values_list(
         f"{kind.OF.KEY}_id", "state", "since", "qrels__version", "error_code", "error_message"
     )
     told |= {str(row[0]): RunStatus(*row[1:]) for row in rows}
+
     if unknown := [one for one in shown if str(one.pk) not in told]:
         active = Qrels.objects.filter(
             active=True, collection__in={one.collection_id for one in unknown}
         ).order_by()
         judged = set(active.values_list("collection_id", flat=True))
+
         for one in unknown:
             waits = one.collection_id in judged or one.way == SessionSet.JudgedBy.OWN
             why = (
@@ -83,6 +88,7 @@ def statuses(made: Sequence[Run | SessionSet], viewer: Any) -> dict[str, RunStat
                 else (None, "no_active_qrels", "the collection has no active judgements yet")
             )
             told[str(one.pk)] = RunStatus(_QUEUED, one.created_at, *why)
+
     return told
 
 
@@ -106,8 +112,10 @@ def seconds_until_next(
     ahead = [status.queue.position for status in told if status.queue]
     if any(status.state == SubmissionEvaluation.State.EVALUATING for status in told):
         ahead.append(1)
+
     if not ahead:
         return None
+
     evaluations = EVALUATIONS[kind]
     done = evaluations.objects.evaluated().filter(
         scored_in(viewer, f"{evaluations.OF.KEY}__collection__")
@@ -117,6 +125,7 @@ def seconds_until_next(
         for seconds in done.order_by("-pk").values_list("seconds", flat=True)[:_RECENT]
     ]
     pace = sum(took) / len(took) if took else 0.0
+
     return min(60.0, max(1.0, min(ahead) * pace))
 
 
@@ -127,6 +136,7 @@ def with_states(made: QuerySet[Any]) -> QuerySet[Any]:
     annotated: QuerySet[Any] = made.annotate(
         state=Coalesce(Subquery(counting[:1]), Value(_QUEUED.value))
     )
+
     return annotated
 
 
@@ -163,20 +173,26 @@ def _places(waiting: Sequence[Run | SessionSet], viewer: Any) -> dict[UUID, Wait
         state=Job.QUEUED, **{f"{of}__in": [one.pk for one in waiting]}
     )
     rows = list(own.annotate(now=Now()).values_list(of, "created_at", "since", "not_before", "now"))
+
     if not rows:
         return {}
+
     queue = queued.filter(scored_in(viewer, f"{kind.OF.KEY}__collection__"))
     moments = [row[1] for row in rows]
     first, last = min(moments), max(moments)
     before = queue.filter(created_at__lt=first).count()
     between: list[datetime] = []
+
     if first < last:
         among = queue.filter(created_at__gte=first, created_at__lt=last).order_by("created_at")
         between = list(among.values_list("created_at", flat=True))
+
     worker = "worker" if any(one.alive for one in last_rounds()) else "no_worker_alive"
+
     places = {}
     for pk, created_at, since, not_before, now in rows:
         waits_for = "retry" if not_before and not_before > now else worker
         position = before + bisect_left(between, created_at) + 1
         places[pk] = Waiting(position, max(0.0, (now - since).total_seconds()), waits_for)
+
     return places

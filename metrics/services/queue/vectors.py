@@ -48,10 +48,12 @@ def evaluations_behind(qrels: Qrels) -> EvaluationQuerySet:
         "vectors": (MetricVector, measures),
         "curves": (StoredCurves, stored_curve_sets(measures)),
     }
+
     evaluations = (
         Evaluation.objects.evaluated().live().filter(qrels=qrels, engine_version=ENGINE_VERSION)
     )
     lacking = Q()
+
     for name, (kind, needed) in wanted.items():
         own = kind._default_manager.filter(
             evaluation=OuterRef("pk"), measure__in=[measure.name for measure in needed]
@@ -59,6 +61,7 @@ def evaluations_behind(qrels: Qrels) -> EvaluationQuerySet:
         count = Subquery(own.order_by().values("evaluation").annotate(n=Count("pk")).values("n"))
         evaluations = evaluations.alias(**{f"stored_{name}": Coalesce(count, 0)})
         lacking |= Q(**{f"stored_{name}__lt": len(needed)})
+
     return evaluations.filter(lacking)
 
 
@@ -69,6 +72,7 @@ def queue_vectors(qrels: Qrels) -> None:
         update, new = VectorUpdate.objects.get_or_create(qrels=qrels)
         if new:
             count_moves(VectorUpdate, [update.pk])
+
     if not new:
         queue_again(VectorUpdate.objects.filter(pk=update.pk))
 
@@ -83,6 +87,7 @@ def queue_vectors_if_behind(qrels: Qrels) -> bool:
         if under_way.exists() or evaluations_behind(qrels).exists():
             queue_vectors(qrels)
             return True
+
     return False
 
 
@@ -94,10 +99,12 @@ def queue_missing_vectors() -> int:
     again."""
     jobs = VectorUpdate.objects.exclude(state=VectorUpdate.State.COMPUTED)
     idle = Qrels.objects.filter(active=True).exclude(pk__in=jobs.values("pk"))
+
     queued = 0
     for qrels in idle.select_related("collection").defer("topic_ids"):
         with suppress(MeasureError):
             if evaluations_behind(qrels).exists():
                 queue_vectors(qrels)
                 queued += 1
+
     return queued

@@ -87,6 +87,7 @@ def read_session_curves(
     longest = width(view, setting)
     length = min(length or longest, longest)
     _check_figures(2 * groups * length, "length")
+
     if per_session:
         _check_figures(view.n_queries * setting.depth, "per_session")
 
@@ -96,6 +97,7 @@ def read_session_curves(
         if row and not row.is_sound(evaluation.qrels_id):
             raise give_up_evaluations(SessionEvaluation, [evaluation.pk], "curves")
         drawn = row and unpack_curves(row, measure, length)
+
         if drawn and (drawn.vectors or not per_session):
             return drawn if per_session else replace(drawn, vectors=None)
 
@@ -118,6 +120,7 @@ def read_query_curves(*, chosen: ChosenSessions, measure: Measure) -> QueryCurve
         np.bincount(owner[part], minlength=groups).tolist()
         for part in (found.gained, found.lost, found.same)
     )
+
     return QueryCurves(curves, list(zip(*parts, strict=True)))
 
 
@@ -145,8 +148,10 @@ def system_places(evaluation: SessionEvaluation) -> dict[str, int]:
     sets = SessionSet.objects.filter(
         collection=own.collection_id, created_at__lte=own.created_at
     ).exclude(pk=own.pk)
+
     for systems, tag in sets.order_by("created_at", "pk").values_list("systems", "tag"):
         names.update(dict.fromkeys(systems or [tag]))
+
     names.update(dict.fromkeys(system_label(own, system) for system in evaluation.means["systems"]))
     return {name: place for place, name in enumerate(names)}
 

@@ -116,6 +116,7 @@ class SessionBoard:
             (row.evaluation.qrels for row in self.rows if row.evaluation.qrels and not row.stale),
             None,
         )
+
         return (
             qrels_cautions(dict.fromkeys([*self.query.measures, self.query.sort]), qrels)
             if qrels
@@ -145,6 +146,7 @@ def _read_board(collection: Collection, query: SessionBoardQuery) -> SessionBoar
     others = sets.exclude(judged_by=judged_by).count()
     ranked = [system_name(row.evaluation, row.system) for row in rows if row.rank is not None]
     page = slice(query.offset, None if query.limit is None else query.offset + query.limit)
+
     return SessionBoard(query, judged_by, states, others, len(rows), ranked, rows[page])
 
 
@@ -155,6 +157,7 @@ def first_judged_by(collection: Collection) -> str:
     for judged_by in SessionSet.JudgedBy.values:
         if judged_by in there:
             return str(judged_by)
+
     raise NotFound(f"collection {collection.slug} has no session sets yet", code="no_session_sets")
 
 
@@ -181,6 +184,7 @@ def _stale(
         session_set__collection=collection, session_set__deleted_at=None, session_set__judged_by=judged_by,
         pk=Subquery(newest.values("pk")[:1]),
     ).exclude(session_set__in=[evaluation.session_set_id for evaluation in current])  # fmt: skip
+
     return [evaluation for evaluation in _in_order(rows) if evaluation.is_stale]
 
 
@@ -192,6 +196,7 @@ def _in_order(rows: SessionEvaluationQuerySet) -> list[SessionEvaluation]:
         .select_related("session_set__team", "session_set__collection", "qrels")
         .defer(*_LONG)
     )
+
     found = list(shown.order_by("session_set__created_at", "session_set"))
     check_files(SessionEvaluation, ((evaluation.pk, evaluation.same_files) for evaluation in found))
     return found
@@ -214,6 +219,7 @@ def _rows(
                     None, evaluation, system, stale, counted[place][1] if counted else 0, values
                 )
             )
+
     return rows
 
 
@@ -222,6 +228,7 @@ def _ranked(rows: list[SystemRow], query: SessionBoardQuery) -> list[SystemRow]:
     without a mean."""
     if not rows:
         return []
+
     found = [row.values[query.sort.name] for row in rows]
     means = np.array([np.nan if mean is None else mean for mean, _ in found])
     shares = np.array(
@@ -230,6 +237,7 @@ def _ranked(rows: list[SystemRow], query: SessionBoardQuery) -> list[SystemRow]:
             for row, (_, number) in zip(rows, found, strict=True)
         ]
     )
+
     fair = (shares == shares.max()) & ~np.isnan(means)
     ranks = standings(np.where(fair, means, np.nan)[None, :], np.array([not query.descending]))[
         0
@@ -238,6 +246,7 @@ def _ranked(rows: list[SystemRow], query: SessionBoardQuery) -> list[SystemRow]:
     cost = np.nan_to_num(-means if query.descending else means, nan=np.inf)
     others = sorted(np.flatnonzero(~fair).tolist(), key=lambda place: (-shares[place], cost[place]))
     ranked = [replace(rows[place], rank=ranks[place]) for place in best_first]
+
     for place in others:
         row, number = rows[place], found[place][1]
         if number:
@@ -245,6 +254,7 @@ def _ranked(rows: list[SystemRow], query: SessionBoardQuery) -> list[SystemRow]:
             ranked.append(replace(row, code="fewer_sessions", reason=reason))
         else:
             ranked.append(replace(row, code="no_value", reason="no session has a value"))
+
     return ranked
 
 
@@ -262,6 +272,7 @@ def _means(
         found[evaluation.pk] = {
             m.name: [(mean, n) for mean, n in stored[m.name]] for m in measures if m.name in stored
         }
+
     missing = {e.pk: [m for m in measures if m.name not in found[e.pk]] for e in evaluations}
     known = cache.get_many(
         [_key(pk, measure) for pk, wanted in missing.items() for measure in wanted]
@@ -272,6 +283,7 @@ def _means(
     queries = {evaluation.pk: evaluation.session_set.queries for evaluation in evaluations}
     read = sum(queries[pk] for pk, wanted in unknown.items() if wanted)
     begin_sessions(sum(work_of(queries[pk], wanted) for pk, wanted in unknown.items()), read=read)
+
     for evaluation, judged in load_sets(
         [evaluation for evaluation in evaluations if unknown[evaluation.pk]]
     ):
@@ -281,8 +293,10 @@ def _means(
         }
         cache.set_many(fresh, _CACHE_SECONDS)
         known |= fresh
+
     for pk, wanted in missing.items():
         found[pk].update({measure.name: known[_key(pk, measure)] for measure in wanted})
+
     return found
 
 

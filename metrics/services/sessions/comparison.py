@@ -239,12 +239,14 @@ def compare_sample(
         except StatisticsError as error:
             message = in_words_of(error.message, query.compare)
             raise StatisticsError(message, code=error.code, pointer=error.pointer) from error
+
     try:
         crossings = crossings_of(sample.values, sample.factors, *pairs.indices())
     except StatisticsError:
         if query.design == "crossed":
             raise
         return _compare(sample, judged_by, query, pairs, [])
+
     try:
         return _compare(sample, judged_by, query, pairs, crossings)
     except StatisticsError as error:
@@ -269,13 +271,16 @@ def _compare(
         if query.design in ("crossed", "latin_square"):
             message = f"{query.compare} are compared by the designs paired, two_way and unpaired"
             raise StatisticsError(message, code="bad_parameter", pointer="design")
+
     recognised = "crossed" if crossings else plain
     fits = [design for design in (recognised, plain) if query.test in (None, *FITTING[design])]
     design = query.design or (fits or [recognised])[0]
     test = query.test or FITTING[design][0]
+
     if test not in FITTING[design]:
         message = f"test {test[:40]!r} does not fit the {design} design; choose from: {', '.join(FITTING[design])}"
         raise StatisticsError(message, code="unknown_test", pointer="test")
+
     check_known([], query.rule.correction)
     if design in ("crossed", "latin_square"):
         found = _in_factors(sample, design, pairs, query, crossings if design == "crossed" else [])
@@ -283,24 +288,29 @@ def _compare(
         found = _unpaired(sample, pairs, compare, query)
     else:
         found = _paired(sample, design, pairs, test, query)
+
     result, fewest = found.result, found.fewest
     simultaneous = test in TESTS and TESTS[test].simultaneous
     correction = None if simultaneous else query.rule.correction
     adjusted = adjust(result.p_value, CORRECTIONS[correction]) if correction else result.p_value
     verdicts = decide(result, adjusted, query.rule.alpha, fewest)
     told = [*result.cautions, *of_sessions(cautions_of(verdicts, fewest), design, found.units)]
+
     if design != "crossed":
         told += dependent_cells(*_cells(sample, design), sample.factors, design, bool(crossings))
+
     cautions = [
         replace(caution, message=in_words_of(caution.message, query.compare))
         for caution in dict.fromkeys(told)
     ]
+
     result = replace(result, cautions=tuple(cautions))
     family = family_size(test, pairs) if test in TESTS else pairs.number
     separated = None
     if pairs.baseline is None and fewest >= MIN_TOPICS and not verdicts.have(NO_SPREAD).all():
         order = np.arange(pairs.runs, dtype=np.float64)
         separated = tiers(order, *pairs.indices(), verdicts.significant, lower_is_better=True)
+
     return SessionComparison(
         query, judged_by, recognised, _why(plain, crossings, query.compare), design, test, correction, family, found.cells,
         _systems(sample, query.options.confidence), pairs, result, adjusted, verdicts, found.effects, separated,
@@ -316,6 +326,7 @@ def _why(plain: Design, crossings: list[Crossing], compare: ComparedFactor) -> s
         return "in each pair of systems searchers and topics have several sessions"
     used = "all systems" if crossings[0].searchers_cross else "one system each"
     searched = "all systems" if crossings[0].topics_cross else "one system each"
+
     return f"searchers used {used}, topics were searched with {searched}, and both have several sessions"
 
 
@@ -327,6 +338,7 @@ def _cells(sample: Sample, design: Design) -> tuple[int, Ints, Ints]:
     if design == "paired":
         cells = paired_values(sample.values, sample.factors)
         return len(cells.topic), cells.topic, cells.searcher
+
     if design == "two_way":
         people = len(sample.factors.searchers) + 1
         seen = np.unique(topic * people + searcher + 1) % people - 1
@@ -335,6 +347,7 @@ def _cells(sample: Sample, design: Design) -> tuple[int, Ints, Ints]:
             np.full(len(seen), -1),
             seen,
         )
+
     return len(taking), topic, searcher
 
 
@@ -350,6 +363,7 @@ def _systems(sample: Sample, confidence: float) -> list[Compared]:
         systems.append(
             Compared(name, *sample.entrants[name], len(sessions), len(defined), mean, *ends)
         )
+
     return systems
 
 
@@ -362,6 +376,7 @@ def _paired(
     if cells < 2:
         message = f"a paired comparison needs at least 2 cells in which every system has a value; found {cells}"
         raise StatisticsError(message, code="too_few_topics")
+
     seconds = seconds_of_test(test, pairs.runs, cells, pairs.number, query.options.resamples)
     begin(seconds, "this comparison", "use fewer resamples or systems", "resamples")
     family = compare_family(values, pairs, test, query.rule, query.options)
@@ -375,6 +390,7 @@ def _paired(
         name: replace(one, cautions=of_sessions(one.cautions, design))
         for name, one in found.items()
     }
+
     result = replace(family.result, cautions=cautions)
     return _Outcome(
         cells, cells, result, PairEffects(sizes.relative, sizes.detectable, paired=sizes), omnibus
@@ -392,16 +408,19 @@ def _in_factors(
     taking = np.flatnonzero(~np.isnan(sample.values))
     if crossings:
         taking = np.unique(np.concatenate([one.sessions for one in crossings]))
+
     values, factors = sample.values[taking], sample.factors.take(taking)
     found = samples(values, factors)
     if min(map(len, found)) < 1:
         raise StatisticsError("a system has no session with a value", code="too_few_topics")
+
     first, second = pairs.indices()
     each = _contrasts(sample, taking, design, pairs, crossings, query.options.confidence)
     omnibus: dict[str, OmnibusResult] = {design: each[0].analysis} if pairs.runs == 2 else {}
     if pairs.runs > 2 and len(crossings) < 2:
         method = crossed if crossings else latin_square
         omnibus[design] = method.analyse(values, factors.system, factors.topic, factors.searcher)
+
     difference, low, high = np.array([(one.difference, one.low, one.high) for one in each]).T
     statistic = np.array(
         [np.nan if one.analysis.statistic is None else one.analysis.statistic for one in each]
@@ -414,14 +433,17 @@ def _in_factors(
         np.array([one.analysis.freedom[1] for one in each]),
         query.options.confidence,
     )
+
     error = (high - low) / (2 * special.stdtrit(freedom, (1 + confidence) / 2))
     detectable = detectable_difference(error, freedom, confidence)
     effects = PairEffects(relative_difference(difference, means[second]), detectable)
     result = PairedResult(
         difference, low, high, statistic, p_value, np.zeros(len(first), np.bool_), cautions
     )
+
     if not crossings:
         return _Outcome(len(values), len(values), result, effects, omnibus)
+
     result = replace(result, cautions=(*cautions, *left_out(crossings)))
     counted, units = min((one.fewest, one.fewest_are) for one in crossings)
     return _Outcome(
@@ -447,21 +469,26 @@ def _contrasts(
         searched.setdefault(np.stack([factors.topic[own], factors.searcher[own]]).tobytes(), system)
         for system, own in enumerate(sessions)
     ]
+
     first, second = pairs.indices()
     both = list(zip(first.tolist(), second.tolist(), strict=True))
     keys = [(same[i], same[j]) for i, j in both] if len(crossings) == 1 else both
+
     # The equations of every topic, searcher and system are solved a few times for each model, and
     # for all systems.
     unknowns = len(factors.topics) + len(factors.searchers) + len(factors.systems)
     if len(crossings) > 1:
         unknowns = max(one.topics + one.searchers for one in crossings) + 2
+
     models = len(set(keys)) + (pairs.runs > 2)
     seconds = (
         (_CUBED * unknowns**3 + _SOLVED) * models
         + _FITTED * pairs.number
         + _WEIGHED * taking.size * pairs.runs
     )
+
     begin(seconds, "this analysis", "name fewer systems, or another design", "systems")
+
     made: dict[tuple[int, int], crossed.Model] = {}
     found = []
     for at, ((i, j), key) in enumerate(zip(both, keys, strict=True)):
@@ -470,17 +497,21 @@ def _contrasts(
             if len(crossings) > 1
             else np.concatenate([sessions[i], sessions[j]])
         )
+
         part = (
             (factors.system[own] == j).astype(np.int64),
             factors.topic[own],
             factors.searcher[own],
         )
+
         if not crossings:
             found.append(latin_square.contrast(sample.values[own], *part, confidence))
             continue
         if key not in made:
             made[key] = crossed.Model.of(*part)
+
         found.append(made[key].compare(sample.values[own], confidence))
+
     return found
 
 
@@ -506,7 +537,9 @@ def _unpaired(
         relative_difference(result.difference, means[second]), detectable, delta=delta
     )
     omnibus = {}
+
     if pairs.runs > 2:
         whole = kruskal_wallis.analyse_samples(found)
         omnibus["kruskal_wallis"] = replace(whole, cautions=of_sessions(whole.cautions, "unpaired"))
+
     return _Outcome(sum(map(len, found)), min(map(len, found)), result, effects, omnibus)

@@ -56,10 +56,12 @@ def compute_curves(
     curves = mean_session_curves(
         view, setting, group, groups, normalised=normalised, least=least, length=length
     )
+
     if normalised:
         ideal = np.ones_like(curves.values)
     else:
         ideal = mean_ideal_curves(view, setting, group, groups, least=least, length=length).values
+
     vectors = None
     if per_session:
         vectors = (
@@ -67,6 +69,7 @@ def compute_curves(
             if normalised
             else session_vectors(view, setting)
         )
+
     return SessionCurves(curves, ideal, vectors)
 
 
@@ -89,16 +92,19 @@ def stored_curves(evaluation_id: int, judged: JudgedSet) -> StoredSessionCurves:
             width(judged.view, setting),
             per_session=judged.view.n_queries * setting.depth <= MAX_COMPONENTS,
         )
+
         arrays += [
             (f"{name} mean", drawn.curves.values.ravel()),
             (f"{name} count", drawn.curves.count),
             (f"{name} ideal", drawn.ideal.ravel()),
         ]
+
         if drawn.vectors:
             arrays += [
                 (f"{name} values", drawn.vectors.values),
                 (f"{name} starts", drawn.vectors.starts),
             ]
+
     content = zstandard.compress(pack({}, arrays))
     return StoredSessionCurves(evaluation_id=evaluation_id, content=content)
 
@@ -115,6 +121,8 @@ def unpack_curves(row: StoredSessionCurves, measure: Measure, length: int) -> Se
     count = arrays[f"{name} count"]
     mean, ideal = (arrays[f"{name} {of}"].reshape(len(count), -1) for of in ("mean", "ideal"))
     vectors = None
+
     if f"{name} values" in arrays:
         vectors = SessionVectors(arrays[f"{name} values"], arrays[f"{name} starts"])
+
     return SessionCurves(MeanCurves(mean[:, :length], count), ideal[:, :length], vectors)

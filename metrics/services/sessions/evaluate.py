@@ -65,11 +65,13 @@ def _compute(evaluation: SessionEvaluation, lost: threading.Event) -> Outcome:
     measures = default_measures()
     values = values_of(judged, measures, go_on)
     means = {measure.name: judged.means(measure, values[measure.name]) for measure in measures}
+
     stored = SessionView(
         evaluation_id=evaluation.pk,
         content=zstandard.compress(judged.view.to_bytes()),
         sessions=pack_sessions(judged.sessions),
     ).seal(evaluation.qrels_id)
+
     shown = {"systems": [name.decode() for name in judged.systems], "values": means}
     files, digest = "".join(evaluation.session_set.files), evaluation.digest_of_means(shown)
     curves = stored_curves(evaluation.pk, judged).seal(evaluation.qrels_id)
@@ -82,6 +84,7 @@ def _judgements(evaluation: SessionEvaluation) -> tuple[Judgements, JudgedBy]:
         qrels = evaluation.qrels
         found = load_judgements(qrels.sha256, qrels.keyed_by, qrels.iteration)
         return found, cast(JudgedBy, evaluation.judged_by)
+
     own = read_session_set(
         evaluation.session_set, lambda blocks: own_judgements(blocks, seed=HASH_SEED)
     )
@@ -111,14 +114,18 @@ def _store(lease: Lease, outcome: Outcome) -> bool:
         "means_digest": outcome.means_digest,
         "judged_files": outcome.files,
     }
+
     judged = int(outcome.judged.view.is_judged.sum())
     stored = {name: getattr(outcome.stored, name) for name in ("content", "sessions", "digest")}
     curves = {name: getattr(outcome.curves, name) for name in ("content", "digest")}
+
     with transaction.atomic():
         if not finish(lease, seconds=outcome.seconds, sessions_judged=judged, **means):
             raise LeaseLost
+
         SessionView.objects.update_or_create(evaluation_id=lease.pk, defaults=stored)
         StoredSessionCurves.objects.update_or_create(evaluation_id=lease.pk, defaults=curves)
         count_moves(SessionEvaluation, [lease.pk])
         announce_ended(SessionEvaluation, [lease.pk])
+
     return True

@@ -91,6 +91,7 @@ def pack_sessions(sessions: Iterable[Session]) -> bytes:
         )
         for one in sessions
     ]
+
     return zstandard.compress(b"\n".join(lines))
 
 
@@ -133,6 +134,7 @@ def values_of(
         for measure in measures:
             go_on()
             parts[measure.name].append(session_values(view, measure))
+
     return {
         name: np.concatenate(values) if values else np.zeros(0) for name, values in parts.items()
     }

@@ -108,9 +108,11 @@ def read_session(
     session, view = judged.sessions[place], judged.view.take(np.array([place]))
     setting, normalised = setting_of(measure)
     kind = normalised or ("repeated", "session")
+
     if view.n_queries * documents > MAX_DOCUMENTS:
         message = f"{view.n_queries} queries x {documents:,} documents; at most {MAX_DOCUMENTS:,} are listed at once"
         raise InvalidInput(message, code="too_many_values", pointer="documents")
+
     gain = contributions(view, setting)
     best = ideal_contributions(view, setting if kind[1] == "session" else undiscounted(setting))
     change = reformulations(view, setting, normalised=normalised is not None).change
@@ -122,6 +124,7 @@ def read_session(
         _query(block, first + number, view, number, documents, *row)
         for number, row in enumerate(figures)
     ]
+
     return ShownSession(
         place,
         session,
@@ -142,6 +145,7 @@ def _find(sessions: list[Session], name: str) -> int:
     for place, session in enumerate(sessions):
         if session.session_id == text:
             return place
+
     if name.isascii() and name.isdecimal() and len(name) < 10 and 1 <= int(name) <= len(sessions):
         return int(name) - 1
     raise NotFound(f"no session of this set has the id or number {name[:100]!r}")
@@ -155,6 +159,7 @@ def _query(
     start, end = block.document_starts[query : query + 2].tolist()
     judged = view.query == number
     levels = dict(zip(view.rank[judged].tolist(), view.level[judged].tolist(), strict=True))
+
     documents = []
     for row in range(start, min(end, start + most)):
         rank, score = int(block.ranks[row]), float(block.scores[row])
@@ -162,6 +167,7 @@ def _query(
         documents.append(
             ShownDocument(rank, name, None if np.isnan(score) else score, levels.get(rank))
         )
+
     scanned = int(block.scanned[query])
     return ShownQuery(
         block.queries[query], scanned if scanned >= 0 else None, end - start, documents, *figures

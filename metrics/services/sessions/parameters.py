@@ -30,6 +30,7 @@ def session_measures_in(
             check_has_values(measure)
     except MeasureError as error:
         raise pointed(error, name) from error
+
     return measures
 
 

@@ -151,6 +151,7 @@ class SessionComparisonQuery(Question):
         elif len(others) >= MAX_SYSTEMS:
             message = f"at most {MAX_SYSTEMS} collections can be compared; found {len(others) + 1}"
             raise StatisticsError(message, code="too_many_systems", pointer="collections")
+
         return others
 
 
@@ -176,10 +177,12 @@ def read_sample(
     """
     evaluations = _evaluations([collection, *others], judged_by, query)
     check_means(evaluations)
+
     entrants: dict[str, list[tuple[SessionEvaluation, str]]] = {}
     for evaluation in evaluations:
         for system in evaluation.means["systems"]:
             entrants.setdefault(system_name(evaluation, system), []).append((evaluation, system))
+
     names = _chosen(entrants, query)
     taken = {evaluation.pk for name in names for evaluation, _ in entrants[name]}
     evaluations = [evaluation for evaluation in evaluations if evaluation.pk in taken]
@@ -195,6 +198,7 @@ def read_sample(
         )
         parts.append(session_values(judged.view, query.measure)[taking])
         slug = evaluation.session_set.collection.slug
+
         for index, owner in zip(taking.tolist(), judged.system[taking].tolist(), strict=True):
             session = replace(judged.sessions[index], system=label[owner].encode())
             sessions.append(_in_role(session, query.compare, slug))
@@ -209,6 +213,7 @@ def read_sample(
         message = f"2 to {MAX_SYSTEMS} {query.compare} can be compared; found {len(levels)}"
         code = "too_few_systems" if len(levels) < 2 else "too_many_systems"
         raise StatisticsError(message, code=code, pointer="compare")
+
     return _in_order(Sample(np.concatenate(parts), factors, levels, compared), query)
 
 
@@ -232,6 +237,7 @@ def _evaluations(
         message = f"session set {missing[0]} is not evaluated, judged by {judged_by}, in {' or '.join(slugs)}"
         raise StatisticsError(message, code="unknown_session_set", pointer="sets")
     chosen = set(query.sets) or evaluated
+
     return [one for one in evaluations if str(one.session_set_id) in chosen]
 
 
@@ -246,6 +252,7 @@ def _in_role(session: Session, compare: ComparedFactor, collection: str) -> Sess
         collection.encode() if role == "collection" else getattr(session, role)
         for role in _ROLES[compare]
     )
+
     return replace(session, system=system, topic_id=topic, searcher=searcher)
 
 
@@ -273,16 +280,20 @@ def _chosen(
             )
             message = f"system {name[:100]!r} {what}; write team/tag:system"
             raise StatisticsError(message, code="unknown_system", pointer="systems")
+
         names.update(found)
+
     names = names or set(entrants)
     if query.compare != "systems":
         return names
+
     if not 2 <= len(names) <= MAX_SYSTEMS:
         few = len(names) < 2
         say = f"a comparison needs 2 to {MAX_SYSTEMS} systems; found {len(names)}. Name some with systems="
         raise StatisticsError(
             say, code="too_few_systems" if few else "too_many_systems", pointer="systems"
         )
+
     return names
 
 
@@ -293,12 +304,14 @@ def _in_order(sample: Sample, query: SessionComparisonQuery) -> Sample:
         float(np.mean(values)) if len(values) else np.nan
         for values in samples(sample.values, sample.factors)
     ]
+
     order = np.argsort(-np.array(means) if descending else np.array(means), kind="stable")
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     names = [sample.names[index] for index in order.tolist()]
     systems = [sample.factors.systems[index] for index in order.tolist()]
     factors = replace(sample.factors, systems=systems, system=place[sample.factors.system])
+
     return replace(sample, factors=factors, names=names)
 
 
@@ -308,13 +321,16 @@ def place_of(
     """Return the place of a baseline among the systems, None without one. Raise StatisticsError if it is unknown."""
     if baseline is None:
         return None
+
     found = [
         index
         for index, name in enumerate(names)
         if name == baseline or (compare == "systems" and name.endswith(f":{baseline}"))
     ]
+
     if len(found) != 1:
         message = f"baseline {baseline[:100]!r} is not one of the compared {compare}"
         message += "; write team/tag:system" if compare == "systems" else ""
         raise StatisticsError(message, code="unknown_system", pointer="baseline")
+
     return found[0]

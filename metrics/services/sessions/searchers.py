@@ -68,31 +68,39 @@ def read_searchers(*, chosen: ChosenSessions, by: str | None = None) -> Searcher
     for session in chosen.judged.sessions:
         if not session.searcher:
             continue
+
         name, attributes = session.searcher.decode(), session.attributes
         systems.setdefault(name, {})[session.system.decode()] = None
         own = known.setdefault(name, {})
         if attributes and attributes not in parsed:
             parsed[attributes] = json.loads(attributes)
+
         for key, value in parsed.get(attributes, {}).items():
             if own.setdefault(key, value) != value:
                 differing[key] = None
+
     names = list(dict.fromkeys(key for own in known.values() for key in own))
     numbers = {
         key for key in names if not any(isinstance(own.get(key), str) for own in known.values())
     }
+
     if by is not None and by != BY_SYSTEM and by not in names:
         message = f"no searcher here has the attribute {by[:100]!r}; group by {', '.join([BY_SYSTEM, *names])[:300]}"
         raise InvalidInput(message, pointer="by")
+
     members: dict[str, list[dict[str, Attribute]]] = {}
     for name, own in known.items() if by else ():
         groups: Iterable[str] = (
             systems[name] if by == BY_SYSTEM else [_text(own[by])] if by in own else []
         )
+
         for group in groups:
             members.setdefault(group, []).append(own)
+
     if len(members) > MAX_GROUPS:
         message = f"{len(members):,} groups; at most {MAX_GROUPS}: group by an attribute with fewer values"
         raise InvalidInput(message, code="too_many_values", pointer="by")
+
     return Searchers(
         _group("", list(known.values()), names, numbers),
         [_group(name, members[name], names, numbers) for name in sorted(members)],
@@ -124,6 +132,7 @@ def _group(
             )
         else:
             features.append(Feature(key, 0))
+
     return SearcherGroup(name, len(searchers), features)
 
 

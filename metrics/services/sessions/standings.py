@@ -98,6 +98,7 @@ class SessionStandings:
         """Return the statistics of one system, or None for one without a rank."""
         if name not in self.systems:
             return None
+
         tier = groups = pair = None
         if self.tiers and self.tiers.tiers:
             place = [system.name for system in self.tiers.systems].index(name)
@@ -106,10 +107,12 @@ class SessionStandings:
                 int(self.tiers.tiers.tier[place]),
                 list(letters[place]) if letters else None,
             )
+
         if self.baseline:
             place = [system.name for system in self.baseline.systems].index(name)
             pairs = self.baseline.pairs.indices()[0].tolist()
             pair = pairs.index(place) if place in pairs else None
+
         return SystemStanding(tier, groups, pair)
 
 
@@ -125,16 +128,20 @@ def read_session_standings(
         [query.test] if query.test and query.test not in OWN_TESTS else [], query.rule.correction
     )
     found = SessionStandings(query, board.query.sort, board.ranked)
+
     if query.baseline is not None and _full_name(query.baseline, board.ranked) is None:
         message = f"baseline {query.baseline[:100]!r} is not a ranked system of this leaderboard; write team/tag:system"
         raise StatisticsError(message, code="unknown_system", pointer="baseline")
     if len(board.ranked) > MAX_SYSTEMS and set(query.parts) - {"intervals"}:
         message = f"tiers and p need a leaderboard of at most {MAX_SYSTEMS} systems; this one has {len(board.ranked):,}"
         raise StatisticsError(message, code="too_many_systems", pointer="statistics")
+
     if set(query.parts) - {"intervals"}:
         found = _compared(collection, board, query, found)
+
     if "intervals" in query.parts:
         _add_intervals(found, board, query.options.confidence)
+
     return found
 
 
@@ -156,16 +163,20 @@ def _compared(
             "too_few_systems",
             f"a comparison needs at least two ranked systems; found {len(board.ranked)}",
         )
+
         return SessionStandings(query, found.measure, found.systems, cautions=[few])
+
     asked = SessionComparisonQuery(
         found.measure, systems=board.ranked, design=query.design, test=query.test, rule=query.rule,
         options=query.options, descending=board.query.descending,
     )  # fmt: skip
+
     tiers = baseline = None
     try:
         sample = read_sample(collection, board.judged_by, asked)
         if "tiers" in query.parts:
             tiers = compare_sample(sample, board.judged_by, asked)
+
         if query.baseline:
             baseline = compare_sample(
                 sample, board.judged_by, replace(asked, baseline=query.baseline)
@@ -177,6 +188,7 @@ def _compared(
         return SessionStandings(
             query, found.measure, found.systems, cautions=[Caution(error.code, error.message)]
         )
+
     compared = tiers or baseline
     cautions = list(compared.result.cautions) if compared else []
     return SessionStandings(query, found.measure, found.systems, tiers, baseline, cautions=cautions)
@@ -191,6 +203,7 @@ def _add_intervals(found: SessionStandings, board: SessionBoard, confidence: flo
     )
     queries = sum(evaluation.session_set.queries for evaluation in evaluations)
     begin_sessions(work_of(queries, measures), "statistics", read=queries)
+
     single = False
     for evaluation, judged in load_sets(evaluations):
         factors = Factors.of(judged.sessions)
@@ -203,11 +216,13 @@ def _add_intervals(found: SessionStandings, board: SessionBoard, confidence: flo
                     factors.searcher[sessions],
                     confidence,
                 )
+
         single |= any(
             len(sessions) > 1 and factor[sessions[0]] >= 0 and np.ptp(factor[sessions]) == 0
             for sessions in systems
             for factor in (factors.topic, factors.searcher)
         )
+
     if single:
         message = (
             "some systems have sessions of a single topic or searcher: the intervals of their means say nothing about "

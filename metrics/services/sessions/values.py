@@ -59,6 +59,7 @@ class SessionSelection(SessionEvaluationQuery):
             if name is not None
         ]
         parts += [f"sessions of at least {self.least:,} queries"] if self.least > 1 else []
+
         return ", ".join(parts)
 
 
@@ -116,6 +117,7 @@ def find_session_evaluation(
     )
     if query.version:
         done = done.filter(qrels__version=query.version)
+
     order = ("-qrels__active", "-qrels__version", "-engine_version")
     rows = done.with_files().order_by(*order).select_related("qrels").defer("qrels__topic_ids")
     newest: SessionEvaluation | None = rows.first()
@@ -123,6 +125,7 @@ def find_session_evaluation(
         raise NotFound(_why_not(session_set, query.version), code="not_evaluated")
     check_files(SessionEvaluation, [(newest.pk, newest.same_files)])
     newest.session_set = session_set
+
     return newest
 
 
@@ -139,15 +142,18 @@ def choose_sessions(
         wanted: str | None = getattr(selection, name)
         if wanted is None:
             continue
+
         text = wanted.encode("utf-8", "surrogatepass")
         equal = np.array(
             [getattr(session, attribute) == text for session in judged.sessions], np.bool_
         )
+
         if not equal.any():
             raise InvalidInput(
                 f"no session of this set has the {name} {wanted[:100]!r}", pointer=name
             )
         taking &= equal
+
     places = np.flatnonzero(taking)
     taken = judged if len(places) == len(judged.sessions) else judged.take(places)
     return ChosenSessions(evaluation, selection, taken, places, judged)
@@ -161,6 +167,7 @@ def read_session_values(*, chosen: ChosenSessions, measures: list[Measure]) -> S
     vectors = values_of(judged, measures)
     means = {measure.name: measure.aggregate(vectors[measure.name]) for measure in measures}
     systems = {measure.name: judged.means(measure, vectors[measure.name]) for measure in measures}
+
     return SetValues(chosen, measures, vectors, means, systems)
 
 
@@ -169,9 +176,11 @@ def _why_not(session_set: SessionSet, version: int | None) -> str:
         session_set=session_set, judged_by=session_set.judged_by
     )
     latest = rows.order_by("-created_at").first()
+
     if latest is None:
         return "the session set is not evaluated: the collection has no active judgements yet"
     if version:
         return f"the session set is not evaluated against version {version} of the judgements"
     reason = f": {latest.error_message}" if latest.error_message else ""
+
     return f"the session set is not evaluated: its evaluation is {latest.state}{reason}"

@@ -103,6 +103,7 @@ def known_by(value: Value | None) -> Hashable:
         return value
     if isinstance(value, bool):
         return ("boolean", value)
+
     whole = int(value) if value == int(value) else None
     return (
         "number",
@@ -115,10 +116,12 @@ def told_value(value: Value) -> str:
     text = shown_value(value)
     if not isinstance(value, str):
         return text
+
     try:
         float(text)
     except ValueError:
         return f'"{text}"' if text.strip() in ("", "true", "false", NOT_SET) else text
+
     return f'"{text}"'
 
 
@@ -145,11 +148,13 @@ def read_configurations(
         name: rest for name, *rest in keys.order_by().values_list("name", "unit", "note", "role")
     }
     plain = ("", "", ParameterKey.Role.SETTING)
+
     found = []
     for name in names:
         unit, note, role = known.get(name, plain)
         own = tuple(one.get(name) for one in values)
         found.append(ComparedParameter(name, own, unit, note, role == ParameterKey.Role.IGNORED))
+
     settings = [one for one in found if not one.ignored]
     return Configurations(
         chosen,
@@ -171,6 +176,7 @@ def _chosen(
         .select_related("team")
         .defer(*_LONG)
     )
+
     chosen = _named(seen, [baseline] if baseline else [], collection, "baseline")
     if runs:
         named = [run for run in dict.fromkeys(runs) if run != baseline]
@@ -184,11 +190,13 @@ def _chosen(
             pk__in=[run.pk for run in chosen]
         )
         chosen += matched.order_by("created_at", "pk")[: MAX_RUNS + 1 - len(chosen)]
+
         if len(chosen) > MAX_RUNS:
             message = (
                 f"more than {MAX_RUNS} runs; name some with runs=, or select fewer with filter="
             )
             raise InvalidInput(message, code="too_many_runs", pointer="filter")
+
     if len(chosen) < MIN_RUNS:
         message = f"{len(chosen) or 'no'} run{'s' * (len(chosen) != 1)}; {_BOUNDS}"
         raise InvalidInput(message, code="too_few_runs", pointer="runs" if runs else "filter")
@@ -209,6 +217,7 @@ def _check_size(runs: int, names: int, values: Iterable[dict[str, Value]]) -> No
     if runs * names > MAX_VALUES:
         message = f"{names:,} parameters of {runs} runs; at most {MAX_VALUES:,} values are compared: name fewer runs"
         raise InvalidInput(message, code="too_many_values", pointer="runs")
+
     characters = sum(
         len(value) for one in values for value in one.values() if isinstance(value, str)
     )
@@ -232,10 +241,12 @@ def read_means(*, collection: Collection, runs: list[UUID]) -> RunMeans | None:
     qrels = collection.active_qrels
     if qrels is None:
         return None
+
     measure = parse_measure(collection.measures[0], collection.documents)
     current = Evaluation.objects.current(qrels, collection.scores).evaluated().filter(run__in=runs)
     run_of = dict(current.order_by().values_list("pk", "run_id"))
     found = means_of(list(run_of), [measure], qrels.pk) if run_of else {}
+
     return RunMeans(measure, qrels.topics, {run_of[pk]: mean for (pk, _), mean in found.items()})
 
 
@@ -244,6 +255,7 @@ def best_first(found: Configurations, means: RunMeans | None) -> list[int]:
     places = list(range(len(found.runs)))
     if means is None:
         return places
+
     value = {pk: mean for pk, (mean, _) in means.means.items()}
     sign = 1 if means.measure.definition.lower_is_better else -1
 

@@ -150,8 +150,10 @@ def read_frontier(*, collection: Collection, query: FrontierQuery) -> Frontier:
     key = _key(collection, query, said)
     priced = [evaluation for evaluation in evaluations if key.name in said[evaluation.run_id].costs]
     total = len(evaluations)
+
     if not priced:
         return Frontier(query, qrels, scores, key, total, 0, 0, [])
+
     check_values(len(priced), qrels.topics, 1)
     begin(
         seconds_of_frontier(len(priced), qrels.topics),
@@ -159,17 +161,20 @@ def read_frontier(*, collection: Collection, query: FrontierQuery) -> Frontier:
         "name fewer runs",
         "filter",
     )
+
     (common,) = read_common_values([evaluation.pk for evaluation in priced], [query.measure], qrels)
     own = [said[evaluation.run_id] for evaluation in priced]
     runs, pairs = _priced(
         query, key.name, [evaluation.run for evaluation in priced], own, common.values
     )
+
     cautions = [
         *qrels_cautions([query.measure], qrels),
         *cautions_of([query.measure], common.left_out),
         *few_topics(common.topics),
         *_of_runs(query, total - len(priced), [one.hardware for one in own], common.topics),
     ]
+
     return Frontier(query, qrels, scores, key, total, common.topics, pairs, runs, cautions)
 
 
@@ -185,6 +190,7 @@ def _priced(
     )
     found = engine.frontier(values, engine.Costs(*parts), groups, lower_is_better=lower)
     ends = row_intervals(values, CONFIDENCE, query.measure.definition.bounds)
+
     columns = (
         values.mean(axis=1).tolist(),
         costs,
@@ -194,6 +200,7 @@ def _priced(
         found.p_adjusted.tolist(),
         zip(*(end.tolist() for end in ends), strict=True),
     )
+
     made = [
         Priced(
             run=run,
@@ -210,6 +217,7 @@ def _priced(
         )
         for run, mean, cost, kind, status, by, p, interval in zip(runs, *columns, strict=True)
     ]
+
     return sorted(made, key=lambda one: (one.cost, one.mean if lower else -one.mean)), found.pairs
 
 
@@ -232,6 +240,7 @@ def _said(evaluations: Sequence[Evaluation]) -> dict[UUID, _Said]:
             name: cost if isinstance(cost, dict) else {"value": cost}
             for name, cost in (costs or {}).items()
         }
+
         # Few runs say anything of their platform, and to flatten the metadata of a thousand takes a
         # tenth of a second.
         described = given and any(name.startswith(_PLATFORM) for name in metadata)
@@ -239,6 +248,7 @@ def _said(evaluations: Sequence[Evaluation]) -> dict[UUID, _Said]:
         hardware = ", ".join(str(leaves[name]) for name in _HARDWARE if name in leaves)
         parts = {name: {part: cost.get(part) for part in _PARTS} for name, cost in given.items()}
         found[pk] = _Said(parts, hardware or UNKNOWN)
+
     return found
 
 
@@ -250,16 +260,19 @@ def _key(collection: Collection, query: FrontierQuery, said: Mapping[UUID, _Said
             return find_key(board, COST, query.cost, "x: ")
         except InvalidInput as error:
             raise InvalidInput(error.message, code="bad_columns", pointer="x") from error
+
     counts: dict[str, int] = {}
     for run in said.values():
         for name in run.costs:
             counts[name] = counts.get(name, 0) + 1
+
     names = sorted(counts, key=lambda name: (-counts[name], name not in _USUAL, name))
     key = (
         ParameterKey.objects.filter(collection=collection, space=COST, name=names[0]).first()
         if names
         else None
     )
+
     return key or ParameterKey(collection=collection, space=COST, name=names[0] if names else "")
 
 
@@ -272,9 +285,11 @@ def _of_runs(
     if topics < MIN_TOPICS:
         message = f"{topics} topics are too few to tell a difference from chance: no run is surely dominated"
         found.append(Caution("no_verdict", message))
+
     if without:
         message = f"{without} run{'s' * (without > 1)} without this cost left out"
         found.append(Caution("runs_without_cost", message))
+
     if query.across and len(kinds) + bool(unknown) > 1:
         message = (
             "costs were measured on different hardware: a difference may be due to the machine"
@@ -286,4 +301,5 @@ def _of_runs(
     elif unknown:
         message = "the runs do not say on what hardware the cost was measured: a difference may be due to the machine"
         found.append(Caution("unknown_hardware", message))
+
     return found

@@ -116,6 +116,7 @@ class Importance:
         found = self.explanation.associations
         if found is None:
             return []
+
         made = [
             Associated(
                 setting=setting,
@@ -127,6 +128,7 @@ class Importance:
             )
             for place, setting in enumerate(self.explanation.settings)
         ]
+
         return sorted(made, key=lambda one: -one.effect)
 
     def _means(self, levels: Levels) -> list[LevelMean]:
@@ -149,6 +151,7 @@ def read_importance(*, collection: Collection, query: ImportanceQuery) -> Import
     described, ignored, partly = _described(collection, evaluations)
     without = len(evaluations) - len(described)
     cautions = list(_of_runs(without, partly, ignored))
+
     if len(described) < explaining.LEAST_RUNS:
         found = Explanation(len(described), reason=explaining.TOO_FEW_RUNS)
         message = message_of(found, query)
@@ -162,11 +165,13 @@ def read_importance(*, collection: Collection, query: ImportanceQuery) -> Import
             message=message,
             cautions=cautions,
         )
+
     names = sorted({name for given in described.values() for name in given})
     _begin(len(described), qrels.topics, names)
     settings = [encode(name, [given.get(name) for given in described.values()]) for name in names]
     (common,) = read_common_values(list(described), [query.measure], qrels)
     found = explain(common.values, settings, seed=query.seed, watch=keep_going)
+
     return Importance(
         query,
         qrels,
@@ -199,17 +204,20 @@ def _described(
     runs = Run.objects.filter(pk__in=[evaluation.run_id for evaluation in evaluations]).order_by()
     metadata = dict(runs.values_list("pk", "metadata"))
     described, ignored, partly = {}, set(), 0
+
     for evaluation in evaluations:
         keep_going()
         flat = flatten(metadata[evaluation.run_id])
         given = {leaf.name: leaf.value for leaf in flat.leaves}
         none = {name for name in given if _is_ignored(name, roles)}
         ignored |= none
+
         if len(given) > len(none):
             described[evaluation.pk] = {
                 name: value for name, value in given.items() if name not in none
             }
             partly += bool(flat.left_out)
+
     return described, sorted(ignored), partly
 
 
@@ -242,9 +250,11 @@ def _of_runs(without: int, partly: int, ignored: Sequence[str]) -> Iterator[Caut
     if without:
         message = f"{without} run{'s' * (without > 1)} without parameters left out"
         yield Caution("runs_without_parameters", message)
+
     if partly:
         message = f"{partly} run{'s have' if partly > 1 else ' has'} values that are kept without being searched"
         yield Caution("parameters_left_out", f"{message}: in these the runs may differ")
+
     if ignored:
         yield Caution("ignored", f"left out by the role ignored: {_listed(ignored)}")
 
@@ -258,19 +268,23 @@ def _of_parameters(found: Explanation) -> Iterator[Caution]:
     """Return what a reader needs to know about the parameters."""
     if found.associations:
         yield Caution(CHOSEN_RUNS, CHOSEN.rstrip("."))
+
     for place, other, strength in found.linked[:_NAMED]:
         names = f"{found.settings[place].name} and {found.settings[other].name}"
         message = f"often change together (V = {strength:.2f}): {names}; what goes with one may be due to the other"
         yield Caution("often_together", message)
+
     if found.naming:
         message = f"left out, because it is different in every run: {_listed(found.naming)}"
         yield Caution(
             "different_in_every_run", f"{message}; runs with nothing else changed differ in it"
         )
+
     if found.rare:
         yield Caution(
             "rare_values", f"left out, with too few runs of each value: {_listed(found.rare)}"
         )
+
     if found.settings and not found.changes:
         why = f"; {_listed(found.rare)} differ most often" if found.rare else ""
         message = f"no two runs differ in one parameter alone{why}: give what does not matter the role ignored"
@@ -300,4 +314,5 @@ def _words(part: Plain | Range) -> str:
         low, high = (shown_value(end) for end in part)
         return low if low == high else f"{low} to {high}"
     text = NOT_SET if part is None else shown_value(part)
+
     return text[:_CUT] + "…" * (len(text) > _CUT)

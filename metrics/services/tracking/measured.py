@@ -63,15 +63,18 @@ def read_measured(
         collection=collection, query=replace(query, filter=None, offset=0, limit=1)
     )
     order = dict(board.order)
+
     found = {
         evaluation.pk: evaluation.run
         for evaluation in Evaluation.objects.filter(pk__in=list(order))
         .select_related("run__team")
         .only(*_SHOWN)
     }
+
     if query.filter:
         shown = set(runs_shown(collection=collection, query=query))
         found = {pk: run for pk, run in found.items() if run.pk in shown}
+
     if not found:
         whose = "that the filter shows " if query.filter else ""
         raise StatisticsError(
@@ -82,17 +85,20 @@ def read_measured(
             f"{len(found):,} runs; a chart has at most {MAX_RUNS:,}: select fewer with filter="
         )
         raise StatisticsError(message, code="too_many_runs", pointer="filter")
+
     cells = read_cells(columns, [run.pk for run in found.values()])
     ends: dict[int, Ends] = {}
     if confidence is not None and len(found) <= MAX_INTERVALS:
         ends = within_range(
             intervals_of(list(found), [query.sort], confidence, board.qrels.topics), query.sort
         )
+
     runs = [
         MeasuredRun(found[pk], mean, ends.get(pk), cells.get(found[pk].pk, {}))
         for pk, mean in board.order
         if pk in found
     ]
+
     return Measured(board.qrels, query.sort, runs, board.ranked)
 
 
@@ -109,6 +115,7 @@ def differing_columns(
     ).results
     found = [facet for facet in facets if _tells_apart(facet)]
     found.sort(key=lambda facet: (facet.key.space != PARAM, -facet.runs, facet.key.name))
+
     return [
         ShownColumn(facet.key.space, facet.key.name, facet.key.unit, facet.key.pk)
         for facet in found

@@ -79,6 +79,7 @@ def read_facets(
         .filter(name__icontains=name)
         .order_by("-space", "name")
     )
+
     found = list(keys)
     page = found[offset : offset + limit]
     return Facets(len(found), runs.count(), _facets(collection, page, runs))
@@ -91,6 +92,7 @@ def _facets(collection: Collection, keys: list[ParameterKey], runs: QuerySet[Run
     sets = ParameterSet.objects.filter(run__collection=collection)
     if sets.exclude(run__in=runs).exists():
         rows = rows.filter(owner__in=sets.filter(run__in=runs).values("pk"))
+
     for kind in ("number", "folded") if facets else ():
         for key, value, count, total, different, low, high in _frequent(
             rows.filter(**{f"{kind}__isnull": False}), kind
@@ -101,17 +103,22 @@ def _facets(collection: Collection, keys: list[ParameterKey], runs: QuerySet[Run
                 facet.distinct += different
                 if kind == "number":
                     facet.low, facet.high = low, high
+
             facet.values.append((value, count))
+
     booleans = (
         rows.filter(boolean__isnull=False).values_list("key", "boolean").annotate(n=Count("pk"))
     )
+
     for key, value, count in booleans:
         facet = facets[key]
         facet.types["boolean"] = facet.types.get("boolean", 0) + count
         facet.distinct += 1
         facet.values.append((value, count))
+
     for facet in facets.values():
         facet.values = sorted(facet.values, key=lambda pair: -pair[1])[:LISTED]
+
     return list(facets.values())
 
 
@@ -119,7 +126,9 @@ def _frequent(rows: QuerySet[Parameter], kind: str) -> list[tuple[Any, ...]]:
     grouped, parameters = (
         rows.values_list("key", kind).annotate(n=Count("pk")).query.sql_with_params()
     )
+
     with connection.cursor() as cursor:
         cursor.execute(_FREQUENT.format(grouped=grouped), [*parameters, LISTED])
         found: list[tuple[Any, ...]] = cursor.fetchall()
+
     return found

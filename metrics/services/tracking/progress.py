@@ -56,6 +56,7 @@ class Progress:
         """Return whether the best so far lies beyond the band: more than chance explains."""
         if len(self.steps) < 2:
             return False
+
         last = self.steps[-1]
         return (
             last.best < last.reach
@@ -85,13 +86,16 @@ def read_progress_of(
         .filter(system=system, collection=collection)
         .order_by("-version")
     )
+
     runs = list(seen.values_list("pk", flat=True)[:MAX_VERSIONS])
     current = (
         Evaluation.objects.current(qrels, scores).evaluated().filter(run__in=runs).with_files()
     )
     found = list(current.select_related("run").order_by("run__version"))
+
     if not found:
         return None
+
     check_files(Evaluation, ((one.pk, one.same_files) for one in found))
     check_values(len(found), qrels.topics, 1)
     try:
@@ -100,17 +104,20 @@ def read_progress_of(
         if error.code == "too_few_topics":
             return None
         raise
+
     values, lower = common.values, measure.definition.lower_is_better
     low, high = row_intervals(values, CONFIDENCE, measure.definition.bounds)
     means = values.mean(axis=1)
     best = best_so_far(means, lower_is_better=lower)
     reach = reach_of_equals(values, lower_is_better=lower)
+
     steps = [
         Step(one.run, *figures)
         for one, figures in zip(
             found, np.column_stack([means, low, high, best, reach]).tolist(), strict=True
         )
     ]
+
     expected = expected_best(values, lower_is_better=lower) if len(found) > 1 else None
     cautions = cautions_of([measure], common.left_out)
     return Progress(

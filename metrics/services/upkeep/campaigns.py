@@ -54,6 +54,7 @@ def find_in_campaigns(*, fast: bool = False) -> Iterator[Finding]:
     yield from _find_in_phases(told)
     yield from _find_in_entries()
     yield from _find_in_releases(told)
+
     if not fast:
         yield from _find_in_published()
 
@@ -63,36 +64,45 @@ def _told_by_the_trail() -> Told:
     found: Told = defaultdict(dict)
     events = AuditEvent.objects.filter(object_type__in=_TYPES).order_by("pk")
     columns = ("action", "object_type", "object_id", "before", "after")
+
     for action, kind, key, before, after in events.values_list(*columns).iterator():
         told = found[kind, key]
         if action in _MADE:
             told.clear()
+
         if action in (_Action.PHASE_EXTENDED, _Action.PHASE_EXTENSION_CANCELLED):
             extensions = told.setdefault("extensions", [])
             if action == _Action.PHASE_EXTENDED:
                 extensions.append([after.get("team"), after["closes_at"]])
             else:
                 extensions.remove([after.get("team"), before["closes_at"]])
+
             if "team" not in after:
                 told["closes_at"] = after["closes_at"]
                 # It moves with the end if it would be earlier.
                 told.pop("late_closes_at", None)
+
             continue
+
         if action in (_Action.PHASE_PAUSED, _Action.PHASE_RESUMED):
             told["paused"] = action == _Action.PHASE_PAUSED
             continue
+
         # What became empty is in `before` alone.
         told.update({**dict.fromkeys(before), **after})
         if action in _STATES:
             told["state"] = str(_STATES[action])
             told.pop("chosen", None)
+
         # It changes with the entries beside it, too.
         told.pop("priority", None)
         if action == _Action.ENTRY_RESTORED:
             told.pop("answers", None)
             told.pop("run_type", None)
+
         if action in (_Action.RELEASE_DONE, _Action.RELEASE_CANCELLED):
             told["ended"] = str(action)
+
     return found
 
 
@@ -104,6 +114,7 @@ def _find_in_rows(told: Told) -> Iterator[Finding]:
         ("participation", Participation.objects.select_related("campaign", "team")),
         ("entry", Entry.objects.select_related("phase__campaign", "run")),
     )
+
     for kind, rows in kinds:
         for row in rows.iterator(500):
             known = told.get((kind, str(row.pk) if kind == "entry" else str(row)), {})
@@ -126,12 +137,14 @@ def _value_now(row: Model, name: str) -> Any:
         return getattr(row.run, name)
     if name not in {field.name for field in row._meta.concrete_fields}:
         return _UNKNOWN
+
     value = getattr(row, name)
     plain = (
         str(value)
         if isinstance(value, Model)
         else json.loads(json.dumps(value, cls=DjangoJSONEncoder))
     )
+
     return None if plain == "" else plain
 
 
@@ -152,6 +165,7 @@ def _find_in_phases(told: Told) -> Iterator[Finding]:
     rows = Phase.objects.select_related("campaign", "collection").prefetch_related(
         "extensions__participation__team"
     )
+
     for phase in rows:
         known = told.get(("phase", str(phase)), {})
         try:
@@ -162,18 +176,22 @@ def _find_in_phases(told: Told) -> Iterator[Finding]:
                 "measure_unknown",
                 f"phase {phase} asks for what this engine cannot compute: {error.message}",
             )
+
         extended = [
             [one.participation.team.slug if one.participation else None, _as_told(one.new)]
             for one in phase.extensions.order_by("pk")
         ]
+
         if known and extended != known.get("extensions", []):
             yield Finding(
                 "trail_differs",
                 f"phase {phase} has other extensions than the audit trail; {_RESTORE}",
             )
+
         if known and (phase.paused_at is not None) != known.get("paused", False):
             text = f"phase {phase} is {'' if phase.paused_at else 'not '}paused, and the audit trail says otherwise"
             yield Finding("trail_differs", f"{text}; {_RESTORE}, or pause or resume it on the desk")
+
     for agreement in Agreement.objects.select_related("campaign"):
         if (
             hashlib.sha256(f"{agreement.title}\n\n{agreement.text}".encode()).hexdigest()
@@ -195,6 +213,7 @@ def _find_in_entries() -> Iterator[Finding]:
             if team
             else (phase.campaign.team_id, phase.campaign_id)
         )
+
         if (run.collection_id, run.team_id, campaign) != (
             phase.collection_id,
             owner,
@@ -202,6 +221,7 @@ def _find_in_entries() -> Iterator[Finding]:
         ):
             text = f"{entry} names a run or a team of another collection or campaign; {_RESTORE}"
             yield Finding("entry_contradicts", text)
+
         if (
             team
             and not entry.late
@@ -209,8 +229,10 @@ def _find_in_entries() -> Iterator[Finding]:
         ):
             text = f"{entry} arrived at {entry.arrived_at:%F %T} and is not late, and the phase was not open then"
             yield Finding("entry_contradicts", f"{text}; {_RESTORE}")
+
         if entry.priority is not None:
             priorities[entry.phase_id, entry.participation_id].append(entry.priority)
+
     for (phase_id, team_id), found in priorities.items():
         if sorted(found) != list(range(1, len(found) + 1)):
             text = f"the entries of participation {team_id} in phase {phase_id} have the priorities {sorted(found)}: "
@@ -233,36 +255,43 @@ def _find_in_releases(told: Told) -> Iterator[Finding]:
             if release.cancelled_at
             else None
         )
+
         if known and known.get("ended") != ended:
             yield Finding(
                 "trail_differs",
                 f"the {release} is {ended or 'planned'}, the trail says otherwise; {_RESTORE}",
             )
+
         wrong = (
             known
             and not release.done_at
             and _as_told(release.planned_at) != known.get("planned_at")
         )
+
         if wrong:
             yield Finding(
                 "trail_differs",
                 f"the {release} is planned for another time than the trail says; {_RESTORE}",
             )
+
         if release.done_at:
             entered = Entry.objects.filter(phase=release.phase).values_list("pk", flat=True)
             official = set(release.official) if isinstance(release.official, list) else {None}
             version = (release.qrels.version, release.qrels.sha256) if release.qrels else None
+
             fits = (
                 official <= {str(pk) for pk in entered}
                 and release.qrels is not None
                 and release.qrels.collection_id == collection.pk
                 and release.audience <= collection.disclosure
             )
+
             as_told = not known or (
                 known.get("disclosure") == release.get_audience_display()
                 and (known.get("qrels"), known.get("sha256")) == version
                 and known.get("entries") == len(release.official)
             )
+
             if not (fits and as_told):
                 text = f"the {release} names other entries, judgements or people than it was done with; {_RESTORE}"
                 yield Finding("release_contradicts", text)
@@ -278,6 +307,7 @@ def _find_in_published() -> Iterator[Finding]:
         ):
             text = f"snapshot {snapshot.code} differs from its digest; nothing of what differs is given out"
             yield Finding("snapshot_altered", f"{text}. {_RESTORE.capitalize()}")
+
     for packet in Packet.objects.select_related("phase__campaign", "participation__team").iterator(
         20
     ):

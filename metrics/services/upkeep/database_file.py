@@ -23,13 +23,16 @@ def find_in_database(*, fast: bool) -> Iterator[Finding]:
     unread."""
     if connection.vendor != "sqlite":
         return
+
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA foreign_key_check")
         for table, row, parent, _ in cursor.fetchmany(_SHOWN):
             text = f"row {row} of {table} names one of {parent} that is not there; restore a backup"
             yield Finding("dangling_row", text)
+
         if fast:
             return
+
         # Neither a query that does not read it, nor SQLite's quick check notices a zeroed page.
         cursor.execute(f"PRAGMA integrity_check({_SHOWN})")
         for (told,) in cursor.fetchall():
@@ -46,6 +49,7 @@ def find_in_types() -> Iterator[Finding]:
     """
     if connection.vendor != "sqlite":
         return
+
     columns = ((model, field) for model in apps.get_models() for field in model._meta.fields)
     for model, field in (
         (model, field) for model, field in columns if isinstance(field, BinaryField)
@@ -58,6 +62,7 @@ def find_in_types() -> Iterator[Finding]:
                 f"SELECT {key} FROM {table} WHERE typeof({column}) NOT IN ('blob', 'null')"  # noqa: S608
             )
             keys = [row[0] for row in cursor.fetchall()]
+
         for pk in keys:
             again = f"UPDATE {table} SET {column} = CAST({column} AS BLOB) WHERE {key} = %s"  # noqa: S608
             text = f"{field.name} of {model._meta.verbose_name} {pk} is no longer bytes; --repair makes it bytes again"
@@ -68,6 +73,7 @@ def find_in_json() -> Iterator[Finding]:
     """Yield stored texts that are not JSON, except columns with a digest. PostgreSQL stores JSON in binary form."""
     if connection.vendor != "sqlite":
         return
+
     for model in apps.get_models():
         for field in (field for field in model._meta.fields if type(field) is StoredJSON):
             table, key, column = (connection.ops.quote_name(str(name)) for name in

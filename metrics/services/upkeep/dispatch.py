@@ -115,12 +115,15 @@ class Dispatcher(threading.Thread):
     ) -> None:
         super().__init__(name="dispatcher", daemon=True)
         self._stopped = threading.Event()
+
         # Held by each round, and while a process is forked.
         self._at_work = threading.RLock()
         self._notes = RoundNotes()
+
         # By the step that meets it.
         self._troubles: dict[str, str] = {}
         self._reaping = Step("reaping", REAP_SECONDS, self._reap)
+
         # What is due at the beginning of a round.
         self._due: set[type[Job]] = set()
         # The state of the database in which they were looked for last, and until when that is
@@ -179,6 +182,7 @@ class Dispatcher(threading.Thread):
                 # Otherwise a connection that a restart of the database broke would stay broken.
                 close_old_connections()
                 self.round()
+
         connections.close_all()
 
     def stop(self) -> None:
@@ -231,6 +235,7 @@ class Dispatcher(threading.Thread):
             step.due = time.monotonic() + FAILED_SECONDS
             if step.sends and not isinstance(error, DatabaseError):
                 self._troubles[step.name] = BROKER_FULL if _FULL in str(error) else BROKER_AWAY
+
             if isinstance(error, DatabaseError):
                 # While the database was unavailable no worker could renew its lease: let the living
                 # workers do so first.
@@ -264,12 +269,14 @@ def _sweep() -> None:
     sweep_comparisons()
     sweep_deliveries()
     sweep_mails()
+
     try:
         swept = sweep()
     except StorageUnavailable as error:
         # Not again in a second, unlike other steps that fail: the next hour is soon enough.
         logger.error("nothing was swept: %s", error.message)
         return
+
     if swept.spared:
         logger.error(
             "%d stored files are named by no row, too many to be deleted unasked; see evalhub sweep --help",
@@ -291,6 +298,7 @@ def publish_due(
     again_after = settings.EVALHUB_LEASE_SECONDS
     if not any_due(again_after, kind):
         return 0
+
     room = min(most, MESSAGES - waiting())
     due = take_due(room, again_after, kind) if room > 0 else []
     for sent, pk in enumerate(due):
@@ -299,6 +307,7 @@ def publish_due(
         except Exception:
             forget_dispatch(due[sent:], kind)
             raise
+
     return len(due)
 
 
@@ -309,9 +318,11 @@ def publish_batches(
     again_after = settings.EVALHUB_LEASE_SECONDS
     if not any_due(again_after, Evaluation):
         return 0
+
     room = MESSAGES - waiting()
     due = take_due(min(BATCHES, room) * TOGETHER, again_after) if room > 0 else []
     batches = in_batches(due)
+
     # Those that are alone may be more than there is room for.
     unsent = deque(batches)
     try:
@@ -321,10 +332,12 @@ def publish_batches(
                 publish(pks[0])
             else:
                 publish_batch(pks)
+
             unsent.popleft()
     finally:
         if unsent:
             forget_dispatch([pk for pks in unsent for pk in pks])
+
     return len(due) - sum(map(len, unsent))
 
 
@@ -334,4 +347,5 @@ def publish_comparisons(publish: Publish, waiting: Callable[[], int] = _no_messa
         return 0
     at_once = max(1, settings.EVALHUB_WORKER_PROCESSES - 1)
     most = at_once - under_way(settings.EVALHUB_LEASE_SECONDS, Comparison)
+
     return publish_due(publish, waiting, Comparison, most) if most > 0 else 0

@@ -98,6 +98,7 @@ def find_faults(*, fast: bool = False) -> Iterator[Finding]:
         partial(_find_in_files, fast),
         _find_leftovers,
     )
+
     for look in looks:
         try:
             yield from look()
@@ -129,6 +130,7 @@ def _find_in_collections() -> Iterator[Finding]:
         qrels = collection.active_qrels
         if not (qrels and computable):
             continue
+
         if behind := evaluations_behind(qrels).exclude(view=None).count():
             text = f"{behind} evaluations of collection {collection} lack vectors or curves of its measures, which are "
             text += "computed when they are read; --repair queues them, as workers do hourly"
@@ -142,6 +144,7 @@ def _find_in_qrels() -> Iterator[Finding]:
     ):
         text = f"collection {collection} has several active versions of judgements; activate one of them"
         yield Finding("several_active_qrels", text)
+
     for qrels in (
         Qrels.objects.select_related("collection").defer("topic_ids", "warnings").iterator(50)
     ):
@@ -152,6 +155,7 @@ def _find_in_qrels() -> Iterator[Finding]:
             text = f"the topic ids of judgements {qrels} are damaged; fsck --repair reads them again from their file"
             yield Finding("qrels_topics", text)
             continue
+
         if qrels.topics != named:
             # A value that has its digest is unchanged.
             text = f"judgements {qrels} name {named} topics and count {qrels.topics}; --repair counts them again"
@@ -163,10 +167,12 @@ def _find_in_teams() -> Iterator[Finding]:
     for user in User.objects.filter(personal_team=None):
         text = f"user {user} has no team of their own; --repair makes one"
         yield Finding("no_personal_team", text, partial(Team.objects.create_personal, user))
+
     for team in Team.objects.exclude(personal_of=None).exclude(memberships__user=F("personal_of")):
         text = f"user {team.personal_of} is not a member of their own team {team}; --repair makes them its owner"
         owner = {"team": team, "user": team.personal_of, "role": Membership.Role.OWNER}
         yield Finding("not_in_personal_team", text, partial(Membership.objects.create, **owner))
+
     for team in Team.objects.filter(memberships=None, personal_of=None):
         text = f"team {team} has no member: only an administrator can submit for it, or invite one on its page"
         yield Finding("team_without_members", text, note=True)
@@ -180,6 +186,7 @@ def _find_in_labels() -> Iterator[Finding]:
     labels: QuerySet[Any] = Label.objects.annotate(
         last=Subquery(last.values("to_run")[:1], output_field=UUIDField())
     )
+
     for label in labels.select_related("collection", "team", "run"):
         if (label.run.collection_id, label.run.team_id) != (label.collection_id, label.team_id):
             text = f"label {label} names run {label.run_id} of another team or collection; move it to one of its team's"
@@ -202,6 +209,7 @@ def _find_in_leases() -> Iterator[Finding]:
     leased = Q(lease_token__isnull=False) | Q(lease_until__isnull=False)
     whole = Q(lease_token__isnull=False, lease_until__isnull=False)
     lease = timedelta(seconds=settings.EVALHUB_LEASE_SECONDS)
+
     for kind in JOBS:
         held, rows = Q(state=kind.HELD), kind._default_manager.all()
         for job in rows.filter((held & ~whole) | (~held & leased)):
@@ -209,11 +217,13 @@ def _find_in_leases() -> Iterator[Finding]:
                 "lease_state",
                 f"{_name(job)} is {job.state} and its lease says otherwise; restore a backup",
             )
+
         for job in rows.filter(held, lease_until__lt=timezone.now() - lease):
             text = f"{_name(job)} holds a lease that ended at {job.lease_until:%F %T}, and no worker reaped it: "
             yield Finding(
                 "lease_expired", text + "start a worker; --repair queues it again", reap_expired
             )
+
         for job in rows.filter(held, lease_until__gt=timezone.now() + 2 * lease):
             text = f"{_name(job)} holds a lease until {job.lease_until:%F %T}: did the clock jump? --repair ends it"
             yield Finding("lease_too_long", text, partial(_end_lease, job))
@@ -242,12 +252,14 @@ def _find_in_submissions() -> Iterator[Finding]:
                 f"{noun} {made.pk} was withdrawn and waits to be evaluated; --repair cancels that"
             )
             yield Finding(f"deleted_{key}_queued", text, partial(cancel_evaluations, made))
+
         for made in (
             kind.OF.objects.exclude(digest=None).only("digest", *kind.OF.SEALED).iterator(500)
         ):
             if made.digest != made.digest_of_sealed():
                 text = f"the row of {noun} {made.pk} is not what was stored: its file, or what was counted in it; "
                 yield Finding(f"{key}_altered", text + "nothing is shown of it; restore a backup")
+
         for missing in unqueued(kind.OF.objects.all()):
             text = f"{noun} {getattr(missing, f'{key}_id')} is not queued; --repair queues it, as workers do hourly"
             yield Finding(f"{key}_not_queued", text, queue_missing)
@@ -266,6 +278,7 @@ def _find_in_evaluations(fast: bool) -> Iterator[Finding]:
         ):
             text = f"{_name(evaluation)} is by judgements of another collection; restore a backup"
             yield Finding("foreign_qrels", text)
+
         done = kind.objects.evaluated().defer(*(() if kind is Evaluation else ("means",)))
         for evaluation in done.with_files().filter(same_files=False):
             text = (
@@ -273,13 +286,16 @@ def _find_in_evaluations(fast: bool) -> Iterator[Finding]:
             )
             yield Finding(f"{prefix}evaluation_of_other_files", text + "--repair evaluates it again",
                           partial(evaluate_anew, kind, [evaluation.pk]))  # fmt: skip
+
         for evaluation in done.filter(view=None):
             text = f"{_name(evaluation)} is evaluated and has no judged view; --repair evaluates it again"
             yield Finding(
                 f"{prefix}view_missing", text, partial(queue_again, done.filter(pk=evaluation.pk))
             )
+
         if fast:
             continue
+
         for evaluation in (
             done.exclude(view=None)
             .select_related("qrels", of)
@@ -293,9 +309,11 @@ def _find_in_evaluations(fast: bool) -> Iterator[Finding]:
                     text,
                     partial(queue_again, done.filter(pk=evaluation.pk)),
                 )
+
     sized = MetricVector.objects.annotate(size=Length("content")).exclude(
         size=8 * F("evaluation__qrels__topics")
     )
+
     for vector in sized.defer("content").select_related("evaluation"):
         text = f"{_name(vector.evaluation)} has a vector of {vector.measure} with another length than its topics; "
         yield Finding("vector_length", text + "--repair computes it again", vector.delete)
@@ -309,6 +327,7 @@ def _has_whole_view(evaluation: Evaluation | SessionEvaluation) -> bool:
                 view.is_sound(evaluation.qrels_id)
                 and unpack_view(view).n_topics == evaluation.qrels.topics
             )
+
         row = SessionView.objects.get(pk=evaluation.pk)
         judged = unpack_set(row)
         return (
@@ -327,8 +346,10 @@ def _find_in_comparisons(fast: bool) -> Iterator[Finding]:
         if digest_of(stored.query) != stored.digest or stored.query["qrels"] != stored.qrels.pk:
             text = f"{stored} is not the one that its inputs name; --repair forgets it"
             yield Finding("comparison_digest", text, stored.delete)
+
     if fast:
         return
+
     compared = Comparison.objects.filter(state=Comparison.State.COMPARED)
     for stored in compared.iterator(1):
         try:
@@ -350,6 +371,7 @@ def _find_in_files(fast: bool) -> Iterator[Finding]:
     for sha256, size, who in _named_files():
         if sha256 not in examined:
             examined[sha256] = _look_at(sha256) if fast else examine_stored(sha256)
+
         found = examined[sha256]
         if found.state == "missing":
             text = f"{who}: the stored file {sha256} is missing; submit the same file again, or take it "
@@ -376,6 +398,7 @@ def _look_at(sha256: str) -> Examined:
         return Examined("missing")
     except OSError as error:
         return Examined("unreadable", reason=error.strerror or str(error))
+
     return Examined("sound")
 
 
@@ -384,12 +407,15 @@ def _named_files() -> Iterator[tuple[str, int | None, str]]:
     description of the row."""
     for qrels in Qrels.objects.select_related("collection").defer("topic_ids", "warnings"):
         yield qrels.sha256, qrels.size, f"judgements {qrels}"
+
     for log in SessionSet.objects.filter(deleted_at=None).only("sha256", "size", "tag"):
         yield log.sha256, log.size, f"session set {log.pk} ({log.tag})"
+
     for run in Run.objects.filter(deleted_at=None).only("sha256", "size", "known_sha256", "tag"):
         yield run.sha256, run.size, f"run {run.pk} ({run.tag})"
         if run.known_sha256:
             yield run.known_sha256, None, f"the known documents of run {run.pk} ({run.tag})"
+
     for artifact in Artifact.objects.live():
         yield artifact.sha256, artifact.size, f"the file {artifact.name} of run {artifact.run_id}"
 
@@ -399,6 +425,7 @@ def _find_leftovers() -> Iterator[Finding]:
         ("orphan_file", "stored files without a row", orphans),
         ("old_upload", "old uploads", left_behind),
     )
+
     for code, what, find in swept:
         count = sum(1 for _ in find())
         if find is orphans and takes_too_many(count):
@@ -411,11 +438,13 @@ def _find_leftovers() -> Iterator[Finding]:
                 sweep,
                 note=True,
             )
+
     if count := sum(1 for _ in young_strangers()):
         text = f"{count} stored files of the last 24 hours have no row: submissions that were interrupted, or whose rows "
         yield Finding(
             "young_orphan", text + "were lost with the end of a database file; keep them", note=True
         )
+
     old = RememberedAnswer.objects.filter(created_at__lt=timezone.now() - 2 * AGE).count()
     if old:
         text = f"{old} idempotency keys are older than two days: does no worker run? evalhub sweep removes them"

@@ -79,14 +79,17 @@ def read_figures() -> Figures:
     rows = Evaluation.objects.order_by().values("state", "error_code").annotate(
         count=Count("pk"), tried=Sum("attempts"), spent=Sum("seconds"), **classes
     )  # fmt: skip
+
     for row in rows:
         figures.states[row["state"]] += row["count"]
         figures.attempts[row["state"]] += row["tried"]
         if row["state"] == _STATE.FAILED:
             figures.failed[row["error_code"]] += row["count"]
+
         if row["state"] == _STATE.EVALUATED:
             figures.seconds += row["spent"] or 0.0
             figures.classes = [have + row[f"class_{i}"] for i, have in enumerate(figures.classes)]
+
     figures.comparisons = _by_state(Comparison, Comparison.State.values)
     figures.sessions = _by_state(SessionEvaluation, _STATE.values)
     overdue = Delivery.objects.filter(
@@ -96,6 +99,7 @@ def read_figures() -> Figures:
     figures.webhooks_disabled = (
         Webhook.objects.filter(enabled=False).exclude(disabled_reason="").count()
     )
+
     return figures
 
 
@@ -111,6 +115,7 @@ def read_queue() -> Queue:
     queued = Q(state=_STATE.QUEUED)
     due = is_due()
     unsent = due & is_silent(settings.EVALHUB_LEASE_SECONDS)
+
     found = (
         Evaluation.objects.filter(state__in=(_STATE.QUEUED, _STATE.EVALUATING))
         .annotate(waited=_ago("since"), silent=_ago("dispatched_at"))
@@ -126,6 +131,7 @@ def read_queue() -> Queue:
         )
     )
     longest: timedelta = found.pop("oldest") or timedelta(0)
+
     return Queue(oldest=max(0.0, longest.total_seconds()), **found)
 
 

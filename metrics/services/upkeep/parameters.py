@@ -18,14 +18,17 @@ def find_in_parameters() -> Iterator[Finding]:
         text = f"{len(runs)} runs of collection {collection} are searched by other parameters than they have, such as "
         text += f"run {runs[0].pk}; --repair writes them again"
         yield Finding("parameters_differ", text, partial(store_parameters, collection, runs))
+
     rows = Parameter.objects.filter(key=OuterRef("pk"))
     there = (
         Exists(rows.filter(**{f"{kind}__isnull": False}))
         for kind in ("number", "folded", "boolean")
     )
+
     unused = ParameterKey.objects.filter(unit="", note="")
     for exists in there:
         unused = unused.exclude(exists)
+
     if count := unused.count():
         text = f"{count} names of parameters have no run; a collection has room for {MAX_KEYS:,}, --repair removes them"
         yield Finding("unused_parameters", text, unused.delete, note=True)

@@ -29,10 +29,12 @@ def repeat_evaluation(
         raise Conflict(message)
     if submitted.deleted_at:
         raise Conflict(f"{submitted} was withdrawn; restore it first")
+
     rows = type(evaluation)._default_manager.filter(pk=evaluation.pk)
     with transaction.atomic():
         if not queue_again(rows.exclude(state__in=(Job.QUEUED, evaluation.HELD))):
             raise Conflict(f"{evaluation} is in the queue already")
+
         _record(
             origin,
             AuditEvent.Action.EVALUATION_REPEATED,

@@ -56,6 +56,7 @@ def find_in_topic_ids() -> Iterator[Finding]:
             stored = qrels.topic_ids
         except _BROKEN:
             stored = None
+
         try:
             judgements = load_judgements(qrels.sha256, qrels.keyed_by, qrels.iteration)
         except EvalHubError:
@@ -63,6 +64,7 @@ def find_in_topic_ids() -> Iterator[Finding]:
             own = stored
         else:
             own = [topic_id.decode() for topic_id in judgements.topic_ids]
+
         if stored is None or stored != own:
             text = f"the topic ids of judgements {qrels} are damaged; --repair reads them again from their file"
             digest = qrels.digest_of_topic_ids(own)
@@ -85,11 +87,13 @@ def find_in_vectors() -> Iterator[Finding]:
                     Evaluation.objects.filter(pk=evaluation.pk).update, judged_depth=None
                 )
                 yield Finding("depth_altered", text, forget)
+
         for vector in MetricVector.objects.filter(evaluation=evaluation.pk):
             sound, text = (
                 vector.is_sound(evaluation.qrels_id),
                 f"{vector.measure} of run {evaluation.run_id} is damaged",
             )
+
             if view is None:
                 if not sound:
                     give_up = partial(give_up_evaluations, Evaluation, [evaluation.pk], "values")
@@ -98,7 +102,9 @@ def find_in_vectors() -> Iterator[Finding]:
                         f"{text}; --repair removes the run from the leaderboards",
                         give_up,
                     )
+
                 continue
+
             fresh = make_vector(evaluation.pk, parse_measure(vector.measure), view).seal(
                 evaluation.qrels_id
             )
@@ -109,6 +115,7 @@ def find_in_vectors() -> Iterator[Finding]:
                     f"{text}; --repair computes it again from the judged view",
                     again,
                 )
+
         for row in StoredCurves.objects.filter(evaluation=evaluation.pk):
             if not (row.is_sound(evaluation.qrels_id) and (view is None or _are_curves(row, view))):
                 text = (
@@ -162,6 +169,7 @@ def find_in_session_means() -> Iterator[Finding]:
     done = (
         SessionEvaluation.objects.evaluated().filter(engine_version=ENGINE_VERSION).defer("means")
     )
+
     for evaluation in done.iterator(50):
         kept = SessionView.objects.filter(pk=evaluation.pk).first()
         try:
@@ -173,6 +181,7 @@ def find_in_session_means() -> Iterator[Finding]:
                     same &= row.is_sound(evaluation.qrels_id) and _are_session_curves(row, judged)
         except OperationalError:
             same = False
+
         if not same:
             text = f"the means or curves of session set {evaluation.session_set_id} are damaged; --repair evaluates it again"
             yield Finding("session_means_altered", text, partial(_evaluate_again, evaluation.pk))
@@ -181,6 +190,7 @@ def find_in_session_means() -> Iterator[Finding]:
 def _are_means(judged: JudgedSet, means: dict[str, Any]) -> bool:
     if means.get("systems") != [name.decode() for name in judged.systems]:
         return False
+
     measures = [measure for measure in default_measures() if measure.name in means["values"]]
     values = values_of(judged, measures)
     for measure in measures:
@@ -188,8 +198,10 @@ def _are_means(judged: JudgedSet, means: dict[str, Any]) -> bool:
         stored, own = (
             np.array(pairs, np.float64) for pairs in (means["values"][measure.name], made)
         )
+
         if not _close(stored, own):
             return False
+
     return True
 
 
@@ -213,16 +225,19 @@ def find_unsealed() -> Iterator[Finding]:
         (MetricVector, "mean_digest", "evaluation__qrels_id"),
         (SessionView, "digest", "evaluation__qrels_id"),
     )
+
     for kind, column, qrels in kinds:
         rows = kind._default_manager.filter(**{column: None})
         if count := rows.count():
             text = f"{count} of {kind._meta.verbose_name_plural} have no digest; --repair gives them theirs"
             yield Finding("digest_missing", text, partial(_seal, rows, qrels), note=True)
+
     means = SessionEvaluation.objects.evaluated().filter(means_digest=None).exclude(means={})
     results = Comparison.objects.filter(content_digest=None).exclude(content=None)
     if count := means.count() + results.count():
         text = f"{count} means of session sets and results of comparisons have no digest; --repair gives them theirs"
         yield Finding("digest_missing", text, partial(_seal_others, means, results), note=True)
+
     for evaluations in EVALUATIONS.values():
         unsealed = evaluations.OF.objects.filter(digest=None)
         unbound = evaluations.objects.evaluated().filter(judged_files="")
@@ -246,6 +261,7 @@ def _seal_others(means: Any, results: Any) -> None:
     for evaluation in means.iterator(50):
         digest = evaluation.digest_of_means(evaluation.means)
         SessionEvaluation.objects.filter(pk=evaluation.pk).update(means_digest=digest)
+
     for stored in results.iterator(1):
         digest = stored.digest_of_content(stored.digest, stored.content)
         Comparison.objects.filter(pk=stored.pk).update(content_digest=digest)
@@ -254,6 +270,7 @@ def _seal_others(means: Any, results: Any) -> None:
 def _bind(submitted: Any, evaluations: Any) -> None:
     for made in submitted.iterator(500):
         submitted.filter(pk=made.pk).update(digest=made.digest_of_sealed())
+
     for evaluation in evaluations.select_related(evaluations.model.OF.KEY).iterator(500):
         evaluations.filter(pk=evaluation.pk).update(
             judged_files="".join(evaluation.submission.files)

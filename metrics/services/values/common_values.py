@@ -61,9 +61,11 @@ def qrels_cautions(measures: Iterable[Measure], qrels: Qrels) -> list[Caution]:
     of_subtopics = ", ".join(
         measure.name for measure in named if measure.definition.name in OF_SUBTOPICS
     )
+
     if of_subtopics and not qrels.has_subtopics:
         message = f"{of_subtopics}: qrels v{qrels.version} have no subtopics, so each topic counts as one subtopic"
         cautions.append(Caution("no_subtopics", message))
+
     number = qrels.nothing_relevant
     zero = [measure.name for measure in named if number and zero_without_relevant(measure)]
     if zero:
@@ -72,6 +74,7 @@ def qrels_cautions(measures: Iterable[Measure], qrels: Qrels) -> list[Caution]:
         are = "is" if len(zero) == 1 else "are"
         message = f"{have} nothing relevant: {', '.join(zero)} {are} 0 there for every run"
         cautions.append(Caution("nothing_relevant", message))
+
     return cautions
 
 
@@ -97,6 +100,7 @@ def pooled_words(measure: Measure) -> str:
         instead = (
             f"{name}, whose means it divides by the same average ideal for every run, or {instead}"
         )
+
     return f"{measure.name}: a ratio of averaged vectors has no value for a topic that could be tested: use {instead}"
 
 
@@ -107,12 +111,14 @@ def cautions_of(measures: list[Measure], left_out: int) -> list[Caution]:
     if geometric:
         message = f"{', '.join(geometric)}: the leaderboard shows a geometric mean; the comparison uses arithmetic means"
         cautions.append(Caution("geometric_mean", message))
+
     if left_out:
         cautions.append(
             Caution(
                 "topics_left_out", f"{left_out} topics excluded, because a run has no value there"
             )
         )
+
     return cautions
 
 
@@ -126,6 +132,7 @@ def not_corrected_again(test: str, correction: str) -> list[Caution]:
     applied = ("none", "holm") if test == USUAL_TEST else ("none",)
     if not TESTS[test].simultaneous or correction in applied:
         return []
+
     return [
         Caution(
             "not_corrected_again",

@@ -74,6 +74,7 @@ class Coverage:
             self.on_judged.topics,
             [family.of(rows, pairs) for family in self.on_judged.families],
         )
+
         return replace(
             self, answered=self.answered[rows], judged=self.judged[rows], on_judged=on_judged
         )
@@ -98,6 +99,7 @@ class Coverage:
         apart = np.abs(self.judged[first] - self.judged[second]).round(9) > MOST_UNEVEN
         if self.on_judged is not None:
             apart &= self.on_judged.changed[first] | self.on_judged.changed[second]
+
         uneven: Flags = apart & self.judging_counts
         return uneven
 
@@ -123,10 +125,13 @@ class Coverage:
             depends = uneven & (verdicts.withheld == 0)
             if self.on_judged is not None:
                 depends &= verdicts.higher != self.on_judged.families[place].verdicts.higher
+
             verdicts = verdicts.withhold(depends, DEPENDS_ON_JUDGING)
             for runs, reason in self.lacking:
                 verdicts = verdicts.withhold((runs[first] | runs[second]) & enough, reason)
+
             decided.append(verdicts)
+
         return decided
 
     def apply(
@@ -144,7 +149,9 @@ class Coverage:
                     verdicts.significant,
                     lower_is_better=lower_is_better,
                 )
+
             applied.append(replace(family, verdicts=verdicts, tiers=separated))
+
         return applied
 
     def cautions(
@@ -159,6 +166,7 @@ class Coverage:
         shown = np.zeros(pairs.runs, np.bool_)
         shown[list(range(pairs.runs) if names is None else names)] = True
         few = np.flatnonzero(self.few_answered & shown)
+
         if len(few):
             answered = self.answered[few]
             if names is None or len(few) > _NAMED:
@@ -169,11 +177,13 @@ class Coverage:
                     f"{names[row]} {percent(share)}"
                     for row, share in zip(few.tolist(), answered.tolist(), strict=True)
                 )
+
             message = (
                 f"few topics answered ({who}): an unanswered topic counts 0, and below {percent(LEAST_ANSWERED)} there "
                 "is no verdict"
             )
             cautions.append(Caution("few_topics_answered", message))
+
         nothing = np.flatnonzero(self.nothing_judged & shown)
         if len(nothing):
             who = (
@@ -183,6 +193,7 @@ class Coverage:
             )
             message = f"nothing judged ({who}): none of the first {self.k} documents of any topic is, so there is no verdict"
             cautions.append(Caution("nothing_judged", message))
+
         first, second = pairs.indices()
         seen = shown[first] & shown[second]
         uneven = int(np.count_nonzero(self.uneven(pairs) & seen))
@@ -196,12 +207,15 @@ class Coverage:
                 verdicts_depend = {0: "no verdict depends", 1: "1 verdict depends"}.get(
                     depend, f"{depend:,} verdicts depend"
                 )
+
                 message = (
                     f"the shares of the first {self.k} documents that are judged differ by more than "
                     f"{percent(MOST_UNEVEN)[:-1]} points in {uneven:,} of {total:,} pairs, and "
                     f"{verdicts_depend} on judging"
                 )
+
             cautions.append(Caution("uneven_judging", message))
+
         return cautions
 
     def judged_sentence(self, names: Mapping[int, str]) -> str:
@@ -210,6 +224,7 @@ class Coverage:
             (name, "an unknown share" if np.isnan(self.judged[row]) else percent(self.judged[row]))
             for row, name in names.items()
         ]
+
         (name, share), *others = shares
         following = "".join(f"; {other}: {share_of_other}" for other, share_of_other in others)
         return f"{name}: {share} of the first {self.k} documents are judged{following}"
@@ -251,6 +266,7 @@ def read_coverage(answered: Mapping[int, int | None], measure: Measure, qrels: Q
     )
     shares = [means[pk, judged.name][0] for pk in answered]
     share = np.array([np.nan if share is None else share for share in shares], np.float64)
+
     # Judged@k is 0 for a topic without an answer, which says nothing of judgements.
     share = np.where(topics > 0, share * qrels.topics / np.maximum(topics, 1), share)
     return Coverage(topics / qrels.topics, share, k, measure.definition.name not in _OF_COVERAGE)
@@ -276,12 +292,15 @@ def with_judged(
     """
     if not coverage.uneven(pairs).any():
         return coverage
+
     condensed = condensed_matrix(evaluation_ids, measure)[:, common]
     changed = (condensed != values).any(axis=1)
     condensed = condensed[:, ~np.isnan(condensed).any(axis=0)]
     topics = condensed.shape[1]
+
     if topics < 2:
         return coverage
     families = [replace(family, tiers=None) for family in compare(condensed)]
     on_judged = OnJudged(condensed.mean(axis=1), changed, topics, families)
+
     return replace(coverage, on_judged=on_judged)

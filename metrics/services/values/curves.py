@@ -254,6 +254,7 @@ def read_curves_of(
     _begin_curves(evaluations, query)
     stored = {} if query.with_readings else _stored_sets(evaluations, query)
     served = {pk: sets for pk, sets in stored.items() if _are_stored(sets, query)}
+
     for pk, sets in served.items():
         keep_going()
         yield pk, _curves_from(sets, query)
@@ -267,7 +268,9 @@ def _stored_sets(evaluations: list[Evaluation], query: CurveQuery) -> dict[int, 
     computed again and left out."""
     if not all(measure.definition.name in FAMILY for measure in query.measures):
         return {}
+
     by_key = {evaluation.pk: evaluation for evaluation in evaluations}
+
     sets: dict[int, list[GainCurves]] = {}
     for row in StoredCurves.objects.filter(evaluation__in=by_key, depth__gte=query.depth):
         evaluation = by_key[row.evaluation_id]
@@ -276,6 +279,7 @@ def _stored_sets(evaluations: list[Evaluation], query: CurveQuery) -> dict[int, 
         else:
             _log.error("%s are damaged, and computed again", row)
             renew_curves(evaluation, load_view(evaluation))
+
     return sets
 
 
@@ -283,6 +287,7 @@ def renew_curves(evaluation: Evaluation, view: JudgedRun) -> None:
     """Store all curves of an evaluation again, unless another engine version computed them."""
     if evaluation.engine_version != ENGINE_VERSION:
         return
+
     sets = stored_curve_sets(stored_measures(evaluation.run.collection))
     rows = [make_curves(evaluation.pk, each, view).seal(evaluation.qrels_id) for each in sets]
 
@@ -312,6 +317,7 @@ def _curves_from(sets: list[GainCurves], query: CurveQuery) -> list[DrawnCurve]:
         stored = next(each for each in sets if each.serves(measure, query.depth))
         read = stored.readings(measure, query.depth) if query.with_readings else None
         drawn.append(DrawnCurve(measure, stored.curve(measure, query.depth), read))
+
     return drawn
 
 
@@ -331,6 +337,7 @@ def _curves(view: JudgedRun, query: CurveQuery) -> list[DrawnCurve]:
         keep_going()
         found = readings(view, measure, query.depth) if query.with_readings else None
         drawn.append(DrawnCurve(measure, curve(view, measure, query.depth), found))
+
     return drawn
 
 
@@ -365,12 +372,14 @@ def _precision_recall(view: JudgedRun, query: RecallQuery) -> list[PrecisionReca
         for levels, alone in ((query.levels, False), (query.alone, True))
         for level in (relevance_levels(view) if levels is None else levels)
     ]
+
     requested = len(levels_drawn) + len(query.gains)
     if requested > MAX_LEVELS:
         message = f"{requested} curves requested; the limit is {MAX_LEVELS} at once: name some levels with rel= or level="
         raise MeasureError(
             message, code="too_many_levels", pointer="rel" if query.levels != [] else "level"
         )
+
     by_level = [
         precision_recall(
             view,
@@ -383,4 +392,5 @@ def _precision_recall(view: JudgedRun, query: RecallQuery) -> list[PrecisionReca
         for level, alone in levels_drawn
     ]
     by_gain = [graded_precision_recall(view, gains, points=query.points) for gains in query.gains]
+
     return by_level + by_gain

@@ -61,6 +61,7 @@ def seconds_of_test(test: str, runs: int, topics: int, pairs: int, resamples: in
     resamples = min(resamples, 2**topics) if test == "randomisation" else resamples
     drawn = resamples * (pairs * cost.drawn_pair + runs * topics * cost.drawn_value)
     interval = min(resamples, INTERVAL_RESAMPLES) * pairs * cost.interval
+
     return 1e-9 * (pairs * topics * cost.pair + drawn + interval)
 
 
@@ -143,12 +144,14 @@ def seconds_of_measure(measure: Measure) -> tuple[float, float]:
         beta = parameters.get("beta", 0.0)
         turns = math.ceil(-37 / math.log(beta)) if beta else int(measure.cutoff or _DEEPEST)
         base, each = base + turns * _TURN, each + 1e-9 * (_FIRST_TURN_BYTE + turns * _TURN_BYTE)
+
     inner = parameters.get("of")
     if isinstance(inner, Measure):
         cutoffs = parameters.get("cutoffs")
         for measured in at_each_cutoff(inner, cutoffs) if cutoffs else [inner]:
             more, more_each = seconds_of_measure(measured)
             base, each = base + more, each + more_each
+
     return base, each
 
 
@@ -206,6 +209,7 @@ def begin_curves(
     each = runs * (_CURVE + _POINT * points) + _CURVE_BYTE * every_byte * (
         2 if with_readings else 1
     )
+
     begin(
         runs * (_VIEW + _EVERY_RANK * every_rank) + _VIEW_BYTE * every_byte + curves * each,
         f"{curves * runs} curves",

@@ -75,6 +75,7 @@ def _compute(evaluation: Evaluation, lost: threading.Event) -> Outcome:
     run = evaluation.run
     qrels = evaluation.qrels
     judgements = load_judgements(qrels.sha256, qrels.keyed_by, qrels.iteration)
+
     view = read_stored(
         run.sha256,
         lambda opener: judge_run(
@@ -85,22 +86,27 @@ def _compute(evaluation: Evaluation, lost: threading.Event) -> Outcome:
             seed=HASH_SEED,
         ),
     )
+
     if run.known_sha256:
         view = mark_known(view, judgements, load_known(run.known_sha256))
+
     vectors = []
     measures = stored_measures(run.collection)
     for measure in measures:
         if lost.is_set():
             raise LeaseLost
         vectors.append(make_vector(evaluation.pk, measure, view))
+
     curves = [
         make_curves(evaluation.pk, measure, view).seal(evaluation.qrels_id)
         for measure in stored_curve_sets(measures)
     ]
+
     seal_vectors(vectors, evaluation.qrels_id)
     content = zstandard.compress(view.to_bytes(), _LEVEL)
     stored = JudgedView(evaluation_id=evaluation.pk, content=content).seal(evaluation.qrels_id)
     files, depth = "".join(run.files), judged_depth(view)
+
     told: dict[str, int | float | str] = {
         "topics_answered": int((view.num_ret > 0).sum()),
         "judged_files": files,
@@ -108,6 +114,7 @@ def _compute(evaluation: Evaluation, lost: threading.Event) -> Outcome:
         "depth_digest": digest_of_depth(evaluation.pk, evaluation.qrels_id, files, depth),
         "seconds": time.perf_counter() - start,
     }
+
     return Outcome(run.collection_id, stored, vectors, curves, told)
 
 
@@ -155,6 +162,7 @@ def _store_together(outcomes: list[tuple[Lease, Outcome]]) -> list[Lease]:
         saved = [(lease, outcome) for lease, outcome in ordered if finish(lease, **outcome.told)]
         if not saved:
             return []
+
         pks = [lease.pk for lease, _ in saved]
         for rows in (
             MetricVector.objects.filter(evaluation_id__in=pks),
@@ -163,12 +171,14 @@ def _store_together(outcomes: list[tuple[Lease, Outcome]]) -> list[Lease]:
         ):
             # Of an earlier time that it was evaluated, which few were.
             rows.delete()
+
         insert(JudgedView, _VIEW, [_values(outcome.view, _VIEW) for _, outcome in saved])
         insert(
             MetricVector,
             _VECTOR,
             [_values(one, _VECTOR) for _, outcome in saved for one in outcome.vectors],
         )
+
         insert(
             StoredCurves,
             _CURVES,
@@ -176,6 +186,7 @@ def _store_together(outcomes: list[tuple[Lease, Outcome]]) -> list[Lease]:
         )
         raise_revision(*{outcome.collection for _, outcome in saved}, arriving=True)
         announce_ended(Evaluation, pks)
+
     return [lease for lease, _ in saved]
 
 

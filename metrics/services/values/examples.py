@@ -59,21 +59,25 @@ def example_values(definition: MeasureDefinition) -> list[ExampleValue]:
     known = {one.name for one in definition.parameters if not one.example}
     suffixes = _SUFFIXES[definition.cutoff]
     names = [_written(definition, given, suffix) for suffix in suffixes]
+
     if of_what(definition) == "sessions":
         names += [
             _written(definition, [*given, f"{name}={set_to}"], "")
             for name, set_to in _SESSION_VARIANTS
         ]
+
         session = _judged_session()
         return [
             ExampleValue(measure, measure.aggregate(session_values(session, measure))[0])
             for measure in _understood(names, parse_session_measure)
         ]
+
     names += [
         _written(definition, [*given, f"{name}={set_to}"], suffixes[-1])
         for name, set_to in _VARIANTS
         if name in known
     ]
+
     run = _judged()
     return [
         ExampleValue(measure, measure.aggregate(measure.compute(run), run)[0])
@@ -101,6 +105,7 @@ def _judged() -> JudgedRun:
         f"1 Q0 {doc_id} {rank} {100 - rank} example\n" for rank, (doc_id, _) in enumerate(levels, 1)
     )
     judgements = _judgements(levels)
+
     return use_run(lambda: io.BytesIO(run.encode()), lambda blocks: judge(blocks, judgements))[1]
 
 
@@ -110,6 +115,7 @@ def _judged_session() -> JudgedSessions:
         [(f"q{query}d{rank}", level) for rank, level in enumerate(ranking, 1)]
         for query, ranking in enumerate(EXAMPLE_QUERIES, 1)
     ]
+
     queries = [{"documents": [doc_id for doc_id, _ in ranking]} for ranking in levels]
     log = json.dumps({"session_id": "s", "topic_id": "1", "queries": queries}) + "\n"
     judgements = _judgements([one for ranking in levels for one in ranking], own_subtopics=True)
@@ -134,6 +140,7 @@ def zero_without_relevant(measure: Measure) -> bool:
         text = b"1 Q0 d1 1 2.0 r\n1 Q0 d3 2 1.0 r\n"
         run = use_run(lambda: io.BytesIO(text), lambda blocks: judge(blocks, judgements))[1]
         values = measure.compute(run)
+
     return bool((values == 0).all())
 
 
@@ -147,4 +154,5 @@ def _judgements(levels: list[tuple[str, int | None]], *, own_subtopics: bool = F
         for subtopic, (doc_id, level) in zip(subtopics, judged, strict=True)
     )
     qrels = "".join(lines)
+
     return read_qrels(lambda: io.BytesIO(qrels.encode()), iteration=SUBTOPIC).judgements

@@ -36,11 +36,13 @@ def read_judged_topic(*, qrels: Qrels, topic_id: str, most: int = 0) -> JudgedTo
     if qrels.keyed_by != Qrels.KeyedBy.TOPIC:
         message = f"qrels v{qrels.version} judges single queries of sessions; only judgements of topics can be shown"
         raise InvalidInput(message, code="unknown_qrels", pointer="qrels")
+
     judgements = load_judgements(qrels.sha256, qrels.keyed_by, qrels.iteration)
     topic = judgements.topic_index.get(topic_id.encode())
     if topic is None:
         message = f"topic {topic_id[:40]!r} has no judgements in qrels v{qrels.version}"
         raise NotFound(message, code="unknown_topic", pointer="topic")
+
     rows = np.flatnonzero(judgements.topics == topic)
     levels, counts = np.unique(judgements.levels[rows], return_counts=True)
     first = rows[np.argsort(-judgements.levels[rows], kind="stable")][:most]
@@ -48,6 +50,7 @@ def read_judged_topic(*, qrels: Qrels, topic_id: str, most: int = 0) -> JudgedTo
         judgements.doc_starts[first].tolist(), judgements.doc_ends[first].tolist(), strict=True
     )
     names = [judgements.data[start:end].tobytes().decode(errors="replace") for start, end in spans]
+
     return JudgedTopic(
         list(zip(levels.tolist(), counts.tolist(), strict=True))[::-1],
         list(zip(names, judgements.levels[first].tolist(), strict=True)),

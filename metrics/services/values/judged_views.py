@@ -58,6 +58,7 @@ def vectors_of(
     names = [measure.name for measure in measures]
     stored = MetricVector.objects.filter(evaluation__in=evaluation_ids, measure__in=names)
     rows = list(stored.annotate(by=_QRELS))
+
     digests = digests_of_means(
         [row.evaluation_id for row in rows],
         [row.by for row in rows],
@@ -65,6 +66,7 @@ def vectors_of(
         [row.mean for row in rows],
         [row.topics for row in rows],
     )
+
     found: dict[tuple[int, str], MetricVector] = {}
     damaged = set()
     for row, digest in zip(rows, digests.tolist(), strict=True):
@@ -76,6 +78,7 @@ def vectors_of(
             found[key] = row
         else:
             damaged.add(key)
+
     missing = {pk: [m for m in measures if (pk, m.name) not in found] for pk in evaluation_ids}
     return found | _make_vectors(missing, damaged)
 
@@ -87,11 +90,13 @@ def _make_vectors(
     and damaged."""
     _check_engine(damaged)
     begin_values(missing)
+
     found: dict[tuple[int, str], MetricVector] = {}
     for pk, qrels, view in views_of(pk for pk, wanted in missing.items() if wanted):
         fresh = [make_vector(pk, measure, view) for measure in _watched(missing[pk])]
         replace_vectors([row.seal(qrels) for row in fresh if (pk, row.measure) in damaged])
         found.update({(pk, row.measure): row for row in fresh})
+
     return found
 
 
@@ -119,8 +124,10 @@ def matrices_of(
         evaluation__in=evaluation_ids, measure__in=names
     ).values_list(*columns)
     stored: dict[str, list[Any]] = {name: [] for name in names}
+
     for name, *row in rows:
         stored[name].append(row)
+
     vectors: dict[tuple[int, str], Floats] = {}
     means: dict[tuple[int, str], Mean] = {}
     damaged = set()
@@ -138,12 +145,15 @@ def matrices_of(
                 )
             else:
                 damaged.add((pk, name))
+
     missing = {
         pk: [measure for measure in measures if (pk, measure.name) not in vectors]
         for pk in evaluation_ids
     }
+
     for key, vector in _make_vectors(missing, damaged).items():
         vectors[key], means[key] = vector.values, (vector.mean, vector.topics)
+
     none = np.zeros((0, qrels.topics))
     return [
         (
@@ -175,6 +185,7 @@ def replace_vectors(rows: list[MetricVector]) -> None:
                 name: getattr(row, name)
                 for name in ("mean", "topics", "content", "digest", "mean_digest")
             }
+
             MetricVector.objects.filter(evaluation=row.evaluation_id, measure=row.measure).update(
                 **values
             )
@@ -205,6 +216,7 @@ def computed_means(
         for measure in _watched(measures):
             values = measure.compute(view)
             found[pk, measure.name] = measure.aggregate(values, view), _defined(values)
+
     return found
 
 
@@ -216,6 +228,7 @@ def covered_topics(evaluation_ids: list[int], measure: Measure) -> dict[int, byt
     missing = [pk for pk in evaluation_ids if pk not in found]
     vectors = vectors_of(missing, [measure]) if missing else {}
     made = {pk: _defined(row.values) for (pk, _), row in vectors.items()}
+
     # A row without a key is not stored.
     computed = {
         _cache_key(pk, name, "topics"): made[pk]
@@ -223,6 +236,7 @@ def covered_topics(evaluation_ids: list[int], measure: Measure) -> dict[int, byt
         if row.pk is None
     }
     cache.set_many(computed, _CACHE_SECONDS)
+
     return {**dict.fromkeys(missing, b""), **found, **made}
 
 
@@ -247,14 +261,17 @@ def means_of(
     rows = MetricVector.objects.filter(evaluation__in=evaluation_ids, measure__in=names)
     means, damaged = sound_means(rows, qrels)
     _check_engine(damaged)
+
     wanted = [
         (pk, name)
         for pk in evaluation_ids
         for name in names
         if (pk, name) not in means and (name not in computing or (pk, name) in damaged)
     ]
+
     if wanted:
         means.update(_computed(wanted, {measure.name: measure for measure in measures}, damaged))
+
     return means
 
 
@@ -266,6 +283,7 @@ def stored_means(
     read = list(rows.values_list("evaluation_id", "mean", "topics", "mean_digest"))
     if not read:
         return np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64)
+
     pks, averages, counts, digests = zip(*read, strict=True)
     made = digests_of_means(pks, qrels, measure, averages, counts).tolist()
     keys, means, topics = (
@@ -273,6 +291,7 @@ def stored_means(
         np.array(averages, np.float64),
         np.array(counts, np.int64),
     )
+
     if made == list(digests):
         return keys, means, topics
     sound = [stored in (None, digest) for stored, digest in zip(digests, made, strict=True)]
@@ -290,6 +309,7 @@ def sound_means(
     read = list(rows.values_list(*columns, *(() if qrels else ("evaluation__qrels_id",))))
     if not read:
         return {}, set()
+
     pks, names, means, topics, digests, *by = zip(*read, strict=True)
     made = tuple(digests_of_means(pks, qrels or by[0], names, means, topics).tolist())
     found = dict(zip(zip(pks, names, strict=True), zip(means, topics, strict=True), strict=True))
@@ -297,6 +317,7 @@ def sound_means(
         return found, set()
     known = zip(found, digests, made, strict=True)
     damaged = {pair for pair, stored, digest in known if stored not in (None, digest)}
+
     return {pair: mean for pair, mean in found.items() if pair not in damaged}, damaged
 
 
@@ -309,20 +330,24 @@ def _computed(
     known: dict[tuple[int, str], Mean] = {
         keys[key]: mean for key, mean in cache.get_many(keys).items()
     }
+
     missing: dict[int, list[Measure]] = {}
     for pk, name in wanted:
         if (pk, name) not in known:
             missing.setdefault(pk, []).append(measures[name])
+
     begin_values(missing)
     fresh = [
         make_vector(pk, measure, view).seal(qrels)
         for pk, qrels, view in views_of(missing)
         for measure in _watched(missing[pk])
     ]
+
     replace_vectors([row for row in fresh if (row.evaluation_id, row.measure) in damaged])
     new = {(row.evaluation_id, row.measure): (row.mean, row.topics) for row in fresh}
     odd = {_cache_key(*pair): mean for pair, mean in new.items() if pair not in damaged}
     cache.set_many(odd, _CACHE_SECONDS)
+
     return known | new
 
 
@@ -334,9 +359,11 @@ def depths_of(evaluation_ids: list[int]) -> dict[int, int]:
     )
     known = dict[int, int]()
     files = {pk: (qrels, judged_files) for pk, qrels, judged_files, *_ in rows}
+
     for pk, qrels, judged_files, depth, digest in rows:
         if depth is not None and digest == digest_of_depth(pk, qrels, judged_files, depth):
             known[pk] = depth
+
     new = {
         pk: judged_depth(view)
         for pk, _, view in views_of(pk for pk in evaluation_ids if pk not in known)
@@ -353,6 +380,7 @@ def depths_of(evaluation_ids: list[int]) -> dict[int, int]:
 
     if new:
         after_snapshot(store)
+
     return known | new
 
 
@@ -388,6 +416,7 @@ def _read_views(ids: list[int]) -> Iterable[tuple[int, int, JudgedRun]]:
             if row.is_sound(row.by):
                 damaged.remove(row.pk)
                 yield row.pk, row.by, unpack_view(row)
+
     if damaged:
         raise give_up_evaluations(Evaluation, sorted(damaged), VIEW)
 

@@ -32,9 +32,11 @@ def find_measure(text: str) -> MeasureDefinition:
     name = text.strip().partition("(")[0].partition("@")[0]
     if name in MEASURES and name == text:
         return MEASURES[name]
+
     for definition in SESSION_MEASURES.values():
         if name in names_of(definition):
             return definition if name == text else parse_session_measure(text).definition
+
     try:
         return parse_measure(text).definition
     except MeasureError:

@@ -44,9 +44,11 @@ def _work(lease: Lease, lost: threading.Event) -> bool:
     measures = stored_measures(qrels.collection)
     ends = time.monotonic() + _SECONDS
     behind = list(evaluations_behind(qrels).order_by("pk").values_list("pk", flat=True))
+
     while behind:
         if lost.is_set():
             raise LeaseLost
+
         chunk, behind = behind[:_TOGETHER], behind[_TOGETHER:]
         _store_missing(lease, chunk, measures)
         if time.monotonic() >= ends:
@@ -75,6 +77,7 @@ def _store_missing(lease: Lease, pks: list[int], measures: list[Measure]) -> Non
         )
         for kind in (MetricVector, StoredCurves)
     }
+
     vectors, curves = list[MetricVector](), list[StoredCurves]()
     # Where a judged view is damaged, its run has been queued to be evaluated again.
     with suppress(StoredValueCorrupt):
@@ -84,6 +87,7 @@ def _store_missing(lease: Lease, pks: list[int], measures: list[Measure]) -> Non
                 for measure in measures
                 if (pk, measure.name) not in stored[MetricVector]
             ]
+
             curves += [
                 make_curves(pk, measure, view).seal(qrels)
                 for measure in stored_curve_sets(measures)
@@ -94,6 +98,7 @@ def _store_missing(lease: Lease, pks: list[int], measures: list[Measure]) -> Non
         with transaction.atomic():
             if not note(lease, since=Now()):
                 raise LeaseLost
+
             count_moves(VectorUpdate, [lease.pk])
             evaluations = Evaluation.objects.select_for_update().evaluated().order_by("pk")
             now = dict(evaluations.filter(pk__in=pks).values_list("pk", "since"))

@@ -57,6 +57,7 @@ def read_ranking(*, evaluation: Evaluation, topic_id: str, gains: GainMap = LINE
     if topic_id not in topic_ids:
         message = f"topic {topic_id[:40]!r} has no judgements in qrels v{evaluation.qrels.version}"
         raise NotFound(message, code="unknown_topic", pointer="topic")
+
     topic, run = topic_ids.index(topic_id), evaluation.run
     begin_reading_file(run.size, "topic")
     scores: ScoreType = "float32" if evaluation.scores == "float32" else "float64"
@@ -64,6 +65,7 @@ def read_ranking(*, evaluation: Evaluation, topic_id: str, gains: GainMap = LINE
         run.sha256,
         lambda stored: _listed(read_run(stored, grouped=run.grouped), topic_id.encode(), scores),
     )
+
     view = load_view(evaluation)
     documents = _judged(listed, view, topic, gains)
     depth = max(1, min(len(documents), MAX_SUMS))
@@ -72,6 +74,7 @@ def read_ranking(*, evaluation: Evaluation, topic_id: str, gains: GainMap = LINE
     ideal = view.ideal_gains(gains)
     best = ideal.gain[ideal.topic == topic][:depth]
     ideal_sums = np.cumsum(np.pad(best, (0, depth - len(best))))
+
     return Ranking(topic_id, documents, np.cumsum(own).tolist(), ideal_sums.tolist())
 
 
@@ -90,6 +93,7 @@ def _listed(blocks: Iterable[RankedBlock], topic_id: bytes, scores: ScoreType) -
             spans = zip(block.doc_starts[rows].tolist(), block.doc_ends[rows].tolist(), strict=True)
             ids = [text[start:end].decode(errors="replace") for start, end in spans]
             listed = list(zip(ids, block.scores[rows].astype(scores).tolist(), strict=True))
+
     return listed
 
 
@@ -98,6 +102,7 @@ def _judged(listed: Listed, view: JudgedRun, topic: int, gains: GainMap) -> list
     levels = dict(zip(view.rank[rows].tolist(), view.level[rows].tolist(), strict=True))
     worth = dict(zip(levels, gains.of(view.level[rows]).tolist(), strict=True))
     scores = [score for _, score in listed]
+
     tied = [
         score
         in (
@@ -106,6 +111,7 @@ def _judged(listed: Listed, view: JudgedRun, topic: int, gains: GainMap) -> list
         )
         for index, score in enumerate(scores)
     ]
+
     return [
         RankedDocument(rank, doc_id, score, levels.get(rank), worth.get(rank, 0.0), tied[rank - 1])
         for rank, (doc_id, score) in enumerate(listed, 1)

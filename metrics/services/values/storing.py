@@ -31,12 +31,14 @@ def insert(
             packers = [_PACKERS[field.db_type(connection).split("(")[0]] for field in fields]  # type: ignore[union-attr]
             start = struct.pack("!h", len(columns))
             parts = [_SIGNATURE]
+
             for row in rows:
                 parts.append(start)
                 parts += [
                     _NULL if value is None else pack(value)
                     for pack, value in zip(packers, row, strict=True)
                 ]
+
             parts.append(_END)
             cursor.copy_expert(
                 f"COPY {table} ({names}) FROM STDIN (FORMAT binary)", io.BytesIO(b"".join(parts))
@@ -51,6 +53,7 @@ def seal_vectors(vectors: list[MetricVector], qrels: int) -> None:
     measures = [one.measure for one in vectors]
     means, topics = [one.mean for one in vectors], [one.topics for one in vectors]
     made = digests_of_means([one.evaluation_id for one in vectors], qrels, measures, means, topics)
+
     for one, digest in zip(vectors, made.tolist(), strict=True):
         one.digest = digest_of_vector(one.evaluation_id, qrels, one.measure, one.content)
         one.mean_digest = digest

@@ -60,6 +60,7 @@ class TwoRankings:
             sum(placed.elsewhere is not None for placed in side.documents) - self.common
             for side in (self.a, self.b)
         )
+
         return first, second
 
 

@@ -43,11 +43,13 @@ def find_evaluation(
     done = Evaluation.objects.evaluated().filter(run=run, scores=scores or run.collection.scores)
     if version is not None:
         done = done.filter(qrels__version=version)
+
     order = ("-qrels__active", "-qrels__version", "-engine_version")
     newest: Evaluation | None = done.with_files().order_by(*order).select_related("qrels").first()
     if newest is None:
         raise NotFound(_why_not(run, scores, version), code="not_evaluated")
     check_files(Evaluation, [(newest.pk, newest.same_files)])
+
     return newest
 
 
@@ -68,6 +70,7 @@ def read_reasons(values: RunValues) -> dict[str, list[str | None]]:
     ]
     if not lacking:
         return {}
+
     view = load_view(values.evaluation)
     return {
         measure.name: measure.why_undefined(view, values.vectors[measure.name])
@@ -80,6 +83,7 @@ def runs_beside(evaluation: Evaluation, most: int, chosen: str = "") -> list[tup
     stale run has none."""
     if evaluation.is_stale:
         return []
+
     rows = _beside(evaluation).order_by("run__tag", "run__team__slug")
     columns = rows.values_list("run_id", "run__tag", "run__team__slug")
     found = {str(run): (str(run), tag, team) for run, tag, team in columns[:most]}
@@ -90,6 +94,7 @@ def runs_beside(evaluation: Evaluation, most: int, chosen: str = "") -> list[tup
                 str(run): (str(run), tag, team)
                 for run, tag, team in columns.filter(run=UUID(chosen))
             }
+
     return list(found.values())
 
 
@@ -112,4 +117,5 @@ def _why_not(run: Run, scores: str | None, version: int | None) -> str:
     if scores and not run.evaluations.filter(scores=scores).exists():
         return f"the run has not been evaluated with {scores} scores; POST to its evaluations/ to evaluate it"
     reason = f": {latest.error_message}" if latest.error_message else ""
+
     return f"the run is not evaluated: its evaluation is {latest.state}{reason}"
