@@ -105,13 +105,13 @@ class Parameter:
         """Return the text, with the default where that is a number or a word."""
         if isinstance(self.default, bool) or not isinstance(self.default, int | float | str):
             return self.text
-        shown = f"{self.default:,}" if isinstance(self.default, int) else self.default
-        return f"{self.text}, default: {shown}" if self.default != "" else self.text
+        default = f"{self.default:,}" if isinstance(self.default, int) else self.default
+        return f"{self.text}, default: {default}" if self.default != "" else self.text
 
 
 @dataclass(frozen=True)
 class Exact(Parameter):
-    """A text of which nothing is left out; an empty one is a value, too."""
+    """A text that is taken as it is; an empty one is a value, too."""
 
     def value(self, context: Context) -> str | None:
         return context.parameters.get(self.name)
@@ -266,17 +266,17 @@ class Word(Parameter):
 
 @dataclass(frozen=True)
 class Descending(Choice):
-    """Whether rows have the largest value first; `unless_given` decides where no order is given."""
+    """Whether rows have the largest value first; `usually_descending` decides without one."""
 
     _: KW_ONLY
     name: str = "order"
     choices: tuple[str, ...] = ("desc", "asc")
     default: Any = True
-    unless_given: Callable[[Context], bool]
+    usually_descending: Callable[[Context], bool]
 
     def value(self, context: Context) -> bool:
         order = choice_in(context.parameters, self.name, self.choices)
-        return order == "desc" if order else self.unless_given(context)
+        return order == "desc" if order else self.usually_descending(context)
 
     def write(self, value: Any) -> str:
         return "desc" if value else "asc"
@@ -294,13 +294,13 @@ class Statistics(Parameter):
     together: tuple[str, ...]
 
     def value(self, context: Context) -> tuple[str, ...]:
-        read = read_choice("all", *self.parts)
-        named = several_in(context.parameters, self.name, lambda text: read(self.name, text))
-        wanted = {*named, "baseline"} if context.parameters.get("baseline") else set(named)
+        choice = read_choice("all", *self.parts)
+        named = several_in(context.parameters, self.name, lambda text: choice(self.name, text))
+        requested = {*named, "baseline"} if context.parameters.get("baseline") else set(named)
         if "all" in named:
-            wanted.update(self.together)
+            requested.update(self.together)
 
-        return tuple(part for part in self.parts if part in wanted)
+        return tuple(part for part in self.parts if part in requested)
 
     def write(self, value: Any) -> str:
         return ",".join(value)

@@ -14,7 +14,7 @@ from runs.errors import StoredValueCorrupt
 from runs.services.audit.reading import WRITES
 from runs.services.audit.revisions import Revision, read_revision
 
-# How often a reading is repeated that meets damaged values.
+# How often to read at most when values are damaged.
 _TRIES = 3
 
 T = TypeVar("T")
@@ -37,22 +37,22 @@ def one_snapshot() -> Iterator[None]:
         return
 
     writes: list[tuple[Callable[[], object], bool]] = []
-    token, read, ended = WRITES.set(writes), _READ.set({}), False
+    token, read, completed = WRITES.set(writes), _READ.set({}), False
     try:
         with _reading():
             yield
-        ended = True
+        completed = True
     finally:
         WRITES.reset(token)
         _READ.reset(read)
         for write, always in writes:
-            if ended or always:
+            if completed or always:
                 write()
 
 
 def read_in_snapshot(read: Callable[[], T]) -> T:
-    """Return the result of `read`, as of one moment. If it meets damaged values, read again at a later moment, after
-    they were removed. Raise StoredValueCorrupt if it repeatedly meets others, or has no result
+    """Return the result of `read`, as of one moment. After damaged values, which are removed,
+    read again. Raise StoredValueCorrupt if it repeatedly meets others, or has no result
     without them."""
     if WRITES.get() is not None:
         return read()
@@ -73,16 +73,16 @@ def read_in_snapshot(read: Callable[[], T]) -> T:
 
 
 def once_in_snapshot(key: Hashable, read: Callable[[], T]) -> T:
-    """Return the result of `read`, called once in a snapshot for each key, and each time outside one."""
-    known = _READ.get()
-    if known is None:
+    """Return the result of `read`, which one snapshot calls once for each key."""
+    results = _READ.get()
+    if results is None:
         return read()
 
-    if key not in known:
-        known[key] = read()
+    if key not in results:
+        results[key] = read()
 
-    found: T = known[key]
-    return found
+    result: T = results[key]
+    return result
 
 
 def revision_in_snapshot(collection: int) -> Revision:
@@ -91,15 +91,17 @@ def revision_in_snapshot(collection: int) -> Revision:
 
 
 def state_of_database() -> tuple[Any, ...] | None:
-    """Return what is another one once anything has been committed, or None in an open transaction."""
+    """Return a value that every commit changes, or None in an open transaction."""
     connection: Any = transaction.get_connection()
     connection.ensure_connection()
     return None if connection.in_atomic_block else _STATES[connection.vendor](connection)
 
 
 def is_isolated() -> bool:
-    """Return whether a snapshot is open whose readings are as of one committed moment: those of a transaction that
-    was open before may be of several, or of what is never committed."""
+    """Return whether a snapshot is open that shows one committed moment.
+
+    A transaction that was open before it may show several, or changes that are never committed.
+    """
     return _ISOLATED in (_READ.get() or {})
 
 
@@ -120,35 +122,35 @@ def _reading() -> Iterator[None]:
             # EvalHub's transactions take SQLite's write lock immediately; a deferred one reads what
             # its first query saw.
             connection.ensure_connection()
-            usual, connection.transaction_mode = connection.transaction_mode, "DEFERRED"
+            previous_mode, connection.transaction_mode = connection.transaction_mode, "DEFERRED"
             try:
                 stack.enter_context(transaction.atomic())
             finally:
-                connection.transaction_mode = usual
+                connection.transaction_mode = previous_mode
 
-        known = _READ.get()
-        if known is not None:
-            known[_ISOLATED] = True
+        results = _READ.get()
+        if results is not None:
+            results[_ISOLATED] = True
 
         yield
 
 
 def _state_of_postgresql(connection: Any) -> tuple[Any, ...]:
     # Two snapshots of the same name see the same rows. A server that was restored counts anew.
-    asked = "SELECT pg_current_snapshot()::text, pg_postmaster_start_time()::text"
+    statement = "SELECT pg_current_snapshot()::text, pg_postmaster_start_time()::text"
     with connection.cursor() as cursor:
-        cursor.execute(asked)
-        found: tuple[Any, ...] = cursor.fetchone()
-    return found
+        cursor.execute(statement)
+        state: tuple[Any, ...] = cursor.fetchone()
+    return state
 
 
 def _state_of_sqlite(connection: Any) -> tuple[Any, ...]:
     # The version changes with the commits of others, and the other number with what this connection
     # writes. Without a cursor of Django's, whose making takes longer than the question.
-    own = connection.connection
+    sqlite = connection.connection
     with connection.wrap_database_errors:
-        (version,) = own.execute("PRAGMA data_version").fetchone()
-    return own, version, own.total_changes
+        (version,) = sqlite.execute("PRAGMA data_version").fetchone()
+    return sqlite, version, sqlite.total_changes
 
 
 _STATES = {"postgresql": _state_of_postgresql, "sqlite": _state_of_sqlite}

@@ -1,5 +1,5 @@
-"""The limits of computation for a request: a maximum of work, known before it begins, and few expensive requests at
-once.
+"""The limits of a request: a maximum of work, known before it begins, and few expensive requests
+at once.
 
 Code that is about to compute something calls `begin` with the estimated seconds. All parts of one
 request count together: beyond EVALHUB_WORK_SECONDS it is refused, and beyond a moment it needs one
@@ -31,8 +31,10 @@ _RETRY_SECONDS = 2.0
 
 @dataclass
 class Work:
-    """The estimated seconds of the current request so far; `asker` returns the keys of its places: one of its account,
-    None without one, and one of its address."""
+    """The estimated seconds of the current request so far.
+
+    `asker` returns the keys of its places: one of its account, or None, and one of its address.
+    """
 
     asker: Callable[[], tuple[str | None, str]]
     places: ExitStack
@@ -55,8 +57,8 @@ def limited_work(asker: Callable[[], tuple[str | None, str]], places: ExitStack)
         _WORK.reset(token)
 
 
-def begin(seconds: float, what: str, instead: str, pointer: str | None) -> None:
-    """Declare about how long a computation takes before it begins, and the advice if it takes too long.
+def begin(seconds: float, subject: str, advice: str, pointer: str | None) -> None:
+    """Declare the estimated seconds of a computation before it begins.
 
     Raise StatisticsError if the request exceeds its limit, LimitReached or Unavailable if too many
     requests compute at the moment.
@@ -64,32 +66,39 @@ def begin(seconds: float, what: str, instead: str, pointer: str | None) -> None:
     keep_going()
     work = _WORK.get()
     if work is not None:
-        _check(work.seconds + seconds, settings.EVALHUB_WORK_SECONDS, what, instead, pointer)
+        _check(work.seconds + seconds, settings.EVALHUB_WORK_SECONDS, subject, advice, pointer)
         work.seconds += seconds
         _take_place(work, work.seconds)
 
 
-def begin_reading(seconds: float, what: str, instead: str, pointer: str | None) -> None:
-    """Declare that a stored file is read. This takes time by its size, whatever is requested; it may use half of the
-    time of an answer."""
+def begin_reading(seconds: float, subject: str, advice: str, pointer: str | None) -> None:
+    """Declare that a stored file is read, which takes time by its size, whatever is requested.
+
+    It may use half of the time of an answer.
+    """
     keep_going()
     work = _WORK.get()
     if work is not None:
-        _check(seconds, settings.EVALHUB_ANSWER_SECONDS / 2, what, instead, pointer)
+        _check(seconds, settings.EVALHUB_ANSWER_SECONDS / 2, subject, advice, pointer)
         _take_place(work, seconds)
 
 
 def begin_file(seconds: float) -> None:
-    """Declare a file that is written while it is sent, or a request to another server: it may take as long as the other
-    side does."""
+    """Declare a file that is written while it is sent, or a request to another server.
+
+    It may take as long as the other side does.
+    """
     work = _WORK.get()
     if work is not None:
         _take_place(work, seconds)
 
 
-def _check(seconds: float, limit: float, what: str, instead: str, pointer: str | None) -> None:
+def _check(seconds: float, limit: float, subject: str, advice: str, pointer: str | None) -> None:
     if seconds > limit:
-        message = f"{what} would take about {seconds:,.{int(seconds < 10)}f} s; the limit is {limit:g} s: {instead}"
+        message = (
+            f"{subject} would take about {seconds:,.{int(seconds < 10)}f} s; "
+            f"the limit is {limit:g} s: {advice}"
+        )
         raise StatisticsError(message, code="too_much_work", pointer=pointer)
 
 
@@ -99,10 +108,10 @@ def _take_place(work: Work, seconds: float) -> None:
         return
 
     account, address = work.asker()
-    held, full = SLOTS.take({account or "anonymous": most, address: 2 * most}, most)
-    if held is None:
+    place, full = SLOTS.take({account or "anonymous": most, address: 2 * most}, most)
+    if place is None:
         raise _refusal(full, account, address, most)
-    work.places.enter_context(held)
+    work.places.enter_context(place)
     work.placed = True
 
 
@@ -113,7 +122,7 @@ def known_sizes() -> dict[int, int]:
 
 
 def begin_drawing() -> None:
-    """Declare that a chart is about to be drawn. Many charts for one reader at once would delay others.
+    """Declare that a chart is about to be drawn: many at once for one reader delay others.
 
     Raise LimitReached if as many are being drawn as a browser requests at once.
     """
@@ -123,13 +132,13 @@ def begin_drawing() -> None:
         return
 
     account, address = work.asker()
-    held = SLOTS.take_one(f"drawing:{account or address}", most)
-    if held is None:
+    place = SLOTS.take_one(f"drawing:{account or address}", most)
+    if place is None:
         message = (
             f"{most} charts are being drawn for you already: wait until some of them are there"
         )
         raise LimitReached(message, wait=_RETRY_SECONDS, code="too_many_at_once")
-    work.places.enter_context(held)
+    work.places.enter_context(place)
 
 
 def _refusal(full: str, account: str | None, address: str, most: int) -> LimitReached | Unavailable:
@@ -138,14 +147,14 @@ def _refusal(full: str, account: str | None, address: str, most: int) -> LimitRe
         return Unavailable(message, wait=_RETRY_SECONDS)
 
     if full == account:
-        whose, instead = f"your account has {most}", "wait for their answers"
+        owner, advice = f"your account has {most}", "wait for their answers"
     elif full == address:
-        whose, instead = f"your address has {2 * most}", "wait for their answers"
+        owner, advice = f"your address has {2 * most}", "wait for their answers"
     else:
-        whose, instead = (
+        owner, advice = (
             f"readers who are not signed in have {most}",
             "sign in, or try again in a moment",
         )
 
-    message = f"{whose} requests that are being computed already: {instead}"
+    message = f"{owner} requests that are being computed already: {advice}"
     return LimitReached(message, wait=_RETRY_SECONDS, code="too_many_at_once")

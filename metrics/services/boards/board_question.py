@@ -248,8 +248,8 @@ def qrels_version(collection: Collection, version: int) -> Qrels:
         raise NotFound(
             f"collection {collection.slug} has no qrels version {version}", code="unknown_qrels"
         )
-    qrels.collection = collection
 
+    qrels.collection = collection
     return qrels
 
 

@@ -126,8 +126,8 @@ def _is_seen(board: Board, key: int, kind: str) -> bool:
     collection, any_of_them = board.collection, _rows(key, kind, board.runs)
     if collection.blind or collection.veiled:
         return any_of_them.exists()
-    first = _having_kind(Parameter.objects.filter(key=key), kind).values("owner__run")[:1]
 
+    first = _having_kind(Parameter.objects.filter(key=key), kind).values("owner__run")[:1]
     return board.runs.filter(pk__in=first).exists() or any_of_them.exists()
 
 
@@ -250,8 +250,8 @@ def _one(value: Value | date) -> Q:
         return Q(boolean=value)
     if isinstance(value, float):
         return _close(value, "number")
-    text = fold(str(value))
 
+    text = fold(str(value))
     return Q(folded__whole=text) if "*" in text else Q(folded=text)
 
 
@@ -277,8 +277,8 @@ def _numbers(condition: Condition, column: str) -> Q:
     if condition.sign == "..":
         low, high = numbers
         return Q(**{f"{column}__gte": low, f"{column}__lte": high})
-    lookup = {"<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}[condition.sign]
 
+    lookup = {"<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}[condition.sign]
     return Q(**{f"{column}__{lookup}": numbers[0]})
 
 
@@ -288,6 +288,6 @@ def _dated(condition: Condition, rows: QuerySet[Parameter]) -> QuerySet[Paramete
     rows = rows.filter(folded__regex=_ISO_DATE).annotate(day=Substr("folded", 1, _DATE_LENGTH))
     if condition.sign == "..":
         return rows.filter(day__gte=days[0], day__lte=days[1])
-    lookup = {"<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}[condition.sign]
 
+    lookup = {"<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}[condition.sign]
     return rows.filter(**{f"day__{lookup}": days[0]})

@@ -36,8 +36,8 @@ class _Filtered(Parameter):
         if context.values["runs"]:
             message = "runs names the runs and filter selects them from the leaderboard: give only one of them"
             raise InvalidInput(message, code="repeated_parameter", pointer=name)
-        asked = {name: text, "scores": context.parameters.get("scores", "")}
 
+        asked = {name: text, "scores": context.parameters.get("scores", "")}
         return BoardQuery.read(asked, context.collection, context.reader)
 
 

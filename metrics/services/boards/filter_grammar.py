@@ -76,8 +76,8 @@ def _instead_of(compared: re.Match[str]) -> str:
         return f"write {name}:{right[:40] or '...'} for {compared[0][:40]}; text with {sign} needs quotes"
     if not left:
         return f"{sign} stands directly behind what it compares, as in param:k1>0.9; text with {sign} needs quotes"
-    space = MEASURE if _is_measure(left) else PARAM
 
+    space = MEASURE if _is_measure(left) else PARAM
     return f"{compared[0][:40]} is text here; write {space}:{left[:40]}{_SIGNS.get(sign, sign)}{right[:40] or '...'}"
 
 

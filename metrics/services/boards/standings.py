@@ -106,8 +106,8 @@ def _without_intervals(standings: Standings) -> Contrast | None:
     found = standings.baseline
     if found is None:
         return None
-    rows = [row and _without_interval(row) for row in found.rows]
 
+    rows = [row and _without_interval(row) for row in found.rows]
     return replace(found, rows=rows)
 
 

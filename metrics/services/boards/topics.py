@@ -60,7 +60,7 @@ class TopicsQuery(Question):
     descending: bool = parameter(
         Descending(
             "desc: the most difficult, ... first; asc; default: the worst first, topic as judged",
-            unless_given=lambda context: TOPIC_SORTS[context.values["sort"]],
+            usually_descending=lambda context: TOPIC_SORTS[context.values["sort"]],
         )
     )
     limit: int = parameter(

@@ -163,8 +163,8 @@ class Lineup:
         system, version = self.versions[run]
         if self.which == BEST:
             return Chosen(len(self.evaluated.get(system, ())))
-        newest = self.versions[self.newest[system]][1]
 
+        newest = self.versions[self.newest[system]][1]
         return Chosen(self._live[system], newest if newest > version else None)
 
     @cached_property

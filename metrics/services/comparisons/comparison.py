@@ -272,10 +272,10 @@ def choose_entrants(*, collection: Collection, query: ComparisonQuery) -> Entran
     qrels = active_qrels(collection)
     scores = query.scores or collection.scores
     named = [*query.tested, *([query.baseline] if query.tested and query.baseline else [])]
+
     evaluations = select_evaluations(
         collection=collection, qrels=qrels, scores=scores, runs=named, most=MAX_RUNS
     )
-
     if len(evaluations) < 2:
         message = f"a comparison needs at least two evaluated runs; found {len(evaluations)}"
         raise StatisticsError(message, code="too_few_runs")
@@ -334,8 +334,8 @@ def compare_entrants(
             [evaluation.pk for evaluation in entrants.evaluations], measure, entrants.qrels
         )
         without = np.isnan(values).sum(axis=0)
-        topics = int(np.count_nonzero(without == 0))
 
+        topics = int(np.count_nonzero(without == 0))
         if topics < 2:
             message = f"{measure.name}: a comparison needs at least 2 topics with a value of every run; found {topics}"
             raise StatisticsError(message, code="too_few_topics")
@@ -451,6 +451,6 @@ def split_omnibus(compared: Compared, rule: Rule) -> list[Caution]:
     anova, friedman = (compared.omnibus[name].p_value for name in ("anova", "friedman"))
     if np.isnan(anova) or (anova < rule.alpha) == (friedman < rule.alpha):
         return []
-    message = f"means and ranks disagree: the analysis of variance has p = {anova:.2g}, Friedman's test p = {friedman:.2g}"
 
+    message = f"means and ranks disagree: the analysis of variance has p = {anova:.2g}, Friedman's test p = {friedman:.2g}"
     return [Caution("omnibus_tests_disagree", message)]

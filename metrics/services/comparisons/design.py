@@ -200,10 +200,10 @@ def read_design(*, collection: Collection, query: DesignQuery) -> Design:
         raise StatisticsError(message, code="bad_parameter", pointer="power")
 
     qrels, scores = active_qrels(collection), query.scores or collection.scores
+
     evaluations = select_evaluations(
         collection=collection, qrels=qrels, scores=scores, runs=query.runs, most=MAX_RUNS
     )
-
     if len(evaluations) < 2:
         message = f"a design needs at least two evaluated runs; found {len(evaluations)}"
         raise StatisticsError(message, code="too_few_runs")

@@ -319,8 +319,8 @@ def _cautions(compared: Compared, first: Ints, second: Ints) -> Iterator[list[st
     """Return the codes of each pair's cautions, in the order of PAIR_CAUTIONS."""
     values, topics = compared.values, compared.topics
     skewed = are_skewed(moments_of(values, first, second).skewness, topics)
-    tied = are_tied(ties_of(values, first, second), topics)
 
+    tied = are_tied(ties_of(values, first, second), topics)
     for concerned in zip(skewed.tolist(), tied.tolist(), strict=True):
         yield [code for code, concerns in zip(PAIR_CAUTIONS, concerned, strict=True) if concerns]
 
@@ -338,8 +338,8 @@ def _on_judged(
     verdicts = zip(
         *(_verdicts(family, chosen, lower_is_better) for family in found.families), strict=True
     )
-    means = zip(found.means[first].tolist(), found.means[second].tolist(), strict=True)
 
+    means = zip(found.means[first].tolist(), found.means[second].tolist(), strict=True)
     for apart, (a, b), of_tests in zip(uneven, means, verdicts, strict=True):
         yield PairOnJudged(a, b, a - b, list(of_tests)) if apart else None
 
@@ -352,8 +352,8 @@ def _fragile(
     of_means = family.significant[chosen] & (not TESTS[family.test].ranks)
     p_adjusted = np.where(of_means, family.adjusted[chosen], 1.0)
     found = fragility(compared.values, first, second, p_adjusted, alpha)
-    rows = zip(found.sign.tolist(), found.significance.tolist(), found.order, strict=True)
 
+    rows = zip(found.sign.tolist(), found.significance.tolist(), found.order, strict=True)
     for sign, significance, order in rows:
         most = min(MOST_CARRYING, significance if significance >= 0 else max(sign, 0))
         yield Fragile(

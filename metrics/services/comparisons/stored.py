@@ -201,8 +201,8 @@ def queue_comparison(*, collection: Collection, query: ComparisonQuery) -> Compa
     entrants = choose_entrants(collection=collection, query=query)
     query = with_usual_test(query, entrants)
     check_workload(entrants, query)
-    stored = _find_or_queue(entrants, query)
 
+    stored = _find_or_queue(entrants, query)
     if try_failed_again(Comparison.objects.filter(pk=stored.pk)):
         stored.refresh_from_db()
 
@@ -217,12 +217,12 @@ def _find_or_queue(entrants: Entrants, query: ComparisonQuery) -> Comparison:
         return known
 
     check_missing(entrants, query)
+
     waiting = (
         Comparison.objects.unfinished()
         .filter(qrels__collection=entrants.qrels.collection_id)
         .count()
     )
-
     if waiting >= MAX_UNFINISHED:
         message = f"{waiting} comparisons of this collection are already waiting; try again when some are done"
         raise LimitReached(message, wait=_WAIT_SECONDS, code="too_many_comparisons")
@@ -258,8 +258,8 @@ def read_stored_comparison(stored: Comparison) -> Answer:
         place for place, entry in enumerate(entrants.evaluations) if entry.run.deleted_at
     )
     rows = Comparison.objects.filter(pk=stored.pk).values_list("content", "content_digest")
-    content, digest = rows.first() or (None, None)
 
+    content, digest = rows.first() or (None, None)
     if content is None or stored.query.get("statistics_version") != STATISTICS_VERSION:
         raise NotFound(f"comparison {stored.pk} has expired; request it again", code="not_found")
     if digest not in (None, stored.digest_of_content(stored.digest, content)):

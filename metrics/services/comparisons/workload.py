@@ -93,8 +93,8 @@ def fits_a_request(entrants: Entrants, query: ComparisonQuery) -> bool:
     seconds = estimate(entrants, query)
     if seconds > AT_ONCE_SECONDS:
         return False
-    values = seconds_of_missing(entrants, query) + seconds_on_judged(entrants, query)
 
+    values = seconds_of_missing(entrants, query) + seconds_on_judged(entrants, query)
     return seconds + values <= AT_ONCE_SECONDS
 
 

@@ -119,8 +119,8 @@ class Batch(Generic[E, T]):
         pks = [lease.pk for lease in left]
         found = self._kind._default_manager.select_related(*self._related).defer(*self._unread)
         rows: dict[int, E] = patiently(lambda: found.in_bulk(pks))
-        ends, stored = time.monotonic() + BATCH_SECONDS, time.monotonic()
 
+        ends, stored = time.monotonic() + BATCH_SECONDS, time.monotonic()
         while left and not lost.is_set() and time.monotonic() < ends:
             lease = left.popleft()
             begun.send(self._kind, pk=lease.pk)

@@ -106,8 +106,8 @@ def evaluate_leased(
         evaluation = kind._default_manager.select_related(*related).defer(*unread).get(pk=lease.pk)
         if dropped(lease, evaluation):
             return False
-        outcome = compute(evaluation, lost)
 
+        outcome = compute(evaluation, lost)
         return patiently(lambda: store(lease, outcome))
 
     return work_on(pk, kind, work)
@@ -119,8 +119,8 @@ def dropped(lease: Lease, evaluation: SubmissionEvaluation) -> bool:
     if evaluation.submission.deleted_at:
         drop(lease, evaluation.withdrawn_code())
         return True
-    evaluation.submission.check_sound()
 
+    evaluation.submission.check_sound()
     return False
 
 

@@ -49,10 +49,10 @@ def _tell_entered(pks: list[Any]) -> None:
         return
 
     entered = Evaluation.objects.counting().live().filter(pk__in=pks, run__entries__isnull=False)
+
     ended = entered.filter(
         state__in=(Evaluation.State.EVALUATED, Evaluation.State.FAILED)
     ).distinct()
-
     for run, state, code in ended.values_list("run", "state", "error_code"):
         tell_evaluated(run, failed=state == Evaluation.State.FAILED, our_fault=code in OUR_FAULT)
 
@@ -76,10 +76,10 @@ def announce_done() -> int:
     this transaction, and writes another row.
     """
     announced = 0
+
     noted = Qrels.objects.filter(pk__in=UnannouncedEvaluations.objects.values("pk")).select_related(
         "collection"
     )
-
     for qrels in noted.only("version", *(f"collection__{name}" for name in _OF_COLLECTION)):
         if _are_left(qrels):
             continue

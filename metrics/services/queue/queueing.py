@@ -29,12 +29,12 @@ def queue_submitted(made: Run | SessionSet) -> None:
     nothing else is read.
     """
     kind, way = EVALUATIONS[type(made)], made.way
+
     active = (
         Qrels.objects.filter(collection=made.collection_id, active=True)
         .order_by()
         .values_list("pk", flat=True)
     )
-
     for qrels in [None] if way == _OWN else active:
         kind._default_manager.create(**{kind.OF.KEY: made, "qrels_id": qrels, kind.WAY: way})
 

@@ -172,8 +172,8 @@ def _places(waiting: Sequence[Run | SessionSet], viewer: Any) -> dict[UUID, Wait
     own = kind.objects.counting().filter(
         state=Job.QUEUED, **{f"{of}__in": [one.pk for one in waiting]}
     )
-    rows = list(own.annotate(now=Now()).values_list(of, "created_at", "since", "not_before", "now"))
 
+    rows = list(own.annotate(now=Now()).values_list(of, "created_at", "since", "not_before", "now"))
     if not rows:
         return {}
 

@@ -96,8 +96,8 @@ def read_session_curves(
         row = StoredSessionCurves.objects.filter(pk=evaluation.pk).first()
         if row and not row.is_sound(evaluation.qrels_id):
             raise give_up_evaluations(SessionEvaluation, [evaluation.pk], "curves")
-        drawn = row and unpack_curves(row, measure, length)
 
+        drawn = row and unpack_curves(row, measure, length)
         if drawn and (drawn.vectors or not per_session):
             return drawn if per_session else replace(drawn, vectors=None)
 
@@ -145,10 +145,10 @@ def system_places(evaluation: SessionEvaluation) -> dict[str, int]:
     check_means([evaluation])
     own = evaluation.session_set
     names: dict[str, None] = {}
+
     sets = SessionSet.objects.filter(
         collection=own.collection_id, created_at__lte=own.created_at
     ).exclude(pk=own.pk)
-
     for systems, tag in sets.order_by("created_at", "pk").values_list("systems", "tag"):
         names.update(dict.fromkeys(systems or [tag]))
 

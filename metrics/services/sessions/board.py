@@ -67,7 +67,7 @@ class SessionBoardQuery(Question):
     descending: bool = parameter(
         Descending(
             "default: best first",
-            unless_given=lambda context: not context.values["sort"].lower_is_better,
+            usually_descending=lambda context: not context.values["sort"].lower_is_better,
         )
     )
     judged_by: str | None = parameter(JUDGED_BY)

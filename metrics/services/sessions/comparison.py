@@ -275,8 +275,8 @@ def _compare(
     recognised = "crossed" if crossings else plain
     fits = [design for design in (recognised, plain) if query.test in (None, *FITTING[design])]
     design = query.design or (fits or [recognised])[0]
-    test = query.test or FITTING[design][0]
 
+    test = query.test or FITTING[design][0]
     if test not in FITTING[design]:
         message = f"test {test[:40]!r} does not fit the {design} design; choose from: {', '.join(FITTING[design])}"
         raise StatisticsError(message, code="unknown_test", pointer="test")

@@ -236,8 +236,8 @@ def _evaluations(
     if missing:
         message = f"session set {missing[0]} is not evaluated, judged by {judged_by}, in {' or '.join(slugs)}"
         raise StatisticsError(message, code="unknown_session_set", pointer="sets")
-    chosen = set(query.sets) or evaluated
 
+    chosen = set(query.sets) or evaluated
     return [one for one in evaluations if str(one.session_set_id) in chosen]
 
 

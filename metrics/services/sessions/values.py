@@ -144,10 +144,10 @@ def choose_sessions(
             continue
 
         text = wanted.encode("utf-8", "surrogatepass")
+
         equal = np.array(
             [getattr(session, attribute) == text for session in judged.sessions], np.bool_
         )
-
         if not equal.any():
             raise InvalidInput(
                 f"no session of this set has the {name} {wanted[:100]!r}", pointer=name
@@ -175,12 +175,12 @@ def _why_not(session_set: SessionSet, version: int | None) -> str:
     rows = SessionEvaluation.objects.filter(
         session_set=session_set, judged_by=session_set.judged_by
     )
-    latest = rows.order_by("-created_at").first()
 
+    latest = rows.order_by("-created_at").first()
     if latest is None:
         return "the session set is not evaluated: the collection has no active judgements yet"
     if version:
         return f"the session set is not evaluated against version {version} of the judgements"
-    reason = f": {latest.error_message}" if latest.error_message else ""
 
+    reason = f": {latest.error_message}" if latest.error_message else ""
     return f"the session set is not evaluated: its evaluation is {latest.state}{reason}"

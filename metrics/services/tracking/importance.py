@@ -203,8 +203,8 @@ def _described(
     roles = dict(keys.values_list("name", "role"))
     runs = Run.objects.filter(pk__in=[evaluation.run_id for evaluation in evaluations]).order_by()
     metadata = dict(runs.values_list("pk", "metadata"))
-    described, ignored, partly = {}, set(), 0
 
+    described, ignored, partly = {}, set(), 0
     for evaluation in evaluations:
         keep_going()
         flat = flatten(metadata[evaluation.run_id])
@@ -313,6 +313,6 @@ def _words(part: Plain | Range) -> str:
     if isinstance(part, Range):
         low, high = (shown_value(end) for end in part)
         return low if low == high else f"{low} to {high}"
-    text = NOT_SET if part is None else shown_value(part)
 
+    text = NOT_SET if part is None else shown_value(part)
     return text[:_CUT] + "…" * (len(text) > _CUT)

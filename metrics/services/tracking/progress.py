@@ -91,8 +91,8 @@ def read_progress_of(
     current = (
         Evaluation.objects.current(qrels, scores).evaluated().filter(run__in=runs).with_files()
     )
-    found = list(current.select_related("run").order_by("run__version"))
 
+    found = list(current.select_related("run").order_by("run__version"))
     if not found:
         return None
 

@@ -63,8 +63,8 @@ def _told_by_the_trail() -> Told:
     """Return the last value of each field that the audit trail has of an object, by its type and its id there."""
     found: Told = defaultdict(dict)
     events = AuditEvent.objects.filter(object_type__in=_TYPES).order_by("pk")
-    columns = ("action", "object_type", "object_id", "before", "after")
 
+    columns = ("action", "object_type", "object_id", "before", "after")
     for action, kind, key, before, after in events.values_list(*columns).iterator():
         told = found[kind, key]
         if action in _MADE:
@@ -108,13 +108,13 @@ def _told_by_the_trail() -> Told:
 
 def _find_in_rows(told: Told) -> Iterator[Finding]:
     """Compare each field of a row with its last value in the trail."""
+
     kinds: tuple[tuple[str, QuerySet[Any]], ...] = (
         ("campaign", Campaign.objects.select_related("team")),
         ("phase", Phase.objects.select_related("campaign", "collection")),
         ("participation", Participation.objects.select_related("campaign", "team")),
         ("entry", Entry.objects.select_related("phase__campaign", "run")),
     )
-
     for kind, rows in kinds:
         for row in rows.iterator(500):
             known = told.get((kind, str(row.pk) if kind == "entry" else str(row)), {})
@@ -162,10 +162,10 @@ def _find_in_disclosures(told: Told) -> Iterator[Finding]:
 
 def _find_in_phases(told: Told) -> Iterator[Finding]:
     """Check measures, extensions and pauses of phases, and the digests of agreements."""
+
     rows = Phase.objects.select_related("campaign", "collection").prefetch_related(
         "extensions__participation__team"
     )
-
     for phase in rows:
         known = told.get(("phase", str(phase)), {})
         try:
@@ -208,12 +208,12 @@ def _find_in_entries() -> Iterator[Finding]:
     priorities: dict[tuple[int, int | None], list[int]] = defaultdict(list)
     for entry in rows.prefetch_related("phase__extensions").order_by("pk"):
         phase, team, run = entry.phase, entry.participation, entry.run
+
         owner, campaign = (
             (team.team_id, team.campaign_id)
             if team
             else (phase.campaign.team_id, phase.campaign_id)
         )
-
         if (run.collection_id, run.team_id, campaign) != (
             phase.collection_id,
             owner,
@@ -248,6 +248,7 @@ def _find_in_releases(told: Told) -> Iterator[Finding]:
         "phase__campaign", "phase__collection", "qrels"
     ).iterator(500):
         known, collection = told.get(("release", str(release.pk)), {}), release.phase.collection
+
         ended = (
             _Action.RELEASE_DONE
             if release.done_at
@@ -255,7 +256,6 @@ def _find_in_releases(told: Told) -> Iterator[Finding]:
             if release.cancelled_at
             else None
         )
-
         if known and known.get("ended") != ended:
             yield Finding(
                 "trail_differs",

@@ -78,6 +78,7 @@ from runs.services.tracking.labels import delete_label
 
 def find_faults(*, fast: bool = False) -> Iterator[Finding]:
     """Yield all faults of this moment; `fast` leaves the contents of files and views unread."""
+
     looks = (
         partial(find_in_database, fast=fast),
         find_in_types,
@@ -98,7 +99,6 @@ def find_faults(*, fast: bool = False) -> Iterator[Finding]:
         partial(_find_in_files, fast),
         _find_leftovers,
     )
-
     for look in looks:
         try:
             yield from look()
@@ -183,10 +183,10 @@ def _find_in_labels() -> Iterator[Finding]:
     last = LabelMove.objects.filter(
         collection=OuterRef("collection"), team=OuterRef("team"), name=OuterRef("name")
     )
+
     labels: QuerySet[Any] = Label.objects.annotate(
         last=Subquery(last.values("to_run")[:1], output_field=UUIDField())
     )
-
     for label in labels.select_related("collection", "team", "run"):
         if (label.run.collection_id, label.run.team_id) != (label.collection_id, label.team_id):
             text = f"label {label} names run {label.run_id} of another team or collection; move it to one of its team's"

@@ -166,10 +166,10 @@ def _close(a: Floats, b: Floats) -> bool:
 def find_in_session_means() -> Iterator[Finding]:
     """Check that the stored means and curves of a session set are unchanged, and equal to what this
     engine computes from its judged view."""
+
     done = (
         SessionEvaluation.objects.evaluated().filter(engine_version=ENGINE_VERSION).defer("means")
     )
-
     for evaluation in done.iterator(50):
         kept = SessionView.objects.filter(pk=evaluation.pk).first()
         try:
@@ -195,10 +195,10 @@ def _are_means(judged: JudgedSet, means: dict[str, Any]) -> bool:
     values = values_of(judged, measures)
     for measure in measures:
         made = judged.means(measure, values[measure.name])
+
         stored, own = (
             np.array(pairs, np.float64) for pairs in (means["values"][measure.name], made)
         )
-
         if not _close(stored, own):
             return False
 
@@ -220,12 +220,12 @@ def _evaluate_again(pk: int) -> None:
 def find_unsealed() -> Iterator[Finding]:
     """Yield values without a digest, stored by a worker of an earlier release; they were just
     compared with their view."""
+
     kinds: tuple[tuple[type[Model], str, str], ...] = (
         (JudgedView, "digest", "evaluation__qrels_id"),
         (MetricVector, "mean_digest", "evaluation__qrels_id"),
         (SessionView, "digest", "evaluation__qrels_id"),
     )
-
     for kind, column, qrels in kinds:
         rows = kind._default_manager.filter(**{column: None})
         if count := rows.count():

@@ -58,10 +58,10 @@ def qrels_cautions(measures: Iterable[Measure], qrels: Qrels) -> list[Caution]:
     missing subtopics, or a value of 0 for every run where nothing is relevant."""
     named, levels = list(measures), [int(level) for level in qrels.levels]
     cautions = [caution for measure in named for caution in measure.cautions(levels)]
+
     of_subtopics = ", ".join(
         measure.name for measure in named if measure.definition.name in OF_SUBTOPICS
     )
-
     if of_subtopics and not qrels.has_subtopics:
         message = f"{of_subtopics}: qrels v{qrels.version} have no subtopics, so each topic counts as one subtopic"
         cautions.append(Caution("no_subtopics", message))

@@ -165,8 +165,8 @@ class Coverage:
         cautions = []
         shown = np.zeros(pairs.runs, np.bool_)
         shown[list(range(pairs.runs) if names is None else names)] = True
-        few = np.flatnonzero(self.few_answered & shown)
 
+        few = np.flatnonzero(self.few_answered & shown)
         if len(few):
             answered = self.answered[few]
             if names is None or len(few) > _NAMED:
@@ -296,8 +296,8 @@ def with_judged(
     condensed = condensed_matrix(evaluation_ids, measure)[:, common]
     changed = (condensed != values).any(axis=1)
     condensed = condensed[:, ~np.isnan(condensed).any(axis=0)]
-    topics = condensed.shape[1]
 
+    topics = condensed.shape[1]
     if topics < 2:
         return coverage
     families = [replace(family, tiers=None) for family in compare(condensed)]

@@ -253,8 +253,8 @@ def read_curves_of(
     """
     _begin_curves(evaluations, query)
     stored = {} if query.with_readings else _stored_sets(evaluations, query)
-    served = {pk: sets for pk, sets in stored.items() if _are_stored(sets, query)}
 
+    served = {pk: sets for pk, sets in stored.items() if _are_stored(sets, query)}
     for pk, sets in served.items():
         keep_going()
         yield pk, _curves_from(sets, query)

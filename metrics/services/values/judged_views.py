@@ -41,7 +41,7 @@ _log = logging.getLogger(__name__)
 
 
 def load_view(evaluation: Evaluation) -> JudgedRun:
-    """Return the judged view of an evaluation. Raise StoredValueCorrupt if it is damaged or missing."""
+    """Return the judged view of an evaluation; StoredValueCorrupt if it is damaged or missing."""
     ((_, _, view),) = views_of([evaluation.pk])
     return view
 
@@ -57,30 +57,30 @@ def vectors_of(
     begin_vectors(len(evaluation_ids) * len(measures))
     names = [measure.name for measure in measures]
     stored = MetricVector.objects.filter(evaluation__in=evaluation_ids, measure__in=names)
-    rows = list(stored.annotate(by=_QRELS))
+    rows = list(stored.annotate(qrels_key=_QRELS))
 
     digests = digests_of_means(
         [row.evaluation_id for row in rows],
-        [row.by for row in rows],
+        [row.qrels_key for row in rows],
         [row.measure for row in rows],
         [row.mean for row in rows],
         [row.topics for row in rows],
     )
 
-    found: dict[tuple[int, str], MetricVector] = {}
+    vectors: dict[tuple[int, str], MetricVector] = {}
     damaged = set()
     for row, digest in zip(rows, digests.tolist(), strict=True):
         key = row.evaluation_id, row.measure
         if row.mean_digest in (None, digest) and row.digest in (
             None,
-            digest_of_vector(row.evaluation_id, row.by, row.measure, row.content),
+            digest_of_vector(row.evaluation_id, row.qrels_key, row.measure, row.content),
         ):
-            found[key] = row
+            vectors[key] = row
         else:
             damaged.add(key)
 
-    missing = {pk: [m for m in measures if (pk, m.name) not in found] for pk in evaluation_ids}
-    return found | _make_vectors(missing, damaged)
+    missing = {pk: [m for m in measures if (pk, m.name) not in vectors] for pk in evaluation_ids}
+    return vectors | _make_vectors(missing, damaged)
 
 
 def _make_vectors(
@@ -91,13 +91,13 @@ def _make_vectors(
     _check_engine(damaged)
     begin_values(missing)
 
-    found: dict[tuple[int, str], MetricVector] = {}
-    for pk, qrels, view in views_of(pk for pk, wanted in missing.items() if wanted):
+    vectors: dict[tuple[int, str], MetricVector] = {}
+    for pk, qrels, view in views_of(pk for pk, lacking in missing.items() if lacking):
         fresh = [make_vector(pk, measure, view) for measure in _watched(missing[pk])]
         replace_vectors([row.seal(qrels) for row in fresh if (pk, row.measure) in damaged])
-        found.update({(pk, row.measure): row for row in fresh})
+        vectors.update({(pk, row.measure): row for row in fresh})
 
-    return found
+    return vectors
 
 
 def matrix_of(
@@ -105,8 +105,7 @@ def matrix_of(
 ) -> tuple[Matrix, dict[int, Mean]]:
     """Return one measure's values of evaluations by these judgements, shape (evaluations, topics),
     and their means."""
-    (found,) = matrices_of(evaluation_ids, [measure], qrels)
-    return found
+    return matrices_of(evaluation_ids, [measure], qrels)[0]
 
 
 def matrices_of(
@@ -120,29 +119,26 @@ def matrices_of(
     begin_vectors(len(evaluation_ids) * len(measures))
     columns = ("measure", "evaluation_id", "content", "digest", "mean", "topics", "mean_digest")
     names = [measure.name for measure in measures]
-    rows = MetricVector.objects.filter(
-        evaluation__in=evaluation_ids, measure__in=names
-    ).values_list(*columns)
     stored: dict[str, list[Any]] = {name: [] for name in names}
-
-    for name, *row in rows:
+    rows = MetricVector.objects.filter(evaluation__in=evaluation_ids, measure__in=names)
+    for name, *row in rows.values_list(*columns):
         stored[name].append(row)
 
     vectors: dict[tuple[int, str], Floats] = {}
     means: dict[tuple[int, str], Mean] = {}
     damaged = set()
-    for name, found in stored.items():
-        keys, _, _, averages, covered, _ = zip(*found, strict=True) if found else ((),) * 6
-        made = digests_of_means(keys, qrels.pk, name, averages, covered).tolist()
-        for (pk, content, digest, mean, topics, known), expected in zip(found, made, strict=True):
-            if known in (None, expected) and digest in (
+    for name, entries in stored.items():
+        keys, _, _, averages, counts, _ = zip(*entries, strict=True) if entries else ((),) * 6
+        expected = digests_of_means(keys, qrels.pk, name, averages, counts).tolist()
+        for entry, expected_mean in zip(entries, expected, strict=True):
+            pk, content, digest, mean, topics, mean_digest = entry
+            sound = mean_digest in (None, expected_mean) and digest in (
                 None,
                 digest_of_vector(pk, qrels.pk, name, content),
-            ):
-                vectors[pk, name], means[pk, name] = (
-                    np.frombuffer(content, np.dtype("<f8")),
-                    (mean, topics),
-                )
+            )
+            if sound:
+                vectors[pk, name] = np.frombuffer(content, np.dtype("<f8"))
+                means[pk, name] = mean, topics
             else:
                 damaged.add((pk, name))
 
@@ -181,14 +177,9 @@ def replace_vectors(rows: list[MetricVector]) -> None:
 
     def replace() -> None:
         for row in rows:
-            values = {
-                name: getattr(row, name)
-                for name in ("mean", "topics", "content", "digest", "mean_digest")
-            }
-
-            MetricVector.objects.filter(evaluation=row.evaluation_id, measure=row.measure).update(
-                **values
-            )
+            columns = ("mean", "topics", "content", "digest", "mean_digest")
+            stored = MetricVector.objects.filter(evaluation=row.evaluation_id, measure=row.measure)
+            stored.update(**{name: getattr(row, name) for name in columns})
 
     if rows:
         after_snapshot(replace)
@@ -210,34 +201,34 @@ def computed_means(
 ) -> dict[tuple[int, str], tuple[Mean, bytes]]:
     """Return by (evaluation, measure) the mean and the topics it covers, from the judged views,
     held one at a time."""
-    found = {}
+    means = {}
     begin_values(dict.fromkeys(evaluation_ids, measures))
     for pk, _, view in views_of(evaluation_ids):
         for measure in _watched(measures):
             values = measure.compute(view)
-            found[pk, measure.name] = measure.aggregate(values, view), _defined(values)
+            means[pk, measure.name] = measure.aggregate(values, view), _defined(values)
 
-    return found
+    return means
 
 
 def covered_topics(evaluation_ids: list[int], measure: Measure) -> dict[int, bytes]:
     """Return which topics have a value, by evaluation, as bytes that are equal for equal topics.
     Cached for an hour if the values are not stored."""
     keys = {_cache_key(pk, measure.name, "topics"): pk for pk in evaluation_ids}
-    found = {keys[key]: topics for key, topics in cache.get_many(keys).items()}
-    missing = [pk for pk in evaluation_ids if pk not in found]
+    cached = {keys[key]: topics for key, topics in cache.get_many(keys).items()}
+    missing = [pk for pk in evaluation_ids if pk not in cached]
     vectors = vectors_of(missing, [measure]) if missing else {}
-    made = {pk: _defined(row.values) for (pk, _), row in vectors.items()}
+    topics_of = {pk: _defined(row.values) for (pk, _), row in vectors.items()}
 
     # A row without a key is not stored.
     computed = {
-        _cache_key(pk, name, "topics"): made[pk]
+        _cache_key(pk, name, "topics"): topics_of[pk]
         for (pk, name), row in vectors.items()
         if row.pk is None
     }
     cache.set_many(computed, _CACHE_SECONDS)
 
-    return {**dict.fromkeys(missing, b""), **found, **made}
+    return {**dict.fromkeys(missing, b""), **cached, **topics_of}
 
 
 def _defined(values: Floats) -> bytes:
@@ -262,15 +253,16 @@ def means_of(
     means, damaged = sound_means(rows, qrels)
     _check_engine(damaged)
 
-    wanted = [
+    missing = [
         (pk, name)
         for pk in evaluation_ids
         for name in names
         if (pk, name) not in means and (name not in computing or (pk, name) in damaged)
     ]
 
-    if wanted:
-        means.update(_computed(wanted, {measure.name: measure for measure in measures}, damaged))
+    if missing:
+        by_name = {measure.name: measure for measure in measures}
+        means.update(_compute_means(missing, by_name, damaged))
 
     return means
 
@@ -285,16 +277,14 @@ def stored_means(
         return np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64)
 
     pks, averages, counts, digests = zip(*read, strict=True)
-    made = digests_of_means(pks, qrels, measure, averages, counts).tolist()
-    keys, means, topics = (
-        np.array(pks, np.int64),
-        np.array(averages, np.float64),
-        np.array(counts, np.int64),
-    )
+    expected = digests_of_means(pks, qrels, measure, averages, counts).tolist()
+    keys = np.array(pks, np.int64)
+    means = np.array(averages, np.float64)
+    topics = np.array(counts, np.int64)
 
-    if made == list(digests):
+    if expected == list(digests):
         return keys, means, topics
-    sound = [stored in (None, digest) for stored, digest in zip(digests, made, strict=True)]
+    sound = [stored in (None, digest) for stored, digest in zip(digests, expected, strict=True)]
     return keys[sound], means[sound], topics[sound]
 
 
@@ -310,30 +300,33 @@ def sound_means(
     if not read:
         return {}, set()
 
-    pks, names, means, topics, digests, *by = zip(*read, strict=True)
-    made = tuple(digests_of_means(pks, qrels or by[0], names, means, topics).tolist())
-    found = dict(zip(zip(pks, names, strict=True), zip(means, topics, strict=True), strict=True))
-    if made == digests:
-        return found, set()
-    known = zip(found, digests, made, strict=True)
-    damaged = {pair for pair, stored, digest in known if stored not in (None, digest)}
+    pks, names, means, topics, digests, *versions = zip(*read, strict=True)
+    stored = dict(zip(zip(pks, names, strict=True), zip(means, topics, strict=True), strict=True))
+    expected = digests_of_means(pks, qrels or versions[0], names, means, topics).tolist()
+    if tuple(expected) == digests:
+        return stored, set()
 
-    return {pair: mean for pair, mean in found.items() if pair not in damaged}, damaged
+    damaged = {
+        pair
+        for pair, digest, expected_digest in zip(stored, digests, expected, strict=True)
+        if digest not in (None, expected_digest)
+    }
+    return {pair: mean for pair, mean in stored.items() if pair not in damaged}, damaged
 
 
-def _computed(
-    wanted: list[tuple[int, str]],
+def _compute_means(
+    pairs: list[tuple[int, str]],
     measures: dict[str, Measure],
     damaged: set[tuple[int, str]],
 ) -> dict[tuple[int, str], Mean]:
-    keys = {_cache_key(pk, name): (pk, name) for pk, name in wanted}
-    known: dict[tuple[int, str], Mean] = {
+    keys = {_cache_key(pk, name): (pk, name) for pk, name in pairs}
+    cached: dict[tuple[int, str], Mean] = {
         keys[key]: mean for key, mean in cache.get_many(keys).items()
     }
 
     missing: dict[int, list[Measure]] = {}
-    for pk, name in wanted:
-        if (pk, name) not in known:
+    for pk, name in pairs:
+        if (pk, name) not in cached:
             missing.setdefault(pk, []).append(measures[name])
 
     begin_values(missing)
@@ -342,13 +335,13 @@ def _computed(
         for pk, qrels, view in views_of(missing)
         for measure in _watched(missing[pk])
     ]
-
     replace_vectors([row for row in fresh if (row.evaluation_id, row.measure) in damaged])
-    new = {(row.evaluation_id, row.measure): (row.mean, row.topics) for row in fresh}
-    odd = {_cache_key(*pair): mean for pair, mean in new.items() if pair not in damaged}
-    cache.set_many(odd, _CACHE_SECONDS)
 
-    return known | new
+    computed = {(row.evaluation_id, row.measure): (row.mean, row.topics) for row in fresh}
+    to_cache = {_cache_key(*pair): mean for pair, mean in computed.items() if pair not in damaged}
+    cache.set_many(to_cache, _CACHE_SECONDS)
+
+    return cached | computed
 
 
 def depths_of(evaluation_ids: list[int]) -> dict[int, int]:
@@ -357,20 +350,20 @@ def depths_of(evaluation_ids: list[int]) -> dict[int, int]:
     rows = Evaluation.objects.filter(pk__in=evaluation_ids).values_list(
         "pk", "qrels", "judged_files", *_DEPTH
     )
-    known = dict[int, int]()
+    depths = dict[int, int]()
     files = {pk: (qrels, judged_files) for pk, qrels, judged_files, *_ in rows}
 
     for pk, qrels, judged_files, depth, digest in rows:
         if depth is not None and digest == digest_of_depth(pk, qrels, judged_files, depth):
-            known[pk] = depth
+            depths[pk] = depth
 
-    new = {
+    computed = {
         pk: judged_depth(view)
-        for pk, _, view in views_of(pk for pk in evaluation_ids if pk not in known)
+        for pk, _, view in views_of(pk for pk in evaluation_ids if pk not in depths)
     }
 
     def store() -> None:
-        for pk, depth in new.items():
+        for pk, depth in computed.items():
             qrels, judged_files = files[pk]
             sealed = {
                 "judged_depth": depth,
@@ -378,16 +371,16 @@ def depths_of(evaluation_ids: list[int]) -> dict[int, int]:
             }
             Evaluation.objects.filter(pk=pk, judged_files=judged_files).update(**sealed)
 
-    if new:
+    if computed:
         after_snapshot(store)
 
-    return known | new
+    return depths | computed
 
 
-def _cache_key(evaluation_id: int, measure: str, what: str = "mean") -> str:
+def _cache_key(evaluation_id: int, measure: str, part: str = "mean") -> str:
     # Memcached restricts keys, and names contain quotes, commas and brackets, so they are written
     # as hexadecimal.
-    return f"{what}:{evaluation_id}:{measure.encode().hex()}"
+    return f"{part}:{evaluation_id}:{measure.encode().hex()}"
 
 
 def _watched(measures: list[Measure]) -> Iterable[Measure]:
@@ -411,11 +404,12 @@ def views_of(evaluation_ids: Iterable[int]) -> Iterable[tuple[int, int, JudgedRu
 def _read_views(ids: list[int]) -> Iterable[tuple[int, int, JudgedRun]]:
     damaged = set(ids)
     for start in range(0, len(ids), _BATCH):
-        rows = JudgedView.objects.filter(pk__in=ids[start : start + _BATCH]).annotate(by=_QRELS)
+        rows = JudgedView.objects.filter(pk__in=ids[start : start + _BATCH])
+        rows = rows.annotate(qrels_key=_QRELS)
         for row in rows.iterator(_ROWS):
-            if row.is_sound(row.by):
+            if row.is_sound(row.qrels_key):
                 damaged.remove(row.pk)
-                yield row.pk, row.by, unpack_view(row)
+                yield row.pk, row.qrels_key, unpack_view(row)
 
     if damaged:
         raise give_up_evaluations(Evaluation, sorted(damaged), VIEW)

@@ -43,8 +43,8 @@ def _work(lease: Lease, lost: threading.Event) -> bool:
     qrels = Qrels.objects.select_related("collection").defer("topic_ids").get(pk=lease.pk)
     measures = stored_measures(qrels.collection)
     ends = time.monotonic() + _SECONDS
-    behind = list(evaluations_behind(qrels).order_by("pk").values_list("pk", flat=True))
 
+    behind = list(evaluations_behind(qrels).order_by("pk").values_list("pk", flat=True))
     while behind:
         if lost.is_set():
             raise LeaseLost

@@ -52,8 +52,8 @@ def seal_vectors(vectors: list[MetricVector], qrels: int) -> None:
     """Give vectors the digests that `MetricVector.seal` gives one, together."""
     measures = [one.measure for one in vectors]
     means, topics = [one.mean for one in vectors], [one.topics for one in vectors]
-    made = digests_of_means([one.evaluation_id for one in vectors], qrels, measures, means, topics)
 
+    made = digests_of_means([one.evaluation_id for one in vectors], qrels, measures, means, topics)
     for one, digest in zip(vectors, made.tolist(), strict=True):
         one.digest = digest_of_vector(one.evaluation_id, qrels, one.measure, one.content)
         one.mean_digest = digest

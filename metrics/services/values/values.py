@@ -48,8 +48,8 @@ def find_evaluation(
     newest: Evaluation | None = done.with_files().order_by(*order).select_related("qrels").first()
     if newest is None:
         raise NotFound(_why_not(run, scores, version), code="not_evaluated")
-    check_files(Evaluation, [(newest.pk, newest.same_files)])
 
+    check_files(Evaluation, [(newest.pk, newest.same_files)])
     return newest
 
 
@@ -116,6 +116,6 @@ def _why_not(run: Run, scores: str | None, version: int | None) -> str:
         return f"the run is not evaluated against version {version} of the judgements"
     if scores and not run.evaluations.filter(scores=scores).exists():
         return f"the run has not been evaluated with {scores} scores; POST to its evaluations/ to evaluate it"
-    reason = f": {latest.error_message}" if latest.error_message else ""
 
+    reason = f": {latest.error_message}" if latest.error_message else ""
     return f"the run is not evaluated: its evaluation is {latest.state}{reason}"
