@@ -466,8 +466,8 @@ class StatisticsQuestion(Question):
         for name in cls.option_names():
             if parameters.get(name):
                 message = (
-                    f"{name} is an option of statistics: request some, such as statistics=tiers, or "
-                    "a baseline"
+                    f"{name} is an option of statistics: request some, such as statistics=tiers, "
+                    "or a baseline"
                 )
                 raise InvalidInput(message, code="required", pointer="statistics")
 
@@ -525,7 +525,10 @@ def read_run_id(text: str, name: str) -> str:
         return str(UUID(text.strip()))
     except ValueError as error:
         if text.strip().startswith(PREFIX):
-            message = f"{text[:120]} names no run that you see here, or runs of several teams: write {PREFIX}TEAM/NAME"
+            message = (
+                f"{text[:120]} names no run that you see here, or runs of several teams: write "
+                f"{PREFIX}TEAM/NAME"
+            )
             raise InvalidInput(message, code="unknown_label", pointer=name) from error
         raise InvalidInput(f"{text[:40]!r} is not the id of a run", pointer=name) from error
 

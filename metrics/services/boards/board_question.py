@@ -189,7 +189,8 @@ class BoardQuery(Question):
     offset: int = parameter(Integer("rows to pass over", default=0))
     filter: Term | None = parameter(
         _Filter(
-            "which rows to show: words, fields such as team:a,b, conditions such as param:k1>0.9; docs/api.md"
+            "which rows to show: words, fields such as team:a,b, conditions such as "
+            "param:k1>0.9; docs/api.md"
         )
     )
     columns: tuple[ShownColumn, ...] = parameter(

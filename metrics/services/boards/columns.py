@@ -84,7 +84,10 @@ def read_columns(text: str, board: Board, parameter: str = "columns") -> tuple[S
     while at < len(text):
         match = _COLUMN.match(text, at)
         if match is None or text[match.end() : match.end() + 1] not in ("", ","):
-            message = f"{parameter}, character {at + 1}: a column is {_NAMES}; names with other characters need quotes"
+            message = (
+                f"{parameter}, character {at + 1}: a column is {_NAMES}; names with other "
+                "characters need quotes"
+            )
             raise InvalidInput(message, code="bad_columns", pointer=parameter)
         found[_column(match, board, parameter)] = None
         at = match.end() + 1

@@ -34,7 +34,10 @@ class _Filtered(Parameter):
 
     def read(self, text: str, name: str, context: Context) -> BoardQuery:
         if context.values["runs"]:
-            message = "runs names the runs and filter selects them from the leaderboard: give only one of them"
+            message = (
+                "runs names the runs and filter selects them from the leaderboard: give only "
+                "one of them"
+            )
             raise InvalidInput(message, code="repeated_parameter", pointer=name)
 
         asked = {name: text, "scores": context.parameters.get("scores", "")}
@@ -141,8 +144,8 @@ def read_recall_together(*, evaluations: list[Evaluation], query: RecallQuery) -
     lines = sum(map(len, curves))
     if lines > MAX_TOGETHER:
         message = (
-            f"{lines} curves, of {len(curves)} runs and {len(curves[0])} levels; a chart shows at most {MAX_TOGETHER}: "
-            "name one level with rel= or level=, or fewer runs"
+            f"{lines} curves, of {len(curves)} runs and {len(curves[0])} levels; a chart shows at "
+            f"most {MAX_TOGETHER}: name one level with rel= or level=, or fewer runs"
         )
 
         raise MeasureError(

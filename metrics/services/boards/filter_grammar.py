@@ -73,12 +73,21 @@ def _instead_of(compared: re.Match[str]) -> str:
     left, sign, right = compared.groups()
     name = left.lower() if left.lower() in FIELDS else closest(left, FIELDS)
     if name and sign in ("=", "=="):
-        return f"write {name}:{right[:40] or '...'} for {compared[0][:40]}; text with {sign} needs quotes"
+        return (
+            f"write {name}:{right[:40] or '...'} for {compared[0][:40]}; text with {sign} needs "
+            "quotes"
+        )
     if not left:
-        return f"{sign} stands directly behind what it compares, as in param:k1>0.9; text with {sign} needs quotes"
+        return (
+            f"{sign} stands directly behind what it compares, as in param:k1>0.9; text with "
+            f"{sign} needs quotes"
+        )
 
     space = MEASURE if _is_measure(left) else PARAM
-    return f"{compared[0][:40]} is text here; write {space}:{left[:40]}{_SIGNS.get(sign, sign)}{right[:40] or '...'}"
+    return (
+        f"{compared[0][:40]} is text here; write "
+        f"{space}:{left[:40]}{_SIGNS.get(sign, sign)}{right[:40] or '...'}"
+    )
 
 
 def _is_measure(text: str) -> bool:
@@ -158,7 +167,8 @@ class _Parser:
         self._at += 1
         if self._at == len(self._text) or re.match(r"[\s)-]", self._text[self._at]):
             raise self._problem(
-                "- stands directly before the term that is not meant; a text that begins with - needs quotes"
+                "- stands directly before the term that is not meant; a text that begins "
+                "with - needs quotes"
             )
         return Not(self._positive())
 
@@ -222,7 +232,8 @@ class _Parser:
 
         if found is None or not key:
             raise self._problem(
-                f"{space}: needs the name of {_KEYS.get(space, 'a cost, such as cost:latency_ms<20')}"
+                f"{space}: needs the name of "
+                f"{_KEYS.get(space, 'a cost, such as cost:latency_ms<20')}"
             )
 
         self._at = found.end()

@@ -84,7 +84,10 @@ def read_heat_map(*, collection: Collection, query: HeatQuery, whole: bool = Fal
     values = read_topic_values(collection=collection, measure=query.measure, scores=query.scores)
     rows, topics = list(range(len(values.runs))), values.order("difficulty")
     if whole and values.values.size > MAX_CELLS:
-        message = f"{values.values.size:,} values; a file has at most {MAX_CELLS:,}: take the values of some runs instead"
+        message = (
+            f"{values.values.size:,} values; a file has at most {MAX_CELLS:,}: take the values "
+            "of some runs instead"
+        )
         raise InvalidInput(message, code="too_many_values", pointer="measure")
 
     if not whole:
@@ -105,7 +108,10 @@ def read_heat_map(*, collection: Collection, query: HeatQuery, whole: bool = Fal
             (row for row, run in enumerate(values.runs) if str(run.id) == query.baseline), None
         )
         if place is None:
-            message = f"run {query.baseline} is not evaluated against the active judgements of {collection.slug}"
+            message = (
+                f"run {query.baseline} is not evaluated against the active judgements of "
+                f"{collection.slug}"
+            )
             raise StatisticsError(message, code="unknown_run", pointer="baseline")
         cells, name = cells - values.values[place, topics], f"that of {values.runs[place].tag}"
 

@@ -407,7 +407,10 @@ def read_whole_board(*, collection: Collection, query: BoardQuery) -> Leaderboar
             message = f"{rows:,} rows; a file has at most {MAX_ROWS:,}: name fewer with filter="
             raise InvalidInput(message, code="too_many_rows", pointer="filter")
         if rows * len(query.measures) > MAX_FIGURES:
-            message = f"{rows:,} rows of {len(query.measures)} measures; a file has at most {MAX_FIGURES:,} means"
+            message = (
+                f"{rows:,} rows of {len(query.measures)} measures; a file has at most "
+                f"{MAX_FIGURES:,} means"
+            )
             raise InvalidInput(message, code="too_many_values", pointer="measures")
         return read_leaderboard(
             collection=collection, query=replace(query, offset=0, limit=MAX_ROWS)

@@ -75,7 +75,10 @@ def _bound_in_each(condition: Condition, runs: QuerySet[Run]) -> Condition:
     )
 
     if there.count() > _MOST_COLLECTIONS:
-        message = f"runs of more than {_MOST_COLLECTIONS} collections have a {condition.space}:{name[:60]}; name one"
+        message = (
+            f"runs of more than {_MOST_COLLECTIONS} collections have a "
+            f"{condition.space}:{name[:60]}; name one"
+        )
         raise InvalidInput(
             f"filter, character {condition.at}: {message}", code="bad_filter", pointer="filter"
         )

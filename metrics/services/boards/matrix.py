@@ -50,7 +50,10 @@ class MatrixFileQuery(MatrixQuery):
 
     def __post_init__(self) -> None:
         if self.layout == "wide" and len(self.measures) > 1:
-            message = f"layout=wide is a table of one measure; {len(self.measures)} requested: name one with measures="
+            message = (
+                f"layout=wide is a table of one measure; {len(self.measures)} requested: name "
+                "one with measures="
+            )
             raise InvalidInput(message, pointer="layout")
 
 
@@ -94,8 +97,9 @@ def read_matrix(*, collection: Collection, query: MatrixQuery) -> ValueMatrix:
 
     if asked > MAX_VALUES:
         message = (
-            f"{asked:,} values requested ({len(evaluations):,} runs, {len(query.measures)} measures, "
-            f"{qrels.topics:,} topics); the limit is {MAX_VALUES:,}: use fewer measures, or name runs with runs="
+            f"{asked:,} values requested ({len(evaluations):,} runs, {len(query.measures)} "
+            f"measures, {qrels.topics:,} topics); the limit is {MAX_VALUES:,}: use fewer "
+            "measures, or name runs with runs="
         )
         raise InvalidInput(message, code="too_many_values", pointer="measures")
 

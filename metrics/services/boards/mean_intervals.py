@@ -89,7 +89,10 @@ def cut_note(intervals: Mapping[tuple[int, str], Ends], measure: Measure) -> str
 
 def cut_words(measure: Measure) -> str:
     low, high = measure.definition.bounds
-    return f", cut where {measure.definition.name} ends: at {low:g}{'' if math.isinf(high) else f' and {high:g}'}"
+    return (
+        f", cut where {measure.definition.name} ends: at "
+        f"{low:g}{'' if math.isinf(high) else f' and {high:g}'}"
+    )
 
 
 def without_interval(measures: list[Measure]) -> list[Caution]:

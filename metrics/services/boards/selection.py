@@ -48,7 +48,10 @@ def select_evaluations(
         found = {str(evaluation.run_id): evaluation for evaluation in wanted.filter(run__in=named)}
         missing = [run for run in named if run not in found]
         if missing:
-            message = f"run {missing[0]} is not evaluated against the active judgements of {collection.slug}"
+            message = (
+                f"run {missing[0]} is not evaluated against the active judgements of "
+                f"{collection.slug}"
+            )
             raise StatisticsError(message, code="unknown_run", pointer="runs")
         evaluations = [found[run] for run in named]
 

@@ -119,7 +119,10 @@ def _without_interval(row: AgainstBaseline) -> AgainstBaseline:
 def _read_standings(board: Leaderboard, query: StandingsQuery) -> Standings:
     ranked = [(pk, mean) for pk, mean in board.order if mean is not None]
     if len(ranked) > MAX_RUNS:
-        message = f"statistics need a leaderboard of at most {MAX_RUNS:,} runs; this one has {len(ranked):,}"
+        message = (
+            f"statistics need a leaderboard of at most {MAX_RUNS:,} runs; this one has "
+            f"{len(ranked):,}"
+        )
         raise StatisticsError(message, code="too_many_runs", pointer="statistics")
 
     places = {pk: place for place, (pk, _) in enumerate(ranked)}
@@ -233,10 +236,16 @@ def _compare(
     cautions = cautions_of([measure], left_out)
     enough = topics >= MIN_TOPICS
     if not enough and {"tiers", "ranks", "expected"} & set(query.parts):
-        message = f"no tiers, rank intervals or expected means: {topics} topics are too few; at least {MIN_TOPICS} are needed"
+        message = (
+            f"no tiers, rank intervals or expected means: {topics} topics are too few; at least "
+            f"{MIN_TOPICS} are needed"
+        )
         cautions.append(Caution("no_verdict", message))
     elif reordered:
-        message = "tests use arithmetic means, which order the runs differently; tiers and rank intervals follow them"
+        message = (
+            "tests use arithmetic means, which order the runs differently; tiers and rank "
+            "intervals follow them"
+        )
         cautions.append(Caution("other_order", message))
 
     # Only the options that the test reads: others do not change its result.
@@ -269,8 +278,8 @@ def _compare(
 
         if topics < MIN_TIERED_TOPICS:
             message = (
-                f"only {topics} topics: a 95% interval holds the true rank in 92 of 100 samples on average, of the "
-                "best run in fewer"
+                f"only {topics} topics: a 95% interval holds the true rank in 92 of 100 samples "
+                "on average, of the best run in fewer"
             )
             cautions.append(Caution("few_topics_interval", message))
 

@@ -30,8 +30,8 @@ CAPTIONS = {
 }
 BEST_CAUTION = Caution(
     "best_of_versions",
-    "each system is shown by its best of k versions, chosen by these means: they are too high and have no intervals; "
-    "p values count the pairs of all versions",
+    "each system is shown by its best of k versions, chosen by these means: they are too high and "
+    "have no intervals; p values count the pairs of all versions",
 )
 
 

@@ -79,7 +79,8 @@ class WhatIfQuery(Question):
     )
     gains: list[GainMap] = parameter(
         Several(
-            "gain maps separated by semicolons: 0-1-10-100;tenfold;exp;binary;1:1,2:5; default: linear",
+            "gain maps separated by semicolons: 0-1-10-100;tenfold;exp;binary;1:1,2:5; "
+            "default: linear",
             of=Gains("a gain map"),
             separator=";",
         )
@@ -240,8 +241,8 @@ def _evaluations(
             raise
 
         message = (
-            f"{number} combinations can be computed for at most {most:,} runs at once: name fewer runs "
-            "with runs=, or request fewer combinations"
+            f"{number} combinations can be computed for at most {most:,} runs at once: name fewer "
+            "runs with runs=, or request fewer combinations"
         )
         raise StatisticsError(message, code="too_many_figures", pointer="runs") from error
 

@@ -133,14 +133,15 @@ class ComparisonQuery(Question):
     runs: list[str] = parameter(RunIds())
     family: list[str] | None = parameter(
         _Family(
-            "run ids, or all: the runs that `runs` were found among, whose pairs are corrected together"
+            "run ids, or all: the runs that `runs` were found among, whose pairs are "
+            "corrected together"
         )
     )
     baseline: str | None = parameter(RunId("a run id: compare every other run with this one only"))
     tests: list[str] = parameter(
         _Tests(
-            f"one or several of {', '.join([*TESTS, *PRACTICAL])}; default: {USUAL_TEST_OF_A_PAIR} of two runs, "
-            f"{USUAL_TEST} of more",
+            f"one or several of {', '.join([*TESTS, *PRACTICAL])}; default: "
+            f"{USUAL_TEST_OF_A_PAIR} of two runs, {USUAL_TEST} of more",
             also="test",
         )
     )
@@ -310,8 +311,9 @@ def one_of_many(entrants: Entrants, query: ComparisonQuery) -> Caution | None:
         return None
 
     message = (
-        f"one of {Pairs(runs).number:,} pairs of {runs:,} runs that could have been chosen; p is for this pair "
-        "alone: choose the pair in advance, or open it from the comparison of all runs (family=all)"
+        f"one of {Pairs(runs).number:,} pairs of {runs:,} runs that could have been chosen; p is "
+        "for this pair alone: choose the pair in advance, or open it from the comparison of all "
+        "runs (family=all)"
     )
 
     return Caution("one_of_many_pairs", message)
@@ -337,7 +339,10 @@ def compare_entrants(
 
         topics = int(np.count_nonzero(without == 0))
         if topics < 2:
-            message = f"{measure.name}: a comparison needs at least 2 topics with a value of every run; found {topics}"
+            message = (
+                f"{measure.name}: a comparison needs at least 2 topics with a value of every "
+                f"run; found {topics}"
+            )
             raise StatisticsError(message, code="too_few_topics")
 
         left_out = {
@@ -452,5 +457,8 @@ def split_omnibus(compared: Compared, rule: Rule) -> list[Caution]:
     if np.isnan(anova) or (anova < rule.alpha) == (friedman < rule.alpha):
         return []
 
-    message = f"means and ranks disagree: the analysis of variance has p = {anova:.2g}, Friedman's test p = {friedman:.2g}"
+    message = (
+        f"means and ranks disagree: the analysis of variance has p = {anova:.2g}, Friedman's "
+        f"test p = {friedman:.2g}"
+    )
     return [Caution("omnibus_tests_disagree", message)]

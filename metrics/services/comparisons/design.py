@@ -196,7 +196,10 @@ def read_design(*, collection: Collection, query: DesignQuery) -> Design:
     check_names(query.test)
     refuse_pooled(query.measures)
     if query.power <= query.alpha:
-        message = f"power {query.power:g} must be above alpha, {query.alpha:g}, the rate of false positives"
+        message = (
+            f"power {query.power:g} must be above alpha, {query.alpha:g}, the rate of false "
+            "positives"
+        )
         raise StatisticsError(message, code="bad_parameter", pointer="power")
 
     qrels, scores = active_qrels(collection), query.scores or collection.scores

@@ -108,10 +108,16 @@ def read_judgements(*, collection: Collection, query: JudgementsQuery) -> Judgem
 
 def _judgements(qrels: Qrels) -> Judgements:
     if qrels.keyed_by != Qrels.KeyedBy.TOPIC:
-        message = f"qrels v{qrels.version} judges single queries of sessions; only judgements of topics can be shown"
+        message = (
+            f"qrels v{qrels.version} judges single queries of sessions; only judgements of "
+            "topics can be shown"
+        )
         raise InvalidInput(message, code="unknown_qrels", pointer="qrels")
     if len(qrels.levels) > MAX_LEVELS:
-        message = f"qrels v{qrels.version} has {len(qrels.levels)} levels; at most {MAX_LEVELS} can be shown"
+        message = (
+            f"qrels v{qrels.version} has {len(qrels.levels)} levels; at most {MAX_LEVELS} can "
+            "be shown"
+        )
         raise InvalidInput(message, code="too_many_levels", pointer="qrels")
     return load_judgements(qrels.sha256, qrels.keyed_by, qrels.iteration)
 

@@ -194,7 +194,10 @@ def _check_orders(number: int) -> None:
         )
         raise StatisticsError(message, code="too_few_orders", pointer="measures")
     if number > MAX_ORDERS:
-        message = f"{number} orders (measures times versions of the judgements), at most {MAX_ORDERS} at once"
+        message = (
+            f"{number} orders (measures times versions of the judgements), at most {MAX_ORDERS} "
+            "at once"
+        )
         raise StatisticsError(message, code="too_many_orders", pointer="measures")
 
 
@@ -238,7 +241,10 @@ def _check_runs(
 ) -> None:
     missing = [run for run in wanted if run not in complete]
     if missing:
-        message = f"run {missing[0]} is not evaluated against all of these judgements of {collection.slug}"
+        message = (
+            f"run {missing[0]} is not evaluated against all of these judgements of "
+            f"{collection.slug}"
+        )
         raise StatisticsError(message, code="unknown_run", pointer="runs")
     if len(wanted) > MAX_RUNS:
         raise too_many_runs(MAX_RUNS)

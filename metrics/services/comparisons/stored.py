@@ -224,7 +224,10 @@ def _find_or_queue(entrants: Entrants, query: ComparisonQuery) -> Comparison:
         .count()
     )
     if waiting >= MAX_UNFINISHED:
-        message = f"{waiting} comparisons of this collection are already waiting; try again when some are done"
+        message = (
+            f"{waiting} comparisons of this collection are already waiting; try again when some "
+            "are done"
+        )
         raise LimitReached(message, wait=_WAIT_SECONDS, code="too_many_comparisons")
 
     identity = {"qrels": entrants.qrels, "scores": entrants.scores, "query": asked}

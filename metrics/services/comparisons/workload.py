@@ -44,8 +44,9 @@ def check_workload(entrants: Entrants, query: ComparisonQuery) -> None:
     verdicts = entrants.pairs.number * len(query.measures) * len(query.tests)
     if verdicts > MOST_VERDICTS:
         message = (
-            f"{entrants.pairs.number:,} pairs under {len(query.measures)} measures and {len(query.tests)} tests are "
-            f"{verdicts:,} results; at most {MOST_VERDICTS:,}: use fewer measures, tests or runs, or a baseline"
+            f"{entrants.pairs.number:,} pairs under {len(query.measures)} measures and "
+            f"{len(query.tests)} tests are {verdicts:,} results; at most {MOST_VERDICTS:,}: use "
+            "fewer measures, tests or runs, or a baseline"
         )
         raise StatisticsError(message, code="too_many_results", pointer="runs")
     _check_seconds(estimate(entrants, query))

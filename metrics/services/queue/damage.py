@@ -38,7 +38,10 @@ def give_up_evaluations(
         for name in done.order_by("pk").values_list(f"{kind.OF.KEY}_id", flat=True)[:_NAMED]
     ]
 
-    text = f"the stored {what} of {kind.OF.noun()} {', '.join(names)} is damaged, and nothing is shown of it"
+    text = (
+        f"the stored {what} of {kind.OF.noun()} {', '.join(names)} is damaged, and nothing is "
+        "shown of it"
+    )
     _log.error("%s: evaluations %s", text, pks)
 
     def out_of_the_way() -> None:
@@ -66,7 +69,10 @@ def check_files(kind: type[SubmissionEvaluation], evaluations: Iterable[tuple[in
     if not others:
         return
 
-    text = f"{len(others)} evaluations were made from other files than their {kind.OF.noun()}s name, and are not shown"
+    text = (
+        f"{len(others)} evaluations were made from other files than their {kind.OF.noun()}s "
+        "name, and are not shown"
+    )
     _log.error("%s: %s", text, others)
 
     def again() -> None:

@@ -163,5 +163,8 @@ def _check_components(chosen: ChosenSessions, setting: Setting) -> None:
 
 def _check_figures(figures: int, pointer: str) -> None:
     if figures > MAX_FIGURES:
-        message = f"{figures:,} values requested; the limit is {MAX_FIGURES:,}: name a system, a topic or fewer places"
+        message = (
+            f"{figures:,} values requested; the limit is {MAX_FIGURES:,}: name a system, a "
+            "topic or fewer places"
+        )
         raise InvalidInput(message, code="too_many_values", pointer=pointer)

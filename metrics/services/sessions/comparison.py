@@ -72,7 +72,9 @@ from runs.models import Collection, Qrels
 
 _WHY: dict[Design, str] = {
     "paired": "every searcher who searched a topic used every system on it",
-    "latin_square": "every searcher searched every topic once, with systems balanced over searchers and topics",
+    "latin_square": (
+        "every searcher searched every topic once, with systems balanced over searchers and topics"
+    ),
     "two_way": "every topic was searched with every system, but not by the same searchers",
     "unpaired": "some topics were not searched with every system",
 }
@@ -278,7 +280,10 @@ def _compare(
 
     test = query.test or FITTING[design][0]
     if test not in FITTING[design]:
-        message = f"test {test[:40]!r} does not fit the {design} design; choose from: {', '.join(FITTING[design])}"
+        message = (
+            f"test {test[:40]!r} does not fit the {design} design; choose from: "
+            f"{', '.join(FITTING[design])}"
+        )
         raise StatisticsError(message, code="unknown_test", pointer="test")
 
     check_known([], query.rule.correction)
@@ -327,7 +332,10 @@ def _why(plain: Design, crossings: list[Crossing], compare: ComparedFactor) -> s
     used = "all systems" if crossings[0].searchers_cross else "one system each"
     searched = "all systems" if crossings[0].topics_cross else "one system each"
 
-    return f"searchers used {used}, topics were searched with {searched}, and both have several sessions"
+    return (
+        f"searchers used {used}, topics were searched with {searched}, and both have several "
+        "sessions"
+    )
 
 
 def _cells(sample: Sample, design: Design) -> tuple[int, Ints, Ints]:
@@ -374,7 +382,10 @@ def _paired(
     paired = (paired_values if design == "paired" else topic_values)(sample.values, sample.factors)
     values, cells = paired.values, paired.values.shape[1]
     if cells < 2:
-        message = f"a paired comparison needs at least 2 cells in which every system has a value; found {cells}"
+        message = (
+            "a paired comparison needs at least 2 cells in which every system has a value; "
+            f"found {cells}"
+        )
         raise StatisticsError(message, code="too_few_topics")
 
     seconds = seconds_of_test(test, pairs.runs, cells, pairs.number, query.options.resamples)

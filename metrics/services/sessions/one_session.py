@@ -110,7 +110,10 @@ def read_session(
     kind = normalised or ("repeated", "session")
 
     if view.n_queries * documents > MAX_DOCUMENTS:
-        message = f"{view.n_queries} queries x {documents:,} documents; at most {MAX_DOCUMENTS:,} are listed at once"
+        message = (
+            f"{view.n_queries} queries x {documents:,} documents; at most {MAX_DOCUMENTS:,} are "
+            "listed at once"
+        )
         raise InvalidInput(message, code="too_many_values", pointer="documents")
 
     gain = contributions(view, setting)

@@ -116,8 +116,8 @@ class SessionComparisonQuery(Question):
     )
     compare: ComparedFactor = parameter(
         Choice(
-            "what is compared: the systems, the searchers or the topics of the sessions, or this collection"
-            " with others",
+            "what is compared: the systems, the searchers or the topics of the sessions, or this "
+            "collection with others",
             default=COMPARED_FACTORS[0],
             choices=COMPARED_FACTORS,
         )
@@ -234,7 +234,10 @@ def _evaluations(
     evaluated = {str(evaluation.session_set_id) for evaluation in evaluations}
     missing = [pk for pk in query.sets if pk not in evaluated]
     if missing:
-        message = f"session set {missing[0]} is not evaluated, judged by {judged_by}, in {' or '.join(slugs)}"
+        message = (
+            f"session set {missing[0]} is not evaluated, judged by {judged_by}, in "
+            f"{' or '.join(slugs)}"
+        )
         raise StatisticsError(message, code="unknown_session_set", pointer="sets")
 
     chosen = set(query.sets) or evaluated
@@ -289,7 +292,10 @@ def _chosen(
 
     if not 2 <= len(names) <= MAX_SYSTEMS:
         few = len(names) < 2
-        say = f"a comparison needs 2 to {MAX_SYSTEMS} systems; found {len(names)}. Name some with systems="
+        say = (
+            f"a comparison needs 2 to {MAX_SYSTEMS} systems; found {len(names)}. Name some with "
+            "systems="
+        )
         raise StatisticsError(
             say, code="too_few_systems" if few else "too_many_systems", pointer="systems"
         )

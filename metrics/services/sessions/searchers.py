@@ -85,7 +85,10 @@ def read_searchers(*, chosen: ChosenSessions, by: str | None = None) -> Searcher
     }
 
     if by is not None and by != BY_SYSTEM and by not in names:
-        message = f"no searcher here has the attribute {by[:100]!r}; group by {', '.join([BY_SYSTEM, *names])[:300]}"
+        message = (
+            f"no searcher here has the attribute {by[:100]!r}; group by "
+            f"{', '.join([BY_SYSTEM, *names])[:300]}"
+        )
         raise InvalidInput(message, pointer="by")
 
     members: dict[str, list[dict[str, Attribute]]] = {}
@@ -98,7 +101,10 @@ def read_searchers(*, chosen: ChosenSessions, by: str | None = None) -> Searcher
             members.setdefault(group, []).append(own)
 
     if len(members) > MAX_GROUPS:
-        message = f"{len(members):,} groups; at most {MAX_GROUPS}: group by an attribute with fewer values"
+        message = (
+            f"{len(members):,} groups; at most {MAX_GROUPS}: group by an attribute with fewer "
+            "values"
+        )
         raise InvalidInput(message, code="too_many_values", pointer="by")
 
     return Searchers(

@@ -130,10 +130,16 @@ def read_session_standings(
     found = SessionStandings(query, board.query.sort, board.ranked)
 
     if query.baseline is not None and _full_name(query.baseline, board.ranked) is None:
-        message = f"baseline {query.baseline[:100]!r} is not a ranked system of this leaderboard; write team/tag:system"
+        message = (
+            f"baseline {query.baseline[:100]!r} is not a ranked system of this leaderboard; "
+            "write team/tag:system"
+        )
         raise StatisticsError(message, code="unknown_system", pointer="baseline")
     if len(board.ranked) > MAX_SYSTEMS and set(query.parts) - {"intervals"}:
-        message = f"tiers and p need a leaderboard of at most {MAX_SYSTEMS} systems; this one has {len(board.ranked):,}"
+        message = (
+            f"tiers and p need a leaderboard of at most {MAX_SYSTEMS} systems; this one has "
+            f"{len(board.ranked):,}"
+        )
         raise StatisticsError(message, code="too_many_systems", pointer="statistics")
 
     if set(query.parts) - {"intervals"}:
@@ -225,7 +231,7 @@ def _add_intervals(found: SessionStandings, board: SessionBoard, confidence: flo
 
     if single:
         message = (
-            "some systems have sessions of a single topic or searcher: the intervals of their means say nothing about "
-            "others"
+            "some systems have sessions of a single topic or searcher: the intervals of their "
+            "means say nothing about others"
         )
         found.cautions.append(Caution("single_topic_or_searcher", message))

@@ -215,14 +215,20 @@ def _named(seen: Any, names: list[str], collection: Collection, pointer: str) ->
 def _check_size(runs: int, names: int, values: Iterable[dict[str, Value]]) -> None:
     """Raise InvalidInput for more values or longer texts than one comparison has."""
     if runs * names > MAX_VALUES:
-        message = f"{names:,} parameters of {runs} runs; at most {MAX_VALUES:,} values are compared: name fewer runs"
+        message = (
+            f"{names:,} parameters of {runs} runs; at most {MAX_VALUES:,} values are compared: "
+            "name fewer runs"
+        )
         raise InvalidInput(message, code="too_many_values", pointer="runs")
 
     characters = sum(
         len(value) for one in values for value in one.values() if isinstance(value, str)
     )
     if characters > MAX_CHARACTERS:
-        message = f"texts of {characters:,} characters; at most {MAX_CHARACTERS:,} are compared: name fewer runs"
+        message = (
+            f"texts of {characters:,} characters; at most {MAX_CHARACTERS:,} are compared: name "
+            "fewer runs"
+        )
         raise InvalidInput(message, code="too_many_values", pointer="runs")
 
 

@@ -283,7 +283,10 @@ def _of_runs(
     found = []
     unknown, kinds = hardware.count(UNKNOWN), sorted({*hardware} - {UNKNOWN})
     if topics < MIN_TOPICS:
-        message = f"{topics} topics are too few to tell a difference from chance: no run is surely dominated"
+        message = (
+            f"{topics} topics are too few to tell a difference from chance: no run is surely "
+            "dominated"
+        )
         found.append(Caution("no_verdict", message))
 
     if without:
@@ -296,10 +299,16 @@ def _of_runs(
         )
         found.append(Caution("different_hardware", message))
     elif unknown and kinds:
-        message = f"{unknown} run{'s do' if unknown > 1 else ' does'} not say on what hardware the cost was measured"
+        message = (
+            f"{unknown} run{'s do' if unknown > 1 else ' does'} not say on what hardware the "
+            "cost was measured"
+        )
         found.append(Caution("unknown_hardware", f"{message}: compared with each other alone"))
     elif unknown:
-        message = "the runs do not say on what hardware the cost was measured: a difference may be due to the machine"
+        message = (
+            "the runs do not say on what hardware the cost was measured: a difference may be "
+            "due to the machine"
+        )
         found.append(Caution("unknown_hardware", message))
 
     return found

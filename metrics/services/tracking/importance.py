@@ -252,7 +252,10 @@ def _of_runs(without: int, partly: int, ignored: Sequence[str]) -> Iterator[Caut
         yield Caution("runs_without_parameters", message)
 
     if partly:
-        message = f"{partly} run{'s have' if partly > 1 else ' has'} values that are kept without being searched"
+        message = (
+            f"{partly} run{'s have' if partly > 1 else ' has'} values that are kept without "
+            "being searched"
+        )
         yield Caution("parameters_left_out", f"{message}: in these the runs may differ")
 
     if ignored:
@@ -271,7 +274,10 @@ def _of_parameters(found: Explanation) -> Iterator[Caution]:
 
     for place, other, strength in found.linked[:_NAMED]:
         names = f"{found.settings[place].name} and {found.settings[other].name}"
-        message = f"often change together (V = {strength:.2f}): {names}; what goes with one may be due to the other"
+        message = (
+            f"often change together (V = {strength:.2f}): {names}; what goes with one may be "
+            "due to the other"
+        )
         yield Caution("often_together", message)
 
     if found.naming:
@@ -287,7 +293,10 @@ def _of_parameters(found: Explanation) -> Iterator[Caution]:
 
     if found.settings and not found.changes:
         why = f"; {_listed(found.rare)} differ most often" if found.rare else ""
-        message = f"no two runs differ in one parameter alone{why}: give what does not matter the role ignored"
+        message = (
+            f"no two runs differ in one parameter alone{why}: give what does not matter the "
+            "role ignored"
+        )
         yield Caution("no_pairs", message)
 
 

@@ -121,7 +121,10 @@ def _find_in_rows(told: Told) -> Iterator[Finding]:
             for name, value in known.items():
                 now = _value_now(row, name)
                 if now is not _UNKNOWN and now != (None if value == "" else value):
-                    text = f"{kind} {row} has {name} {now!r:.100}, and its last change in the audit trail says "
+                    text = (
+                        f"{kind} {row} has {name} {now!r:.100}, and its last change in the "
+                        "audit trail says "
+                    )
                     yield Finding(
                         "trail_differs",
                         f"{text}{value!r:.100}; {_RESTORE}, or change it again on the desk",
@@ -156,7 +159,10 @@ def _find_in_disclosures(told: Told) -> Iterator[Finding]:
         if collection.shown_to not in Disclosure.values or (
             label and collection.disclosure.label != label
         ):
-            text = f"collection {collection} shows results to {collection.disclosure.label}, and the audit trail says "
+            text = (
+                f"collection {collection} shows results to {collection.disclosure.label}, and "
+                "the audit trail says "
+            )
             yield Finding("disclosure_differs", f"{text}{label}; {_RESTORE}")
 
 
@@ -189,7 +195,10 @@ def _find_in_phases(told: Told) -> Iterator[Finding]:
             )
 
         if known and (phase.paused_at is not None) != known.get("paused", False):
-            text = f"phase {phase} is {'' if phase.paused_at else 'not '}paused, and the audit trail says otherwise"
+            text = (
+                f"phase {phase} is {'' if phase.paused_at else 'not '}paused, and the audit "
+                "trail says otherwise"
+            )
             yield Finding("trail_differs", f"{text}; {_RESTORE}, or pause or resume it on the desk")
 
     for agreement in Agreement.objects.select_related("campaign"):
@@ -227,7 +236,10 @@ def _find_in_entries() -> Iterator[Finding]:
             and not entry.late
             and not phase.opens_at <= entry.arrived_at < closing_time(phase, team)
         ):
-            text = f"{entry} arrived at {entry.arrived_at:%F %T} and is not late, and the phase was not open then"
+            text = (
+                f"{entry} arrived at {entry.arrived_at:%F %T} and is not late, and the phase "
+                "was not open then"
+            )
             yield Finding("entry_contradicts", f"{text}; {_RESTORE}")
 
         if entry.priority is not None:
@@ -235,7 +247,10 @@ def _find_in_entries() -> Iterator[Finding]:
 
     for (phase_id, team_id), found in priorities.items():
         if sorted(found) != list(range(1, len(found) + 1)):
-            text = f"the entries of participation {team_id} in phase {phase_id} have the priorities {sorted(found)}: "
+            text = (
+                f"the entries of participation {team_id} in phase {phase_id} have the "
+                f"priorities {sorted(found)}: "
+            )
             yield Finding(
                 "priorities_have_gaps",
                 text + "the team can order them again while the phase is open",
@@ -293,7 +308,10 @@ def _find_in_releases(told: Told) -> Iterator[Finding]:
             )
 
             if not (fits and as_told):
-                text = f"the {release} names other entries, judgements or people than it was done with; {_RESTORE}"
+                text = (
+                    f"the {release} names other entries, judgements or people than it was done "
+                    f"with; {_RESTORE}"
+                )
                 yield Finding("release_contradicts", text)
 
 
@@ -305,7 +323,10 @@ def _find_in_published() -> Iterator[Finding]:
             and snapshot.has_sound_archive
             and snapshot.sha256.startswith(snapshot.code)
         ):
-            text = f"snapshot {snapshot.code} differs from its digest; nothing of what differs is given out"
+            text = (
+                f"snapshot {snapshot.code} differs from its digest; nothing of what differs is "
+                "given out"
+            )
             yield Finding("snapshot_altered", f"{text}. {_RESTORE.capitalize()}")
 
     for packet in Packet.objects.select_related("phase__campaign", "participation__team").iterator(

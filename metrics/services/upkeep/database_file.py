@@ -65,7 +65,10 @@ def find_in_types() -> Iterator[Finding]:
 
         for pk in keys:
             again = f"UPDATE {table} SET {column} = CAST({column} AS BLOB) WHERE {key} = %s"  # noqa: S608
-            text = f"{field.name} of {model._meta.verbose_name} {pk} is no longer bytes; --repair makes it bytes again"
+            text = (
+                f"{field.name} of {model._meta.verbose_name} {pk} is no longer bytes; --repair "
+                "makes it bytes again"
+            )
             yield Finding("value_type", text, partial(_execute, again, pk))
 
 
@@ -99,6 +102,7 @@ def damaged(error: DatabaseError) -> Finding | None:
     if "Could not decode to UTF-8" in str(error):
         return Finding(
             "text_unreadable",
-            f"a stored text is damaged, and what depends on it was not looked at ({error}); restore a backup",
+            f"a stored text is damaged, and what depends on it was not looked at ({error}); "
+            "restore a backup",
         )
     return None

@@ -279,7 +279,8 @@ def _sweep() -> None:
 
     if swept.spared:
         logger.error(
-            "%d stored files are named by no row, too many to be deleted unasked; see evalhub sweep --help",
+            "%d stored files are named by no row, too many to be deleted unasked; see "
+            "evalhub sweep --help",
             swept.spared,
         )
 

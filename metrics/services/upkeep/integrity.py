@@ -123,7 +123,10 @@ def _find_in_collections() -> Iterator[Finding]:
             try:
                 parse_measure(name, collection.documents)
             except EvalHubError as error:
-                text = f"collection {collection} asks for what this engine cannot compute; PATCH its measures: "
+                text = (
+                    f"collection {collection} asks for what this engine cannot compute; PATCH "
+                    "its measures: "
+                )
                 yield Finding("measure_unknown", text + error.message)
                 computable = False
 
@@ -132,7 +135,10 @@ def _find_in_collections() -> Iterator[Finding]:
             continue
 
         if behind := evaluations_behind(qrels).exclude(view=None).count():
-            text = f"{behind} evaluations of collection {collection} lack vectors or curves of its measures, which are "
+            text = (
+                f"{behind} evaluations of collection {collection} lack vectors or curves of its "
+                "measures, which are "
+            )
             text += "computed when they are read; --repair queues them, as workers do hourly"
             yield Finding("vector_missing", text, partial(queue_vectors, qrels), note=True)
 
@@ -142,7 +148,10 @@ def _find_in_qrels() -> Iterator[Finding]:
     for collection in Collection.objects.annotate(active_versions=active).filter(
         active_versions__gt=1
     ):
-        text = f"collection {collection} has several active versions of judgements; activate one of them"
+        text = (
+            f"collection {collection} has several active versions of judgements; activate one "
+            "of them"
+        )
         yield Finding("several_active_qrels", text)
 
     for qrels in (
@@ -152,13 +161,19 @@ def _find_in_qrels() -> Iterator[Finding]:
             named = len(qrels.topic_ids)
         except (StoredValueCorrupt, OperationalError):
             # The check of contents tries to read them from the file again.
-            text = f"the topic ids of judgements {qrels} are damaged; fsck --repair reads them again from their file"
+            text = (
+                f"the topic ids of judgements {qrels} are damaged; fsck --repair reads them "
+                "again from their file"
+            )
             yield Finding("qrels_topics", text)
             continue
 
         if qrels.topics != named:
             # A value that has its digest is unchanged.
-            text = f"judgements {qrels} name {named} topics and count {qrels.topics}; --repair counts them again"
+            text = (
+                f"judgements {qrels} name {named} topics and count {qrels.topics}; --repair "
+                "counts them again"
+            )
             counted = Qrels.objects.filter(pk=qrels.pk, topics=qrels.topics)
             yield Finding("qrels_topics", text, partial(counted.update, topics=named))
 
@@ -169,12 +184,18 @@ def _find_in_teams() -> Iterator[Finding]:
         yield Finding("no_personal_team", text, partial(Team.objects.create_personal, user))
 
     for team in Team.objects.exclude(personal_of=None).exclude(memberships__user=F("personal_of")):
-        text = f"user {team.personal_of} is not a member of their own team {team}; --repair makes them its owner"
+        text = (
+            f"user {team.personal_of} is not a member of their own team {team}; --repair makes "
+            "them its owner"
+        )
         owner = {"team": team, "user": team.personal_of, "role": Membership.Role.OWNER}
         yield Finding("not_in_personal_team", text, partial(Membership.objects.create, **owner))
 
     for team in Team.objects.filter(memberships=None, personal_of=None):
-        text = f"team {team} has no member: only an administrator can submit for it, or invite one on its page"
+        text = (
+            f"team {team} has no member: only an administrator can submit for it, or invite one "
+            "on its page"
+        )
         yield Finding("team_without_members", text, note=True)
 
 
@@ -189,10 +210,16 @@ def _find_in_labels() -> Iterator[Finding]:
     )
     for label in labels.select_related("collection", "team", "run"):
         if (label.run.collection_id, label.run.team_id) != (label.collection_id, label.team_id):
-            text = f"label {label} names run {label.run_id} of another team or collection; move it to one of its team's"
+            text = (
+                f"label {label} names run {label.run_id} of another team or collection; move it "
+                "to one of its team's"
+            )
             yield Finding("foreign_label", text)
         elif label.run.deleted_at:
-            text = f"label {label} names run {label.run_id}, which was withdrawn; --repair deletes the label"
+            text = (
+                f"label {label} names run {label.run_id}, which was withdrawn; --repair deletes "
+                "the label"
+            )
             yield Finding(
                 "label_of_withdrawn_run", text, partial(delete_label, label=label, user=None)
             )
@@ -219,13 +246,19 @@ def _find_in_leases() -> Iterator[Finding]:
             )
 
         for job in rows.filter(held, lease_until__lt=timezone.now() - lease):
-            text = f"{_name(job)} holds a lease that ended at {job.lease_until:%F %T}, and no worker reaped it: "
+            text = (
+                f"{_name(job)} holds a lease that ended at {job.lease_until:%F %T}, and no "
+                "worker reaped it: "
+            )
             yield Finding(
                 "lease_expired", text + "start a worker; --repair queues it again", reap_expired
             )
 
         for job in rows.filter(held, lease_until__gt=timezone.now() + 2 * lease):
-            text = f"{_name(job)} holds a lease until {job.lease_until:%F %T}: did the clock jump? --repair ends it"
+            text = (
+                f"{_name(job)} holds a lease until {job.lease_until:%F %T}: did the clock jump? "
+                "--repair ends it"
+            )
             yield Finding("lease_too_long", text, partial(_end_lease, job))
 
 
@@ -257,11 +290,17 @@ def _find_in_submissions() -> Iterator[Finding]:
             kind.OF.objects.exclude(digest=None).only("digest", *kind.OF.SEALED).iterator(500)
         ):
             if made.digest != made.digest_of_sealed():
-                text = f"the row of {noun} {made.pk} is not what was stored: its file, or what was counted in it; "
+                text = (
+                    f"the row of {noun} {made.pk} is not what was stored: its file, or what was "
+                    "counted in it; "
+                )
                 yield Finding(f"{key}_altered", text + "nothing is shown of it; restore a backup")
 
         for missing in unqueued(kind.OF.objects.all()):
-            text = f"{noun} {getattr(missing, f'{key}_id')} is not queued; --repair queues it, as workers do hourly"
+            text = (
+                f"{noun} {getattr(missing, f'{key}_id')} is not queued; --repair queues it, as "
+                "workers do hourly"
+            )
             yield Finding(f"{key}_not_queued", text, queue_missing)
 
 
@@ -288,7 +327,10 @@ def _find_in_evaluations(fast: bool) -> Iterator[Finding]:
                           partial(evaluate_anew, kind, [evaluation.pk]))  # fmt: skip
 
         for evaluation in done.filter(view=None):
-            text = f"{_name(evaluation)} is evaluated and has no judged view; --repair evaluates it again"
+            text = (
+                f"{_name(evaluation)} is evaluated and has no judged view; --repair evaluates "
+                "it again"
+            )
             yield Finding(
                 f"{prefix}view_missing", text, partial(queue_again, done.filter(pk=evaluation.pk))
             )
@@ -303,7 +345,10 @@ def _find_in_evaluations(fast: bool) -> Iterator[Finding]:
             .iterator(50)
         ):
             if not _has_whole_view(evaluation):
-                text = f"the judged view of {_name(evaluation)} is damaged; --repair evaluates it again"
+                text = (
+                    f"the judged view of {_name(evaluation)} is damaged; --repair evaluates it "
+                    "again"
+                )
                 yield Finding(
                     f"{prefix}view_unreadable",
                     text,
@@ -315,7 +360,10 @@ def _find_in_evaluations(fast: bool) -> Iterator[Finding]:
     )
 
     for vector in sized.defer("content").select_related("evaluation"):
-        text = f"{_name(vector.evaluation)} has a vector of {vector.measure} with another length than its topics; "
+        text = (
+            f"{_name(vector.evaluation)} has a vector of {vector.measure} with another length "
+            "than its topics; "
+        )
         yield Finding("vector_length", text + "--repair computes it again", vector.delete)
 
 
@@ -374,19 +422,31 @@ def _find_in_files(fast: bool) -> Iterator[Finding]:
 
         found = examined[sha256]
         if found.state == "missing":
-            text = f"{who}: the stored file {sha256} is missing; submit the same file again, or take it "
+            text = (
+                f"{who}: the stored file {sha256} is missing; submit the same file again, or "
+                "take it "
+            )
             yield Finding("file_missing", text + "out of a backup")
         elif found.state == "unreadable":
-            text = f"{who}: the stored file {sha256} cannot be read ({found.reason}); look at its permissions and the "
+            text = (
+                f"{who}: the stored file {sha256} cannot be read ({found.reason}); look at its "
+                "permissions and the "
+            )
             yield Finding(
                 "file_unreadable",
                 text + "disk, submit the same file again, or take it out of a backup",
             )
         elif found.state == "altered":
-            text = f"{who}: the stored file {sha256} was altered; submit the same file again, or take it out of a backup"
+            text = (
+                f"{who}: the stored file {sha256} was altered; submit the same file again, or "
+                "take it out of a backup"
+            )
             yield Finding("file_altered", text)
         elif size not in (None, found.size) and not fast:
-            text = f"{who}: the stored file has {found.size:,} bytes and its row says {size:,}; restore a backup"
+            text = (
+                f"{who}: the stored file has {found.size:,} bytes and its row says {size:,}; "
+                "restore a backup"
+            )
             yield Finding("file_size", text)
 
 
@@ -429,7 +489,10 @@ def _find_leftovers() -> Iterator[Finding]:
     for code, what, find in swept:
         count = sum(1 for _ in find())
         if find is orphans and takes_too_many(count):
-            text = f"{count} {what}, too many to be swept unasked: was the database restored from an older copy? "
+            text = (
+                f"{count} {what}, too many to be swept unasked: was the database restored from "
+                "an older copy? "
+            )
             yield Finding(code, f"{text}evalhub sweep --most {count} deletes them", note=True)
         elif count:
             yield Finding(
@@ -440,12 +503,18 @@ def _find_leftovers() -> Iterator[Finding]:
             )
 
     if count := sum(1 for _ in young_strangers()):
-        text = f"{count} stored files of the last 24 hours have no row: submissions that were interrupted, or whose rows "
+        text = (
+            f"{count} stored files of the last 24 hours have no row: submissions that were "
+            "interrupted, or whose rows "
+        )
         yield Finding(
             "young_orphan", text + "were lost with the end of a database file; keep them", note=True
         )
 
     old = RememberedAnswer.objects.filter(created_at__lt=timezone.now() - 2 * AGE).count()
     if old:
-        text = f"{old} idempotency keys are older than two days: does no worker run? evalhub sweep removes them"
+        text = (
+            f"{old} idempotency keys are older than two days: does no worker run? evalhub sweep "
+            "removes them"
+        )
         yield Finding("old_keys", text, sweep, note=True)

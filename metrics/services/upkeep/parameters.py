@@ -15,7 +15,10 @@ from runs.services.tracking.parameters import MAX_KEYS, find_differing, store_pa
 def find_in_parameters() -> Iterator[Finding]:
     """Yield the runs whose rows differ, together for some hundred runs of a collection, and keys without a run."""
     for collection, runs in find_differing():
-        text = f"{len(runs)} runs of collection {collection} are searched by other parameters than they have, such as "
+        text = (
+            f"{len(runs)} runs of collection {collection} are searched by other parameters than "
+            "they have, such as "
+        )
         text += f"run {runs[0].pk}; --repair writes them again"
         yield Finding("parameters_differ", text, partial(store_parameters, collection, runs))
 
@@ -30,5 +33,8 @@ def find_in_parameters() -> Iterator[Finding]:
         unused = unused.exclude(exists)
 
     if count := unused.count():
-        text = f"{count} names of parameters have no run; a collection has room for {MAX_KEYS:,}, --repair removes them"
+        text = (
+            f"{count} names of parameters have no run; a collection has room for {MAX_KEYS:,}, "
+            "--repair removes them"
+        )
         yield Finding("unused_parameters", text, unused.delete, note=True)

@@ -25,7 +25,10 @@ def repeat_evaluation(
     """
     submitted = evaluation.submission
     if evaluation.engine_version != ENGINE_VERSION:
-        message = f"{evaluation} is engine {evaluation.engine_version}'s; this is {ENGINE_VERSION}, which has its own"
+        message = (
+            f"{evaluation} is engine {evaluation.engine_version}'s; this is {ENGINE_VERSION}, "
+            "which has its own"
+        )
         raise Conflict(message)
     if submitted.deleted_at:
         raise Conflict(f"{submitted} was withdrawn; restore it first")

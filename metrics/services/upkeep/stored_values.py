@@ -66,7 +66,10 @@ def find_in_topic_ids() -> Iterator[Finding]:
             own = [topic_id.decode() for topic_id in judgements.topic_ids]
 
         if stored is None or stored != own:
-            text = f"the topic ids of judgements {qrels} are damaged; --repair reads them again from their file"
+            text = (
+                f"the topic ids of judgements {qrels} are damaged; --repair reads them again "
+                "from their file"
+            )
             digest = qrels.digest_of_topic_ids(own)
             values = {"topic_ids": own, "topic_ids_digest": digest}
             again = partial(Qrels.objects.filter(pk=qrels.pk).update, **values) if own else None
@@ -82,7 +85,10 @@ def find_in_vectors() -> Iterator[Finding]:
         if kept and is_whole(kept, evaluation.qrels_id):
             view = unpack_view(kept)
             if evaluation.judged_depth not in (None, judged_depth(view)):
-                text = f"the judged depth of run {evaluation.run_id} is damaged; --repair computes it again"
+                text = (
+                    f"the judged depth of run {evaluation.run_id} is damaged; --repair computes "
+                    "it again"
+                )
                 forget = partial(
                     Evaluation.objects.filter(pk=evaluation.pk).update, judged_depth=None
                 )
@@ -183,7 +189,10 @@ def find_in_session_means() -> Iterator[Finding]:
             same = False
 
         if not same:
-            text = f"the means or curves of session set {evaluation.session_set_id} are damaged; --repair evaluates it again"
+            text = (
+                f"the means or curves of session set {evaluation.session_set_id} are damaged; "
+                "--repair evaluates it again"
+            )
             yield Finding("session_means_altered", text, partial(_evaluate_again, evaluation.pk))
 
 
@@ -229,13 +238,19 @@ def find_unsealed() -> Iterator[Finding]:
     for kind, column, qrels in kinds:
         rows = kind._default_manager.filter(**{column: None})
         if count := rows.count():
-            text = f"{count} of {kind._meta.verbose_name_plural} have no digest; --repair gives them theirs"
+            text = (
+                f"{count} of {kind._meta.verbose_name_plural} have no digest; --repair gives "
+                "them theirs"
+            )
             yield Finding("digest_missing", text, partial(_seal, rows, qrels), note=True)
 
     means = SessionEvaluation.objects.evaluated().filter(means_digest=None).exclude(means={})
     results = Comparison.objects.filter(content_digest=None).exclude(content=None)
     if count := means.count() + results.count():
-        text = f"{count} means of session sets and results of comparisons have no digest; --repair gives them theirs"
+        text = (
+            f"{count} means of session sets and results of comparisons have no digest; --repair "
+            "gives them theirs"
+        )
         yield Finding("digest_missing", text, partial(_seal_others, means, results), note=True)
 
     for evaluations in EVALUATIONS.values():
@@ -243,7 +258,10 @@ def find_unsealed() -> Iterator[Finding]:
         unbound = evaluations.objects.evaluated().filter(judged_files="")
         if count := unsealed.count() + unbound.count():
             noun = evaluations.OF.noun()
-            text = f"{count} {noun}s and evaluations of {noun}s are not bound to their files; --repair binds them"
+            text = (
+                f"{count} {noun}s and evaluations of {noun}s are not bound to their files; "
+                "--repair binds them"
+            )
             yield Finding("digest_missing", text, partial(_bind, unsealed, unbound), note=True)
 
 

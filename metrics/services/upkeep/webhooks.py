@@ -20,7 +20,10 @@ def find_in_webhooks() -> Iterator[Finding]:
     """Check that secrets open and events are known, that no dead sender holds a delivery, and that old ones are
     swept."""
     for webhook in unreadable_webhooks():
-        text = f"the secret of {webhook} was sealed with another secret key, or is damaged; --repair disables it"
+        text = (
+            f"the secret of {webhook} was sealed with another secret key, or is damaged; "
+            "--repair disables it"
+        )
         yield Finding(
             "webhook_unreadable", text, partial(disable, webhook, Webhook.Reason.SECRET_UNREADABLE)
         )
@@ -29,14 +32,23 @@ def find_in_webhooks() -> Iterator[Finding]:
         if not isinstance(webhook.events, list) or not set(webhook.events) <= set(
             Webhook.Event.values
         ):
-            text = f"the events of {webhook} are damaged, and it gets none of them; its owner can PATCH its events"
+            text = (
+                f"the events of {webhook} are damaged, and it gets none of them; its owner can "
+                "PATCH its events"
+            )
             yield Finding("webhook_events", text)
 
     dead = timezone.now() - timedelta(seconds=LEASE_SECONDS)
     for delivery in Delivery.objects.filter(state=Delivery.State.SENDING, lease_until__lt=dead):
-        text = f"{delivery} was being sent until {delivery.lease_until:%F %T}, and no worker took it back: "
+        text = (
+            f"{delivery} was being sent until {delivery.lease_until:%F %T}, and no worker took "
+            "it back: "
+        )
         yield Finding("delivery_held", text + "start a worker; --repair makes it due again", reap)
 
     if count := Delivery.objects.filter(created_at__lt=timezone.now() - KEPT - _DAY).count():
-        text = f"{count} deliveries of webhooks are older than {KEPT.days} days; evalhub sweep removes them"
+        text = (
+            f"{count} deliveries of webhooks are older than {KEPT.days} days; evalhub sweep "
+            "removes them"
+        )
         yield Finding("old_deliveries", text, sweep_deliveries, note=True)

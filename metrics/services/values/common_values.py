@@ -63,7 +63,10 @@ def qrels_cautions(measures: Iterable[Measure], qrels: Qrels) -> list[Caution]:
         measure.name for measure in named if measure.definition.name in OF_SUBTOPICS
     )
     if of_subtopics and not qrels.has_subtopics:
-        message = f"{of_subtopics}: qrels v{qrels.version} have no subtopics, so each topic counts as one subtopic"
+        message = (
+            f"{of_subtopics}: qrels v{qrels.version} have no subtopics, so each topic counts as "
+            "one subtopic"
+        )
         cautions.append(Caution("no_subtopics", message))
 
     number = qrels.nothing_relevant
@@ -101,7 +104,10 @@ def pooled_words(measure: Measure) -> str:
             f"{name}, whose means it divides by the same average ideal for every run, or {instead}"
         )
 
-    return f"{measure.name}: a ratio of averaged vectors has no value for a topic that could be tested: use {instead}"
+    return (
+        f"{measure.name}: a ratio of averaged vectors has no value for a topic that could be "
+        f"tested: use {instead}"
+    )
 
 
 def cautions_of(measures: list[Measure], left_out: int) -> list[Caution]:
@@ -109,7 +115,10 @@ def cautions_of(measures: list[Measure], left_out: int) -> list[Caution]:
     cautions = []
     geometric = [m.name for m in measures if m.definition.aggregate is Aggregate.GEOMETRIC]
     if geometric:
-        message = f"{', '.join(geometric)}: the leaderboard shows a geometric mean; the comparison uses arithmetic means"
+        message = (
+            f"{', '.join(geometric)}: the leaderboard shows a geometric mean; the comparison "
+            "uses arithmetic means"
+        )
         cautions.append(Caution("geometric_mean", message))
 
     if left_out:

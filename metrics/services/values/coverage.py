@@ -179,8 +179,8 @@ class Coverage:
                 )
 
             message = (
-                f"few topics answered ({who}): an unanswered topic counts 0, and below {percent(LEAST_ANSWERED)} there "
-                "is no verdict"
+                f"few topics answered ({who}): an unanswered topic counts 0, and below "
+                f"{percent(LEAST_ANSWERED)} there is no verdict"
             )
             cautions.append(Caution("few_topics_answered", message))
 
@@ -191,7 +191,10 @@ class Coverage:
                 if names is None or len(nothing) > _NAMED
                 else ", ".join(names[row] for row in nothing.tolist())
             )
-            message = f"nothing judged ({who}): none of the first {self.k} documents of any topic is, so there is no verdict"
+            message = (
+                f"nothing judged ({who}): none of the first {self.k} documents of any topic is, "
+                "so there is no verdict"
+            )
             cautions.append(Caution("nothing_judged", message))
 
         first, second = pairs.indices()
@@ -209,8 +212,9 @@ class Coverage:
                 )
 
                 message = (
-                    f"the shares of the first {self.k} documents that are judged differ by more than "
-                    f"{percent(MOST_UNEVEN)[:-1]} points in {uneven:,} of {total:,} pairs, and "
+                    f"the shares of the first {self.k} documents that are judged differ by more "
+                    f"than {percent(MOST_UNEVEN)[:-1]} points in {uneven:,} of {total:,} pairs, "
+                    "and "
                     f"{verdicts_depend} on judging"
                 )
 

@@ -119,7 +119,10 @@ class CurveQuery(Question):
 
     def __post_init__(self) -> None:
         if max(self.ranks, default=0) > self.depth:
-            message = f"rank {max(self.ranks)} lies beyond depth={self.depth}: name other ranks, or a larger depth"
+            message = (
+                f"rank {max(self.ranks)} lies beyond depth={self.depth}: name other ranks, or a "
+                "larger depth"
+            )
             raise InvalidInput(message, pointer="ranks")
 
     @property
@@ -172,16 +175,16 @@ class RecallQuery(Question):
     )
     gains: list[GainMap] = parameter(
         Several(
-            "gain maps separated by semicolons, such as linear;0-1-10-100: generalised precision over generalised "
-            "recall",
+            "gain maps separated by semicolons, such as linear;0-1-10-100: generalised precision "
+            "over generalised recall",
             of=Gains("a gain map"),
             separator=";",
         )
     )
     levels: list[int] | None = parameter(
         _Levels(
-            "lowest relevant levels separated by commas, or all: every level there is; default: 1, without level and "
-            "gains",
+            "lowest relevant levels separated by commas, or all: every level there is; default: "
+            "1, without level and gains",
             name="rel",
             usual=lambda context: (
                 [] if context.values["alone"] != [] or context.values["gains"] else [1]
@@ -212,7 +215,10 @@ class RecallQuery(Question):
         if problem:
             raise MeasureError(problem, code="bad_parameter", pointer="rounding")
         if self.gains and self.interp == "interval":
-            message = "gains has the highest generalised precision at that recall or more: leave interp out"
+            message = (
+                "gains has the highest generalised precision at that recall or more: leave "
+                "interp out"
+            )
             raise MeasureError(message, code="bad_parameter", pointer="interp")
 
     @property
@@ -375,7 +381,10 @@ def _precision_recall(view: JudgedRun, query: RecallQuery) -> list[PrecisionReca
 
     requested = len(levels_drawn) + len(query.gains)
     if requested > MAX_LEVELS:
-        message = f"{requested} curves requested; the limit is {MAX_LEVELS} at once: name some levels with rel= or level="
+        message = (
+            f"{requested} curves requested; the limit is {MAX_LEVELS} at once: name some levels "
+            "with rel= or level="
+        )
         raise MeasureError(
             message, code="too_many_levels", pointer="rel" if query.levels != [] else "level"
         )

@@ -101,7 +101,10 @@ def check_values(runs: int, topics: int, measures: int) -> None:
     """Raise StatisticsError if more values would be read than are held at once."""
     values = runs * topics * measures
     if values > MAX_VALUES:
-        message = f"{values:,} values of topics would be read; the limit is {MAX_VALUES:,}: name fewer measures or runs"
+        message = (
+            f"{values:,} values of topics would be read; the limit is {MAX_VALUES:,}: name "
+            "fewer measures or runs"
+        )
         raise StatisticsError(message, code="too_much_work", pointer="measures")
 
 
@@ -130,8 +133,8 @@ _EVERY_RANK = 0.6e-6
 # For each byte of a run's file that is read to its end.
 _FILE_BYTE = 20e-9
 _INSTEAD = (
-    "name fewer measures or runs, measures of the collection, which are stored, or let a worker compare "
-    "(POST comparison/)"
+    "name fewer measures or runs, measures of the collection, which are stored, or let a worker "
+    "compare (POST comparison/)"
 )
 
 

@@ -34,7 +34,10 @@ def read_judged_topic(*, qrels: Qrels, topic_id: str, most: int = 0) -> JudgedTo
     Raise NotFound for a topic that is not judged, InvalidInput for judgements of single queries.
     """
     if qrels.keyed_by != Qrels.KeyedBy.TOPIC:
-        message = f"qrels v{qrels.version} judges single queries of sessions; only judgements of topics can be shown"
+        message = (
+            f"qrels v{qrels.version} judges single queries of sessions; only judgements of "
+            "topics can be shown"
+        )
         raise InvalidInput(message, code="unknown_qrels", pointer="qrels")
 
     judgements = load_judgements(qrels.sha256, qrels.keyed_by, qrels.iteration)

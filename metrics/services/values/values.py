@@ -115,7 +115,10 @@ def _why_not(run: Run, scores: str | None, version: int | None) -> str:
     if version is not None:
         return f"the run is not evaluated against version {version} of the judgements"
     if scores and not run.evaluations.filter(scores=scores).exists():
-        return f"the run has not been evaluated with {scores} scores; POST to its evaluations/ to evaluate it"
+        return (
+            f"the run has not been evaluated with {scores} scores; POST to its evaluations/ to "
+            "evaluate it"
+        )
 
     reason = f": {latest.error_message}" if latest.error_message else ""
     return f"the run is not evaluated: its evaluation is {latest.state}{reason}"
