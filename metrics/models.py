@@ -375,8 +375,10 @@ class SessionEvaluation(SubmissionEvaluation):
         return digest_of_json(("means", self.pk, self.qrels_id), means)
 
     def has_sound_means(self) -> bool:
-        """Return whether its means are unchanged; means without a digest, of an earlier release's
-        worker, are accepted."""
+        """Return whether its means are unchanged.
+
+        Means without a digest, of an earlier release's worker, are accepted.
+        """
         return self.means is not None and self.means_digest in (
             None,
             self.digest_of_means(self.means),

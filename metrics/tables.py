@@ -46,7 +46,10 @@ class SortableColumn(Column):
 
 @dataclass(frozen=True)
 class Paging:
-    """Which rows of how many are shown; `previous` and `next` are offsets, None where there are no more."""
+    """Which rows of how many are shown.
+
+    `previous` and `next` are offsets, None where there are no more.
+    """
 
     offset: int
     limit: int

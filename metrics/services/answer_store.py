@@ -63,8 +63,11 @@ def recall(key: str) -> Any:
 
 
 def keep(key: str, value: object, *, took: float, seconds: float | None = None) -> None:
-    """Store what took so many seconds to compute, for a day or for `seconds`. What was computed
-    quickly, what is too large, and anything on a full or read-only disk is not stored."""
+    """Store what took so many seconds to compute, for a day or for `seconds`.
+
+    What was computed quickly, what is too large, and anything on a full or read-only disk is
+    not stored.
+    """
     if took < LEAST_SECONDS:
         return
 

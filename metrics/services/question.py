@@ -80,8 +80,10 @@ class Parameter:
     choices: tuple[str, ...] = ()
 
     def value(self, context: Context) -> Any:
-        """Return the value in a request. Raise InvalidInput or MeasureError, which name the
-        parameter."""
+        """Return the value in a request.
+
+        Raise InvalidInput or MeasureError, which name the parameter.
+        """
         name = one_of(context.parameters, self.name, self.also) if self.also else self.name
         text = context.parameters.get(name, "").strip()
         if text:
@@ -316,8 +318,10 @@ class RunId(Parameter):
 
 @dataclass(frozen=True)
 class RunIds(Parameter):
-    """Ids of runs with commas between them; none means all runs. Where the field `names_all`, `all`
-    stands for them."""
+    """Ids of runs with commas between them; none means all runs.
+
+    Where the field `names_all`, `all` stands for them.
+    """
 
     names_all: ClassVar[bool] = False
 
@@ -371,8 +375,10 @@ class Question:
     def read(
         cls, parameters: Mapping[str, str], collection: Any = None, reader: Any = None
     ) -> Self:
-        """Return the question that parameters ask. Raise InvalidInput or MeasureError, which name a
-        parameter."""
+        """Return the question that parameters ask.
+
+        Raise InvalidInput or MeasureError, which name a parameter.
+        """
         context = Context(parameters, collection, reader, {})
         for name, part in cls._parts():
             if isinstance(part, Parameter | _Group):
@@ -431,8 +437,11 @@ class Question:
 
 
 class StatisticsQuestion(Question):
-    """The base of questions about statistics of a leaderboard. They are requested by the names of
-    their `parts`, or by a `baseline`; the other parameters are options of these."""
+    """The base of questions about statistics of a leaderboard.
+
+    They are requested by the names of their `parts`, or by a `baseline`; the other parameters
+    are options of these.
+    """
 
     # What a baseline is named by.
     NAMED_BY: ClassVar[str]
@@ -494,8 +503,10 @@ def _parts_of(
 def measures_in(
     parameters: Mapping[str, str], name: str, default: list[str], documents: int | None = None
 ) -> list[Measure]:
-    """Return the measures of one parameter, or the default ones; `documents` is the size of the
-    collection, if known."""
+    """Return the measures of one parameter, or the default ones.
+
+    `documents` is the size of the collection, if known.
+    """
     try:
         return parse_measures(parameters.get(name, ""), documents) or [
             parse_measure(usual, documents) for usual in default

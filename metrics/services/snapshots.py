@@ -51,9 +51,11 @@ def one_snapshot() -> Iterator[None]:
 
 
 def read_in_snapshot(read: Callable[[], T]) -> T:
-    """Return the result of `read`, as of one moment. After damaged values, which are removed,
-    read again. Raise StoredValueCorrupt if it repeatedly meets others, or has no result
-    without them."""
+    """Return the result of `read`, as of one moment.
+
+    After damaged values, which are removed, read again. Raise StoredValueCorrupt if it
+    repeatedly meets others, or has no result without them.
+    """
     if WRITES.get() is not None:
         return read()
 

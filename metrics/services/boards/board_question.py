@@ -167,11 +167,14 @@ class _Arrange(Parameter):
 
 @dataclass(frozen=True)
 class BoardQuery(Question):
-    """The parameters of a leaderboard; `reader` is the user who requests it, for a filter by own
-    runs, and `hold` a ranked run whose row is read whatever page is shown.
+    """The parameters of a leaderboard.
+
+    `reader` is the user who requests it, for a filter by own runs, and `hold` a ranked run
+    whose row is read whatever page is shown.
 
     `entries` decides whether the official entries of the collection's phases are shown and ranked
-    alone; with `among` it is of some of the collection's runs, whatever their entries are."""
+    alone; with `among` it is of some of the collection's runs, whatever their entries are.
+    """
 
     measures: list[Measure] = parameter(
         Measures("measure names separated by commas; default: the collection's own")
@@ -222,8 +225,11 @@ class BoardQuery(Question):
     def read(
         cls, parameters: Mapping[str, str], collection: Any = None, reader: Any = None
     ) -> BoardQuery:
-        """Return the query of a leaderboard. The keys of filter, columns and order are those of
-        runs that the reader sees; in one snapshot they are read once."""
+        """Return the query of a leaderboard.
+
+        The keys of filter, columns and order are those of runs that the reader sees; in one
+        snapshot they are read once.
+        """
         key = (collection.pk, getattr(reader, "pk", None), tuple(sorted(parameters.items())))
         return once_in_snapshot(
             ("board_query", *key),
@@ -307,8 +313,10 @@ class AskedBoard:
 
     @cached_property
     def among(self) -> Among | None:
-        """Return the runs of the leaderboard: those of the query, or the official ones. Of all runs
-        those that were withdrawn from a phase or disqualified are never ranked."""
+        """Return the runs of the leaderboard: those of the query, or the official ones.
+
+        Of all runs those that were withdrawn from a phase or disqualified are never ranked.
+        """
         if self.entries is None:
             return self.query.among
         if self.query.entries == OFFICIAL:

@@ -77,8 +77,11 @@ class Arrangement:
 
 
 def read_columns(text: str, board: Board, parameter: str = "columns") -> tuple[ShownColumn, ...]:
-    """Return the columns of a text such as param:bm25.k1,cost:latency_ms,submitted. Raise InvalidInput, which names the
-    parameter, for one that cannot be read or that no visible run has, and for more than 12."""
+    """Return the columns of a text such as param:bm25.k1,cost:latency_ms,submitted.
+
+    Raise InvalidInput, which names the parameter, for one that cannot be read or that no
+    visible run has, and for more than 12.
+    """
     found: dict[ShownColumn, None] = {}
     at = 0
     while at < len(text):
@@ -99,7 +102,10 @@ def read_columns(text: str, board: Board, parameter: str = "columns") -> tuple[S
 
 
 def read_arrangement(text: str, board: Board) -> Arrangement | None:
-    """Return the order of a text such as param:k1 or -param:k1, None for an empty one. Raise InvalidInput."""
+    """Return the order of a text such as param:k1 or -param:k1, None for an empty one.
+
+    Raise InvalidInput.
+    """
     if not text:
         return None
 

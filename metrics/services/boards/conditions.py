@@ -42,9 +42,12 @@ Value = float | bool | str
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition on one key. `sign` is empty (it is set), =, !=, <, <=, >, >= or .. (between both bounds); `at` is its
+    """A condition on one key.
+
+    `sign` is empty (it is set), =, !=, <, <=, >, >= or .. (between both bounds); `at` is its
     place in the filter, from 1. `key_ids` are found by `bound`: one, or one in each of several
-    collections."""
+    collections.
+    """
 
     space: str
     key: str
@@ -63,8 +66,10 @@ def written(space: str, key: str) -> str:
 
 @dataclass(frozen=True)
 class Board:
-    """What conditions are about: a collection and the runs in it that the reader sees; the evaluations whose means
-    count, None where the reader may not see them."""
+    """What conditions are about: a collection and the runs in it that the reader sees.
+
+    The evaluations whose means count, None where the reader may not see them.
+    """
 
     collection: Collection
     runs: QuerySet[Run]
@@ -94,7 +99,10 @@ def visible_keys(board: Board, space: str | None = None) -> QuerySet[ParameterKe
 
 
 def find_key(board: Board, space: str, name: str, where: str) -> ParameterKey:
-    """Return a key that a visible run has. Raise InvalidInput with near names otherwise; `where` begins the message."""
+    """Return a key that a visible run has.
+
+    Raise InvalidInput with near names otherwise; `where` begins the message.
+    """
     asked = ("key", board.collection.pk, space, name)
     key = once_in_snapshot(asked, lambda: _key_with_kinds(board.collection, space, name))
     if key and any(
@@ -120,9 +128,12 @@ def _key_with_kinds(collection: Collection, space: str, name: str) -> ParameterK
 
 
 def _is_seen(board: Board, key: int, kind: str) -> bool:
-    """Return whether a visible run has a value of this kind. Mostly the one with the first value is visible; a database
-    that is asked for any may look through all of them. Where runs are hidden, nobody learns from
-    the time that it takes whose value is the first."""
+    """Return whether a visible run has a value of this kind.
+
+    Mostly the one with the first value is visible; a database that is asked for any may look
+    through all of them. Where runs are hidden, nobody learns from the time that it takes whose
+    value is the first.
+    """
     collection, any_of_them = board.collection, _rows(key, kind, board.runs)
     if collection.blind or collection.veiled:
         return any_of_them.exists()
@@ -163,8 +174,11 @@ def _listed(names: list[str]) -> str:
 
 
 def bound(condition: Condition, board: Board) -> Condition:
-    """Return the condition with its key. Raise InvalidInput for a key that no visible run has, for a comparison of
-    texts as numbers, and for a measure that is not stored."""
+    """Return the condition with its key.
+
+    Raise InvalidInput for a key that no visible run has, for a comparison of texts as numbers,
+    and for a measure that is not stored.
+    """
     where = f"filter, character {condition.at}: "
     if condition.space == MEASURE:
         return Condition(

@@ -60,8 +60,10 @@ class TogetherQuery(Question):
 
 @dataclass(frozen=True)
 class CurvesTogether:
-    """One measure's curve of each run, in the order of the runs; `readings` where they were asked
-    for."""
+    """One measure's curve of each run, in the order of the runs.
+
+    `readings` where they were asked for.
+    """
 
     measure: Measure
     evaluations: list[Evaluation]
@@ -86,8 +88,10 @@ class RecallTogether:
 def choose_together(
     *, collection: Collection, query: TogetherQuery, most: int = MAX_TOGETHER
 ) -> list[Evaluation]:
-    """Return the runs in the order named, or of submission. Raise StatisticsError for none, or more
-    than `most`."""
+    """Return the runs in the order named, or of submission.
+
+    Raise StatisticsError for none, or more than `most`.
+    """
     found = chosen_evaluations(collection=collection, query=query, most=most)
     if not found:
         whose = "that the filter shows " if query.board else ""
@@ -102,8 +106,10 @@ def choose_together(
 def chosen_evaluations(
     *, collection: Collection, query: TogetherQuery, most: int
 ) -> list[Evaluation]:
-    """Return the evaluated runs in the order named, or of submission. Raise StatisticsError for
-    more than `most`."""
+    """Return the evaluated runs in the order named, or of submission.
+
+    Raise StatisticsError for more than `most`.
+    """
     qrels, scores, runs = active_qrels(collection), query.scores or collection.scores, query.runs
     if query.board:
         current = Evaluation.objects.current(qrels, scores).evaluated()
@@ -119,8 +125,10 @@ def chosen_evaluations(
 
 
 def read_curves_together(*, evaluations: list[Evaluation], query: CurveQuery) -> CurvesTogether:
-    """Return the curves of a measure. Raise MeasureError for several measures, or one without a
-    curve."""
+    """Return the curves of a measure.
+
+    Raise MeasureError for several measures, or one without a curve.
+    """
     if len(query.measures) > 1:
         raise MeasureError(
             "a chart shows one measure; request one chart per measure",
@@ -137,8 +145,10 @@ def read_curves_together(*, evaluations: list[Evaluation], query: CurveQuery) ->
 
 
 def read_recall_together(*, evaluations: list[Evaluation], query: RecallQuery) -> RecallTogether:
-    """Return the curves of every run and level. Raise MeasureError for more than MAX_TOGETHER of
-    them, or none."""
+    """Return the curves of every run and level.
+
+    Raise MeasureError for more than MAX_TOGETHER of them, or none.
+    """
     found = dict(read_precision_recall_of(evaluations=evaluations, query=query))
     curves = [found[evaluation.pk] for evaluation in evaluations]
     lines = sum(map(len, curves))

@@ -54,8 +54,10 @@ class Difference:
 
 
 def read_difference(*, collection: Collection, query: DifferenceQuery) -> Difference:
-    """Return the values of two evaluated runs under one measure. Raise StatisticsError for another number of runs or an
-    unknown run."""
+    """Return the values of two evaluated runs under one measure.
+
+    Raise StatisticsError for another number of runs or an unknown run.
+    """
     if len(set(query.runs)) != 2 or len(query.runs) != 2:
         few = len(set(query.runs)) < 2
         message = (

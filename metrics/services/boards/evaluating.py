@@ -28,9 +28,11 @@ class ProgressQuery(Question):
 
 @dataclass(frozen=True)
 class Progress:
-    """The progress of evaluating a collection under a version of its judgements; `states` counts
-    the live runs, and `computing` the evaluated ones that lack a measure because the collection's
-    measures were changed."""
+    """The progress of evaluating a collection under a version of its judgements.
+
+    `states` counts the live runs, and `computing` the evaluated ones that lack a measure
+    because the collection's measures were changed.
+    """
 
     qrels: Qrels
     scores: str

@@ -62,8 +62,10 @@ class FairOrder:
 def fair_order(
     means: Mapping[int, Mean], judged: int, covered: Covered, *, lower_first: bool
 ) -> FairOrder:
-    """Return evaluations in the order of their means on `judged` topics. Equal means keep their order and share a
-    rank."""
+    """Return evaluations in the order of their means on `judged` topics.
+
+    Equal means keep their order and share a rank.
+    """
     values = np.array([np.nan if mean is None else mean for mean, _ in means.values()], np.float64)
     counts = np.array([topics for _, topics in means.values()], np.int64)
     return order_fairly(

@@ -92,14 +92,18 @@ class FilterField:
 def filtered(
     runs: QuerySet[Any], term: Term, reader: Any, evaluations: QuerySet[Any] | None = None
 ) -> QuerySet[Any]:
-    """Return the rows of `runs_with_states` that the filter shows to this reader; its conditions are those of
-    `with_keys`, and `evaluations` are those whose means count."""
+    """Return the rows of `runs_with_states` that the filter shows to this reader.
+
+    Its conditions are those of `with_keys`, and `evaluations` are those whose means count.
+    """
     return runs.filter(_question(term, reader, evaluations))
 
 
 def with_keys(term: Term, board: Board) -> Term:
-    """Return the filter with the key of each condition. Raise InvalidInput for one that says nothing about the runs of
-    this board."""
+    """Return the filter with the key of each condition.
+
+    Raise InvalidInput for one that says nothing about the runs of this board.
+    """
     return replaced(term, lambda condition: bound(condition, board))
 
 

@@ -54,8 +54,10 @@ _NOT_HERE = {
 
 
 def parse_filter(text: str) -> Term | None:
-    """Return the tree of a filter, or None for an empty one. InvalidInput says where the text is wrong and what is
-    allowed there."""
+    """Return the tree of a filter, or None for an empty one.
+
+    InvalidInput says where the text is wrong and what is allowed there.
+    """
     if len(text) > MAX_LENGTH:
         message = f"the filter has {len(text):,} characters; at most {MAX_LENGTH:,} are read"
         raise InvalidInput(message, code="bad_filter", pointer="filter")
@@ -63,7 +65,10 @@ def parse_filter(text: str) -> Term | None:
 
 
 def asks_for_values(text: str) -> bool:
-    """Return whether a filter asks for means or states. Raise InvalidInput for one that cannot be read."""
+    """Return whether a filter asks for means or states.
+
+    Raise InvalidInput for one that cannot be read.
+    """
     term = parse_filter(text)
     return term is not None and (asks_for(term, "status") or asks_for(term, MEASURE))
 

@@ -57,8 +57,9 @@ _UNSHOWN = ("traceback", "qrels__topic_ids", "qrels__warnings", *(f"run__{name}"
 
 @dataclass(frozen=True)
 class Row:
-    """One run on the leaderboard. Where it has no `rank`, `code` and `reason` say why if its state
-    does not.
+    """One run on the leaderboard.
+
+    Where it has no `rank`, `code` and `reason` say why if its state does not.
 
     An unranked row has values on fewer or on other topics than the ranked runs. A stale row has
     values of other judgements or of an older engine. A queued, evaluating or failed row has no
@@ -167,8 +168,9 @@ class Leaderboard:
 
 
 def read_leaderboard(*, collection: Collection, query: BoardQuery) -> Leaderboard:
-    """Return the page of the leaderboard that `query` describes, as of one moment. Ties share a
-    rank; earlier submissions come first among them.
+    """Return the page of the leaderboard that `query` describes, as of one moment.
+
+    Ties share a rank; earlier submissions come first among them.
 
     A filter selects the rows that are shown and never changes who is compared: ranks are those of
     the whole leaderboard.

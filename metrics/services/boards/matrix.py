@@ -82,8 +82,9 @@ class ValueMatrix:
 
 
 def read_matrix(*, collection: Collection, query: MatrixQuery) -> ValueMatrix:
-    """Return every requested value under the active judgements; values that are not stored are
-    computed.
+    """Return every requested value under the active judgements.
+
+    Values that are not stored are computed.
 
     Raise StatisticsError for a run that is not evaluated or too many runs, InvalidInput for more
     than MAX_VALUES values.

@@ -22,8 +22,9 @@ Ends = tuple[float, float]
 
 
 def mean_intervals(board: Leaderboard, confidence: float) -> dict[tuple[int, str], Ends]:
-    """Return both ends by evaluation and measure, from the topics on which the run has a value;
-    stale rows have none, nor do measures that are still being computed.
+    """Return both ends by evaluation and measure, from the topics on which the run has a value.
+
+    Stale rows have none, nor do measures that are still being computed.
 
     Raise StatisticsError for more values than are read in one request.
     """
@@ -109,6 +110,8 @@ def without_interval(measures: list[Measure]) -> list[Caution]:
 
 
 def _has_interval(measure: Measure) -> bool:
-    """Return whether the mean has an interval. Sums, geometric means and pooled ratios are not
-    means of the topics' values."""
+    """Return whether the mean has an interval.
+
+    Sums, geometric means and pooled ratios are not means of the topics' values.
+    """
     return measure.definition.aggregate is Aggregate.MEAN and not measure.pools

@@ -204,8 +204,9 @@ class Received:
 
 @dataclass(frozen=True)
 class Standings:
-    """The statistics of a leaderboard. `places` gives the place of an evaluation in the lists of
-    its parts.
+    """The statistics of a leaderboard.
+
+    `places` gives the place of an evaluation in the lists of its parts.
 
     `intervals` has both ends by evaluation and measure; `topics` are those on which every run has a
     value.

@@ -76,8 +76,9 @@ _T = TypeVar("_T")
 def read_standings(
     *, board: Leaderboard, query: StandingsQuery, received: Received | None = None
 ) -> Standings:
-    """Return the statistics of a leaderboard that was read; `received` counts the runs of the whole
-    collection by default.
+    """Return the statistics of a leaderboard that was read.
+
+    `received` counts the runs of the whole collection by default.
 
     Raise StatisticsError for an unknown test, correction or baseline, too many runs, or a request
     that would take too long. A leaderboard with fewer than two runs or topics, or sorted by a ratio
@@ -176,8 +177,10 @@ def _received(collection: int) -> Received:
 
 @dataclass(frozen=True)
 class _Entrants:
-    """The ranked evaluations that have a mean, best first; their values are read when they are
-    needed."""
+    """The ranked evaluations that have a mean, best first.
+
+    Their values are read when they are needed.
+    """
 
     ids: list[int]
     means: Floats
@@ -221,8 +224,10 @@ class _Entrants:
 def _compare(
     entrants: _Entrants, query: StandingsQuery, places: dict[int, int], against: int | None
 ) -> Standings:
-    """Return all parts except the intervals of the means; each part is computed once for all
-    readers."""
+    """Return all parts except the intervals of the means.
+
+    Each part is computed once for all readers.
+    """
     lower, measure = not entrants.descending, entrants.measure
     try:
         topics, left_out, reordered = entrants.remembered(

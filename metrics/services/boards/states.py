@@ -56,8 +56,10 @@ def runs_with_states(
 def count_states(
     collection: Collection, qrels: Qrels, scores: str, within: frozenset[UUID] | None = None
 ) -> dict[str, int]:
-    """Return the number of live runs by state, of all or of those `within`. A run without a requested evaluation counts
-    as queued."""
+    """Return the number of live runs by state, of all or of those `within`.
+
+    A run without a requested evaluation counts as queued.
+    """
     current, live = (
         Evaluation.objects.current(qrels, scores),
         Run.objects.filter(collection=collection, deleted_at=None),

@@ -161,8 +161,10 @@ class Place:
 
 @dataclass(frozen=True)
 class Combination:
-    """The leaderboard of one combination, best run first; `tau` is its agreement with the
-    collection's first measure."""
+    """The leaderboard of one combination, best run first.
+
+    `tau` is its agreement with the collection's first measure.
+    """
 
     measure: Measure
     ties: bool
@@ -192,8 +194,9 @@ class WhatIf:
 
 
 def ask_what_if(*, collection: Collection, query: WhatIfQuery) -> WhatIf:
-    """Return the leaderboard of every combination, together with the official one. Stale runs are
-    left out.
+    """Return the leaderboard of every combination, together with the official one.
+
+    Stale runs are left out.
 
     Raise StatisticsError for an unknown run, or for more runs times combinations than MAX_FIGURES.
     """

@@ -75,8 +75,10 @@ RANK_RESAMPLES = 2_000
 
 @dataclass(frozen=True)
 class _Family(RunIds):
-    """The runs among which `runs` are tested; the value is empty for all runs, and None where
-    `runs` are the family."""
+    """The runs among which `runs` are tested.
+
+    The value is empty for all runs, and None where `runs` are the family.
+    """
 
     names_all: ClassVar[bool] = True
 
@@ -101,8 +103,10 @@ class _Family(RunIds):
 
 @dataclass(frozen=True)
 class _Tests(Several):
-    """Names of tests: of significance, or those that are `practical`. Both are given in one
-    parameter."""
+    """Names of tests: of significance, or those that are `practical`.
+
+    Both are given in one parameter.
+    """
 
     practical: bool = False
     of: Parameter = Parameter("a test", choices=(*TESTS, *PRACTICAL))
@@ -198,8 +202,10 @@ class ComparisonQuery(Question):
 
 @dataclass(frozen=True)
 class Entrants:
-    """The evaluations that take part, in the order of submission whatever order the request has;
-    the baseline is one of them, given by its place."""
+    """The evaluations that take part, in the order of submission whatever order the request has.
+
+    The baseline is one of them, given by its place.
+    """
 
     qrels: Qrels
     scores: str

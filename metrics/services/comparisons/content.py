@@ -38,8 +38,10 @@ _HEADER = "header"
 
 
 def canonical(entrants: Entrants, query: ComparisonQuery) -> dict[str, Any]:
-    """Return everything on which the result depends; measures and tests have the order of the request, as in the
-    answer."""
+    """Return everything on which the result depends.
+
+    Measures and tests have the order of the request, as in the answer.
+    """
     practical = query.practical
     beside = (
         {"practical": {**asdict(practical), "tests": list(practical.tests)}}

@@ -188,7 +188,9 @@ class Design:
 
 
 def read_design(*, collection: Collection, query: DesignQuery) -> Design:
-    """Return discriminative power, topic set sizes and swap rates of some measures. Stale runs are left out.
+    """Return discriminative power, topic set sizes and swap rates of some measures.
+
+    Stale runs are left out.
 
     Raise StatisticsError for fewer than two runs or topics, sizes that do not fit, an unknown test
     or run, and requests that would take too long.

@@ -77,7 +77,10 @@ class OrdersQuery(Question):
 
 @dataclass(frozen=True)
 class Order:
-    """The runs by one measure under one version; `ranks` and `means` are in the order of the answer's runs."""
+    """The runs by one measure under one version.
+
+    `ranks` and `means` are in the order of the answer's runs.
+    """
 
     measure: Measure
     qrels: int

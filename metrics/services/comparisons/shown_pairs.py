@@ -53,8 +53,10 @@ class PairSelection(Question):
 
     @classmethod
     def of(cls, parameters: Mapping[str, str], query: ComparisonQuery) -> PairSelection:
-        """Return the pairs that parameters select. Raise InvalidInput for more results than one
-        answer has."""
+        """Return the pairs that parameters select.
+
+        Raise InvalidInput for more results than one answer has.
+        """
         selection = cls.read(parameters)
         limit = selection.limit or 1
         shown = limit * len(query.measures) * max(len(query.tests), 1)
@@ -169,8 +171,9 @@ class PairOnJudged:
 
 @dataclass(frozen=True)
 class ShownPair:
-    """Two runs and their means. Every difference is `a` minus `b`; wins are topics on which `a` is
-    better.
+    """Two runs and their means.
+
+    Every difference is `a` minus `b`; wins are topics on which `a` is better.
 
     `cautions` are those of PAIR_CAUTIONS that concern their differences, whether they are
     significant or not. `on_judged` is None unless the runs are judged unevenly.

@@ -72,7 +72,10 @@ _LONG = ("qrels__topic_ids", "content", "traceback")
 
 @dataclass(frozen=True)
 class Answer:
-    """A finished comparison, computed immediately or `stored`. `gone` are the places of entrants withdrawn since."""
+    """A finished comparison, computed immediately or `stored`.
+
+    `gone` are the places of entrants withdrawn since.
+    """
 
     query: ComparisonQuery
     entrants: Entrants
@@ -249,8 +252,10 @@ def _find(digest: str) -> Comparison | None:
 
 
 def read_stored_comparison(stored: Comparison) -> Answer:
-    """Return a stored result with the runs that still exist. Raise NotFound if it, or one of its evaluations, was
-    deleted."""
+    """Return a stored result with the runs that still exist.
+
+    Raise NotFound if it, or one of its evaluations, was deleted.
+    """
     if stored.read_at < timezone.now() - _READ_AGAIN:
         after_snapshot(lambda: Comparison.objects.filter(pk=stored.pk).update(read_at=Now()))
 
@@ -300,7 +305,10 @@ def _entrants(stored: Comparison) -> Entrants:
 
 
 def compare(*, comparison_id: str) -> bool:
-    """Compute one queued comparison and return whether this call finished it. A second call does nothing."""
+    """Compute one queued comparison and return whether this call finished it.
+
+    A second call does nothing.
+    """
     return work_on(UUID(comparison_id), Comparison, _compare)
 
 
@@ -375,7 +383,10 @@ class Progress:
 
 
 def sweep_comparisons() -> int:
-    """Delete comparisons not read for a month, then those least recently read beyond a gigabyte. Return how many."""
+    """Delete comparisons not read for a month, then those least recently read beyond a gigabyte.
+
+    Return how many.
+    """
     ended = Comparison.objects.exclude(pk__in=Comparison.objects.unfinished().values("pk"))
     forgotten = _forget(ended.filter(read_at__lt=timezone.now() - KEPT))
     total, surplus = 0, []

@@ -84,7 +84,10 @@ class Batch(Generic[E, T]):
         self._done = 0
 
     def work(self, pks: list[int]) -> int:
-        """Evaluate those of these queued evaluations that this call could claim. Return how many it finished."""
+        """Evaluate those of these queued evaluations that this call could claim.
+
+        Return how many it finished.
+        """
         leases = patiently(lambda: claim_together(pks, self._kind))
         left = deque(leases)
         if not leases:

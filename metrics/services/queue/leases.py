@@ -1,5 +1,8 @@
-"""Work on one job. Its lease is renewed while the work lasts, and the job is closed or given back however the work
-ends."""
+"""Work on one job.
+
+Its lease is renewed while the work lasts, and the job is closed or given back however the work
+ends.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,10 @@ Work = Callable[[Lease, threading.Event], bool]
 
 
 def work_on(pk: Any, kind: type[Job], work: Work) -> bool:
-    """Do the work of one queued job and return whether this call finished it. A second call does nothing."""
+    """Do the work of one queued job and return whether this call finished it.
+
+    A second call does nothing.
+    """
     lease = patiently(lambda: claim(pk, kind))
     done = False
     if lease is not None:
@@ -62,7 +68,10 @@ def work_on(pk: Any, kind: type[Job], work: Work) -> bool:
 
 @contextlib.contextmanager
 def closing(lease: Lease) -> Iterator[None]:
-    """Close the job or give it back however the work in this block fails. Only the end of the process is raised."""
+    """Close the job or give it back however the work in this block fails.
+
+    Only the end of the process is raised.
+    """
     kind = lease.kind
     try:
         yield
@@ -114,8 +123,10 @@ def evaluate_leased(
 
 
 def dropped(lease: Lease, evaluation: SubmissionEvaluation) -> bool:
-    """Drop an evaluation whose run or session set was withdrawn and return whether it was. Raise StoredValueCorrupt if
-    the row of the submission is damaged."""
+    """Drop an evaluation whose run or session set was withdrawn and return whether it was.
+
+    Raise StoredValueCorrupt if the row of the submission is damaged.
+    """
     if evaluation.submission.deleted_at:
         drop(lease, evaluation.withdrawn_code())
         return True
@@ -125,7 +136,10 @@ def dropped(lease: Lease, evaluation: SubmissionEvaluation) -> bool:
 
 
 def patiently(call: Callable[[], T]) -> T:
-    """Return the result of `call`, repeated while the database is unavailable. Waiting here counts no attempt."""
+    """Return the result of `call`, repeated while the database is unavailable.
+
+    Waiting here counts no attempt.
+    """
     deadline = time.monotonic() + _OUTAGE_SECONDS
     while True:
         try:

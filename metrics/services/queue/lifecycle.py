@@ -74,6 +74,7 @@ def claim(pk: Any, kind: type[Job] = Evaluation) -> Lease | None:
 
 def claim_together(pks: Collection[Any], kind: type[Job] = Evaluation) -> list[Lease]:
     """Take those of these queued jobs that are available and were never tried, under one token.
+
     Return their leases, in this order.
 
     A job that was tried may be why its worker died: it is claimed alone, so that it takes no other
@@ -115,8 +116,11 @@ def note(lease: Lease, **changes: Any) -> bool:
 
 
 def finish(lease: Lease, **results: Any) -> bool:
-    """Close a job as done. Call this inside the transaction that stores its results, with
-    `count_moves` for all that it stores."""
+    """Close a job as done.
+
+    Call this inside the transaction that stores its results, with `count_moves` for all that it
+    stores.
+    """
     return _leave(lease, lease.kind.DONE, **_NO_ERROR, **results)
 
 
@@ -141,8 +145,10 @@ def release(
     message: str = "",
     traceback: str = "",
 ) -> bool:
-    """Give a job back to the queue; `burn` keeps the attempt counted. A `delay` is at most
-    LONGEST_DELAY."""
+    """Give a job back to the queue; `burn` keeps the attempt counted.
+
+    A `delay` is at most LONGEST_DELAY.
+    """
     changes: dict[str, Any] = {
         "not_before": _from_now(delay) if delay else None,
         "dispatched_at": None,
@@ -160,8 +166,10 @@ def release(
 
 
 def give_back(leases: Sequence[Lease], *, begun: bool) -> int:
-    """Return those of these jobs to the queue that are still held, which have one token; an attempt
-    counts where the work was `begun`. Return how many."""
+    """Return those of these jobs to the queue that are still held, which have one token.
+
+    An attempt counts where the work was `begun`. Return how many.
+    """
     if not leases:
         return 0
     uncounted = {} if begun else {"attempts": F("attempts") - 1}
@@ -176,8 +184,10 @@ def drop(lease: Lease, code: str) -> bool:
 
 
 def reap_expired() -> int:
-    """Return jobs whose lease expired to the queue, or fail them after the last attempt. Return how
-    many."""
+    """Return jobs whose lease expired to the queue, or fail them after the last attempt.
+
+    Return how many.
+    """
     return sum(_reap(kind) for kind in JOBS)
 
 
@@ -313,8 +323,11 @@ def count_moves(kind: type[Job], pks: Iterable[Any]) -> None:
 
 
 def is_due() -> Q:
-    """Return the condition of jobs that are due. Jobs delayed for longer than the longest delay are
-    due too: their time was written before the clock was set back."""
+    """Return the condition of jobs that are due.
+
+    Jobs delayed for longer than the longest delay are due too: their time was written before
+    the clock was set back.
+    """
     return (
         Q(not_before=None)
         | Q(not_before__lte=Now())

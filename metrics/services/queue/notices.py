@@ -21,7 +21,10 @@ _OF_COLLECTION = ("slug", "blind", "shown_to", "visibility", "team")
 
 
 def announce_ended(kind: type[Job], pks: Iterable[Any]) -> None:
-    """Announce the end of those of these evaluations that count. Other kinds of jobs have no such event."""
+    """Announce the end of those of these evaluations that count.
+
+    Other kinds of jobs have no such event.
+    """
     if kind is Evaluation:
         _tell_entered(list(pks))
 

@@ -42,8 +42,10 @@ def queue_submitted(made: Run | SessionSet) -> None:
 def queue_evaluation(
     made: Run | SessionSet, way: str | None = None, qrels: Qrels | None = None
 ) -> Any:
-    """Return a queued evaluation under the current judgements, or under others, or in another way;
-    the existing one if there is one, or None if there are no judgements yet."""
+    """Return a queued evaluation under the current judgements, or under others, or in another way.
+
+    The existing one if there is one, or None if there are no judgements yet.
+    """
     kind, way = EVALUATIONS[type(made)], way or made.way
     qrels = None if way == _OWN else qrels or made.collection.active_qrels
     if qrels is None and way != _OWN:
@@ -83,7 +85,9 @@ def try_damaged_again(made: Run | SessionSet) -> int:
 
 def queue_evaluations(qrels: Qrels, scores: str | None = None) -> int:
     """Queue every live run without an evaluation under these judgements, and those that failed.
-    Return how many."""
+
+    Return how many.
+    """
     scores = scores or qrels.collection.scores
     met = Evaluation.objects.current(qrels, scores)
     again = try_failed_again(met)

@@ -79,6 +79,9 @@ def last_rounds() -> list[LastRound]:
 
 
 def _age(seconds: float) -> float:
-    """Return the age of a round. A round in the future is from a wrong clock, except for the moment between two
-    statements of PostgreSQL."""
+    """Return the age of a round.
+
+    A round in the future is from a wrong clock, except for the moment between two statements of
+    PostgreSQL.
+    """
     return max(0.0, seconds) if seconds > -NOTE_SECONDS else inf

@@ -66,8 +66,10 @@ def evaluations_behind(qrels: Qrels) -> EvaluationQuerySet:
 
 
 def queue_vectors(qrels: Qrels) -> None:
-    """Queue the job that stores what evaluations under these judgements lack. A worker that is at
-    it loses its lease: another one begins with the measures of now."""
+    """Queue the job that stores what evaluations under these judgements lack.
+
+    A worker that is at it loses its lease: another one begins with the measures of now.
+    """
     with transaction.atomic():
         update, new = VectorUpdate.objects.get_or_create(qrels=qrels)
         if new:
@@ -93,10 +95,12 @@ def queue_vectors_if_behind(qrels: Qrels) -> bool:
 
 def queue_missing_vectors() -> int:
     """Queue the jobs for active judgements under which something is lacking, as after an upgrade.
+
     Return how many.
 
     Those under way are left alone, and those that failed, which a change of the measures queues
-    again."""
+    again.
+    """
     jobs = VectorUpdate.objects.exclude(state=VectorUpdate.State.COMPUTED)
     idle = Qrels.objects.filter(active=True).exclude(pk__in=jobs.values("pk"))
 

@@ -130,8 +130,10 @@ def read_lengths(*, chosen: ChosenSessions) -> LengthTable:
 
 
 def system_label(session_set: SessionSet, system: str) -> str:
-    """Return the name of a system in a chart of its set; a system that the log does not name has
-    the set's tag."""
+    """Return the name of a system in a chart of its set.
+
+    A system that the log does not name has the set's tag.
+    """
     return system or session_set.tag
 
 

@@ -79,7 +79,9 @@ class SessionBoardQuery(Question):
 
 @dataclass(frozen=True)
 class SystemRow:
-    """One system of one set. `rank` is None for a stale set and for a system whose mean covers a smaller share of its
+    """One system of one set.
+
+    `rank` is None for a stale set and for a system whose mean covers a smaller share of its
     sessions than those of the ranked systems; `code` and `reason` say so.
 
     `sessions` are sessions with a value: judged, with a relevant document.
@@ -97,9 +99,12 @@ class SystemRow:
 
 @dataclass(frozen=True)
 class SessionBoard:
-    """One page of the leaderboard; `states` counts the live sets judged this way by state, `others` those judged
-    differently, `total` the rows of all pages, and `ranked` names the systems that have a rank, in
-    their order."""
+    """One page of the leaderboard.
+
+    `states` counts the live sets judged this way by state, `others` those judged differently,
+    `total` the rows of all pages, and `ranked` names the systems that have a rank, in their
+    order.
+    """
 
     query: SessionBoardQuery
     judged_by: str
@@ -125,7 +130,9 @@ class SessionBoard:
 
 
 def read_session_board(*, collection: Collection, query: SessionBoardQuery) -> SessionBoard:
-    """Return the requested page of the leaderboard; ties share a rank, the earlier set comes first among them.
+    """Return the requested page of the leaderboard.
+
+    Ties share a rank, the earlier set comes first among them.
 
     A measure may have no value where a system found nothing, and a system that fails in all
     sessions but one would win by that one. Systems whose means leave out more of their sessions
@@ -151,7 +158,10 @@ def _read_board(collection: Collection, query: SessionBoardQuery) -> SessionBoar
 
 
 def first_judged_by(collection: Collection) -> str:
-    """Return the first way of judging that a set of the collection has. Raise NotFound if there is no set."""
+    """Return the first way of judging that a set of the collection has.
+
+    Raise NotFound if there is no set.
+    """
     live = SessionSet.objects.filter(collection=collection, deleted_at=None)
     there = set(live.order_by().values_list("judged_by", flat=True).distinct())
     for judged_by in SessionSet.JudgedBy.values:
@@ -189,8 +199,10 @@ def _stale(
 
 
 def _in_order(rows: SessionEvaluationQuerySet) -> list[SessionEvaluation]:
-    """Return the evaluations in the order of submission, with the fields of a row; StoredValueCorrupt where one was
-    made from another log."""
+    """Return the evaluations in the order of submission, with the fields of a row.
+
+    StoredValueCorrupt where one was made from another log.
+    """
     shown = (
         rows.with_files()
         .select_related("session_set__team", "session_set__collection", "qrels")

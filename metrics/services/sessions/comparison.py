@@ -218,8 +218,9 @@ class _Outcome:
 def compare_systems(
     *, collection: Collection, query: SessionComparisonQuery, others: Sequence[Collection] = ()
 ) -> SessionComparison:
-    """Compare systems on the measure, by the design of their sessions or the requested one; or the collection with
-    `others`, those that the query names.
+    """Compare systems on the measure, by the design of their sessions or the requested one.
+
+    Or the collection with `others`, those that the query names.
 
     Raise StatisticsError for fewer than two systems, too many, an unknown one, a test that does not
     fit the design, or too few values.

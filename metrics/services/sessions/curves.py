@@ -49,8 +49,11 @@ class SessionCurves:
 def compute_curves(
     judged: JudgedSet, measure: Measure, length: int, *, least: int = 1, per_session: bool
 ) -> SessionCurves:
-    """Return the curves of a measure with `length` components. The means are those of sessions with
-    at least `least` queries. Raise MeasureError for a measure without a vector."""
+    """Return the curves of a measure with `length` components.
+
+    The means are those of sessions with at least `least` queries. Raise MeasureError for a
+    measure without a vector.
+    """
     setting, normalised = setting_of(measure)
     view, group, groups = judged.view, judged.system, len(judged.systems)
     curves = mean_session_curves(

@@ -48,7 +48,10 @@ class Outcome:
 
 
 def evaluate_sessions(*, evaluation_id: int) -> bool:
-    """Evaluate one queued session set and return whether this call finished it. A second call does nothing."""
+    """Evaluate one queued session set and return whether this call finished it.
+
+    A second call does nothing.
+    """
     return evaluate_leased(
         evaluation_id, SessionEvaluation, ("session_set", "qrels"), _compute, _store
     )

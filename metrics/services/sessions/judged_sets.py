@@ -42,7 +42,10 @@ class JudgedSet:
 
     @cached_property
     def systems(self) -> list[bytes]:
-        """Return the names of the systems in order of first appearance; the name is empty if the log names none."""
+        """Return the names of the systems in order of first appearance.
+
+        The name is empty if the log names none.
+        """
         return list(dict.fromkeys(session.system for session in self.sessions))
 
     @cached_property
@@ -101,8 +104,10 @@ def unpack_sessions(stored: bytes) -> list[Session]:
 
 
 def load_set(evaluation: SessionEvaluation) -> JudgedSet:
-    """Return the judged view of an evaluated set. If it is damaged or missing, queue the evaluation again and raise
-    StoredValueCorrupt."""
+    """Return the judged view of an evaluated set.
+
+    If it is damaged or missing, queue the evaluation again and raise StoredValueCorrupt.
+    """
     row = SessionView.objects.filter(pk=evaluation.pk).first()
     if row is None or not row.is_sound(evaluation.qrels_id):
         raise give_up_evaluations(SessionEvaluation, [evaluation.pk], "judged view")
@@ -127,8 +132,10 @@ def load_sets(
 def values_of(
     judged: JudgedSet, measures: list[Measure], go_on: Callable[[], None] = keep_going
 ) -> dict[str, Floats]:
-    """Return each session's values by measure. `go_on` is called now and then, and raises where nobody wants them any
-    more."""
+    """Return each session's values by measure.
+
+    `go_on` is called now and then, and raises where nobody wants them any more.
+    """
     parts: dict[str, list[Floats]] = {measure.name: [] for measure in measures}
     for view in judged.view.stretches():
         for measure in measures:
@@ -146,8 +153,10 @@ def work_of(queries: int, measures: Iterable[Measure]) -> float:
 
 
 def begin_sessions(work: float, pointer: str = "measures", *, read: int = 0) -> None:
-    """Begin computing this much work, in addition to reading the views of this many queries. Raise StatisticsError for
-    more than a request may compute."""
+    """Begin computing this much work, in addition to reading the views of this many queries.
+
+    Raise StatisticsError for more than a request may compute.
+    """
     seconds = _MEASURED * work + _READ * read
     begin(
         seconds,

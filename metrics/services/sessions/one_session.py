@@ -97,7 +97,9 @@ class ShownSession:
 def read_session(
     *, evaluation: SessionEvaluation, name: str, measure: Measure, documents: int
 ) -> ShownSession:
-    """Return a session by its id, or else by its number from 1 on; `documents` are listed for each query.
+    """Return a session by its id, or else by its number from 1 on.
+
+    `documents` are listed for each query.
 
     The rankings come from the stored log, everything else from the judged view. Raise NotFound for
     an unknown session, MeasureError for a measure that is not a vector.

@@ -22,8 +22,10 @@ JUDGED_BY = Choice(
 def session_measures_in(
     parameters: Mapping[str, str], name: str = "measures", documents: int | None = None
 ) -> list[Measure]:
-    """Return the session measures of one parameter, or the default ones; `documents` is the
-    collection's size."""
+    """Return the session measures of one parameter, or the default ones.
+
+    `documents` is the collection's size.
+    """
     try:
         measures = parse_session_measures(parameters.get(name, ""), documents) or default_measures()
         for measure in measures:

@@ -157,7 +157,10 @@ class SessionComparisonQuery(Question):
 
 @dataclass(frozen=True)
 class Sample:
-    """All sessions that take part, with their values; `names` are in the order of the factors' systems, best first."""
+    """All sessions that take part, with their values.
+
+    `names` are in the order of the factors' systems, best first.
+    """
 
     values: Floats
     factors: Factors
@@ -220,8 +223,10 @@ def read_sample(
 def _evaluations(
     collections: list[Collection], judged_by: str, query: SessionComparisonQuery
 ) -> list[SessionEvaluation]:
-    """Return the evaluations of the sets that take part. Raise StatisticsError if one of them is not
-    evaluated, or if a collection has none."""
+    """Return the evaluations of the sets that take part.
+
+    Raise StatisticsError if one of them is not evaluated, or if a collection has none.
+    """
     slugs = [collection.slug for collection in collections]
     evaluations: list[SessionEvaluation] = []
     for collection in collections:
@@ -269,7 +274,10 @@ def in_words_of(text: str, compare: ComparedFactor) -> str:
 def _chosen(
     entrants: dict[str, list[tuple[SessionEvaluation, str]]], query: SessionComparisonQuery
 ) -> set[str]:
-    """Return the systems that take part by their full names; a system's own name is enough if only one set has it."""
+    """Return the systems that take part by their full names.
+
+    A system's own name is enough if only one set has it.
+    """
     names = set()
     baseline = query.systems and query.compare == "systems" and query.baseline
     for name in [*query.systems, *([baseline] if baseline else [])]:
@@ -324,7 +332,10 @@ def _in_order(sample: Sample, query: SessionComparisonQuery) -> Sample:
 def place_of(
     names: list[str], baseline: str | None, compare: ComparedFactor = "systems"
 ) -> int | None:
-    """Return the place of a baseline among the systems, None without one. Raise StatisticsError if it is unknown."""
+    """Return the place of a baseline among the systems, None without one.
+
+    Raise StatisticsError if it is unknown.
+    """
     if baseline is None:
         return None
 

@@ -201,8 +201,10 @@ def _compared(
 
 
 def _add_intervals(found: SessionStandings, board: SessionBoard, confidence: float) -> None:
-    """Add the interval of every mean on the page, from the sessions with a value; stale rows have
-    none."""
+    """Add the interval of every mean on the page, from the sessions with a value.
+
+    Stale rows have none.
+    """
     measures = list(dict.fromkeys([*board.query.measures, board.query.sort]))
     evaluations = list(
         {row.evaluation.pk: row.evaluation for row in board.rows if not row.stale}.values()

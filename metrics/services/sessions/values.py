@@ -77,8 +77,11 @@ class SessionValuesQuery(Question):
 
 @dataclass(frozen=True)
 class ChosenSessions:
-    """The selected sessions of an evaluated set; `places` are their places in the log, from 0, and `whole` is the set
-    that they were selected from."""
+    """The selected sessions of an evaluated set.
+
+    `places` are their places in the log, from 0, and `whole` is the set that they were selected
+    from.
+    """
 
     evaluation: SessionEvaluation
     selection: SessionSelection
@@ -89,7 +92,10 @@ class ChosenSessions:
 
 @dataclass(frozen=True)
 class SetValues:
-    """Values by measure in the order of the sessions, NaN where there is none; means over all and by system."""
+    """Values by measure in the order of the sessions, NaN where there is none.
+
+    Means over all and by system.
+    """
 
     chosen: ChosenSessions
     measures: list[Measure]
@@ -160,8 +166,10 @@ def choose_sessions(
 
 
 def read_session_values(*, chosen: ChosenSessions, measures: list[Measure]) -> SetValues:
-    """Return the values of the chosen sessions, computed from the judged view. Raise StatisticsError for too many at
-    once."""
+    """Return the values of the chosen sessions, computed from the judged view.
+
+    Raise StatisticsError for too many at once.
+    """
     judged = chosen.judged
     begin_sessions(work_of(judged.view.n_queries, measures))
     vectors = values_of(judged, measures)

@@ -92,9 +92,12 @@ class FrontierQuery(Question):
 
 @dataclass(frozen=True)
 class Priced:
-    """A run with its mean and its cost; the ends of its interval and the number of measurements are None where they are
-    not given. `by` is the run that beats it, if any, and `p_adjusted` None where that was not
-    tested. `ends` are those of the interval of the mean, NaN where it has none."""
+    """A run with its mean and its cost.
+
+    The ends of its interval and the number of measurements are None where they are not given.
+    `by` is the run that beats it, if any, and `p_adjusted` None where that was not tested.
+    `ends` are those of the interval of the mean, NaN where it has none.
+    """
 
     run: Run
     mean: float
@@ -111,8 +114,11 @@ class Priced:
 
 @dataclass(frozen=True)
 class Frontier:
-    """Runs with a cost, the cheapest first; `total` counts those without one, too. `pairs` are those for which p values
-    count, and `topics` those on which all runs have a value."""
+    """Runs with a cost, the cheapest first; `total` counts those without one, too.
+
+    `pairs` are those for which p values count, and `topics` those on which all runs have a
+    value.
+    """
 
     query: FrontierQuery
     qrels: Qrels
@@ -126,7 +132,10 @@ class Frontier:
 
     @property
     def hardware(self) -> list[str]:
-        """Return the kinds of hardware that are compared apart; an empty list if all runs are compared."""
+        """Return the kinds of hardware that are compared apart.
+
+        An empty list if all runs are compared.
+        """
         return [] if self.query.across else sorted({one.hardware for one in self.runs})
 
     @property

@@ -139,8 +139,9 @@ class Importance:
 
 
 def read_importance(*, collection: Collection, query: ImportanceQuery) -> Importance:
-    """Return what explains the values of the chosen runs by a measure. Runs without parameters, stale and withdrawn
-    ones are left out.
+    """Return what explains the values of the chosen runs by a measure.
+
+    Runs without parameters, stale and withdrawn ones are left out.
 
     Raise StatisticsError for an unknown run, more than MAX_RUNS, fewer than two topics that all
     runs have, a measure without values of topics, and what would take too long.
@@ -197,8 +198,11 @@ def read_importance(*, collection: Collection, query: ImportanceQuery) -> Import
 def _described(
     collection: Collection, evaluations: Sequence[Evaluation]
 ) -> tuple[dict[int, dict[str, Value]], list[str], int]:
-    """Return the settings of the runs that have any, by evaluation; the parameters that are none; and how many runs
-    have values that are kept without being searched."""
+    """Return the settings of the runs that have any, by evaluation.
+
+    The parameters that are none; and how many runs have values that are kept without being
+    searched.
+    """
     keys = ParameterKey.objects.filter(collection=collection, space=PARAM).order_by()
     roles = dict(keys.values_list("name", "role"))
     runs = Run.objects.filter(pk__in=[evaluation.run_id for evaluation in evaluations]).order_by()

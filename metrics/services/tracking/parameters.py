@@ -34,9 +34,11 @@ SELECT key_id, value, runs, total, different, low, high FROM placed WHERE place 
 
 @dataclass
 class Facet:
-    """A key with its values: how many runs have it, by type; the lowest and the highest number; how many different
-    values there are, and the most frequent ones with their runs. Texts are without regard to case,
-    and cut."""
+    """A key with its values: how many runs have it, by type.
+
+    The lowest and the highest number; how many different values there are, and the most
+    frequent ones with their runs. Texts are without regard to case, and cut.
+    """
 
     key: ParameterKey
     types: dict[str, int] = field(default_factory=dict)
@@ -86,7 +88,10 @@ def read_facets(
 
 
 def _facets(collection: Collection, keys: list[ParameterKey], runs: QuerySet[Run]) -> list[Facet]:
-    """Return the facets of keys of the collection. Where all of its runs count, the keys alone are looked up."""
+    """Return the facets of keys of the collection.
+
+    Where all of its runs count, the keys alone are looked up.
+    """
     facets = {key.pk: Facet(key) for key in keys}
     rows = Parameter.objects.filter(key__in=list(facets)).order_by()
     sets = ParameterSet.objects.filter(run__collection=collection)

@@ -38,8 +38,11 @@ class Step:
 
 @dataclass(frozen=True)
 class Progress:
-    """The evaluated versions of a system in a collection under one measure, the first one first. `expected` is what the
-    best one is expected to have on other topics; None for a single version."""
+    """The evaluated versions of a system in a collection under one measure, the first one first.
+
+    `expected` is what the best one is expected to have on other topics; None for a single
+    version.
+    """
 
     collection: Collection
     system: System

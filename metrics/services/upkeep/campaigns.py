@@ -46,8 +46,10 @@ Told = dict[tuple[str, str], dict[str, Any]]
 
 
 def find_in_campaigns(*, fast: bool = False) -> Iterator[Finding]:
-    """Yield what contradicts the audit trail, itself or its digest; `fast` leaves the contents unread of what was given
-    out."""
+    """Yield what contradicts the audit trail, itself or its digest.
+
+    `fast` leaves the contents unread of what was given out.
+    """
     told = _told_by_the_trail()
     yield from _find_in_rows(told)
     yield from _find_in_disclosures(told)

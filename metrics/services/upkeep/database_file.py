@@ -43,7 +43,9 @@ def find_in_database(*, fast: bool) -> Iterator[Finding]:
 
 
 def find_in_types() -> Iterator[Finding]:
-    """Yield stored values that are not bytes. One flipped bit before a row makes SQLite read them as text, which fails.
+    """Yield stored values that are not bytes.
+
+    One flipped bit before a row makes SQLite read them as text, which fails.
 
     The bytes themselves are usually unchanged; if not, their digest differs.
     """
@@ -73,7 +75,10 @@ def find_in_types() -> Iterator[Finding]:
 
 
 def find_in_json() -> Iterator[Finding]:
-    """Yield stored texts that are not JSON, except columns with a digest. PostgreSQL stores JSON in binary form."""
+    """Yield stored texts that are not JSON, except columns with a digest.
+
+    PostgreSQL stores JSON in binary form.
+    """
     if connection.vendor != "sqlite":
         return
 

@@ -387,7 +387,10 @@ def _has_whole_view(evaluation: Evaluation | SessionEvaluation) -> bool:
 
 
 def _find_in_comparisons(fast: bool) -> Iterator[Finding]:
-    """Check stored comparisons. A damaged result is deleted if it can be computed again on request."""
+    """Check stored comparisons.
+
+    A damaged result is deleted if it can be computed again on request.
+    """
     for stored in (
         Comparison.objects.select_related("qrels").defer("content", "qrels__topic_ids").iterator(50)
     ):

@@ -25,9 +25,11 @@ _STATE = Evaluation.State
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """The state of the queue: the longest wait in seconds, and numbers of evaluations. `undispatched` are due and were
-    not sent to a worker, or were sent and not answered; `overdue` are those of them that have
-    waited for a minute."""
+    """The state of the queue: the longest wait in seconds, and numbers of evaluations.
+
+    `undispatched` are due and were not sent to a worker, or were sent and not answered;
+    `overdue` are those of them that have waited for a minute.
+    """
 
     oldest: float
     delayed: int

@@ -17,7 +17,9 @@ _CANCELLED = "an administrator cancelled it"
 def repeat_evaluation(
     *, evaluation: Evaluation | SessionEvaluation, origin: Origin = SYSTEM
 ) -> None:
-    """Queue a finished, failed or cancelled evaluation again; its values stay until new ones are stored.
+    """Queue a finished, failed or cancelled evaluation again.
+
+    Its values stay until new ones are stored.
 
     Raise Conflict if it is in the queue, if its run or session set was withdrawn, or if another
     engine version made it, because its values would then be those of this version under the other's
@@ -48,8 +50,10 @@ def repeat_evaluation(
 
 
 def cancel_comparison(*, comparison: Comparison, origin: Origin = SYSTEM) -> None:
-    """End a queued or running comparison: it fails, and its worker finds its lease lost. Raise Conflict if it has
-    ended."""
+    """End a queued or running comparison: it fails, and its worker finds its lease lost.
+
+    Raise Conflict if it has ended.
+    """
     with transaction.atomic():
         reason = {"error_code": "comparison_cancelled", "error_message": _CANCELLED}
         waiting = Comparison.objects.unfinished().filter(pk=comparison.pk)

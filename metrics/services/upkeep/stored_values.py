@@ -227,8 +227,10 @@ def _evaluate_again(pk: int) -> None:
 
 
 def find_unsealed() -> Iterator[Finding]:
-    """Yield values without a digest, stored by a worker of an earlier release; they were just
-    compared with their view."""
+    """Yield values without a digest, stored by a worker of an earlier release.
+
+    They were just compared with their view.
+    """
 
     kinds: tuple[tuple[type[Model], str, str], ...] = (
         (JudgedView, "digest", "evaluation__qrels_id"),

@@ -23,8 +23,11 @@ from runs.models import Qrels
 
 @dataclass(frozen=True)
 class CommonValues:
-    """Values of shape (runs, topics); `left_out` counts the topics on which a run has no value, and `common` says of
-    each topic of the judgements whether every run has one."""
+    """Values of shape (runs, topics).
+
+    `left_out` counts the topics on which a run has no value, and `common` says of each topic of
+    the judgements whether every run has one.
+    """
 
     values: Matrix
     left_out: int
@@ -43,8 +46,10 @@ def read_common_values(
 
 
 def common_values(values: Matrix) -> CommonValues:
-    """Return the values without the topics on which a run has no value (NaN). Raise StatisticsError if fewer than two
-    are left."""
+    """Return the values without the topics on which a run has no value (NaN).
+
+    Raise StatisticsError if fewer than two are left.
+    """
     common: Flags = np.logical_not(np.isnan(values).any(axis=0))
     topics = int(common.sum())
     if topics < 2:

@@ -67,7 +67,10 @@ class Coverage:
     on_judged: OnJudged | None = None
 
     def of(self, rows: Ints, pairs: Ints) -> Coverage:
-        """Return some of the runs and pairs, by their places; verdicts stay those of the whole family."""
+        """Return some of the runs and pairs, by their places.
+
+        Verdicts stay those of the whole family.
+        """
         on_judged = self.on_judged and OnJudged(
             self.on_judged.means[rows],
             self.on_judged.changed[rows],
@@ -105,7 +108,10 @@ class Coverage:
 
     @property
     def lacking(self) -> list[tuple[Flags, str]]:
-        """Return the runs of which too little was measured for any verdict, by the reason; the last one is said."""
+        """Return the runs of which too little was measured for any verdict, by the reason.
+
+        The last one is said.
+        """
         return [
             (self.nothing_judged, NOTHING_JUDGED),
             (self.few_answered, FEW_TOPICS_ANSWERED),
@@ -157,7 +163,9 @@ class Coverage:
     def cautions(
         self, pairs: Pairs, verdicts: Verdicts, names: Mapping[int, str] | None = None
     ) -> list[Caution]:
-        """Return what a reader must know before trusting differences; `verdicts` are those of the first test.
+        """Return what a reader must know before trusting differences.
+
+        `verdicts` are those of the first test.
 
         `names` has the runs that may be named, by their rows; others are left out. Without it all
         are counted.

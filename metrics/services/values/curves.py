@@ -90,8 +90,10 @@ class _Curves(Parameter):
 
 @dataclass(frozen=True)
 class CurveQuery(Question):
-    """The parameters of curves over ranks; `ranks` are those of 1..depth to answer, none meaning
-    all."""
+    """The parameters of curves over ranks.
+
+    `ranks` are those of 1..depth to answer, none meaning all.
+    """
 
     measures: list[Measure] = parameter(
         _Curves(f"of {', '.join(CURVES)}, with their parameters; default: nDCG", also="measure")
@@ -138,8 +140,10 @@ class CurveQuery(Question):
 
 @dataclass(frozen=True)
 class _Levels(Parameter):
-    """Levels of relevance with commas between them; `all`, those that occur in the judgements, is
-    None."""
+    """Levels of relevance with commas between them.
+
+    `all`, those that occur in the judgements, is None.
+    """
 
     reads: Callable[[str, str], Any] = REL.read
     default: Any = ()
@@ -239,8 +243,10 @@ class DrawnCurve:
 
 
 def read_curves(*, evaluation: Evaluation, query: CurveQuery) -> list[DrawnCurve]:
-    """Return the curves in the order of the request, from the store where it has them. Raise
-    MeasureError for a measure without a curve, StatisticsError for too much work."""
+    """Return the curves in the order of the request, from the store where it has them.
+
+    Raise MeasureError for a measure without a curve, StatisticsError for too much work.
+    """
     _begin_curves([evaluation], query)
     sets = _stored_sets([evaluation], query).get(evaluation.pk, [])
     if _are_stored(sets, query):
@@ -270,8 +276,10 @@ def read_curves_of(
 
 
 def _stored_sets(evaluations: list[Evaluation], query: CurveQuery) -> dict[int, list[GainCurves]]:
-    """Return the stored sets of curves that reach the depth, by evaluation. Damaged ones are
-    computed again and left out."""
+    """Return the stored sets of curves that reach the depth, by evaluation.
+
+    Damaged ones are computed again and left out.
+    """
     if not all(measure.definition.name in FAMILY for measure in query.measures):
         return {}
 
@@ -348,8 +356,10 @@ def _curves(view: JudgedRun, query: CurveQuery) -> list[DrawnCurve]:
 
 
 def read_precision_recall(*, evaluation: Evaluation, query: RecallQuery) -> list[PrecisionRecall]:
-    """Return one curve for each level of relevance. Raise MeasureError for more than MAX_LEVELS
-    levels."""
+    """Return one curve for each level of relevance.
+
+    Raise MeasureError for more than MAX_LEVELS levels.
+    """
     _begin_precision_recall([evaluation], query)
     return _precision_recall(load_view(evaluation), query)
 

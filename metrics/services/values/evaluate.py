@@ -57,7 +57,10 @@ class Outcome:
 
 
 def evaluate(*, evaluation_id: int) -> bool:
-    """Evaluate one queued run and return whether this call finished it. A second call does nothing."""
+    """Evaluate one queued run and return whether this call finished it.
+
+    A second call does nothing.
+    """
     return evaluate_leased(
         evaluation_id, Evaluation, ("run__collection", "qrels"), _compute, _store, _UNREAD
     )
@@ -154,8 +157,10 @@ def _store(lease: Lease, outcome: Outcome) -> bool:
 
 
 def _store_together(outcomes: list[tuple[Lease, Outcome]]) -> list[Lease]:
-    """Save the results of several in one transaction, without those whose lease was lost. Return the leases of the
-    others."""
+    """Save the results of several in one transaction, without those whose lease was lost.
+
+    Return the leases of the others.
+    """
     with transaction.atomic():
         # In one order everywhere, so that two workers never wait for each other's rows.
         ordered = sorted(outcomes, key=lambda one: one[0].pk)

@@ -53,8 +53,10 @@ class ExampleValue:
 
 
 def example_values(definition: MeasureDefinition) -> list[ExampleValue]:
-    """Return values of the measure at some cutoffs and with some other parameters; a measure of sessions is computed on
-    the session."""
+    """Return values of the measure at some cutoffs and with some other parameters.
+
+    A measure of sessions is computed on the session.
+    """
     given = [f"{one.name}={one.example}" for one in definition.parameters if one.example]
     known = {one.name for one in definition.parameters if not one.example}
     suffixes = _SUFFIXES[definition.cutoff]

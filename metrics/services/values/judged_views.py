@@ -213,7 +213,9 @@ def computed_means(
 
 def covered_topics(evaluation_ids: list[int], measure: Measure) -> dict[int, bytes]:
     """Return which topics have a value, by evaluation, as bytes that are equal for equal topics.
-    Cached for an hour if the values are not stored."""
+
+    Cached for an hour if the values are not stored.
+    """
     keys = {_cache_key(pk, measure.name, "topics"): pk for pk in evaluation_ids}
     cached = {keys[key]: topics for key, topics in cache.get_many(keys).items()}
     missing = [pk for pk in evaluation_ids if pk not in cached]
@@ -345,8 +347,11 @@ def _compute_means(
 
 
 def depths_of(evaluation_ids: list[int]) -> dict[int, int]:
-    """Return how deep each evaluated run is judged without a gap. What an earlier release did not
-    store, or is damaged, is computed from its judged view and stored."""
+    """Return how deep each evaluated run is judged without a gap.
+
+    What an earlier release did not store, or is damaged, is computed from its judged view and
+    stored.
+    """
     rows = Evaluation.objects.filter(pk__in=evaluation_ids).values_list(
         "pk", "qrels", "judged_files", *_DEPTH
     )
@@ -391,8 +396,10 @@ def _watched(measures: list[Measure]) -> Iterable[Measure]:
 
 
 def views_of(evaluation_ids: Iterable[int]) -> Iterable[tuple[int, int, JudgedRun]]:
-    """Yield evaluation, version of judgements and view, one at a time. Raise StoredValueCorrupt at
-    the end if any are damaged or missing."""
+    """Yield evaluation, version of judgements and view, one at a time.
+
+    Raise StoredValueCorrupt at the end if any are damaged or missing.
+    """
     ids = list(evaluation_ids)
     if len(ids) == 1:
         # Several parts of a page read the same run.

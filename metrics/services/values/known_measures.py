@@ -22,13 +22,19 @@ def of_what(definition: MeasureDefinition) -> Of:
 
 
 def search_measures(text: str, of: Of | None = None) -> list[MeasureDefinition]:
-    """Return the measures whose text contains every word; measures of runs come first among equally good matches."""
+    """Return the measures whose text contains every word.
+
+    Measures of runs come first among equally good matches.
+    """
     kinds = [OF[of]] if of else [*OF.values()]
     return find_measures(text, [definition for kind in kinds for definition in kind.values()])
 
 
 def find_measure(text: str) -> MeasureDefinition:
-    """Return the measure of a name, with or without parameters and cutoff. Raise MeasureError for an unknown name."""
+    """Return the measure of a name, with or without parameters and cutoff.
+
+    Raise MeasureError for an unknown name.
+    """
     name = text.strip().partition("(")[0].partition("@")[0]
     if name in MEASURES and name == text:
         return MEASURES[name]

@@ -25,8 +25,10 @@ MAX_SUMS = 1000
 
 @dataclass(frozen=True)
 class RankedDocument:
-    """One document of a ranking; `level` is None if it is unjudged, `tied` says whether another document has its
-    score."""
+    """One document of a ranking.
+
+    `level` is None if it is unjudged, `tied` says whether another document has its score.
+    """
 
     rank: int
     doc_id: str
@@ -82,8 +84,10 @@ Listed = list[tuple[str, float]]
 
 
 def _listed(blocks: Iterable[RankedBlock], topic_id: bytes, scores: ScoreType) -> Listed:
-    """Return documents and scores of the topic, best first. Every block is read, because the file's hash is known at
-    its end."""
+    """Return documents and scores of the topic, best first.
+
+    Every block is read, because the file's hash is known at its end.
+    """
     listed: Listed = []
     for block in blocks:
         keep_going()

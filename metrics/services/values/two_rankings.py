@@ -13,7 +13,10 @@ SHOWN_RANKS = 20
 
 @dataclass(frozen=True)
 class Placed:
-    """A document of one ranking; `elsewhere` is its rank in the other one, or None if that does not contain it."""
+    """A document of one ranking.
+
+    `elsewhere` is its rank in the other one, or None if that does not contain it.
+    """
 
     document: RankedDocument
     elsewhere: int | None
@@ -67,8 +70,10 @@ class TwoRankings:
 def read_two_rankings(
     *, a: Evaluation, b: Evaluation, topic_id: str, ranks: int = SHOWN_RANKS
 ) -> TwoRankings:
-    """Return the first `ranks` documents of both from the stored files. Raise NotFound for a topic without
-    judgements."""
+    """Return the first `ranks` documents of both from the stored files.
+
+    Raise NotFound for a topic without judgements.
+    """
     first, second = (read_ranking(evaluation=one, topic_id=topic_id).documents for one in (a, b))
     return TwoRankings(
         topic_id, _side(a.run, first, second, ranks), _side(b.run, second, first, ranks)

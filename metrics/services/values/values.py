@@ -19,7 +19,10 @@ from runs.models import Run
 
 @dataclass(frozen=True)
 class RunValues:
-    """One evaluated run: values by measure in the order of the topics, NaN where there is none; means and topics."""
+    """One evaluated run: values by measure in the order of the topics, NaN where there is none.
+
+    Means and topics.
+    """
 
     evaluation: Evaluation
     measures: list[Measure]
